@@ -2,14 +2,13 @@ import type { RecordedAction } from '../store/access/audit-log.ts';
 import type { Role } from './actor.ts';
 
 /**
- * The rights that a use case requires: the least role, whether it reaches beyond the projects (`wide`), so that only people with all
- * projects may do it, and whether the console asks for the second factor again (`stepUp`). `each` asks every time, because the action
- * decides where money or news goes, or who has access. `recent` accepts a proof of the last five minutes. `records` names its entries in
- * the audit log. This table is the only place that decides who may do what.
+ * The rights that a use case requires. `role` is the lowest role allowed. `wide` limits it to people with access to all projects. With
+ * `stepUp`, the console asks for the second factor again: `each` asks every time, because the action decides where money or notifications
+ * go, or who has access; `recent` accepts a proof from the last five minutes. `records` names its entries in the audit log. No other place
+ * decides who may do what.
  */
 export type Rule = { role: Role; wide?: true; stepUp?: 'each' | 'recent'; records?: readonly RecordedAction[] };
 
-/** Every use case, by its name. */
 export const ACTIONS = {
   listAddresses: { role: 'viewer' },
   showCapacity: { role: 'viewer' },

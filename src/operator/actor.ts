@@ -1,35 +1,37 @@
 import type { UnixMs } from '../domain/time.ts';
 
-/** What a person or an admin key may do: `viewer` reads, `operator` decides about money that came, `owner` does all. */
+/** Roles, weakest first: a `viewer` reads, an `operator` decides about received money, an `owner` may do everything. */
 export const ROLES = ['viewer', 'operator', 'owner'] as const;
 export type Role = (typeof ROLES)[number];
 
 /**
- * The person who asks: the interface, the name (1 to 200 characters, recorded with each change) and the right. `projects`: UUIDs of those
- * that it may see, `null` for all. `origin` is where the request came from (a network address, or the name of a machine).
+ * The person or key behind a request. `name` (1 to 200 characters) is recorded with each change. `projects` holds the UUIDs of the visible
+ * projects; `null` means all. `origin` is where the request came from: a network address, or the name of a machine.
  */
 export type Actor = {
   kind: 'cli' | 'console' | 'admin' | 'key';
   name: string;
   role: Role;
-  /** The UUID of the person, of the admin key, or of the key of the API. */
+  /** The UUID of the person, the admin key or the API key. */
   id: string | null;
   projects: readonly string[] | null;
   origin: string | null;
   requestId: string | null;
-  /** The bounds of an admin key that has some. */
+  /** Set only for an admin key that has limits. */
   limits?: KeyLimits;
 };
 
-/** Until when and from which addresses a key may be used; `null`: without end, from anywhere. */
+/** When a key expires and which addresses may use it. `null` means that it never expires, or works from anywhere. */
 export type KeyLimits = { expiresAt: UnixMs | null; allowedCidrs: readonly string[] | null };
 
-/** Whether an actor may see what belongs to a project (UUID). What it may not see is answered as what is not there. */
+/**
+ * Returns whether an actor may see a project (UUID). Hidden projects are reported as not found, so an answer never reveals that they exist.
+ */
 export function maySee({ projects }: Actor, projectId: string): boolean {
   return projects === null || projects.includes(projectId);
 }
 
-/** Somebody who can run commands here: that person has the database, and so every right. */
+/** Anyone who can run commands on this machine can reach the database, and therefore has every right. */
 export function commandActor(name: string, origin: string | null = null): Actor {
   return { kind: 'cli', name, role: 'owner', id: null, projects: null, origin, requestId: null };
 }

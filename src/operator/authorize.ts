@@ -6,13 +6,12 @@ import { type Actor, type KeyLimits, ROLES, type Role } from './actor.ts';
 import { fieldProblem } from './input/problems.ts';
 import { isWithin } from './input/readers.ts';
 
-/** Whether an actor may take an action. */
 export function isAllowed({ role, projects }: Actor, action: ActionName): boolean {
   const rule: Rule = ACTIONS[action];
   return ROLES.indexOf(role) >= ROLES.indexOf(rule.role) && (rule.wide !== true || projects === null);
 }
 
-/** Refuses an action that an actor may not take, and says who may. Errors: `FORBIDDEN`. */
+/** Refuses an action that the actor may not take, and says who may. Errors: `FORBIDDEN`. */
 export function authorize(actor: Actor, action: ActionName): void {
   if (isAllowed(actor, action)) return;
   const { name, role } = actor;
@@ -28,12 +27,12 @@ export function authorize(actor: Actor, action: ActionName): void {
   );
 }
 
-/** Access that an actor is about to give. `projects`: UUIDs, `null` for all. A key for one project has no role. */
+/** Access that an actor wants to grant. `projects` are UUIDs; `null` means all. A key for a single project has no role. */
 type Grant = KeyLimits & { role?: Role; projects?: readonly string[] | null };
 
 /**
- * Refuses access beyond the actor's own: a higher role, more projects, a later end, or more addresses. Otherwise a key with bounds could make
- * one without. Errors: `INVALID_ARGUMENT`, with all problems at once.
+ * Refuses to grant more than the actor has: a higher role, more projects, a later expiry, or more addresses. Otherwise a limited key could
+ * create an unlimited one. Errors: `INVALID_ARGUMENT`, listing every problem.
  */
 export function refuseBeyond({ name, ...own }: Actor, { role, projects, expiresAt, allowedCidrs }: Grant): void {
   const problems: FieldProblem[] = [];

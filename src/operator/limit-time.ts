@@ -1,7 +1,7 @@
 import { AppError } from '../domain/errors.ts';
 import { answerOf } from '../store/db/rows-of.ts';
 
-/** Bounds each statement that follows in a transaction, so that a page is answered or refused soon, and holds up nobody else for long. */
+/** Limits each following statement of a transaction, so that a page gets its answer or refusal soon and doesn't block others for long. */
 export const limitTime = answerOf(
   'limit-time',
   { timeout: 'text' },
@@ -10,16 +10,18 @@ export const limitTime = answerOf(
   () => undefined,
 );
 
-/** Whether an error is that of a statement that took longer than it was allowed to. */
+/** Whether a statement was cancelled because it exceeded its time limit. */
 export function isGivenUp(error: unknown): boolean {
   if (!(error instanceof AppError) || error.code !== 'DATABASE_UNAVAILABLE') return false;
   return (error.cause as { code?: unknown } | undefined)?.code === QUERY_CANCELED;
 }
 
-/** SQLSTATE. */
 const QUERY_CANCELED = '57014';
 
-/** `null` for a statement that was given up; a database that is away fails the rest too. */
+/**
+ * Returns `null` for a statement that exceeded its time limit. Other errors are rethrown, because an unreachable database fails the rest of
+ * the page too.
+ */
 export function ifTooSlow(error: unknown): null {
   if (isGivenUp(error)) return null;
   throw error;

@@ -17,19 +17,19 @@ import type { Actor } from './actor.ts';
 import { authorize } from './authorize.ts';
 import type { Printed } from './command-words.ts';
 
-/** For what asks the nodes of a network. */
+/** For use cases that query the nodes of a network. */
 export type ReadSolidDeps = ReadDeps & {
   db: Database;
   pool: NodePool;
   agreement: number;
-  /** How long to go on asking, for one part of the range, nodes that refuse, are wrong, or disagree. */
+  /** How long to keep trying, for one part of the range, while nodes refuse, answer wrongly or disagree. */
   patienceMs: number;
 };
 
-/** For what also records. */
+/** For use cases that also record what they do. */
 export type NodeDeps = ReadSolidDeps & Recording;
 
-/** Everything that a use case may need that can be run over the wire. Each takes what it names. */
+/** Everything that an operation may depend on. Each one names what it needs. */
 export type OperationDeps = {
   db: Database;
   now(): UnixMs;
@@ -39,46 +39,46 @@ export type OperationDeps = {
     webhooks: { localTargets: boolean; retentionDays: number };
     networks: Partial<Record<Network, { usdt: AccountHex }>>;
   };
-  /** The console's own origin, which a process that serves it knows when it listens; `null`: none is configured. */
+  /** The console's own origin, which a process with a console knows once it listens. `null` if none is configured. */
   consoleUrl: string | null | (() => string);
-  /** Hears what is no part of the answer, such as a key file that others could read. */
+  /** Receives warnings that aren't part of the answer, such as a key file that others can read. */
   note(text: string): void;
   log: Logger;
-  /** Those whose nodes are asked here. */
+  /** The networks whose nodes are queried from here. */
   networks: readonly Network[];
-  /** Loads what asks nodes, which most do without. */
+  /** Loads the code that queries nodes, which most operations don't need. */
   nodes(): Promise<NodeAccess>;
-  /** Which addresses are signed. */
+  /** Knows which addresses are signed. */
   addressGuard: Vouching;
-  /** Where payers reach the service; of a sandbox it is known while it runs. */
+  /** The service's public URL. The URL of a sandbox is known only while it runs. */
   publicUrl(): string | Promise<string>;
   /** A uniform integer in 0 … n−1. */
   randomBelow(n: number): number;
-  /** By which invoices are made and expire. */
+  /** The clock that decides when invoices expire. */
   deadlineClock?: DeadlineClock | (() => Promise<DeadlineClock>);
 };
 
-/** What the address manifest in force says. */
+/** Checks addresses against the manifest in force. */
 export type Vouching = Pick<AddressGuard, 'vouchesFor' | 'isGuarded'>;
 
-/** For commands: what they add does not wait, and no list of theirs says what is signed. */
+/** For commands: the addresses they add don't wait for a signature, and their lists don't show which ones are signed. */
 export const NO_MANIFEST: Vouching = { vouchesFor: () => false, isGuarded: () => false };
 
 export type NodeAccess = {
-  /** Error: `SANDBOX_NOT_RUNNING`. */
+  /** Errors: `SANDBOX_NOT_RUNNING`. */
   withNodes<Output>(network: Network, work: (nodes: NodeDeps) => Promise<Output>): Promise<Output>;
-  /** The words of the payer's page. */
+  /** Words an answer as the payment page does. */
   describeForPayer(answer: GeneralAnswer): string;
 };
 
-/** As it is given on the wire and by options: a member that may be left out may also be `undefined`. */
+/** The input as the API and the command line give it: an optional member may also be `undefined`. */
 export type Given<Input> = {
   [Name in keyof Input]: object extends Pick<Input, Name> ? Input[Name] | undefined : Input[Name];
 };
 
 /**
- * A use case that runs here only, by its name in `ACTIONS`; `LOCAL_ACTIONS` says why. `read` finds what is wrong without the database. `view`
- * makes what programs see out of an outcome, which may hold more for people.
+ * A use case that only runs on this machine, named as in `ACTIONS`; `LOCAL_ACTIONS` says why. `read` finds mistakes without the database.
+ * `view` turns an outcome, which may hold more for people, into the form for programs.
  */
 export type LocalOperation<
   Input extends TSchema = TSchema,
@@ -91,26 +91,31 @@ export type LocalOperation<
   read(given: Given<Static<Input>>, now: UnixMs): Wanted;
   run(deps: Deps, actor: Actor, wanted: Wanted): Promise<Outcome>;
   view(outcome: Outcome): object;
-  /** The command that runs it, what its help says, and what it prints for people. Its options are declared with the
-   * members of the input. `isSecretTyped`: a secret stands on the command line. */
+  /**
+   * The command that runs it, its help text, and its output for people. The members of the input declare the options. `isSecretTyped` is
+   * set if a secret was typed on the command line.
+   */
   command?: string;
   does?: Text;
   print?(outcome: Outcome, typed: { isSecretTyped: boolean }): Printed;
-  /** `--by`, which names the person for the record, and the member before whose option it stands, if not last. */
+  /** `--by` names the person for the record. `before` is the member whose option follows it; without that, it comes last. */
   by?: { help: string; before?: string };
-  /** What a person at the terminal is asked where a member is left out; `after`: only if it answered that of another member. */
+  /**
+   * Questions for a person at the terminal about missing members. With `after`, the question is asked only if the one for that member was
+   * answered.
+   */
   asks?: readonly { member: string; question: string; after?: string }[];
-  /** What the command says where it was given no option, and does nothing without one. */
+  /** The message if no option was given, for a command that then does nothing. */
   nothing?: Text;
-  /** The command makes the database where there is none yet. */
+  /** The command creates the database if there is none yet. */
   mayCreate?: boolean;
-  /** The outcome is `ExportedRows`, which the command writes as `format` and `output` of the input say. */
+  /** The outcome is `ExportedRows`. The command writes them as the input's `format` and `output` say. */
   isExport?: boolean;
 };
 
 /**
- * A use case that can be run here or on a server. From it follow its route, its entry in the OpenAPI document, and how a command runs it on
- * a server. `path` stands below `/admin/v1`; what it names, as `:keyId`, are members of the input.
+ * A use case that can run locally or on a server. Its route, its entry in the OpenAPI document and the remote call are derived from it.
+ * `path` is relative to `/admin/v1`; its parameters, such as `:keyId`, are members of the input.
  */
 export type Operation<
   Input extends TSchema = TSchema,
@@ -126,14 +131,14 @@ export type Operation<
 
 type Declared<Of extends { view: unknown }> = Omit<Of, 'view'> & Partial<Pick<Of, 'view'>>;
 
-/** Declares an operation. Its view is what its use case returns, or the `view` therein, unless it says otherwise. */
+/** Declares an operation. By default its view is the outcome of its use case, or the outcome's `view`. */
 export function operation<Input extends TSchema, Wanted, Outcome extends object, Deps = OperationDeps>(
   declared: Declared<Operation<Input, Wanted, Outcome, Deps>>,
 ): Operation<Input, Wanted, Outcome, Deps> {
   return { view: viewOf, ...declared };
 }
 
-/** The same of one that has no route. */
+/** Declares an operation without a route. */
 export function localOperation<Input extends TSchema, Wanted, Outcome extends object, Deps = OperationDeps>(
   declared: Declared<LocalOperation<Input, Wanted, Outcome, Deps>>,
 ): LocalOperation<Input, Wanted, Outcome, Deps> {
@@ -144,7 +149,7 @@ function viewOf(outcome: object): object {
   return 'view' in outcome ? (outcome.view as object) : outcome;
 }
 
-/** Runs an operation for an actor who may. Errors: `FORBIDDEN`, and its own. */
+/** Runs an operation if the actor may. Errors: `FORBIDDEN`, and those of the operation. */
 export async function perform<Wanted, Outcome>(
   { action, run }: Pick<LocalOperation<TSchema, Wanted, Outcome>, 'action' | 'run'>,
   deps: OperationDeps,

@@ -5,7 +5,10 @@ import type { Actor } from './actor.ts';
 
 type Done = Pick<OperatorAction, 'projectId' | 'action' | 'subject' | 'detail'>;
 
-/** Records what an actor does, in the transaction that does it, and last in it: until it ends nobody else records anything. */
+/**
+ * Records actions in the transaction that performs them. Call it last, because it blocks everyone else's records until the transaction
+ * ends.
+ */
 export function recordActions(tx: Sql, actor: Actor, actedAt: UnixMs, actions: readonly Done[]): Promise<void> {
   const by = recordedActor(actor);
   return insertOperatorActions(
@@ -14,7 +17,7 @@ export function recordActions(tx: Sql, actor: Actor, actedAt: UnixMs, actions: r
   );
 }
 
-/** An actor as the audit log knows it. */
+/** Converts an actor for the audit log. */
 export function recordedActor({ kind, id, name, origin, requestId }: Actor): RecordedActor {
   return { actorKind: kind, actorId: id, actedBy: name, origin, requestId };
 }

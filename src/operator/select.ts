@@ -14,7 +14,7 @@ import type { NodeDeps, OperationDeps } from './operation.ts';
 /** The most projects that an error message lists. */
 const MAX_LISTED = 10;
 
-/** The project with this `prj_…` id; without an id, the only project in use that there is for this actor. */
+/** Finds the project with this `prj_…` id. Without an id, finds the actor's only project in use. */
 export async function selectProject(db: Sql, actor: Actor, projectId: string | undefined): Promise<Project> {
   if (projectId !== undefined) {
     const uuid = decodeId('prj', projectId);
@@ -52,7 +52,7 @@ export async function selectProject(db: Sql, actor: Actor, projectId: string | u
   throw new AppError('INVALID_ARGUMENT', `there are ${projects.length} projects: say which one`, { problems });
 }
 
-/** The network of that name, if it is configured; without a name, the only one there is. Errors: `INVALID_ARGUMENT`. */
+/** Finds the configured network of that name, or the only one if no name is given. Errors: `INVALID_ARGUMENT`. */
 export function selectNetwork(configured: readonly Network[], name: string | undefined): Network {
   const [only] = configured;
   if (name === undefined) {
@@ -70,7 +70,7 @@ export function selectNetwork(configured: readonly Network[], name: string | und
   );
 }
 
-/** Runs what asks the nodes of a network; without a name, of the only one there is. */
+/** Runs work with the nodes of a network, or of the only one if no name is given. */
 export async function withNodesOf<Output>(
   { networks, nodes }: Pick<OperationDeps, 'networks' | 'nodes'>,
   name: string | undefined,
@@ -82,10 +82,10 @@ export async function withNodesOf<Output>(
 }
 
 export const namedInvoice = { id: 'uuid', externalId: 'text', status: text<InvoiceStatus>() } as const;
-/** An invoice as the desk names it. `id` is a UUID. */
+/** An invoice as operators name it. `id` is a UUID. */
 export type NamedInvoice = Row<typeof namedInvoice>;
 
-/** An invoice of the project by its id (UUID) or by its external id; the id comes first. */
+/** Finds an invoice of the project by its id (UUID) or external id. The id wins. */
 export const findNamedInvoice = rowOf(
   'desk-invoice-select',
   namedInvoice,
@@ -94,9 +94,9 @@ export const findNamedInvoice = rowOf(
   (projectId: string, name: { id: string | null; externalId: string }) => [projectId, name.id, name.externalId],
 );
 
-/** The UUID of the invoice of a project that has this id (`inv_…`) or this order id. Errors: `NOT_FOUND`. */
+/** Returns the UUID of the invoice in a project with this id (`inv_…`) or order id. Errors: `NOT_FOUND`. */
 export async function findInvoiceId(db: Sql, projectId: string, named: string): Promise<string> {
-  // PostgreSQL has no text with this character, so no order id has it.
+  // PostgreSQL can't store this character in a text, so no order id contains it.
   const name = named.includes('\u0000') ? null : { id: decodeId('inv', named), externalId: named };
   const found = name && (await findNamedInvoice(db, projectId, name));
   if (found !== null) return found.id;

@@ -16,7 +16,7 @@ test('a backup that was made here is as old as the time since, whatever its file
   ages.onMade('a');
   pass(HOUR);
   clock.wall -= 48 * HOUR;
-  // The file server is two days behind.
+  // The file server's clock is two days behind.
   list(clock.wall - 48 * HOUR);
   expect(ages.ofNewest()).toBe(HOUR);
 });

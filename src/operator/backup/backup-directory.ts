@@ -15,8 +15,9 @@ import type { Actor } from '../actor.ts';
 import { recordActions } from '../record-actions.ts';
 
 /**
- * `quittance-000012-20261124T030000Z.backup` was verified, and `….backup.sha256` beside it says how it was then, as `sha256sum -c` reads it.
- * The number says which is newer, for clocks go back. What is not verified yet has another name, so nobody takes it for a backup.
+ * A verified backup is called `quittance-000012-20261124T030000Z.backup`. The `….backup.sha256` file beside it holds its digest at that
+ * time, in the format of `sha256sum -c`. The number decides which backup is newer, because clocks can be set back. Unverified files have
+ * another name, so no one mistakes them for backups.
  */
 export type KeptBackup = { name: string; number: number; writtenAtMs: number };
 
@@ -24,15 +25,14 @@ const KEPT = /^quittance-(\d{6,12})-\d{8}T\d{6}Z\.backup$/;
 const DIGEST = /^(quittance-\d{6,12}-\d{8}T\d{6}Z\.backup)\.sha256$/;
 const UNVERIFIED_END = '.unverified';
 const UNVERIFIED = /^quittance-(\d{6,12})-\d{8}T\d{6}Z\.backup\.unverified$/;
-/** What is written when a process is killed. */
+/** Files that a killed process leaves behind. */
 const DRAFT = /^quittance-\d{6,12}-\d{8}T\d{6}Z\.backup\.(unverified\.\d+|sha256)\.draft$/;
 
 const isUnverified = (path: string): boolean => path.endsWith(UNVERIFIED_END);
 
-/** The path that it has, or will have, as a backup. */
 const nameWhenVerified = (path: string): string => (isUnverified(path) ? path.slice(0, -UNVERIFIED_END.length) : path);
 
-/** Whether a file is as its digest beside it says; `null`: there is none. Errors: those of the file system. */
+/** Compares a file with the digest beside it. Returns `null` if there is no digest. Errors: those of the file system. */
 export async function isAsDigestSays(path: string): Promise<boolean | null> {
   const told = await readFile(`${path}.sha256`, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return null;
@@ -42,19 +42,22 @@ export async function isAsDigestSays(path: string): Promise<boolean | null> {
 }
 
 export type BackupDirectory = {
-  /** Newest first. Errors: those of the file system. */
+  /** Returns the newest first. Errors: those of the file system. */
   list(): Promise<KeptBackup[]>;
-  /** The path for the next backup while it is not verified. What killed processes left half written goes. */
+  /** Returns the path of the next, still unverified backup. Deletes unfinished files of killed processes. */
   begin(now: UnixMs): Promise<string>;
-  /** What was written and not verified before this one goes. */
+  /** Deletes all other unverified backups. */
   removeOthers(path: string): Promise<void>;
-  /** It was verified: it gets its name, and its digest beside it. */
+  /** Gives a verified backup its final name, with its digest beside it. */
   keep(path: string): Promise<KeptBackup>;
-  /** Deletes what is older than the newest `count`. Of those only what is as it was when it was verified; the names of the others. */
+  /**
+   * Deletes backups beyond the newest `count`, but only those that still match their digest. Returns the names of the files that it leaves
+   * in place.
+   */
   removeOld(count: number): Promise<string[]>;
 };
 
-/** The directory is never made: where it is gone, a disk is not mounted. One process works with it at a time. */
+/** Never creates the directory: if it's missing, a disk isn't mounted. Only one process may use it at a time. */
 export function openBackupDirectory(directory: string): BackupDirectory {
   const pathOf = (name: string) => join(directory, name);
   const remove = async (names: readonly string[]) => {
@@ -112,24 +115,23 @@ async function digestOf(path: string): Promise<string> {
   return hash.digest('hex');
 }
 
-/** A file that is written in the future by more than clocks differ: its age is not known. */
+/** Clocks differ by less than this. A file dated further in the future has no known age. */
 const MOST_AHEAD_MS = 300_000;
 
 const HOUR_MS = 3_600_000;
-/** A day, and two hours for the backup itself, and for somebody to restart something. */
+/** One day, plus two hours for making the backup and for someone to restart something. */
 const LEAST_LIMIT_MS = 26 * HOUR_MS;
 const GRACE_MS = 2 * HOUR_MS;
 
-/** Older than this the newest of scheduled backups is too old. */
+/** The age at which the newest scheduled backup is too old. */
 export const limitOfAge = (intervalMs: number): number => Math.max(LEAST_LIMIT_MS, intervalMs + GRACE_MS);
 
 type Seen = { baseMs: number | null; wallMs: number; monotonicMs: number };
 
 /**
- * How old the newest backup is. The time of a file and our clock are compared once, when the file is first seen, and not at all for one that
- * was made here: from then on counts by how much both our clocks went on, and of these the one that went further, for the monotonic one
- * stands still while a machine sleeps, and the other is set. So a wrong clock makes one backup too early, and none too late by more than an
- * interval.
+ * Tracks the age of the newest backup. The file's time is compared with our clock only once, when the file is first seen, and never for a
+ * file that was made here. After that, the age grows by whichever of our two clocks advanced further: the monotonic clock stops while a
+ * machine sleeps, and the wall clock can be set. So a wrong clock can make one backup too early, but none late by more than an interval.
  */
 export function createBackupAges({ now, monotonicMs }: { now(): number; monotonicMs(): number }) {
   let newest: string | null = null;
@@ -142,7 +144,7 @@ export function createBackupAges({ now, monotonicMs }: { now(): number; monotoni
       see(name, 0);
       newest = name;
     },
-    /** Newest first. */
+    /** `kept` has the newest first. */
     onListed: (kept: readonly KeptBackup[]) => {
       const [first] = kept;
       newest = first?.name ?? null;
@@ -151,7 +153,7 @@ export function createBackupAges({ now, monotonicMs }: { now(): number; monotoni
       const ageMs = now() - first.writtenAtMs;
       see(first.name, ageMs < -MOST_AHEAD_MS ? null : Math.max(0, ageMs));
     },
-    /** `null`: there is none, or nobody knows. */
+    /** Returns `null` if there is no backup or its age is unknown. */
     ofNewest: (): number | null => {
       const known = newest === null ? undefined : seen.get(newest);
       if (known === undefined || known.baseMs === null) return null;
@@ -160,17 +162,17 @@ export function createBackupAges({ now, monotonicMs }: { now(): number; monotoni
   };
 }
 
-/** `verifiedAt`: when that very one was last found good. */
+/** `verifiedAt` is the last time that this very file was verified. */
 type NewestBackup = { madeAt: UnixMs; file: string; isFinal: boolean; verifiedAt: UnixMs | null };
 
-/** The newest backup that this program made, as the audit log says; a scheduled one is none until it was verified. */
+/** Finds the newest backup that this program made, according to the audit log. A scheduled backup counts only once it's verified. */
 export async function findNewestBackup(db: Sql): Promise<NewestBackup | null> {
   const actions = await listBackupActions(db);
   const good = actions.filter(({ action, detail }) => action === 'backup.verified' && detail.good === true);
   const verifiedAtOf = (subject: string) => good.find((each) => each.subject === subject)?.actedAt ?? null;
   for (const { action, subject, detail, actedAt } of actions) {
     const { file, isFinal = false } = detail;
-    // Where seals are not required, a row may say anything.
+    // Without required seals, a row's contents can't be trusted.
     if (action !== 'backup.created' || typeof file !== 'string') continue;
     const verifiedAt = verifiedAtOf(subject);
     if (verifiedAt === null && isUnverified(file)) continue;
@@ -179,7 +181,7 @@ export async function findNewestBackup(db: Sql): Promise<NewestBackup | null> {
   return null;
 }
 
-/** When a backup was asked for that is not made yet, or `null`. */
+/** Returns when a person requested a backup that isn't made yet, or `null`. */
 export async function findRequestedBackup(db: Sql): Promise<UnixMs | null> {
   const [newest] = (await listBackupActions(db)).filter(({ action }) => action !== 'backup.verified');
   return newest?.action === 'backup.requested' ? newest.actedAt : null;
@@ -187,7 +189,10 @@ export async function findRequestedBackup(db: Sql): Promise<UnixMs | null> {
 
 type Detail = { file?: string; isFinal?: boolean; good?: boolean };
 
-/** Of the newest 10,000 actions, the newest first. A scheduled backup that fails is two of them every ten minutes, which is three days. */
+/**
+ * Searches the newest 10,000 actions and returns up to 1,000 backup actions, newest first. A failing scheduled backup writes two every ten
+ * minutes, so these cover three days.
+ */
 const listBackupActions = answerOf(
   'newest-backup',
   {
@@ -204,8 +209,8 @@ const listBackupActions = answerOf(
 );
 
 /**
- * Asks the process that makes scheduled backups for one now: its directory is for one process at a time. The entry of the audit log is the
- * request, so it outlasts every restart, and the next backup that is made answers it.
+ * Asks the process with scheduled backups to make one now, because only one process may use its directory. The request is the audit log
+ * entry, so it survives restarts. The next backup answers it.
  */
 export async function requestBackup(
   { db, now }: { db: Database; now(): UnixMs },

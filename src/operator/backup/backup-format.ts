@@ -16,29 +16,32 @@ const Text = Type.String();
 const Count = Type.Integer();
 const Flag = Type.Boolean();
 const Texts = Type.Array(Text);
-/** By table. */
+/** Row counts by table. */
 const RowCounts = Type.Record(Text, Count);
 
-/** `authenticatedBy`: the master key whose MAC it has; `recipients`: to whom it is encrypted; `auditHead`: the newest entry of the audit log in it. */
+/**
+ * `authenticatedBy` is the master key of its MAC, `recipients` the keys that it's encrypted to, and `auditHead` the newest audit log entry
+ * in it.
+ */
 export const BackupView = Type.Object({
   ...{ file: Text, bytes: Count, takenAt: Time, final: Flag, ledgerId: nullable(Text), rowCounts: RowCounts },
   ...{ masterKeyIds: Texts, authenticatedBy: nullable(Text), recipients: Texts, auditHead: nullable(Text) },
 });
 export type BackupView = Static<typeof BackupView>;
 
-/** Amounts are micro-USDT. */
+/** `micro` is in micro-USDT. */
 const Sum = Type.Object({ count: Text, micro: Text });
-/** Two sums that differ, but must not. */
+/** Two sums that should be equal and aren't. */
 export const TotalDifference = Type.Object({
   ...{ what: Text, network: Text, projectId: Text, kind: Text, backup: Sum, other: Sum },
 });
 export type TotalDifference = Static<typeof TotalDifference>;
 
-/** The result of comparing the blocks that were read with the running ledger. */
+/** The blocks that were read, compared with the running ledger. */
 export const ComparedBlocks = Type.Object({
-  /** Transfers that both have. */
+  /** Transfers found in both. */
   confirmed: Count,
-  /** Transfers of the running ledger to or from addresses that were added since the backup. */
+  /** Transfers in the running ledger to or from addresses added after the backup. */
   ofNewAddresses: Count,
   differences: Type.Array(
     Type.Object({
@@ -49,7 +52,7 @@ export const ComparedBlocks = Type.Object({
 });
 export type ComparedBlocks = Static<typeof ComparedBlocks>;
 
-/** The result of reading the chain since a backup; `compared` is `null` if there is no running ledger to compare with. */
+/** The result of reading the chain from the backup onwards. `compared` is `null` if there is no running ledger to compare with. */
 export const Rescanned = Type.Union([
   Type.Object({ kind: Type.Literal('not-read'), network: Text, reason: Text }),
   Type.Object({
@@ -59,15 +62,16 @@ export const Rescanned = Type.Union([
 ]);
 export type Rescanned = Static<typeof Rescanned>;
 
-/** A file that is not examined further. `recipients`: the number of keys that it is encrypted to. */
+/** A file that was refused before its contents were examined. `recipients` is the number of keys that it's encrypted to. */
 export const RefusedBackupView = Type.Object({
   ...{ file: Text, good: Type.Literal(false), authenticity: Text, reason: Said, recipients: Count },
 });
 export type RefusedBackupView = Static<typeof RefusedBackupView>;
 
 /**
- * `differences` are between the file's own sums and the restored rows; `auditHead`: where its audit log
- * ends; `auditProblem`: how that was changed, in the file or since in the running ledger. `paidSince` are invoices that the chain has paid since.
+ * `differences` are between the sums in the file and the restored rows. `auditHead` is where its audit log ends. `auditProblem` describes
+ * tampering with that log, in the file or later in the running ledger. `paidSince` are invoices that the chain shows as paid after the
+ * backup.
  */
 export const VerifiedBackupView = Type.Object({
   ...{ file: Text, good: Flag, authenticity: Text, takenAt: Time, rowCounts: RowCounts },
@@ -106,12 +110,12 @@ const columns = {
 } as const;
 
 /**
- * A sum over a ledger: the number of rows and their money (micro-USDT). `kind` is the status of invoices, the kind of transfers,
- * the type of events, the policy of addresses.
+ * A sum over part of a ledger: the number of rows and their amount in micro-USDT. `kind` is an invoice status, a transfer kind, an event
+ * type or an address policy.
  */
 export type LedgerTotal = Row<typeof columns>;
 
-/** The totals of the whole ledger, in one order. Reads every invoice, transfer and event: seconds for a million. */
+/** Sums the whole ledger, in a fixed order. Reads every invoice, transfer and event, which takes seconds for a million rows. */
 export const sumLedger = rowsOf(
   'backup-totals',
   columns,
@@ -135,7 +139,7 @@ const cursor = { network: 'text', block: count, time: 'timestamptz' } as const;
 
 type LedgerCursor = Row<typeof cursor>;
 
-/** Up to which block a ledger has recorded each network. */
+/** Returns the newest recorded block of each network. */
 export const findCursors = rowsOf(
   'backup-cursors',
   cursor,
@@ -143,7 +147,7 @@ export const findCursors = rowsOf(
   () => [],
 );
 
-/** The ids of the master keys that opened what is sealed in the database. */
+/** Returns the ids of the master keys that encrypted the secrets in the database. */
 export const findEncryptionKeys = answerOf(
   'backup-master-keys',
   { id: 'text' },
@@ -154,34 +158,34 @@ export const findEncryptionKeys = answerOf(
 );
 
 /**
- * A backup file: a magic, then frames compressed by gzip, then a trailer. The trailer is, where a master key was at hand (format 2),
- * the id of that key (8 bytes) and a MAC (32 bytes, see backup-mac.ts), and in both formats the SHA-256 of all before. A frame is a
- * letter, the length of what follows (4 bytes, big-endian), and that: `h` the header, for each table `t` (its name and columns), `d` …
- * (rows as `copy … to stdout` writes them) and `e` (their count), and at last `z` (the count of tables). JSON but for the rows.
- * All of it may stand within a file of age (see backup-encryption.ts).
+ * A backup file is a magic, then gzip-compressed frames, then a trailer. With a master key (format 2) the trailer holds that key's id (8
+ * bytes) and a MAC (32 bytes, see backup-mac.ts). In both formats it ends with the SHA-256 of everything before. A frame is a letter, the
+ * length of its body (4 bytes, big-endian) and the body. The frames are `h`, the header; for each table `t` (its name and columns), `d` …
+ * (rows in the format of `copy … to stdout`) and `e` (their count); and finally `z` (the number of tables). Everything except the rows is
+ * JSON. The whole file may be wrapped in an age file (see backup-encryption.ts).
  */
 export const MAGIC = Buffer.from('quittance-backup 1\n');
-/** The magic of a file with a MAC. It is as long as the other one. */
+/** The magic of a file with a MAC; it's as long as the other one. */
 export const MAC_MAGIC = Buffer.from('quittance-backup 2\n');
-/** Every format begins with this; its number follows. */
+/** All formats begin with this, followed by their number. */
 export const ANY_MAGIC = Buffer.from('quittance-backup ');
 export const DIGEST_BYTES = 32;
 export const KEY_ID_BYTES = 8;
 export const MAC_BYTES = 32;
 
 export type BackupHeader = {
-  /** The release of the program that made the backup. */
+  /** The Quittance release that made the backup. */
   release: string;
   takenAt: string;
   migrations: AppliedMigration[];
-  /** `null`: no service was ever started over that database. */
+  /** `null` if no service was ever started on that database. */
   ledger: { id: string; firstIndex: number; isFinal: boolean } | null;
   cursors: LedgerCursor[];
-  /** The totals at the moment of the backup; amounts and counts as text. */
+  /** Totals at the time of the backup, with amounts and counts as text. */
   totals: WrittenTotal[];
-  /** Ids of the master keys that open what is sealed in it. */
+  /** Ids of the master keys that encrypted the secrets in it. */
   masterKeyIds: string[];
-  /** The newest entry of the audit log, `null` if it is empty; absent in backups of former releases. */
+  /** The newest audit log entry. `null` if the log is empty; absent in backups of earlier releases. */
   auditHead?: AuditHead | null;
 };
 
@@ -194,7 +198,7 @@ export type Frame =
   | { type: 'e'; rowCount: number }
   | { type: 'z'; tableCount: number };
 
-/** Longest frame of each type: a header of thousands of projects is some megabytes, and a chunk of rows some ten kilobytes. */
+/** The longest frame of each type. A header for thousands of projects is a few megabytes; a chunk of rows is tens of kilobytes. */
 export const MAX_FRAME_BYTES: Readonly<Record<string, number>> = {
   h: 16 * 1024 * 1024,
   d: 64 * 1024 * 1024,
@@ -213,28 +217,28 @@ export function encodeFrame(frame: Frame): Buffer[] {
   return [head, body];
 }
 
-/** The end of a backup, and the digest that it was calculated from. */
+/** The trailer of a backup, and the digest calculated while reading it. */
 export type BackupEnding = {
-  /** SHA-256 of the file before the trailer. The MAC covers this digest. */
+  /** The SHA-256 of the file before the trailer. The MAC covers this digest. */
   digest: Buffer;
-  /** `null`: the file has only digests, because there was no master key or a former release wrote it. */
+  /** `null` if the file has only digests, because it was made without a master key or by an earlier release. */
   signed: { masterKeyId: string; mac: Buffer } | null;
 };
 
-/** `authentic`: made with the master key, and not changed since. `unknown-key`: made with one that is not here, or so it says. */
+/** `authentic`: made with the master key and unchanged. `unknown-key`: the file names a key that isn't configured here. */
 export type Authenticity =
   | { kind: 'authentic'; masterKeyId: string }
   | { kind: 'tampered'; masterKeyId: string }
   | { kind: 'unknown-key'; masterKeyId: string; hasKeys: boolean }
   | { kind: 'unsigned' };
 
-/** HMAC-SHA-256 over the digest of all bytes before it, under a key only for backups of this ledger. */
+/** HMAC-SHA-256 over the digest of all preceding bytes, with a key derived only for backups of this ledger. */
 export function macOf(key: MasterKey, ledgerId: string | null, digest: Buffer): Buffer {
   const macKey = deriveKey(key, { purpose: 'quittance backup mac 1', salt: ledgerId ?? '' });
   return createHmac('sha256', macKey).update(digest).digest();
 }
 
-/** Checks whether the MAC of a backup fits under the master key that the backup names. Any key of the ring will do. */
+/** Checks a backup's MAC with the master key that the backup names. Any key in the ring will do. */
 export function authenticate(
   keyRing: KeyRing | null,
   ledgerId: string | null,
@@ -247,7 +251,10 @@ export function authenticate(
   return { kind: timingSafeEqual(macOf(key, ledgerId, digest), mac) ? 'authentic' : 'tampered', masterKeyId };
 }
 
-/** Admits an authentic backup, and with `takesUnauthenticated` one that no key vouches for; never one that is known to be changed. */
+/**
+ * Accepts an authentic backup. With `takesUnauthenticated` it also accepts a backup that no key can verify, but never one that is known to
+ * be tampered with.
+ */
 export function admitBackup(path: string, found: Authenticity, takesUnauthenticated: boolean): void {
   if (found.kind === 'authentic' || (found.kind !== 'tampered' && takesUnauthenticated)) return;
   if (found.kind === 'tampered') {
@@ -262,7 +269,7 @@ export function admitBackup(path: string, found: Authenticity, takesUnauthentica
   );
 }
 
-/** Why nobody vouches for a backup, in words that follow a colon. */
+/** Explains why a backup can't be authenticated, in words that follow a colon. */
 export function describeMac(found: Exclude<Authenticity, { kind: 'authentic' | 'tampered' }>): string {
   if (found.kind === 'unsigned') {
     return 'it has no MAC. It was created without a master key or by an old release, or someone removed the MAC';
@@ -274,7 +281,10 @@ export function describeMac(found: Exclude<Authenticity, { kind: 'authentic' | '
     : `${made}, but no master key is configured: set QUITTANCE_MASTER_KEY, or put the file master-key into the data directory`;
 }
 
-/** Where the audit log of a ledger ends that was just loaded. It must hold together, and end where its backup says: else there is a problem. */
+/**
+ * Checks the audit log of a ledger that was just loaded. Its chain must be intact and must end where the backup says. Returns the problem
+ * otherwise.
+ */
 export async function checkAudit(
   deps: { db: Sql; sealer: Sealer | null },
   { auditHead }: BackupHeader,

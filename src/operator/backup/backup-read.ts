@@ -24,10 +24,10 @@ import {
   MAX_FRAME_BYTES,
 } from './backup-format.ts';
 
-/** https://age-encryption.org/v1: what `age -d` opens, too. */
+/** The format of https://age-encryption.org/v1, so `age -d` opens these files too. */
 const AGE_MAGIC = Buffer.from('age-encryption.org/v1\n');
 
-/** Encrypts to public keys (`age1…`) as the bytes come, in chunks of 64 KiB; no key here opens it again. */
+/** Encrypts a stream to public keys (`age1…`) in chunks of 64 KiB. No key stored here can decrypt the result. */
 export async function* encryptTo(
   recipients: readonly string[],
   source: AsyncIterable<Uint8Array>,
@@ -38,7 +38,7 @@ export async function* encryptTo(
   yield* await encrypter.encrypt(ReadableStream.from(source));
 }
 
-/** Throws `CONFIG_INVALID` for what is no public key of age. */
+/** Throws `CONFIG_INVALID` for anything other than an age public key. */
 export async function checkRecipients(recipients: readonly string[]): Promise<void> {
   const { Encrypter } = await import('age-encryption');
   for (const recipient of recipients) {
@@ -54,21 +54,21 @@ export async function checkRecipients(recipients: readonly string[]): Promise<vo
   }
 }
 
-/** Whether all of them are secret keys of age. */
+/** Returns whether all of them are age secret keys. */
 export async function areIdentities(identities: readonly string[]): Promise<boolean> {
   const { Decrypter } = await import('age-encryption');
   try {
     for (const identity of identities) new Decrypter().addIdentity(identity);
     return true;
   } catch {
-    // The error shows the key, so it is dropped.
+    // The error contains the key, so it's dropped.
     return false;
   }
 }
 
 /**
- * Decrypts a source that is encrypted to the public key of one of `identities` (`AGE-SECRET-KEY-1…`), as the bytes come. It yields no
- * changed byte, and a missing end is an error. Errors: those of `file`, of which `refused` is for a source that no identity fits.
+ * Decrypts a stream that is encrypted to the public key of one of `identities` (`AGE-SECRET-KEY-1…`). It never yields a changed byte, and a
+ * truncated end is an error. Errors: those of `file`; its `refused` means that no identity fits.
  */
 async function* decryptWith(
   identities: readonly string[],
@@ -80,7 +80,7 @@ async function* decryptWith(
   for (const identity of identities) decrypter.addIdentity(identity);
   let failed: unknown;
   try {
-    // An error of the source is thrown as it is, and not taken for a wrong key.
+    // Rethrows errors of the source unchanged, so they aren't mistaken for a wrong key.
     const watched = async function* () {
       try {
         yield* source;
@@ -99,10 +99,10 @@ async function* decryptWith(
   }
 }
 
-/** Our recipients take some hundred bytes each, those of quantum-safe keys two thousand. */
+/** Our recipients need a few hundred bytes each; those of quantum-safe keys need two thousand. */
 const MAX_AGE_HEADER_BYTES = 64 * 1024;
 
-/** To how many keys a file is encrypted, by its first bytes; `null`: they are no whole header. */
+/** Counts the keys that a file is encrypted to, from its first bytes. Returns `null` if they hold no complete header. */
 function countRecipients(start: Buffer): number | null {
   const end = start.indexOf('\n--- ');
   if (end === -1) return null;
@@ -111,7 +111,7 @@ function countRecipients(start: Buffer): number | null {
 
 type AgePair = { identity: string; recipient: string };
 
-/** The pair of age that a master key stands for: who has the key opens what is encrypted to it. */
+/** Derives the age key pair of a master key. Anyone with the master key can decrypt files encrypted to this pair. */
 export async function pairOfMasterKey(key: MasterKey): Promise<AgePair> {
   const { identityToRecipient } = await import('age-encryption');
   const identity = identityOf(key);
@@ -124,14 +124,14 @@ function identityOf(key: MasterKey): string {
   return bech32.encodeFromBytes('AGE-SECRET-KEY-', secret).toUpperCase();
 }
 
-/** A new pair, in memory alone. */
+/** Creates a new pair that exists only in memory. */
 export async function createAgePair(): Promise<AgePair> {
   const { generateX25519Identity, identityToRecipient } = await import('age-encryption');
   const identity = await generateX25519Identity();
   return { identity, recipient: await identityToRecipient(identity) };
 }
 
-/** A new pair: the public key, and the text of a file with the secret one, as `age-keygen` writes it. */
+/** Creates a new pair. Returns the public key, and a key file in the format of `age-keygen`. */
 export async function createAgeKey(createdAt: string): Promise<{ recipient: string; file: string }> {
   const { identity, recipient } = await createAgePair();
   return { recipient, file: `# created: ${createdAt}\n# public key: ${recipient}\n${identity}\n` };
@@ -139,12 +139,15 @@ export async function createAgeKey(createdAt: string): Promise<{ recipient: stri
 
 type Checked = { header: BackupHeader; ending: BackupEnding; authenticity: Authenticity };
 
-/** The keys for a file: `keyRing` tells whether it is ours, and opens what is encrypted to it; `identities` are secret keys of age that open others. */
+/**
+ * The keys for opening a file. `keyRing` authenticates it, and decrypts files encrypted to a master key. `identities` are age secret keys
+ * for other encrypted files.
+ */
 export type Opening = { keyRing: KeyRing | null; identities?: readonly string[] };
 
 /**
- * Reads a whole backup, and tells who vouches for it. Errors: `BACKUP_DAMAGED` if any byte was changed or is missing and no digest
- * was made to fit, `BACKUP_ENCRYPTED` without the right identity, `INVALID_ARGUMENT` for what is no backup, `NOT_FOUND`.
+ * Reads a whole backup and checks its authenticity. Errors: `BACKUP_DAMAGED` if a byte was changed or is missing and the digest wasn't
+ * adjusted to match, `BACKUP_ENCRYPTED` without the right identity, `INVALID_ARGUMENT` if it isn't a backup, `NOT_FOUND`.
  */
 export async function checkBackup(path: string, opening: Opening): Promise<Checked> {
   const { keyRing } = opening;
@@ -154,12 +157,12 @@ export async function checkBackup(path: string, opening: Opening): Promise<Check
   for (let next = await frames.next(); ; next = await frames.next()) {
     if (next.done === true) {
       if (header === undefined || !isComplete) throw damaged(path, 'it contains no complete backup');
-      // Anybody may have written the header, so the type of the id is checked.
+      // An attacker may have written the header, so the type of the id is checked.
       const ledgerId = typeof header.ledger?.id === 'string' ? header.ledger.id : null;
       return { header, ending: next.value, authenticity: authenticate(keyRing, ledgerId, next.value) };
     }
     const frame = next.value;
-    // The only header comes first, and nothing follows the end.
+    // The header comes first and only once, and nothing follows the end.
     if ((frame.type === 'h') !== (header === undefined) || isComplete)
       throw damaged(path, 'its parts are in the wrong order');
     if (frame.type === 'h') header = frame.header;
@@ -168,15 +171,15 @@ export async function checkBackup(path: string, opening: Opening): Promise<Check
 }
 
 /**
- * The frames of a backup, in order, and at last its seal. Only an end without an error proves that no frame was changed by chance;
- * `authenticate` finds changes made on purpose.
+ * Yields the frames of a backup in order, and returns its trailer. Only an end without an error proves that no frame was damaged by
+ * accident; `authenticate` finds deliberate changes.
  */
 export async function* readFrames(path: string, opening: Opening): AsyncGenerator<Frame, BackupEnding> {
   await refuseOtherFiles(path);
   const found: { ending?: BackupEnding } = {};
   const gunzip = createGunzip();
   const reading = pipeline(readBody(path, await openBackup(path, opening), found), gunzip);
-  reading.catch(() => undefined); // It fails the iteration, too.
+  reading.catch(() => undefined); // The iteration fails with the same error.
   try {
     yield* parseFrames(path, gunzip);
     await reading;
@@ -186,12 +189,12 @@ export async function* readFrames(path: string, opening: Opening): AsyncGenerato
   } finally {
     gunzip.destroy();
   }
-  // Bytes behind the compressed part end the reading early.
+  // Bytes after the compressed part end the reading early.
   if (found.ending === undefined) throw damaged(path, 'it has data after its end');
   return found.ending;
 }
 
-/** The bytes of a backup as they were before somebody encrypted them. */
+/** Opens a backup and decrypts it if necessary. */
 async function openBackup(path: string, { keyRing, identities = [] }: Opening): Promise<AsyncIterable<Uint8Array>> {
   const source = createReadStream(path);
   const encryption = await describeEncryption(path);
@@ -208,7 +211,7 @@ async function openBackup(path: string, { keyRing, identities = [] }: Opening): 
   return decryptWith(all, source, { refused, damaged: (reason) => damaged(path, reason) });
 }
 
-/** The number of keys that a file is encrypted to; `null` if it is not encrypted. Errors: `BACKUP_DAMAGED`. */
+/** Returns how many keys a file is encrypted to, or `null` if it isn't encrypted. Errors: `BACKUP_DAMAGED`. */
 export async function describeEncryption(path: string): Promise<{ recipients: number } | null> {
   const start = await readStart(path, MAX_AGE_HEADER_BYTES);
   if (!start.subarray(0, AGE_MAGIC.length).equals(AGE_MAGIC)) return null;
@@ -217,7 +220,10 @@ export async function describeEncryption(path: string): Promise<{ recipients: nu
   return { recipients };
 }
 
-/** Yields the compressed part and hashes all bytes; `found` gets the seal at the end. Holds back as many bytes as the trailer has. */
+/**
+ * Yields the compressed part and hashes all bytes. Holds back as many bytes as the trailer has, and stores the trailer in `found` at the
+ * end.
+ */
 async function* readBody(
   path: string,
   source: AsyncIterable<Uint8Array>,
@@ -293,7 +299,7 @@ function decodeFrame(path: string, type: string, body: Buffer): Frame {
   throw damaged(path, 'one of its parts cannot be read');
 }
 
-/** Enough of it to say whose the file is; no more is read of one that nobody vouches for, unless somebody asks for that. */
+/** Checks only the members that identify the ledger. Nothing more is read from an unauthenticated file unless a person asks for it. */
 function isHeader(header: unknown): boolean {
   return isObject(header) && LISTS.every((name) => Array.isArray(header[name]));
 }
@@ -304,7 +310,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** zlib throws these errors for bytes that it did not write, and streams throw them for a file that became shorter. */
+/** zlib throws these errors for bytes that it can't decompress, and streams throw them for a file that was truncated while being read. */
 function isBroken(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   return /^(Z_|ERR_STREAM_PREMATURE_CLOSE)/.test(code);
@@ -317,7 +323,7 @@ export function damaged(path: string, reason: string): AppError {
   );
 }
 
-/** Before the file is read as a stream, so that the message is about the file and not about what unpacks it. */
+/** Runs before the file is read as a stream, so that the error is about the file and not about the decompression. */
 async function refuseOtherFiles(path: string): Promise<void> {
   const size = await readSize(path);
   const start = await readStart(path, AGE_MAGIC.length);

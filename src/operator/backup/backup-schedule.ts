@@ -25,7 +25,7 @@ import { verifyBackup, withScratch } from './verify-backup.ts';
 
 const HOUR_MS = 3_600_000;
 const LOOK_MS = 30_000;
-/** A backup that failed is tried again after so long: a disk that is full is not full for long, or somebody must come. */
+/** How long to wait after a failed backup. A full disk is either freed by then or needs a person. */
 const RETRY_MS = 600_000;
 
 type Options = Leading &
@@ -37,8 +37,9 @@ type Options = Leading &
   };
 
 /**
- * Makes a verified backup whenever the newest one is older than the interval or a person asked for one, while this process follows the network, and keeps so many.
- * What fails is an alarm, and so is a newest one that is too old. Never ends by itself; `stop` ends the backup under way, which leaves nothing.
+ * Makes a verified backup whenever the newest one is older than the interval or a person asked for one, as long as this process follows the
+ * network. Keeps the configured number of backups. A failure raises an alarm, and so does a backup that is too old. Runs until `stop`,
+ * which aborts the current backup and removes its files.
  */
 export function startBackupSchedule(options: Options): Loop {
   const { schedule, metrics, now, lookMs = LOOK_MS, retryMs = RETRY_MS } = options;
@@ -101,7 +102,7 @@ async function makeOne(
     log.warn({ backups: left }, 'old backups were changed after their verification, so Quittance keeps them');
 }
 
-/** Errors of files say which, and errors of ours what to do. */
+/** Errors of files are reported with their code, our own errors with their advice. */
 function describe(error: unknown, directory: string): string {
   const { cause, message } = error as Partial<Error>;
   const { code, syscall } = (cause ?? error) as NodeJS.ErrnoException;
@@ -110,11 +111,11 @@ function describe(error: unknown, directory: string): string {
   return message ?? String(error);
 }
 
-/** Raises and closes both alarms, and says a failure once in the log. */
+/** Raises and clears both alarms, and logs each failure once. */
 function createAlarmKeeper({ db: whole, network, isLeader, log, schedule }: Options) {
   const db = whileLeading(whole, network, isLeader);
   const limitMs = limitOfAge(schedule.intervalMs);
-  /** What is open, as far as this process knows; absent: not known. */
+  /** The alarms that are open as far as this process knows. Absent means unknown. */
   const told = new Map<AlarmKind, string | null>();
   const set = async (kind: AlarmKind, detail: string | null) => {
     if (told.get(kind) === detail && told.has(kind)) return;
@@ -147,16 +148,17 @@ type MakeDeps = {
   connection: Connection;
   keyRing: KeyRing;
   needsOwnUser: boolean;
-  /** The machine, for the audit log. */
+  /** The name of the machine, for the audit log. */
   host: string;
   log: Logger;
   now(): UnixMs;
 };
 
 /**
- * Makes an encrypted backup, restores it to a scratch database, compares it with itself and with the running ledger, and only then gives it
- * the name of a backup. Without `recipients` the master key opens it. With them a further key does, which is in memory alone and gone when
- * this ends: so it can be verified here, and nobody can read it here later. `signal` ends it. Any failure throws, and the kept ones stay.
+ * Makes an encrypted backup, restores it to a scratch database and compares it with itself and with the running ledger. Only then does it
+ * get the name of a backup. Without `recipients` the master key can decrypt it. With them, a temporary key in memory can too: so the backup
+ * can be verified now, but no one can read it on this machine later. `signal` aborts it. Any failure throws and leaves the kept backups
+ * alone.
  */
 async function makeVerifiedBackup(
   { db, connection, keyRing, needsOwnUser, host, log, now }: MakeDeps,
@@ -205,7 +207,7 @@ function describeFault(view: View): string {
     : 'the running ledger lacks data that the backup has';
 }
 
-/** What goes on meanwhile fails by itself when its database is gone. */
+/** The abandoned work fails by itself once its database is gone. */
 function unlessAborted<Output>(signal: AbortSignal, work: Promise<Output>): Promise<Output> {
   const stopped = new Promise<never>((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });

@@ -37,7 +37,7 @@ import {
 } from './backup-format.ts';
 import { checkRecipients, createAgeKey, encryptTo } from './backup-read.ts';
 
-/** Whether a database is a standby, which takes no rows. */
+/** Returns whether the database is a standby, which is read-only. */
 export const isStandby = answerOf(
   'backup-is-standby',
   { isStandby: 'bool' },
@@ -46,14 +46,14 @@ export const isStandby = answerOf(
   ([row]) => row?.isStandby === true,
 );
 
-/** A database over which no service may run; one that was started for this alone has none. */
+/** A database that no service may be using. If it was started for this command alone, no service can. */
 export type QuietDatabase = { db: Database; kind: 'external' | 'embedded'; isStartedHere: boolean };
 
-/** A connection that was closed takes PostgreSQL a moment, and a service that was stopped just now is no reason to refuse. */
+/** PostgreSQL needs a moment to notice a closed connection. A service that stopped just now is no reason to refuse. */
 const LOOKS = 10;
 const BETWEEN_LOOKS_MS = 100;
 
-/** Refuses what must not happen beside a service on the same database. */
+/** Refuses to continue while a service uses the same database. */
 export async function refuseRunning({ db, kind, isStartedHere }: QuietDatabase): Promise<void> {
   if (kind === 'embedded' && isStartedHere) return;
   let count = await countServiceConnections(db);
@@ -68,7 +68,7 @@ export async function refuseRunning({ db, kind, isStartedHere }: QuietDatabase):
   );
 }
 
-/** Makes a pair of keys for encrypted backups. The secret one goes to a new file, and nowhere else. Errors: `CONFLICT`, `INVALID_ARGUMENT`. */
+/** Creates a key pair for encrypted backups. The secret key is written only to a new file. Errors: `CONFLICT`, `INVALID_ARGUMENT`. */
 export async function makeKey(
   { now }: { now(): UnixMs },
   _actor: Actor,
@@ -93,8 +93,9 @@ type Deps = QuietDatabase & { connection: Connection; now(): UnixMs; keyRing: Ke
 type Input = { path: string; recipients: readonly string[]; isFinal: boolean; signal?: AbortSignal };
 
 /**
- * Writes a backup to a new file. If it `isFinal` the ledger is closed first, so nothing can be created that the file lacks. `recipients`
- * are public keys of age. `signal` ends it, and leaves no file. Errors: `CONFIG_INVALID`, `CONFLICT`, `INVALID_ARGUMENT`, and those of `refuseForeignLedger`.
+ * Writes a backup to a new file. If it `isFinal`, the ledger is closed first, so nothing can be created that the file lacks. `recipients`
+ * are age public keys. `signal` aborts it and leaves no file. Errors: `CONFIG_INVALID`, `CONFLICT`, `INVALID_ARGUMENT`, and those of
+ * `refuseForeignLedger`.
  */
 export async function createBackup(
   { connection, now, keyRing, release, ...database }: Deps,
@@ -102,14 +103,14 @@ export async function createBackup(
   { path, recipients, isFinal, signal }: Input,
 ): Promise<BackupView> {
   const at = now();
-  // Before the ledger is closed, so that a wrong setting closes nothing.
+  // Checks these before closing the ledger, so that a wrong setting doesn't close it.
   await checkRecipients(recipients);
   const masterKey = keyRing?.current() ?? null;
   if (isFinal) await close(database, (tx) => record(tx, actor, at, { file: path, isFinal }));
   const protection = { masterKey, recipients };
   const { header, rowCounts, bytes } = await writeBackup({ connection, path, release, now: at, protection, signal });
   const { ledger, takenAt, masterKeyIds } = header;
-  // A replica takes no rows, and a backup of it is as good as any.
+  // A replica is read-only, and a backup of it is as good as any.
   if (!isFinal && !(await isStandby(database.db))) {
     await database.db.transaction((tx) => record(tx, actor, at, { file: path, isFinal, bytes }));
   }
@@ -125,7 +126,7 @@ async function close(database: QuietDatabase, recordClosed: (tx: Sql) => Promise
   await refuseRunning(database);
   await takeLedger(db, { id: randomUUID(), firstIndex: 0 }, { isAnew: false });
   const identity = await findLedgerIdentity(db);
-  // A final backup that was cut off is made again; a copy must first be accepted.
+  // A final backup that was interrupted may be repeated, but a copied ledger must be accepted first.
   if (identity !== null) refuseForeignLedger({ ...identity, closedAt: null });
   await db.transaction(async (tx) => {
     await closeLedger(tx);
@@ -137,11 +138,11 @@ function record(tx: Sql, actor: Actor, at: UnixMs, detail: object): Promise<void
   return recordActions(tx, actor, at, [{ projectId: null, action: 'backup.created', subject: toIso(at), detail }]);
 }
 
-/** The key that proves a backup to be ours, and the keys that can read it. */
+/** The key that authenticates a backup, and the keys that can decrypt it. */
 export type Protection = {
-  /** `null`: no MAC, so anybody who can write to the file can change it unnoticed. */
+  /** `null` means no MAC: anyone who can write to the file can change it unnoticed. */
   masterKey: MasterKey | null;
-  /** Public keys of age; with none it is not encrypted. */
+  /** Age public keys. If the list is empty, the backup isn't encrypted. */
   recipients: readonly string[];
 };
 
@@ -149,12 +150,12 @@ const UNPROTECTED: Protection = { masterKey: null, recipients: [] };
 
 export type BackupMade = { header: BackupHeader; rowCounts: Record<string, number>; bytes: number };
 
-/** Level 6 writes 40 MB of rows a second and core; a higher one saves little. */
+/** Level 6 writes 40 MB of rows a second per core; a higher level saves little space. */
 const COMPRESSION_LEVEL = 6;
 
 /**
- * Writes all rows of the ledger as they are at one moment to a file, while the service runs. The file appears whole, is on the disk
- * when this returns, and only its user may read it. Memory does not depend on the size. A file that is there is never replaced.
+ * Writes all rows of the ledger from one snapshot to a file, while the service keeps running. The file appears only when it's complete and
+ * synced to disk, and only its owner can read it. Memory use doesn't depend on the size. An existing file is never replaced.
  */
 export async function writeBackup(options: {
   connection: Connection;
@@ -196,7 +197,7 @@ function explain(error: unknown, path: string): unknown {
   return new AppError('INVALID_ARGUMENT', reason, { cause: error });
 }
 
-/** Writes the rows of every table that the database has to a new file. Returns how many of each. */
+/** Writes the rows of every existing table to a new file. Returns how many rows each table has. */
 export async function writeRows(
   session: BackupSession,
   path: string,
@@ -216,13 +217,13 @@ export async function writeRows(
 async function* compressed(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const gzip = createGzip({ level: COMPRESSION_LEVEL });
   const compressing = pipeline(Readable.from(source, { objectMode: false }), gzip);
-  // It fails the reading below, too.
+  // The reading below fails with the same error.
   compressing.catch(() => undefined);
   yield* gzip;
   await compressing;
 }
 
-/** Puts what a file begins with before the bytes, and the trailer behind them. */
+/** Adds the magic before the bytes and the trailer after them. */
 async function* withMac(
   source: AsyncIterable<Buffer>,
   masterKey: MasterKey | null,
@@ -285,7 +286,7 @@ async function* encodeAll(
 
 const LINE_FEED = 0x0a;
 
-/** Each row ends in a line feed, and none stands within: the format writes it as `\n`. */
+/** Every row ends in a line feed; the format escapes those inside a row as `\n`. */
 function countRows(rows: Buffer): number {
   let count = 0;
   for (let at = rows.indexOf(LINE_FEED); at !== -1; at = rows.indexOf(LINE_FEED, at + 1)) count += 1;
@@ -299,7 +300,7 @@ async function isThere(path: string): Promise<boolean> {
   );
 }
 
-/** Makes the file outlast a loss of power. */
+/** Syncs the file so that it survives a power failure. */
 async function sync(draft: string): Promise<{ size: number }> {
   const handle = await open(draft, 'r+');
   try {

@@ -52,13 +52,13 @@ import {
 import { checkBackup, damaged, type Opening, readFrames } from './backup-read.ts';
 import { type QuietDatabase, refuseRunning } from './create-backup.ts';
 
-/** `write`: an alarm is kept as text, with the names of the face that caused it. */
+/** `write` turns an alarm into text with the names of the interface that caused it. */
 type SecureDeps = { now(): UnixMs; random(bytes: number): Uint8Array; write(text: Text): string };
 
 /**
- * Makes a ledger that lacks what happened since it was copied safe to go on with, in the caller's transaction: no address of it gets
- * a new invoice, none that was derived since is derived again, and no position of the feed is given out twice. `origin` says where
- * the data come from, as in "a backup of 2026-11-21T20:39:00.000Z". Returns how many addresses were taken out of use for ever.
+ * Makes an outdated copy of a ledger safe to continue with, in the caller's transaction. None of its addresses gets a new invoice, no
+ * address derived since the copy is derived again, and no position of the feed is used twice. `origin` says where the data came from, such
+ * as "a backup of 2026-11-21T20:39:00.000Z". Returns how many addresses were permanently retired.
  */
 export async function secureCopy(tx: Sql, deps: SecureDeps, by: RecordedActor, origin: string): Promise<number> {
   const at = deps.now();
@@ -71,7 +71,7 @@ export async function secureCopy(tx: Sql, deps: SecureDeps, by: RecordedActor, o
     }),
   );
   await skipIndexesTo(tx, indexAt(at));
-  // No project ever has a thousand events a second for years, so a clock in milliseconds is ahead of all that was given out.
+  // No project sustains a thousand events a second for years, so a millisecond clock is ahead of every position in use.
   await skipPositionsTo(tx, BigInt(at));
   await raiseRestored(tx, { ...deps, now: () => at }, (network) => {
     const { length: count } = barred.filter((each) => each.network === network);
@@ -80,7 +80,7 @@ export async function secureCopy(tx: Sql, deps: SecureDeps, by: RecordedActor, o
   return barred.length;
 }
 
-/** Says on every network of the ledger that it was restored, from what, and what is to be done before the alarm is closed. */
+/** Raises an alarm on every network of the ledger. It says what was restored, and what to do before closing the alarm. */
 async function raiseRestored(
   tx: Sql,
   { now, random, write }: SecureDeps,
@@ -97,7 +97,7 @@ async function raiseRestored(
   }
 }
 
-/** Takes every address out of use for ever: it is watched, and what its invoices reserve is paid as before. */
+/** Retires every address permanently. The address is still watched, and its existing reservations can still be paid. */
 const barAddresses = rowsOf(
   'restore-bar-addresses',
   { projectId: 'uuid', network: text<Network>(), account: hex<AccountHex>() },
@@ -119,13 +119,13 @@ const raiseFirstIndex = commandOf(
   (index: number) => [index],
 );
 
-/** Lets every account key, and those that are added later, go on from an index. */
+/** Makes existing and future account keys continue from an index. */
 async function skipIndexesTo(tx: Sql, index: number): Promise<void> {
   await skipIndexes(tx, index);
   await raiseFirstIndex(tx, index);
 }
 
-/** Lets the positions of every project's events go on after one, further than the database takes from anybody else. */
+/** Makes the feed of every project continue after a position. The database lets no other code move a position this far. */
 async function skipPositionsTo(tx: Sql, position: bigint): Promise<void> {
   await tx.script('alter table event_streams disable trigger event_streams_rise');
   await skipPositions(tx, position);
@@ -140,18 +140,18 @@ const skipPositions = commandOf(
 );
 
 /**
- * Loads a backup into an empty database and brings it up to this release, in one transaction, at whose end `finish` is called.
- * The file is read to its end before anything is written, and again while it is loaded.
- * Errors: `BACKUP_DAMAGED`, `BACKUP_TAMPERED`, `BACKUP_UNAUTHENTICATED`, `BACKUP_ENCRYPTED`, `DATABASE_NOT_EMPTY`, `SCHEMA_NEWER` for a backup of a newer release, `SCHEMA_CHANGED`.
+ * Loads a backup into an empty database and migrates it to this release, in one transaction that ends by calling `finish`. The file is read
+ * to its end before anything is written, and again while it's loaded. Errors: `BACKUP_DAMAGED`, `BACKUP_TAMPERED`,
+ * `BACKUP_UNAUTHENTICATED`, `BACKUP_ENCRYPTED`, `DATABASE_NOT_EMPTY`, `SCHEMA_NEWER` for a backup of a newer release, `SCHEMA_CHANGED`.
  */
 export async function loadBackup<Finished>(options: {
   connection: Connection;
   path: string;
-  /** The backup must have been made with a key of this ring. */
+  /** The backup must be authenticated by a key of this ring. */
   keyRing?: KeyRing | null;
-  /** Accepts also a backup that no available key vouches for. */
+  /** Also accepts a backup that no available key can authenticate. */
   takesUnauthenticated?: boolean;
-  /** Secret keys of age, for an encrypted one. */
+  /** Age secret keys for an encrypted backup. */
   identities?: readonly string[];
   finish: (tx: Sql, header: BackupHeader, authenticity: Authenticity) => Promise<Finished>;
   migrations?: Migration[];
@@ -167,11 +167,11 @@ export async function loadBackup<Finished>(options: {
     await makeRoom(session);
     await migrateWithin(session, ofFile);
     await session.script('set local statement_timeout = 0');
-    // This trigger also says when a payment may have come. Rows that are there already need not fit that rule: earlier releases had none,
-    // and the arrivals that it asks of are forgotten after a day.
+    // This trigger also checks when a payment may have arrived. Restored rows needn't satisfy that: earlier releases had no such rule, and
+    // the arrival times it reads are deleted after a day.
     await session.script('alter table transfers disable trigger transfers_fit_their_invoice');
     const rowCounts = await load(session, path, ending, { keyRing, identities });
-    // References to missing rows are found now, so no check is pending when migrations change the tables.
+    // Finds references to missing rows now, so that no check is pending when migrations change the tables.
     await session.script('set constraints all immediate');
     await session.script('alter table transfers enable trigger transfers_fit_their_invoice');
     const misfit = await findMisfit(session);
@@ -181,7 +181,7 @@ export async function loadBackup<Finished>(options: {
     if (options.migrations === undefined) await grantRuntimeRole(session);
     await session.script('set local statement_timeout = 0');
     const finished = await options.finish(session, header, authenticity);
-    // Without statistics the first minutes on a large ledger would be slow.
+    // Without statistics, a large ledger would be slow for the first minutes.
     await session.script('analyze');
     return { header, authenticity, rowCounts, applied, finished };
   });
@@ -196,7 +196,7 @@ const findMisfit = rowOf(
   () => [],
 );
 
-/** Those of our migrations that the backup's database had. */
+/** Returns those of our migrations that were applied to the backup's database. */
 function matchMigrations(path: string, header: BackupHeader, known: readonly Migration[]): Migration[] {
   return header.migrations.map(({ version, name, sha256 }, index) => {
     const ours = known[index];
@@ -216,7 +216,7 @@ function matchMigrations(path: string, header: BackupHeader, known: readonly Mig
   });
 }
 
-/** Without a project nothing is of value: what a service writes at its start, it writes again. */
+/** A database without projects holds nothing of value: a service recreates those rows when it starts. */
 async function makeRoom(session: BackupSession): Promise<void> {
   const tables = await findOurTables(session);
   if (tables.includes('projects') && (await hasProjects(session))) {
@@ -228,7 +228,7 @@ async function makeRoom(session: BackupSession): Promise<void> {
   await dropTables(session, tables);
 }
 
-/** Copies the rows of each table, while constraints and triggers of the schema judge them as they judge every other row but for one. */
+/** Copies the rows of each table. All constraints and triggers of the schema stay active, except for one. */
 async function load(
   session: BackupSession,
   path: string,
@@ -285,8 +285,9 @@ async function loadTable(
 type Deps = QuietDatabase & SecureDeps & Required<Opening> & { connection: Connection; hooks: MigrationHooks };
 
 /**
- * Loads a backup into an empty database. Unless it was a final one, no address in it gets a new invoice ever again: payers may hold
- * amounts that were handed out since. `unauthenticated`: why a file is taken that no master key vouches for. Errors as of `loadBackup`.
+ * Loads a backup into an empty database. Unless it was a final backup, none of its addresses ever gets a new invoice, because payers may
+ * hold amounts that were issued after the backup. `unauthenticated` records why a file is accepted that no master key can authenticate.
+ * Errors: those of `loadBackup`.
  */
 export async function restoreBackup(
   { now, random, write, connection, keyRing, identities, hooks, ...database }: Deps,
@@ -328,7 +329,7 @@ export async function restoreBackup(
   return { view, authenticity };
 }
 
-/** The transaction of a restore seals nothing by itself, because the ledger has its id only now. */
+/** The transaction of a restore can't make seals itself, because the ledger gets its id inside it. */
 function sealingWith(tx: Sql, sealer: Sealer | null): Sql {
   const macOf = ({ table, row }: SealParameter) => sealer?.seal(table, row) ?? null;
   return {
@@ -342,12 +343,12 @@ function sealingWith(tx: Sql, sealer: Sealer | null): Sql {
   };
 }
 
-/** After a restore of another kind `secureCopy` tells what is to be done. */
+/** After any other restore, `secureCopy` says what to do. */
 const TO_COMPARE = say`compare its addresses with your wallet ("${{ command: 'address list' }}"), and check that you created its keys and endpoints, then close this alarm`;
 
 /**
- * Goes on with a ledger that came here around our commands. `retires`: its addresses go out of use, also where it was not noticed to be a
- * copy, as after a recovery of the server to an earlier moment. Errors: `CONFLICT`, `LEDGER_CLOSED`.
+ * Accepts a ledger that wasn't moved here by our commands. `retires` takes its addresses out of use even if it wasn't recognised as a copy,
+ * such as after a server was rolled back to an earlier moment. Errors: `CONFLICT`, `LEDGER_CLOSED`.
  */
 export async function acceptRestore(
   { now, random, write, ...database }: QuietDatabase & SecureDeps,

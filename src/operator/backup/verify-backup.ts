@@ -40,12 +40,12 @@ import { isStandby } from './create-backup.ts';
 import { loadBackup } from './restore-backup.ts';
 
 const PREFIX = 'quittance-verify-';
-/** In that of a scratch; what is directly below may be PostgreSQL's user's. */
+/** The entries of a scratch directory, which PostgreSQL's own user may own. */
 const DIRECTORIES = ['data', 'shared'] as const;
 
 type Scratch = { connection: Connection; owner: Connection; open(): Database };
 
-/** Runs `work` with a database server of its own, which is gone afterwards with all that it held. */
+/** Runs `work` with a temporary database server. The server and its data are deleted afterwards. */
 export async function withScratch<Output>(
   { log, needsOwnUser }: { log: Logger; needsOwnUser: boolean },
   work: (scratch: Scratch) => Promise<Output>,
@@ -53,7 +53,8 @@ export async function withScratch<Output>(
   await removeRemains();
   const parent = await mkdtemp(join(tmpdir(), `${PREFIX}${process.pid}-`));
   try {
-    // Root's PostgreSQL runs as another user, who must pass through; what holds the data stays closed.
+    // When started by root, PostgreSQL runs as another user, who needs to pass through this directory. The data directory itself stays
+    // closed.
     await chmod(parent, 0o711);
     const postgres = await startEmbeddedPostgres({
       dataDir: join(parent, DIRECTORIES[0]),
@@ -70,7 +71,7 @@ export async function withScratch<Output>(
           connection,
           poolSize: 4,
           applicationName: 'quittance command',
-          onError: () => undefined, // The next statement on it says so.
+          onError: () => undefined, // The next statement on the connection reports the error.
         });
         opened.push(db);
         return db;
@@ -85,7 +86,7 @@ export async function withScratch<Output>(
   }
 }
 
-/** Where Quittance runs without it for a PostgreSQL of the operator's own, it is needed all the same. */
+/** Verifying a backup needs the embedded PostgreSQL even when Quittance itself uses an external one, so the error has to explain that. */
 export function nameUse(error: unknown): never {
   if (!(error instanceof EmbeddedPostgresError) || error.code !== 'EMBEDDED_MISSING') throw error;
   const missing =
@@ -93,7 +94,7 @@ export function nameUse(error: unknown): never {
   throw new EmbeddedPostgresError(error.code, missing, { cause: error });
 }
 
-/** Removes the remains of killed commands of this user. The name holds the process id, and anybody may make such a name. */
+/** Removes directories left by this user's killed commands. The name holds the process id, but anyone can create such a name. */
 async function removeRemains(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     const pid = Number(new RegExp(`^${PREFIX}(\\d+)-`).exec(name)?.[1]);
@@ -104,7 +105,10 @@ async function removeRemains(): Promise<void> {
   }
 }
 
-/** Root's PostgreSQL runs as another user, who could plant a link here: that user's files are removed with that user's rights, or stay. */
+/**
+ * When started by root, PostgreSQL runs as another user, who could plant a symbolic link here. So that user's files are removed with that
+ * user's rights, or left in place.
+ */
 async function removeScratch(parent: string): Promise<void> {
   for (const directory of DIRECTORIES) {
     const entries = await readdir(join(parent, directory)).catch(() => []);
@@ -115,23 +119,23 @@ async function removeScratch(parent: string): Promise<void> {
 
 const POLL_MS = 100;
 const NOTE_MS = 5000;
-/** Nodes that limit our requests answer again within this time; if they do not, the chain counts as not read. */
+/** Rate-limited nodes answer again within this time. If they don't, the chain counts as not read. */
 const STALL_MS = 60_000;
 const MAX_DIFFERENCES = 100;
-/** The ledger is asked for the transfers of so many blocks at once. */
+/** How many blocks of transfers to query from the ledger at once. */
 const COMPARED_BLOCKS = 1000;
 
-/** The functions that read the chain and hear of the progress. */
+/** Reads the chain and reports progress. */
 export type FollowDeps = {
-  /** Starts the watcher of a network over a database, or says why it cannot. It sends nothing to anybody. */
+  /** Starts the watcher of a network on a database, or returns why it can't. That watcher notifies no one. */
   follow(network: Network, connection: Connection): Promise<string | { stop(): Promise<unknown> }>;
-  /** Hears now and then the last block that was read, and the end; `null`: not known yet. */
+  /** Called from time to time with the last block read and the last block to read; `null` while that is unknown. */
   onRead(network: Network, block: number, end: number | null): void;
 };
 
 /**
- * Lets the watcher of the service read the chain on from where the backup stands, in the scratch database, and compares what it
- * records with what the running ledger has of the same blocks.
+ * Lets the regular watcher continue reading the chain from the backup's position, in the scratch database. Compares the recorded transfers
+ * with those of the running ledger in the same blocks.
  */
 async function rescanScratch(
   { follow, onRead }: FollowDeps,
@@ -157,7 +161,7 @@ async function rescanScratch(
 
 type Rescan = { scratch: { db: Database; connection: Connection }; running: Database | null; network: Network };
 
-/** Without `end` up to what the nodes call irreversible. Returns the last block, or why it got no further. */
+/** Without `end`, waits for the newest irreversible block of the nodes. Returns the last block read, or why it stopped. */
 async function untilRead(
   db: Database,
   network: Network,
@@ -211,7 +215,7 @@ function keyOf({ side, txId, logIndex, blockId, amountMicro }: LedgerTransfer): 
   return [side, txId, logIndex, blockId, amountMicro].join(' ');
 }
 
-/** Those of the addresses that the backup has. */
+/** Returns the transfers whose address is in the backup. */
 async function findKnown(db: Database, network: Network, transfers: readonly LedgerTransfer[]): Promise<Set<string>> {
   const accounts = transfers.flatMap(({ address }) => {
     const parsed = parseAddress(address);
@@ -226,18 +230,18 @@ type Deps = Required<Opening> &
     hooks: MigrationHooks;
     now(): UnixMs;
     withScratch<Output>(work: (scratch: Scratch) => Promise<Output>): Promise<Output>;
-    /** Works with the database that runs here, and fails where there is none. */
+    /** Runs `work` with the running database. Fails if there is none. */
     withRunning<Output>(work: (database: { db: Database }) => Promise<Output>): Promise<Output>;
     describeError(error: unknown): string;
   };
 type Input = { path: string; takesUnauthenticated: boolean; readsChain: boolean };
 
-/** `authenticity` is `null` for a file of which nothing further was examined. */
+/** `authenticity` is `null` for a file that wasn't examined. */
 type Verified =
   | { view: VerifiedBackupView; authenticity: Authenticity }
   | { view: RefusedBackupView; authenticity: null };
 
-/** The `authenticity` of a refused file, by error code. */
+/** The `authenticity` to report for a refused file, by error code. */
 const REFUSED: Readonly<Record<string, string>> = {
   BACKUP_TAMPERED: 'tampered',
   BACKUP_UNAUTHENTICATED: 'not-authenticated',
@@ -245,8 +249,8 @@ const REFUSED: Readonly<Record<string, string>> = {
 };
 
 /**
- * Restores a backup to a scratch database, compares its sums with what the backup says and with the running ledger, and reads the
- * chain since. Leaves nothing behind but a row in the audit log of the running ledger, if it is the one of the backup.
+ * Restores a backup to a scratch database, compares its sums with the backup's own and with the running ledger, and reads the chain from
+ * there on. The only trace left is an audit log entry in the running ledger, if the backup belongs to it.
  */
 export async function verifyBackup(deps: Deps, actor: Actor, input: Input): Promise<Verified> {
   try {
@@ -263,7 +267,7 @@ export async function verifyBackup(deps: Deps, actor: Actor, input: Input): Prom
 async function verifyIn(scratch: Scratch, deps: Deps, actor: Actor, { path, takesUnauthenticated, readsChain }: Input) {
   const { header, authenticity, rowCounts } = await loadBackup({
     ...{ connection: scratch.owner, path, takesUnauthenticated, keyRing: deps.keyRing, identities: deps.identities },
-    // No key is made for a database that is thrown away.
+    // No signing key is needed for a database that is thrown away.
     hooks: deps.keyRing === null ? {} : deps.hooks,
     finish: async (tx, { ledger }) => {
       if (ledger !== null) await takeLedger(tx, ledger, { isAnew: true });
@@ -300,7 +304,7 @@ async function verifyIn(scratch: Scratch, deps: Deps, actor: Actor, { path, take
   return { view, authenticity };
 }
 
-/** Who has no key that the backup was made with does not know those that sealed its rows either. */
+/** Without the key that authenticated the backup, the keys that sealed its rows are missing too. */
 function sealerOf({ keyRing }: Deps, { ledger }: BackupHeader, { kind }: Authenticity): Sealer | null {
   return kind !== 'authentic' || keyRing === null || ledger === null ? null : createSealer(keyRing, ledger.id);
 }
@@ -319,7 +323,7 @@ function isSame(read: Rescanned): boolean {
   return read.kind === 'not-read' || (read.compared?.differences.length ?? 0) === 0;
 }
 
-/** `subject`: when the backup was taken, as with what made it. */
+/** `subject` is when the backup was taken, the same as in the entry of its creation. */
 function record(
   db: Database,
   { now }: Deps,
@@ -332,7 +336,7 @@ function record(
   );
 }
 
-/** Works beside the ledger that runs here, if it is the one of the backup; else says why not. */
+/** Runs `work` on the running ledger if the backup belongs to it. Returns why not otherwise. */
 async function besideRunning<Output>(
   { withRunning, describeError }: Deps,
   { ledger }: BackupHeader,
@@ -365,14 +369,13 @@ function ofHeader(totals: readonly WrittenTotal[]): LedgerTotal[] {
   return totals.map((total) => ({ ...total, count: BigInt(total.count), micro: BigInt(total.micro) }));
 }
 
-/** Where two ledgers do not add up to the same. */
 function findDifferences(backup: readonly LedgerTotal[], other: readonly LedgerTotal[]): TotalDifference[] {
   return compare(backup, other, (one, two) => one.count === two.count && one.micro === two.micro);
 }
 
 /**
- * Where a ledger has less than a backup of it that was made before. Nothing in a ledger is ever deleted, and a paid invoice stays
- * paid; the other statuses come and go, so of them only the sum is compared.
+ * Finds where a ledger has less than an earlier backup of it. Nothing in a ledger is ever deleted and a paid invoice stays paid. Invoices
+ * do leave the other statuses, so those are only compared as one sum.
  */
 function findLosses(backup: readonly LedgerTotal[], running: readonly LedgerTotal[]): TotalDifference[] {
   const isGrown = (one: Sum, two: Sum) => two.count >= one.count && two.micro >= one.micro;

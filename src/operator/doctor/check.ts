@@ -8,30 +8,30 @@ import type { KeySettings } from '../../runtime/open-key-ring.ts';
 import type { Database, Sql } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
 
-/** A network as it is configured here. */
+/** A network with its settings on this machine. */
 export type DoctorNetwork = { network: Network; nodes: readonly NodeSpec[]; agreement: number };
 
-/** What the environment of the service says. */
+/** The settings of the service, read from its environment. */
 export type DoctorSettings = KeySettings & {
-  /** What is odd about the settings themselves. */
+  /** Warnings about the settings themselves. */
   warnings: readonly string[];
   networks: readonly DoctorNetwork[];
-  /** Why the nodes are not known; `null`: they are. */
+  /** Why the nodes are unknown, or `null`. */
   networkProblem: string | null;
-  /** Where the API of this machine listens; `null`: it is told nobody, or this process has none. */
+  /** Where the API of this machine listens. `null` if that's unknown or this process has none. */
   localUrl: string | null;
-  /** Where this machine says why it is not ready; `null`: nowhere, or at any free port. */
+  /** Where this machine reports why it isn't ready. `null` if it has no such port, or a random one. */
   metricsUrl: string | null;
   publicUrl: string | null;
   databasePoolSize: number;
   trustProxy: readonly string[];
   rowMacs: 'ledger' | 'off' | 'warn' | 'require';
-  /** Where the service makes backups, and how often; `null`: it makes none. */
+  /** Where and how often the service makes backups. `null` if it makes none. */
   backups: Readonly<{ directory: string; intervalMs: number }> | null;
   addressManifest: ManifestSettings | null;
 };
 
-/** What the environment of a process says, but for its networks. `host` and `port`: where its API is to listen. */
+/** The settings of a process without its networks. `host` and `port` are where its API should listen. */
 export type ConfiguredProcess = Omit<DoctorSettings, 'networks' | 'networkProblem' | 'localUrl' | 'metricsUrl'> & {
   metrics: { host: string; port: number } | null;
   host: string;
@@ -39,7 +39,7 @@ export type ConfiguredProcess = Omit<DoctorSettings, 'networks' | 'networkProble
   roles: readonly string[];
 };
 
-/** `sandboxUrl`: where the API of a sandbox is, which nobody configured. */
+/** `sandboxUrl` is the API of a sandbox, which has no configured URL. */
 type FoundNetworks = { networks: readonly DoctorNetwork[]; problem: string | null; sandboxUrl: string | null };
 
 export function doctorSettings(
@@ -55,40 +55,40 @@ export function doctorSettings(
   };
 }
 
-/** Where this machine asks what listens there. */
+/** The URL at which this machine can reach a port of its own. */
 function urlOf({ host, port }: { host: string; port: number }): string | null {
   const name = ['0.0.0.0', '::'].includes(host) ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
   return port === 0 ? null : `http://${name}:${port}`;
 }
 
-/** The worst first. */
+/** Worst first. */
 export const STATES = ['failed', 'warning', 'good', 'skipped'] as const;
 export type State = (typeof STATES)[number];
 
-/** What a check saw. `fix`: what to do about it. */
+/** The result of a check. `fix` is what to do about it. */
 export type Finding = { state: State; says: Text; fix?: Text };
 
 export type DoctorDatabase = { kind: 'external' | 'embedded'; db: Database };
 
-/** `database`: or why there is none. */
+/** `database` is the database, or the reason why there is none. */
 export type DoctorDeps = {
   settings: DoctorSettings;
   database: DoctorDatabase | { problem: string };
   now(): UnixMs;
   random(bytes: number): Uint8Array;
   nodeVersion: string;
-  /** Says of an error of the database what it means here. */
+  /** Explains a database error in the context of this machine. */
   describeError(error: unknown): string;
 };
 
-/** What both clocks showed (Unix ms), ours in the middle of the request. */
+/** The time of both clocks in Unix ms. Ours is taken halfway through the request. */
 type Ping = { ownAt: number; databaseAt: number };
 
 export type Block = { number: number; id: string; time: UnixMs };
 
 /**
- * What a node said. `problem`: why it said nothing of use. `atCommon`: its block at the greatest height that all nodes of the network call
- * irreversible.
+ * The answers of a node. `problem` is why it gave no useful answer. `atCommon` is its block at the greatest height that all nodes of the
+ * network call irreversible.
  */
 export type NodeReport = {
   network: Network;
@@ -99,11 +99,11 @@ export type NodeReport = {
   head: Block | null;
   solid: Block | null;
   atCommon: Block | null;
-  /** Of the fastest of its answers. */
+  /** The duration of its fastest answer. */
   answerMs: number | null;
 };
 
-/** An answer in the parts in which it came. `certificateEnds`: Unix ms, `null` without TLS. */
+/** An HTTP answer with its parts as they arrived. `certificateEnds` is in Unix ms, and `null` without TLS. */
 export type UrlAnswer = {
   status: number;
   encoding: string;
@@ -111,12 +111,13 @@ export type UrlAnswer = {
   certificateEnds: number | null;
 };
 
-/** `code`: as Node.js names what went wrong on the way. */
+/** `code` is the Node.js error code. */
 export type UrlRefusal = { code: string; reason: string };
 
 /**
- * What the service answers on this machine, `null` where nothing listens, why it does (`inner`, of its metrics port), and what comes back
- * through the public URL, `null` where there is none. `probe`: what the service said of how the request came; `null` where it was not ours that answered, or it cannot be told.
+ * The answers of the service: on this machine (`local`, `null` if nothing listens), from its metrics port (`inner`, which explains
+ * readiness), and through the public URL (`null` if there is none). `probe` is how the service saw that request; `null` if another server
+ * answered or that's unknown.
  */
 export type Probed = {
   local: UrlAnswer | UrlRefusal | null;
@@ -126,26 +127,29 @@ export type Probed = {
   isLedgerKnown: boolean;
 };
 
-/** What the checks share: nodes and service are asked once for all of them. */
+/** Shared by all checks, so that nodes and the service are queried only once. */
 export type Look = Omit<DoctorDeps, 'database'> & {
   actor: Actor;
-  /** Why there is no database; `null`: there is. */
+  /** Why there is no database, or `null`. */
   databaseProblem: string | null;
-  /** Asks the database for its time, once for all. */
+  /** Reads the database's clock, once for all checks. */
   ping(): Promise<Ping>;
   /** Only for checks that need the database. */
   database(): DoctorDatabase;
-  /** Reads in a transaction of its own, each statement of which is given up in time. */
+  /** Reads in its own transaction, where each statement has a timeout. */
   read<Output>(work: (tx: Sql) => Promise<Output>): Promise<Output>;
-  /** The same; `null` where there is no database, or it does not answer. */
+  /** Does the same, but returns `null` if there is no database or it doesn't answer. */
   readIfThere<Output>(work: (tx: Sql) => Promise<Output>): Promise<Output | null>;
-  /** Whether real money is at stake here. */
+  /** Whether real money is at stake. */
   isLive: boolean;
   askNodes(): Promise<readonly NodeReport[]>;
   probe(): Promise<Probed>;
 };
 
-/** `name` is for programs and never changes. `needs`: a database that answers, or one with the schema of this release, too. */
+/**
+ * `name` is for programs and never changes. `needs` is `database` if the database must answer, and `schema` if it must also have this
+ * release's schema.
+ */
 export type Check = { name: string; needs?: 'database' | 'schema'; look(deps: Look): Promise<Finding> };
 
 export const check = (name: string, look: Check['look']): Check => ({ name, look });
@@ -157,15 +161,15 @@ export const warning = (says: Text, fix: Text): Finding => ({ state: 'warning', 
 export const failed = (says: Text, fix: Text): Finding => ({ state: 'failed', says, fix });
 export const skipped = (says: Text): Finding => ({ state: 'skipped', says });
 
-/** What only real money suffers from. */
+/** A problem that only matters with real money: otherwise it's a warning. */
 export function atStake({ isLive }: Pick<Look, 'isLive'>, says: Text, fix: Text): Finding {
   return isLive ? failed(says, fix) : warning(says, fix);
 }
 
-/** Several findings of one kind are one mistake. */
+/** Several findings of one kind usually have one cause. */
 const MAX_TOLD = 5;
 
-/** One finding out of those about several nodes, projects or networks: the worst ones are told. `none`: there were none at all. */
+/** Combines findings about several nodes, projects or networks into one, showing the worst. `none` is used if there are no findings. */
 export function worstOf(findings: readonly Finding[], none: Finding): Finding {
   const state = STATES.find((each) => findings.some((finding) => finding.state === each));
   const worst = findings.filter((finding) => finding.state === state);
@@ -180,7 +184,7 @@ export function worstOf(findings: readonly Finding[], none: Finding): Finding {
   };
 }
 
-/** `90 s`, `12 min`, `5 h`, `9 days`. */
+/** Spells a duration: `90 s`, `12 min`, `5 h`, `9 days`. */
 export function spell(ms: number): string {
   const s = Math.round(Math.abs(ms) / 1000);
   if (s < 120) return `${s} s`;

@@ -44,7 +44,7 @@ import {
 } from './check.ts';
 
 const MIGRATE = say`Make a backup, then run "${{ command: 'migrate' }}" of this release, or start it.`;
-/** SQLSTATE: there is no such table. */
+/** The SQLSTATE of a missing table. */
 const UNDEFINED_TABLE = '42P01';
 
 export const migrations = databaseCheck('migrations', async ({ read }) => {
@@ -115,7 +115,7 @@ export const masterKey = schemaCheck('master-key', async (look) => {
   );
 });
 
-/** Of each table; reading these takes some tenths of a second. */
+/** How many rows to read of each table, which takes a few tenths of a second. */
 const SEALED_ROWS_READ = 1000;
 
 export const seals = schemaCheck('seals', async (look) => {
@@ -153,16 +153,16 @@ export const seals = schemaCheck('seals', async (look) => {
   );
 });
 
-/** As the console says it. */
+/** The console uses the same limit. */
 const OLD_MS = 7 * DAY_MS;
-/** Larger ones take longer than a check may. */
+/** Larger files take longer than a check may. */
 const MAX_READ_BYTES = 256 * 1024 ** 2;
 
 const MAKE = say`Schedule "${{ command: 'backup' }}" with a timer, and keep the backups on another machine: see docs/guides/backup.md.`;
 const SEE_WHY =
   'Check the alarm "backup-failed" and the logs of the processes with the role watcher, which make backups: see docs/guides/backup.md.';
 
-/** The newest backup that this program made, as its ledger recorded it. */
+/** Finds the newest backup that this program made, as recorded in its ledger. */
 const findNewest = ({ read }: Look) => read(findNewestBackup);
 
 export const backupAge = schemaCheck('backup-age', async (look) => {
@@ -171,7 +171,7 @@ export const backupAge = schemaCheck('backup-age', async (look) => {
   const judge = (says: string): Finding => {
     if (backups !== null) return atStake(look, `${says}, and ${backups.directory} is set for scheduled ones`, SEE_WHY);
     if (look.database().kind === 'embedded') return atStake(look, says, MAKE);
-    // A server of one's own has means of its own, which are not seen from here.
+    // An operator's own server has its own backup tools, whose backups aren't visible here.
     return warning(`${says}; backups made with PostgreSQL's own tools aren't visible here`, MAKE);
   };
   if (backup === null) return judge('Quittance has made no backup');
@@ -191,7 +191,7 @@ export const backupVerified = schemaCheck('backup-verified', async (look) => {
     const says = `${file} is not here`;
     if (verifiedAt === null) return warning(`${says}, and it was never verified completely`, verify);
     const once = `${says}; it was verified at ${verifiedAt}`;
-    // Where its directory is set, it was made to stay there.
+    // A backup in the configured directory was meant to stay there.
     return dirname(file) === look.settings.backups?.directory ? warning(once, MOUNT) : good(once);
   }
   if (found.size > MAX_READ_BYTES) {
@@ -239,7 +239,7 @@ async function ofProjects(look: Look, judge: (project: ListedProjectView) => Pro
   return findings;
 }
 
-/** For so long a receiver may be down for an update. */
+/** A receiver may be down this long for an update. */
 const OUTAGE_MS = 3_600_000;
 
 export const receivers = schemaCheck('receivers', async (look) => {
@@ -346,15 +346,15 @@ export const addressesAttested = schemaCheck('addresses-attested', async (look) 
   return good(`the manifest (serial ${serial}) contains all ${count} active addresses`);
 });
 
-/** Of each project as many of its newest outgoing transfers are looked at, and of each address so many of those. */
+/** How many of the newest outgoing transfers to read for each project, and of those for each address. */
 const [OF_PROJECT, OF_ADDRESS] = [1000, 20];
 const SWEPT_WITHIN = '6 hours';
 const LEAST_SWEEPS = 3;
 const LEAST_SENDERS = 3;
 
 /**
- * Addresses in use whose money always left soon, all that had come since the last time and to one place, after payments of several senders:
- * as an exchange sweeps the address that it gives a customer to deposit to. At most ten.
+ * Finds addresses whose whole balance was always sent to the same place soon after several senders had paid. Exchanges sweep their
+ * customers' deposit addresses like this. Returns at most ten.
  */
 const findSwept = rowsOf(
   'doctor-swept',

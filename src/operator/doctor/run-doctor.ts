@@ -18,16 +18,16 @@ import * as nodes from './node-checks.ts';
 
 export type CheckView = { name: string; state: State; says: Text; fix: Text | null };
 
-/** `checks`: the worst first, and of one state in the order in which they stand in the list. */
+/** `checks` has the worst first; checks with the same state keep the order of the list. */
 export type DoctorView = { good: boolean; asOf: string; counts: Record<State, number>; checks: CheckView[] };
 
-/** What takes longer has failed. */
+/** A check that takes longer has failed. */
 const CHECK_MS = 6000;
-/** The rest of the checks hears of a database that hangs before its own time is over. */
+/** Shorter than `CHECK_MS`, so the other checks learn that the database hangs before their own time is up. */
 const NEEDS_MS = 2500;
 const STATEMENT_MS = 5000;
 
-/** Looks at all that can be wrong here, side by side, and changes nothing. */
+/** Runs all checks in parallel, without changing anything. */
 export async function runDoctor(
   deps: DoctorDeps,
   actor: Actor,
@@ -45,7 +45,7 @@ export async function runDoctor(
   };
 }
 
-/** Checks that say the same are one, with all their names. */
+/** Merges checks with the same finding into one, with all their names. */
 export function gatherChecks(checks: readonly CheckView[]): CheckView[] {
   const byWords = new Map<string, CheckView>();
   for (const check of checks) {
@@ -97,7 +97,7 @@ function once<Answer>(ask: () => Promise<Answer>): () => Promise<Answer> {
   };
 }
 
-/** Why what a check needs is not there; `null`: it is. */
+/** Why something that a check needs is missing, or `null`. */
 type Needs = Record<'database' | 'schema', () => Promise<string | null>>;
 
 const NOT_THERE = 'there is no database to look at: see the check "database"';
@@ -148,7 +148,7 @@ function textOf(error: unknown): Text {
 
 const LATE: unique symbol = Symbol('late');
 
-/** The answer, or `LATE`. What comes after that, an error too, concerns nobody. */
+/** Returns the answer, or `LATE` if it took too long. Later answers and errors are ignored. */
 async function within<Answer>(ms: number, answer: Promise<Answer>): Promise<Answer | typeof LATE> {
   const limit = new AbortController();
   answer.catch(() => undefined);
@@ -163,7 +163,7 @@ async function within<Answer>(ms: number, answer: Promise<Answer>): Promise<Answ
   }
 }
 
-/** Everything that is looked at, in the order in which it is told. */
+/** All checks, in the order in which they are shown. */
 export const CHECKS: readonly Check[] = [
   ...[environment.configuration, environment.nodeRelease, environment.clockDatabase, environment.clockChain],
   ...[environment.database, environment.postgresRelease, environment.databaseRights, environment.databaseDisk],

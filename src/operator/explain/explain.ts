@@ -66,14 +66,14 @@ export const explainSubjectOperation = operation({
 
 export const operations = [explainSubjectOperation];
 
-/** `ask`: how the chain is asked of a transaction that the ledger does not know. Absent: it is not asked. */
+/** `ask` queries the chain about transactions that the ledger doesn't know. If absent, the chain isn't queried. */
 type Deps = { db: Database; now(): UnixMs; ask?: AskDeps };
 type Asked = { text: string; projectId: string | undefined };
 
 /**
- * Tells all that the ledger knows of an invoice, a transaction or an address, at one moment: what is paid while it is read is
- * either told as paid throughout or not at all. Errors: `NOT_FOUND` for what nothing is known of; for a transaction that is an answer, with
- * what the chain shows of it. `INVALID_ARGUMENT` with all that the text may stand for.
+ * Explains an invoice, a transaction or an address with everything that the ledger knows. All facts come from one snapshot, so a payment
+ * recorded meanwhile is either in all of them or in none. Unknown transactions are explained too, with what the chain shows of them.
+ * Errors: `NOT_FOUND`; `INVALID_ARGUMENT` with every possible meaning of an ambiguous text.
  */
 export async function explainSubject(deps: Deps, actor: Actor, asked: Asked): Promise<Explanation> {
   const answer = await findSubject(deps, actor, asked);
@@ -81,12 +81,12 @@ export async function explainSubject(deps: Deps, actor: Actor, asked: Asked): Pr
   throw severalFit(asked.text, answer);
 }
 
-/** Where is looked, and what is told of the invoice that a text leads to. */
+/** Where to search, and how to explain an invoice that a text leads to. */
 type Scope = { db: Sql; projects: Actor['projects']; now: UnixMs; tell: typeof explainInvoice };
 
 /**
- * The same, or all that the text may stand for, in one project or in all that the actor may see. A text that names nothing in the form
- * that it has may be an external id, and else is searched for. Errors: `NOT_FOUND`.
+ * Does the same without throwing on ambiguity: it returns every possible meaning of the text, in one project or in all that the actor may
+ * see. A text that doesn't name anything in its apparent form is tried as an external id, then searched for. Errors: `NOT_FOUND`.
  */
 export async function findSubject(
   deps: Deps,
@@ -101,7 +101,7 @@ export async function findSubject(
     return { answer: await findSubjectIn({ db, projects, now: deps.now(), tell }, subject, asked), projects };
   });
   if (!('verdict' in answer)) return answer;
-  // After the snapshot, because no node is asked within a transaction.
+  // Runs after the snapshot ends, because no node is queried inside a transaction.
   const isAsked = answer.isUnknown === true && subject.form === 'transaction';
   return arrange(isAsked ? await askChain(deps.ask, subject.txId, projects, answer) : answer);
 }
@@ -117,7 +117,7 @@ async function findSubjectIn(scope: Scope, subject: Subject, asked: Asked): Prom
   return answer;
 }
 
-/** `null` if nothing is known of it in that form. */
+/** Returns `null` if nothing of this form is known. */
 async function explainForm(scope: Scope, subject: Subject): Promise<Explanation | null> {
   const { db, projects, now, tell } = scope;
   switch (subject.form) {
@@ -137,7 +137,7 @@ async function explainForm(scope: Scope, subject: Subject): Promise<Explanation 
     case 'transaction':
       return explainTransaction(scope, subject);
     case 'address': {
-      // An address of several networks is searched for.
+      // An address in use on several networks is ambiguous, so it's searched for.
       const [address, ...others] = await findExplainedAddresses(db, subject.account, projects);
       if (address === undefined) return explainStranger(scope, subject);
       return others.length > 0 ? null : explainAddress(db, address);
@@ -151,14 +151,14 @@ async function explainExternalId(
   { db, projects, now, tell }: Scope,
   text: string,
 ): Promise<Explanation | Found | null> {
-  // PostgreSQL has no text with this character, so no external id has it.
+  // PostgreSQL can't store this character in a text, so no external id contains it.
   if (text.includes('\u0000')) return null;
   const [found, ...others] = await locateExternalId(db, text, projects);
   if (found === undefined) return null;
   return others.length > 0 ? searchLedger(db, projects, text) : tell(db, found, now);
 }
 
-/** The one thing that a text leads to that is the exact name of nothing, or all that it may stand for. */
+/** Explains the only match of a text that isn't an exact name, or returns all matches. */
 async function explainSearched(scope: Scope, subject: Subject): Promise<Explanation | Found | null> {
   const text = subject.form === 'address' ? subject.address : subject.text;
   const found = await searchLedger(scope.db, scope.projects, text);
@@ -205,7 +205,7 @@ function notFound(subject: Subject, { projectId }: Asked): AppError {
   );
 }
 
-/** Everything about one invoice. `now` decides whether the ledger lags behind. */
+/** Explains one invoice. `now` decides whether the ledger lags behind. */
 export async function explainInvoice(db: Sql, located: LocatedInvoice, now: UnixMs): Promise<Explanation> {
   const invoice = await findExplainedInvoice(db, located.projectId, located.id);
   if (invoice === null) throw new Error(`invoice ${located.id} is gone, though invoices are never deleted`);
@@ -256,21 +256,21 @@ function describeInvoice({ invoice, stand }: InvoiceFacts): Pick<Explanation, 's
   };
 }
 
-/** For a field: `recorded up to block 1030 of …, examined up to block 1048 of …`. */
+/** A text such as `recorded up to block 1030 of …, examined up to block 1048 of …`. */
 function describeStand({ network, cursor }: Stand): string {
   if (cursor === null) return `${network} has never been examined`;
   const { solid, head } = cursor;
   return `${network}: recorded up to block ${solid.number} (${toIso(solid.time)}), examined up to block ${head.number} (${toIso(head.time)})`;
 }
 
-/** For machines; the numbers are `null` while the network was never examined. */
+/** The numbers are `null` if the network was never examined. */
 function ledgerOf({ network, cursor }: Stand) {
   return { network, recordedBlock: cursor?.solid.number ?? null, examinedBlock: cursor?.head.number ?? null };
 }
 
 type Transaction = Extract<Subject, { form: 'transaction' }>;
 
-/** Every transfer of ours in a transaction, on any network; `null` if there is none. */
+/** Explains all our transfers in a transaction, on any network. Returns `null` if there are none. */
 async function explainTransaction({ db, projects }: Scope, subject: Transaction): Promise<Explanation | null> {
   const facts = await readTransactionFacts(db, subject.txId, projects);
   if (facts === null) return null;
@@ -298,7 +298,7 @@ function describeTransaction({ txId, hasEthereumPrefix }: Transaction): Pick<Exp
   };
 }
 
-/** A transaction that was seen in a block which left the chain; `null` if no event of late tells of it. */
+/** Explains a transaction whose block was orphaned. Returns `null` if no recent event mentions it. */
 async function explainOrphaned({ db, projects }: Scope, subject: Transaction): Promise<Explanation | null> {
   const found = await readOrphaned(db, subject.txId, projects);
   if (found.length === 0) return null;
@@ -312,7 +312,7 @@ async function explainOrphaned({ db, projects }: Scope, subject: Transaction): P
   };
 }
 
-/** A transaction that the ledger does not know, and up to which block it knows each chain. */
+/** Explains that the ledger doesn't know a transaction, and up to which block it knows each chain. */
 async function explainUnknown({ db, projects, now }: Scope, subject: Transaction): Promise<Explanation> {
   const stands: Stand[] = [];
   for (const network of NETWORKS) stands.push(await readStand(db, network, now));
@@ -327,7 +327,7 @@ async function explainUnknown({ db, projects, now }: Scope, subject: Transaction
   };
 }
 
-/** An address of ours. */
+/** Explains an address that belongs to a project. */
 async function explainAddress(db: Sql, address: ExplainedAddress): Promise<Explanation> {
   const facts = await readAddressFacts(db, address);
   const { invoices, total, moved, actions } = facts;
@@ -382,10 +382,10 @@ async function explainAddress(db: Sql, address: ExplainedAddress): Promise<Expla
   };
 }
 
-/** The newest transfers of an address of somebody else that are told. */
+/** How many transfers to show for a stranger's address, newest first. */
 const MAX_TRANSFERS = 20;
 
-/** An address that paid us or was paid by us; `null` if it did neither. */
+/** Explains an address that paid us or that we paid. Returns `null` if it did neither. */
 async function explainStranger(
   { db, projects }: Scope,
   { address }: Extract<Subject, { form: 'address' }>,
@@ -413,18 +413,18 @@ async function explainStranger(
 type Nodes = Omit<TransactionReaderDeps, 'log' | 'spend' | 'pool'> & { pool: NodePool };
 
 export type AskDeps = {
-  /** Those whose nodes can be asked. */
+  /** The networks whose nodes can be queried. */
   networks: readonly Network[];
-  /** Runs work with the nodes of a network. Error: `SANDBOX_NOT_RUNNING`. */
+  /** Runs `work` with the nodes of a network. Errors: `SANDBOX_NOT_RUNNING`. */
   withNodes<Output>(network: Network, work: (nodes: Nodes) => Promise<Output>): Promise<Output>;
   log: Logger;
-  /** The words of the payer's page. */
+  /** Words an answer as the payment page does. */
   describeForPayer(answer: GeneralAnswer): string;
 };
 
 /**
- * Adds what the chain shows of a transaction that the ledger has nothing of: what the payer's page would say of it, as far as that
- * depends on no invoice. Asks each network that is configured here; that there is none, or that no node answers, is said.
+ * Adds what the chain shows of a transaction that isn't in the ledger, worded like the payment page as far as that doesn't depend on an
+ * invoice. Queries every network configured here. Says so if there is none, or if no node answers.
  */
 async function askChain(
   deps: AskDeps | undefined,

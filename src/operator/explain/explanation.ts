@@ -7,7 +7,7 @@ import { printable } from '../input/problems.ts';
 
 const Facts = Type.Record(Type.String(), Type.Unknown());
 
-/** All that is known of an invoice, a transaction or an address; `subject` and the entries have more members, by what they are. */
+/** An explanation for programs. `subject` and the entries have further members that depend on their kind. */
 export const ExplanationView = Type.Object({
   subject: Facts,
   verdict: Said,
@@ -20,32 +20,32 @@ export const ExplanationView = Type.Object({
   next: Type.Optional(Type.Array(Said)),
 });
 
-/** A list that is too long to show whole: `shown` of `total` entries; `what` names them. */
+/** A list too long to show whole. `what` names the entries, of which `shown` out of `total` are listed. */
 export type Omission = { what: string; shown: number; total: number };
 
-/** A step to take now, and the command for it, if there is one. */
+/** A recommended next step, with its command if there is one. */
 export type Step = { says: Text; hint?: Hint };
 
-/** The answer to one question: the verdict first, then what it is about, then every fact and decision by time. */
+/** An explanation in reading order: the verdict, then the subject, then every fact and decision by time. */
 export type Explanation = {
-  /** Plain sentences, the most important one first. */
+  /** Plain sentences, most important first. */
   verdict: readonly Text[];
   subject: Readonly<Record<string, unknown>>;
   fields: readonly (readonly [name: string, value: string | null])[];
   timeline: readonly TimelineEntry[];
   omissions: readonly Omission[];
   next: readonly Step[];
-  /** The ledger does not know the subject. */
+  /** Set if the ledger doesn't know the subject. */
   isUnknown?: true;
 };
 
-/** Sorts the entries by time, and keeps the omissions that leave something out. */
+/** Sorts the entries by time and drops omissions that omit nothing. */
 export function arrange({ timeline, omissions, ...rest }: Explanation): Explanation {
   const left = omissions.filter(({ shown, total }) => total > shown);
   return { ...rest, timeline: orderTimeline(timeline), omissions: left };
 }
 
-/** An explanation for machines. Stored text cannot change what a terminal shows. */
+/** Converts an explanation for programs. Escapes stored text, so that it can't control a terminal. */
 export function toView(explanation: Explanation): Static<typeof ExplanationView> {
   const { subject, verdict, timeline, omissions, next } = explanation;
   return {
@@ -57,13 +57,13 @@ export function toView(explanation: Explanation): Static<typeof ExplanationView>
   };
 }
 
-/** `all about the invoice: quittance explain inv_…` */
+/** Returns a text such as `all about the invoice: quittance explain inv_…`. */
 export function describeStep({ says, hint }: Step): Text {
   const shown = printableText(says);
   return hint === undefined ? shown : say`${shown}: ${hint}`;
 }
 
-/** What names fields and steps is ours, and holds nothing that was stored. */
+/** Escapes only strings: a message that names fields and steps is our own text, without stored data. */
 export function printableText(text: Text): Text {
   return typeof text === 'string' ? printable(text) : text;
 }

@@ -30,8 +30,8 @@ import type {
 import * as statements from './statements.ts';
 
 /**
- * An incoming transfer, why it may fit nothing (best first), how it fits the invoice that was asked about (`null` if it hardly
- * does, or none was), and what operators did about it (oldest first).
+ * An incoming transfer. `causes` are why it may match no invoice, best first. `fit` is how it suits the invoice in question; `null` if it
+ * hardly does, or no invoice was asked about. The operators' resolutions are oldest first.
  */
 export type DescribedTransfer = {
   transfer: TransferRecord;
@@ -40,20 +40,20 @@ export type DescribedTransfer = {
   resolutions: readonly Resolution[];
 };
 
-/** An event and its deliveries; `null` if they are among those that are not shown. */
+/** An event and its deliveries; `null` if those were omitted. */
 export type DescribedEvent = { event: ExplainedEvent; deliveries: readonly DescribedDelivery[] | null };
 export type DescribedDelivery = { delivery: ExplainedDelivery; attempts: readonly ExplainedAttempt[] };
 
-/** The most that is shown of each kind: nobody would read more. */
+/** Longer lists wouldn't be read. */
 const [MAX_SHOWN, MAX_EVENTS, MAX_DELIVERIES] = [20, 60, 60];
-/** Of each delivery. It has 12 by its schedule, and up to 240 while its endpoint fails. */
+/** The limit for each delivery. A schedule has 12 attempts, and up to 240 while the endpoint fails. */
 const MAX_ATTEMPTS = 60;
 
 export const omit = (what: string, shown: number, total: number): Omission => {
   return { what, shown: Math.min(shown, total), total };
 };
 
-/** Reads the deliveries of events. Only the newest ones are read. */
+/** Reads the newest deliveries of events. */
 export async function readDeliveries(
   db: Sql,
   events: readonly ExplainedEvent[],
@@ -75,10 +75,10 @@ export async function readDeliveries(
   return { events: described, deliveries: { shown: deliveries.length, total } };
 }
 
-/** Up to where the ledger of a network knows the chain, and what keeps it from going on. */
+/** How far the ledger has followed a network, and what stops it from continuing. */
 export type Stand = { network: Network; cursor: ChainCursor | null; trouble: string | null };
 
-/** A chain that goes on has a block every 3 s; nodes and the watcher may take a moment. */
+/** A running chain has a block every 3 s; the rest allows for slow nodes and the watcher. */
 const LAG_MS = 120_000;
 
 export async function readStand(db: Sql, network: Network, now: UnixMs): Promise<Stand> {
@@ -97,7 +97,7 @@ export async function readStand(db: Sql, network: Network, now: UnixMs): Promise
   }
 }
 
-/** All that an explanation of an invoice is made of. `now` decides whether the ledger lags behind. */
+/** Reads everything that explains an invoice. `now` decides whether the ledger lags behind. */
 export async function readInvoiceFacts(db: Sql, invoice: ExplainedInvoice, now: UnixMs) {
   const duplicates = await statements.findDuplicates(db, invoice, MAX_SHOWN);
   const { paidTransferId } = invoice;
@@ -107,7 +107,7 @@ export async function readInvoiceFacts(db: Sql, invoice: ExplainedInvoice, now: 
   const records = await findTransfers(db, ids);
   const resolutions = await findResolutions(db, ids);
   const own = await statements.findEventsOfInvoice(db, invoice, MAX_EVENTS);
-  // A paid transfer has an event of the invoice, which stands among the invoice's own.
+  // The payment's event belongs to the invoice and is listed there.
   const others = (await statements.findEventsOfTransfers(db, ids, MAX_EVENTS)).filter(
     ({ type }) => !type.startsWith('invoice.'),
   );
@@ -126,15 +126,15 @@ export async function readInvoiceFacts(db: Sql, invoice: ExplainedInvoice, now: 
     actions: actions.slice(-MAX_SHOWN),
     sightings: await statements.findSightingsOfInvoice(db, invoice, MAX_SHOWN),
     payment: transfers.find(({ transfer }) => transfer.id === paidTransferId) ?? null,
-    /** Of exactly its amount, after the payment; the newest last. */
+    /** Transfers of exactly its amount after the payment, newest last. */
     duplicates: {
       shown: transfers.filter(({ transfer }) => duplicates.ids.includes(transfer.id)),
       total: duplicates.total,
     },
-    /** Transfers that an operator linked to it, and transfers that paid nothing and may be meant for it; the likeliest first. */
+    /** Transfers that an operator linked to the invoice, and unmatched transfers that may be meant for it, likeliest first. */
     near: nearIds.flatMap((id) => transfers.find(({ transfer }) => transfer.id === id) ?? []),
     unmatched,
-    /** By sequence. */
+    /** In order of sequence. */
     events: ofInvoice.events,
     transferEvents: ofOthers.events,
     stand: await readStand(db, invoice.network, now),
@@ -149,14 +149,14 @@ export async function readInvoiceFacts(db: Sql, invoice: ExplainedInvoice, now: 
   };
 }
 
-/** The transfers that paid nothing and have to do with the invoice: linked to it, or meant for it by a likely mistake. */
+/** Finds unmatched transfers related to the invoice: those linked to it, and those likely meant for it. */
 async function findNear(db: Sql, invoice: ExplainedInvoice, exactIds: readonly string[]) {
   const linked = await statements.findLinkedTransfers(db, invoice, MAX_SHOWN);
   const others = linked.filter((id) => !exactIds.includes(id));
-  // The first, the last and the nearest in amount, so many of each.
+  // Returns the first, the last and the nearest in amount, up to the limit of each.
   const { total, isAll, ids } = await statements.findCandidates(db, invoice, MAX_SHOWN);
   const resolutions = await findResolutions(db, ids);
-  // A transfer that an operator gave to another invoice, or called the merchant's own, is decided.
+  // A transfer that an operator linked to another invoice, or marked as the merchant's own, is settled.
   const isElsewhere = (id: string) => {
     const last = resolutions.get(id)?.at(-1);
     return last?.resolution === 'own-deposit' || (last?.invoice != null && last.invoice.id !== invoice.id);
@@ -169,7 +169,8 @@ async function findNear(db: Sql, invoice: ExplainedInvoice, exactIds: readonly s
     .filter((id) => compared.get(id)?.fit != null && !isElsewhere(id) && !others.includes(id))
     .toReversed()
     .sort((a, b) => isResolved(a) - isResolved(b) || share(b) - share(a));
-  // So many paid nothing and came since its creation, to its address or of its amounts; `isAll` is false if there may be more.
+  // `compared` counts the unmatched transfers since the invoice's creation that went to its address or have one of its amounts. `isAll` is
+  // false if there may be more.
   return {
     nearIds: [...others, ...fitting.slice(0, MAX_SHOWN)],
     compared,
@@ -177,10 +178,10 @@ async function findNear(db: Sql, invoice: ExplainedInvoice, exactIds: readonly s
   };
 }
 
-/** A multisend may pay hundreds; this many are told. */
+/** One transaction may pay hundreds of addresses; only this many are shown. */
 const MAX_TRANSFERS = 50;
 
-/** All of ours in a transaction, on any network; `null` if there is none. */
+/** Reads all our transfers in a transaction, on any network. Returns `null` if there are none. */
 export async function readTransactionFacts(db: Sql, txId: string, projects: Actor['projects']) {
   const found = await findTransfersOfTransaction(db, txId, projects, MAX_TRANSFERS + 1);
   const left = await statements.findOutgoingOfTransaction(db, txId, projects, MAX_TRANSFERS + 1);
@@ -210,7 +211,7 @@ export async function readTransactionFacts(db: Sql, txId: string, projects: Acto
   };
 }
 
-/** `rival`: another one of exactly this amount, which comes first in the chain and so pays. */
+/** `rival` is another sighting of exactly this amount that comes first in the chain, and therefore pays the invoice. */
 async function withRival(db: Sql, sighting: ExplainedSighting) {
   const { projectId, invoiceId: id, txId, logIndex } = sighting;
   const [first] = await statements.findSightingsOfInvoice(db, { projectId, id }, 1);
@@ -218,10 +219,7 @@ async function withRival(db: Sql, sighting: ExplainedSighting) {
   return { ...sighting, rival: isFirst ? null : first };
 }
 
-/**
- * What events of late tell of a transaction that the ledger has neither as a transfer nor as a sighting: it was seen in a block which left
- * the chain.
- */
+/** Searches recent events for a transaction that has neither a transfer nor a sighting: its block was seen, then orphaned. */
 export async function readOrphaned(db: Sql, txId: string, projects: Actor['projects']) {
   const seen = (await statements.findConfirmingOf(db, txId, projects, MAX_SHOWN)).filter(
     (event) => statements.transactionOf(event)?.txId === txId,
@@ -241,7 +239,7 @@ export async function readOrphaned(db: Sql, txId: string, projects: Actor['proje
   return found;
 }
 
-/** All that an explanation of an address of ours is made of. */
+/** Reads everything that explains one of our addresses. */
 export async function readAddressFacts(db: Sql, address: ExplainedAddress) {
   const { id, projectId, balance } = address;
   const counts = await statements.countInvoicesOfAddress(db, id, statements.MAX_COUNTED + 1);
@@ -252,13 +250,13 @@ export async function readAddressFacts(db: Sql, address: ExplainedAddress) {
   const actions = all.slice(-50);
   return {
     address,
-    /** By status. More than `MAX_COUNTED` of these or of transfers mean only that there are more. */
+    /** Invoice counts by status. Counts of invoices or transfers above `MAX_COUNTED` only mean "more than that". */
     invoices: Object.fromEntries(
       INVOICE_STATUSES.map((status) => [status, counts.find((each) => each.status === status)?.count ?? 0]),
     ),
     total: counts.reduce((sum, { count }) => sum + count, 0),
     moved,
-    /** Transfers that came after the last comparison with the chain. */
+    /** Transfers after the last comparison with the chain. */
     since: await statements.countTransfersOfAddress(db, id, balance?.checkedBlock ?? -1, statements.MAX_COUNTED + 1),
     ...{ incoming, outgoing, actions },
     omissions: [

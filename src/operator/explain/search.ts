@@ -15,8 +15,8 @@ import { type AccountHex, parseAddress, type TronAddress } from '../../tron/addr
 import { limitTime } from '../limit-time.ts';
 
 /**
- * The forms of a text that names something. Anything can be an external id, so a caller who finds nothing under the form of the
- * text looks for an external id; `text` is the given text.
+ * The forms that a text may have. Any text may be an external id, so a caller who finds nothing under the apparent form tries that too.
+ * `text` is the text as given.
  */
 export type Subject = { text: string } & (
   | { form: 'invoice'; id: string }
@@ -28,13 +28,13 @@ export type Subject = { text: string } & (
   | { form: 'external-id'; hint: Text | null }
 );
 
-/** An explorer's page of an address: https://tronscan.org/#/address/T… */
+/** The address page of a block explorer: https://tronscan.org/#/address/T… */
 const ADDRESS_LINK = /^https?:\/\/[^\s/]+\/(?:\S*\/)?address\/([0-9A-Za-z]+)/i;
 
-/** The link that a payer pays by: https://pay.example.com/c/JNLz4ctfh2r9UKkyGMbYTd */
+/** A checkout link: https://pay.example.com/c/JNLz4ctfh2r9UKkyGMbYTd */
 const CHECKOUT_LINK = /^https?:\/\/[^\s/]+\/(?:\S*\/)?c\/([0-9A-Za-z]{16,22})(?:[/?#]\S*)?$/;
 
-/** Recognises the form of what an operator asks about. `id` is a UUID, `txId` 64 lower-case hex characters. */
+/** Recognises the form of the text in an operator's question. `id` is a UUID, `txId` 64 lower-case hex characters. */
 export function readSubject(text: string): Subject {
   const trimmed = text.trim();
   const id = decodeId('inv', trimmed.toLowerCase());
@@ -63,7 +63,10 @@ function hintOf(word: string, reasonOfAddress: string): Text | null {
   return null;
 }
 
-/** What a text may stand for that names nothing exactly. Amounts in micro-USDT, both ends included; `txId`: the first and last id. */
+/**
+ * The possible meanings of a text that isn't an exact name. Amounts are inclusive ranges in micro-USDT. `txId` is the lowest and highest
+ * matching id.
+ */
 type Search = {
   word: string;
   spellings: string[];
@@ -73,13 +76,13 @@ type Search = {
 };
 
 const AMOUNT = /^(?:us\$|\$|₮|usdt|usd)?\s*(\d[\d.,' ]*?)\s*(?:us\$|\$|₮|usdt|usd)?$/i;
-/** The start of a transaction's id, alone or before `…` and perhaps its end, as the console shows it. */
+/** The start of a transaction id, alone or followed by `…` and possibly its end, as the console shows it. */
 const TX_START = /^(?:0x)?([0-9a-f]{6,63})(?:\.{3}[0-9a-f]*)?$/;
 
-/** An address, whole or shortened as lists show it: `TUEZS…YWdHq`. */
+/** An address, whole or shortened as in lists: `TUEZS…YWdHq`. */
 const ADDRESS = /^(T[1-9A-HJ-NP-Za-km-z]{3,33})(?:\.{3}([1-9A-HJ-NP-Za-km-z]{4,30}))?$/;
 
-/** Reads a text as a person types it: in any case, with other dashes, quotes, `#`, a currency sign or a comma. */
+/** Reads a text as people type it: in any case, with other dashes or quotes, `#`, a currency sign or a comma. */
 export function readSearch(typed: string): Search {
   const plain = trimPasted(typed.replaceAll('\u0000', ''))
     .replace(/[\p{Pd}\u2212]/gu, '-')
@@ -98,11 +101,11 @@ export function readSearch(typed: string): Search {
   };
 }
 
-/** `25`, `25,00` and `$25` mean 25.00 with any tail; `27.0079` all amounts that begin so. */
+/** `25`, `25,00` and `$25` mean 25.00 with any tail. `27.0079` means every amount that begins with it. */
 function readAmountRange(plain: string): Search['amount'] {
   const digits = AMOUNT.exec(plain)?.[1]?.replace(/[' ]/g, '') ?? '';
   const decimal = digits.search(/[.,]\d*$/);
-  // One comma before three digits divides thousands: 1,500.
+  // A single comma before three digits separates thousands, as in 1,500.
   const isWhole = /^\d{1,3}(?:,\d{3})+$|^\d{1,3}(?:\.\d{3}){2,}$/.test(digits) || decimal < 0;
   const whole = (isWhole ? digits : digits.slice(0, decimal)).replace(/[.,]/g, '');
   const fraction = isWhole ? '' : digits.slice(decimal + 1);
@@ -112,10 +115,13 @@ function readAmountRange(plain: string): Search['amount'] {
   return { low: parsed.amountMicro, high: microUsdt(parsed.amountMicro + width - 1n) };
 }
 
-/** The most that is found of each kind. */
+/** The limit for each kind of result. */
 const LIMIT = 20;
 const TIMEOUT_MS = 3000;
-/** No index serves these searches, as each would slow creation. So only the newest rows are searched, up to a limit for all projects together. */
+/**
+ * These searches have no index, because each index would slow down creating invoices. Only the newest rows are searched, with one limit for
+ * all projects together.
+ */
 const LOOKED = 10_000;
 
 const OWN = `own as (
@@ -133,8 +139,8 @@ const invoiceShape = {
 } as const;
 
 /**
- * Invoices of these projects: by an external id in one of these spellings or by a payable amount however old they are, and of the newest
- * 10,000 by the start of an external id or of a text in their options, or by the amount that was asked for.
+ * Searches invoices of these projects. External ids in one of these spellings and payable amounts are found at any age. Starts of external
+ * ids, texts in options and requested amounts are found only in the newest 10,000.
  */
 const searchInvoices = rowsOf(
   'search-invoices',
@@ -172,7 +178,7 @@ const transferShape = {
   blockTime: 'timestamptz',
 } as const;
 
-/** Transfers to these projects: by the start of their transaction, and of the newest 10,000 that paid nothing by their amount. */
+/** Searches transfers to these projects by the start of their transaction id, and the newest 10,000 unmatched ones by amount. */
 const searchTransfers = rowsOf(
   'search-transfers',
   transferShape,
@@ -193,14 +199,14 @@ const searchTransfers = rowsOf(
   ],
 );
 
-/** `address`: one of ours, with its project; `strange`: one that paid us or was paid by us. */
+/** `address` belongs to one of our projects; `strange` is a stranger's that paid us or that we paid. */
 const addressShape = {
   address: 'address?',
   strange: 'text?',
   project: maybe({ id: 'uuid', name: 'text', network: 'text' }),
 } as const;
 
-/** Addresses with this start and end. */
+/** Finds addresses with this start and end. */
 const searchAddresses = rowsOf(
   'search-addresses',
   addressShape,
@@ -233,7 +239,10 @@ export type Found = {
   addresses: { address: string; project: Row<typeof addressShape>['project'] }[];
 };
 
-/** What a text may stand for in these projects (UUIDs), or in all; the newest 20 of each kind. `tx` is a transaction of its own. */
+/**
+ * Returns the possible meanings of a text in these projects (UUIDs) or in all, the newest 20 of each kind. `tx` must be a separate
+ * transaction.
+ */
 export async function searchLedger(tx: Sql, projects: readonly string[] | null, typed: string): Promise<Found> {
   const search = readSearch(typed);
   if (search.word === '') return { invoices: [], transfers: [], addresses: [] };

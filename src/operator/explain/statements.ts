@@ -37,7 +37,10 @@ export type LocatedInvoice = Row<typeof located>;
 
 const OF_PROJECT = { projectId: 'p.id', projectName: 'p.name', network: 'p.network' };
 
-/** Invoices are indexed within their project, so each project is asked; of the oldest 100 that have it, one a project at most. */
+/**
+ * Invoices are indexed by project, so this queries each project. Considers the 100 oldest projects that have a match, and at most one
+ * invoice in each.
+ */
 const locateBy = (name: string, isNamed: string) =>
   rowsOf(
     name,
@@ -49,12 +52,12 @@ const locateBy = (name: string, isNamed: string) =>
   );
 export const locateInvoice = locateBy('explain-invoice-by-id', 'id = $1');
 export const locateExternalId = locateBy('explain-invoice-by-external-id', 'external_id = $1');
-/** By the token of the payer's link. */
+/** Finds an invoice by the token of its checkout link. */
 export const locateCheckout = locateBy('explain-invoice-by-checkout', 'checkout_token = $1');
 
 const eventSubject = { invoice: maybe(located), txId: maybeHex } as const;
 
-/** The invoice that an event is about; of one about a transfer, its transaction. */
+/** Finds the invoice of an event, or the transaction of an event about a transfer. */
 export const locateEvent = rowsOf(
   'explain-event-by-id',
   eventSubject,
@@ -70,7 +73,7 @@ const invoiceShape = {
   ...located,
   externalId: 'text',
   idempotencyKey: 'text',
-  /** `null` for an invoice of before keys were noted. */
+  /** `null` for invoices older than the recording of keys. */
   apiKey: maybe({ id: 'uuid', name: 'text?' }),
   requestedMicro: micro<MicroUsdt>('int8'),
   payableMicro: micro<MicroUsdt>('int8'),
@@ -88,7 +91,7 @@ const invoiceShape = {
   /** When the address was retired. */
   retiredAt: 'timestamptz?',
 } as const;
-/** All that an invoice row and what it points to say. */
+/** An invoice row with everything that it refers to. */
 export type ExplainedInvoice = Row<typeof invoiceShape>;
 
 const INVOICE = listColumns(invoiceShape, 'i.', {
@@ -113,10 +116,10 @@ type NamedInvoice = Pick<ExplainedInvoice, 'id' | 'projectId'>;
 const bindInvoice = (invoice: NamedInvoice, limit: number) => [invoice.projectId, invoice.id, limit];
 const bindWithin = (named: string, projects: Actor['projects'], limit: number) => [named, projects, limit];
 
-/** Counting more would take seconds. */
+/** Counting further would take seconds. */
 export const MAX_COUNTED = 100_000;
 
-/** The newest duplicates of an invoice, and how many it has, counting at most 100,000. */
+/** Returns the newest duplicates of an invoice and their number, counted up to 100,000. */
 export const findDuplicates = answerOf(
   'explain-duplicates',
   { id: 'uuid', total: count },
@@ -129,16 +132,16 @@ export const findDuplicates = answerOf(
   (rows) => ({ ids: rows.map(({ id }) => id), total: rows[0]?.total ?? 0 }),
 );
 
-/** An address may get dust for years: so many transfers that paid nothing are looked at from each end. */
+/** An address may receive dust for years, so only this many unmatched transfers are read from each end. */
 const READ = 2000;
-/** A row is written after its block. The clock of the chain and ours may differ by so much. */
+/** A row is written after its block, and our clock may differ from the chain's by this much. */
 const CLOCK_ERROR_MS = 600_000;
 
-// A payment that went wrong comes soon after its invoice, or near its amount, and an operator asks about transfers of today.
 /**
- * Unmatched transfers that may have been meant for an invoice: later than what could not pay it, to its address or of its amounts. The first
- * and the last `limit`, the `limit` nearest in amount, and how many there are; `isAll` is false if there may be more, as only the
- * first and the last 2,000 of the project are looked at.
+ * Finds unmatched transfers that may have been meant for an invoice: received after it was created, at its address or with one of its
+ * amounts. Returns the first and last `limit`, the `limit` nearest in amount, and the number of all. A mistaken payment usually arrives
+ * soon after its invoice or near its amount, and operators ask about today's transfers, so only the first and last 2,000 of the project are
+ * read. `isAll` is false if there may be more.
  */
 export const findCandidates = answerOf(
   'explain-candidates',
@@ -174,7 +177,7 @@ export const findCandidates = answerOf(
   (rows) => ({ ids: rows.map(({ id }) => id), total: rows[0]?.total ?? 0, isAll: rows[0]?.isAll ?? true }),
 );
 
-/** Transfers that an operator's resolution, the newest ones, linked to an invoice. */
+/** Finds transfers whose newest resolution links them to an invoice. */
 export const findLinkedTransfers = answerOf(
   'explain-linked-transfers',
   { transferId: 'uuid' },
@@ -200,7 +203,7 @@ const sightingShape = {
   from: 'text',
   amountMicro: micro<MicroUsdt>('int8'),
 } as const;
-/** An exact transfer in a block that is not irreversible yet. */
+/** A transfer of the exact amount in a block that isn't irreversible yet. */
 export type ExplainedSighting = Row<typeof sightingShape>;
 
 const SIGHTINGS = `select ${listColumns(sightingShape, 's.', { externalId: 'i.external_id', blockId: "encode(h.block_id, 'hex')", blockTime: 'h.block_time', from: 's.from_address' })}
@@ -209,7 +212,7 @@ const SIGHTINGS = `select ${listColumns(sightingShape, 's.', { externalId: 'i.ex
    join invoices i on i.project_id = s.project_id and i.id = s.invoice_id`;
 const SIGHTINGS_ORDER = 'order by s.block_number, s.position, s.tx_id, s.log_index';
 
-/** Those that stand now, in chain order. */
+/** Returns the current sightings in chain order. */
 export const findSightingsOfInvoice = rowsOf(
   'explain-sightings-of-invoice',
   sightingShape,
@@ -237,7 +240,7 @@ export type ExplainedEvent = Row<typeof eventShape>;
 
 const EVENT = listColumns(eventShape, 'e.');
 
-/** The newest events of an invoice. */
+/** Returns the newest events of an invoice. */
 export const findEventsOfInvoice = rowsOf(
   'explain-events-of-invoice',
   eventShape,
@@ -245,7 +248,7 @@ export const findEventsOfInvoice = rowsOf(
   bindInvoice,
 );
 
-/** The events that are about transfers, the oldest first. */
+/** Returns the events of transfers, oldest first. */
 export const findEventsOfTransfers = rowsOf(
   'explain-events-of-transfers',
   eventShape,
@@ -253,10 +256,10 @@ export const findEventsOfTransfers = rowsOf(
   (transferIds: readonly string[], limit: number) => [transferIds, limit],
 );
 
-/** Bodies are not indexed. So many of the newest events are searched, which are those of some days in a busy shop. */
+/** Bodies aren't indexed. This many of the newest events are searched, a few days' worth in a busy shop. */
 export const EVENTS_SEARCHED = 20_000;
 
-/** Those of the newest 20,000 events that hold this id, and so may tell of an exact transfer of this transaction; the newest first. */
+/** Returns those of the newest 20,000 events that contain this id, newest first. They may report an exact transfer in this transaction. */
 export const findConfirmingOf = rowsOf(
   'explain-events-of-transaction',
   { ...eventShape, projectId: 'uuid', invoiceId: 'uuid' },
@@ -271,8 +274,8 @@ export const findConfirmingOf = rowsOf(
 type ToldTransaction = { txId: string; blockNumber: number; blockTime: string; from: string; amount: string };
 
 /**
- * The transfer that an event tells of; `null` if it tells of none. Only `eventBody` writes bodies.
- * PostgreSQL refuses some texts that JSON allows, so no query looks inside.
+ * Returns the transaction that an event reports, or `null`. Only `eventBody` writes bodies. PostgreSQL refuses some texts that JSON allows,
+ * so no query looks inside.
  */
 export function transactionOf({ body }: Pick<ExplainedEvent, 'body'>): ToldTransaction | null {
   const { data } = JSON.parse(body) as { data?: { payment?: { transaction: ToldTransaction | null } } };
@@ -290,10 +293,10 @@ const deliveryShape = {
   finishedAt: 'timestamptz?',
   lastStatus: 'int4?',
   lastError: 'text?',
-  /** The number of all deliveries that fit, also beyond the limit. */
+  /** The number of all matching deliveries, even beyond the limit. */
   total: count,
 } as const;
-/** A delivery, and where it is to go. */
+/** A delivery and its endpoint. */
 export type ExplainedDelivery = Row<typeof deliveryShape>;
 
 const DELIVERY = listColumns(deliveryShape, 'd.', {
@@ -302,7 +305,7 @@ const DELIVERY = listColumns(deliveryShape, 'd.', {
   total: 'count(*) over ()',
 });
 
-/** The newest ones. */
+/** Returns the newest deliveries. */
 export const findDeliveries = rowsOf(
   'explain-deliveries',
   deliveryShape,
@@ -320,10 +323,10 @@ const attemptShape = {
   status: 'int4?',
   error: 'text?',
 } as const;
-/** The result of an attempt. `status` is the HTTP status, `null` if none came. */
+/** The outcome of an attempt. `status` is the HTTP status, or `null` without a response. */
 export type ExplainedAttempt = Row<typeof attemptShape>;
 
-/** The newest attempts of each delivery that were logged, at most so many, the oldest first. */
+/** Returns the newest logged attempts of each delivery up to a limit, oldest first. */
 export const findAttempts = rowsOf(
   'explain-attempts',
   attemptShape,
@@ -361,7 +364,7 @@ const addressShape = {
     checkedAt: 'timestamptz',
   }),
 } as const;
-/** An address of ours with how it came to be and how its books were last. UUIDs. */
+/** One of our addresses with its origin and its last balance check. Ids are UUIDs. */
 export type ExplainedAddress = Row<typeof addressShape>;
 
 const ADDRESS = listColumns(addressShape, 'a.', {
@@ -373,7 +376,7 @@ const ADDRESS = listColumns(addressShape, 'a.', {
   },
 });
 
-/** The address with this account: one a network at most. */
+/** Finds the addresses of an account, at most one on each network. */
 export const findExplainedAddresses = rowsOf(
   'explain-address-select',
   addressShape,
@@ -388,7 +391,7 @@ export const findExplainedAddresses = rowsOf(
   (account: AccountHex, projects: Actor['projects']) => [account, projects],
 );
 
-/** How many invoices an address has by status, counting at most `limit` of them. */
+/** Counts the invoices of an address by status, up to `limit`. */
 export const countInvoicesOfAddress = rowsOf(
   'explain-address-invoices',
   { status: text<InvoiceStatus>(), count },
@@ -396,7 +399,7 @@ export const countInvoicesOfAddress = rowsOf(
   (addressId: string, limit: number) => [addressId, limit],
 );
 
-/** How many transfers an address received and sent above a block (-1 for all), counting at most `limit` of each. */
+/** Counts the transfers to and from an address above a block (-1 for all), up to `limit` each. */
 export const countTransfersOfAddress = answerOf(
   'explain-address-transfers',
   { incoming: count, outgoing: count },
@@ -423,10 +426,10 @@ const outgoingShape = {
   verified: 'text',
   nodes: 'text[]',
   ...annulmentShape,
-  /** What it sent back. */
+  /** The transfer that this one refunded. */
   ...refundOfShape,
 } as const;
-/** A transfer that left one of our addresses. */
+/** A transfer sent from one of our addresses. */
 export type ExplainedOutgoing = Row<typeof outgoingShape>;
 
 const OUTGOING = `select ${listColumns(outgoingShape, 'o.', {
@@ -434,7 +437,7 @@ const OUTGOING = `select ${listColumns(outgoingShape, 'o.', {
 })}`;
 const STANDING = `join addresses a on a.id = o.address_id left join outgoing_annulments n on ${outgoingAnnulment('o')} ${joinRefundOf('o')}`;
 
-/** Transfers of a transaction that left our addresses, on any network. */
+/** Returns the transfers in a transaction that were sent from our addresses, on any network. */
 export const findOutgoingOfTransaction = rowsOf(
   'explain-outgoing-of-transaction',
   outgoingShape,
@@ -445,7 +448,7 @@ export const findOutgoingOfTransaction = rowsOf(
   bindWithin,
 );
 
-/** The newest transfers that left an address. */
+/** Returns the newest transfers sent from an address. */
 export const findOutgoingOfAddress = rowsOf(
   'explain-outgoing-of-address',
   outgoingShape,
@@ -454,7 +457,7 @@ export const findOutgoingOfAddress = rowsOf(
   (addressId: string, limit: number) => [addressId, limit],
 );
 
-/** The newest transfers that left our addresses for an address of somebody else. */
+/** Returns the newest transfers sent from our addresses to a stranger's. */
 export const findOutgoingTo = rowsOf(
   'explain-outgoing-to',
   outgoingShape,

@@ -25,7 +25,7 @@ import {
   transactionOf,
 } from './statements.ts';
 
-/** What was done, behind the name of who did it. */
+/** The action in words that follow the actor's name. */
 export const DONE: Record<OperatorAction['action'], string> = {
   'address.added': 'added the address',
   'address.proposed': 'proposed the address: it is added a day later, or when another owner confirms it',
@@ -85,7 +85,7 @@ export const DONE: Record<OperatorAction['action'], string> = {
   'chain.repaired': 'corrected the ledger to match the chain',
 };
 
-/** What an operator did to an address, a project or an endpoint. */
+/** Describes an operator's action on an address, a project or an endpoint. */
 export function describeAction({ action, actedBy, actedAt, detail, subject }: OperatorAction): TimelineEntry {
   const known = Object.entries(detail).filter(([, value]) => value !== null && value !== '');
   const words = known.map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`);
@@ -96,7 +96,7 @@ export function describeAction({ action, actedBy, actedAt, detail, subject }: Op
   };
 }
 
-/** Which key asked for the invoice, which amount and address were reserved for it, and that its page was withdrawn. */
+/** Describes the key that created the invoice, its amount and reserved address, and whether its page was withdrawn. */
 export function describeCreation(invoice: ExplainedInvoice): TimelineEntry[] {
   const { apiKey, idempotencyKey, externalId, createdAt: at, address, policy, withdrawnAt } = invoice;
   const [requestedAmount, payableAmount] = [formatAmount(invoice.requestedMicro), formatAmount(invoice.payableMicro)];
@@ -134,7 +134,7 @@ export function describeCreation(invoice: ExplainedInvoice): TimelineEntry[] {
   return [...entries, { at: withdrawnAt, kind: 'withdrawn', text, details: [], data: {} }];
 }
 
-/** What the chain showed before anything was irreversible, and the deadline. */
+/** Describes what the chain showed before anything was irreversible, and the deadline. */
 export function describeStatuses({ events, sightings }: Pick<InvoiceFacts, 'events' | 'sightings'>): TimelineEntry[] {
   const list = events.map(({ event }) => event);
   const described = list.flatMap((event, index) => DESCRIBE_STATUS[event.type]?.(event, list[index - 1]) ?? []);
@@ -145,7 +145,10 @@ export function describeStatuses({ events, sightings }: Pick<InvoiceFacts, 'even
 
 type DescribeStatus = (event: ExplainedEvent, before: ExplainedEvent | undefined) => TimelineEntry[];
 
-/** The status that each event tells of; `null`: it tells of none, or transfers and deliveries have entries of their own. */
+/**
+ * Describes the status that an event reports. `null` means that it reports none, or that its transfers and deliveries have their own
+ * entries.
+ */
 const DESCRIBE_STATUS: Readonly<Record<EventType, DescribeStatus | null>> = {
   'invoice.confirming': (event) => {
     const transaction = transactionOf(event);
@@ -183,7 +186,7 @@ function describeOrphaned(
   return [{ at, kind: 'orphaned', text, details: [], data: { txId, blockNumber } }];
 }
 
-/** A sighting that stands now. */
+/** Describes a current sighting. */
 export function describeSighting(sighting: ExplainedSighting): TimelineEntry {
   const { txId, logIndex, blockNumber, blockId, blockTime: at, from, invoiceId, externalId } = sighting;
   const amount = formatAmount(sighting.amountMicro);
@@ -194,7 +197,7 @@ export function describeSighting(sighting: ExplainedSighting): TimelineEntry {
   };
 }
 
-/** A transfer's block with the evidence, what was decided, and what was done about it. */
+/** Describes a transfer: its block and evidence, the match, and what operators did about it. */
 export function describeTransfer(described: DescribedTransfer): TimelineEntry[] {
   const { transfer, resolutions } = described;
   const { txId, logIndex, blockNumber, blockId, from, address: to, network, nodes, verified, annulment } = transfer;
@@ -266,7 +269,7 @@ function describeDecision({ transfer, causes, fit }: DescribedTransfer): Timelin
   };
 }
 
-/** The nearest first, where one has to choose among several. */
+/** Lists the nearest first if there are several to choose from. */
 function listNear({ code, invoices }: Cause): string[] {
   if (invoices.length < 2 || code === 'SUM_OF_INVOICES') return [];
   const names = invoices.map(({ externalId, payableMicro, status, differenceMicro }) => {
@@ -302,7 +305,7 @@ function toAnnulmentEntry({ deniedBy, at, by, reason }: Annulment, data: Timelin
 
 const NOBODY = accountToAddress(BURNED_TO);
 
-/** A transfer that left one of our addresses. */
+/** Describes a transfer sent from one of our addresses. */
 export function describeOutgoing(transfer: ExplainedOutgoing): TimelineEntry[] {
   const { address: from, to, txId, logIndex, blockNumber, blockId, verified, nodes, network, annulment } = transfer;
   const refundOf = refundedBy(transfer);
@@ -326,7 +329,7 @@ export function describeOutgoing(transfer: ExplainedOutgoing): TimelineEntry[] {
   return [entry, ...(annulment === null ? [] : [toAnnulmentEntry(annulment, { txId, logIndex })])];
 }
 
-/** In one line: `quittance explain <txid>` tells the rest. */
+/** Describes it in one line; `quittance explain <txid>` shows the rest. */
 export function describeIncoming(transfer: TransferRecord): TimelineEntry {
   const { txId, logIndex, from, kind, invoice, blockTime, blockNumber, address: to, annulment } = transfer;
   const amount = formatAmount(transfer.amountMicro);
@@ -343,7 +346,7 @@ export function describeIncoming(transfer: TransferRecord): TimelineEntry {
   };
 }
 
-/** An address that no action tells of. */
+/** Describes the creation of an address that has no recorded action. */
 export function describeAdding({ createdAt: at, position, policy }: ExplainedAddress): TimelineEntry {
   const text = `address number ${position} of the project, policy ${policy}`;
   return { at, kind: 'added', text, details: ['who added it was not recorded'], data: { position, policy } };
@@ -358,7 +361,7 @@ export function describeBalance({ balance }: ExplainedAddress): TimelineEntry[] 
   return [{ at, kind: 'balance', text, details, data: { balance: onChain, expected, checkedBlock, goodBlock, node } }];
 }
 
-/** The event, its deliveries and their attempts. */
+/** Describes an event, its deliveries and their attempts. */
 export function describeEvent({ event, deliveries }: DescribedEvent): TimelineEntry[] {
   const { type, sequence, createdAt: at } = event;
   const eventId = encodeId('evt', event.id);
@@ -370,7 +373,10 @@ export function describeEvent({ event, deliveries }: DescribedEvent): TimelineEn
   ];
 }
 
-/** The attempts that failed in a row as one entry, each delivered one, and the next attempt or the result of those that were not logged. */
+/**
+ * Groups consecutive failures into one entry, followed by each successful attempt and the next attempt. Attempts that weren't logged appear
+ * only as their final result.
+ */
 export function describeDelivery(event: ExplainedEvent, described: DescribedDelivery): TimelineEntry[] {
   const runs: ExplainedAttempt[][] = [];
   for (const attempt of described.attempts) {
@@ -382,10 +388,10 @@ export function describeDelivery(event: ExplainedEvent, described: DescribedDeli
   return [...runs.flatMap((run) => describeRun(subject, described, run)), ...describeState(subject, described)];
 }
 
-/** The newest failures of a row that are listed one by one. */
+/** How many of the newest failures in a group are listed individually. */
 const MAX_LISTED = 10;
 
-/** One or more attempts: a receiver that is down for a day fails some 240. */
+/** Describes one or more attempts: a receiver that is down for a day fails about 240. */
 function describeRun(
   subject: string,
   { delivery }: DescribedDelivery,
@@ -405,14 +411,14 @@ function describeRun(
   }));
 }
 
-/** The facts about a delivery that its log of attempts does not show. */
+/** Describes facts about a delivery that its log of attempts doesn't show. */
 function describeState(subject: string, described: DescribedDelivery): TimelineEntry[] {
   const { delivery, attempts } = described;
   const { status, attemptCount, nextAttemptAt, finishedAt, endpointDisabled } = delivery;
   const last = describeOutcome(lastOf(delivery));
   const entry = { kind: 'delivery', details: [], data: { ...namesOf(delivery), status, attemptCount } } as const;
   if (status === 'delivered') {
-    // Delivered before attempts were logged.
+    // It was delivered before attempts were logged.
     if (attempts.length > 0 || finishedAt === null) return [];
     return [{ ...entry, at: finishedAt, text: `${subject}: ${last}, on attempt ${attemptCount}` }];
   }
@@ -432,12 +438,12 @@ function describeState(subject: string, described: DescribedDelivery): TimelineE
   return [{ ...entry, at: nextAttemptAt, text: `${subject}: attempt ${attemptCount + 1} is due${before}` }];
 }
 
-/** Attempts of before they were logged have left only their last outcome. */
+/** Attempts from before logging left only their last outcome. */
 function isLogged({ delivery, attempts }: DescribedDelivery): boolean {
   return attempts.length > 0 || (delivery.lastStatus === null && delivery.lastError === null);
 }
 
-/** Whether the attempt that counted last has no outcome yet: it is being made, or the process that made it ended. */
+/** Whether the newest counted attempt has no outcome yet: it's still running, or its process ended. */
 export function isInProgress(described: DescribedDelivery): boolean {
   const { attempts, delivery } = described;
   const { attemptCount } = delivery;
@@ -446,7 +452,7 @@ export function isInProgress(described: DescribedDelivery): boolean {
 
 type Outcome = Pick<ExplainedAttempt, 'status' | 'error'>;
 
-/** `delivered, HTTP 204`, or why not. Errors begin with the HTTP status where one came. */
+/** Returns a text such as `delivered, HTTP 204`, or the error. Errors begin with the HTTP status if there was one. */
 export function describeOutcome({ status, error }: Outcome): string {
   return error === null ? `delivered, HTTP ${status}` : shorten(error, 200);
 }
@@ -459,18 +465,17 @@ function namesOf({ eventId, endpointId, url }: DescribedDelivery['delivery']) {
   return { eventId: encodeId('evt', eventId), endpointId: encodeId('whe', endpointId), url };
 }
 
-/** By whom, when and why a transfer was taken back. */
 export function describeAnnulment({ at, by, reason }: Annulment): string {
   return `this transfer is not on the chain: ${shorten(by)} took it back at ${toIso(at)} (${shorten(reason)})`;
 }
 
-/** Behind a resolution: by which transaction it was sent back. */
+/** Names the refund's transaction, in words that follow a resolution. */
 export function describeRefund(transfer: Pick<TransferRecord, 'refund'>): string {
   const refund = soundRefund(transfer.refund);
   return refund === null ? '' : `, with the refund in transaction ${refund.txId}`;
 }
 
-/** The transfer (`trf_…`) that an outgoing one sent back. */
+/** Returns the transfer (`trf_…`) that an outgoing transfer refunded. */
 export function refundedBy({ refundOf, annulment }: ExplainedOutgoing): string | null {
   return refundOf?.isSound === true && annulment === null ? encodeId('trf', refundOf.transferId) : null;
 }

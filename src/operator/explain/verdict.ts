@@ -24,12 +24,12 @@ import type {
 import { EVENTS_SEARCHED, type ExplainedOutgoing, MAX_COUNTED } from './statements.ts';
 import { describeAnnulment, describeOutcome, describeRefund, isInProgress, refundedBy } from './timeline.ts';
 
-/** A sentence of a verdict is a row of a table: its condition, its words, and perhaps the steps to take. */
+/** A sentence of a verdict, possibly with next steps. A false value stands for a row whose condition doesn't hold. */
 type Row = Text | readonly [says: Text, ...next: Step[]] | false | null | undefined;
 
 export type Verdict = { verdict: Text[]; next: Step[] };
 
-/** Says each row whose condition holds. */
+/** Collects the rows whose condition holds. */
 function judge(...rows: readonly Row[]): Verdict {
   const held = rows.flatMap((row): (readonly [Text, ...Step[]])[] => {
     if (!row) return [];
@@ -38,7 +38,7 @@ function judge(...rows: readonly Row[]): Verdict {
   return { verdict: held.map(([says]) => says), next: held.flatMap(([, ...next]) => next) };
 }
 
-/** The first row whose condition holds; that of the last one always does. */
+/** Returns the first row whose condition holds. The last row must always hold. */
 function first<Words>(...rows: readonly (Words | false | null | undefined)[]): Words {
   return rows.find(Boolean) as Words;
 }
@@ -47,7 +47,7 @@ const stepToInvoice = (id: string): Step => ({
   says: 'to see the invoice',
   hint: { command: 'explain', args: [encodeId('inv', id)] },
 });
-/** A transfer that paid nothing is to be decided once. */
+/** An unmatched transfer needs only one decision. */
 const stepsToResolve = ({ transfer, resolutions }: DescribedTransfer): Step[] => {
   const hint = { command: 'transfers resolve', args: [encodeId('trf', transfer.id)], input: { resolution: '…' } };
   return resolutions.length > 0 ? [] : [{ says: 'to resolve the transfer', hint }];
@@ -56,13 +56,13 @@ const stepsToResolve = ({ transfer, resolutions }: DescribedTransfer): Step[] =>
 const isOpen = ({ resolutions }: DescribedTransfer) => resolutions.length === 0;
 const usdt = (micro: TransferRecord['amountMicro']) => `${formatAmount(micro)} USDT`;
 const nameOf = ({ externalId }: { externalId: string }) => shorten(externalId, 60);
-/** `24.000000 USDT from T… at 2026-09-01T12:00:00.000Z` */
+/** A text such as `24.000000 USDT from T… at 2026-09-01T12:00:00.000Z`. */
 const nameTransfer = ({ amountMicro, from, blockTime }: TransferRecord) =>
   `${usdt(amountMicro)} from ${from} at ${toIso(blockTime)}`;
-/** With the id that resolves it. */
+/** Includes the id, which is needed to resolve the transfer. */
 const nameOpen = ({ transfer }: DescribedTransfer) => `${nameTransfer(transfer)} (${encodeId('trf', transfer.id)})`;
 const atLeast = (count: number, isAll: boolean) => (isAll ? String(count) : `At least ${count}`);
-/** A count above the limit means only that there are more. */
+/** Counting stops at the limit, so a larger count only means that there are more. */
 export const countUpTo = (limit: number, count: number) => (count > limit ? `more than ${limit}` : String(count));
 
 function describeResolved({ transfer, resolutions }: DescribedTransfer): string {
@@ -71,12 +71,12 @@ function describeResolved({ transfer, resolutions }: DescribedTransfer): string 
   return `${shorten(last.resolvedBy)} resolved it as ${last.resolution}${describeRefund(transfer)}.`;
 }
 
-/** The state of an invoice, the transfers that are not its payment, what stands in the way, and whether the shop knows. */
+/** Judges the invoice's state, related transfers that didn't pay it, what delays it, and whether the shop was notified. */
 export function judgeInvoice(facts: InvoiceFacts): Verdict {
   const { invoice, events, near, stand } = facts;
   const { status, withdrawnAt } = invoice;
   const isPaid = status === 'PAID';
-  // A decision in force that names it closed its page.
+  // A current resolution that names the invoice also closed its page.
   const settling = near.find(({ resolutions, transfer }) => {
     const last = resolutions.at(-1);
     return last?.invoice?.id === invoice.id && SETTLING.includes(last.resolution) && transfer.annulment === null;
@@ -101,7 +101,7 @@ function judgeStatus({ invoice, payment, sightings, events, near, unmatched }: I
   const name = nameOf(invoice);
   const wanted = `exactly ${usdt(payableMicro)} at ${address}`;
   const arrived = first(
-    // A sighting that led to nothing was orphaned.
+    // A sighting without a payment was orphaned.
     events.some(({ event }) => event.type === 'invoice.confirming') &&
       'The transfer that was seen is no longer on the chain, because its block was orphaned. It may appear again in another block.',
     (near.length > 0 || unmatched.total > 0) && 'No exact transfer has arrived.',
@@ -151,9 +151,9 @@ function judgeDuplicates({ payment, duplicates: { shown, total } }: InvoiceFacts
   ];
 }
 
-/** The transfers that may be meant for it, with their certainty: open ones before resolved ones, then the likeliest. */
+/** Judges transfers that may be meant for the invoice, with their confidence: open ones first, then the likeliest. */
 function judgeNear({ invoice, near, unmatched }: InvoiceFacts): Row[] {
-  // The exact transfer came; all else is more than that.
+  // The exact transfer arrived, so any other transfer is extra.
   const hasExact = invoice.status === 'PAID' || invoice.status === 'CONFIRMING';
   const best = near.find(isOpen) ?? near[0];
   if (best === undefined) {
@@ -190,7 +190,7 @@ function judgeNear({ invoice, near, unmatched }: InvoiceFacts): Row[] {
   ];
 }
 
-/** Whether the shop knows the present status, by the last event. */
+/** Judges from the last event whether the shop knows the current status. */
 function judgeNotification(last: InvoiceFacts['events'][number] | undefined): Row[] {
   if (last === undefined || last.deliveries === null) return [];
   const { type } = last.event;
@@ -215,10 +215,10 @@ function judgeDelivery(type: string, described: DescribedDelivery): Row {
   );
 }
 
-/** Sentences of a verdict for each kind of transfer. */
+/** The most sentences in a verdict for each kind of transfer. */
 const MAX_JUDGED = 3;
 
-/** What each transfer did. First the steps to the invoices, then those to decide and to the refunded. */
+/** Judges what each transfer did. Steps about the invoices come first, then those for open and refunded transfers. */
 export function judgeTransaction({ transfers, outgoing, sightings }: TransactionFacts): Verdict {
   const count = transfers.length + outgoing.length + sightings.length;
   const [came, left] = [transfers.slice(0, MAX_JUDGED), outgoing.slice(0, MAX_JUDGED)];
@@ -281,7 +281,7 @@ function judgeOutgoing(outgoing: ExplainedOutgoing): Row {
   );
 }
 
-/** A transaction that was seen in a block which left the chain. */
+/** Judges a transaction whose block was orphaned. */
 export function judgeOrphaned(found: readonly OrphanedFacts[]): Verdict {
   return judge(
     ...found.map(({ invoice, transaction: { amount, blockNumber, blockTime } }): Row => {
@@ -298,7 +298,7 @@ export function judgeOrphaned(found: readonly OrphanedFacts[]): Verdict {
   );
 }
 
-/** What to do about a transaction that the ledger does not know. */
+/** Recommends what to do about a transaction that the ledger doesn't know. */
 export function judgeUnknown(followed: readonly Stand[], projects: Actor['projects']): Verdict {
   const { verdict } = judge(
     `The ledger does not contain this transaction: up to the recorded blocks, it moved no USDT to or from an address of ${nameProjects(projects)}.`,
@@ -318,7 +318,6 @@ const TO_LOOK_UP: readonly Text[] = [
   say`if Quittance saw it before, its block was orphaned: this is found only in the newest ${EVENTS_SEARCHED} events, but "${{ command: 'explain' }}" of the invoice always shows it`,
 ];
 
-/** Whose addresses are meant. */
 function nameProjects(projects: Actor['projects']): string {
   const [only, ...others] = projects ?? [];
   if (only === undefined) return 'yours';
@@ -329,7 +328,7 @@ function nameProjects(projects: Actor['projects']): string {
 
 type Asked = { network: Network; answer: UnclaimedAnswer; forPayer: string; nodes: string; solidNumber: number | null };
 
-/** What the chain shows of a transaction that the ledger does not know: either its block is not recorded yet, or the ledger missed it. */
+/** Judges what the chain shows of a transaction that the ledger doesn't know: its block isn't recorded yet, or the ledger missed it. */
 export function judgeAnswer({ network, answer, forPayer, nodes, solidNumber }: Asked): Verdict {
   const place = 'blockNumber' in answer ? `in block ${answer.blockNumber} (${answer.blockTime})` : 'asked just now';
   if (answer.code !== 'to_your_address') {
@@ -352,7 +351,7 @@ export function judgeAnswer({ network, answer, forPayer, nodes, solidNumber }: A
   ]);
 }
 
-/** An address of ours: its state, its invoices, and how its books were last. */
+/** Judges one of our addresses: its state, its invoices and its last balance check. */
 export function judgeAddress({ address: own, total, since }: AddressFacts): Verdict {
   const { address, projectName, network, policy, retiredAt, balance } = own;
   const state = {
@@ -363,7 +362,7 @@ export function judgeAddress({ address: own, total, since }: AddressFacts): Verd
     blocked: 'It is retired permanently.',
   }[lifeStatusOf(own)];
   const { incoming, outgoing } = since;
-  // A comparison is of its block: what moved after it is not in its figures.
+  // A balance check applies to one block; later transfers aren't in its figures.
   const moved = [
     ...(incoming === 0
       ? []
@@ -386,7 +385,7 @@ export function judgeAddress({ address: own, total, since }: AddressFacts): Verd
   );
 }
 
-/** An address of somebody else, which paid us or was paid by us: so many times, counting up to a limit. */
+/** Judges a stranger's address that paid us or that we paid, with counts up to a limit. */
 export function judgeStranger(
   address: string,
   projects: Actor['projects'],

@@ -2,13 +2,13 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { csvLine } from './write-rows.ts';
 
-/** What a program makes of one cell: without the quotes around it, and doubled quotes as one. */
+/** Reads a cell as a program does: without the surrounding quotes, and with doubled quotes as one. */
 function readCell(line: string): string {
   const text = line.replace(/\r\n$/, '');
   return text.startsWith('"') ? text.slice(1, -1).replaceAll('""', '"') : text;
 }
 
-/** Mostly the characters that matter, in any order. */
+/** Mostly the dangerous characters, in any order. */
 const hostileText = fc
   .array(
     fc.oneof(

@@ -1,14 +1,14 @@
-/** The characters that start a formula in spreadsheet programs, with the wide and small forms that they convert to these. */
+/** Characters that start a formula in spreadsheet programs, including wide and small forms that those programs convert. */
 const TRIGGER = '[=+\\-@＝＋－＠﹦﹢﹣﹫−]';
 /**
- * The places where a program may see a cell begin: its start, and the other characters at which some programs split lines.
- * Programs see the trigger even behind white space and invisible characters.
+ * Positions where a program may see the beginning of a cell: its start, and after other characters at which some programs split lines.
+ * Programs find the trigger even after white space and invisible characters.
  */
 const FORMULA = new RegExp(`(?<=^|[;\\t\\r\\n])(?=[\\s\\p{C}]*${TRIGGER})|^(?=[\\t\\r])`, 'gu');
 
 /**
- * Writes a line of CSV (RFC 4180), with its CRLF. A text that a spreadsheet program would run as a formula gets an apostrophe
- * before it, so that such programs show it as text. Numbers and times are written as they are.
+ * Writes a line of CSV (RFC 4180), with its CRLF. A text that a spreadsheet program would run as a formula gets a leading apostrophe, so
+ * that such programs show it as text. Numbers and times are written unchanged.
  */
 export function csvLine(cells: readonly (string | number | null)[]): string {
   return `${cells.map(csvCell).join(',')}\r\n`;
@@ -23,7 +23,7 @@ function csvCell(cell: string | number | null): string {
 
 type Cell = string | number | null | undefined;
 
-/** Rows of an export in batches, their columns by name, and what one row and several are called. */
+/** Rows of an export in batches, with their columns by name, and the words for one row and for several. */
 export type ExportedRows<Row> = {
   columns: readonly (readonly [name: string, cell: (row: Row) => Cell])[];
   batches: AsyncIterable<Row[]>;
@@ -31,7 +31,7 @@ export type ExportedRows<Row> = {
   plural: string;
 };
 
-/** Text in chunks of one batch. `count` rises with the rows. */
+/** Yields one chunk of text for each batch. `count` grows with the rows. */
 export async function* writeRows<Row>(
   format: 'csv' | 'json',
   { columns, batches }: Pick<ExportedRows<Row>, 'columns' | 'batches'>,

@@ -2,22 +2,22 @@ import { AppError, type FieldProblem } from '../../domain/errors.ts';
 import { say, type Text } from '../../domain/message.ts';
 
 /**
- * Finds the kind of secret that stands anywhere in a text, or `null`. People paste the wrong clipboard; an error message must not
- * repeat a secret, and its owner must hear that it is now in a shell's history.
+ * Finds the kind of secret that appears anywhere in a text, or `null`. People paste the wrong clipboard. An error message must not repeat
+ * the secret, and must warn its owner that it may now be in the shell's history.
  */
 export function detectSecret(text: string): string | null {
   return spotKey(text) ?? (holdsKeyOrId(text) ? 'a private key' : null) ?? spotSeedPhrase(text);
 }
 
 /**
- * The same for what people write freely, which is kept: notes, and the labels and comments beside addresses. The id of a
- * transaction has the form of a private key, so there it is none where it is called an id and nothing speaks of a key.
+ * Does the same for free text that is stored: notes, and labels and comments beside addresses. A transaction id has the form of a private
+ * key, so here it's accepted if it's called an id and nothing nearby mentions a key.
  */
 export function detectSecretInNote(note: string): string | null {
   return spotKey(note) ?? (holdsKeyInNote(note.normalize('NFC')) ? 'a private key' : null) ?? spotSeedPhrase(note);
 }
 
-/** Whether a text holds 32 bytes in hex or base64: a private key, or the id of a transaction. */
+/** Returns whether a text contains 32 bytes in hex or base64: a private key, or a transaction id. */
 export function holdsKeyOrId(text: string): boolean {
   return text.search(KEY_OR_ID) !== -1;
 }
@@ -28,18 +28,18 @@ function holdsKeyInNote(note: string): boolean {
   return SPEAKS_OF_KEYS.test(note) || found.some(({ index }) => !CALLED_ID.test(note.slice(0, index).slice(-50)));
 }
 
-/** 32 bytes in hex (as on TRON), or in base64 (as on TON). */
+/** 32 bytes in hex (as on TRON) or base64 (as on TON). */
 const KEY_OR_ID = /(?<![0-9a-z])(0x)?[0-9a-f]{64}(?![0-9a-z])|(?<![0-9a-z+/])[0-9a-z+/]{43}=(?![0-9a-z=])/gi;
 
-/** The word for an id directly before it, also in a link (`/transaction/…`) or with `id` after the word. */
+/** A word for an id directly before it, also in a link (`/transaction/…`) or followed by `id`. */
 const CALLED_ID =
   /((?<![\p{L}\p{N}])(tx(s|n|ns|id|ids|hash)?|transa\p{L}{1,8}|hash|транзакц\p{L}{1,3}|х[еэ]ш)|交易|哈希)([\s_-]{0,2}(id|hash|n[or]|哈希))?[\s:=#/("'[.]{0,4}$/iu;
 
-/** Parts of words as well, as in `TRON_PRIVATE_KEY`; but for Turkey, where payers live, and for what contains `cle`. */
+/** Also matches parts of words, as in `TRON_PRIVATE_KEY`. Excludes Turkey, where payers live, and words that merely contain `cle`. */
 const SPEAKS_OF_KEYS =
   /priv|secret|(?<!tur)key|seed|mnemonic|schl[üu]ssel|clave|(?<!\p{L})cl[ée]s?(?!\p{L})|ключ|私钥|密钥/iu;
 
-/** All but what may be the id of a transaction. */
+/** Finds every kind except 32 bytes that may be a transaction id. */
 function spotKey(text: string): string | null {
   if (/-----BEGIN [A-Z ]*PRIVATE KEY/.test(text)) return 'a private key';
   if (text.includes('{') && /"(crypto|ciphertext|mnemonic|privateKey)"/i.test(text)) return 'a wallet file';
@@ -58,9 +58,9 @@ const WORD_FORMS: readonly (readonly [RegExp, string])[] = [
 const SEED_WORDS = 12;
 
 /**
- * A run of 12 words or more that have the form of BIP-39 words, on one line or several, numbered or not. The words themselves
- * are not compared with BIP-39's, so that one typing mistake hides none. Sentences are told apart by what no seed phrase
- * has: a full stop, a short or a long word, a word that every language needs (`the`, `und`) or that notes are about (`paid`).
+ * Finds 12 or more consecutive words that have the form of BIP-39 words, on one line or several, numbered or not. The words aren't compared
+ * with BIP-39's lists, so that a typing mistake doesn't hide a phrase. Sentences are recognised by things that no seed phrase has: a full
+ * stop, a short or long word, a word that every language needs (`the`, `und`) or that notes are about (`paid`).
  */
 function spotSeedPhrase(text: string): string | null {
   let run = 0;
@@ -72,13 +72,13 @@ function spotSeedPhrase(text: string): string | null {
   return null;
 }
 
-/** The lists of BIP-39: Latin with 3 to 9 letters, single Chinese characters, Japanese in Hiragana, Korean. */
+/** The words of the BIP-39 lists: Latin with 3 to 9 letters, single Chinese characters, Japanese in Hiragana, Korean. */
 const SEED_WORD = /^(\p{Script=Latin}{3,9}|\p{Script=Han}|\p{Script=Hiragana}{2,8}|\p{Script=Hangul}{2,4})$/u;
 
-/** Between two words of a phrase: punctuation of lists, and numbers of two digits at most (`1. word`, `#1 word`, `1=word`). */
+/** Text between two words of a phrase: list punctuation, and numbers of up to two digits (`1. word`, `#1 word`, `1=word`). */
 const SEPARATOR = /^([,;"'[\]|/_*•+~·\\→-]|#?\d{1,2}(\s?[.):=])?)$/;
 
-/** None of them is in any list of BIP-39. Words that are shorter than 3 letters need not stand here. */
+/** None of these is in a BIP-39 list. Words of fewer than 3 letters needn't be listed. */
 const NO_SEED_WORDS: ReadonlySet<string> = new Set(
   [
     'the and for was were not has had are but his her him she our its been from with their them than who which how',
@@ -91,7 +91,10 @@ const NO_SEED_WORDS: ReadonlySet<string> = new Set(
   ].flatMap((words) => words.split(' ')),
 );
 
-/** A field of an input cannot be taken. `reason` goes on behind its name: `is "odd": choose dead or delivered`, or `: this looks like a seed phrase`. */
+/**
+ * An input field was refused. `reason` continues after the field's name: `is "odd": choose dead or delivered`, or `: this looks like a seed
+ * phrase`.
+ */
 export class FieldError extends AppError {
   readonly field: string;
   readonly reason: Text;
@@ -103,18 +106,18 @@ export class FieldError extends AppError {
   }
 }
 
-/** Refuses a field that holds a secret, which is not repeated: who gave it must hear where it now stands. */
+/** Refuses a field that holds a secret. The message doesn't repeat the secret, but says where it may now be stored. */
 export function refuseSecret(field: string, kind: string | null): void {
   if (kind !== null) throw new FieldError(field, say`: ${{ secret: kind }}`);
 }
 
-/** The same as one problem of an input, which may have several. */
+/** Describes the same as one of several problems of an input. */
 export function fieldProblem(field: string, reason: Text): FieldProblem {
   const gap = String(reason).startsWith(':') ? '' : ' ';
   return { subject: say`${{ field }}`, message: say`${{ field }}${gap}${reason}` };
 }
 
-/** Runs what reads a part of the input. Its mistakes are added to `problems`, so that all of a command is reported at once. */
+/** Reads part of an input and adds its mistakes to `problems`, so that a command can report all of them at once. */
 export function gatherProblems<Input>(problems: FieldProblem[], read: () => Input): Input | undefined {
   try {
     return read();
@@ -126,7 +129,7 @@ export function gatherProblems<Input>(problems: FieldProblem[], read: () => Inpu
   }
 }
 
-/** The problem of a name of a project or key, or `null`. The schema sets the bound, in characters. */
+/** Returns the problem with a project's or key's name, or `null`. The schema sets the limit, in characters. */
 export function nameProblem(name: string): string | null {
   const secret = detectSecret(name);
   if (secret !== null)
@@ -138,41 +141,41 @@ export function nameProblem(name: string): string | null {
   return null;
 }
 
-/** A given value for a message: quoted and short. A text that looks like a secret is not shown. */
+/** Quotes and shortens a given value for a message. Hides a text that looks like a secret. */
 export function clip(text: string): string {
   return detectSecret(text) === null ? quote(text) : `(${text.length} characters, not shown)`;
 }
 
-/** A value of the ledger, for a message: quoted and short. */
+/** Quotes and shortens a value of the ledger for a message. */
 export function quote(text: string): string {
   return quoteWhole(text.length > 60 ? `${text.slice(0, 60)}…` : text);
 }
 
-/** A value in quotes as JSON, in which nothing can rewrite what a terminal shows. */
+/** Quotes a value as JSON, escaped so that it can't control a terminal. */
 export function quoteWhole(text: string): string {
   return printableJson(JSON.stringify(text));
 }
 
-/** Stored text for a sentence: short enough to read. The data has all of it. */
+/** Shortens stored text for a sentence. The data of the answer keeps all of it. */
 export function shorten(text: string, length = 80): string {
   const characters = [...text];
   return characters.length > length ? `${characters.slice(0, length).join('')}…` : text;
 }
 
-/** Control characters in stored text could rewrite what the terminal shows. */
+/** Control characters in stored text could rewrite the terminal's output. */
 export function printable(text: string): string {
   return text.replace(/\p{C}/gu, '�');
 }
 
 /**
- * The same for JSON, which stays JSON of the same value: characters are escaped, but for the line feeds between its parts. JSON
- * itself does so only below U+0020, which leaves other control characters and marks of direction.
+ * Does the same for JSON without changing its value: characters are escaped, except for the line feeds between its parts. JSON itself only
+ * escapes characters below U+0020, and leaves other control characters and direction marks.
  */
 export function printableJson(json: string): string {
   return json.replace(/(?!\n)\p{C}/gu, (character) => character.split('').map(escapeUnit).join(''));
 }
 
-/** Escapes a code unit of UTF-16. */
+/** Escapes one UTF-16 code unit. */
 function escapeUnit(unit: string): string {
   return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }

@@ -8,7 +8,7 @@ const WORDS = 'legal winner thank year wave sausage worth useful legal winner th
 const SPANISH = 'ábaco abdomen abeja abierto abogado abono aborto abrazo abrir ébano águila acabar';
 const XPUB =
   'xpub6D1AabNHCupeiLM65ZR9UStMhJ1vCpyV4XbZdyhMZBiJXALQtmn9p42VTQckoHVn8WNqS7dqnJokZHAHcHGoaQgmv8D45oNUKx6DZMNZBCd';
-/** With the messages as a log has them. */
+/** Includes the messages as a log shows them. */
 const read = (...texts: string[]) => {
   const entries = texts.map((text, index) => ({ text, place: `argument ${index + 1}` }));
   const { good, problems } = readCandidates(entries, [CONTRACT]);

@@ -6,10 +6,10 @@ import type { AddressEntry } from './readers.ts';
 
 export type Candidate = { account: AccountHex; address: TronAddress };
 
-/** The account of 20 zero bytes, T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb: nobody has its key. */
+/** The account of 20 zero bytes, T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb. No one has its key. */
 const BURN_ACCOUNT = '0'.repeat(40);
 
-/** The addresses among the entries, and a problem for each other entry. A refused text is repeated only if it looks like an address. */
+/** Separates the entries into addresses and problems. A refused text is repeated only if it looks like an address. */
 export function readCandidates(
   entries: readonly AddressEntry[],
   contracts: readonly AccountHex[],
@@ -43,18 +43,18 @@ export function readCandidates(
   return { good, problems };
 }
 
-/** `place` is where the secret stands: an argument, or a place in an input. */
+/** `place` is where the secret was found: an argument, or a position in an input. */
 function secretProblem(place: string, kind: string): FieldProblem {
   return { subject: place, message: say`${place}: ${{ secret: kind, place }}` };
 }
 
-/** If a text is far from the length of an address, its length says more than its first wrong character. */
+/** If a text is far too short, its length is a better explanation than its first wrong character. */
 function tooShort(text: string): string | null {
   if (text === '' || text.length >= 30 || /^0x/i.test(text)) return null;
   return `a TRON address has 34 characters, this one has ${text.length}`;
 }
 
-/** A seed phrase whose words are several entries, with or without addresses among them. */
+/** Finds a seed phrase whose words were given as separate entries, with or without addresses among them. */
 function spotSpreadSecret(entries: readonly AddressEntry[]): FieldProblem | null {
   const others = entries.filter(({ text }) => parseAddress(text).kind === 'invalid');
   if (others.some(({ text }) => detectSecret(text) !== null)) return null;
@@ -66,10 +66,10 @@ function spotSpreadSecret(entries: readonly AddressEntry[]): FieldProblem | null
   );
 }
 
-/** More would scroll the first ones away. */
+/** More would scroll the first problems off the screen. */
 const MAX_PROBLEMS = 50;
 
-/** The refusal of a whole command: nothing was done. */
+/** The error that refuses a whole command; nothing was changed. */
 export function refusedAddresses(
   message: string,
   problems: readonly FieldProblem[],
@@ -80,7 +80,7 @@ export function refusedAddresses(
   return new AppError(code, message, { problems: [...problems.slice(0, MAX_PROBLEMS), ...more] });
 }
 
-/** Describes a refused text that is an address of another kind or was copied badly; else `null`. */
+/** Explains a refused text that is another kind of address or was copied incompletely. Returns `null` otherwise. */
 function foreignFormat(text: string): Text | null {
   const [, extended] = /^([A-Za-z]pub)[1-9A-HJ-NP-Za-km-z]{80,}$/.exec(text) ?? [];
   if (extended !== undefined) {
@@ -100,7 +100,7 @@ function foreignFormat(text: string): Text | null {
 
 const OLD_TRON = /^27[1-9A-HJ-NP-Za-km-z]{33}$/;
 
-/** Half of a private key in hex is no address, though it may have the length of one. */
+/** Excludes half of a private key in hex, which may be as long as an address. */
 const BITCOIN = /^(?![0-9a-f]+$)[13][1-9A-HJ-NP-Za-km-z]{25,33}$/i;
 
 const FOREIGN_FORMATS: readonly (readonly [RegExp, string])[] = [
@@ -112,8 +112,8 @@ const FOREIGN_FORMATS: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * Whether a refused text may be repeated in a message: only what has the form of an address, for anything else may be a secret
- * or a part of one. The address of Solana has no form of its own: it is 32 bytes, as a private key is.
+ * Whether a message may repeat a refused text. Only texts in the form of an address may be shown, because anything else could be a secret
+ * or part of one. Solana addresses have no form of their own: like a private key, they are 32 bytes.
  */
 function isShowable(text: string): boolean {
   return isMeantAsAddress(text) || SHOWABLE.some((form) => form.test(text));
@@ -127,10 +127,10 @@ const SHOWABLE: readonly RegExp[] = [
   /^(EQ|UQ|kQ|0Q)[\w-]{46}$/,
 ];
 
-/** With a few characters that do not belong into it. */
+/** Allows a few stray characters. */
 const MAX_LENGTH = 44;
 
-/** Whether a text is a TRON address or one with a mistake in it: `T` and about 33 more. */
+/** Whether a text is a TRON address or a misspelt one: `T` and about 33 more characters. */
 function isMeantAsAddress(text: string): boolean {
   return text.length <= MAX_LENGTH && /^T[0-9A-Za-z]{29,37}$/.test(text.replace(/[^\p{ASCII}]/gu, ''));
 }

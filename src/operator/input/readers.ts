@@ -7,7 +7,7 @@ import { parseAddress } from '../../tron/address.ts';
 import { parseSecret } from '../../webhooks/sign.ts';
 import { clip, detectSecret, detectSecretInNote, FieldError, fieldProblem } from './problems.ts';
 
-/** Reads one of `choices`; `null` if the field is left out. Errors: `INVALID_ARGUMENT`. */
+/** Reads one of `choices`, or `null` if the field is left out. Errors: `INVALID_ARGUMENT`. */
 export function readChoice<Choice extends string>(
   field: string,
   text: string | undefined,
@@ -19,24 +19,24 @@ export function readChoice<Choice extends string>(
   throw new FieldError(field, `is ${clip(text)}: choose ${choices.join(', ')}`);
 }
 
-/** How many a list shows. Errors: `INVALID_ARGUMENT`. */
+/** Reads the length limit of a list. Errors: `INVALID_ARGUMENT`. */
 export function readLimit(text: string, { least, most }: { least: number; most: number }): number {
-  // A number that may not be 0 does not begin with it.
+  // A number that may not be 0 can't begin with 0.
   const digits = least === 0 ? /^\d{1,4}$/ : /^[1-9]\d{0,3}$/;
   const limit = digits.test(text) ? Number(text) : -1;
   if (limit >= least && limit <= most) return limit;
   throw new FieldError('limit', `is ${clip(text)}: give ${least} to ${most}`);
 }
 
-/** A text that should be an address, and where it stands: `argument 2`, `line 14 of addresses.txt`. */
+/** A text that should be an address, and where it was found: `argument 2`, `line 14 of addresses.txt`. */
 export type AddressEntry = { text: string; place: string };
 
 /**
- * The addresses of a text with one on each line, where empty lines and what follows a `#` are skipped, or of CSV. `source`: what messages call
- * the text. Secrets come as entries, so that they are refused. Errors: `INVALID_ARGUMENT`.
+ * Reads the addresses in a text, which is CSV or has one address on each line. Skips empty lines and everything after a `#`. Messages call
+ * the text `source`. Secrets are returned as entries, so that they are refused. Errors: `INVALID_ARGUMENT`.
  */
 export function readList(content: string, source: string): AddressEntry[] {
-  // A wallet file is one secret, whatever stands on its lines.
+  // A wallet file is a single secret that spans its lines.
   if (/^\s*\{/.test(content) && detectSecret(content) !== null) return [{ text: content, place: source }];
   if (content.includes('\0') || content.startsWith('PK\u0003\u0004')) {
     throw new AppError('INVALID_ARGUMENT', `${source} is not a text file: save a spreadsheet as CSV first`);
@@ -45,13 +45,13 @@ export function readList(content: string, source: string): AddressEntry[] {
   return content.split(/\r?\n/).flatMap((line, index) => {
     const place = `line ${index + 1} of ${source}`;
     const [, text = '', comment = ''] = /^([^#]*)(.*)$/.exec(line) ?? [];
-    // It comes as an entry, so that it is refused.
+    // The secret is returned as an entry, so that it's refused.
     const secrets = detectSecretInNote(comment) === null ? [] : [{ text: comment, place }];
     return text.trim() === '' ? secrets : [{ text: text.trim(), place }, ...secrets];
   });
 }
 
-/** Whether a text is meant as CSV: it has cells, quotes, or a heading `address`. */
+/** Whether a text is meant as CSV: it has several cells, quotes, or a heading `address`. */
 export function isCsv(text: string): boolean {
   const lines = text.split(/\r?\n/).map((line) => line.replace(/#.*/, ''));
   const first = lines.find((line) => line.trim() !== '') ?? '';
@@ -59,8 +59,8 @@ export function isCsv(text: string): boolean {
 }
 
 /**
- * The addresses of a CSV text: the column with the heading `address`, or the only column there is. Cells that look like
- * secrets come instead, so that they are refused; a message never repeats cells of others.
+ * Reads the addresses in a CSV text, from the column with the heading `address` or from the only column. If cells look like secrets,
+ * returns those instead, so that they are refused. Messages never repeat cells of other columns.
  */
 export function readCsvAddresses(text: string, source: string): AddressEntry[] {
   const read = readCsvRows(text);
@@ -75,7 +75,7 @@ export function readCsvAddresses(text: string, source: string): AddressEntry[] {
     throw refused(`line ${head.line} of ${source}: ${headings.length} columns are named "address": keep one of them`);
   }
   const [named] = headings;
-  // The column is never guessed: a wrong one may hold addresses of somebody else.
+  // The column is never guessed, because a wrong one may hold someone else's addresses.
   return named === undefined ? onlyColumn(rows, source) : namedColumn(head, rows.slice(1), named, source);
 }
 
@@ -83,7 +83,7 @@ function isHeading(cell: string): boolean {
   return cell.trim().toLowerCase() === 'address';
 }
 
-/** A row with a cell too few or too many has another column's cell where the address should stand. */
+/** In a row with a missing or extra cell, the address column may hold another column's cell. */
 function namedColumn(head: CsvRow, rows: readonly CsvRow[], column: number, source: string): AddressEntry[] {
   const width = countCells(head);
   const ragged = rows.find((row) => row.cells.length < width || countCells(row) > width);
@@ -105,7 +105,7 @@ function onlyColumn(rows: readonly CsvRow[], source: string): AddressEntry[] {
   return columnOf(rows, 0, source);
 }
 
-/** Without the empty ones at the end, which spreadsheets add. */
+/** Ignores empty cells at the end, which spreadsheets add. */
 function countCells({ cells }: CsvRow): number {
   return cells.findLastIndex((cell) => cell !== '') + 1;
 }
@@ -117,7 +117,10 @@ function columnOf(rows: readonly CsvRow[], column: number, source: string): Addr
   }));
 }
 
-/** Also in comments, and a phrase with its words in several cells or rows: these hold no address, unlike rows with labels. */
+/**
+ * Finds secrets also in comments, and seed phrases that are spread over cells or rows. A row with an address is a row with labels, not part
+ * of a phrase.
+ */
 function findSecrets(text: string, rows: readonly CsvRow[], source: string): AddressEntry[] {
   const comments = text
     .split(/\r?\n/)
@@ -135,7 +138,7 @@ function findSecrets(text: string, rows: readonly CsvRow[], source: string): Add
   return detectSecret(words) === null ? [] : [{ text: words, place: source }];
 }
 
-/** A heading of 12 columns or more, none of them named `address`, has the form of a phrase. */
+/** A header row of 12 or more columns without `address` has the form of a seed phrase. */
 function isHeadOfMany(row: CsvRow, rows: readonly CsvRow[]): boolean {
   const width = row.cells.length;
   return row === rows[0] && width >= 12 && rows.some((other) => other.cells.length === width && holdsAddress(other));
@@ -149,7 +152,7 @@ function refused(message: string): AppError {
   return new AppError('INVALID_ARGUMENT', message);
 }
 
-/** A row of a CSV text. `line` counts from 1, where the row starts: a quoted cell may hold line breaks. */
+/** A row of a CSV text. `line` is where it starts, counted from 1, because quoted cells may hold line breaks. */
 type CsvRow = { cells: string[]; line: number };
 
 type CsvRows = { kind: 'ok'; rows: CsvRow[] } | { kind: 'invalid'; line: number; reason: string };
@@ -157,8 +160,8 @@ type CsvRows = { kind: 'ok'; rows: CsvRow[] } | { kind: 'invalid'; line: number;
 type Delimiter = ',' | ';' | '\t';
 
 /**
- * Splits a CSV text (RFC 4180) with LF or CRLF; a quote inside of quotes is doubled. Space around a cell is cut off. Empty
- * lines are left out, and lines that start with `#`.
+ * Splits a CSV text (RFC 4180) with LF or CRLF; a quote inside quotes is doubled. Trims cells, and skips empty lines and lines that start
+ * with `#`.
  */
 export function readCsvRows(text: string): CsvRows {
   const delimiter = findDelimiter(text);
@@ -185,7 +188,7 @@ export function readCsvRows(text: string): CsvRows {
   return { kind: 'ok', rows };
 }
 
-/** The one that occurs most in the first row that is neither empty nor a comment, outside of quotes. */
+/** Returns the delimiter that occurs most, outside quotes, in the first row that is neither empty nor a comment. */
 function findDelimiter(text: string): Delimiter {
   const start = /^(?:#[^\n]*\n|[ \r]*\n)*/.exec(text)?.[0].length ?? 0;
   const bare = text.slice(start).replace(/"[^"]*"/g, 'x');
@@ -196,7 +199,7 @@ function findDelimiter(text: string): Delimiter {
 
 type Cell = { kind: 'ok'; text: string; end: number; lineBreaks: number } | { kind: 'invalid'; reason: string };
 
-/** Reads the cell that starts at `start`; `end` is where its delimiter or its line's end stands. */
+/** Reads the cell that starts at `start`. `end` is the position of the delimiter or line end after it. */
 function readCell(text: string, start: number, delimiter: Delimiter): Cell {
   const open = skipSpace(text, start);
   if (text[open] !== '"') {
@@ -236,8 +239,8 @@ function endOfLine(text: string, start: number): number {
 }
 
 /**
- * The note that a field gives, or an empty one. Notes are kept for ever, so one that looks like a secret is refused. Problems are added
- * to `problems`, so that a caller reports all of them at once.
+ * Reads an optional note; it may be empty. Notes are kept permanently, so one that looks like a secret is refused. Adds problems to
+ * `problems`, so that a caller can report all of them at once.
  */
 export function readNote(text: string | undefined, problems: FieldProblem[], field = 'note'): string {
   const note = (text ?? '').trim();
@@ -252,14 +255,14 @@ export function readNote(text: string | undefined, problems: FieldProblem[], fie
   return note;
 }
 
-/** For what only looks like a secret. */
+/** Says how to write a text that only looks like a secret. */
 function wayOut(kind: string, field: string) {
   if (kind === 'a seed phrase') return ' If it is a sentence, write it with punctuation.';
   if (kind !== 'a private key') return '';
   return say` If it is a transaction id, write "tx" directly before it, and no word such as "key": ${{ field }} "tx 3a4f…".`;
 }
 
-/** The same for a note alone. Errors: `INVALID_ARGUMENT`. */
+/** Does the same for an input that is only a note. Errors: `INVALID_ARGUMENT`. */
 export function readOneNote(text: string | undefined, field = 'note'): string {
   const problems: FieldProblem[] = [];
   const note = readNote(text, problems, field);
@@ -268,7 +271,7 @@ export function readOneNote(text: string | undefined, field = 'note'): string {
   return note;
 }
 
-/** The reason that a decision is recorded with, for ever: one line. Errors: `INVALID_ARGUMENT`. */
+/** Reads the reason for a decision, one line, which is recorded permanently. Errors: `INVALID_ARGUMENT`. */
 export function readReason(text: string | undefined): string {
   const reason = readOneNote(text, 'reason');
   if (reason !== '') return reason;
@@ -277,7 +280,7 @@ export function readReason(text: string | undefined): string {
 
 const DAY_MS = 86_400_000;
 
-/** The time between two days or moments; the day `to` belongs to it. Errors: `INVALID_ARGUMENT`. */
+/** Reads a period between two days or times. The day `to` is included. Errors: `INVALID_ARGUMENT`. */
 export function readPeriod({ from, to }: { from?: string | undefined; to?: string | undefined }) {
   const [start, end] = [readTime('from', from), readTime('to', to)];
   const until = end !== null && to?.includes('T') === false ? unixMs(end + DAY_MS) : end;
@@ -302,13 +305,13 @@ function readTime(field: string, text: string | undefined): UnixMs | null {
 
 const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** Reads `30m`, `12h` or `90d` as milliseconds; `null` for anything else, also for 0. */
+/** Reads `30m`, `12h` or `90d` as milliseconds. Returns `null` for anything else, including 0. */
 export function parseDuration(text: string): number | null {
   const [, digits, unit] = /^([1-9]\d{0,5})([mhd])$/.exec(text) ?? [];
   return digits === undefined ? null : Number(digits) * UNIT_MS[unit as keyof typeof UNIT_MS];
 }
 
-/** Writes a duration in the largest unit that holds it without a rest: 1800000 → `30m`. */
+/** Writes a duration in the largest unit that divides it: 1800000 → `30m`. */
 export function formatDuration(durationMs: number): string {
   const unit = (['d', 'h'] as const).find((each) => durationMs % UNIT_MS[each] === 0) ?? 'm';
   return `${Math.round(durationMs / UNIT_MS[unit])}${unit}`;
@@ -317,8 +320,8 @@ export function formatDuration(durationMs: number): string {
 const ISO = /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/;
 
 /**
- * Reads a moment: a duration from now (`90d`) or ISO 8601 (`2027-01-31` is midnight UTC, a time needs its zone).
- * `null` when it is neither, or no real date.
+ * Reads a duration from now (`90d`) or an ISO 8601 time (`2027-01-31` is midnight UTC, a time needs its zone). Returns `null` for anything
+ * else, including dates that don't exist.
  */
 export function parseMoment(text: string, nowMs: number): number | null {
   const durationMs = parseDuration(text);
@@ -335,8 +338,8 @@ export function parseMoment(text: string, nowMs: number): number | null {
 type ParsedCidr = { kind: 'ok'; cidr: string } | { kind: 'invalid'; reason: string };
 
 /**
- * Reads an IP address or a CIDR block and writes it with its prefix length: `192.0.2.7` → `192.0.2.7/32`.
- * A prefix of 0 is refused: a list that lets everyone in is a mistake, leaving the list out says the same honestly.
+ * Reads an IP address or CIDR block and adds the prefix length: `192.0.2.7` → `192.0.2.7/32`. Refuses a prefix length of 0: a list that
+ * allows everyone is a mistake, and leaving out the list says the same clearly.
  */
 export function parseCidr(text: string): ParsedCidr {
   const shown = JSON.stringify(text.slice(0, 60));
@@ -354,7 +357,7 @@ export function parseCidr(text: string): ParsedCidr {
   return { kind: 'ok', cidr: `${ip}/${Number(prefix)}` };
 }
 
-/** Whether all addresses of a block are in another one. Both are written as `parseCidr` writes them. */
+/** Whether a block contains another one. Both are in the form that `parseCidr` returns. */
 export function isWithin(inner: string, outer: string): boolean {
   const [[ip = '', bits], [outerIp = '', outerBits]] = [inner.split('/'), outer.split('/')];
   const family = isIP(ip) === 6 ? 'ipv6' : 'ipv4';
@@ -364,7 +367,7 @@ export function isWithin(inner: string, outer: string): boolean {
   return list.check(ip, family);
 }
 
-/** A signing secret that was given. Errors: `INVALID_ARGUMENT`, without the secret. */
+/** Reads a signing secret chosen by the user. Errors: `INVALID_ARGUMENT`, without the secret. */
 export function readGivenSecret(text: string): string {
   try {
     parseSecret(text);

@@ -3,10 +3,10 @@ import type { Sql } from '../../store/db/database.ts';
 import { coveredValues, type OpenedSeal, type Sealer } from '../../store/db/seal.ts';
 import { type Resealed, SEALED_ROWS, type SealedRows, type StoredRow } from '../../store/db/sealed-rows.ts';
 
-/** `onProgress` hears now and then how far it is. `maxRows`: no more of each table are looked at; all when absent. */
+/** `onProgress` is called from time to time. `maxRows` limits the rows read of each table; absent means all. */
 export type ScanDeps = { db: Sql; sealer: Sealer; onProgress(text: string): void; maxRows?: number };
 
-/** How the rows of a table stand after a walk. `resealed`: those of `sealed` that it gave a MAC. */
+/** The state of a table's rows after a scan. `resealed` counts those of `sealed` that got a new MAC. */
 export type Tally = {
   table: string;
   sealed: number;
@@ -18,28 +18,28 @@ export type Tally = {
 export type WrongRow = { table: string; id: string; kind: NonNullable<OpenedSeal['problem']> };
 
 /**
- * `wrong`: the first rows that are not as they were sealed, or whose key is not at hand. `formerKeys`: how many rows are as they were sealed with
- * a key that seals no more, by its id.
+ * `wrong` holds the first rows that were changed or whose key isn't configured. `formerKeys` counts intact rows by the id of a key that no
+ * longer makes seals.
  */
 export type Scanned = { tallies: Tally[]; wrong: WrongRow[]; formerKeys: Map<string, number> };
 
-/** A row as its seals were found: of each table what it was read as, and what is in it; null where it needs none. */
+/** A row and its seals: for each table the seal and its content, or null if the table needs none. */
 export type Judged = { key: string; seals: readonly ({ seal: string; opened: OpenedSeal } | null)[] };
 
-/** As many as a person looks at. */
+/** A person won't read more. */
 const MAX_WRONG = 100;
-/** A row that the service changes at the moment is looked at again; nothing changes one so often. */
+/** Retries a row that the service is changing right now. No row changes this often. */
 const TRIES = 10;
 const BETWEEN_TRIES_MS = 50;
-/** Some seconds of work. */
+/** Takes a few seconds. */
 const PROGRESS_ROWS = 100_000;
 
-/** Batches at the same time: while the database writes one, it reads and writes the next. */
+/** Batches run in parallel: while the database writes one, the next one is read and prepared. */
 const LANES = 2;
 
 /**
- * Looks at every row of the sealed tables, 1,000 at a time, and gives those a new MAC that are `due`. Each batch is a transaction of its own
- * and stays done; what is changed meanwhile is looked at again. May run beside services, and beside itself.
+ * Scans every row of the sealed tables, 1,000 at a time, and gives a new MAC to those that are `due`. Each batch commits separately. Rows
+ * that change meanwhile are read again. May run beside services and other scans.
  */
 export async function scanRows(deps: ScanDeps, due: Due): Promise<Scanned> {
   const walked: Scanned = { tallies: [], wrong: [], formerKeys: new Map() };
@@ -72,7 +72,7 @@ async function walkTable(deps: ScanDeps, source: SealedRows, { walked, due }: { 
   let rows = await source.read(db, source.start);
   for (let last = rows.at(-1); last !== undefined; last = rows.at(-1)) {
     const batch = walkBatch(deps, source, { rows, due });
-    // Its error is told where it is waited for.
+    // Its error is reported where the batch is awaited.
     batch.catch(() => undefined);
     underWay.push(batch);
     asked += rows.length;
@@ -84,7 +84,7 @@ async function walkTable(deps: ScanDeps, source: SealedRows, { walked, due }: { 
   for (const batch of underWay) add(await batch);
 }
 
-/** `rows`: how many there were. `judged`: how they stand in the end. `resealed`: how many got a MAC, of each table. */
+/** `rows` is their number, `judged` their final state, and `resealed` how many got a MAC in each table. */
 type Batch = { rows: number; judged: Judged[]; resealed: number[] };
 
 async function walkBatch(
@@ -136,7 +136,7 @@ function asSealed(
   return { key, seals: now };
 }
 
-/** A row with the MACs that the current key makes of it, as it was read. */
+/** Returns a row with new MACs from the current key, over the contents that were read. */
 export function resealedRow(sealer: Sealer, { tables }: SealedRows, { row, due }: { row: Judged; due: Due }): Resealed {
   const seals = tables.map((table, place) => {
     const one = row.seals[place] ?? null;
@@ -148,7 +148,7 @@ export function resealedRow(sealer: Sealer, { tables }: SealedRows, { row, due }
   return { key: row.key, seals };
 }
 
-/** The id of the row, which is a part of its key. */
+/** The id of the row, which is part of its key. */
 function idOfKey({ idPlace }: Pick<SealedRows, 'idPlace'>, key: string): string {
   return key.split('/')[idPlace] ?? key;
 }

@@ -10,13 +10,16 @@ import { clip } from '../input/problems.ts';
 import { recordActions } from '../record-actions.ts';
 import { type Judged, judge, resealedRow, type Scanned, scanRows, type Tally, type WrongRow } from './scan-rows.ts';
 
-/** `wrong`: the first 100 rows that are not as they were sealed, or have no seal, or one of a key that is not at hand. */
+/** `wrong` holds the first 100 rows that were changed, have no seal, or have the seal of a key that isn't configured. */
 export type SealsView = { good: boolean; tables: Tally[]; wrong: WrongRow[] };
 
-/** `missing`: the inventory has it, and the ledger does not; `put-back`: it is sealed, and stands as no recorded action left it. */
+/**
+ * `missing`: the row is in the inventory but not in the ledger. `put-back`: its seal is valid, but no recorded action left it in this
+ * state.
+ */
 type AcceptedRowView = { table: string; id: string; was: WrongRow['kind'] | 'missing' | 'put-back' };
 
-/** What rows are sealed with here. Error: `CONFIG_INVALID`. */
+/** Returns the sealer of this ledger. Errors: `CONFIG_INVALID`. */
 async function requireSealer(db: Pick<Sql, 'sealer'>): Promise<Sealer> {
   const sealer = await db.sealer();
   if (sealer !== null) return sealer;
@@ -26,7 +29,7 @@ async function requireSealer(db: Pick<Sql, 'sealer'>): Promise<Sealer> {
   );
 }
 
-/** Refuses to seal rows that are there as a user who may not. Error: `CONFLICT`. */
+/** Refuses a database user who may not seal existing rows. Errors: `CONFLICT`. */
 async function requireOwner(db: Database, kind: 'external' | 'embedded'): Promise<void> {
   if (await mayReseal(db)) return;
   throw new AppError(
@@ -40,8 +43,8 @@ async function requireOwner(db: Database, kind: 'external' | 'embedded'): Promis
 type Deps = { db: Database; kind: 'external' | 'embedded'; now(): UnixMs; onProgress(text: string): void };
 
 /**
- * Seals every row that has no MAC, beside services that run. What was changed stays as it is, and is named. Cut off at any point it is
- * finished by running it again. Errors: `CONFIG_INVALID`, `CONFLICT`.
+ * Seals every row without a MAC while services keep running. Changed rows are left alone and reported. An interrupted run can simply be
+ * repeated. Errors: `CONFIG_INVALID`, `CONFLICT`.
  */
 export async function sealLedger({ db, kind, now, onProgress }: Deps, actor: Actor): Promise<SealsView> {
   const sealer = await requireSealer(db);
@@ -55,7 +58,7 @@ export async function sealLedger({ db, kind, now, onProgress }: Deps, actor: Act
   return view;
 }
 
-/** Looks at every row, or at the first `maxRows` of each table, and changes none. Error: `CONFIG_INVALID`. */
+/** Checks every row, or the first `maxRows` of each table, without changing any. Errors: `CONFIG_INVALID`. */
 export async function checkSeals(
   { db, onProgress, maxRows }: { db: Sql; maxRows?: number } & Pick<Deps, 'onProgress'>,
   _actor: Actor,
@@ -72,7 +75,7 @@ function viewSeals({ tallies, wrong }: Scanned): SealsView {
 
 type AcceptRowDeps = { db: Database; kind: 'external' | 'embedded'; now(): UnixMs };
 
-/** A row that is not as it was sealed, with what its MAC covers; `judged: null` where the inventory missed it, or what it said. */
+/** A changed row with the fields that its MAC covers. `judged` is `null` if the inventory found the change. */
 export type ChangedRow = AcceptedRowView & {
   fields: readonly (readonly [name: string, value: string | null])[];
   source: SealedRows;
@@ -83,11 +86,11 @@ const LOOKS_LIKE = {
   uuid: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
   int8: /^\d{1,18}$/,
   text: /^[^/]{1,200}$/,
-  // The longest are the ids of passkeys.
+  // The ids of passkeys are the longest.
   bytea: /^([0-9a-f]{2}){1,1023}$/,
 };
 
-/** Finds a row by `TABLE:ID`, as an alarm and a check of the seals name it. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`, `CONFLICT`. */
+/** Finds a row by `TABLE:ID`, the form used in alarms and seal checks. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`, `CONFLICT`. */
 export async function selectChangedRow({ db, kind }: AcceptRowDeps, name: string): Promise<ChangedRow> {
   const [table = '', id = ''] = [name.slice(0, name.indexOf(':')), name.slice(name.indexOf(':') + 1)];
   const source = SEALED_ROWS.find(({ tables }) => tables.some((each) => each.name === table));
@@ -103,7 +106,7 @@ export async function selectChangedRow({ db, kind }: AcceptRowDeps, name: string
   const sealer = await requireSealer(db);
   await requireOwner(db, kind);
   const rows = isId(source, id) ? await source.find(db, id) : [];
-  // Of this table alone.
+  // Only for this table.
   const sealedRows = rows.flatMap(({ key, seals }) => {
     const own = seals.map((seal, at) => (at === place ? seal : null));
     return own[place] == null ? [] : [judge(sealer, source, { key, seals: own })];
@@ -127,7 +130,10 @@ function isId({ keyTypes, idPlace }: SealedRows, id: string): boolean {
   return LOOKS_LIKE[keyTypes[idPlace] ?? 'text'].test(id);
 }
 
-/** Seals a row as somebody saw it, or takes it as it is, or as gone. Error: `CONFLICT`: it is not so any more. */
+/**
+ * Accepts a row in the state that the person saw: seals it again, records it as it is, or records that it's gone. Errors: `CONFLICT` if it
+ * has changed since.
+ */
 export async function acceptRow({ db, now }: AcceptRowDeps, actor: Actor, row: ChangedRow): Promise<AcceptedRowView> {
   const { table, id, was, source, judged } = row;
   const sealer = await requireSealer(db);

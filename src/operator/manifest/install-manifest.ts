@@ -28,9 +28,9 @@ import { readSettings, type SettingsInput } from '../subjects/project-settings.t
 import { checkExpansion, type ManifestFile, readManifestFile, writeManifestFile } from './sign-manifest.ts';
 
 /**
- * `previous`: the manifest in force. `reserve`: how many addresses of each account key are vouched for before they are derived. `added`:
- * addresses that are not in the database yet, of the project `projectId`; `left`: such as are, and are not vouched for. `settings`: what that
- * project gets once this is in force.
+ * `previous` is the manifest in force. `reserve` is how many addresses of each account key to include before they are derived. `added` are
+ * addresses of the project `projectId` that aren't in the database yet; `left` are unsigned addresses that are. `settings` are the
+ * project's settings once this manifest is in force.
  */
 type DraftInput = {
   path: string;
@@ -55,7 +55,7 @@ type DraftView = {
 
 const DAY_MS = 86_400_000;
 
-/** Writes what the database says now as a draft, for somebody to look through and sign. Errors: `CONFLICT`, `INVALID_ARGUMENT`. */
+/** Writes a draft of the database's current state, for a person to review and sign. Errors: `CONFLICT`, `INVALID_ARGUMENT`. */
 export async function draftManifest(
   { db, now }: { db: Database; now(): UnixMs },
   input: DraftInput,
@@ -129,7 +129,7 @@ async function draftProject(
   return { addresses: [...plain].sort(), maxSurcharge, policy, ...wanted, xpubs };
 }
 
-/** Runs of indexes without a gap. */
+/** Groups indexes into gapless ranges. */
 function rangesOf(xpub: AccountXpub, indexes: readonly number[]): XpubRange[] {
   const runs: { from: number; count: number }[] = [];
   for (const index of indexes) {
@@ -152,7 +152,7 @@ async function listAll(db: Database, projectId: string) {
   return all;
 }
 
-/** A policy and a surcharge that were given by options. Error: `INVALID_ARGUMENT`. */
+/** Reads a policy and a surcharge from options. Errors: `INVALID_ARGUMENT`. */
 export function readGivenSettings(input: Pick<SettingsInput, 'policy' | 'maxSurcharge'>): DraftInput['settings'] {
   const problems: FieldProblem[] = [];
   const { policy, maxSurchargeMicro: micro } = readSettings(input, problems);
@@ -163,7 +163,7 @@ export function readGivenSettings(input: Pick<SettingsInput, 'policy' | 'maxSurc
   };
 }
 
-/** Addresses that were given by options, each good. Error: `INVALID_ARGUMENT`. */
+/** Reads addresses from options; all must be valid. Errors: `INVALID_ARGUMENT`. */
 export function readGiven(field: string, texts: readonly string[]): string[] {
   const { good, problems } = readCandidates(
     texts.map((text) => ({ text: text.trim(), place: field })),
@@ -175,7 +175,7 @@ export function readGiven(field: string, texts: readonly string[]): string[] {
 
 type InstalledView = { file: string; serial: number; changes: string[] };
 
-/** What the database says: the id of its ledger, and its projects (UUIDs) of those asked for. */
+/** The id of the database's ledger, and those of the requested projects (UUIDs) that exist. */
 type LedgerFacts = { ledgerId: string | null; projects: readonly { id: string; network: string }[] };
 
 export async function readLedgerFacts(db: Database, projectIds: readonly string[]): Promise<LedgerFacts> {
@@ -183,17 +183,17 @@ export async function readLedgerFacts(db: Database, projectIds: readonly string[
   return { ledgerId: identity?.id ?? null, projects: await listRules(db, projectIds) };
 }
 
-/** `askLedger`: `null` where the database does not answer; then it is compared with what was in force here. */
+/** `askLedger` returns `null` if the database doesn't answer. The manifest is then compared only with the previous one in force. */
 type InstallDeps = { now: UnixMs; askLedger(projectIds: readonly string[]): Promise<LedgerFacts | null> };
 
-/** Puts a signed manifest in the place of the one in force; running services take it within seconds. Error: `MANIFEST_REFUSED`. */
+/** Replaces the manifest in force with a signed one. Running services load it within seconds. Errors: `MANIFEST_REFUSED`. */
 export async function installManifest(
   settings: ManifestSettings,
   path: string,
   deps: InstallDeps,
 ): Promise<InstalledView> {
   const next = await readManifestFile(path);
-  // One that is damaged is replaced; the mark still knows its serial.
+  // A damaged manifest is simply replaced. The mark still knows its serial.
   const now = await readInForce(settings).catch(() => null);
   const refused =
     lackOfSignatures(next.head.text, next.signatures, settings.pinned) ??
@@ -210,7 +210,7 @@ export async function installManifest(
   };
 }
 
-/** The manifest in force; `null`: there is none yet. */
+/** Reads the manifest in force; `null` if there is none yet. */
 export async function readInForce({ path }: Pick<ManifestSettings, 'path'>): Promise<ManifestFile | null> {
   try {
     return await readManifestFile(path);
@@ -235,7 +235,7 @@ async function lackOfOrder(
   return `it does not follow the one in force (serial ${now.manifest.serial}): create a new draft, so that the changes can be reviewed`;
 }
 
-/** Whether it is of this ledger and its projects. The database knows best; else what was in force here says so. */
+/** Checks that a manifest belongs to this ledger and its projects. The database decides; without its answer, the manifest in force does. */
 async function lackOfPlace(
   { dataDir }: ManifestSettings,
   now: ManifestFile | null,
@@ -251,7 +251,7 @@ async function lackOfPlace(
   return lackOfNetworks(rules, ledger?.projects ?? projectsOf(now, rules));
 }
 
-/** The projects that both have, with the networks that the one in force has them under. */
+/** The projects in both manifests, with their networks in the one in force. */
 function projectsOf(now: ManifestFile | null, rules: InstalledManifest['rules']): LedgerFacts['projects'] {
   const ids = new Set(idsOf(rules));
   const inForce = [...(now === null ? [] : rulesOf(now.manifest))];

@@ -38,7 +38,7 @@ export async function readManifestFile(path: string): Promise<ManifestFile> {
   return { manifest, signatures, head: headOf(manifest, nativeSha256) };
 }
 
-/** Never over a file that is there. Errors: `CONFLICT`, `INVALID_ARGUMENT`. */
+/** Never overwrites a file. Errors: `CONFLICT`, `INVALID_ARGUMENT`. */
 export async function writeNewFile(path: string, content: string): Promise<void> {
   await writeFile(path, content, { flag: 'wx', flush: true }).catch((error: NodeJS.ErrnoException) => {
     const code = error.code === 'EEXIST' ? 'CONFLICT' : 'INVALID_ARGUMENT';
@@ -53,7 +53,8 @@ export function writeManifestFile(path: string, signed: SignedManifest): Promise
 }
 
 /**
- * Makes sure that every address is one, and that those of a range are what its account key yields: 1 ms each. Error: `MANIFEST_REFUSED`.
+ * Checks that every address is valid, and that the addresses of a range are derived from its account key (1 ms each). Errors:
+ * `MANIFEST_REFUSED`.
  */
 export function checkExpansion({ networks }: SignedManifest['manifest']): void {
   for (const projects of Object.values(networks)) {
@@ -96,13 +97,13 @@ export type ManifestView = {
     addresses: number;
     ranges: number;
   }[];
-  /** Whoever signed it as it is, by their keys. */
+  /** The keys of everyone who signed exactly this content. */
   signers: string[];
-  /** Why it does not count, in words; `null`: it does, or no keys are known. */
+  /** Why the manifest isn't valid. `null` if it is, or if no keys are known. */
   problem: string | null;
 };
 
-/** What a manifest says, and who signed it. `pinned`: `null` where no keys are known. */
+/** Describes a manifest and its signers. `pinned` is `null` if no keys are known. */
 export function viewManifest({ manifest, signatures, head }: ManifestFile, pinned: PinnedKeys | null): ManifestView {
   const { serial, ledgerId, notAfter, previous, networks } = manifest;
   const projects = Object.entries(networks).flatMap(([network, entries]) =>
@@ -118,11 +119,11 @@ export function viewManifest({ manifest, signatures, head }: ManifestFile, pinne
 
 type SigningKeyView = { file: string; publicKey: string };
 
-/** A passphrase is all that stands between a copy of the file and the addresses. */
+/** Only the passphrase protects the addresses from someone with a copy of the file. */
 const MIN_PASSPHRASE = 12;
 const SEED_BYTES = 32;
 
-/** Makes an Ed25519 key, encrypted by a passphrase with scrypt in the form of age. Errors: `CONFLICT`, `INVALID_ARGUMENT`. */
+/** Creates an Ed25519 key in an age file, encrypted with a passphrase (scrypt). Errors: `CONFLICT`, `INVALID_ARGUMENT`. */
 export async function makeSigningKey({
   path,
   passphrase,
@@ -152,7 +153,7 @@ export async function makeSigningKey({
   return { file: path, publicKey };
 }
 
-/** The 32 bytes of a key that `makeSigningKey` made. Error: `INVALID_ARGUMENT`. */
+/** Reads the 32 bytes of a key made by `makeSigningKey`. Errors: `INVALID_ARGUMENT`. */
 export async function openSigningKey({ path, passphrase }: { path: string; passphrase: string }): Promise<Uint8Array> {
   const wrong = (reason: Text, cause?: unknown) =>
     new AppError('INVALID_ARGUMENT', say`${{ field: 'key' }} ${quoteWhole(path)} ${reason}`, { cause });
@@ -175,14 +176,14 @@ function publicKeyOf(seed: Uint8Array): string {
   return signHead('', seed).key;
 }
 
-/** What somebody is about to sign, who has looked through it. */
+/** A reviewed draft that is about to be signed. */
 export type Unsigned = { file: ManifestFile; previous: ManifestFile | null; changes: string[] };
 
 type SignedView = { file: string; serial: number; digest: string; signers: string[] };
 
 /**
- * Reads a draft, and what it changes. `previous`: the manifest that was signed before, from where it is kept by who signs; without one
- * everything is new. Needs no database and no network. Errors: `NOT_FOUND`, `MANIFEST_REFUSED`.
+ * Reads a draft and its changes. `previous` is the signer's own copy of the manifest signed before; without it, everything counts as new.
+ * Needs neither the database nor the network. Errors: `NOT_FOUND`, `MANIFEST_REFUSED`.
  */
 export async function readUnsigned(draft: string, previous: string | undefined): Promise<Unsigned> {
   const file = await readManifestFile(draft);
@@ -197,7 +198,7 @@ export async function readUnsigned(draft: string, previous: string | undefined):
   return { file, previous: before, changes: describeChanges(before?.manifest ?? null, file.manifest) };
 }
 
-/** Signs what was looked at, and writes it with the signatures that it has already. Error: `CONFLICT`. */
+/** Signs a reviewed draft, and writes it together with its existing signatures. Errors: `CONFLICT`. */
 export async function signManifest(
   { file: { manifest, signatures, head } }: Unsigned,
   { path, privateKey }: { path: string; privateKey: Uint8Array },
@@ -205,7 +206,7 @@ export async function signManifest(
   return write(path, { manifest, signatures, head }, signHead(head.text, privateKey));
 }
 
-/** The same with a signature that `ssh-keygen -Y sign` made of the head. Error: `MANIFEST_REFUSED`. */
+/** Does the same with a signature that `ssh-keygen -Y sign` made over the head. Errors: `MANIFEST_REFUSED`. */
 export async function addSshSignature(
   { file }: Unsigned,
   { path, signaturePath }: { path: string; signaturePath: string },

@@ -14,7 +14,7 @@ import { spendChallenge } from '../../store/access/sessions.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { FieldError } from '../input/problems.ts';
 
-/** Longer than somebody takes to find the security key, and shorter than a lunch break. */
+/** Long enough to find the security key, and shorter than a lunch break. */
 const LIFETIME_MS = 300_000;
 
 const NONCE_BYTES = 16;
@@ -22,12 +22,12 @@ const TIME_BYTES = 8;
 const HASH_BYTES = 32;
 const SEALED_BYTES = NONCE_BYTES + TIME_BYTES + HASH_BYTES;
 
-/** What a passkey is asked to sign for: a sign-in, the taking up of an invitation, or an action of a session. */
+/** What a passkey's signature is for: signing in, redeeming an invitation, or an action in a session. */
 type Purpose = readonly string[];
 
 /**
- * A challenge for a passkey: a nonce, its end, the SHA-256 of what is signed, and an HMAC over these under a key derived from the master key.
- * So it need not be stored before somebody has answered it, and strangers who ask for many fill no table.
+ * Creates a challenge for a passkey: a nonce, its expiry, the SHA-256 of its purpose, and an HMAC of these with a key derived from the
+ * master key. So a challenge isn't stored before it's answered, and strangers who request many can't fill a table.
  */
 function createChallenge(
   { keyRing, now, random }: { keyRing: KeyRing; now(): UnixMs; random(bytes: number): Uint8Array },
@@ -39,7 +39,10 @@ function createChallenge(
   return new Uint8Array(Buffer.concat([content, macOf(keyRing.current(), content)]));
 }
 
-/** Reads a challenge (base64url) back: its end and the SHA-256 by which it is spent. `null`: not ours, not for this purpose, or too late. */
+/**
+ * Reads a challenge (base64url): its expiry, and the SHA-256 that marks it as used. Returns `null` if it isn't ours, has another purpose,
+ * or has expired.
+ */
 function readChallenge(
   { keyRing, now }: { keyRing: KeyRing; now(): UnixMs },
   purpose: Purpose,
@@ -54,7 +57,7 @@ function readChallenge(
   return expiresAt > now() ? { sha256: createHash('sha256').update(bytes).digest(), expiresAt } : null;
 }
 
-/** Of the parts with their lengths, so that no two purposes are one text. */
+/** Includes the length of each part, so that no two purposes give the same text. */
 function hashOf(purpose: Purpose): Buffer {
   const hash = createHash('sha256');
   for (const part of purpose) hash.update(`${Buffer.byteLength(part)}:`).update(part);
@@ -67,7 +70,7 @@ function macOf(key: MasterKey, content: Buffer): Buffer {
     .digest();
 }
 
-/** `consoleUrl`: the origin of the console, from the configuration. */
+/** `consoleUrl` is the configured origin of the console. */
 type PasskeyDeps = {
   db: Sql;
   keyRing: KeyRing;
@@ -76,21 +79,21 @@ type PasskeyDeps = {
   random(bytes: number): Uint8Array;
 };
 
-/** Loaded at its first use: it takes 0.2 s and 23 MB, most of it for certificates of authenticators, which nobody is asked for here. */
+/** Loaded on first use: it takes 0.2 s and 23 MB, mostly for authenticator certificates, which Quittance doesn't request. */
 const load = () => import('@simplewebauthn/server');
 
 const TIMEOUT_MS = 300_000;
-/** ES256, RS256 and EdDSA, of which every authenticator has one. */
+/** ES256, RS256 and EdDSA. Every authenticator supports one of them. */
 const ALGORITHMS = [-7, -257, -8];
-/** What a browser sends is some kilobytes. */
+/** A browser's response is a few kilobytes. */
 const MAX_RESPONSE = 20_000;
 
-/** Whether browsers know passkeys there: they belong to a name, never to an IP address. */
+/** Whether browsers support passkeys for this URL. Passkeys belong to a host name, never to an IP address. */
 function hasPasskeys({ consoleUrl }: { consoleUrl: string }): boolean {
   return isIP(nameOf(consoleUrl).replace(/^\[|\]$/g, '')) === 0;
 }
 
-/** What a browser is asked to make a passkey by; `null` where it cannot. */
+/** Returns the options for creating a passkey in the browser; `null` if browsers don't support that here. */
 export async function passkeyCreation(
   deps: PasskeyDeps,
   { id, login, name }: Person,
@@ -107,7 +110,7 @@ export async function passkeyCreation(
   });
 }
 
-/** What a browser is asked to sign with a passkey of this person, or of whomever. */
+/** Returns the options for signing with a passkey of this person, or of anyone if `personId` is `null`. */
 export async function passkeyRequest(
   deps: PasskeyDeps,
   personId: string | null,
@@ -122,7 +125,7 @@ export async function passkeyRequest(
   });
 }
 
-/** The passkey that a browser made, verified; `null`: it answers another challenge, comes from elsewhere, or verified nobody. */
+/** Verifies a passkey that a browser created. Returns `null` for another challenge or origin, or if the user wasn't verified. */
 export async function verifyCreated(
   deps: PasskeyDeps,
   purpose: Purpose,
@@ -160,8 +163,8 @@ type VerifiedPasskey = { person: Person; key: Passkey; counter: number; challeng
 type Spendable = NonNullable<ReturnType<typeof readChallenge>>;
 
 /**
- * Whose passkey has signed. `null`: it is unknown, answers another challenge, comes from another origin, did not verify its user, or its counter
- * went back. `consumePasskey` must follow in the transaction of what it is used for.
+ * Finds whose passkey signed. Returns `null` if the passkey is unknown, answers another challenge, comes from another origin, didn't verify
+ * its user, or its counter went backwards. `consumePasskey` must follow in the transaction that relies on it.
  */
 export async function verifyPasskey(
   deps: PasskeyDeps,
@@ -189,7 +192,7 @@ export async function verifyPasskey(
   return { person, key, counter: verified.authenticationInfo.newCounter, challenge };
 }
 
-/** Uses up what was verified: the challenge, and the count of the passkey. `false`: somebody has meanwhile. */
+/** Uses up a verified challenge and stores the passkey's counter. Returns `false` if another request has used it meanwhile. */
 export async function consumePasskey(
   tx: Sql,
   { key, counter, challenge }: VerifiedPasskey,
@@ -211,7 +214,7 @@ function expectChallenge(deps: PasskeyDeps, purpose: Purpose) {
   };
 }
 
-/** The package throws for everything that is wrong with an answer, which is a stranger's. */
+/** The package throws for every invalid response, and responses come from strangers. */
 async function orNull<Verified>(response: unknown, verify: () => Promise<Verified>): Promise<Verified | null> {
   if (typeof response !== 'object' || response === null || JSON.stringify(response).length > MAX_RESPONSE) return null;
   return verify().catch(() => null);
@@ -228,7 +231,7 @@ function describeKey({ id, transports }: Passkey) {
   return { id: id.toString('base64url'), transports };
 }
 
-/** The name that passkeys belong to: the host of the console. */
+/** The domain of the passkeys, which is the console's host name. */
 function nameOf(consoleUrl: string): string {
   return new URL(consoleUrl).hostname;
 }

@@ -22,12 +22,12 @@ import { joinEncryption, stopEncryption } from '../../store/outbox/webhook-secre
 import common from './common-passwords.json' with { type: 'json' };
 
 const MIN_CHARACTERS = 12;
-/** A password is hashed, however long; this bounds the work. */
+/** Every password is hashed, so this limits the work. */
 export const MAX_PASSWORD_BYTES = 1024;
 
 const WHOLE: ReadonlySet<string> = new Set(common.whole.toLowerCase().split(' '));
 const WORDS: ReadonlySet<string> = new Set([...common.words.split(' '), 'quittance', 'usdt', 'tron']);
-/** Fewer than this can be seen over a shoulder. */
+/** A password with fewer different characters can be read over someone's shoulder. */
 const MIN_DIFFERENT = 5;
 const ROWS = [
   '0123456789',
@@ -40,7 +40,7 @@ const ROWS = [
 ];
 const RUNS = ROWS.flatMap((row) => [row, [...row].reverse().join('')]).map((row) => row.repeat(4));
 
-/** Says why nobody should have this password, or `null`. `login` is not to be found out by it. Bound: 1,024 bytes of UTF-8. */
+/** Returns why a password is unsafe, or `null`. It must not be guessable from `login`. At most 1,024 bytes of UTF-8. */
 export function passwordProblem(password: string, login: string): string | null {
   const length = [...password].length;
   if (length < MIN_CHARACTERS) return `has ${length} characters: give it ${MIN_CHARACTERS} or more, such as four words`;
@@ -51,7 +51,7 @@ export function passwordProblem(password: string, login: string): string | null 
 function isCommon(password: string, login: string): boolean {
   if (WHOLE.has(password) || new Set(password).size < MIN_DIFFERENT) return true;
   if (RUNS.some((run) => run.includes(password))) return true;
-  // A common word stays one with a year, a "!" or itself behind it.
+  // A common word is still common with a year, a "!" or itself appended.
   const letters = unitOf(password.replaceAll(/[^\p{L}]/gu, ''));
   const own = login.split('@')[0]?.replaceAll(/[^a-z]/g, '');
   return (
@@ -61,7 +61,7 @@ function isCommon(password: string, login: string): boolean {
   );
 }
 
-/** `dragondragon` is `dragon`. */
+/** Reduces a repetition to its unit: `dragondragon` to `dragon`. */
 function unitOf(text: string): string {
   for (let size = 1; size <= text.length / 2; size += 1) {
     if (text.length % size === 0 && text.slice(0, size).repeat(text.length / size) === text) return text.slice(0, size);
@@ -70,8 +70,8 @@ function unitOf(text: string): string {
 }
 
 /**
- * 32 MiB and three passes: one of the settings of scrypt that OWASP's Password Storage Cheat Sheet calls equal (N=2^15, r=8, p=3). Those with
- * more memory and fewer passes would let a few sign-ins at once take what a small machine has.
+ * 32 MiB and three passes: one of the scrypt settings that OWASP's Password Storage Cheat Sheet considers equivalent (N=2^15, r=8, p=3).
+ * With those that need more memory and fewer passes, a few simultaneous sign-ins would exhaust a small machine.
  */
 const COST = { logN: 15, r: 8, p: 3 };
 const KEY_BYTES = 32;
@@ -96,14 +96,17 @@ export async function hashPassword(password: string, derive: Derive = deriveBySc
   return format(salt, await derive(normalized(password), salt, COST));
 }
 
-/** Whether a password is the one of a hash. Takes the same where there is none, and is `false` then. */
+/**
+ * Whether a password matches a hash. Without a hash it takes equally long and returns `false`, so that timing doesn't reveal which logins
+ * exist.
+ */
 export async function isPassword(password: string, stored: string | null, derive: Derive): Promise<boolean> {
   const { salt, hash, cost } = parse(stored ?? NOBODYS);
   const derived = await derive(normalized(password), salt, cost);
   return timingSafeEqual(derived, hash) && stored !== null;
 }
 
-/** Keyboards write the same letter in several ways. */
+/** Keyboards encode the same letter in different ways. */
 function normalized(password: string): string {
   return password.normalize('NFKC');
 }
@@ -119,18 +122,18 @@ function parse(stored: string) {
   return { cost, salt: Buffer.from(salt, 'base64'), hash: Buffer.from(hash, 'base64') };
 }
 
-/** What the password of an unknown person is compared with. */
+/** The hash that an unknown person's password is compared with. */
 const NOBODYS = format(randomBytes(SALT_BYTES), randomBytes(KEY_BYTES));
 
-/** RFC 6238 with SHA-1, six digits and 30 s: the one combination that every authenticator app knows. */
+/** RFC 6238 with SHA-1, six digits and 30 s, the only combination that every authenticator app supports. */
 const PERIOD_MS = 30_000;
 const DIGITS = 6;
-/** Of SHA-1, as RFC 4226 recommends. */
+/** The secret length that RFC 4226 recommends, in SHA-1's size. */
 const TOTP_SECRET_BYTES = 20;
 
 /**
- * The period of a code that fits now, or in the period before or after: clocks of telephones are off. `null` for any other text. Compares all
- * three in constant time.
+ * Returns the period whose code this is: the current one, or the one before or after, because phone clocks are inaccurate. Returns `null`
+ * for any other text. Compares all three in constant time.
  */
 export function totpStepOf(secret: Uint8Array, code: string, now: UnixMs): number | null {
   const present = Math.floor(now / PERIOD_MS);
@@ -143,10 +146,10 @@ export function totpStepOf(secret: Uint8Array, code: string, now: UnixMs): numbe
   return found;
 }
 
-/** What a code of an app looks like; anything else is taken for a recovery code. */
+/** The format of an app's code. Anything else is treated as a recovery code. */
 export const TOTP_CODE = /^\d{6}$/;
 
-/** The code of a period (RFC 4226, section 5.3). */
+/** Calculates the code of a period (RFC 4226, section 5.3). */
 export function totpCode(secret: Uint8Array, step: number): string {
   const counter = Buffer.alloc(8);
   counter.writeBigUInt64BE(BigInt(step));
@@ -155,7 +158,7 @@ export function totpCode(secret: Uint8Array, step: number): string {
   return String((mac.readUInt32BE(offset) & 0x7fffffff) % 10 ** DIGITS).padStart(DIGITS, '0');
 }
 
-/** The secret as people type it, and the link that an authenticator app reads from a QR code. */
+/** Returns the secret for typing, and the link for a QR code that authenticator apps read. */
 export function totpLink(secret: Uint8Array, { login, issuer }: { login: string; issuer: string }) {
   const text = base32nopad.encode(secret);
   const label = [issuer, login].map(encodeURIComponent).join(':');
@@ -163,8 +166,8 @@ export function totpLink(secret: Uint8Array, { login, issuer }: { login: string;
 }
 
 /**
- * The TOTP secrets that an invitation may be taken up with: the first one is shown, the others were under former master keys. They follow from
- * the invitation, so that nothing is stored until somebody has shown a code, and a page that is loaded again shows the same.
+ * The TOTP secrets that may redeem an invitation. The first one is shown; the others belong to earlier master keys. They are derived from
+ * the invitation, so nothing is stored before someone has entered a code, and reloading the page shows the same secret.
  */
 export function totpSecretsOf(ring: KeyRing, token: string): Buffer[] {
   const salt = createHash('sha256').update(token).digest('hex');
@@ -173,15 +176,15 @@ export function totpSecretsOf(ring: KeyRing, token: string): Buffer[] {
     .map((key) => deriveKey(key, { purpose: 'quittance totp of an invitation', salt }).subarray(0, TOTP_SECRET_BYTES));
 }
 
-/** Seals a TOTP secret for the row of a person, in the transaction that stores it. */
+/** Encrypts a TOTP secret for a person's row, in the transaction that stores it. */
 export async function sealTotp(tx: Sql, ring: KeyRing, personId: string, secret: Uint8Array): Promise<Encrypted> {
-  // Under the lock and with the keys as they are now, so that no rotation drops a key that this is about to use.
+  // Reads the keys under the lock, so that no rotation can drop a key that is about to be used.
   await joinEncryption(tx);
   await ring.reload();
   return encrypt(ring, secret, placeOf(personId));
 }
 
-/** The TOTP secret of a person; `null` if it has none, or no master key opens it. */
+/** Decrypts a person's TOTP secret. Returns `null` if there is none, or no master key decrypts it. */
 export async function openTotp(
   ring: KeyRing,
   { id, masterKeyId, totpSealed }: Pick<PersonFactors, 'id' | 'masterKeyId' | 'totpSealed'>,
@@ -190,7 +193,7 @@ export async function openTotp(
   const open = () => decrypt(ring, { masterKeyId, sealed: totpSealed }, placeOf(id));
   let opened = open();
   if (opened.kind === 'unknown-key') {
-    // A rotation may have changed the file; one that cannot be read now leaves the key unknown.
+    // A rotation may have changed the file. If it can't be read now, the key stays unknown.
     await ring.reload().catch(() => undefined);
     opened = open();
   }
@@ -198,8 +201,8 @@ export async function openTotp(
 }
 
 /**
- * Seals every TOTP secret under the current master key, in batches of 500, and with it each person that is as it was sealed. `lost`: the logins of people whose secret no key opens; they stay
- * as they are, and their owner gives them a new link.
+ * Encrypts every TOTP secret with the current master key, in batches of 500, and seals each unchanged person again. `lost` holds the logins
+ * of people whose secret no key decrypts. Their rows stay as they are, and their owner gives them a new link.
  */
 export async function reencryptTotp(db: Database, ring: KeyRing): Promise<{ resealed: number; lost: string[] }> {
   const done = { resealed: 0, lost: [] as string[] };
@@ -238,39 +241,39 @@ async function reencryptBatch(tx: Sql, { ring, sealer }: { ring: KeyRing; sealer
   return { resealed: rows.length - lost.length, lost, last: rows.at(-1)?.id ?? null };
 }
 
-/** Bound to the ciphertext: in the row of another person it does not open. */
+/** Binds the ciphertext to its row: it can't be decrypted in another person's. */
 function placeOf(personId: string): string {
   return `people.totp_sealed:${personId}`;
 }
 
-/** As those of `src/web/token-bucket.ts`. */
+/** The interface of `src/web/token-bucket.ts`. */
 type Buckets = {
   take(name: string, nowMs: number): { kind: 'pass' } | { kind: 'limited'; retryAfterSeconds: number };
   giveBack(name: string): void;
 };
 type CreateBuckets = (perSecond: number, burst: number, maxBuckets: number) => Buckets;
 
-/** What slows sign-ins with a password in one process. */
+/** The sign-in limits of one process. */
 export type SignInLimits = {
-  /** Takes a try of a login from a network. `isKnown`: the person has signed in from there before. */
+  /** Uses up one attempt for a login from a network. `isKnown` means that the person has signed in from there before. */
   take(attempt: Attempt): { kind: 'pass' } | { kind: 'limited'; retryAfterSeconds: number };
-  /** Undoes a `take` that passed: whoever signs in has used up nothing. */
+  /** Returns an attempt that passed, because a successful sign-in shouldn't count. */
   giveBack(attempt: Attempt): void;
-  /** Runs scrypt in its turn. Throws `TooBusy` where others wait and this one was let go. */
+  /** Runs scrypt when its turn comes. Throws `TooBusy` if too many are waiting and this one was dropped. */
   derive(isKnown: boolean): Derive;
 };
 
 type Attempt = { login: string; network: string; isKnown: boolean; nowMs: number };
 
-/** A login from one network: five tries at once, then one a minute. */
+/** For a login from one network: five attempts at once, then one a minute. */
 const PAIR = { perSecond: 1 / 60, burst: 5 };
-/** All logins from a network of which the person is not known to come: twenty at once, then four a minute. */
+/** For all logins from a network that isn't known for the person: twenty at once, then four a minute. */
 const NETWORK = { perSecond: 1 / 15, burst: 20 };
 const MAX_BUCKETS = 10_000;
 
 /**
- * The limits of a process. No count belongs to an account alone: a stranger with many networks would use it up, and lock the person out. What
- * bounds the guesses of many networks is that a guess must have the password and the code right at once.
+ * The limits of a process. No limit applies to an account as a whole: a stranger with many networks could use it up and lock the person
+ * out. Guesses from many networks are still unlikely to succeed, because they need the password and the code right at the same time.
  */
 export function createSignInLimits(createBuckets: CreateBuckets, derive: Derive = deriveByScrypt): SignInLimits {
   const pairs = createBuckets(PAIR.perSecond, PAIR.burst, MAX_BUCKETS);
@@ -296,20 +299,20 @@ export function createSignInLimits(createBuckets: CreateBuckets, derive: Derive 
   };
 }
 
-/** So many wait that this one was let go: it may come again. */
+/** Too many are waiting and this one was dropped. The client may try again. */
 export class TooBusy extends Error {
   override readonly name = 'TooBusy';
   readonly retryAfterSeconds = 5;
 }
 
-/** Some seconds of work for one turn after the other. */
+/** A few seconds of work, one after the other. */
 const MAX_WAITING = 32;
 /** On a busy machine a turn takes seconds. Anyone who has waited this long gets an answer before the connection is cut, after 30 s. */
 const MAX_WAIT_MS = 10_000;
 
 /**
- * One at a time, and others wait. Where too many do, any of them is let go, not the newest: a flood that comes first must not keep out
- * whoever comes later.
+ * A semaphore that runs one at a time. If too many wait, it drops a random one, not the newest: a flood that arrives first must not keep
+ * out later requests.
  */
 function createSemaphore() {
   const waiting: { start(): void; drop(): void }[] = [];

@@ -4,7 +4,7 @@ import { totpCode, totpLink, totpStepOf } from './sign-in-proofs.ts';
 
 const SECRET = Buffer.from('12345678901234567890');
 
-// RFC 6238, appendix B, SHA-1: the last six of its eight digits.
+// From RFC 6238, appendix B, SHA-1: the last six of the eight digits.
 test.each([
   [59, '287082'],
   [1111111109, '081804'],

@@ -50,18 +50,21 @@ import { revokeKey } from './keys.ts';
 import { type KeyDeps, openEncryptionKeys } from './master-keys.ts';
 import { readWebhookUrl, selectEndpoint, type UrlRules } from './webhooks.ts';
 
-/** `7.2` */
+/** Writes a rate such as `7.2`. */
 function formatRate(rateMicro: bigint): string {
   return asNumber(formatAmount(microUsdt(rateMicro)));
 }
 
 const rate = { ...text, show: formatRate };
-/** Where a rate is read, the time that it is of, and whether that is too long ago for an order. */
+/** Where a rate is read from, the time that it applies to, and whether that's too long ago for an order. */
 const source = {
   ...{ origin: text, url: text, path: text, timePath: maybe(text), min: text, max: text, maxAge: text },
   ...{ at: time, ageSeconds: whole, isTooOld: yes },
 };
-/** `rate`: the price of one USDT in `currency`, which stays within `rateMin` to `rateMax`. `rateSource` `null`: it is fixed. `path`: of its URL, behind that of the service. */
+/**
+ * `rate` is the price of one USDT in `currency`; it stays within `rateMin` and `rateMax`. `rateSource` is `null` for a fixed rate. `path`
+ * is the adapter's URL path, relative to the service.
+ */
 const adapterFields = {
   ...{
     adapterId: of('id', id('whe')),
@@ -74,13 +77,13 @@ const adapterFields = {
   ...{ rateMin: of('rateMinMicro', rate), rateMax: of('rateMaxMicro', rate), rateSource: maybe(part(source)) },
   path: { ...text, of: 'id', show: (uuid: string) => `/adapters/${encodeId('whe', uuid)}` },
 };
-/** `callbacksDisabledAt`: it takes no orders until `webhook enable`. */
+/** While `callbacksDisabledAt` is set, the adapter refuses orders until `webhook enable`. */
 const listed = {
   ...{ ...adapterFields, createdAt: time, disabledAt: of('revokedAt', maybe(time)) },
   callbacksDisabledAt: of('disabledAt', maybe(time)),
 };
 export type AdapterView = Shown<typeof listed>;
-/** `secret`: one that was made for it, which is shown this one time. */
+/** `secret` is a generated secret, shown only this once. */
 const enabled = { ...adapterFields, pid: text, secret: maybe(text) };
 
 function sourceOf({ rateSource, readAt }: StoredRate, now: UnixMs) {
@@ -96,9 +99,9 @@ type Random = (size: number) => Uint8Array;
 type EnableDeps = KeyDeps & { db: Database; random: Random; config: UrlRules };
 
 /**
- * Lets shops order from a project by another system's API, of each kind once; again, it gives the adapter that is there another rate, or another
- * source of it, which is asked at once. A rate stays within its bounds; a large change needs both rates said, and every notification channel hears
- * of it. A secret that was made for it is shown this one time. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`, `CONFLICT`,
+ * Lets shops order from a project through another system's API, with one adapter of each kind. If the adapter exists, changes its rate or
+ * the source of it, which is queried at once. A rate stays within its bounds. A large change must name the old and the new rate, and every
+ * notification channel is notified. A generated secret is shown only once. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`, `CONFLICT`,
  * `CONFIG_INVALID`.
  */
 export const enableAdapter = operation({
@@ -144,7 +147,7 @@ export const enableAdapter = operation({
     const rate = await findRate(deps, project.network, input.rate);
     const made = input.secret === null ? createShopSecret(random) : null;
     const { id, isNew, stored } = await db.transaction(async (tx) => {
-      // Whoever enables one at the same time waits, and then finds this one.
+      // Concurrent requests wait here, and then find this adapter.
       await lockProject(tx, project.id);
       const before = (await findAdapters(tx, project.id)).find(
         ({ adapter, revokedAt }) => adapter === kind && revokedAt === null,
@@ -153,7 +156,7 @@ export const enableAdapter = operation({
         return changeRate(tx, { actor, now: now(), random }, { ...input, ...rate }, before);
       }
       const stored = { ...rate, ...within(rate.rateMicro, rate.bounds ?? boundsAround(rate.rateMicro)) };
-      // Its key neither ends nor has a list of addresses.
+      // The adapter's key neither expires nor has a list of addresses.
       refuseBeyond(actor, { expiresAt: null, allowedCidrs: null });
       const [at, uuid, projectId] = [now(), uuidV7(now(), random(10)), project.id];
       const secret = input.secret ?? made ?? '';
@@ -200,7 +203,7 @@ function ageOf({ ageSeconds, isTooOld }: Shown<typeof source>): string {
   return `${age} old${isTooOld ? ', too old: orders are refused' : ''}`;
 }
 
-/** What an adapter is to be: with a fixed rate, or the source of one. */
+/** The requested adapter, with a fixed rate or the source of one. */
 type Wanted = {
   projectId: string | undefined;
   kind: AdapterKind;
@@ -210,7 +213,7 @@ type Wanted = {
   secret: string | null;
 };
 
-/** A fixed rate in millionths; `bounds`: null where none are given. */
+/** A fixed rate in millionths. `bounds` is null if none were given. */
 type FixedRate = { rateMicro: bigint; bounds: RateBounds | null };
 
 type GivenRate = {
@@ -219,7 +222,7 @@ type GivenRate = {
     | undefined;
 };
 
-/** What somebody takes the rate in force and the new one to be. */
+/** The current and the new rate, as the person believes them to be. */
 type Confirmation = { text: string; fromMicro: bigint; toMicro: bigint };
 
 function readConfirmation(text: string | undefined): Confirmation | null {
@@ -277,7 +280,7 @@ function readBounds(rateMin: string, rateMax: string, leastMicro: bigint): RateB
   return { minMicro, maxMicro };
 }
 
-/** 0.01: what is cut off is a ten-thousandth of it at most. */
+/** 0.01: the digits cut off are at most one ten-thousandth of it. */
 const LEAST_RATE = 10_000n;
 const MAX_AGE = { least: 60_000, most: 7 * 86_400_000 };
 
@@ -295,7 +298,7 @@ function readPointer(field: string, text: string): string {
   );
 }
 
-/** Everything that the form of stored secrets can hold, in what every shop and every URL can. */
+/** Allows every character that stored secrets, shops and URLs all support. */
 const SECRET = /^[A-Za-z0-9_-]{24,64}$/;
 
 function readShopSecret(secret: string | undefined): string | null {
@@ -306,10 +309,10 @@ function readShopSecret(secret: string | undefined): string | null {
   );
 }
 
-/** `bounds`: of a fixed rate that has none of its own, null. */
+/** `bounds` is null for a fixed rate without its own bounds. */
 type WantedRate = Omit<StoredRate, 'rateMinMicro' | 'rateMaxMicro'> & { bounds: RateBounds | null };
 
-/** The fixed rate, or what its source says now: one that says nothing of use is refused. */
+/** Returns the fixed rate, or reads its source now. A source without a usable rate is refused. */
 async function findRate(
   { now, config: { webhooks } }: EnableDeps,
   network: Network,
@@ -321,7 +324,7 @@ async function findRate(
   const sender = createWebhookSender({ connections: 1 });
   try {
     const asked = await askRate({ sender, now, localTargets: webhooks.localTargets }, network, source);
-    // Only the end of the process stops it.
+    // Only shutting down the process cancels the request.
     if (asked === null) throw new Error('the request was cancelled');
     if (asked.kind === 'refused')
       throw new FieldError('rateUrl', `returned no rate: ${asked.reason}; nothing was changed`);
@@ -343,7 +346,7 @@ function readDecimal(text: string): bigint {
   throw new Error('the bounds of a rate are not decimals');
 }
 
-/** The columns of bounds that hold this rate. Errors: `INVALID_ARGUMENT`. */
+/** Returns the columns of bounds that contain this rate. Errors: `INVALID_ARGUMENT`. */
 function within(rateMicro: bigint, { minMicro, maxMicro }: RateBounds) {
   if (rateMicro >= minMicro && rateMicro <= maxMicro) return { rateMinMicro: minMicro, rateMaxMicro: maxMicro };
   throw new FieldError(
@@ -352,7 +355,10 @@ function within(rateMicro: bigint, { minMicro, maxMicro }: RateBounds) {
   );
 }
 
-/** For the record: the fixed rate, or its source. Path and query of a URL may hold a token, so a digest says whether it is another one. */
+/**
+ * Describes the fixed rate or its source for the record. Path and query of a URL may hold a token, so a digest shows whether the URL
+ * changed.
+ */
 function describeRate({ rateMicro, rateSource, ...bounds }: StoredRate): string | object {
   if (rateSource === null) {
     return { fixed: formatRate(rateMicro), min: formatRate(bounds.rateMinMicro), max: formatRate(bounds.rateMaxMicro) };
@@ -362,12 +368,12 @@ function describeRate({ rateMicro, rateSource, ...bounds }: StoredRate): string 
   return { origin: originOf({ url }), urlDigest, ...rest, maxAge: formatDuration(maxAgeMs) };
 }
 
-/** 32 letters and digits, as such systems have theirs: 128 random bits. */
+/** Creates a secret of 128 random bits as 32 letters and digits, the usual form in such systems. */
 function createShopSecret(random: Random): string {
   return Buffer.from(random(16)).toString('hex');
 }
 
-/** The events that a shop can be notified of: only BEpusdt knows one for an order whose time is up. */
+/** The events of which each system can be notified. Only BEpusdt has one for an expired order. */
 const TOLD: Readonly<Record<AdapterKind, EventType[]>> = {
   epusdt: ['invoice.paid'],
   bepusdt: ['invoice.paid', 'invoice.expired'],
@@ -379,13 +385,13 @@ type NewAdapter = StoredRate & Pick<Wanted, 'kind' | 'currency'> & { id: string;
 
 const nameOf = (kind: string) => `adapter ${kind}`;
 
-/** Stores an adapter (UUIDs) with its secret, sealed, in the caller's transaction. Nobody is recorded for it. */
+/** Stores an adapter (UUIDs) with its encrypted secret, in the caller's transaction. Doesn't write the audit log. */
 export async function storeAdapter(
   tx: Sql,
   { keyRing, now, random }: StoreDeps,
   { id, projectId, kind, currency, secret, ...rate }: NewAdapter,
 ): Promise<void> {
-  // Nobody has the key: it says only that invoices may be created through this adapter, for as long as it is not revoked.
+  // No one has this key. It only says that invoices may be created through this adapter until it's revoked.
   const secretSha256 = createHash('sha256').update(random(32)).digest();
   const name = nameOf(kind);
   await insertApiKey(tx, { id, projectId, name, secretSha256, expiresAt: null, allowedCidrs: null });
@@ -414,7 +420,7 @@ async function changeRate(
   if (endpoint === null) throw new Error(`adapter ${before.id} disappeared, although endpoints are never deleted`);
   const isSameSource = input.rateSource !== null && input.rateSource === before.rateSource;
   const rateMicro = isSameSource ? before.rateMicro : input.rateMicro;
-  // Whoever keeps the rates may have read a newer one meanwhile.
+  // The rate poller may have read a newer rate meanwhile.
   const isNewer = isSameSource && (before.readAt ?? 0) > (input.readAt ?? 0) && (before.readAt ?? 0) <= now;
   const { readMicro, readAt } = isNewer ? before : input;
   const inForce = { minMicro: before.rateMinMicro, maxMicro: before.rateMaxMicro };
@@ -425,7 +431,7 @@ async function changeRate(
   const change = judgeChange(before, stored, input.confirmRate);
   await changeAdapterRate(tx, endpoint, stored);
   const result = { id: before.id, isNew: false, stored } as const;
-  // The log has an entry of each change of what is set, and what is read is none.
+  // The log records every change of a setting, but not the rates that were read.
   const isSame = input.rateSource === before.rateSource && rateMicro === before.rateMicro && !change.areBoundsNew;
   if (isSame) return result;
   const detail = { rate: { from: describeRate(before), to: describeRate(stored) } };
@@ -436,15 +442,15 @@ async function changeRate(
   return result;
 }
 
-/** What a read rate may have moved since somebody looked at it: a twentieth. */
+/** A read rate may have moved by up to a twentieth since the person saw it. */
 const isNear = (said: bigint, actual: bigint, isRead: boolean) => {
   const apart = said > actual ? said - actual : actual - said;
   return isRead ? apart * 20n <= actual : apart === 0n;
 };
 
 /**
- * Whether a change is large: of more than a fifth, or to bounds that reach further. Bounds that do not hold the rate in force are refused, so that
- * one change is to twice or half of it at most. Errors: `INVALID_ARGUMENT`.
+ * Whether a change is large: more than a fifth, or to wider bounds. Refuses bounds that don't contain the current rate, so a single change
+ * can at most double or halve it. Errors: `INVALID_ARGUMENT`.
  */
 function judgeChange(before: Adapter, after: StoredRate, confirmed: Confirmation | null) {
   const [old, next] = [before.readMicro ?? before.rateMicro, after.readMicro ?? after.rateMicro];
@@ -474,7 +480,7 @@ function judgeChange(before: Adapter, after: StoredRate, confirmed: Confirmation
   return { isLarge, areBoundsNew };
 }
 
-/** Tells every notification channel, in the transaction of the change. */
+/** Notifies every channel, in the transaction of the change. */
 async function notifyOfRate(
   tx: Sql,
   { actor, now, random }: { actor: Actor; now: UnixMs; random: Random },
@@ -493,7 +499,7 @@ async function notifyOfRate(
   }
 }
 
-/** The adapters of a project, also those that were disabled. Errors: `NOT_FOUND`, `INVALID_ARGUMENT` (which project). */
+/** Lists the adapters of a project, including disabled ones. Errors: `NOT_FOUND`, `INVALID_ARGUMENT` (which project). */
 export const listAdapters = operation({
   action: 'listAdapters',
   summary: 'List the adapters of a project, through which shops order that use another system’s API',
@@ -528,7 +534,10 @@ export const listAdapters = operation({
   }),
 });
 
-/** Lets an adapter take no more orders, for ever. What is paid of those that it took is still told. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
+/**
+ * Stops an adapter from accepting orders, permanently. Shops are still notified of payments for its earlier orders. Errors: `NOT_FOUND`,
+ * `INVALID_ARGUMENT`.
+ */
 export const disableAdapter = operation({
   action: 'disableAdapter',
   summary: 'Stop an adapter from accepting orders, permanently',

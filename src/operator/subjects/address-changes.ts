@@ -35,8 +35,8 @@ import { recordActions, recordedActor } from '../record-actions.ts';
 import { selectProject } from '../select.ts';
 
 /**
- * An addition of addresses that waits, or has ended. `derivationIndexes`: of each, from 0 on; `null` where they were given. `origin`: from where
- * it was proposed, for owners. `reason`: why it failed.
+ * An addition of addresses, pending or finished. `derivationIndexes` has the index of each address from 0; `null` if the addresses were
+ * given. `origin` is where it was proposed from, and shown to owners. `reason` is why it failed.
  */
 const shown = {
   ...{ changeId: of('id', id('chg')), projectId: id('prj'), network: choice(NETWORKS) },
@@ -57,7 +57,7 @@ const viewChange = (change: AddressChange, { role }: Pick<Actor, 'role'>): Addre
 
 const CHANGE = ['<change>', 'chg_…'] as const;
 
-/** The changes of a project that wait, and the newest 20 that ended; the newest first. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
+/** Lists the pending changes of a project and the 20 most recently finished, newest first. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
 export const listAddressChanges = operation({
   action: 'listAddressChanges',
   summary: 'List additions of addresses that are waiting for confirmation, and the most recent finished ones',
@@ -72,7 +72,7 @@ export const listAddressChanges = operation({
     const { id } = await selectProject(db, actor, projectId);
     return { projectId: encodeId('prj', id), data: (await rowsOf(db, id)).map((change) => viewChange(change, actor)) };
   },
-  // A line for each address of a change, so that each can be compared with a wallet.
+  // Prints each address on its own line, so that people can compare it with a wallet.
   print: ({ data }) => ({
     text: columnsText(
       data.flatMap((change) => change.addresses.map((address) => ({ ...change, address }))),
@@ -93,7 +93,7 @@ export const listAddressChanges = operation({
   }),
 });
 
-/** One change, and why this actor may not confirm it: `null` where it may. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
+/** Shows a change, and why this actor may not confirm it (`null` if it may). Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
 export const showAddressChange = operation({
   action: 'showAddressChange',
   summary: 'Show a pending addition of addresses',
@@ -109,8 +109,9 @@ export const showAddressChange = operation({
 });
 
 /**
- * Adds the addresses of a change at once, by the word of another owner than who proposed it, or of who runs commands here, for that person has
- * the database. `passedOver`: addresses that the project got meanwhile. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`, `CONFLICT`.
+ * Adds the addresses of a change at once. Requires another owner than the one who proposed it, or someone who runs commands here, because
+ * they have the database anyway. `passedOver` are addresses that the project has received meanwhile. Errors: `INVALID_ARGUMENT`,
+ * `NOT_FOUND`, `CONFLICT`.
  */
 export const confirmAddressChange = localOperation({
   action: 'confirmAddressChange',
@@ -149,7 +150,7 @@ export const confirmAddressChange = localOperation({
   }),
 });
 
-/** Ends a change that waits: its addresses are not added. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`, `CONFLICT`. */
+/** Withdraws a pending change, so its addresses aren't added. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`, `CONFLICT`. */
 export const withdrawAddressChange = operation({
   action: 'withdrawAddressChange',
   summary: 'Withdraw a pending addition: its addresses are not added',
@@ -179,7 +180,7 @@ export const withdrawAddressChange = operation({
   print: ({ addresses }) => ({ text: addresses.map((address) => `withdrawn ${address}`).join('\n') }),
 });
 
-/** The change with this `chg_…`. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`. */
+/** Finds the change with this id (`chg_…`). Errors: `INVALID_ARGUMENT`, `NOT_FOUND`. */
 async function selectChange(db: Sql, actor: Actor, changeId: string): Promise<AddressChange> {
   const id = decodeId('chg', changeId);
   if (id === null) {
@@ -196,7 +197,7 @@ async function selectChange(db: Sql, actor: Actor, changeId: string): Promise<Ad
   );
 }
 
-/** The refusal of what only a change that waits takes. */
+/** The error for an action that requires a pending change. */
 function hasEnded(change: AddressChange): AppError {
   const at = change.endedAt === null ? '' : ` by ${change.endedBy} at ${toIso(change.endedAt)}`;
   return new AppError(
@@ -209,7 +210,7 @@ const ENDED: Readonly<Record<AddressChange['state'], string>> = {
   ...{ waiting: 'waiting', applied: 'applied', withdrawn: 'withdrawn', failed: 'rejected as impossible' },
 };
 
-/** A session lives so long at most: whoever stole one is out of it when the owner that it invited may confirm. */
+/** The longest life of a session. A stolen session has ended before an owner that it invited may confirm. */
 const SETTLED_MS = 7 * DAY_MS;
 
 const maker = {
@@ -229,12 +230,12 @@ const granted = {
   seq: count,
   actorKind: maker.actorKind,
   actedAt: 'timestamptz',
-  // Of who was invited or reset, and of who was given another one.
+  // The role of an invited or reset person, or the role that someone was changed to.
   detail: json<{ role?: string; to?: string }>(),
   isSound: isAsSealed(SEALED_ACTION),
 } as const;
 
-/** How a person came to its role, the newest 100 entries first; none that nobody made. */
+/** Finds how a person got its role, from the newest 100 entries, newest first. Empty if no entry mentions it. */
 const findGrants = answerOf(
   'address-change-new-owner',
   granted,
@@ -245,8 +246,8 @@ const findGrants = answerOf(
 );
 
 /**
- * Whether the audit log bears out that a person has been an owner since, or that a command made it one. An entry that somebody changed counts for
- * nothing, so the newest one that counts must say that the person is an owner.
+ * Whether the audit log shows that the person has been an owner since then, or was made one by a command. Tampered entries don't count, so
+ * the newest intact entry must say that the person is an owner.
  */
 async function isSettled(db: Sql, personId: string, since: UnixMs): Promise<boolean> {
   const grants = await findGrants(db, personId);
@@ -255,8 +256,8 @@ async function isSettled(db: Sql, personId: string, since: UnixMs): Promise<bool
 }
 
 /**
- * Why an actor may not confirm a change: `null` where it may. It is an owner of its own: neither who proposed it, nor who made the key that did,
- * nor somebody whom one of these could have made an owner just for this. A command on the machine needs none of it.
+ * Why an actor may not confirm a change, or `null`. The actor must be an independent owner: neither the one who proposed it, nor the
+ * creator of the key that did, nor anyone whom either of them could have made an owner just for this. Commands on the machine are exempt.
  */
 async function findRefusal(
   { db, now }: { db: Sql; now(): UnixMs },
@@ -286,18 +287,24 @@ async function findRefusal(
   return null;
 }
 
-/** How long a change waits for another owner, who need not be there. */
+/** How long a change waits for another owner, who may never look at it. */
 const WAIT_MS = DAY_MS;
-/** A person looks through them. */
+/** A person reviews them all. */
 export const MAX_PROPOSED = 500;
 const MAX_WAITING = 20;
 
-/** Whether what an actor adds may have to wait, where the project has an address already. Whoever runs commands here has the database. */
+/**
+ * Whether additions by this actor may have to wait, in a project that already has an address. Anyone who runs commands here has the
+ * database anyway.
+ */
 export function mayWait({ kind }: Pick<Actor, 'kind'>, config: { sandbox: boolean }): boolean {
   return kind !== 'cli' && !config.sandbox;
 }
 
-/** Whether these addresses wait. Those that the manifest in force names were signed for this project by keys that no thief of a session has. */
+/**
+ * Whether these addresses must wait. Addresses in the manifest in force needn't: they were signed for this project with keys that a stolen
+ * session doesn't have.
+ */
 export function mustWait(
   actor: Pick<Actor, 'kind'>,
   { config, addressGuard }: { config: { sandbox: boolean }; addressGuard: Pick<Vouching, 'vouchesFor'> },
@@ -315,8 +322,8 @@ type Proposed = {
 };
 
 /**
- * Lets addresses wait for another owner, or for a day, in a transaction that holds the project's lock. Raises the alarm that tells of them.
- * Errors: `INVALID_ARGUMENT`, `CONFLICT`.
+ * Makes addresses wait for another owner or a day, in a transaction that holds the project's lock. Raises the alarm about it. Errors:
+ * `INVALID_ARGUMENT`, `CONFLICT`.
  */
 export async function proposeChange(
   tx: Sql,
@@ -380,7 +387,7 @@ function refuseWaiting(waiting: readonly AddressChange[], addresses: readonly Tr
 
 export const operations = [listAddressChanges, confirmAddressChange, withdrawAddressChange, showAddressChange];
 
-/** Every contract of USDT, the devnet's fake one, and those of the networks that are configured: none is an address of a wallet. */
+/** Every USDT contract, including devnet's fake one and those of the configured networks. None of them is a wallet address. */
 export function usdtContracts({
   networks,
 }: {

@@ -5,7 +5,7 @@ import { detectSecret, fieldProblem } from '../input/problems.ts';
 
 import { findDerivationKey } from './address-derivation.ts';
 
-/** One of 2,000 keys has twelve runs of three to nine letters in a row. */
+/** One key in 2,000 has twelve consecutive runs of three to nine letters. */
 const LIKE_WORDS =
   'xpub6BzGvmteYQGmYtMv5XRMR5k5RrNxGw6Nkm98Siu9NKi41mznWrwkQ7smPF3ayFEis4bWvUgMAkB2QYD5xLqYrmbx5Adjy9mfrhMkqkd8dEK';
 

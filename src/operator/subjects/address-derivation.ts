@@ -27,7 +27,10 @@ import { selectProject } from '../select.ts';
 import { MAX_PROPOSED, mayWait, mustWait, proposeChange } from './address-changes.ts';
 import { type Proposed, policyOption } from './addresses.ts';
 
-/** The public key of an account. Some look like a seed phrase by chance, so what is one is never taken for a secret. Errors: `INVALID_ARGUMENT`. */
+/**
+ * Reads an account key. Some of them look like a seed phrase by chance, so a valid key is never treated as a secret. Errors:
+ * `INVALID_ARGUMENT`.
+ */
 function readXpub(text: string): AccountXpub {
   const parsed = parseAccountXpub(text.trim());
   if (parsed.kind === 'ok') return parsed.xpub;
@@ -41,7 +44,7 @@ function readXpub(text: string): AccountXpub {
 /** Each address takes about a millisecond, in a transaction that locks the project. */
 const MAX_COUNT = 1000;
 
-/** How many addresses are to be derived. Errors: `INVALID_ARGUMENT`. */
+/** Reads how many addresses to derive. Errors: `INVALID_ARGUMENT`. */
 function readCount(text = ''): number {
   const count = /^\d{1,4}$/.test(text) ? Number(text) : 0;
   if (count >= 1 && count <= MAX_COUNT) return count;
@@ -51,25 +54,25 @@ function readCount(text = ''): number {
   );
 }
 
-/** Addresses that one key may yield by itself in all. */
+/** How many addresses one key may derive automatically in total. */
 const MAX_AUTO_LIMIT = 10_000;
 
-/** How many a key may yield by itself. Errors: `INVALID_ARGUMENT`. */
+/** Reads how many addresses a key may derive automatically. Errors: `INVALID_ARGUMENT`. */
 function readAutoLimit(text: string): number {
   const limit = /^\d{1,5}$/.test(text) ? Number(text) : Number.POSITIVE_INFINITY;
   if (limit <= MAX_AUTO_LIMIT) return limit;
   throw new FieldError('autoLimit', `is ${clip(text)}: give a number from 0 (never) to ${MAX_AUTO_LIMIT}`);
 }
 
-/** The operator must read this many last characters of #1 in the wallet; they are not shown here. */
+/** The operator must read this many last characters of #1 in the wallet; they aren't shown here. */
 export const ASKED_LENGTH = 6;
 
-/** Addresses to compare with a wallet. `addresses`: the first three of an account key, without the end of #1. */
+/** Addresses to compare with a wallet. `addresses` are the first three of an account key, with the end of #1 hidden. */
 export type FirstAddresses = {
   addresses: string[];
-  /** Refuses a text that is neither #1 nor its end. A person reads it in the wallet. Error: `INVALID_ARGUMENT`. */
+  /** Refuses a text that is neither #1 nor its end, which a person reads in the wallet. Errors: `INVALID_ARGUMENT`. */
   refuseOther(typed: string): void;
-  /** Refuses an address other than #1. Error: `INVALID_ARGUMENT`. */
+  /** Refuses any address except #1. Errors: `INVALID_ARGUMENT`. */
   refuseOtherAddress(given: string): void;
 };
 
@@ -88,7 +91,7 @@ export function firstAddresses(xpub: AccountXpub): FirstAddresses {
       if (address === own.address) return;
       const parsed = parseAddress(address);
       if (parsed.kind === 'ok') throw mismatch(address, derived);
-      // It may be anything that was in a clipboard, so it is not repeated.
+      // The text may be anything from a clipboard, so it isn't repeated.
       throw new AppError('INVALID_ARGUMENT', say`${{ field: 'first' }}: ${parsed.reason}; no address was added`);
     },
   };
@@ -102,13 +105,13 @@ function mismatch(given: string, derived: readonly DerivedAddress[]): AppError {
   );
 }
 
-/** Hides the end of #1 also after a wrong try, so that the person reads it in the wallet the next time, and not on the screen. */
+/** Hides the end of #1 even after a wrong attempt, so that the person has to read it in the wallet and not on the screen. */
 function shown({ address, index }: DerivedAddress): string {
   const text = index === 0 ? address.slice(0, -ASKED_LENGTH) + '.'.repeat(ASKED_LENGTH) : address;
   return `#${index + 1} ${text}`;
 }
 
-/** `isStored`: the project has derived from it before. */
+/** `isStored` means that the project has derived addresses from it before. */
 export type DerivationKey = { projectId: string; xpub: AccountXpub; isStored: boolean };
 
 const keyInput = {
@@ -125,7 +128,7 @@ const readKey = ({ projectId, xpub }: { projectId?: string | undefined; xpub?: s
   xpub: xpub === undefined ? null : readXpub(xpub),
 });
 
-/** Finds the key to derive from: the given one, else the only one of the project. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`, `CONFLICT`. */
+/** Finds the key to derive from: the given one, or else the project's only key. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`, `CONFLICT`. */
 export const findDerivationKey = localOperation({
   action: 'findDerivationKey',
   input: Type.Object({ projectId: projectId(), xpub: keyInput.xpub }),
@@ -156,11 +159,13 @@ export const findDerivationKey = localOperation({
   },
 });
 
-/** From 0 on; people count from 1. `projectId`: of the project that has it already. */
+/** Indexes start at 0, but people count from 1. `projectId` is the project that already has the address. */
 type Derivable = { address: TronAddress; derivationIndex: number };
 type Skipped = Derivable & { projectId: string };
 
-/** What a key would add next. `first`: its first three, without the end of #1. `skipped`: addresses that a project has already. */
+/**
+ * The addresses that a key would add next. `first` are its first three, with the end of #1 hidden. `skipped` already belong to a project.
+ */
 export type DerivationView = {
   projectId: string;
   isStored: boolean;
@@ -178,8 +183,8 @@ const input = Type.Object({
 });
 
 /**
- * `autoLimit`: how many the key may yield by itself in all, `null` to leave it. `isFresh`: as in `deriveNextAddresses`. `seen`: the addresses
- * that were shown to whoever wants them, and no others are added; `null` where none were.
+ * `autoLimit` is how many addresses the key may derive automatically in total; `null` leaves it unchanged. `isFresh` is explained at
+ * `deriveNextAddresses`. `seen` are the addresses that the person was shown, and no others are added; `null` if none were shown.
  */
 function readWanted({ autoLimit, count, policy, isFresh = false, seen, ...key }: Given<Static<typeof input>>) {
   const limit = autoLimit === undefined ? null : readAutoLimit(autoLimit);
@@ -187,7 +192,7 @@ function readWanted({ autoLimit, count, policy, isFresh = false, seen, ...key }:
   return { ...wanted, ...readKey(key) };
 }
 
-/** The addresses that an account key would add next, to be compared with a wallet. Nothing is stored. Errors: `NOT_FOUND`, `CONFLICT`. */
+/** Shows the addresses that an account key would add next, for comparing with a wallet. Stores nothing. Errors: `NOT_FOUND`, `CONFLICT`. */
 export const showDerivation = localOperation({
   action: 'showDerivation',
   input,
@@ -227,8 +232,8 @@ type DeriveDeps = Pick<OperationDeps, 'db' | 'now' | 'random'> & {
 };
 
 /**
- * Adds the next addresses of an account key. The caller has made sure that a new key belongs to the project's wallet. What people derive for a
- * project that has an address already waits, unless all of it is signed. Errors: `CONFLICT`.
+ * Adds the next addresses of an account key. The caller has verified that a new key belongs to the project's wallet. In a project that
+ * already has an address, additions by people wait unless all of them are signed. Errors: `CONFLICT`.
  */
 export const deriveAddresses = localOperation({
   action: 'deriveAddresses',
@@ -285,7 +290,7 @@ function propose(deps: DeriveDeps, actor: Actor, { projectId, policy: asked, ...
 
 type NotDerived = Exclude<Awaited<ReturnType<typeof deriveNextAddresses>>, { kind: 'derived' }>;
 
-/** Why an account key yields no address. */
+/** Explains why an account key yields no address. */
 function notDerived(outcome: NotDerived): AppError {
   switch (outcome.kind) {
     case 'key-of-another-project':
@@ -312,7 +317,7 @@ function notDerived(outcome: NotDerived): AppError {
   }
 }
 
-/** Changes how many addresses an account key of a project may yield by itself in all. */
+/** Changes how many addresses a project's account key may derive automatically in total. */
 export const limitDerivation = localOperation({
   action: 'limitDerivation',
   input: Type.Object({ projectId: projectId(), xpub: keyInput.xpub, autoLimit: Type.String() }),

@@ -60,21 +60,21 @@ import { activeAddresses, countActive } from './projects.ts';
 export const address: Field<TronAddress, TronAddress> = { schema: Type.String(), show: (given) => given };
 const addresses = list(address);
 export const about = { projectId: text, network: choice(NETWORKS), policy: choice(POLICIES) };
-/** An address of a project as lists show it; people count derived ones from 1. */
+/** A project's address as lists show it. People count derived addresses from 1. */
 export const life = {
   status: of('*', { schema: choice(LIFE_STATUSES).schema, show: lifeStatusOf }),
   ...{ derivationIndex: maybe(whole), createdAt: time, retiredAt: maybe(time) },
 };
 const listed = { address, policy: choice(POLICIES), position: whole, ...life };
 
-/** The position behind which a list begins. Errors: `INVALID_ARGUMENT`. */
+/** Reads the position after which a list begins. Errors: `INVALID_ARGUMENT`. */
 export function readPosition(text: string | undefined): number {
   if (text === undefined) return 0;
   if (/^\d{1,9}$/.test(text)) return Number(text);
   throw new FieldError('after', `is ${clip(text)}: give the position of an address as a whole number`);
 }
 
-/** The project's addresses by position, 10,000 at most. `next`: adds the first, or shows the rest. */
+/** Lists a project's addresses by position, at most 10,000. `next` adds the first one, or shows the rest. */
 const listAddresses = operation({
   action: 'listAddresses',
   summary: 'List the addresses of a project with their policy and status',
@@ -125,10 +125,13 @@ const listAddresses = operation({
 });
 
 const TIMEOUT_MS = 3000;
-/** Counting them all helps nobody. */
+/** An exact count of so many helps no one. */
 const MAX_OPEN_INVOICES = 10_000;
 
-/** How many invoices of an address can still be paid in time or are being paid, `MAX_OPEN_INVOICES` at most. Few of a network are open. */
+/**
+ * Counts an address's invoices that can still be paid in time or are being paid, up to `MAX_OPEN_INVOICES`. A network has few open
+ * invoices.
+ */
 const countOpenInvoices = answerOf(
   'balances-open-invoices',
   { count },
@@ -142,7 +145,7 @@ const countOpenInvoices = answerOf(
   ([row]) => row?.count ?? 0,
 );
 
-/** `openInvoices`: `null` where counting took too long. */
+/** `openInvoices` is `null` if counting took too long. */
 const detailed = {
   ...{ projectId: text, network: choice(NETWORKS), address, policy: choice(POLICIES), status: choice(LIFE_STATUSES) },
   ...{ retiredAt: maybe(time), openInvoices: maybe(whole), isOpenInvoicesMore: yes, projectPolicy: choice(POLICIES) },
@@ -150,7 +153,7 @@ const detailed = {
 };
 export type AddressView = Shown<typeof detailed>;
 
-/** An address of a project, and what retiring it means in numbers. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
+/** Shows an address, and how many invoices retiring it affects. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
 export const showAddress = localOperation({
   action: 'showAddress',
   input: Type.Object({ projectId: projectId(), address: Type.String() }),
@@ -189,23 +192,23 @@ export const showAddress = localOperation({
   },
 });
 
-/** The answers of nodes about added addresses. */
+/** What the nodes said about added addresses. */
 const activation = part({
   ...{ checked: whole, neverActivated: addresses, contracts: addresses, notCheckedBecause: maybe(text) },
 });
 type Mutable<Of> = { -readonly [Name in keyof Of]: Of[Name] };
 export type ActivationView = Mutable<ReturnType<typeof activation.show>>;
 
-/** Runs what asks the nodes of the project's network. */
+/** Runs work with the nodes of the project's network. */
 type WithNodes = (ask: (pool: NodePool) => Promise<void>) => Promise<void>;
 
-/** Each address takes a request, and providers limit requests. */
+/** Each address takes one request, and providers limit requests. */
 const MAX_CHECKED = 50;
 const PARALLEL_REQUESTS = 4;
-/** The addresses are already added; the answers of nodes are only advice. */
+/** The addresses are already added; the nodes' answers are only advice. */
 const LIMIT_MS = 10_000;
 
-/** Asks which of the first 50 addresses exist on the chain. Never fails, and takes 10 seconds at most. */
+/** Checks which of the first 50 addresses exist on the chain. Never fails, and takes at most 10 seconds. */
 async function checkActivation(withNodes: WithNodes, candidates: readonly Candidate[]): Promise<ActivationView> {
   const found: ActivationView = { checked: 0, neverActivated: [], contracts: [], notCheckedBecause: null };
   const asked = candidates.slice(0, MAX_CHECKED);
@@ -237,7 +240,7 @@ async function askAll(pool: NodePool, candidates: readonly Candidate[], found: A
   await Promise.all(Array.from({ length: PARALLEL_REQUESTS }, work));
 }
 
-/** The answer of the first node that answers; `null` if none does. */
+/** Returns the first answer of any node, or `null` if none answers. */
 async function askAny(nodes: readonly Node[], candidate: Candidate): Promise<'absent' | 'contract' | 'wallet' | null> {
   for (const node of nodes) {
     const shown = await node.ask(accountAt(candidate.account)).catch(() => undefined);
@@ -247,7 +250,7 @@ async function askAny(nodes: readonly Node[], candidate: Candidate): Promise<'ab
   return null;
 }
 
-/** Describes the answers of nodes about added addresses, for people. */
+/** Describes the nodes' answers about added addresses, for people. */
 function describeActivation(activation: ActivationView, added: number): Text[] {
   const { checked, neverActivated, contracts, notCheckedBecause } = activation;
   const lines: Text[] = [];
@@ -272,7 +275,7 @@ function describeActivation(activation: ActivationView, added: number): Text[] {
   return lines;
 }
 
-/** New addresses that no invoice can take yet. */
+/** Says that no invoice can use the new addresses yet, because the project has another policy. */
 export function otherPolicyNote({ projectId }: { projectId: string }, policy: Policy, projectPolicy: Policy): Text[] {
   if (policy === projectPolicy) return [];
   const change = { command: 'project update', args: [projectId], input: { policy } };
@@ -284,7 +287,7 @@ export function otherPolicyNote({ projectId }: { projectId: string }, policy: Po
 export const policyOption = () =>
   maybeOneOf(POLICIES, '<policy>', 'permanent policy of the addresses (default: the current policy of the project)');
 
-/** `nodes` are absent where there are none. */
+/** `nodes` is absent if no nodes are configured. */
 type AddDeps = Pick<OperationDeps, 'db' | 'now' | 'random'> & {
   config: Pick<OperationDeps['config'], 'sandbox' | 'networks'>;
   addressGuard: Pick<OperationDeps['addressGuard'], 'vouchesFor'>;
@@ -302,14 +305,14 @@ const wasEverRestored = answerOf(
 );
 
 type Of = { projectId: string; network: Network; policy: Policy; activation: ActivationView | null };
-/** `proposed`: they wait for another owner, or for a day. */
+/** Waits for another owner or a day. */
 export type Proposed = { kind: 'proposed'; view: Of & { proposed: AddressChangeView }; projectPolicy: Policy };
 export type Added = { kind: 'added'; view: Of & { added: TronAddress[] }; projectPolicy: Policy } | Proposed;
 
 /**
- * Adds addresses to a project in their order, all of them or none, and says what nodes know of them. What people and keys add to a project
- * that has an address already waits, unless all of it is signed. `policy`: the project's if none is given. `isFresh`: the ledger never had any
- * of them, also not in what a restore lost. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`, `CONFLICT`.
+ * Adds addresses to a project in the given order, all or none, and reports what nodes know about them. In a project that already has an
+ * address, additions by people and keys wait unless all of them are signed. `policy` defaults to the project's. `isFresh` confirms that the
+ * ledger never had any of them, not even in data lost by a restore. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`, `CONFLICT`.
  */
 export const addAddresses = operation({
   action: 'addAddresses',
@@ -359,7 +362,7 @@ export const addAddresses = operation({
       const accounts = good.map(({ account }) => account);
       throw refusedAddresses(NOTHING_ADDED, [...problems, ...(await findTaken(db, accounts))]);
     }
-    // An address that was added after the backup is not known here, though amounts of it may be in the hands of payers.
+    // An address added after the backup isn't known here, but payers may hold amounts on it.
     if (!isFresh && (await wasEverRestored(db))) {
       throw new AppError(
         'CONFLICT',
@@ -463,13 +466,13 @@ function takenProblem(
   return { subject: address, message };
 }
 
-/** `unchanged`: those that had the status before. */
+/** `unchanged` already had the status. */
 const switched = {
   ...{ projectId: text, status: choice(['active', 'retired']), changed: addresses, unchanged: addresses },
   activeAddresses,
 };
 export type SwitchedAddressesView = Shown<typeof switched>;
-/** `otherPolicy`: of an address that was changed, where it is not the project's. */
+/** `otherPolicy` is set if a changed address has a policy other than the project's. */
 type Switched = { view: SwitchedAddressesView; projectPolicy: Policy; otherPolicy: Policy | null };
 type Switching = { projectId: string | undefined; addresses: readonly Candidate[]; note: string | null };
 
@@ -492,8 +495,8 @@ const switching = {
 };
 
 /**
- * Takes addresses out of use, all of them or none: they get no new invoices and are watched for ever. May be repeated. Errors:
- * `NOT_FOUND`, `INVALID_ARGUMENT`.
+ * Retires addresses, all or none: they get no new invoices, and are still watched permanently. May be repeated. Errors: `NOT_FOUND`,
+ * `INVALID_ARGUMENT`.
  */
 export const retireAddresses = operation({
   ...switching,
@@ -517,7 +520,10 @@ export const retireAddresses = operation({
   },
 });
 
-/** Takes addresses into use again that are retired, or that Tether froze and let go, all of them or none. May be repeated. Errors: the same, and `CONFLICT`. */
+/**
+ * Activates retired addresses, and addresses that Tether froze and released, all or none. May be repeated. Errors: those of retiring, and
+ * `CONFLICT`.
+ */
 export const activateAddresses = operation({
   ...switching,
   action: 'activateAddresses',

@@ -25,7 +25,7 @@ import { recordActions } from '../record-actions.ts';
 import { selectProject } from '../select.ts';
 import { readNewKey, statusOf } from './keys.ts';
 
-/** `projects`: those that it may see, `null` for all. */
+/** `projects` are those that the key may see; `null` means all. */
 const made = {
   ...{ adminKeyId: of('id', id('adm')), name: text, role: choice(ROLES), projects: maybe(list(id('prj'))) },
   ...{ expiresAt: maybe(time), allowedIps: of('allowedCidrs', maybe(texts)) },
@@ -65,7 +65,7 @@ export const listAdminKeysOperation = operation({
   }),
 });
 
-/** The bound of the schema. */
+/** The limit of the schema. */
 const MAX_PROJECTS = 100;
 
 export const createAdminKeyOperation = operation({
@@ -145,7 +145,7 @@ export const revokeAdminKeyOperation = operation({
   does: 'revoke a key immediately and permanently',
   output: Type.Object({ adminKeyId: Type.String(), status: Type.Literal('revoked') }),
   input: Type.Object({ adminKeyId: argument('<adminKeyId>', 'adm_…') }),
-  /** A secret key is not repeated. */
+  /** Doesn't repeat a secret key that was given by mistake. */
   read: ({ adminKeyId }) => {
     const uuid = decodeId('adm', adminKeyId);
     if (uuid !== null) return { uuid };
@@ -178,12 +178,12 @@ export const revokeAdminKeyOperation = operation({
   print: ({ adminKeyId }) => ({ text: `revoked ${adminKeyId}` }),
 });
 
-/** From where a request came, and what it is called. `isAllowed` says whether a list of CIDRs has its address. */
+/** The origin and id of a request. `isAllowed` says whether a list of CIDRs contains its address. */
 type Asking = Pick<Actor, 'origin' | 'requestId'> & { isAllowed(cidrs: readonly string[]): boolean };
 
 /**
- * The actor that a key of the admin API stands for; `null` alike for one that is unknown, wrong, expired, revoked, or not to be used from
- * there. The key is read anew for each request, so a revoked one is refused at once.
+ * Finds the actor for an admin key. Returns `null` for every refusal alike: unknown, wrong, expired, revoked, or used from another address.
+ * Reads the key on each request, so a revoked key is refused at once.
  */
 export async function authenticateAdminKey(
   { db, now }: { db: Sql; now(): UnixMs },

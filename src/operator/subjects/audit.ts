@@ -34,7 +34,7 @@ import { FieldError } from '../input/problems.ts';
 import { localOperation, operation } from '../operation.ts';
 import { exportFile, exportFormat, limit, line } from '../option.ts';
 
-/** `sound`: whether it is as it was sealed, where `QUITTANCE_ROW_MACS` requires that. */
+/** `sound` is whether the entry's seal is valid, if `QUITTANCE_ROW_MACS` requires seals. */
 const entry = {
   seq: whole,
   at: of('actedAt', time),
@@ -51,9 +51,9 @@ const entry = {
 export type AuditEntryView = Shown<typeof entry>;
 
 const MOST_LISTED = 1000;
-/** Rows that an export reads at once. */
+/** How many rows an export reads at once. */
 const PAGE = 1000;
-/** Longer than any action or subject is. */
+/** Longer than any action or subject. */
 const MAX_TEXT = 200;
 
 const filters = {
@@ -64,7 +64,7 @@ const filters = {
 type Texts = { [Name in keyof typeof filters]?: string | undefined };
 type Page = { limit?: string | undefined; before?: string | undefined };
 
-/** Reads which entries are meant. `limit` is 1 to 1,000. Errors: `INVALID_ARGUMENT`. */
+/** Reads the filter. `limit` is 1 to 1,000. Errors: `INVALID_ARGUMENT`. */
 export function readAuditFilter({ limit = '50', before, ...texts }: Texts & Page): AuditFilter {
   const count = /^[1-9]\d{0,3}$/.test(limit) ? Number(limit) : 0;
   if (count < 1 || count > MOST_LISTED) throw new FieldError('limit', `must be 1 to ${MOST_LISTED}`);
@@ -82,7 +82,7 @@ export function readAuditFilter({ limit = '50', before, ...texts }: Texts & Page
   };
 }
 
-/** The newest first. `next`: the number below which the next page begins, `null` on the last one. */
+/** Newest first. The next page has the numbers below `next`; `null` on the last page. */
 export type AuditListView = { data: AuditEntryView[]; next: number | null };
 
 export const listAudit = operation({
@@ -118,7 +118,7 @@ export const listAudit = operation({
   }),
 });
 
-/** The columns of an export, in their order. Scripts and spreadsheets rely on it: new ones come last. */
+/** The columns of an export in order. Scripts and spreadsheets rely on it, so new columns go last. */
 const AUDIT_COLUMNS: ExportedRows<AuditEntryView>['columns'] = [
   ['number', ({ seq }) => seq],
   ['at', ({ at }) => at],
@@ -135,7 +135,7 @@ const AUDIT_COLUMNS: ExportedRows<AuditEntryView>['columns'] = [
   ['sound', ({ sound }) => String(sound)],
 ];
 
-/** Every entry, the newest first. */
+/** Yields every entry, newest first. */
 async function* exportAudit({ db }: { db: Sql }, actor: Actor, filter: AuditFilter): AsyncGenerator<AuditEntryView[]> {
   for (let { before } = filter; ; ) {
     const page = await listAudit.run({ db }, actor, { ...filter, before, limit: PAGE });
@@ -159,8 +159,8 @@ export const exportAuditOperation = localOperation({
 
 const problem = { seq: whole, message: text };
 /**
- * `problem`: where the log was first found to be changed; `accepted`: where it was, and somebody has acknowledged that. `unsealed`: how many
- * entries at its beginning are older than the seals. `head`: the newest entry, to be kept elsewhere.
+ * `problem` is the first place where the log was changed. `accepted` are earlier such places that a person has acknowledged. `unsealed`
+ * counts the oldest entries, from before the seals. `head` is the newest entry, which should be kept elsewhere.
  */
 const verified = {
   good: yes,
@@ -172,7 +172,7 @@ const verified = {
 };
 export type VerifiedAuditView = Shown<typeof verified>;
 
-/** Reads a number and a hash that were kept from an earlier look, `123:ab…`. Errors: `INVALID_ARGUMENT`. */
+/** Reads a head kept from an earlier check, `123:ab…`. Errors: `INVALID_ARGUMENT`. */
 function readHead(given: string | undefined): AuditHead | null {
   if (given === undefined) return null;
   const [, seq, hash] = /^([1-9]\d{0,14}):([0-9a-f]{64})$/i.exec(given.trim()) ?? [];
@@ -180,15 +180,15 @@ function readHead(given: string | undefined): AuditHead | null {
   throw new FieldError('head', 'must be the number and hash that an earlier run printed, such as 123:4f1c…');
 }
 
-/** A number and a hash as they are kept. */
+/** Writes a head in the form in which people keep it. */
 export function writeHead(head: AuditHead | null): string | null {
   return head === null ? null : `${head.seq}:${head.hash}`;
 }
 
 /**
- * Walks the audit log from its first entry, and says where one was first changed, left out, put in or made up, but for what somebody has
- * acknowledged. Who holds the master key can make a new log that holds together, and everybody who owns the tables can cut its end off:
- * `kept`, a head that was kept elsewhere, shows both.
+ * Reads the audit log from its first entry, and reports the first entry that was changed, removed, inserted or forged and not yet
+ * acknowledged. Someone with the master key can forge a whole consistent log, and an owner of the tables can cut off its end. `kept`, a
+ * head that was kept elsewhere, reveals both.
  */
 export const verifyAudit = operation({
   action: 'verifyAudit',
@@ -225,7 +225,7 @@ export const verifyAudit = operation({
   }),
 });
 
-/** The same with the seals of a ledger that the database knows no key of. */
+/** Does the same with the seals of a ledger whose key the database doesn't know. */
 export async function verifyLog({ db, sealer, kept }: ChainVerification): Promise<VerifiedAuditView> {
   const accepted: LogProblem[] = [];
   let [place, entries, unsealed] = [BEGINNING, 0, 0];

@@ -39,10 +39,10 @@ const columns = {
   check: mayLack({ chainMicro: 'numeric', expectedMicro: 'numeric', block: 'int8', at: 'timestamptz' }),
 } as const;
 
-/** `check`: the last comparison with the chain; `null` before the first one. */
+/** `check` is the last comparison with the chain, or `null` before the first one. */
 type BalanceRow = Row<typeof columns>;
 
-/** The addresses of a project by position, from the first after `after` on. */
+/** Lists a project's addresses by position, beginning after `after`. */
 const listWithChecks = rowsOf(
   'balances-list',
   columns,
@@ -54,8 +54,8 @@ const listWithChecks = rowsOf(
 );
 
 /**
- * What came to and left each of these addresses (UUIDs) above the height of their last comparison, or ever where there is none. What is
- * corrected below that height counts from the next comparison on.
+ * Sums the transfers to and from each of these addresses (UUIDs) above the block of its last comparison, or all if it was never compared.
+ * Corrections below that block count from the next comparison on.
  */
 const sumSinceCheck = answerOf(
   'balances-sum',
@@ -70,10 +70,13 @@ const sumSinceCheck = answerOf(
 );
 
 const micro: Field<bigint, string> = { ...text, show: formatSigned };
-/** `ledger`: opening, and what came and left since; `null` where the sums took too long. `isSigned`: `null` where it need not be. */
+/**
+ * `ledger` is the opening balance with everything since, or `null` if summing took too long. `isSigned` is `null` if no signature is
+ * required.
+ */
 const shown = {
   ...{ address, policy: choice(POLICIES), position: whole, ...life, isSigned: maybe(yes), ledger: maybe(text) },
-  // The last comparison: what the chain and the ledger said at the same block. `ledger` beside it is of now.
+  // The chain and the ledger at the block of the last comparison. The other `ledger` is current.
   chain: {
     ...maybe(
       part({
@@ -88,7 +91,7 @@ const shown = {
 };
 type Check = NonNullable<BalanceRow['check']>;
 export type BalanceView = Shown<typeof shown>;
-/** `next`: the position behind which the next page begins. */
+/** The next page begins after the position `next`. */
 export type BalanceListView = {
   projectId: string;
   network: Network;
@@ -97,9 +100,9 @@ export type BalanceListView = {
   next: number | null;
 };
 
-/** Addresses of a page. Comparing as many with the chain takes seconds. */
+/** Addresses on one page. Comparing this many with the chain takes seconds. */
 const BALANCES_OF_A_PAGE = 25;
-/** Sums of a busy address are of many transfers. */
+/** A busy address has many transfers to sum. */
 const TIMEOUT_MS = 3000;
 
 const page = {
@@ -110,8 +113,8 @@ const page = {
 };
 
 /**
- * The project's addresses by position, a page at a time, with what each holds by the ledger and by the chain when it was last compared. Where
- * the sums take too long they are left out. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`.
+ * Lists a page of a project's addresses by position, with each balance by the ledger and by the chain at the last comparison. Sums that
+ * take too long are left out. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`.
  */
 export const listBalances = localOperation({
   ...page,
@@ -155,7 +158,7 @@ function sumOf(db: Database, rows: readonly BalanceRow[]): Promise<Map<string, b
 const ledgerOf = ({ check }: BalanceRow, sumMicro: bigint | null) =>
   sumMicro === null ? null : formatSigned((check?.expectedMicro ?? 0n) + sumMicro);
 
-/** `skipped`: those that were compared a moment ago. */
+/** `skipped` were compared a moment ago. */
 export type ComparedBalancesView = {
   projectId: string;
   network: Network;
@@ -164,9 +167,9 @@ export type ComparedBalancesView = {
   skipped: TronAddress[];
 };
 
-/** What nodes were asked less than this ago they are not asked again: their requests are counted. */
+/** Addresses compared more recently than this aren't compared again, because nodes limit requests. */
 const NEW_MS = 60_000;
-/** How long a person waits for the ledger to reach the nodes' height. It takes 24 s while nobody waits for a payment. */
+/** How long a person waits for the ledger to reach the nodes' block. That takes 24 s while no payment is expected. */
 const PAGE_PATIENCE_MS = 25_000;
 
 /** Compares a page of a project's addresses with the chain now. Errors: `NOT_FOUND`, `NO_NODE`, `NODE_REFUSED`. */
@@ -193,41 +196,44 @@ export const compareBalances = localOperation({
   },
 });
 
-/** As many addresses as a project lists. */
+/** The most addresses that a project lists. */
 const MAX_ADDRESSES = 10_000;
-/** At the same time: four requests each. */
+/** Compared in parallel, with four requests each. */
 const PARALLEL_ADDRESSES = 8;
-/** While nobody waits for a payment the watcher asks for what is irreversible every eighth block, which is every 24 s. */
+/** While no payment is expected, the watcher reads irreversible blocks only every eighth block, which is every 24 s. */
 const PATIENCE_MS = 30_000;
 const CONFIRM_AFTER_MS = 3000;
 
-/** An address whose books balance, or do not, or that cannot be compared yet. */
+/** The result for an address: its books balance, differ, or can't be compared yet. */
 export type ReconciledAddress = { address: string } & (
   | { status: 'good'; block: number; balance: string; opening: string }
   | { status: 'differs'; ledger: string; chain: string; difference: string; from: number; to: number }
   | { status: 'too-early'; reason: string }
 );
 
-/** `firstChecked`: addresses of which nothing was known before. `hints` show the blocks in which a difference must have happened. */
+/**
+ * `firstChecked` are addresses compared for the first time. `hints` are commands that show the blocks in which a difference must have
+ * happened.
+ */
 type ReconciledNow = {
   view: { network: Network; node: string; data: ReconciledAddress[] };
   firstChecked: ReadonlySet<string>;
   hints: readonly Hint[];
 };
 
-/** An address that is asked about. Errors: `INVALID_ARGUMENT`. */
+/** Reads an address to compare. Errors: `INVALID_ARGUMENT`. */
 function readAddress(text: string): TronAddress {
   const parsed = parseAddress(text.trim());
   if (parsed.kind === 'ok') return parsed.address;
   throw new FieldError('address', `${clip(text)}: ${parsed.reason}`);
 }
 
-/** `patienceMs`: how long all of them wait for the ledger, which else waits for each. */
+/** `patienceMs` limits the wait for the ledger over all addresses; without it, each address may wait. */
 type Wanted = { addresses: readonly TronAddress[]; patienceMs?: number };
 
 /**
- * Compares what these addresses, or all, hold on the chain with the ledger now. `onProgress` hears how many of how many are done;
- * `signal` ends the waiting. Errors: `NOT_FOUND`, `NO_NODE`, `NODE_REFUSED`.
+ * Compares the balances of these addresses, or of all, with the chain now. `onProgress` gets the number done and the total. `signal` ends
+ * the waiting. Errors: `NOT_FOUND`, `NO_NODE`, `NODE_REFUSED`.
  */
 export async function reconcileNow(
   deps: NodeDeps & { onProgress(done: number, total: number): void; signal?: AbortSignal },
@@ -252,7 +258,7 @@ export async function reconcileNow(
     };
     const outcome = await reconcileAddress({ ...deps, node, ...wait }, booked);
     if (outcome.kind === 'too-early' && performance.now() - startedMs >= PATIENCE_MS) {
-      // A ledger that is not written to, as while the service is stopped, comes no nearer for the next addresses either.
+      // If the ledger isn't advancing, such as while the service is stopped, waiting for the next addresses won't help either.
       if ((await standsAt()) === before) patienceMs = 0;
     }
     if (outcome.kind === 'good' && outcome.isFirst) firstChecked.add(booked.address);
@@ -289,10 +295,10 @@ function toView(address: string, outcome: Reconciled): ReconciledAddress {
   return { address, status: 'differs', ledger, chain, difference: formatSigned(chainMicro - ledgerMicro), from, to };
 }
 
-/** As many blocks to look at as a person takes in. */
+/** A person can't check more blocks. */
 const MAX_HINTS = 20;
 
-/** What is said beside the figures of an address. `isFirst`: nothing was known of it before. */
+/** Comments on the figures of an address. `isFirst` means that it was compared for the first time. */
 export function noteReconciled(row: ReconciledAddress, isFirst: boolean): string {
   switch (row.status) {
     case 'good':
@@ -304,7 +310,7 @@ export function noteReconciled(row: ReconciledAddress, isFirst: boolean): string
   }
 }
 
-/** What is done where not all of them balance, a line each: the blocks to look at. */
+/** Advice if not all addresses balance, with one line for each range of blocks to check. */
 export function adviseOnBooks(hints: readonly Hint[]): Text[] {
   if (hints.length === 0) return ['try again in a minute; the service must be running and catching up'];
   const distinct = new Map(hints.map((hint) => [JSON.stringify(hint), hint]));
@@ -312,7 +318,7 @@ export function adviseOnBooks(hints: readonly Hint[]): Text[] {
   return ['read the blocks again in which it must have happened:', ...lines];
 }
 
-/** Fails unless all of them balance. */
+/** Fails unless all addresses balance. */
 const reconcile = localOperation({
   action: 'reconcileNow',
   command: 'reconcile',

@@ -41,7 +41,10 @@ const ofAmount = {
 };
 export type AmountCapacityView = Shown<typeof ofAmount>;
 
-/** What each policy would make of these amounts; `addedBelow` is USDT. `decimals`: that payers must be able to send; `null`: those of the price. */
+/**
+ * The effect of each policy on these amounts. `addedBelow` is in USDT. `decimals` is how many decimals payers' wallets must support; `null`
+ * means only those of the price.
+ */
 const compared = {
   ...{ policy: about.policy, perAddress: whole, decimals: maybe(whole), addedBelow: of('addedMicro', usdt) },
   addressesFor90Days: of('for90Days', maybe(whole)),
@@ -52,15 +55,18 @@ const ofProject = {
   ...{ projectId: of('id', id('prj')), network: about.network, policy: about.policy },
   ...{ maxSurcharge: of('maxSurchargeMicro', usdt), activeAddresses: counted, policies: list(part(compared)) },
 };
-/** `freeShare`: 0 to 1. `daysLeft`: `null` where nothing was used. */
+/** `freeShare` is 0 to 1. `daysLeft` is `null` if nothing was used. */
 const verdict = { low: of('isLow', yes), freeShare: maybe(number), daysLeft: maybe(whole) };
-/** The most urgent amounts first. */
+/** The most urgent amounts come first. */
 const ofAmounts = { ...verdict, amounts: list(part(ofAmount)) };
 export type CapacityView = Shown<typeof ofProject & typeof ofAmounts>;
 
 type CapacityDeps = { db: Sql; now(): UnixMs };
 
-/** How many payable amounts are free, and how long they last, of the amounts in use. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
+/**
+ * Shows how many payable amounts are free and how long they last, for the requested amounts in use. Errors: `NOT_FOUND`,
+ * `INVALID_ARGUMENT`.
+ */
 export const showCapacity = operation({
   action: 'showCapacity',
   summary: 'Show how many payable amounts are free and how long they last, for the amounts in use',
@@ -96,7 +102,7 @@ const onAddress = part({ address, position: whole, total: whole, free: whole });
 export type AddressCapacityView = ReturnType<typeof onAddress.show>;
 export type CapacityOfAmountView = Shown<typeof ofProject & typeof ofAmount> & { addresses: AddressCapacityView[] };
 
-/** The same of one amount, on each address; at most 10,000. */
+/** Shows the same for one requested amount on each address, at most 10,000. */
 export const showCapacityOfAmount = operation({
   action: 'showCapacityOfAmount',
   summary: 'Show how many payable amounts are free for one amount, on each address',
@@ -164,7 +170,7 @@ async function measure(
   return { project, capacity: await measureCapacity(db, project, at, amounts) };
 }
 
-/** Before a project was made there was nothing to count. */
+/** There was nothing to count before the project was created. */
 const countedOf = (project: CapacityProject, amount: AmountCapacity) => ({
   ...amount,
   countedSince: unixMs(Math.max(amount.countedSince, project.createdAt)),
@@ -185,7 +191,7 @@ const COMPARED: readonly Column<ComparedPolicyView>[] = [
   ['ADDRESSES FOR 90 DAYS', 'addressesFor90Days'],
 ];
 
-/** The other policies have the limit that is usual for them. */
+/** Compares with the other policies at their usual surcharge limits. */
 function compare({ policies }: Measured): string {
   return columnsText(policies, COMPARED);
 }
@@ -220,7 +226,7 @@ function whyLow(amounts: readonly AmountCapacityView[]): string {
   return parts.flatMap(([found, what]) => (found.length === 0 ? [] : [`${what} ${nameAmounts(found)}`])).join('; ');
 }
 
-/** The verdict is one line; the table below it has all. */
+/** The verdict is one line; the table below it has every amount. */
 const MAX_NAMED = 3;
 
 function nameAmounts(amounts: readonly AmountCapacityView[]): string {
@@ -234,7 +240,7 @@ function nextOf({ projectId, low, activeAddresses }: Measured): { next?: Text } 
   return { next: say`add addresses with "${{ command: 'address add', input: { projectId } }} T…"` };
 }
 
-/** Rounded down, so that what is not all free is never shown as 100. */
+/** Rounds down, so that 100 is shown only if everything is free. */
 function percent(share: number): string {
   return (Math.floor(share * 1000) / 10).toFixed(1);
 }

@@ -35,10 +35,10 @@ import type { ReadSolidDeps } from '../operation.ts';
 /** Heights of blocks, both included. */
 export type Range = { from: number; to: number };
 
-/** Blocks of one command: three and a half days, 30,000 requests or more. */
+/** The most blocks in one command: three and a half days, which takes 30,000 requests or more. */
 const MAX_BLOCKS = 100_000;
 
-/** The blocks that are to be read. Errors: `INVALID_ARGUMENT`. */
+/** Reads a range of blocks. Errors: `INVALID_ARGUMENT`. */
 export function readRange(input: { from: string; to: string }): Range {
   const { from, to } = { from: readHeight('from', input.from), to: readHeight('to', input.to) };
   if (from > to)
@@ -51,23 +51,23 @@ export function readRange(input: { from: string; to: string }): Range {
   );
 }
 
-/** Block heights fit 2^53; anything else is refused before a node is asked. */
+/** Block heights fit in 2^53. Anything else is refused before a node is queried. */
 export function readHeight(field: string, text: string): number {
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
   throw new FieldError(field, `${clip(text)} is not a block number: give a whole number of 1 or more`);
 }
 
-/** As input of another use case. */
+/** Returns a range as the input of another use case. */
 export function rangeInput(network: string, range: Range): { network: string; from: string; to: string } {
   return { network, ...heights(range) };
 }
 
-/** The same where the network need not be named. */
+/** Does the same if the network needn't be named. */
 export function heights({ from, to }: Range): { from: string; to: string } {
   return { from: String(from), to: String(to) };
 }
 
-/** Where the watcher of a network stands. Error: `NOT_FOUND` before it ever ran. */
+/** Returns the position of a network's watcher. Errors: `NOT_FOUND` if it never ran. */
 export async function followedCursor(db: Sql, network: Network): Promise<ChainCursor> {
   const cursor = await findCursor(db, network);
   if (cursor !== null) return cursor;
@@ -84,7 +84,7 @@ const LEDGER_TRANSFER = {
   amountMicro: 'numeric',
 } as const;
 
-/** A side of a transfer as the ledger has it. `txId` and `blockId` are 64 hex characters. */
+/** One side of a transfer in the ledger. `txId` and `blockId` are 64 hex characters. */
 export type LedgerTransfer = Row<typeof LEDGER_TRANSFER>;
 export type TransferKey = Row<typeof TRANSFER_KEY>;
 
@@ -92,8 +92,10 @@ export function keyOf({ side, txId, logIndex }: TransferKey): string {
   return `${side} ${txId} ${logIndex}`;
 }
 
-// By address, because the ledger is indexed that way.
-/** The transfers that stand in the ledger in the blocks from `from` to `to`, both included: ask for few blocks at once. */
+/**
+ * Returns the ledger's transfers in the blocks `from` to `to`, both included. Query only a few blocks at once. Searches by address, because
+ * that is how the ledger is indexed.
+ */
 export const findLedgerRange = rowsOf(
   'ledger-range',
   LEDGER_TRANSFER,
@@ -111,7 +113,7 @@ export const findLedgerRange = rowsOf(
   (network: Network, from: number, to: number) => [network, from, to],
 );
 
-/** Those of the accounts that are our addresses, active or retired, with the time since when. */
+/** Returns those accounts that are our addresses, active or retired, and when each was added. */
 export const findOurAddresses = answerOf(
   'ledger-addresses',
   { account: text<AccountHex>(), address: 'address', createdAt: 'timestamptz' },
@@ -121,7 +123,7 @@ export const findOurAddresses = answerOf(
   (rows) => new Map(rows.map((row) => [row.account, row])),
 );
 
-/** The transfers of these transactions that were taken back. */
+/** Returns the transfers of these transactions that were taken back. */
 const findTakenBack = rowsOf(
   'annulment-taken-back',
   { ...TRANSFER_KEY, blockId: 'text', address: 'address', amountMicro: 'numeric' },
@@ -139,9 +141,8 @@ const findTakenBack = rowsOf(
 );
 
 /**
- * Where the ledger and the chain are not the same. `wrong` is in both, but not in the same block, at the same address or of the same
- * amount: `onChain` says what it is. `taken-back` is on the chain, and an operator took it back. `chainBlockId` is the block of the
- * chain at its height.
+ * A difference between the ledger and the chain. `wrong`: the transfer is in both, but with another block, address or amount; `onChain` is
+ * the chain's version. `taken-back`: it's on the chain, but an operator took it back. `chainBlockId` is the chain's block at that height.
  */
 export type Difference = LedgerTransfer & {
   kind: 'missing' | 'not-on-chain' | 'wrong' | 'taken-back';
@@ -149,7 +150,7 @@ export type Difference = LedgerTransfer & {
   onChain: LedgerTransfer | null;
 };
 
-/** As it is shown; `onChain` is what it is on the chain. */
+/** A difference in the form for programs. `onChain` is the chain's version. */
 export type DifferenceView = ReturnType<typeof describeDifference>;
 
 export function describeDifference({ amountMicro, onChain, ...difference }: Difference) {
@@ -163,7 +164,7 @@ export function describeDifference({ amountMicro, onChain, ...difference }: Diff
   };
 }
 
-/** Compares contiguous blocks with the ledger. Transfers from before an address was ours are no part of the ledger. */
+/** Compares contiguous blocks with the ledger. The ledger doesn't include transfers from before an address was added. */
 export async function compareBlocks(
   db: Sql,
   network: Network,
@@ -192,7 +193,7 @@ export async function compareBlocks(
   return { differences: await markTakenBack(db, network, differences), chainCount: chain.size };
 }
 
-/** A transfer that an operator took back is not missing by mistake, and no rescan brings it back. */
+/** Marks transfers that an operator took back. They aren't missing by mistake, and a rescan doesn't restore them. */
 async function markTakenBack(db: Sql, network: Network, differences: Difference[]): Promise<Difference[]> {
   const missing = differences.flatMap(({ kind, txId }) => (kind === 'missing' ? [txId] : []));
   if (missing.length === 0) return differences;
@@ -209,7 +210,7 @@ function isSame(left: Omit<LedgerTransfer, 'blockNumber'>, right: Omit<LedgerTra
 
 type Side = LedgerTransfer & { isOurs: boolean };
 
-/** Both sides of the transfers that concern an address of ours. */
+/** Returns both sides of every transfer that involves one of our addresses. */
 async function readSides(db: Sql, network: Network, blocks: readonly SolidBlock[]): Promise<Map<string, Side>> {
   const accounts = new Set(blocks.flatMap(({ transfers }) => transfers.flatMap(({ from, to }) => [from, to])));
   const addresses = await findOurAddresses(db, network, [...accounts]);
@@ -236,23 +237,26 @@ function amountOf(micro: bigint): string {
   return formatAmount(microUsdt(micro));
 }
 
-/** How far the clock of the server that added an address may be ahead of the chain's: far worse than clocks are. */
+/** How far the clock of the server that added an address may be ahead of the chain's, with a wide margin. */
 const CLOCK_MARGIN_MS = 10 * 60_000;
 
 /**
- * Whether a block can concern an address that was added at `createdAt`. The watcher meets blocks when they are new; a rescan meets old
- * ones, and what came before an address was ours is no part of the ledger.
+ * Whether a block can concern an address added at `createdAt`. The watcher sees only new blocks, but a rescan reads old ones. Transfers
+ * from before the address was added don't belong to the ledger.
  */
 export function concerns(createdAt: UnixMs, blockTime: UnixMs): boolean {
   return blockTime >= createdAt - CLOCK_MARGIN_MS;
 }
 
-/** `attestedCount`: blocks that a known producer signed; the others stand only because what is built on them is known. */
+/** `attestedCount` counts blocks signed by a known producer. The others are accepted only because a known block builds on them. */
 export type ReadSolid = { blockCount: number; attestedCount: number };
 
-/** Blocks that wait for who builds on them, at most: if that is not known after many rounds of all 27 producers, it will not be. */
+/**
+ * The most blocks that wait for others to build on them. If they are still undecided after many rounds of all 27 producers, they will stay
+ * so.
+ */
 const MAX_WAITING_BLOCKS = 500;
-/** Sets of producers that are remembered: a change each day for three years. */
+/** The most producer sets kept in memory: three years with one change a day. */
 const MAX_SETS = 1000;
 
 type Link = ProvenHeader & { isAttested: boolean; node: Node };
@@ -260,10 +264,10 @@ type UnattestedBlock = { block: SolidBlock; isAttested: boolean };
 type Ledger = { number: number; id: string };
 
 /**
- * Reads the irreversible blocks from `from` to `to`, verifies them as the watcher does, and hands them over in order, as soon
- * as enough known producers have built on them or the block at which the ledger stands is one of their descendants.
- * Errors: `NOT_FOUND` before a network is followed, `INVALID_ARGUMENT` above the ledger, `CHAIN_CONTRADICTION` when no node shows blocks that lead to it,
- * `BLOCK_UNVERIFIABLE` when too few known producers built on them, `NODES_DISAGREE`, `NO_NODE`, `NODE_REFUSED`.
+ * Reads the irreversible blocks from `from` to `to` and verifies them as the watcher does. Passes them on in order, as soon as enough known
+ * producers have built on them or the ledger's newest block descends from them. Errors: `NOT_FOUND` if the network was never followed,
+ * `INVALID_ARGUMENT` above the ledger, `CHAIN_CONTRADICTION` if no node has blocks that lead to the ledger's, `BLOCK_UNVERIFIABLE` if too
+ * few known producers built on them, `NODES_DISAGREE`, `NO_NODE`, `NODE_REFUSED`.
  */
 export async function readSolid(
   deps: ReadSolidDeps,
@@ -285,7 +289,7 @@ export async function readSolid(
       const start = from + counts.blockCount;
       await readBranch({ ...deps, lost }, { from: start, to }, { sets, ledger: solid }, handOver);
     } catch (error) {
-      // Each turn leaves out one node more, so this ends.
+      // Each round excludes one more node, so this ends.
       if (!(error instanceof LostBranch) || lost.has(error.node.origin)) throw error;
       lost.set(error.node.origin, error);
       deps.pool.report(error.node, 'unverifiable', error.message);
@@ -294,7 +298,7 @@ export async function readSolid(
   return counts;
 }
 
-/** What the ledger does not have yet is the watcher's. Errors: `INVALID_ARGUMENT`. */
+/** Refuses blocks above the ledger, which are the watcher's work. Errors: `INVALID_ARGUMENT`. */
 export function refuseAbove(to: number, solidNumber: number): void {
   if (to <= solidNumber) return;
   throw new AppError(
@@ -341,7 +345,7 @@ async function readBranch(
   }
 }
 
-/** Links a header to the one before, and says whether a producer that was known at its time signed it. */
+/** Links a header to the previous one, and checks whether a producer known at that time signed it. */
 function identifySigner(
   sets: readonly ProducerSet[],
   before: Link | undefined,
@@ -353,7 +357,7 @@ function identifySigner(
   const known = inForce(sets, time);
   const isAttested = known !== null && isSignedBy(known, header);
   if (before !== undefined && before.id !== parentId) {
-    // Where two nodes differ, the one whose block nobody known signed is wrong.
+    // If two nodes differ, the one whose block has no known signer is wrong.
     const wrong = isAttested && !before.isAttested ? before.node : node;
     const seen = `block ${number} (${id}) of ${node.origin} names parent ${parentId}`;
     throw new LostBranch(wrong, `${seen}, but block ${before.number} of ${before.node.origin} is ${before.id}`);
@@ -365,7 +369,10 @@ function identifySigner(
   return { ...header, isAttested, node };
 }
 
-/** The sets that may have been in force at a time: the one taken over before it, and its neighbours, for they are learned late. */
+/**
+ * Returns the producer sets that may have been in force at a time: the last one adopted before, and its neighbours, because changes are
+ * learned late.
+ */
 function inForce(sets: readonly ProducerSet[], time: UnixMs): KnownProducers | null {
   const later = sets.findIndex(({ chainTime }) => chainTime > time);
   const at = later === -1 ? sets.length - 1 : Math.max(0, later - 1);
@@ -373,7 +380,7 @@ function inForce(sets: readonly ProducerSet[], time: UnixMs): KnownProducers | n
   return newest === undefined ? null : { newest, earlier };
 }
 
-/** The height up to which the linked blocks are irreversible, by who built on them or because the ledger builds on them. */
+/** Returns the height up to which the linked blocks are irreversible, because of who built on them or because the ledger builds on them. */
 function solidUpTo(sets: readonly ProducerSet[], links: readonly Link[], ledgerNumber: number): number | null {
   const newest = links.at(-1);
   if (newest === undefined) return null;
@@ -391,13 +398,13 @@ function refuseUnproven(waiting: readonly { number: number }[]): void {
   );
 }
 
-/** `lost`: nodes, by origin, that are asked no more, and why. */
+/** `lost` are nodes, by origin, that are no longer queried, with the reason. */
 type VerifiedDeps = ReadSolidDeps & { lost: ReadonlyMap<string, LostBranch> };
 
 const PARALLEL_LOGS = 4;
 const RETRY_MS = 500;
 
-/** The blocks of a node do not lead to the block where the ledger stands. The blocks of another node may. */
+/** A node's blocks don't lead to the ledger's block. Another node's may. */
 class LostBranch extends AppError {
   readonly node: Node;
 
@@ -407,10 +414,10 @@ class LostBranch extends AppError {
   }
 }
 
-/** A verified block with the header that links it, and the node that showed it. */
+/** A verified block with its linked header, and the node that returned it. */
 type Verified = { node: Node; header: ProvenHeader; block: SolidBlock };
 
-/** Reads blocks of one node, proven from their own bytes, with the logs that enough operators show. */
+/** Reads blocks from one node, proven by their own bytes, with logs that enough operators agree on. */
 async function readVerified(deps: VerifiedDeps, first: number, last: number): Promise<Verified[]> {
   const replacedIn = await findReplacement(deps.db, deps.network);
   if (replacedIn !== null) deps.fees.noteReplaced(replacedIn);
@@ -424,7 +431,7 @@ async function readVerified(deps: VerifiedDeps, first: number, last: number): Pr
   });
 }
 
-/** Facts that only logs show are asked of other operators too, until enough show the same. Error: `NODES_DISAGREE`. */
+/** Checks facts that only logs show with further operators, until enough agree. Errors: `NODES_DISAGREE`. */
 async function agree(deps: ReadSolidDeps, read: ReadBlock, nodes: readonly Node[]): Promise<SolidBlock> {
   const { block, node } = read;
   const window = toWindowBlock(read, null);
@@ -444,7 +451,10 @@ async function agree(deps: ReadSolidDeps, read: ReadBlock, nodes: readonly Node[
   );
 }
 
-/** Asks the nodes in order of preference until one gives what is right, again and again within patience. The error is the last one's. */
+/**
+ * Tries the nodes in order of preference until one returns a valid result, and repeats this as long as patience lasts. Throws the last
+ * node's error.
+ */
 async function fromAnyNode<Result>(
   deps: VerifiedDeps,
   read: (node: Node, nodes: readonly Node[]) => Promise<Result>,

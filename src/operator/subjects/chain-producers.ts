@@ -38,7 +38,7 @@ import { selectNetwork, withNodesOf } from '../select.ts';
 import { followedCursor, readHeight } from './chain-blocks.ts';
 
 const account: Field<AccountHex, string> = { ...text, show: accountToAddress };
-/** Each with the key that signs for it. */
+/** Each producer with its signing key. */
 const producers = list(part({ address: of('account', account), signer: account }));
 const adopted = { adoptedAt: time, reason: text, nodes: texts, producers };
 const listed = { network: text, data: list(part(adopted)) };
@@ -46,7 +46,7 @@ export type ProducersView = Shown<typeof listed>;
 
 const MAX_LISTED = 100;
 
-/** The producers that were ever taken over, the newest first: since when, why, and which nodes named them. */
+/** Lists every adopted producer set, newest first: when and why it was adopted, and which nodes named it. */
 export async function findProducers(db: Sql, network: Network): Promise<ProducersView> {
   return show(listed, { network, data: await findProducerSets(db, network, MAX_LISTED) });
 }
@@ -74,7 +74,10 @@ const listProducers = operation({
   },
 });
 
-/** Takes over the producers that the nodes name now, although more changed than a vote can: whoever asks knows that the network changed so much. */
+/**
+ * Adopts the producers that the nodes name now, although more changed than a vote can change. The person asserts that the network really
+ * changed that much.
+ */
 const acceptProducers = localOperation({
   action: 'acceptProducers',
   command: 'chain producers',
@@ -115,7 +118,7 @@ const acceptProducers = localOperation({
 
 const checkpoint = { network: text, number: whole, id: text, time: text, producers };
 
-/** Where the ledger stands, with the producers in force. Errors: `CONFLICT` while it is halted, `NOT_FOUND`. */
+/** Returns the ledger's newest block with the producers in force. Errors: `CONFLICT` while it's halted, `NOT_FOUND`. */
 const makeCheckpoint = operation({
   action: 'makeCheckpoint',
   summary: 'Show the last recorded block with its producers, in the form that releases ship for first starts',
@@ -136,7 +139,7 @@ const makeCheckpoint = operation({
     }
     return writeCheckpoint({ network, ...solid, producers: set.producers });
   },
-  // JSON in either case, for it goes into a file.
+  // Prints JSON even for people, because they write it to a file.
   print: (data) => ({
     text: JSON.stringify(data, null, 2),
     next: say`write it to a file, and check it with another instance: ${{ command: 'chain checkpoint', input: { check: 'FILE' } }}`,
@@ -146,7 +149,7 @@ const makeCheckpoint = operation({
 /** Many times the size of a checkpoint. */
 const CHECKPOINT_BYTES = 100_000;
 
-/** Fails if anything is wrong with it. */
+/** Fails if the checkpoint has any problem. */
 const checkOperation = localOperation({
   action: 'checkCheckpoint',
   command: 'chain checkpoint',
@@ -208,8 +211,9 @@ function readJson({ file, content, unread }: { file: string; content: string; un
 const MAX_SETS = 1000;
 
 /**
- * Examines a checkpoint as somebody who follows the network: by the nodes that are configured here, by signatures, and by the ledger, up
- * to the block where it stands, and changes nothing. Errors: `NOT_FOUND`, `INVALID_ARGUMENT` above that block, `NO_NODE`, `CHAIN_CONTRADICTION` where it leads nowhere.
+ * Verifies a checkpoint as anyone who follows the network can: with the configured nodes, with signatures, and with the ledger up to its
+ * newest block. Changes nothing. Errors: `NOT_FOUND`, `INVALID_ARGUMENT` above that block, `NO_NODE`, `CHAIN_CONTRADICTION` if no node's
+ * blocks lead from it to the ledger.
  */
 async function checkCheckpoint(deps: NodeDeps, checkpoint: Checkpoint) {
   const { db, network, pool, agreement } = deps;
@@ -242,8 +246,9 @@ async function checkCheckpoint(deps: NodeDeps, checkpoint: Checkpoint) {
   const view = {
     ...{ network, number, id },
     nodes: nodes.map(({ origin, shows }) => ({ origin, shows })),
-    // As many operators as must agree show its block, and none shows another; enough of its producers signed the blocks that begin with
-    // its own; its producers, with their keys, were in force in this ledger; and how many of those in force in this ledger now it leads to.
+    // `isShown`: enough operators return its block, and none returns another. `isSigned`: enough of its producers signed the blocks that
+    // begin with it. `isRecorded`: its producers and keys were in force in this ledger. `leadsTo`: how many of the ledger's current
+    // producers it leads to.
     ...{ isShown, isSigned, isRecorded, leadsTo: count, isLeading: isEnough },
     isGood: isShown && isSigned && isRecorded && isEnough,
   };
@@ -255,10 +260,10 @@ function textOf(producers: ProducerSet['producers']): string {
   return pairs.sort().join();
 }
 
-/** The block that the operator means; `id` is `null` if the nodes show only one block of this number. */
+/** The block that the operator means. `id` is `null` if the nodes return only one block of this number. */
 type Wanted = { number: number; id: string | null };
 
-/** Reads the block that the operator means. Errors: `INVALID_ARGUMENT`. */
+/** Reads which block the operator means. Errors: `INVALID_ARGUMENT`. */
 function readWantedBlock(input: { block: string; id?: string | undefined }): Wanted {
   const number = readHeight('block', input.block);
   if (input.id === undefined) return { number, id: null };
@@ -267,20 +272,20 @@ function readWantedBlock(input: { block: string; id?: string | undefined }): Wan
   throw new FieldError('id', `${clip(input.id)} is not a block id, which has 64 hexadecimal characters`);
 }
 
-/** `onSilent` hears of each node that shows no such block; `reason` is `null` where it does not have it. */
+/** `onSilent` is called for each node that doesn't return the block. `reason` is `null` if the node doesn't have it. */
 type Deps = NodeDeps & { onSilent(origin: string, reason: string | null): void };
 
 /** A block with its transfers to our addresses. */
 type ShownBlockView = Awaited<ReturnType<typeof describe>>;
-/** `transactionCounts`: one for the block that each of `view.shownBy` shows, in the same order. */
+/** `transactionCounts` are of the blocks that the nodes in `view.shownBy` return, in the same order. */
 type Passed = {
   view: ShownBlockView & { passedBy?: string; passedAt?: string; reason?: string };
   transactionCounts: readonly number[];
 };
 
 /**
- * Shows the content of the next block that no node can prove, and the nodes that show it. If the operator compared it with another
- * source (`isCompared`), the block passes, which is recorded for ever. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`, `CONFLICT`.
+ * Shows the content of the next block if no node can prove it, and which nodes return it. If the operator has compared it with another
+ * source (`isCompared`), lets the block pass, which is recorded permanently. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`, `CONFLICT`.
  */
 export async function passBlock(
   deps: Deps,
@@ -318,7 +323,10 @@ export async function passBlock(
   return { view: { ...view, passedBy, passedAt: toIso(passedAt), reason }, transactionCounts };
 }
 
-/** Only a block at which the watcher can stand still passes: the one after what was examined, or one after what is recorded. Returns the one before it. */
+/**
+ * Returns the block before it. Only a block that can hold up the watcher may pass: the one after the last examined block, or after the last
+ * recorded one.
+ */
 async function findParent({ db, network }: Deps, number: number): Promise<{ number: number; id: string }> {
   const { solid, head } = await followedCursor(db, network);
   const parent = [solid, head].find((block) => block.number === number - 1);
@@ -381,7 +389,7 @@ function choose(
   );
 }
 
-/** With what it would bring to our addresses, and which invoice that would pay. */
+/** Adds the transfers that it would bring to our addresses, and the invoices that they would pay. */
 async function describe(
   { db, network }: Deps,
   { number, shown, block }: { number: number; shown: readonly ShownBlock[]; block: ShownBlock },
@@ -401,27 +409,27 @@ async function describe(
   return { network, number, blockId, transactionCount, isHeaderProven, shownBy, transfers };
 }
 
-/** A block as one node shows it, whether or not it can be proven. `id` and `parentId` are 64 hex characters. */
+/** A block as one node returns it, proven or not. `id` and `parentId` are 64 hex characters. */
 type ShownBlock = {
   node: Node;
   id: string;
   parentId: string;
   time: UnixMs;
-  /** Over all that is shown (64 hex): who shows the same has the same. */
+  /** A digest of the whole content (64 hex): nodes that return the same have the same digest. */
   digest: string;
   transactionCount: number;
-  /** The USDT transfers in the logs that the node shows. */
+  /** The USDT transfers in the logs that the node returns. */
   transfers: ChainTransfer[];
-  /** Why it cannot be proven; `null` where it can. */
+  /** Why it can't be proven, or `null`. */
   problem: string | null;
-  /** Id and signature belong to the header, and a known producer signed it, whatever stands in the block. */
+  /** Whether the id and signature fit the header and a known producer signed it, regardless of the block's content. */
   isHeaderProven: boolean;
 };
 
 /**
- * Shows the content of a block as a node tells it, for a person to judge; no node is paused for it. A self-made block is
- * not proven, whatever it hashes to: a known producer must have signed it. `null`: the node does not have the block.
- * Errors: `NODE_REFUSED`, `BLOCK_UNVERIFIABLE` if the node's answers contradict each other.
+ * Shows the content of a block as a node returns it, for a person to judge. No node is paused for it. A forged block isn't proven, whatever
+ * it hashes to: a known producer must have signed it. Returns `null` if the node doesn't have the block. Errors: `NODE_REFUSED`,
+ * `BLOCK_UNVERIFIABLE` if the node's answers contradict each other.
  */
 async function showBlock(
   { usdt, slotMs, known }: ChainParameters & { known: KnownProducers },

@@ -34,7 +34,7 @@ export const ofRange = {
 
 const NOTE_MS = 2000;
 
-/** Says, now and then, how far it is, how fast, and how long it takes. */
+/** Reports the progress, speed and remaining time from time to time. */
 export function progressOf(note: (text: string) => void, { from, to }: Range): (done: number) => void {
   const total = to - from + 1;
   const startMs = performance.now();
@@ -49,25 +49,25 @@ export function progressOf(note: (text: string) => void, { from, to }: Range): (
   };
 }
 
-/** What a rescan did, in a sentence. */
+/** Describes a rescan in one sentence. */
 export function sayRescanned({ blockCount, added }: Pick<RescannedView, 'blockCount' | 'added'>): string {
   return `${blockCount} blocks read; added to the ledger: ${listCounts(added)}`;
 }
 
-/** What a comparison found, in a sentence. */
+/** Describes a comparison in one sentence. */
 export function sayVerified({ blockCount, comparedCount, differences }: VerifiedRangeView): string {
   const found = differences.length === 0 ? 'no differences' : `${differences.length} differences`;
   return `${blockCount} blocks read, ${comparedCount} transfers of your addresses compared: ${found}`;
 }
 
-/** What is done about differences. */
+/** Says what to do about differences. */
 export function adviseOnDifferences(hint: Hint): Text {
   return hint.command === 'chain rescan'
     ? say`record the missing transfers with "${hint}"`
     : say`ship nothing for these transfers: check what each one did, and take back the ones that are not on the chain, with "${hint}"`;
 }
 
-/** Mentions blocks whose producers are not known now; `null`: there are none. */
+/** Mentions blocks whose producers aren't known now. Returns `null` if there are none. */
 export function sayUnattested({ blockCount, attestedCount }: Pick<RescannedView, 'blockCount' | 'attestedCount'>) {
   const count = blockCount - attestedCount;
   if (count === 0) return null;
@@ -107,10 +107,10 @@ export function hintOf(read: ReadSolid): { next?: string } {
 }
 
 /**
- * Records the transfers that the ledger missed in contiguous blocks at or below the cursor, with the decisions of
- * `applySolidBlocks`, in one transaction that moves no cursor and needs no lease. It holds the cursor's lock, so a watcher waits
- * for it. Recorded transfers are left alone, so a repeated call is harmless. Returns the counts of the new ones.
- * Errors: `CHAIN_CONTRADICTION` for a block above the cursor, which is the watcher's to record.
+ * Records the transfers that the ledger missed in contiguous blocks at or below the cursor, with the decisions of `applySolidBlocks`. Runs
+ * in one transaction that moves no cursor and needs no lease, but holds the cursor's lock, so a watcher waits for it. Existing transfers
+ * are left alone, so a repeated call is harmless. Returns the counts of the new ones. Errors: `CHAIN_CONTRADICTION` for a block above the
+ * cursor, which only the watcher may record.
  */
 export function recordRescanned(
   recording: Recording,
@@ -127,7 +127,7 @@ export function recordRescanned(
         `block ${above?.number} cannot be rescanned, because only ${recorded} was recorded`,
       );
     }
-    // An invoice that was CONFIRMING keeps its sighting until that block is solid; its transfer is a duplicate then.
+    // A CONFIRMING invoice keeps its sighting until that block is solid; its transfer is then a duplicate.
     const { counts } = await recordTransfers(recording, tx, blocks, cursor.head.number, { concerns });
     if (Object.values(counts).some((count) => count > 0)) {
       const { network, now } = recording;
@@ -141,9 +141,9 @@ export function recordRescanned(
 export type RescannedView = Awaited<ReturnType<typeof rescanRange>>;
 
 /**
- * Reads the blocks from `from` to `to` again and records, in chain order, what the ledger missed. To repeat it, or to end it
- * anywhere, is harmless. Errors as of `readSolid`; `CHAIN_CONTRADICTION` where the ledger has what the chain has not, or an
- * operator took back what it has: that is repaired with `quittance chain repair`, and never silently.
+ * Reads the blocks from `from` to `to` again and records, in chain order, what the ledger missed. Repeating or aborting it is harmless.
+ * Errors: those of `readSolid`; `CHAIN_CONTRADICTION` if the ledger has a transfer that the chain lacks, or the chain has one that an
+ * operator took back. Only an explicit `quittance chain repair` corrects that.
  */
 export async function rescanRange(
   deps: NodeDeps & { onProgress(blockCount: number, addedCount: number): void },
@@ -193,16 +193,16 @@ const rescan = localOperation({
   print: (view) => ({ text: sayRescanned(view), ...hintOf(view) }),
 });
 
-/** The most differences that are kept, where more say nothing new. */
+/** The most differences to keep; further ones add no information. */
 const MAX_DIFFERENCES = 1000;
 
-/** `attestedCount`: see `readSolid`. */
+/** `attestedCount` is explained at `readSolid`. */
 export type VerifiedRangeView = Range &
   ReadSolid & { network: Network; comparedCount: number; differences: DifferenceView[] };
 
 /**
- * Compares the transfers of our addresses in the blocks from `from` to `to` with the ledger, and changes nothing. `hint` says what mends
- * a difference. Errors as of `readSolid`.
+ * Compares our addresses' transfers in the blocks from `from` to `to` with the ledger, without changing anything. `hint` is the command
+ * that fixes the differences. Errors: those of `readSolid`.
  */
 export async function verifyRange(
   deps: ReadSolidDeps & { onProgress(blockCount: number, differenceCount: number): void },
@@ -223,7 +223,7 @@ export async function verifyRange(
   return { view, hint: differences.length === 0 ? null : mending(view) };
 }
 
-/** A rescan records missing transfers; an operator judges every other difference. */
+/** A rescan records missing transfers. All other differences need an operator's judgement. */
 function mending({ network, differences, ...range }: VerifiedRangeView): Hint {
   return differences.every(({ kind }) => kind === 'missing')
     ? { command: 'chain rescan', input: heights(range) }

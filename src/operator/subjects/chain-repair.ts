@@ -50,7 +50,7 @@ const recorded = statement(
     correction: 'int4',
     incoming: maybe({
       ...{ id: 'uuid', projectId: 'uuid', kind: text<'matched' | 'duplicate' | 'unmatched'>() },
-      /** The invoice that it paid, or, of a duplicate, that was paid before. */
+      /** The invoice that it paid. For a duplicate, the invoice that was already paid. */
       invoice: maybe({ id: 'uuid', externalId: 'text', status: text<InvoiceStatus>() }),
     }),
   },
@@ -71,10 +71,10 @@ const recorded = statement(
    order by given.place`,
 );
 
-/** A transfer as it stands in the ledger, with the facts that only the ledger has. `incoming` is `null` for an outgoing one. */
+/** A transfer in the ledger, with facts that only the ledger has. `incoming` is `null` for an outgoing one. */
 type Recorded = Row<typeof recorded.shape>;
 
-/** Those of these transfers that stand in the ledger, in the order asked. */
+/** Returns those of these transfers that the ledger has, in the given order. */
 async function findRecorded(db: Sql, network: Network, transfers: readonly TransferKey[]): Promise<Recorded[]> {
   if (transfers.length === 0) return [];
   return db.run(recorded, [
@@ -103,7 +103,7 @@ const insertOutgoing = statement(
    from jsonb_array_elements($1::text::jsonb) t`,
 );
 
-/** Takes transfers back. A second annulment of one is refused by constraint, and so is one that hides which invoice was paid. */
+/** Takes transfers back. Constraints refuse a second annulment of the same transfer, and one that hides which invoice was paid. */
 async function insertAnnulments(
   tx: Sql,
   network: Network,
@@ -123,10 +123,10 @@ async function insertAnnulments(
   if (outgoing.length > 0) await tx.run(insertOutgoing, [JSON.stringify(outgoing), network, new Date(at), by, reason]);
 }
 
-/** A transfer of the ledger that the chain denies, and the block by which it does. */
+/** A transfer in the ledger that the chain denies, and the block that proves it. */
 type DeniedTransfer = { transfer: LedgerTransfer; recorded: Recorded; deniedBy: string };
 
-/** The decision of an operator: the transfers to take back, and the blocks of the chain that hold the missing ones. */
+/** An operator's decision: the transfers to take back, and the chain's blocks with the missing ones. */
 export type Repair = {
   denied: readonly DeniedTransfer[];
   blocks: readonly SolidBlock[];
@@ -136,9 +136,9 @@ export type Repair = {
 };
 
 /**
- * Takes back the transfers that the chain denies, and records the missing transfers of the blocks, as a rescan does. All of it
- * happens in one transaction that holds the cursor's lock. An invoice that a denied transfer had made `PAID` stays so, and an
- * alarm says it. Transfers that somebody else took back meanwhile are left alone.
+ * Takes back the transfers that the chain denies, and records missing transfers as a rescan does, in one transaction that holds the
+ * cursor's lock. An invoice that a denied transfer had made `PAID` stays so, and an alarm reports it. Transfers that someone else has
+ * already taken back are left alone.
  */
 export function recordRepaired(
   recording: Recording,
@@ -172,7 +172,7 @@ async function stillStanding(tx: Sql, network: Network, denied: readonly DeniedT
 
 const correctionOf = (recorded: Recorded) => `${keyOf(recorded)} ${recorded.correction}`;
 
-/** Nothing else tells of an invoice that is `PAID` by what never was. */
+/** No other notification reports an invoice that is `PAID` by a payment that never happened. */
 async function alarmOf(
   { network, now, random }: Recording,
   tx: Sql,
@@ -187,14 +187,14 @@ async function alarmOf(
     `the payment of ${invoiceId} (${invoice.externalId}) is not on the chain: transfer ${txId} (${logIndex}) of ` +
     `${formatAmount(amountMicro as MicroUsdt)} USDT to ${address} was recorded in block ${blockNumber}, but is not there. ${by} took it ` +
     `back: ${reason}. The invoice stays PAID, because PAID is final, but you did not receive this money: do not ship for it. After you have informed your shop: ` +
-    // An alarm is kept as text.
+    // Alarms are stored as text.
     writeText(
       say`${{ command: 'chain acknowledge', input: { network, alarm: 'payment-denied', subject: invoiceId } }}`,
     );
   await raiseAlarm(tx, network, { id: uuidV7(now(), random(10)), kind: 'payment-denied', subject: invoiceId, detail });
 }
 
-/** The UUID of an invoice that is named. Errors: `INVALID_ARGUMENT`. */
+/** Reads the UUID of a named invoice. Errors: `INVALID_ARGUMENT`. */
 function readInvoiceId(text: string): string {
   const id = decodeId('inv', text);
   if (id !== null) return id;
@@ -205,9 +205,9 @@ function readInvoiceId(text: string): string {
 }
 
 /**
- * Shows where the ledger is not what the chain is and what each such transfer did, and changes nothing; `hint` does. With an `order` it
- * takes back what the chain denies and records what was missing, unless an invoice that was `PAID` by it is not among `invoiceIds`
- * (UUIDs). Errors as of `planRepair`, `CONFLICT`, `INVALID_ARGUMENT`.
+ * Shows where the ledger differs from the chain and what each such transfer did, without changing anything; `hint` is the command that
+ * does. With an `order`, it takes back what the chain denies and records what was missing. Refuses if a denied transfer had paid an invoice
+ * that `invoiceIds` (UUIDs) doesn't name. Errors: those of `planRepair`, `CONFLICT`, `INVALID_ARGUMENT`.
  */
 async function repairRange(
   deps: NodeDeps & { onProgress(blockCount: number): void },
@@ -248,7 +248,7 @@ function describePlanned({ recorded, ...difference }: PlannedDifference) {
   };
 }
 
-/** Each invoice whose payment is denied is named by whoever repairs, and no other. */
+/** The operator must name exactly those invoices whose payment is denied. */
 function refuseUnnamed(plan: RepairPlan, named: ReadonlySet<string>): void {
   const payments = deniedPayments(plan);
   const known = new Set(payments.map(({ recorded }) => recorded?.incoming?.invoice?.id));
@@ -274,18 +274,18 @@ function refuseUnnamed(plan: RepairPlan, named: ReadonlySet<string>): void {
   );
 }
 
-/** A difference, with what only the ledger says of a transfer that the chain denies. */
+/** A difference with the ledger's own facts about a transfer that the chain denies. */
 type PlannedDifference = Difference & { recorded: Recorded | null };
 
-/** A command changes no more than a person can look at. */
+/** One command changes no more than a person can review. */
 const MAX_DIFFERENCES = 1000;
 
-/** The differences in a range, and the blocks of the chain that show them. */
+/** The differences in a range, and the chain's blocks that show them. */
 export type RepairPlan = ReadSolid & { range: Range; differences: PlannedDifference[]; blocks: SolidBlock[] };
 
 /**
- * Reads the blocks from `from` to `to` again, compares them with the ledger, and changes nothing. Errors as of `readSolid`, and
- * `INVALID_ARGUMENT` where more is different than one repair takes.
+ * Reads the blocks from `from` to `to` again and compares them with the ledger, without changing anything. Errors: those of `readSolid`,
+ * and `INVALID_ARGUMENT` for more differences than one repair allows.
  */
 export async function planRepair(
   deps: ReadSolidDeps,
@@ -321,22 +321,22 @@ async function withRecorded(
   return differences.map((each) => ({ ...each, recorded: isDenied(each) ? (byKey.get(keyOf(each)) ?? null) : null }));
 }
 
-/** Whether the ledger has it and the chain denies it. */
+/** Whether the ledger has the transfer and the chain denies it. */
 function isDenied({ kind }: Pick<Difference, 'kind'>): boolean {
   return kind === 'not-on-chain' || kind === 'wrong';
 }
 
-/** The differences that are a payment: invoices which what never was made `PAID`. */
+/** Returns the differences that made an invoice `PAID` by a payment that never happened. */
 export function deniedPayments({ differences }: RepairPlan): PlannedDifference[] {
   return differences.filter(({ recorded }) => recorded?.incoming?.kind === 'matched');
 }
 
-/** `left`: what is different in those blocks after the repair; normally nothing. */
+/** `left` are the remaining differences in those blocks, normally none. */
 type Repaired = { takenBack: number; added: TransferCounts; left: Difference[] };
 
 /**
- * Does what a plan says: takes back what the chain denies, and records what the ledger misses. To repeat it is harmless. The caller
- * has shown the plan, and has been told to go on for each of its denied payments.
+ * Carries out a plan: takes back what the chain denies, and records what the ledger missed. Repeating it is harmless. The caller has shown
+ * the plan, and an operator has confirmed each denied payment.
  */
 export async function repair(
   deps: ReadSolidDeps & Recording,
@@ -352,7 +352,7 @@ export async function repair(
   return { ...done, left };
 }
 
-/** Without `isConfirmed` nothing is changed, and it fails if there is anything to repair. */
+/** Without `isConfirmed` it changes nothing, and fails if there is anything to repair. */
 const repairOperation = localOperation({
   action: 'repairRange',
   command: 'chain repair',

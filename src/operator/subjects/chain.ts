@@ -27,7 +27,7 @@ const Flag = Type.Boolean();
 const HaltView = Type.Object({ at: Time, reason: Text });
 const Block = Type.Object({ number: Count, id: Text, time: Time });
 
-/** A cause that keeps a network behind. `code` is for programs and never changes. */
+/** A reason why a network is behind. `code` is for programs and never changes. */
 const Cause = Type.Object({
   code: Type.Enum([
     ...(['halted', 'no-watcher', 'watcher-silent', 'alarm', 'agreement', 'nodes', 'catching-up'] as const),
@@ -38,8 +38,8 @@ const Cause = Type.Object({
 type Cause = Static<typeof Cause>;
 
 /**
- * A node as the watcher sees it. `requestsPerDay`: its limit, `null` without one. It, `failures` and the watcher's `openBlock` are absent in
- * what older releases wrote.
+ * A node as the watcher sees it. `requestsPerDay` is its limit, or `null`. Status written by older releases lacks that, `failures`, and the
+ * watcher's `openBlock`.
  */
 const NodeStatus = Type.Object({
   ...{ url: Text, operator: Text, state: Text, reason: nullable(Text), pausedForMs: Type.Number() },
@@ -48,7 +48,7 @@ const NodeStatus = Type.Object({
   answerMs: nullable(Type.Number()),
 });
 
-/** `recorded` is irreversible, `examined` the newest block; `watcher` is what the watcher wrote at `updatedAt`. */
+/** `recorded` is irreversible, `examined` is the newest block. The watcher wrote `watcher` at `updatedAt`. */
 const ChainStatusView = Type.Object({
   network: Text,
   behind: Type.Object({ blocks: nullable(Count), why: Type.Array(Cause) }),
@@ -71,12 +71,13 @@ const ChainStatusView = Type.Object({
 export type ChainStatusView = Static<typeof ChainStatusView>;
 
 /**
- * `ageMs`: since the watcher last wrote its position. `isRunning`: it holds the network and writes, if it has anything to write yet. One
- * that stops gives the lease back at once; one that is killed leaves it for seconds and writes no more.
+ * `ageMs` is the time since the watcher last wrote its position. `isRunning` means that it holds the network and writes regularly, once it
+ * has something to write. A watcher that stops releases its lease at once. One that is killed keeps the lease for seconds, but writes no
+ * more.
  */
 type WatcherState = { ageMs: number | null; isRunning: boolean };
 
-/** Where the service stands with a network, how its nodes are, and what an operator must know. */
+/** Shows how far the service has followed a network, the state of its nodes, and what an operator must know. */
 export async function showStatus(
   { db, now }: { db: Sql; now(): UnixMs },
   _actor: Actor,
@@ -108,7 +109,7 @@ export async function showStatus(
   return { view, state: { ageMs, isRunning: isLed && (ageMs === null || ageMs <= STATUS_SILENT_MS) } };
 }
 
-/** Whether a watcher runs, in words. */
+/** Describes whether a watcher runs. */
 export function sayWatcher({ ageMs, isRunning }: WatcherState): string {
   if (ageMs === null) return isRunning ? 'running, no status written yet' : 'never ran on this network';
   const seconds = Math.max(0, Math.round(ageMs / 1000));
@@ -117,7 +118,7 @@ export function sayWatcher({ ageMs, isRunning }: WatcherState): string {
 
 export type Standing = {
   status: ChainStatus | null;
-  /** The age of the status; `null`: no watcher ever wrote one. */
+  /** The age of the status, or `null` if no watcher ever wrote one. */
   ageMs: number | null;
   /** Whether a process holds the lease. */
   isLed: boolean;
@@ -125,18 +126,18 @@ export type Standing = {
   alarms: readonly Pick<Alarm, 'kind' | 'detail'>[];
 };
 
-/** The irreversible blocks that are not recorded, as far as the watcher knew. */
+/** How many irreversible blocks weren't recorded when the watcher last wrote its status. */
 function blocksBehind({ nodeSolidNumber, processedNumber }: ChainStatus): number {
   return Math.max(0, nodeSolidNumber - processedNumber);
 }
 
-/** Why a network is behind, or why nothing is known of it; empty if all is well. Look at the first cause first. */
+/** Explains why a network is behind or its state is unknown, most important cause first. Empty if all is well. */
 export function whyBehind(standing: Standing): Cause[] {
   const { status, halt, ageMs, isLed, alarms } = standing;
   const held: Cause[] = [];
   if (halt !== null)
     held.push({ code: 'halted', text: `the watcher has been halted since ${toIso(halt.at)}: ${halt.reason}` });
-  // The status of a watcher that is gone, or hangs, says nothing about the present.
+  // The status of a stopped or hanging watcher says nothing about the present.
   if (!isLed || ageMs === null || status === null) return [...held, absent(standing)];
   if (ageMs > STATUS_SILENT_MS) return [...held, silent(ageMs)];
   const holding = alarms.filter(({ kind }) => alarmRow(kind).holdsBlocks);
@@ -193,7 +194,7 @@ function catchingUp({ catchUp }: ChainStatus, behind: number): Cause[] {
   return [{ code: 'catching-up', text: `catching up: ${describeCatchUp(catchUp)}` }];
 }
 
-/** Says in words if a number is not known yet. */
+/** Says so if a number isn't known yet. */
 export function describeCatchUp({ blocksPerSecond, secondsLeft }: NonNullable<ChainStatus['catchUp']>): string {
   if (!blocksPerSecond || !secondsLeft) return 'speed not known yet';
   return `${blocksPerSecond.toFixed(1)} blocks per second, about ${Math.ceil(secondsLeft)} s left`;
@@ -257,7 +258,7 @@ const NODES: readonly Column<NonNullable<ChainStatusView['watcher']>['nodes'][nu
   ['WHY', 'reason'],
 ];
 
-/** Where each kind of alarm has a section. */
+/** Each kind of alarm has a section there. */
 const MORE = 'What each alarm means, and what to do: docs/reference/alarms.md';
 
 const OPEN: readonly Column<ChainStatusView['alarms'][number]>[] = [
@@ -269,7 +270,9 @@ const OPEN: readonly Column<ChainStatusView['alarms'][number]>[] = [
 
 const closedByOperators = ALARM_KINDS.filter((kind) => ALARMS[kind].endsBy === 'operator');
 
-/** Closes the alarms of a kind, or the one about a subject, that an operator has read and that nothing else would ever close. Errors: `NOT_FOUND`. */
+/**
+ * Closes the alarms of a kind, or one about a subject, after an operator has read them. Nothing else would close them. Errors: `NOT_FOUND`.
+ */
 export const acknowledgeAlarms = operation({
   action: 'acknowledgeAlarms',
   summary: 'Close alarms about one-time events',
@@ -299,7 +302,7 @@ export const acknowledgeAlarms = operation({
     const closed = await db.transaction(async (tx) => {
       const open = kind === 'audit-broken' ? await findAlarmSubjects(tx, network, kind) : null;
       const count = await resolveAlarms(tx, network, kind, subject);
-      // What of the log itself was looked at stands in the log, so that it is not told again.
+      // Records in the audit log which problems of the log itself were acknowledged, so that they aren't reported again.
       const accepted = open?.filter((each) => subject === null || each === subject);
       const detail = { kind, subject, closed: count, ...(accepted === undefined ? {} : { accepted }) };
       if (count > 0) {
@@ -321,7 +324,7 @@ export const acknowledgeAlarms = operation({
   }),
 });
 
-/** A kind of alarm that an operator closes. Errors: `INVALID_ARGUMENT`. */
+/** Reads a kind of alarm that operators may close. Errors: `INVALID_ARGUMENT`. */
 export function readAlarmKind(text: string): AlarmKind {
   const kind = ALARM_KINDS.find((known) => known === text);
   if (kind !== undefined && closedByOperators.includes(kind)) return kind;
@@ -335,8 +338,8 @@ export function readAlarmKind(text: string): AlarmKind {
 }
 
 /**
- * Lets a watcher that stopped for good go on, if somebody who saw the reason says that it is settled. `haltedAt`: the moment of the halt
- * that was seen; `null`: whichever it is. `why` is for the record. Errors: `NOT_FOUND`, `CONFLICT` where it halted anew meanwhile.
+ * Restarts a halted watcher, once a person who saw the reason confirms that it's settled. `haltedAt` is the time of the halt that the
+ * person saw; `null` means any. `reason` is for the record. Errors: `NOT_FOUND`, `CONFLICT` if it has halted again since.
  */
 export const resumeChain = operation({
   action: 'resumeChain',
@@ -356,7 +359,7 @@ export const resumeChain = operation({
     }),
     network: networkName(),
   }),
-  // `resumed`: `false` where it was only asked about.
+  // `resumed` is `false` if the halt was only shown.
   output: Type.Object({ network: Text, resumed: Flag, halt: HaltView }),
   read: ({ network, isSettled = false, haltedAt = null, reason }) => ({
     ...{ network, isSettled, haltedAt },
@@ -374,7 +377,7 @@ export const resumeChain = operation({
       throw new AppError('CONFLICT', `${network} halted again at ${toIso(halt.at)}: check the new reason`);
     }
     if (isSettled) {
-      // Together, so that who looks between sees no alarm without its cause; the watcher, which may not run, need not end it.
+      // Both change together, so that no one sees an alarm without its cause. The watcher may not be running to close the alarm itself.
       await db.transaction(async (tx) => {
         await clearHalt(tx, network);
         await resolveAlarms(tx, network, 'halted');

@@ -46,13 +46,13 @@ const fields = {
   ...{ lastStatus: maybe(whole), lastError: maybe(text) },
 };
 export type DeliveryView = Shown<typeof fields>;
-/** `nextBefore`: the event before which the next page begins. */
+/** The next page begins before the event `nextBefore`. */
 export type DeliveryListView = { data: DeliveryView[]; nextBefore: string | null };
 
 const { webPage, ...outcome } = attemptFields;
 const attempt = { attempt: whole, ...outcome, answer: maybe(text), webPage };
 export type AttemptView = Shown<typeof attempt>;
-/** `diagnosis`: why the last attempt failed, the most telling first. */
+/** `diagnosis` explains why the last attempt failed, most telling first. */
 const shownFields = { ...fields, attempts: list(part(attempt)), url: text, diagnosis: list(part(diagnosisFields)) };
 export type ShownDeliveryView = Shown<typeof shownFields>;
 const eventFields = {
@@ -61,7 +61,7 @@ const eventFields = {
 };
 export type ShownEventView = Shown<typeof eventFields> & { deliveries: ShownDeliveryView[] };
 
-/** What is still planned of a delivery. */
+/** Describes the further attempts that a delivery will get. */
 function planOf({ maxAttempts, nextAttemptAt, ...delivery }: DeskDelivery) {
   const isPending = delivery.status === 'pending';
   return {
@@ -72,24 +72,24 @@ function planOf({ maxAttempts, nextAttemptAt, ...delivery }: DeskDelivery) {
 
 type DeliveryFilter = {
   endpointId: string | null;
-  /** `failing`: pending, and the last attempt failed. `dead`: without tests, unless `type` asks for them. */
+  /** `failing` is pending with a failed last attempt. `dead` omits tests unless `type` includes them. */
   status: 'pending' | 'failing' | 'delivered' | 'dead' | null;
   type: EventType | null;
   limit: number;
 };
 
-/** Events by their positions: from `first` on, before `end`. */
+/** Events by position: from `first`, and before `end`. */
 export type PositionRange = { first: bigint; end: bigint };
 
 const row = {
   eventId: 'uuid',
   endpointId: 'uuid',
-  /** Nothing is sent until it is enabled. */
+  /** Nothing is sent until the endpoint is enabled. */
   isEndpointDisabled: 'bool',
   type: column<EventType>(),
   createdAt: 'timestamptz',
   position: 'int8',
-  /** `null` where the event is about no invoice. */
+  /** `null` if the event isn't about an invoice. */
   invoiceId: 'uuid?',
   externalId: 'text?',
   status: column<'pending' | 'delivered' | 'dead'>(),
@@ -118,7 +118,7 @@ const fromText = (tables: string, among: string) =>
   `select ${SHOWN} from ${tables} where ${among} and ${WANTED} order by e.position desc, d.endpoint_id limit $5::int8`;
 const EVENTS = 'events e join deliveries d on d.event_id = e.id';
 const IN_RANGE = 'e.project_id = $1 and e.position >= $6 and e.position < $7';
-// Said in the text of the statement, the status lets PostgreSQL read the index of such deliveries.
+// With the status in its text, the statement can use the index of such deliveries.
 const openText = (status: 'pending' | 'dead') =>
   fromText(
     `webhook_endpoints w join deliveries d on d.endpoint_id = w.id and d.status = '${status}' join events e on e.id = d.event_id`,
@@ -129,14 +129,14 @@ const selectRange = statement('delivery-desk-list', row, fromText(EVENTS, IN_RAN
 const selectPending = statement('delivery-desk-pending', row, openText('pending'));
 const selectDead = statement('delivery-desk-dead', row, openText('dead'));
 
-/** Those that are not delivered have indexes of their own, so the range of events need not be bounded. */
+/** Undelivered deliveries have their own indexes, so the range of events needn't be limited. */
 function isIndexed(status: DeliveryFilter['status']): boolean {
   return status === 'dead' || status === 'pending' || status === 'failing';
 }
 
 /**
- * Deliveries of the events in a range of positions, the newest first. There is no index for every other question that may be asked,
- * so the caller bounds the range unless the status `isIndexed`.
+ * Returns deliveries of the events in a range of positions, newest first. The other filters have no index, so the caller must limit the
+ * range unless the status `isIndexed`.
  */
 function listRange(db: Sql, projectId: string, { first, end }: PositionRange, filter: DeliveryFilter) {
   const select = !isIndexed(filter.status) ? selectRange : filter.status === 'dead' ? selectDead : selectPending;
@@ -145,7 +145,7 @@ function listRange(db: Sql, projectId: string, { first, end }: PositionRange, fi
 
 type Subject = { eventId: string | null; invoiceId: string | null };
 
-/** The same for one event, or for all events of one invoice (UUIDs). */
+/** Does the same for one event, or for all events of one invoice (UUIDs). */
 const listDeliveriesOf = rowsOf(
   'delivery-desk-of-events',
   row,
@@ -173,7 +173,7 @@ const eventRow = {
 /** An event without its deliveries. Ids are UUIDs. */
 export type DeskEvent = Row<typeof eventRow>;
 
-/** Events by their ids, in their order within a project. Ids of no event are left out. */
+/** Returns the events with these ids, in their order within a project. Omits unknown ids. */
 export const findDeskEvents = rowsOf(
   'delivery-desk-events',
   eventRow,
@@ -181,7 +181,7 @@ export const findDeskEvents = rowsOf(
   (ids: readonly string[]) => [ids],
 );
 
-/** The id of the event at a position. */
+/** Returns the id of the event at a position. */
 const findEventAt = answerOf(
   'delivery-desk-event-at',
   { id: 'uuid' },
@@ -200,10 +200,10 @@ const attemptRow = {
   answer: 'text?',
 } as const;
 
-/** An attempt as it was recorded. `answer` is the redacted beginning of the endpoint's answer. */
+/** An attempt as it was recorded. `answer` is the redacted beginning of the endpoint's response. */
 type DeskAttempt = Row<typeof attemptRow>;
 
-/** The newest attempts to deliver an event to endpoints, at most `limit` to each, oldest first. */
+/** Returns the newest attempts to deliver an event, at most `limit` for each endpoint, oldest first. */
 const findDeskAttempts = rowsOf(
   'delivery-desk-attempts',
   attemptRow,
@@ -216,7 +216,7 @@ const findDeskAttempts = rowsOf(
   (eventId: string, endpointIds: readonly string[], limit: number) => [eventId, endpointIds, limit],
 );
 
-/** The UUID behind an `evt_…`. Errors: `INVALID_ARGUMENT`. */
+/** Decodes an `evt_…`. Errors: `INVALID_ARGUMENT`. */
 export function readEventId(eventId: string): string {
   const uuid = decodeId('evt', eventId);
   if (uuid !== null) return uuid;
@@ -226,7 +226,7 @@ export function readEventId(eventId: string): string {
   );
 }
 
-/** The event with this `evt_…`. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`. */
+/** Finds the event with this `evt_…`. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`. */
 async function selectEvent(db: Sql, actor: Actor, eventId: string): Promise<DeskEvent> {
   const [event] = await findDeskEvents(db, [readEventId(eventId)]);
   if (event !== undefined && maySee(actor, event.projectId)) return event;
@@ -238,16 +238,16 @@ async function selectEvent(db: Sql, actor: Actor, eventId: string): Promise<Desk
 
 const STATUSES = ['pending', 'failing', 'delivered', 'dead'] as const;
 
-/** Why a list ends before all is shown: at its limit, at the end of a page, or after so many events were looked through. */
+/** Why a list is incomplete: it reached its limit, the end of a page, or the most events to search. */
 type End = null | { kind: 'limit' | 'page' } | { kind: 'searched'; events: bigint };
 type Page = { deliveries: DeskDelivery[]; nextBefore: string | null; end: End };
 
-/** So many events are looked through at once; it takes a fraction of a second. */
+/** The most events to search at once, which takes a fraction of a second. */
 const MAX_LOOKED_THROUGH = 10_000n;
-/** Behind every event there will be. */
+/** After every possible event. */
 const NEVER = unixMs(Date.UTC(9999, 0));
 
-/** Deliveries, those of the newest events first. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`. */
+/** Lists deliveries, those of the newest events first. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`. */
 export const listDeliveries = operation({
   action: 'listDeliveries',
   summary: 'List the deliveries of events to endpoints, newest first',
@@ -367,7 +367,7 @@ async function positionOf(db: Sql, projectId: string, eventId: string): Promise<
   throw new AppError('NOT_FOUND', say`${{ field: 'before' }}: the project has no event ${eventId}`);
 }
 
-/** `filter.limit` is one more than is shown, which tells whether there is another page. */
+/** `filter.limit` is one more than the page shows, which reveals whether there is another page. */
 async function findPage(db: Sql, projectId: string, range: PositionRange, filter: DeliveryFilter): Promise<Page> {
   const isBounded = !isIndexed(filter.status) && range.end - range.first > MAX_LOOKED_THROUGH;
   const first = isBounded ? range.end - MAX_LOOKED_THROUGH : range.first;
@@ -378,7 +378,7 @@ async function findPage(db: Sql, projectId: string, range: PositionRange, filter
   return { deliveries, nextBefore, end: { kind: 'searched', events: MAX_LOOKED_THROUGH } };
 }
 
-/** Pages end between events, for the next one begins before an event. */
+/** Pages end between events, because the next one begins before an event. */
 function cutPage(found: DeskDelivery[], limit: number): Page {
   const over = found[limit]?.eventId;
   const whole = found.slice(0, limit).filter(({ eventId }) => eventId !== over);
@@ -387,7 +387,7 @@ function cutPage(found: DeskDelivery[], limit: number): Page {
   return { deliveries: found.slice(0, limit), nextBefore: null, end: { kind: 'limit' } };
 }
 
-/** Shows the deliveries of an event to each endpoint, or to one. `askedAt`: the time of it. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`. */
+/** Shows an event's deliveries to each endpoint or to one. `askedAt` is the current time. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`. */
 export const showDelivery = operation({
   action: 'showDelivery',
   summary: 'Show an event with every delivery attempt, the next planned one, and why the last one failed',
@@ -404,10 +404,10 @@ export const showDelivery = operation({
     { eventId, endpoint }: { eventId: string; endpoint?: string | undefined },
   ) => {
     const event = await selectEvent(db, actor, eventId);
-    // Without the keys less can be told, but the rest is worth showing.
+    // Without the keys some details are missing, but the rest is still worth showing.
     const keyRing = await openKeyRing(config, { mayCreate: false, warn: note });
     const askedAt = now();
-    // A snapshot of one moment: otherwise an attempt that is just being recorded would stand under a delivery that does not know of it.
+    // Reads one snapshot. Otherwise an attempt that is just being recorded could appear under a delivery that doesn't count it yet.
     const shown = await db.snapshot((tx) => findShown({ db: tx, keyRing, now: now() }, actor, event, endpoint));
     const view: ShownEventView = { ...show(eventFields, event), deliveries: shown.map(({ delivery }) => delivery) };
     return { view, shown, endpoint: endpoint ?? null, askedAt };
@@ -430,10 +430,10 @@ export const showDelivery = operation({
   },
 });
 
-/** A delivery with how its endpoint does, and how many attempts there were: more than are shown, perhaps. */
+/** A delivery with the state of its endpoint, and the number of its attempts, which may exceed those shown. */
 type ShownDelivery = { delivery: ShownDeliveryView; endpoint: EndpointView; attemptCount: number };
 
-/** The most characters of an answer in a table. */
+/** The most characters of a response in a table. */
 const MAX_ANSWER = 80;
 
 function deliveryText(shown: ShownDelivery, askedAt: UnixMs): string {
@@ -477,9 +477,9 @@ function nextOf({ eventId, type, deliveries }: ShownEventView, endpoint: string 
   return say`when the receiver works again: ${replayTo(dead)}`;
 }
 
-/** More than anybody has endpoints. */
+/** More endpoints than anyone has. */
 const MAX_DELIVERIES = 100;
-/** The newest attempts of each delivery: those of four replays. */
+/** The newest attempts of each delivery, enough for four replays. */
 const MAX_ATTEMPTS_SHOWN = 60;
 
 type ShowDeps = { db: Sql; keyRing: KeyRing | null; now: UnixMs };

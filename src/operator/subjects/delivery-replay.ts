@@ -22,28 +22,30 @@ import { type DeskEvent, findDeskEvents, type PositionRange, readEventId } from 
 import { findPositionAt, isLate, missableTypes, notifyDispatchers } from './webhook-sending.ts';
 import { readEventTypes, selectEndpoint } from './webhooks.ts';
 
-/** Selects the events that are sent to an endpoint again. `statuses`: of their deliveries; `missing`: there is no delivery. */
+/** Selects the events to send to an endpoint again. `statuses` are those of their deliveries; `missing` means that there is no delivery. */
 type ReplayFilter = {
   projectId: string;
   endpointId: string;
   statuses: readonly ReplayCandidate['was'][];
-  /** Takes a pending delivery only if its last attempt failed. */
+  /** Includes a pending delivery only if its last attempt failed. */
   onlyFailing: boolean;
   types: readonly EventType[];
-  /** Types of which an event counts as missing. */
+  /** The event types that count as missing if they have no delivery. */
   missingTypes: readonly EventType[];
-  /** By the time of the event: at or after `from`, before `until`. */
+  /** The time of the event: at or after `from`, before `until`. */
   from: UnixMs;
   until: UnixMs;
 };
 
 const candidate = { eventId: 'uuid', was: column<'missing' | 'pending' | 'delivered' | 'dead'>() } as const;
 
-/** An event that is to be sent again, and what its delivery was. */
+/** An event to send again, and the previous state of its delivery. */
 type ReplayCandidate = Row<typeof candidate>;
 
-// Lateral, so that PostgreSQL looks up the delivery of each event, however small it believes the table to be.
-/** The events of a range of positions, which bounds the work, that fit the filter, in their order. */
+/**
+ * Finds the events in a range of positions that match the filter, in order. The range limits the work. The join is lateral so that
+ * PostgreSQL looks up the delivery of each event, however small it believes the table to be.
+ */
 const findReplayCandidates = rowsOf(
   'replay-candidates',
   candidate,
@@ -70,20 +72,18 @@ const findReplayCandidates = rowsOf(
   ],
 );
 
-/** An endpoint that needs more attempts has another problem; and the log of one delivery must have an end. */
+/** An endpoint that needs more attempts has another problem, and the log of one delivery must end somewhere. */
 const MAX_REPLAYED_ATTEMPTS = 1000;
 
-/** `due`: it is attempted within seconds anyway. `exhausted`: it was attempted 1,000 times. */
+/** `due` will be attempted within seconds anyway. `exhausted` has had 1,000 attempts. */
 const replayedRow = { ...candidate, outcome: column<'replayed' | 'due' | 'exhausted'>() } as const;
 type Replayed = Row<typeof replayedRow>;
 
-// A new schedule begins with the attempts that were made. The delivery counts as planned now, so that events of one invoice wait for
-// each other again; microseconds put those of one batch in the order of their events. A pending one that is due soon or may be under
-// way is attempted anyway.
 /**
- * Makes events due at an endpoint now, each with a whole schedule of attempts, whatever became of them before; with `statuses` only
- * those whose deliveries are such now. Returns one result an event, in their order; one that is passed over, or is of another project
- * than the endpoint's, has none.
+ * Makes events due at an endpoint now, whatever their previous result, each with a full schedule of further attempts. With `statuses`, only
+ * those whose delivery has that status now. Returns one result for each event, in order, but none for an event that is skipped or belongs
+ * to another project. A delivery counts as planned now, so that events of one invoice wait for each other again; microseconds keep the
+ * order of events in a batch. A pending delivery that is due soon or may be in progress is attempted anyway.
  */
 export const replayDeliveries = rowsOf(
   'delivery-replay',
@@ -123,7 +123,7 @@ export const replayDeliveries = rowsOf(
   ],
 );
 
-/** The deliveries of events (UUIDs), at one endpoint or at all of them. */
+/** Finds the deliveries of events (UUIDs), at one endpoint or at all of them. */
 const findPlanned = rowsOf(
   'replay-planned',
   { ...candidate, endpointId: 'uuid' },
@@ -140,15 +140,15 @@ const Flag = Type.Optional(Type.Boolean());
 
 const STATUSES = ['dead', 'failing', 'delivered', 'missing', 'all'] as const;
 
-/** What was found, by what the deliveries were before. */
+/** The number of events found, by the previous state of their delivery. */
 const found = { total: whole, missing: whole, pending: whole, delivered: whole, dead: whole };
 const replayedPeriod = { endpointId: text, from: time, until: time, isDryRun: yes, found: part(found) };
 /** A dry run has no outcome. */
 export type ReplayedPeriodView = Shown<typeof replayedPeriod> & Partial<Record<Replayed['outcome'], number>>;
 
 /**
- * Sends events of one endpoint and time again. `failing`: pending, and the last attempt failed; `all` has every pending one. `waiting`: the
- * endpoint, if it is disabled. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`, and `USAGE` for many without a confirmation.
+ * Sends the events of a period to an endpoint again. `failing` is pending with a failed last attempt; `all` includes every pending one.
+ * `waiting` is the endpoint, if it's disabled. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`, and `USAGE` for many events without a confirmation.
  */
 export const replayPeriod = operation({
   action: 'replayPeriod',
@@ -188,7 +188,7 @@ export const replayPeriod = operation({
     const filter: ReplayFilter = {
       ...{ from: asked.from, until: asked.until ?? now(), statuses: asked.statuses, onlyFailing: asked.onlyFailing },
       ...{ projectId: endpoint.projectId, endpointId: endpoint.id },
-      // A ping is of no use later, so it is sent again only if its type is asked for.
+      // A ping is useless later, so it's sent again only if its type is requested.
       types: types ?? REPLAYED_TYPES,
       missingTypes: missableTypes(endpoint).filter((type) => types?.includes(type) ?? true),
     };
@@ -240,7 +240,7 @@ function notesOf(waiting: readonly string[], others: readonly Text[] = []): { ne
 
 const DAY_MS = 86_400_000;
 
-/** Deliveries that ended long ago are deleted, so that their events look as if they had never been planned. */
+/** Old finished deliveries are deleted, so their events would look as if they had never been planned. */
 function refuseForgotten(from: UnixMs, now: UnixMs, retentionDays: number): void {
   const kept = now - retentionDays * DAY_MS;
   if (from >= kept) return;
@@ -261,7 +261,7 @@ function refuseMany(total: number, isConfirmed: boolean): void {
   );
 }
 
-/** Notes who sent what to an endpoint (UUID) again. */
+/** Records who sent which events to an endpoint (UUID) again. */
 async function recordReplay(
   tx: Sql,
   { now, actor }: { now(): UnixMs; actor: Actor },
@@ -271,14 +271,14 @@ async function recordReplay(
   await recordActions(tx, actor, now(), [{ projectId, action: 'deliveries.replayed', subject, detail }]);
 }
 
-/** A transaction takes so many, in some ten milliseconds. */
+/** One transaction handles this many in about ten milliseconds. */
 const BATCH = 500;
-/** Positions that one query looks through. */
+/** How many positions one query searches. */
 const STRIDE = 2000n;
-/** Events of one time are at positions that differ by what their transactions took. */
+/** Positions of events with the same time differ by the duration of their transactions. */
 const MARGIN_MS = 60_000;
 
-/** How many events there were, by what their deliveries were before, and by what became of them. */
+/** The number of events by the previous state of their delivery, and by outcome. */
 type ReplayCount = { was: Record<ReplayCandidate['was'], number>; outcome: Record<Replayed['outcome'], number> };
 
 function noneReplayed(): ReplayCount {
@@ -292,7 +292,7 @@ function totalOf({ was }: Pick<ReplayCount, 'was'>): number {
   return Object.values(was).reduce((total, count) => total + count, 0);
 }
 
-/** Counts what `replayFiltered` would send again. */
+/** Counts the events that `replayFiltered` would send again. */
 async function countReplay(db: Sql, filter: ReplayFilter): Promise<ReplayCount> {
   const count = noneReplayed();
   for await (const candidates of walk(db, filter)) for (const { was } of candidates) count.was[was] += 1;
@@ -300,8 +300,8 @@ async function countReplay(db: Sql, filter: ReplayFilter): Promise<ReplayCount> 
 }
 
 /**
- * Sends the events that fit a filter again, in their order. Each batch is a transaction, so that a replay that is cut short can be
- * run again. The first batch records the request.
+ * Sends the events that match a filter again, in order. Each batch is its own transaction, so an interrupted replay can simply be repeated.
+ * The first batch records the request.
  */
 export async function replayFiltered(deps: ReplayDeps & { actor: Actor }, filter: ReplayFilter): Promise<ReplayCount> {
   const count = noneReplayed();
@@ -331,7 +331,7 @@ function add(count: ReplayCount, replayed: readonly Replayed[]): void {
   }
 }
 
-/** The candidates in the order of their events. Events committed meanwhile stand after the end, and are planned without a replay. */
+/** Yields the candidates in the order of their events. Events committed meanwhile come after the end, and are planned without a replay. */
 async function* walk(db: Sql, filter: ReplayFilter): AsyncGenerator<ReplayCandidate[]> {
   const { projectId, from, until } = filter;
   const end = await findPositionAt(db, projectId, (until + MARGIN_MS) as UnixMs);
@@ -343,16 +343,16 @@ async function* walk(db: Sql, filter: ReplayFilter): AsyncGenerator<ReplayCandid
   }
 }
 
-/** `outcome` `null`: nothing was done. */
+/** `outcome` is `null` if nothing was done. */
 const replayed = {
   ...{ eventId: id('evt'), endpointId: id('whe'), was: choice(['missing', 'pending', 'delivered', 'dead']) },
   outcome: maybe(choice(['replayed', 'due', 'exhausted'])),
 };
 
-/** The most events of one call; one transaction takes them all. */
+/** The most events of one call, which uses a single transaction. */
 const MAX_EVENTS = 500;
 
-/** The UUIDs of events that are named (`evt_…`), each once. Errors: `INVALID_ARGUMENT`. */
+/** Reads the UUIDs of the named events (`evt_…`), each once. Errors: `INVALID_ARGUMENT`. */
 export function readReplayedEvents(events: readonly string[]): string[] {
   const eventIds = [...new Set(events.map(readEventId))];
   if (eventIds.length <= MAX_EVENTS) return eventIds;
@@ -365,8 +365,8 @@ export function readReplayedEvents(events: readonly string[]): string[] {
 type Target = ReplayCandidate & { endpointId: string };
 
 /**
- * Sends events (UUIDs) again, to one endpoint or to all that they were planned for: all or none. `waiting`: endpoints that are disabled.
- * Errors: `INVALID_ARGUMENT`, `NOT_FOUND`, and `USAGE` for many without a confirmation.
+ * Sends events (UUIDs) again, to one endpoint or to all that they were planned for, all or none. `waiting` are disabled endpoints. Errors:
+ * `INVALID_ARGUMENT`, `NOT_FOUND`, and `USAGE` for many events without a confirmation.
  */
 export const replayEvents = operation({
   action: 'replayEvents',
@@ -442,7 +442,7 @@ export const replayEvents = operation({
 
 const OUTCOMES = { replayed: 'due now', due: 'already due within seconds', exhausted: 'not sent' } as const;
 
-/** All problems at once. Errors: `NOT_FOUND`. */
+/** Reports all problems at once. Errors: `NOT_FOUND`. */
 function refuseUnknown(asked: {
   eventIds: readonly string[];
   events: readonly DeskEvent[];

@@ -9,13 +9,13 @@ import { clip, FieldError } from '../input/problems.ts';
 import { readLimit } from '../input/readers.ts';
 import { selectProject } from '../select.ts';
 
-/** Events read at once: two megabytes at most. */
+/** How many events to read at once, at most two megabytes. */
 const BATCH = 100;
 const POLL_MS = 1000;
 
 type Asked = { type?: readonly string[] | undefined; limit: string; after?: string | undefined };
 
-/** Reads which events are shown. Errors: `INVALID_ARGUMENT`. */
+/** Reads which events to show. Errors: `INVALID_ARGUMENT`. */
 export function readTail({ type: types, limit, after }: Asked) {
   const unknown = types?.find((type) => !EVENT_TYPES.some((known) => known === type));
   if (unknown !== undefined) {
@@ -30,8 +30,8 @@ export function readTail({ type: types, limit, after }: Asked) {
 type Input = ReturnType<typeof readTail> & { projectId: string | undefined; follow: boolean };
 
 /**
- * The stored bodies of the newest events of a project, or of those after one, oldest first; with `follow` also each that is committed
- * until `signal` aborts. None is left out, none comes twice. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`.
+ * Yields the stored bodies of a project's newest events, or of those after an event, oldest first. With `follow`, also yields each new
+ * event until `signal` aborts. None is skipped or repeated. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`.
  */
 export async function* tailEvents(
   { db, signal, pollMs = POLL_MS }: { db: Sql; signal: AbortSignal; pollMs?: number | undefined },
@@ -44,13 +44,13 @@ export async function* tailEvents(
     const last = (await db.run(selectLast, [project]))[0]?.position ?? 0n;
     const newest = limit === 0 ? [] : (await db.run(selectNewest, [project, types, limit])).reverse();
     yield newest.map(({ body }) => body);
-    // The last may be of no type that is shown, and some may have come since.
+    // The last event may have a type that isn't shown, and more may have been committed since.
     position = [last, ...newest.map((event) => event.position)].reduce((a, b) => (a > b ? a : b));
   } else {
     position = await positionOf(db, project, after);
   }
   while (!signal.aborted) {
-    // None can appear later below one of them (see `recordEvents`).
+    // No event can appear later at a lower position (see `recordEvents`).
     const events = await db.run(selectAfter, [project, position, BATCH]);
     yield events.filter(({ type }) => types?.includes(type) ?? true).map(({ body }) => body);
     position = events.at(-1)?.position ?? position;
@@ -68,7 +68,7 @@ async function positionOf(db: Sql, projectId: string, eventId: string): Promise<
 
 const columns = { position: 'int8', type: 'text', body: 'text' } as const;
 
-/** How far back events of some types are looked for: weeks of a busy shop, and some hundred milliseconds. */
+/** How many events to search for some types: weeks of a busy shop, in a few hundred milliseconds. */
 const EVENTS_SEARCHED = 100_000;
 
 const selectNewest = statement(

@@ -44,7 +44,7 @@ import { argument, exportFile, exportFormat, limit, needed, line as option, proj
 import { recordActions } from '../record-actions.ts';
 import { findInvoiceId, selectProject } from '../select.ts';
 
-/** `paid`: the transfer of exactly its payable amount, at the time of its block. */
+/** `paid` is the transfer of exactly the payable amount, with the time of its block. */
 const invoiceFields = {
   ...{ invoiceId: of('id', id('inv')), projectId: id('prj'), externalId: line, status: choice(INVOICE_STATUSES) },
   ...{ requestedAmount: of('requestedMicro', usdt), payableAmount: of('payableMicro', usdt), address: line },
@@ -54,9 +54,9 @@ const invoiceFields = {
 export const InvoiceView = schemaOf(invoiceFields);
 export type InvoiceView = Shown<typeof invoiceFields>;
 
-/** `looked`: so many were looked through for this page; `nextBefore`: the invoice before which the next page begins. */
+/** `looked` is how many invoices were searched for this page. The next page begins before the invoice `nextBefore`. */
 export const InvoiceListView = listOf(invoiceFields, { looked: whole.schema, nextBefore: orNull(line).schema });
-/** `isNew`: `false` where the same had been asked for before. */
+/** `isNew` is `false` if the same invoice had been requested before. */
 type NewInvoiceView = { invoice: InvoiceView; isNew: boolean };
 export type InvoiceListView = { data: InvoiceView[]; looked: number; nextBefore: string | null };
 
@@ -74,7 +74,7 @@ const listed = {
   expiresAt: 'timestamptz',
   paid: maybe({ txId: hex(), blockTime: 'timestamptz' }),
 } as const;
-/** An invoice as a list shows it, with the transfer that paid it. Ids are UUIDs. */
+/** An invoice in a list, with the transfer that paid it. Ids are UUIDs. */
 type DeskInvoice = Row<typeof listed>;
 
 const SOURCES = {
@@ -84,7 +84,7 @@ const SOURCES = {
 } as const;
 const JOINS = 'join addresses a on a.id = i.address_id left join transfers t on t.id = i.paid_transfer_id';
 
-/** `notBefore` and `before`: UUIDs, which are in the order of creation. `amountMicro`: requested or payable. */
+/** `notBefore` and `before` are UUIDs, which are in the order of creation. `amountMicro` is requested or payable. */
 type InvoiceFilter = {
   status: InvoiceStatus | null;
   policy: Policy | null;
@@ -93,14 +93,16 @@ type InvoiceFilter = {
   before: string | null;
 };
 
-/** `looked` invoices were looked through, down to `last`. */
+/** `looked` is how many invoices were searched; `last` is the oldest of them. */
 type Found = { invoices: DeskInvoice[]; looked: number; last: string | null };
 
 const NO_UUID_IS_ABOVE = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
-// No index serves every filter, and each would cost every creation. So the next invoices are looked through up to a bound, and the answer
-// says how far that was. A payable amount is found by its reservation, however old it is.
-/** The newest invoices of a project that fit, of the next `window`. `isFirst`: those that reserve exactly the amount are found beyond it too. */
+/**
+ * Returns a project's newest invoices that match, among the next `window`. No index serves every filter, and each index would slow down
+ * creating invoices. So the search is limited, and the answer says how far it went. An invoice that reserves exactly the amount is found by
+ * its reservation at any age, but only if `isFirst`.
+ */
 const findDeskInvoices = answerOf(
   'invoice-desk-list',
   { looked: count, last: 'uuid?', invoice: maybe(listed) },
@@ -135,7 +137,7 @@ const findDeskInvoices = answerOf(
   }),
 );
 
-/** One invoice of a project. */
+/** Returns one invoice of a project. */
 const findDeskInvoice = rowOf(
   'invoice-desk-select',
   listed,
@@ -151,18 +153,18 @@ const filters = {
   from: option('<date>', 'created on or after this day (2026-09-01, UTC) or time with its zone'),
   to: option('<date>', 'created by the end of this day, or before this time'),
 };
-/** In the console alone. */
+/** Only for the console. */
 const policy = { policy: Type.Optional(Type.String()) };
 type FilterInput = { [Field in keyof typeof filters | 'policy' | 'before']?: string | undefined };
 
-/** Looked through for a page at most: a few hundredths of a second. */
+/** The most invoices to search for a page, which takes a few hundredths of a second. */
 const WINDOW = 10_000;
 const MAX_LISTED = 500;
-/** Mostly holds a page of what is looked for. */
+/** Usually contains a full page of matches. */
 const FIRST_WINDOW = 500;
 const TIMEOUT_MS = 5000;
 
-/** Reads which invoices are meant. Errors: `INVALID_ARGUMENT`. */
+/** Reads the filter. Errors: `INVALID_ARGUMENT`. */
 function readInvoiceFilter(input: FilterInput): InvoiceFilter {
   const { from, until } = readPeriod(input);
   const given = input.before === undefined ? null : readInvoiceId('before', input.before);
@@ -176,7 +178,7 @@ function readInvoiceFilter(input: FilterInput): InvoiceFilter {
   };
 }
 
-/** An amount of USDT as the API takes it. Errors: `INVALID_ARGUMENT`. */
+/** Reads an amount of USDT in the API's format. Errors: `INVALID_ARGUMENT`. */
 function readAmount(field: string, text: string): MicroUsdt {
   const parsed = parseAmount(text);
   if (parsed.kind === 'ok') return parsed.amountMicro;
@@ -189,7 +191,7 @@ function readInvoiceId(field: string, text: string): string {
   throw new FieldError(field, `is ${clip(text)}: an invoice id is "inv_" and 26 characters`);
 }
 
-/** The invoices of a project that fit, the newest first. At most 10,000 are looked through for a page. */
+/** Lists a project's invoices that match, newest first. Searches at most 10,000 for a page. */
 export const listInvoices = localOperation({
   action: 'listInvoices',
   command: 'invoice list',
@@ -210,14 +212,14 @@ export const listInvoices = localOperation({
         return { window, ...(await findDeskInvoices(tx, project.id, filter, page)) };
       };
       const widest = windowOf(filter, limit + 1);
-      // An amount is found beyond the window too, which must then be as wide as it will be.
+      // An amount is also found outside the window, so its window must be the widest from the start.
       if (filter.amountMicro !== null || widest <= FIRST_WINDOW) return look(widest);
       const first = await look(FIRST_WINDOW);
       return first.invoices.length > limit || first.looked < FIRST_WINDOW ? first : look(widest);
     });
     const shown = found.invoices.slice(0, limit);
     const { looked } = found;
-    // The next page goes on behind the last one shown or, where too few fit, behind the last one looked at.
+    // The next page continues after the last invoice shown or, if too few match, after the last one searched.
     const last = found.invoices.length > limit ? (shown.at(-1)?.id ?? null) : looked === window ? found.last : null;
     return { data: await view(shown, publicUrl), looked, nextBefore: last === null ? null : encodeId('inv', last) };
   },
@@ -239,14 +241,14 @@ export const listInvoices = localOperation({
   }),
 });
 
-/** How many must be looked through to find so many: all that are looked at fit where only their time matters. */
+/** Returns how many invoices to search for this many matches. If only the time is filtered, every searched invoice matches. */
 function windowOf({ status, policy, amountMicro }: InvoiceFilter, wanted: number): number {
   return status === null && policy === null && amountMicro === null ? wanted : WINDOW;
 }
 
 const named = argument('<invoice>', 'invoice id (inv_…) or your order id');
 
-/** One invoice of a project, by its id (`inv_…`) or its order id, with the link for its payer. Errors: `NOT_FOUND`. */
+/** Shows an invoice of a project by its id (`inv_…`) or order id, with its checkout link. Errors: `NOT_FOUND`. */
 export const showInvoice = localOperation({
   action: 'showInvoice',
   command: 'invoice show',
@@ -291,7 +293,7 @@ const toText = (invoice: InvoiceView) =>
     ['payment link', 'checkoutUrl'],
   ]);
 
-/** The columns of an export, in their order. Scripts and spreadsheets rely on it: new ones come last. */
+/** The columns of an export in order. Scripts and spreadsheets rely on it, so new columns go last. */
 const COLUMNS: ExportedRows<InvoiceView>['columns'] = [
   ['createdAt', ({ createdAt }) => createdAt],
   ['invoiceId', ({ invoiceId }) => invoiceId],
@@ -307,12 +309,12 @@ const COLUMNS: ExportedRows<InvoiceView>['columns'] = [
   ['projectId', ({ projectId }) => projectId],
 ];
 
-/** So many are in memory. */
+/** How many invoices are in memory at once. */
 const BATCH = 500;
 
 /**
- * The invoices of a project that fit, in batches, the newest first. Each batch goes on behind the last one and needs no common transaction,
- * which a slow reader would keep open for hours; what is created meanwhile is not among them.
+ * Yields a project's invoices that match, in batches, newest first. Each batch continues after the last one without a common transaction,
+ * which a slow reader would keep open for hours. Invoices created meanwhile aren't included.
  */
 export const exportInvoices = localOperation({
   action: 'exportInvoices',
@@ -343,7 +345,7 @@ type Deps = Pick<
 > & {
   steadyNow?(): UnixMs;
 };
-/** Of a project's own key for them. */
+/** The name of a project's own key for these invoices. */
 export const HAND_KEY_NAME = 'invoices made by hand';
 const MAX_EXTERNAL_ID = 200;
 
@@ -359,9 +361,9 @@ function readExternalId(field: string, text: string): string {
 }
 
 /**
- * Makes an invoice as the API does, in one transaction with the record of who made it. Its key is one of the project's own, of which nobody
- * has the secret: where that was revoked, none can be made. The limits of unpaid invoices bound what strangers start, and not this.
- * `idempotencyKey`: a repeat gives the same invoice. Errors: `NOT_FOUND`, `CONFLICT`.
+ * Creates an invoice as the API does, and records who created it, in one transaction. Uses the project's own key, whose secret no one has;
+ * if that key was revoked, no invoice can be created. The limits of unpaid invoices don't apply, because they are against strangers.
+ * Repeating an `idempotencyKey` returns the same invoice. Errors: `NOT_FOUND`, `CONFLICT`.
  */
 export const createInvoiceByHand = localOperation({
   action: 'createInvoiceByHand',
@@ -432,14 +434,14 @@ function readKey(key: string): string {
   );
 }
 
-/** The clock of the database, for a command that makes one invoice and ends. */
+/** Reads the database's clock, for a command that creates one invoice and exits. */
 export async function readDeadlineClock(db: Sql): Promise<DeadlineClock> {
   const clock = createDatabaseClock(systemClock, () => performance.now());
   clock.read(await readDatabaseClock(db), performance.now());
   return clock;
 }
 
-/** The key's id (UUID), always the same of a project. What stands for its secret is random, so none is accepted. */
+/** Returns the id of the key (UUID), which is always the same for a project. Its stored secret hash is random, so no secret matches it. */
 async function ensureKey(tx: Sql, projectId: string, { random }: Pick<Deps, 'random'>): Promise<string> {
   const hex = createHash('sha256').update(`${HAND_KEY_NAME} ${projectId}`).digest('hex');
   const id = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
@@ -487,8 +489,8 @@ function refusalOf(
 }
 
 /**
- * Withdraws the page of an invoice as the API does, in one transaction with the record of who did it. Doing it again changes nothing.
- * Errors: `NOT_FOUND`; `CONFLICT` of a paid one.
+ * Withdraws an invoice's page as the API does, and records who did it, in one transaction. Repeating it changes nothing. Errors:
+ * `NOT_FOUND`; `CONFLICT` for a paid invoice.
  */
 export const withdrawInvoiceByHand = localOperation({
   action: 'withdrawInvoiceByHand',
@@ -509,7 +511,7 @@ export const withdrawInvoiceByHand = localOperation({
         const message = 'the invoice is PAID, so there is nothing left to withdraw; send the money back if you have to';
         throw new AppError('CONFLICT', message);
       }
-      // Two that come at once wait for each other at the row, and the second one finds the time of the first.
+      // Concurrent requests wait for each other at the row, and the second one finds the time of the first.
       if (before?.withdrawnAt === null && withdrawnAt === at) {
         await recordActions(tx, actor, at, [
           { projectId: project.id, action: 'invoice.withdrawn', subject: encodeId('inv', id), detail: {} },

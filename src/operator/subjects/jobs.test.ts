@@ -11,7 +11,7 @@ import { createJobs, limitConnections } from './jobs.ts';
 const ANA = commandActor('Ana');
 const order = { kind: 'verify', network: 'devnet', range: { from: 1, to: 9 } } as const;
 
-/** Jobs that fail as soon as they look for nodes. */
+/** Creates jobs that fail when they request nodes. */
 function setUp(failure: Error) {
   const lines: string[] = [];
   const jobs = createJobs({

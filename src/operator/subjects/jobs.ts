@@ -30,14 +30,14 @@ import {
 export const JOB_KINDS = ['verify', 'rescan', 'reconcile'] as const;
 export type JobKind = (typeof JOB_KINDS)[number];
 
-/** Who may run the use case may start its job, and stop it. */
+/** Anyone who may run the use case may start and stop its job. */
 export const JOB_ACTIONS = {
   verify: 'verifyRange',
   rescan: 'rescanRange',
   reconcile: 'reconcileNow',
 } as const satisfies Record<JobKind, ActionName>;
 
-/** What a job does. A job of the books concerns all addresses. */
+/** The work of a job. A reconciliation covers all addresses. */
 export type JobWork = { kind: 'verify' | 'rescan'; range: Range } | { kind: 'reconcile'; range: null };
 type JobOrder = JobWork & { network: Network };
 
@@ -52,15 +52,15 @@ export function readJobWork({ kind: text, from, to }: Given): JobWork {
   throw new FieldError('from', say`and ${{ field: 'to' }} are for blocks, and this compares addresses: leave them out`);
 }
 
-/** `verify blocks 1 to 300`. */
+/** Names the work, such as `verify blocks 1 to 300`. */
 function nameWork({ kind, range }: JobWork): string {
   return range === null ? `${kind} all addresses` : `${kind} blocks ${range.from} to ${range.to}`;
 }
 
 /**
- * A job of this process. `done` of `total` blocks or addresses; `found`: differences, or transfers that were recorded, so far. `said`: what
- * came of it, in the words of the command. `result` is `null` until it is done. Of addresses, `odd` are those that are not good, each with
- * what is said beside it; at most 1,000.
+ * A job of this process. `done` of `total` counts blocks or addresses. `found` counts differences, or recorded transfers, so far. `said` is
+ * the outcome in the words of the command. `result` is `null` until the job is done. `odd` are addresses that aren't good, each with a
+ * comment, at most 1,000.
  */
 export type JobView = {
   jobId: string;
@@ -86,7 +86,7 @@ export type JobView = {
 
 export type JobListView = { network: Network; data: JobView[] };
 
-/** A database of which work takes so many connections at most; the rest of it waits. */
+/** Limits how many connections of a database this work uses at once; further work waits. */
 export function limitConnections(db: Database, atOnce: number): Database {
   const inTurn = createSemaphore(atOnce);
   return {
@@ -97,11 +97,11 @@ export function limitConnections(db: Database, atOnce: number): Database {
   };
 }
 
-/** `found`: differences, or transfers that were recorded, so far. `total` is known when something was done. */
+/** `found` counts differences, or recorded transfers, so far. `total` is known once something was done. */
 type Progress = { done: number; total: number | null; found: number };
 type WorkDeps = NodeDeps & { signal: AbortSignal; onProgress(progress: Progress): void };
 
-/** What came of a job. Of addresses whose books balance, which may be thousands, only the number is kept. */
+/** The outcome of a job. Of addresses with balanced books, which may be thousands, only the number is kept. */
 type Outcome =
   | { kind: 'verify'; view: VerifiedRangeView; hint: Hint | null }
   | { kind: 'rescan'; view: RescannedView }
@@ -114,10 +114,10 @@ type Outcome =
       hints: readonly Hint[];
     };
 
-/** More of them say nothing new. */
+/** Further ones add no information. */
 const MAX_ODD = 1000;
 
-/** Runs the use case that a job is of. Errors: its own, and that of `signal`. */
+/** Runs the job's use case. Errors: those of the use case and of `signal`. */
 async function runJob(deps: WorkDeps, actor: Actor, work: JobWork): Promise<Outcome> {
   if (work.kind === 'reconcile') {
     const onProgress = (done: number, total: number) => deps.onProgress({ done, total, found: 0 });
@@ -133,7 +133,7 @@ async function runJob(deps: WorkDeps, actor: Actor, work: JobWork): Promise<Outc
   return { kind, view: await rescanRange({ ...deps, onProgress }, actor, range) };
 }
 
-/** What goes on in this process after the answer that started it, or has ended. `total` `null`: it is not known yet. */
+/** Work in this process that continues after the request that started it was answered. `total` is `null` while it's unknown. */
 type Job = {
   readonly jobId: string;
   readonly order: JobOrder;
@@ -143,34 +143,34 @@ type Job = {
   readonly endedAt: UnixMs | null;
   readonly progress: { readonly done: number; readonly total: number | null; readonly found: number };
   readonly outcome: Outcome | null;
-  /** Why it failed. An error that nobody foresaw stands in the log. */
+  /** Why the job failed. Unexpected errors are only in the log. */
   readonly error: AppError | null;
 };
 
 type Running = { job: { -readonly [Name in keyof Job]: Job[Name] }; stopping: AbortController; ended: Promise<void> };
 
 export type Jobs = {
-  /** Errors: `CONFLICT` where one of the network runs. */
+  /** Errors: `CONFLICT` if the network already has a running job. */
   start(actor: Actor, order: JobOrder): Job;
   find(jobId: string): Job | null;
-  /** Those of a network, the newest first. */
+  /** Returns the jobs of a network, newest first. */
   list(network: Network): readonly Job[];
-  /** It ends soon after, between two transactions. One that has ended stays as it is. */
+  /** Ends a job soon, between two transactions. Finished jobs are left alone. */
   stop(jobId: string): void;
-  /** Stops all of them, and starts none any more. */
+  /** Stops all jobs and refuses new ones. */
   close(): Promise<void>;
 };
 
 type Deps = Pick<OperationDeps, 'db' | 'now' | 'random' | 'log' | 'nodes'>;
 
-/** Ended jobs that are kept: with a thousand differences each, some megabytes. */
+/** How many finished jobs to keep: with a thousand differences each, a few megabytes. */
 const MAX_KEPT = 10;
-/** The pages of the console have the rest. */
+/** The console's pages need the remaining connections. */
 const CONNECTIONS = 2;
-/** A node that limits our requests, or restarts, answers again within this time. */
+/** A node that limits requests or restarts answers again within this time. */
 const PATIENCE_MS = 60_000;
 
-/** The jobs of a process: one at a time for a network. */
+/** The jobs of a process, one at a time for each network. */
 export function createJobs({ db, now, random, log, nodes }: Deps): Jobs {
   const running = new Map<Network, Running>();
   const ended = new Map<string, Job>();
@@ -239,7 +239,7 @@ function busy({ order, startedBy, startedAt }: Job): AppError {
   );
 }
 
-/** A job as it is shown. */
+/** Describes a job for the console. */
 function describeJob(job: Job, now: UnixMs): JobView {
   const { jobId, order, startedBy, startedAt, endedAt, state, progress, outcome } = job;
   const seconds = ((endedAt ?? now) - startedAt) / 1000;
@@ -279,7 +279,7 @@ function sayOutcome(outcome: Outcome): Text[] {
   return [sayVerified(view), ...(unattested === null ? [] : [unattested])];
 }
 
-/** What is said of a job that runs, or ended before its work did. */
+/** Describes a job that is still running, or that ended before its work was done. */
 function sayEnd({ state, error, order, progress }: Job): Text[] {
   if (state === 'running' || state === 'stopping') return [];
   const why = state === 'failed' ? [error?.text ?? 'it failed; see the log of the service for the reason'] : [];
@@ -292,7 +292,7 @@ function sayEnd({ state, error, order, progress }: Job): Text[] {
 
 type ShowJobsDeps = { now(): UnixMs; jobs: Jobs };
 
-/** The jobs of a network that this process knows, the newest first. */
+/** Lists the jobs of a network that this process knows, newest first. */
 export async function listJobs(
   { now, jobs }: ShowJobsDeps,
   _actor: Actor,
@@ -301,7 +301,7 @@ export async function listJobs(
   return { network, data: jobs.list(network).map((job) => describeJob(job, now())) };
 }
 
-/** One of them, with what came of it. Errors: `NOT_FOUND`. */
+/** Shows one of them with its outcome. Errors: `NOT_FOUND`. */
 export async function showJob(
   { now, jobs }: ShowJobsDeps,
   _actor: Actor,
@@ -321,7 +321,10 @@ function findJob(jobs: Jobs, jobId: string): Job {
 
 type StartJobDeps = { db: Sql; now(): UnixMs; networks: readonly Network[]; jobs: Jobs };
 
-/** Starts what takes minutes, and returns at once. Errors: `FORBIDDEN`, `NOT_FOUND`, `INVALID_ARGUMENT`, `CONFLICT` where one runs. */
+/**
+ * Starts work that takes minutes, and returns at once. Errors: `FORBIDDEN`, `NOT_FOUND`, `INVALID_ARGUMENT`, `CONFLICT` if a job is already
+ * running.
+ */
 export async function startJob(
   { db, now, networks, jobs }: StartJobDeps,
   actor: Actor,
@@ -334,7 +337,7 @@ export async function startJob(
   return describeJob(jobs.start(actor, { ...work, network }), now());
 }
 
-/** Ends a job soon. One that has ended stays as it is. Errors: `NOT_FOUND`, `FORBIDDEN`. */
+/** Ends a job soon. Finished jobs are left alone. Errors: `NOT_FOUND`, `FORBIDDEN`. */
 export async function stopJob(
   { now, jobs }: { now(): UnixMs; jobs: Jobs },
   actor: Actor,

@@ -39,7 +39,7 @@ const listed = {
 };
 export type KeyView = Shown<typeof listed>;
 
-/** The keys of a project, without their secrets, the oldest first; at most 1,000. */
+/** Lists the keys of a project without their secrets, oldest first, at most 1,000. */
 export const listKeys = operation({
   action: 'listKeys',
   summary: 'List the keys of a project, without their secrets',
@@ -72,7 +72,7 @@ export const listKeys = operation({
   }),
 });
 
-/** Of a key of the API, and of one of the admin API. */
+/** Also serves the keys of the admin API. */
 export function statusOf(
   { revokedAt, expiresAt }: { revokedAt: UnixMs | null; expiresAt: UnixMs | null },
   now: UnixMs,
@@ -89,8 +89,8 @@ export type NewKey = {
 };
 
 /**
- * Reads what a key is to be, with all problems at once. `expires`: a duration (`90d`) or a date; `allowedIps`: addresses or CIDR blocks;
- * `scopes`: what it may do, else what keys could always do. Errors: `INVALID_ARGUMENT`.
+ * Reads the properties of a new key and reports all problems at once. `expires` is a duration (`90d`) or a date. `allowedIps` are addresses
+ * or CIDR blocks. `scopes` are what the key may do; by default, everything that keys could always do. Errors: `INVALID_ARGUMENT`.
  */
 export function readNewKey(
   input: {
@@ -133,14 +133,14 @@ export function readNewKey(
   };
 }
 
-/** A key that was made, with its secret, which is shown this one time. `warning`: no invoice is created with it yet, and why. */
+/** A new key with its secret, which is shown only this once. `warning` says why no invoice can be created with it yet. */
 const made = { keyId: name.keyId, projectId: id('prj'), network: text, name: text, apiKey: text, ...rights };
 export type CreatedKeyView = Shown<typeof made> & { warning?: Text };
 
-/** `networks`: those whose nodes are known here. */
+/** `networks` are those with nodes configured here. */
 type CreateDeps = { db: Database; networks: readonly Network[]; now(): UnixMs; random(bytes: number): Uint8Array };
 
-/** Makes a secret key and shows it this one time; the database keeps its SHA-256. Errors: `NOT_FOUND`, `INVALID_ARGUMENT` (which project). */
+/** Creates a secret key and shows it once; the database keeps only its SHA-256. Errors: `NOT_FOUND`, `INVALID_ARGUMENT` (which project). */
 export const createKey = operation({
   action: 'createKey',
   summary: 'Create a secret key and show it once',
@@ -198,7 +198,10 @@ export const createKey = operation({
   }),
 });
 
-/** The UUID behind a `key_…`. A secret key holds its id: that is named, the secret is not repeated. Errors: `INVALID_ARGUMENT`. */
+/**
+ * Decodes a `key_…`. If a secret key is given instead, the error names the id that it contains and doesn't repeat the secret. Errors:
+ * `INVALID_ARGUMENT`.
+ */
 function readKeyId(keyId: string): string {
   const uuid = decodeId('key', keyId);
   if (uuid !== null) return uuid;
@@ -217,7 +220,7 @@ function readKeyId(keyId: string): string {
   );
 }
 
-/** Revokes a key at once and for ever. Errors: `NOT_FOUND`. */
+/** Revokes a key immediately and permanently. Errors: `NOT_FOUND`. */
 export const revokeKey = operation({
   action: 'revokeKey',
   summary: 'Revoke a key immediately and permanently',

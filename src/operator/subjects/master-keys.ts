@@ -33,8 +33,8 @@ import { reencryptTotp } from '../people/sign-in-proofs.ts';
 import { recordActions } from '../record-actions.ts';
 
 /**
- * `signing`, `ended`: how many secrets that are in use, or were before, are encrypted with it: those that webhooks are signed with, and those
- * that codes of people are made of. `sealsRows`: whether a row names it, where it is a former key; `null` of others, for most rows name those.
+ * `signing` and `ended` count the secrets encrypted with the key that are in use, or no longer in use: webhook secrets and the secrets of
+ * authenticator apps. `sealsRows` is whether any row is sealed with an earlier key; `null` for other keys, because most rows name those.
  */
 const shown = {
   keyId: text,
@@ -49,7 +49,9 @@ export type MasterKeyView = Shown<typeof shown>;
 
 const yesNo = (is: boolean) => (is ? 'yes' : 'no');
 
-/** The master keys by their ids, and how many secrets each has encrypted. `missing`: what to do about those that are not here. */
+/**
+ * Lists the master keys by id, with how many secrets each one encrypts. `missing` says what to do about keys that aren't configured here.
+ */
 export const showMasterKeys = operation({
   action: 'showMasterKeys',
   summary: 'List the master keys of the service by id, and how many secrets each one encrypts',
@@ -58,7 +60,7 @@ export const showMasterKeys = operation({
   command: 'master-key status',
   does: 'list the master keys, where they come from, and how many secrets each one encrypts',
   input: Type.Object({}),
-  // `source`: the variable, the path of the file, or `none`.
+  // `source` is the variable, the path of the file, or `none`.
   output: schemaOf({ source: text, keys: list(part(shown)) }),
   read: () => ({}),
   run: async ({ db, now, config, note }: KeyDeps) => {
@@ -89,7 +91,7 @@ const NO_KEY = {
   embedded: 'no key yet: Quittance creates it when it encrypts the first secret',
 };
 
-/** The same with a ring that is open. */
+/** Does the same with an open key ring. */
 export async function findMasterKeys(
   deps: MissingDeps,
 ): Promise<{ view: { source: string; keys: MasterKeyView[] }; missing: Text | null }> {
@@ -108,7 +110,7 @@ export async function findMasterKeys(
     const canBeDropped = use === 'opens' && signing === 0 && !sealsReceiptKey && sealsRows === false;
     return { keyId, use, signing, ended: total - ofHooks, sealsReceiptKey, sealsRows, canBeDropped };
   };
-  // Ended secrets sign nothing any more, so no key is kept for them.
+  // Ended secrets no longer sign anything, so no key is kept for them.
   const needed = new Set([...ofWebhooks].flatMap(([keyId, { signing }]) => (signing > 0 ? [keyId] : [])));
   for (const keyId of [...ofPeople.keys(), ...ofChannels.keys()]) needed.add(keyId);
   if (ofReceipts !== undefined) needed.add(ofReceipts);
@@ -121,15 +123,15 @@ export async function findMasterKeys(
   return { view: { source, keys }, missing: await describeMissingKeys(deps) };
 }
 
-/** The variable, or the path of the file. */
+/** Returns the name of the variable, or the path of the file. */
 function nameSource(source: KeySource): string {
   return source.kind === 'file' ? source.path : 'QUITTANCE_MASTER_KEY';
 }
 
-/** `keyRing`: `null` where there is no master key. */
+/** `keyRing` is `null` if there is no master key. */
 type MissingDeps = { db: Sql; now(): UnixMs; keyRing: KeyRing | null };
 
-/** Says what to do about secrets in use that these master keys, or none, cannot decrypt; `null` if there are no such secrets. */
+/** Says what to do about secrets in use that the configured master keys can't decrypt, or returns `null` if there are none. */
 export async function describeMissingKeys({ db, now, keyRing }: MissingDeps): Promise<Text | null> {
   const ofWebhooks = await describeMissingSecrets({ db, keyRing }, now());
   if (ofWebhooks !== null) return ofWebhooks;
@@ -153,7 +155,7 @@ async function describeMissingTargets(db: Sql, keyRing: KeyRing | null): Promise
 const REMEDY =
   'Run this with the master keys of the service: set QUITTANCE_MASTER_KEY or, with an embedded database, provide the file master-key.';
 
-/** `note` hears of a key file that others could read. */
+/** `note` receives a warning if others can read the key file. */
 export type KeyDeps = {
   db: Sql;
   now(): UnixMs;
@@ -162,8 +164,8 @@ export type KeyDeps = {
 };
 
 /**
- * The keys with which a new secret is sealed. Refuses keys, and does not make one, where those are missing that seal other
- * secrets: the service, which has them, could not open the new secret. `isKeyLost`: the operator says that they are lost for ever.
+ * Opens the keys that encrypt a new secret. Refuses, and doesn't create a key, if the keys of other secrets are missing: the service, which
+ * has those, couldn't decrypt the new secret. `isKeyLost` is the operator's statement that they are permanently lost.
  */
 export async function openEncryptionKeys(
   { db, now, config, note }: KeyDeps,
@@ -179,9 +181,8 @@ export async function openEncryptionKeys(
 }
 
 /**
- * `rows`: how many were sealed anew. Former keys that were `dropped` from the file, are `droppable` from the variable, or are `needed` for rows that
- * they sealed. `lostPeople`: logins of those whose codes come of a secret
- * that no key opens; left out where there are none.
+ * `rows` is how many were sealed again. Earlier keys were `dropped` from the file, are `droppable` from the variable, or are still `needed`
+ * for rows that they sealed. `lostPeople` are the logins of people whose authenticator secret no key decrypts; absent if there are none.
  */
 export type RotatedMasterKeyView = {
   source: string;
@@ -198,12 +199,13 @@ export type RotatedMasterKeyView = {
   lostChannels?: string[];
 };
 
-/** `warn` hears of a file of keys that others could read, and how far it is. */
+/** `warn` receives progress, and a warning if others can read the key file. */
 type RotateDeps = { db: Database; now(): UnixMs; config: KeySettings; warn(message: string): void };
 
 /**
- * Encrypts every secret and seals every row with a new key of the file, and takes the old key out of it, unless rows are left that it sealed;
- * or with the first key of QUITTANCE_MASTER_KEY, which only the operator changes. Cut off at any point it is finished by running it again. Errors: `NOT_FOUND`, `CONFLICT`.
+ * Encrypts every secret and seals every row with a new key. With a key file, adds the key and removes the old one, unless it's needed for
+ * rows that remain. With QUITTANCE_MASTER_KEY, which only the operator changes, uses its first key. An interrupted run can simply be
+ * repeated. Errors: `NOT_FOUND`, `CONFLICT`.
  */
 export async function rotateMasterKey(deps: RotateDeps, actor: Actor): Promise<RotatedMasterKeyView> {
   const { config } = deps;
@@ -225,7 +227,7 @@ async function lockAlone(dataDir: string) {
   }
 }
 
-/** More than one key in the file: an earlier rotation was cut off or left rows, and this finishes it. */
+/** If the file has several keys, an earlier rotation was interrupted or left rows behind. This finishes it. */
 async function rotateFile(deps: RotateDeps, actor: Actor): Promise<RotatedMasterKeyView> {
   const { config, warn } = deps;
   const ring = await openKeyRing(config, { mayCreate: false, warn });
@@ -287,13 +289,13 @@ async function reencrypt(
   };
 }
 
-/** `lostEndpoints`: ids of endpoints with a secret that should still sign, but that no key opens. */
+/** `lostEndpoints` are the ids of endpoints with a secret that should still sign, but that no key decrypts. */
 type ReencryptResult = { resealed: number; lostEndpoints: string[] };
 
 /**
- * Seals every secret under the current key of the ring, in batches of 500. When this returns, the other keys of the ring seal
- * nothing that they open, and no process that reads the same keys goes on sealing with them. Can be cut off and repeated at any
- * time, beside running services.
+ * Encrypts every secret with the current key of the ring, in batches of 500. When this returns, the other keys of the ring protect no
+ * secret that they can decrypt, and no process with the same keys continues to encrypt with them. It may be interrupted and repeated at any
+ * time, while services run.
  */
 export async function reencryptSecrets(db: Database, ring: KeyRing, now: UnixMs): Promise<ReencryptResult> {
   let resealed = 0;
@@ -304,7 +306,7 @@ export async function reencryptSecrets(db: Database, ring: KeyRing, now: UnixMs)
     if (batch.last === null) break;
     after = batch.last;
   }
-  // This waits for processes that began to seal before the current key was the current one.
+  // This waits for processes that began to encrypt before the key became the current one.
   const rest = await db.transaction(async (tx) => {
     await stopEncryption(tx);
     return reencryptRest(tx, ring, now);
@@ -312,7 +314,7 @@ export async function reencryptSecrets(db: Database, ring: KeyRing, now: UnixMs)
   return { resealed: resealed + rest.resealed, lostEndpoints: rest.lostEndpoints };
 }
 
-/** Few secrets came meanwhile; the other secrets found here cannot be opened. */
+/** Few secrets were added meanwhile. Any others found here can't be decrypted. */
 async function reencryptRest(tx: Sql, ring: KeyRing, now: UnixMs): Promise<ReencryptResult> {
   const lost = new Set<string>();
   let resealed = 0;
@@ -326,7 +328,7 @@ async function reencryptRest(tx: Sql, ring: KeyRing, now: UnixMs): Promise<Reenc
   }
 }
 
-/** `last`: the next batch starts after this id; `null` if nothing was found. */
+/** The next batch starts after the id `last`; `null` if nothing was found. */
 async function reencryptBatch(tx: Sql, ring: KeyRing, after: string) {
   const rows = await lockSecretsUnderOtherKeys(tx, ring.current().id, after);
   const unopened: StoredSecret[] = [];
@@ -336,10 +338,13 @@ async function reencryptBatch(tx: Sql, ring: KeyRing, after: string) {
 
 export const operations = [showMasterKeys];
 
-/** `left`: how many rows are still sealed with each former key, for this user of the database may not change them. */
+/** `left` counts, for each earlier key, the rows still sealed with it, because this database user may not change them. */
 type Resealed = { resealed: number; left: Map<string, number> };
 
-/** Seals the rows anew, with the current key of the ring, that another of its keys sealed. What was changed, or has no seal, stays so. */
+/**
+ * Seals rows again with the current key of the ring if another of its keys sealed them. Rows that were changed or have no seal are left
+ * alone.
+ */
 export async function resealRows({
   db,
   ring,
@@ -361,7 +366,7 @@ export async function resealRows({
   return { resealed, left: walked.formerKeys };
 }
 
-/** Those of some master keys that a row names. Reads every row, 50,000 at a time, unless each key is met before. */
+/** Returns those of the master keys that some row names. Reads all rows, 50,000 at a time, until every key has been found. */
 export async function findKeysOfRows(db: Sql, keyIds: readonly string[]): Promise<Set<string>> {
   const met = new Set<string>();
   for (const source of SEALED_ROWS) {

@@ -39,7 +39,10 @@ import { recordActions } from '../record-actions.ts';
 import { type KeyDeps, openEncryptionKeys } from './master-keys.ts';
 
 type Times = Pick<ChannelSettings, 'quietFrom' | 'quietTo' | 'summaryAt'>;
-/** `shown`: what is shown of the target. `quiet`: `22:00-07:00`; `summary`: `08:00`; both in the time zone. */
+/**
+ * `shown` is the displayed part of the target. `quiet` is a range such as `22:00-07:00`, and `summary` a time such as `08:00`, both in the
+ * time zone.
+ */
 const channelFields = {
   channelId: of('id', id('chn')),
   kind: choice(CHANNEL_KINDS),
@@ -56,7 +59,7 @@ const channelFields = {
   },
   timeZone: text,
 };
-/** A channel without what leads there. `failingSince`: every attempt since failed. */
+/** A channel without its secret target. `failingSince`: every attempt since then has failed. */
 const listed = {
   ...channelFields,
   createdAt: time,
@@ -66,7 +69,7 @@ const listed = {
 };
 export type ChannelView = Shown<typeof listed>;
 
-/** The channels with how they do, without what leads there, the oldest first. */
+/** Lists the channels with their state, without their secret targets, oldest first. */
 export const listChannels = operation({
   action: 'listChannels',
   summary: 'List the notification channels, without their secret targets',
@@ -108,7 +111,7 @@ export const listChannels = operation({
 
 type SendDeps = KeyDeps & { db: Database; random(bytes: number): Uint8Array };
 
-/** Adds a channel: it is told what is open, and what happens from now on. Errors: `CONFLICT`, `CONFIG_INVALID`. */
+/** Adds a channel. It's notified of the open alarms, and of everything from now on. Errors: `CONFLICT`, `CONFIG_INVALID`. */
 export const addChannel = operation({
   action: 'addChannel',
   summary: 'Add a notification channel for operators; a generated secret is shown once',
@@ -116,7 +119,7 @@ export const addChannel = operation({
   path: '/notify',
   command: 'notify add',
   does: say`add a notification channel; "-" for ${{ field: 'url' }}, ${{ field: 'token' }} or ${{ field: 'secret' }} reads it from standard input`,
-  // `secret`: one that was made to sign with, which is shown this one time.
+  // `secret` is a generated signing secret, shown only this once.
   output: schemaOf({ ...channelFields, secret: maybe(text) }),
   input: Type.Object({
     kind: argumentOf(CHANNEL_KINDS, '<kind>', 'kind of channel'),
@@ -204,7 +207,7 @@ type Given = GivenTarget & {
   timeZone: string | undefined;
 };
 
-/** Which fields say where a channel of each kind leads. */
+/** The fields that make up the target of each kind of channel. */
 export const CHANNEL_FIELDS: Readonly<Record<ChannelKind, { needs: readonly Field[]; takes: readonly Field[] }>> = {
   email: { needs: ['url', 'from', 'to'], takes: [] },
   telegram: { needs: ['token', 'chat'], takes: ['url'] },
@@ -216,7 +219,7 @@ export const CHANNEL_FIELDS: Readonly<Record<ChannelKind, { needs: readonly Fiel
 const ALL_FIELDS = ['url', 'from', 'to', 'token', 'chat', 'secret'] as const;
 type Field = (typeof ALL_FIELDS)[number];
 
-/** Reads what a channel is to be. Errors: `INVALID_ARGUMENT`, without anything secret. */
+/** Reads the properties of a new channel. Errors: `INVALID_ARGUMENT`, without anything secret. */
 function readNewChannel({ kind: text, name: givenName, quiet, summary, timeZone, ...given }: Given) {
   const kind = readChoice('kind', text, CHANNEL_KINDS);
   if (kind === null) throw new FieldError('kind', `is missing: choose ${CHANNEL_KINDS.join(', ')}`);
@@ -244,10 +247,10 @@ type GivenTarget = {
   isOwnNetwork: boolean;
 };
 
-/** Where a channel leads, and what is shown of it. A webhook without a secret still needs one. */
+/** The target of a channel, and its displayed part. `needsSecret` is set for a webhook without a secret. */
 type ReadTarget = { target: Target; shown: string; needsSecret: boolean };
 
-/** Reads where a channel leads; what would never be sent to is refused at once. Errors: `INVALID_ARGUMENT`, without anything secret. */
+/** Reads the target of a channel, and refuses one that could never be sent to. Errors: `INVALID_ARGUMENT`, without anything secret. */
 function readTarget(kind: ChannelKind, given: GivenTarget): ReadTarget {
   const { isOwnNetwork, chat = '', secret } = given;
   if (kind === 'email') return readMail(given);
@@ -272,7 +275,7 @@ function readTarget(kind: ChannelKind, given: GivenTarget): ReadTarget {
   }
 }
 
-/** The bound of webhooks. */
+/** The limit of webhooks. */
 const MAX_URL_LENGTH = 2048;
 
 function readHttpUrl(text: string, isOwnNetwork: boolean): URL {
@@ -289,7 +292,7 @@ function readHttpUrl(text: string, isOwnNetwork: boolean): URL {
 
 const HOW_TO_ALLOW = say`for a server in your own network, use ${{ field: 'isOwnNetwork' }}`;
 
-/** The topic is the path; who knows it may listen, so it is not shown. ntfy takes JSON at its root only. */
+/** The topic is the path. Anyone who knows it can subscribe, so it isn't shown. ntfy accepts JSON only at its root. */
 function readNtfy(url: URL, { token, isOwnNetwork }: GivenTarget): Target {
   const topic = url.pathname.slice(1);
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(topic) || url.search !== '')
@@ -349,7 +352,7 @@ function readMail({ url: text = '', from = '', to = [], isOwnNetwork }: GivenTar
   return { target, shown: `${first}${more} via ${host}:${target.port}`.slice(0, MAX_SHOWN), needsSecret: false };
 }
 
-/** The bound of the schema. */
+/** The limit of the schema. */
 const MAX_SHOWN = 300;
 
 function decode(text: string): string {
@@ -373,7 +376,7 @@ type ChannelTimes = {
   timeZone: string;
 };
 
-/** Reads quiet hours (`22:00-07:00`) and the minute of the daily summary (`08:00`), in a time zone. Errors: `INVALID_ARGUMENT`. */
+/** Reads quiet hours (`22:00-07:00`) and the minute of the daily summary (`08:00`) in a time zone. Errors: `INVALID_ARGUMENT`. */
 function readTimes({
   quiet,
   summary,
@@ -407,13 +410,13 @@ function minuteOf(text: string | undefined): number | null {
   return hour === undefined ? null : Number(hour) * 60 + Number(minute);
 }
 
-/** `08:00` */
+/** Writes a time such as `08:00`. */
 function timeOfMinute(minute: number): string {
   const two = (value: number) => String(value).padStart(2, '0');
   return `${two(Math.floor(minute / 60))}:${two(minute % 60)}`;
 }
 
-/** The UUID behind a `chn_…`. Errors: `INVALID_ARGUMENT`. */
+/** Decodes a `chn_…`. Errors: `INVALID_ARGUMENT`. */
 function readChannelId(channelId: string): string {
   const uuid = decodeId('chn', channelId);
   if (uuid !== null) return uuid;
@@ -423,7 +426,7 @@ function readChannelId(channelId: string): string {
   );
 }
 
-/** Errors: `NOT_FOUND`, for one that was removed too. */
+/** Errors: `NOT_FOUND`, also for a removed channel. */
 async function findChannel(db: Sql, { channelId, uuid }: { channelId: string; uuid: string }): Promise<NotifyChannel> {
   const channel = await findNotifyChannel(db, uuid);
   if (channel !== null) return channel;
@@ -436,7 +439,7 @@ async function findChannel(db: Sql, { channelId, uuid }: { channelId: string; uu
 const channelInput = Type.Object({ channelId: argument('<channel>', 'chn_…', 'chn_…') });
 const readChannel = ({ channelId }: { channelId: string }) => ({ channelId, uuid: readChannelId(channelId) });
 
-/** Sends a test message by a channel now, from this process, once. That it arrives ends the alarm of a channel that failed. Errors: `NOT_FOUND`. */
+/** Sends one test message through a channel now, from this process. Its arrival ends the alarm of a failed channel. Errors: `NOT_FOUND`. */
 export const testChannel = operation({
   action: 'testChannel',
   summary: 'Send a test message to a channel now',
@@ -463,7 +466,7 @@ export const testChannel = operation({
     if (attempt.kind === 'aborted') throw new Error('the attempt was cancelled');
     const error = attempt.kind === 'failed' ? attempt.error : null;
     if (error === null) await recordChannelSent(db, channel.id, now());
-    // What is to be said is due when it was.
+    // Waiting messages stay due at the same time.
     else await recordChannelFailed(db, channel.id, now(), { dueAt: channel.dueAt ?? unixMs(now()), error });
     return { channelId, messageId: encodeId('ntf', message.id), isDelivered: error === null, latencyMs, error };
   },
@@ -498,7 +501,7 @@ function testMessage(id: string, name: string, at: UnixMs): Message {
   return { id, title, text, isUrgent: false, items: [{ about: 'test', phase: 'test', title }] };
 }
 
-/** Removes a channel for good: it is told nothing more, and what leads there is forgotten. Errors: `NOT_FOUND`. */
+/** Removes a channel permanently: it receives no further messages, and its target is erased. Errors: `NOT_FOUND`. */
 export const removeChannel = operation({
   action: 'removeChannel',
   summary: 'Remove a channel permanently: it receives no further messages',

@@ -36,16 +36,16 @@ const shown = {
   ...{ personId: of('id', id('usr')), login: text, name: text, role: choice(ROLES), projects: maybe(list(id('prj'))) },
 };
 const viewPerson = (person: Person) => show(shown, person);
-/** `projects`: those that it may see, `null` for all. `invitedUntil`: the end of a link that was not taken up yet. */
+/** `projects` are those that the person may see; `null` means all. `invitedUntil` is the expiry of a link that isn't redeemed yet. */
 const listed = {
   ...{ ...shown, createdAt: time, passkeys: whole, hasPassword: yes, recoveryCodes: whole },
   ...{ seenAt: maybe(time), invitedUntil: maybe(time) },
 };
 export type PersonView = Shown<typeof listed>;
-/** The link is shown this one time. */
+/** The link is shown only this once. */
 export type InvitedView = ReturnType<typeof viewPerson> & { link: string; expiresAt: string };
 
-/** The people, the oldest first; at most 1,000. */
+/** Lists the people, oldest first, at most 1,000. */
 export const listPeople = localOperation({
   action: 'listPeople',
   command: 'user list',
@@ -86,16 +86,19 @@ function factorsOf({ passkeys, hasPassword, recoveryCodes, invitedUntil }: Perso
 type Rights = { role: Role; projects: string[] | null };
 
 const LOGIN = /^[a-z0-9][a-z0-9._+@-]{0,99}$/;
-/** A login as the database has it; the empty text, which nobody has, for what can be none. */
+/** Normalises a login as the database stores it. Returns an empty text, which no one has, if it can't be one. */
 export function loginOf(text: string): string {
   const login = text.trim().toLowerCase();
   return LOGIN.test(login) ? login : '';
 }
 
-/** The bound of the schema. */
+/** The limit of the schema. */
 const MAX_PROJECTS = 1000;
 
-/** Reads who is to be invited, with all problems at once. `projectIds`: `prj_…`, all where there are none. Errors: `INVALID_ARGUMENT`. */
+/**
+ * Reads the person to invite and reports all problems at once. `projectIds` are `prj_…`; without them, the person sees all projects.
+ * Errors: `INVALID_ARGUMENT`.
+ */
 export function readNewPerson(input: {
   login: string;
   name?: string | undefined;
@@ -116,10 +119,10 @@ export function readNewPerson(input: {
   return { login, name, ...rights };
 }
 
-/** What a person may do from now on; without `projects` it keeps those that it has. */
+/** A person's new rights. Without `projects`, the person keeps the current ones. */
 type NewRights = { role: Role; projects?: string[] | null };
 
-/** Reads what a person may do from now on. Errors: `INVALID_ARGUMENT`. */
+/** Reads a person's new rights. Errors: `INVALID_ARGUMENT`. */
 function readRights(input: {
   role: string;
   projectIds?: readonly string[] | undefined;
@@ -157,7 +160,7 @@ async function refuseUnknownProjects(db: Sql, actor: Actor, projects: readonly s
   for (const id of projects ?? []) await selectProject(db, actor, encodeId('prj', id));
 }
 
-/** The person with this login or `usr_…`. Errors: `NOT_FOUND`. */
+/** Finds the person with this login or `usr_…`. Errors: `NOT_FOUND`. */
 export async function selectPerson(db: Sql, person: string): Promise<Person> {
   const id = decodeId('usr', person);
   const found = await findPerson(db, id === null ? { id, login: loginOf(person) } : { id, login: null });
@@ -165,12 +168,12 @@ export async function selectPerson(db: Sql, person: string): Promise<Person> {
   throw notThere(person);
 }
 
-/** The same, locked until the transaction ends, for who gives it a new seal. Errors: `NOT_FOUND`, `ROW_CHANGED`. */
+/** Does the same and locks the person until the transaction ends, for giving the row a new seal. Errors: `NOT_FOUND`, `ROW_CHANGED`. */
 async function lockToChange(tx: Sql, person: string): Promise<PersonFactors> {
   return (await lockPersonToChange(tx, (await selectPerson(tx, person)).id)) ?? raise(notThere(person));
 }
 
-/** The same for who takes all from it, whoever made it. */
+/** Does the same for removing everything from the person, even if someone else forged the row. */
 async function lockToRemove(tx: Sql, person: string): Promise<Person> {
   return (await lockAnyPerson(tx, (await selectPerson(tx, person)).id)) ?? raise(notThere(person));
 }
@@ -183,8 +186,8 @@ const notThere = (person: string) =>
   new AppError('NOT_FOUND', say`there is no user ${clip(person)}: list the users with "${{ command: 'user list' }}"`);
 
 /**
- * Takes care that somebody is left who can invite others: refuses to take away the last owner, or the last one who can sign in. Until the
- * transaction ends, nobody else takes one away. Errors: `CONFLICT`.
+ * Refuses to remove the last owner, or the last one who can sign in, so that someone can still invite others. No one else can remove an
+ * owner until the transaction ends. Errors: `CONFLICT`.
  */
 async function keepAnOwner(tx: Sql, { id, login, role }: Person): Promise<void> {
   if (role !== 'owner') return;
@@ -205,10 +208,10 @@ async function canSignIn(tx: Sql, id: string): Promise<boolean> {
   return keys.length > 0 || (await findFactors(tx, { id, login: null }))?.passwordHash != null;
 }
 
-/** `consoleUrl`: the origin of the console from the configuration, never from a request. */
+/** `consoleUrl` is the configured origin of the console, never one from a request. */
 type InviteDeps = Pick<OperationDeps, 'db' | 'now' | 'random' | 'consoleUrl'>;
 
-/** A person's access neither ends nor has a list of addresses. */
+/** A person's access neither expires nor has a list of addresses. */
 const ENDLESS = { expiresAt: null, allowedCidrs: null };
 
 const LIFETIME_MS = 15 * 60_000;
@@ -229,7 +232,7 @@ const printLink = (invited: InvitedView) => ({
   next: 'copy the link now, because it is not shown again: send it to that person over a private channel',
 });
 
-/** Makes a person who can do nothing yet, and a link by which it chooses what it signs in with. Errors: `CONFLICT`, `CONFIG_INVALID`. */
+/** Creates a person who can't do anything yet, and a link for choosing how to sign in. Errors: `CONFLICT`, `CONFIG_INVALID`. */
 export const invitePerson = localOperation({
   action: 'invitePerson',
   command: 'user invite',
@@ -265,7 +268,7 @@ export const invitePerson = localOperation({
   print: printLink,
 });
 
-/** Makes the one link of a person that can be taken up; its token stands in the database as a hash alone. */
+/** Creates the only link of a person that can be redeemed. The database stores its token only as a hash. */
 async function makeLink(
   tx: Sql,
   deps: Omit<InviteDeps, 'db'>,
@@ -279,10 +282,10 @@ async function makeLink(
   return { link: `${requireConsoleUrl(deps)}${INVITATION_PATH}${token}`, expiresAt: toIso(expiresAt) };
 }
 
-/** The token follows. */
+/** The token follows this path. */
 export const INVITATION_PATH = '/invitation/';
 
-/** The SHA-256 by which the database knows a token of 256 random bits. */
+/** The SHA-256 under which the database stores a token of 256 random bits. */
 export function hashToken(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }
@@ -295,7 +298,10 @@ function requireConsoleUrl({ consoleUrl }: Pick<InviteDeps, 'consoleUrl'>): stri
   );
 }
 
-/** Gives a person another role or other projects, and ends all its sessions. `person`: login or `usr_…`. Errors: `NOT_FOUND`, `CONFLICT`, `ROW_CHANGED`. */
+/**
+ * Changes a person's role or projects, and ends all their sessions. `person` is a login or `usr_…`. Errors: `NOT_FOUND`, `CONFLICT`,
+ * `ROW_CHANGED`.
+ */
 export const changeRole = localOperation({
   action: 'changeRole',
   command: 'user role',
@@ -307,7 +313,7 @@ export const changeRole = localOperation({
     allProjects: flag('all projects, including future ones'),
   }),
   read: ({ person, ...given }): NewRights & { person: string } => ({ person, ...readRights(given) }),
-  // `endedSessions`: of that person, which begins anew with the new role.
+  // `endedSessions` counts the person's sessions; new ones get the new role.
   run: async ({ db, now }: Pick<OperationDeps, 'db' | 'now'>, actor, { person, role, projects }) => {
     return db.transaction(async (tx) => {
       const found = await lockToChange(tx, person);
@@ -339,8 +345,8 @@ export const changeRole = localOperation({
 });
 
 /**
- * Takes from a person its passkeys, password and codes, ends its sessions, and makes a new link: for whoever has lost what they sign in with, or
- * may no longer be the only one who has it. Errors: `NOT_FOUND`, `CONFIG_INVALID`, `ROW_CHANGED`.
+ * Removes a person's passkeys, password and codes, ends their sessions, and creates a new link. Meant for someone who has lost their means
+ * of signing in, or may not be the only one to have them. Errors: `NOT_FOUND`, `CONFIG_INVALID`, `ROW_CHANGED`.
  */
 export const resetPerson = localOperation({
   action: 'resetPerson',
@@ -352,7 +358,7 @@ export const resetPerson = localOperation({
   run: async (deps: InviteDeps, actor, { person }): Promise<InvitedView> => {
     return deps.db.transaction(async (tx) => {
       const found = await lockToChange(tx, person);
-      // Whoever has the link is that person.
+      // Anyone with the link can act as that person.
       refuseBeyond(actor, { ...found, ...ENDLESS });
       await forgetFactors(tx, found, deps.now(), { isGone: false });
       const link = await makeLink(tx, deps, { personId: found.id, kind: 'reset' });
@@ -367,7 +373,10 @@ export const resetPerson = localOperation({
   print: printLink,
 });
 
-/** Removes a person for ever, with all that it signs in with, whoever made it. What it did stays in the record. Errors: `NOT_FOUND`, `CONFLICT`. */
+/**
+ * Removes a person permanently, with all their means of signing in, even if someone else forged the row. Their actions stay in the audit
+ * log. Errors: `NOT_FOUND`, `CONFLICT`.
+ */
 export const removePerson = localOperation({
   action: 'removePerson',
   command: 'user remove',

@@ -85,13 +85,13 @@ export const newProject = {
   ...look(false),
 };
 
-/** Settings as they are typed. A setting that is left out stays as it is; `null` takes it away. */
+/** Settings as they are typed. An omitted setting stays unchanged; `null` removes it. */
 export type SettingsInput = Partial<Given<Static<ReturnType<typeof Type.Object<typeof settings>>>>>;
 
-/** The settings to change. The logo is not stored yet. */
+/** The settings to change. The logo isn't stored yet. */
 export type WantedSettings = Partial<Omit<ProjectSettings, 'logoId'>> & { logo?: Logo | null };
 
-/** The bounds of the schema. */
+/** The limits of the schema. */
 const LIFETIME_MS = { least: 300_000, most: 30 * 86_400_000 };
 const MAX_COUNT = 1_000_000;
 
@@ -99,7 +99,7 @@ const MAX_COUNT = 1_000_000;
 type Needed = Pick<ProjectSettings, 'name' | 'invoiceLifetimeMs'>;
 type NeededInput = { name: string; lifetime: string };
 
-/** Reads the given settings. A wrong one gives no value to use, and is added to `problems`. */
+/** Reads the given settings. Problems are added to `problems`, and the value of a wrong setting must not be used. */
 export function readSettings(input: SettingsInput & NeededInput, problems: FieldProblem[]): WantedSettings & Needed;
 export function readSettings(input: SettingsInput, problems: FieldProblem[]): WantedSettings;
 export function readSettings(input: SettingsInput, problems: FieldProblem[]): WantedSettings {
@@ -116,7 +116,7 @@ export function readSettings(input: SettingsInput, problems: FieldProblem[]): Wa
   if (maxSurcharge !== undefined) {
     const parsed = parseAmount(maxSurcharge);
     settings.maxSurchargeMicro = parsed.kind === 'ok' ? parsed.amountMicro : 0n;
-    // Which of the tails a project has that is only changed is known later.
+    // For an existing project the policy isn't known yet, and is checked later.
     const { leastMicro, mostMicro } = surchargeOf(policy ?? 'tail');
     if (settings.maxSurchargeMicro < leastMicro || settings.maxSurchargeMicro > mostMicro)
       add('maxSurcharge', describeSurcharge(maxSurcharge, policy));
@@ -167,7 +167,7 @@ export function readSettings(input: SettingsInput, problems: FieldProblem[]): Wa
   return settings;
 }
 
-/** Why a surcharge limit does not do. `policy`: of which the bounds are named. */
+/** Explains why a surcharge limit isn't allowed, with the bounds of `policy`. */
 export function describeSurcharge(given: string, policy: Policy = 'tail'): string {
   const { leastMicro, mostMicro, usualMicro } = surchargeOf(policy);
   const [least, most, usual] = [leastMicro, mostMicro, usualMicro].map(trimmedAmount);
@@ -177,7 +177,7 @@ export function describeSurcharge(given: string, policy: Policy = 'tail'): strin
 
 const trimmedAmount = (amountMicro: MicroUsdt) => formatAmount(amountMicro).replace(/\.?0+$/, '');
 
-/** A number of 1 to `MAX_COUNT`, or `null`. */
+/** Reads a number from 1 to `MAX_COUNT`, or returns `null`. */
 function readCount(text: string): number | null {
   const count = /^\d{1,7}$/.test(text) ? Number(text) : 0;
   return count < 1 || count > MAX_COUNT ? null : count;
@@ -188,7 +188,7 @@ function secretIn(text: string, spot: typeof detectSecret): Text | null {
   return kind === null ? null : say`: ${{ secret: kind }}`;
 }
 
-/** The problems of links for a project of this network. */
+/** Finds links that can't work for a project of this network. */
 export function linkProblems(wanted: WantedSettings, network: Network): FieldProblem[] {
   if (keyMode(network) === 'test') return [];
   const reason = 'works only on this machine, but the payers of a mainnet project are elsewhere: use https://';
@@ -197,7 +197,7 @@ export function linkProblems(wanted: WantedSettings, network: Network): FieldPro
     .map((name) => fieldProblem(name, reason));
 }
 
-/** Keeps the logo that is wanted, and puts its id in its place. */
+/** Stores the new logo and replaces it by its id. */
 export async function storeLogo<Wanted extends WantedSettings>(
   db: Sql,
   { logo, ...settings }: Wanted,
@@ -206,7 +206,7 @@ export async function storeLogo<Wanted extends WantedSettings>(
   return { ...settings, logoId: logo === null ? null : await insertLogo(db, logo) };
 }
 
-/** `prices`: different amounts, 1 if it is left out, which needs the most addresses. */
+/** `prices` is the number of different amounts. The default is 1, which needs the most addresses. */
 type ExpectedInput = { [Name in keyof typeof expected]?: string | undefined };
 
 export function readExpected({ ordersPerDay, prices }: ExpectedInput, problems: FieldProblem[]): ExpectedOrders | null {

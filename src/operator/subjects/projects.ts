@@ -67,7 +67,7 @@ import {
   type WantedSettings,
 } from './project-settings.ts';
 
-/** `maxSurcharge`: USDT as a decimal string. `null`: no limit, or nothing to show. */
+/** `maxSurcharge` is USDT as a decimal string. `null` means no limit, or nothing to show. */
 const shown = {
   projectId: of('id', id('prj')),
   ...{ name: text, network: choice(NETWORKS), policy: choice(POLICIES) },
@@ -80,7 +80,7 @@ export type ProjectView = Shown<typeof shown>;
 
 /** How many addresses are in use, by policy. */
 export const activeAddresses = part({ tail: whole, 'tail-4': whole, 'tail-3': whole, exact: whole });
-/** Of whatever policy. */
+/** Counts the addresses of every policy. */
 export const countActive = (active: ReturnType<typeof activeAddresses.show>) =>
   Object.values(active).reduce((sum, count) => sum + count, 0);
 
@@ -109,7 +109,7 @@ const FIELDS: readonly Column<ProjectView>[] = [
   ['archived', 'archivedAt'],
 ];
 
-/** The colour that was given, and what pages make of it in a scheme where it has too little contrast. */
+/** Shows the chosen colour, and the adjusted colour for a scheme where its contrast is too low. */
 function showAccent(accent: string): string {
   const { light, dark } = accentPalette(accent);
   const moved = [
@@ -121,7 +121,10 @@ function showAccent(accent: string): string {
 
 type Deps = Pick<OperationDeps, 'db' | 'now'>;
 
-/** The projects that an actor may see, the oldest first, at most 1,000. `isArchived`: those in use, the archived ones, or (`null`) both. */
+/**
+ * Lists the projects that an actor may see, oldest first, at most 1,000. `isArchived` selects archived projects, those in use, or with
+ * `null` both.
+ */
 export const listProjects = operation({
   action: 'listProjects',
   summary: 'List the active or archived projects that the caller may see, oldest first',
@@ -164,14 +167,17 @@ export const listProjects = operation({
   }),
 });
 
-/** `autoDerived` addresses of at most `autoDeriveLimit` were derived by themselves. */
+/** `autoDerived` of at most `autoDeriveLimit` addresses were derived automatically. */
 const detailed = {
   ...{ ...listed, retiredAddresses: whole, autoDerived: whole, autoDeriveLimit: whole },
   ...{ activeKeys: whole, webhookEndpoints: whole },
 };
 export type ShownProjectView = Shown<typeof detailed>;
 
-/** A project and how much it has. `hasAccountKeys`: whether it can derive addresses at all. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
+/**
+ * Shows a project, and how many addresses, keys and endpoints it has. `hasAccountKeys` is whether it can derive addresses at all. Errors:
+ * `NOT_FOUND`, `INVALID_ARGUMENT`.
+ */
 export const showProject = operation({
   action: 'showProject',
   summary: 'Show the settings of a project and how many addresses, keys and endpoints it has',
@@ -214,13 +220,13 @@ export const showProject = operation({
   }),
 });
 
-/** Those of the project's policy, and of others that it has. */
+/** Shows the project's policy, and other policies that have addresses. */
 function describeActive({ policy, activeAddresses: active }: ListedProjectView): string {
   const known = POLICIES.filter((each) => each === policy || active[each] > 0);
   return known.map((each) => `${active[each]} ${each}`).join(', ');
 }
 
-/** So many are counted in a few milliseconds, whatever the size. */
+/** Counting this many takes a few milliseconds, whatever the size of the table. */
 const MAX_LOOKED = 10_000;
 
 const countOpen = answerOf(
@@ -233,8 +239,8 @@ const countOpen = answerOf(
 );
 
 /**
- * The settings of a project with its logo, and how many invoices a change would leave as they are. `open`: how many invoices wait or confirm;
- * of the newest 10,000 where there are so many. Errors: `NOT_FOUND`.
+ * Shows a project's settings with its logo, and how many invoices a change won't affect. `open` counts waiting and confirming invoices,
+ * among the newest 10,000. Errors: `NOT_FOUND`.
  */
 export const showSettings = localOperation({
   action: 'showSettings',
@@ -248,10 +254,9 @@ export const showSettings = localOperation({
   },
 });
 
-/** The outcome of `showSettings`. */
 export type Settings = Awaited<ReturnType<typeof showSettings.run>>;
 
-/** The addresses that the expected orders use up, if any were told. `warning`: nobody watches its network now. */
+/** The addresses that the expected orders need, if any were given. `warning` says that no watcher follows the network now. */
 const made = {
   warning: Type.Optional(Said),
   addressNeed: Type.Optional(
@@ -263,7 +268,7 @@ const made = {
 };
 export type NewProjectView = ProjectView & Static<ReturnType<typeof Type.Object<typeof made>>>;
 
-/** Makes a project. Its settings are read with all problems at once. Errors: `INVALID_ARGUMENT`. */
+/** Creates a project. Reports all problems of its settings at once. Errors: `INVALID_ARGUMENT`. */
 export const createProject = operation({
   action: 'createProject',
   summary: 'Create a project, permanently tied to one network',
@@ -294,7 +299,7 @@ export const createProject = operation({
     if (problems.length === 0 && isNetwork(network)) return { ...settings, network, expected };
     throw new AppError('INVALID_ARGUMENT', 'the project was not created', { problems });
   },
-  // `networks`: those whose nodes are known here.
+  // `networks` are those with nodes configured here.
   run: async (
     { db, networks, now, random }: Deps & Pick<OperationDeps, 'networks' | 'random'>,
     actor,
@@ -365,8 +370,8 @@ function refuse(problems: readonly FieldProblem[]): void {
 }
 
 /**
- * Changes settings of a project; what is left out, or is so already, stays as it is. Invoices that there are keep what they have;
- * their pages show the new brand. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`, `ADDRESS_NOT_VOUCHED`.
+ * Changes settings of a project. Omitted and equal settings stay unchanged. Existing invoices keep their terms, but their pages show the
+ * new brand. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`, `ADDRESS_NOT_VOUCHED`.
  */
 export const updateProject = operation({
   action: 'updateProject',
@@ -408,8 +413,8 @@ export const updateProject = operation({
 });
 
 /**
- * A limit that was left as a policy has it, or that holds no words of the next one, follows a change of the policy. Errors:
- * `INVALID_ARGUMENT` for a given one that the policy does not take.
+ * When the policy changes, the surcharge limit follows if it was the old policy's default, or if the new policy has no amounts within it.
+ * Errors: `INVALID_ARGUMENT` for a given limit that the policy doesn't allow.
  */
 function surchargeAfter(
   before: ProjectSettings,
@@ -430,7 +435,7 @@ function ruleOf({ id, network }: Project, { policy, maxSurchargeMicro }: Project
   return { projectId: id, network, policy, maxSurchargeMicro };
 }
 
-/** Changes of these settings show on every payer's page that is opened; changes of the others apply to new invoices. */
+/** Changes of these settings appear on every payment page opened from then on. Changes of the others apply to new invoices. */
 const BRAND_CHANGES: readonly string[] = ['name', 'supportContact', 'returnUrl', 'embedOrigins', 'accent', 'logoId'];
 const CHANGEABLE = [
   ...(['name', 'policy', 'supportContact', 'returnUrl', 'embedOrigins', 'accent', 'logoId'] as const),
@@ -467,7 +472,7 @@ function notesOn({ projectId, policy, changed, activeAddresses }: UpdatedProject
   return notes;
 }
 
-/** `isChanged`: it was not so before. */
+/** `isChanged` is `false` if the project was already in that state. */
 const archived = { ...shown, isChanged: yes };
 export type ArchivedProjectView = Shown<typeof archived>;
 
@@ -480,8 +485,8 @@ const archiving = {
 } as const;
 
 /**
- * Archives a project: its keys make no new invoices and still read, its open invoices go on, and lists leave it out. An order that is under
- * way may still get its invoice. Errors: `NOT_FOUND`.
+ * Archives a project. Its keys can read, but can't create invoices. Open invoices continue, and lists omit the project. An order in
+ * progress may still get its invoice. Errors: `NOT_FOUND`.
  */
 export const archiveProject = operation({
   ...archiving,
@@ -498,7 +503,7 @@ export const archiveProject = operation({
     ),
 });
 
-/** Puts an archived project back. Errors: `NOT_FOUND`. */
+/** Restores an archived project. Errors: `NOT_FOUND`. */
 export const unarchiveProject = operation({
   ...archiving,
   action: 'unarchiveProject',
@@ -529,7 +534,7 @@ async function putInOrder(
     const archivedAt = isArchived ? now() : null;
     await putAway(tx, before, archivedAt);
     const subject = encodeId('prj', id);
-    // Nobody measures it any more.
+    // The capacity of archived projects isn't measured, so nothing else would end this alarm.
     if (isArchived) await resolveAlarms(tx, before.network, 'capacity-low', subject);
     await recordActions(tx, actor, now(), [{ projectId: id, action, subject, detail: { name: before.name } }]);
     return show(archived, { ...before, archivedAt, isChanged: true });

@@ -38,7 +38,9 @@ export const rotateReceiptKeyOperation = operation({
   }),
 });
 
-/** Makes a new key that signs receipts. The former one signs no more; its public part stays published, its private part is erased. */
+/**
+ * Creates a new key for signing receipts. The previous key signs no more; its public part stays published and its private part is erased.
+ */
 export async function rotateReceiptKey(deps: ReceiptKeyDeps, actor: Actor): Promise<RotatedReceiptKeyView> {
   return deps.db.transaction(async (tx) => {
     await stopEncryption(tx);
@@ -58,10 +60,10 @@ type VerifiedReceiptView =
   | { valid: true; keyId: string; isIssuerKnown: boolean; receipt: Receipt }
   | { valid: false; problem: 'changed' | 'unreadable' | 'other-key'; message: string };
 
-/** `source`: its name for people. `ids`: of the keys that the issuer has published. */
+/** `source` is the file's name for people. `known.ids` are the keys that the issuer has published. */
 type Input = { bytes: Uint8Array; source: string; known: { ids: readonly string[]; source: string } | null };
 
-/** Says whether a receipt is as it was signed, and by a known key, with no network and no database. */
+/** Checks that a receipt is unchanged and signed with a known key, without network or database. */
 export function verifyReceipt({ bytes, source, known }: Input): VerifiedReceiptView {
   const check = checkReceipt(bytes);
   if (check.kind !== 'intact') return { valid: false, problem: check.kind, message: `${source}: ${check.reason}` };

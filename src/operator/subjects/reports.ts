@@ -22,8 +22,8 @@ import type { TransferKind } from './transfer-export.ts';
 const counted = Type.Object({ count: Type.Integer(), amount: Type.String() });
 
 /**
- * What moved in some time. `paid`: so many invoices, which asked for `requested` and for which `received` came; `late` are those of them
- * that came after the deadline. `duplicate` and `unmatched` came too, and paid nothing. `out` left the addresses.
+ * The sums of a period. `paid` invoices asked for `requested`, and `received` arrived for them. `late` counts those paid after their
+ * deadline. `duplicate` and `unmatched` transfers arrived too, but paid nothing. `out` was sent from the addresses.
  */
 const sums = {
   paid: Type.Integer(),
@@ -33,15 +33,15 @@ const sums = {
 const ReportSums = Type.Object(sums);
 export type ReportSums = Static<typeof ReportSums>;
 
-/** Days are those of UTC, `2026-11-01`; `to` belongs to the report. Days and months in which nothing moved are left out. */
+/** Days are in UTC, such as `2026-11-01`; `to` is included. Days and months without any transfer are left out. */
 export const ReportView = Type.Object({
   ...{ projectId: Type.String(), network: Type.String(), from: Type.String(), to: Type.String() },
   days: Type.Array(Type.Object({ day: Type.String(), ...sums })),
   months: Type.Array(Type.Object({ month: Type.String(), ...sums })),
   total: ReportSums,
   /**
-   * What the ledger says that the addresses held: `start` + `came` − `left` = `end`. `uncompared`: so many addresses were never compared
-   * with the chain, and what they held before the ledger knew them is not in it.
+   * The balance of the addresses by the ledger: `start` + `came` − `left` = `end`. `uncompared` counts addresses that were never compared
+   * with the chain; their earlier balance isn't included.
    */
   balance: Type.Object({
     ...{ start: Type.String(), came: Type.String(), left: Type.String(), end: Type.String() },
@@ -51,15 +51,15 @@ export const ReportView = Type.Object({
 export type ReportView = Static<typeof ReportView>;
 type ReportDay = ReportView['days'][number];
 
-/** The first day of a report and its last one, in UTC: `2026-11-01`. */
+/** The first and last day of a report in UTC, such as `2026-11-01`. */
 export type ReportPeriod = { from: string; to: string };
 
-/** A leap year, so that every year is one request. */
+/** A leap year, so that every year fits in one request. */
 const MAX_DAYS = 366;
 /** Up to the year 2999. */
 const DAY = /^[12]\d{3}-\d\d-\d\d$/;
 
-/** The days of a report: this month up to today, unless they are said. Errors: `INVALID_ARGUMENT`. */
+/** Reads the days of a report. The default is this month up to today. Errors: `INVALID_ARGUMENT`. */
 export function readReportPeriod(
   given: { from?: string | undefined; to?: string | undefined },
   now: UnixMs,
@@ -87,17 +87,17 @@ export function dayOf(time: UnixMs): string {
   return new Date(time).toISOString().slice(0, 10);
 }
 
-/** When a day begins. */
+/** Returns the start of a day. */
 function startOf(day: string): UnixMs {
   return unixMs(Date.parse(day));
 }
 
-/** Below the bound of every statement. */
+/** Below the general statement timeout. */
 const PATIENCE_MS = 15_000;
 
 const Day = (description: string) => Type.Optional(Type.String({ description }));
 
-/** What to book of the days of a project. No statement takes longer than `patienceMs`. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
+/** Reports a project's bookkeeping figures by day. No statement takes longer than `patienceMs`. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
 export const showReport = operation({
   action: 'showReport',
   summary: 'Show the daily bookkeeping figures of a project: requested, received, unmatched, outgoing, and balance',
@@ -137,7 +137,7 @@ type Sums = Record<'late' | 'duplicate' | 'unmatched' | 'out', Counted> & {
   received: bigint;
 };
 
-/** The report of a period out of sums by day. */
+/** Builds the report of a period from daily sums. */
 function makeReport(
   { id, network }: Project,
   { from, to }: ReportPeriod,
@@ -189,7 +189,7 @@ function sumsOfPaid({ requestedMicro, lateCount, lateMicro }: PaidDay): Sums {
   return { ...NONE, requested: requestedMicro, late: { count: lateCount, micro: lateMicro } };
 }
 
-/** Sums by the group of their day, in order. */
+/** Adds up daily sums by group, in order. */
 function groupBy(
   parts: readonly (readonly [day: string, sums: Sums])[],
   groupOf: (day: string) => string,
@@ -226,8 +226,8 @@ function viewSums({ paid, requested, received, late, duplicate, unmatched, out }
 }
 
 /**
- * Sums by day of what was recorded before `until`, where days may come twice: of all that came, and of what paid in months that were asked
- * for. They hold as long as `compared` and `annulled` are the same.
+ * Daily sums of everything recorded before `until`; a day may occur twice. Covers all transfers, and payments in the requested months.
+ * Valid as long as `compared` and `annulled` stay the same.
  */
 type Kept = Pick<Openings, 'compared' | 'annulled'> & {
   until: number;
@@ -235,14 +235,14 @@ type Kept = Pick<Openings, 'compared' | 'annulled'> & {
   paid: ReadonlyMap<string, readonly PaidDay[]>;
 };
 
-// A month of a busy project takes some tenths of a second to sum up. What was recorded an hour before today and earlier changes only by
-// what is taken back, and by what counts for the balance when an address is first compared with the chain.
+// Summing up a month of a busy project takes a few tenths of a second. Sums of rows recorded at least an hour before today change only if a
+// transfer is taken back, or if an address is compared with the chain for the first time.
 const memories = new WeakMap<Database, Map<string, Kept>>();
-/** Projects. Ten years of one are some 15,000 sums. */
+/** The most projects to keep. Ten years of one project are about 15,000 sums. */
 const MAX_KEPT = 50;
 const HOUR_MS = 3_600_000;
 
-/** All that a report is made of, by day: what came and left in all time, and what paid in the period at least. */
+/** Reads the daily sums of a report: all transfers in and out, and the payments of at least the period. */
 async function readSums(db: Database, tx: Sql, projectId: string, period: ReportPeriod, now: UnixMs) {
   const memory = memories.get(db) ?? new Map<string, Kept>();
   memories.set(db, memory);
@@ -265,7 +265,7 @@ function knownOf(before: Kept | undefined, { compared, annulled }: Openings): Ke
   return { compared, annulled, until: 0, incoming: [], paid: new Map() };
 }
 
-/** Adds what was recorded since. */
+/** Adds the rows recorded since. */
 async function extend(tx: Sql, projectId: string, known: Kept, until: number): Promise<Kept> {
   if (known.until >= until) return known;
   const recorded: Recorded = { from: known.until, until };
@@ -276,13 +276,13 @@ async function extend(tx: Sql, projectId: string, known: Kept, until: number): P
   return { ...known, until, incoming, paid };
 }
 
-/** Adds the months of a period that are not known. */
+/** Adds the months of a period that aren't kept yet. */
 async function addMonths(tx: Sql, projectId: string, known: Kept, period: ReportPeriod): Promise<Kept> {
   const missing = monthsOf(period).filter((month) => !known.paid.has(month));
   const [first, last = first] = [missing[0], missing.at(-1)];
   if (first === undefined || last === undefined) return known;
   const span = { from: startOf(`${first}-01`), until: startOf(`${nextMonth(last)}-01`) };
-  // A row is written after its block, by clocks that differ by minutes at most.
+  // A row is written after its block, and clocks differ by minutes at most.
   const recorded = { from: Math.max(0, span.from - DAY_MS), until: known.until };
   const found = await sumPaid(tx, projectId, recorded, span);
   const added = missing.map((month) => [month, ofMonth(found, month)] as const);
@@ -303,14 +303,17 @@ function nextMonth(month: string): string {
   return new Date(unixMs(Date.UTC(year, number, 1))).toISOString().slice(0, 7);
 }
 
-/** When rows were recorded, by the times of their ids: at or after `from`, before `until`. */
+/** When rows were recorded, by the time in their ids: at or after `from`, before `until`. */
 type Recorded = { from: number; until: number };
-/** The highest time of an id. */
+/** The highest time that an id can hold. */
 const FOREVER = 2 ** 48 - 1;
-/** Of blocks. */
+/** By block time. */
 const ALL_TIME = { from: unixMs(0), until: unixMs(Date.UTC(3000, 0)) };
 
-/** Transfers of a day (UTC). `aboveMicro`: those in blocks above the opening of their address, which holds what came before. */
+/**
+ * Transfers of a day (UTC). `aboveMicro` sums those in blocks after the opening balance of their address, which includes everything
+ * earlier.
+ */
 const movedDay = { day: 'text', count, amountMicro: micro(), aboveMicro: micro() } as const;
 type MovedDay = Row<typeof movedDay>;
 
@@ -321,7 +324,7 @@ const MOVED = `(t.block_time at time zone 'UTC')::date as day, t.amount_micro, t
 const incomingDay = { ...movedDay, kind: text<TransferKind>() } as const;
 type IncomingDay = Row<typeof incomingDay>;
 
-/** What came to the addresses of a project, by day and kind, of what was recorded in a time. */
+/** Sums the transfers to a project's addresses by day and kind, for rows recorded in a period. */
 const sumIncoming = rowsOf(
   'report-incoming',
   incomingDay,
@@ -332,7 +335,7 @@ const sumIncoming = rowsOf(
   (projectId: string, recorded: Recorded) => [projectId, ...idsOf(recorded)],
 );
 
-/** What left the addresses of a project, by day. */
+/** Sums the transfers from a project's addresses by day. */
 const sumOutgoing = rowsOf(
   'report-outgoing',
   movedDay,
@@ -346,7 +349,7 @@ const sumOutgoing = rowsOf(
 const paidDay = { day: 'text', requestedMicro: micro(), lateCount: count, lateMicro: micro() } as const;
 type PaidDay = Row<typeof paidDay>;
 
-/** What the invoices asked for that were paid in blocks of a period, and what came late, by day; of what was recorded in a time. */
+/** Sums, by day, the requested amounts of invoices paid in a period's blocks, and the late payments, for rows recorded in a period. */
 const sumPaid = rowsOf(
   'report-paid',
   paidDay,
@@ -370,7 +373,7 @@ const idsOf = ({ from, until }: Recorded) => [firstIdOf(from), firstIdOf(until)]
 const opening = { openingMicro: micro(), compared: count, uncompared: count, annulled: count } as const;
 type Openings = Row<typeof opening>;
 
-/** What the addresses of a project held when they were first compared with the chain, and by what sums of before have to be made anew. */
+/** Finds the opening balances of a project's addresses, and the values that show whether kept sums are still valid. */
 const findOpenings = answerOf(
   'report-openings',
   opening,
@@ -381,7 +384,7 @@ const findOpenings = answerOf(
   ([row]) => row ?? { openingMicro: 0n, compared: 0, uncompared: 0, annulled: 0 },
 );
 
-/** The columns of a report, in their order. Scripts and spreadsheets rely on it: new ones come last. */
+/** The columns of a report in order. Scripts and spreadsheets rely on it, so new columns go last. */
 const CSV_COLUMNS: readonly (readonly [name: string, cell: (day: ReportDay, report: ReportView) => string | number])[] =
   [
     ['day', ({ day }) => day],
@@ -401,7 +404,7 @@ const CSV_COLUMNS: readonly (readonly [name: string, cell: (day: ReportDay, repo
     ['out', ({ out }) => out.amount],
   ];
 
-/** A report as CSV, a line for each day. Sums of it are left to who reads it: in the file they would be added once more. */
+/** Writes a report as CSV with a line for each day. There is no line of totals, because spreadsheets would add it up again. */
 export function writeReport(report: ReportView): string {
   const lines = report.days.map((day) => csvLine(CSV_COLUMNS.map(([, cell]) => cell(day, report))));
   return csvLine(CSV_COLUMNS.map(([name]) => name)) + lines.join('');

@@ -17,7 +17,7 @@ import { operation } from '../operation.ts';
 import { argument, flag, limit, line, period, projectId } from '../option.ts';
 import { findNamedInvoice, selectProject } from '../select.ts';
 
-/** A request as it is kept. `projectId` is the nil UUID where nobody's key came with it. */
+/** A request in the log. `projectId` is the nil UUID if it had no valid key. */
 const row = {
   id: 'text',
   projectId: 'uuid',
@@ -30,7 +30,7 @@ const row = {
   tookMs: 'int4',
 } as const;
 
-/** `projectId` and `key` are `null` where no valid key came with it; `route` where there is nothing at the URL. */
+/** `projectId` and `key` are `null` without a valid key, `route` is `null` for an unknown URL. */
 const shown = {
   requestId: of('id', text),
   time: { ...time, of: 'id', show: (requestId: string) => time.show(timeOfId(requestId)) },
@@ -39,12 +39,12 @@ const shown = {
   ...{ method: text, route: maybe(text), status: whole, code: maybe(text), externalId: maybe(text), tookMs: whole },
 };
 export type RequestView = Shown<typeof shown>;
-/** `invoiceId`: the invoice that the externalId has today, if any. */
+/** `invoiceId` is the invoice that has the externalId now, if any. */
 export type ShownRequestView = RequestView & { invoiceId: string | null };
-/** `looked`: how many were looked through. `nextBefore`: what the next page begins before, `null` on the last one. */
+/** `looked` is how many requests were searched. The next page begins before `nextBefore`; `null` on the last page. */
 export type RequestListView = { data: RequestView[]; looked: number; nextBefore: string | null };
 
-/** `req_…`, which says in which second it came. */
+/** `req_…` ids contain the second in which the request arrived. */
 const findRequest = rowOf(
   'request-desk-select',
   row,
@@ -57,12 +57,17 @@ const findRequest = rowOf(
   },
 );
 
-/** `projectId`: the nil UUID for those of nobody. `notBefore` and `before`: ids, in the order of their times. `statusClass`: the hundreds. */
+/**
+ * `projectId` is the nil UUID for requests without a valid key. `notBefore` and `before` are ids in the order of their times. `statusClass`
+ * is the first digit of the status.
+ */
 type Filter = { projectId: string; notBefore: string; before: string } & Fits;
 type Fits = { statusClass: number | null; keyId: string | null; externalId: string | null };
 
-// Batches are taken second by second, for those of one second may overlap: below a whole second there is nothing that was passed over.
-/** The newest requests that fit, of the next `window` or so: `looked` were looked through, down to the second `searchedTo` if there are older ones. */
+/**
+ * Returns the newest requests that match, among the next `window` or so. `looked` were searched, down to the second `searchedTo` if there
+ * are older ones. Searches in whole seconds, because batches of one second may overlap; so nothing below `searchedTo` was skipped.
+ */
 const findRequests = answerOf(
   'request-desk-list',
   { looked: count, searchedTo: 'timestamptz?', request: mayLack(row) },
@@ -98,22 +103,22 @@ const findRequests = answerOf(
   }),
 );
 
-/** Problems begin with 4 or 5; nothing here answers with 1 or 3. */
+/** Problems begin with 4 or 5. The API never answers with 1 or 3. */
 const STATUS_CLASSES = ['2xx', '4xx', '5xx'] as const;
-/** Looked through for a page at most, and the rest of a second: a tenth of a second. */
+/** The most requests to search for a page, plus the rest of a second. Takes a tenth of a second. */
 const WINDOW = 10_000;
-/** Where everything fits: more than a page has. */
+/** If every request matches; more than a page needs. */
 const SHORT_WINDOW = 1000;
 const TIMEOUT_MS = 5000;
-/** Behind every request there will be. */
+/** After every possible request. */
 const NEVER = unixMs(Date.UTC(9999, 0));
-/** The bound of an external id. */
+/** The limit of an external id. */
 const MAX_EXTERNAL_ID = 400;
 
-/** The lowest id of a request of a moment. */
+/** Returns the lowest request id of a moment. */
 const requestIdAt = (at: number) => encodeId('req', firstIdOf(at));
 
-/** A `req_…` as it is kept; `null` for any other text. */
+/** Normalises a `req_…`; returns `null` for any other text. */
 export function findRequestId(given: string): string | null {
   const requestId = given.trim().toLowerCase();
   return decodeId('req', requestId) === null ? null : requestId;
@@ -146,7 +151,7 @@ const COLUMNS: readonly Column<RequestView>[] = [
   ['EXTERNAL ID', ({ externalId }) => shorten(externalId ?? '', 40)],
 ];
 
-/** Requests of the last 30 days, the newest first. At most 10,000 or so are looked through for a page. */
+/** Lists requests of the last 30 days, newest first. Searches about 10,000 at most for a page. */
 export const listRequests = operation({
   action: 'listRequests',
   summary: 'List API requests of the last 30 days, newest first',
@@ -191,7 +196,7 @@ export const listRequests = operation({
       return findRequests(tx, { ...filter, projectId: owner }, page);
     });
     const data = requests.slice(0, limit);
-    // The next page goes on behind the last one shown or, where too few fit, behind the last second that was looked at.
+    // The next page continues after the last request shown or, if too few match, after the last second searched.
     const next = requests.length > limit ? data.at(-1)?.id : searchedTo === null ? undefined : requestIdAt(searchedTo);
     return { data: data.map((each) => show(shown, each)), looked, nextBefore: next ?? null };
   },
@@ -202,7 +207,7 @@ export const listRequests = operation({
   },
 });
 
-/** They belong to no project, so they are for those who may see all. */
+/** Requests without a valid key belong to no project, so only actors with access to all projects may see them. */
 function nobodyFor({ projects, name }: Actor): string {
   if (projects === null) return NIL_UUID;
   throw new AppError(
@@ -211,7 +216,7 @@ function nobodyFor({ projects, name }: Actor): string {
   );
 }
 
-/** What became of one request of the last 30 days, and the invoice that its externalId has. */
+/** Shows the result of one request of the last 30 days, and the invoice that its externalId has now. */
 export const showRequest = operation({
   action: 'showRequest',
   summary: 'Show an API request of the last 30 days and its result',

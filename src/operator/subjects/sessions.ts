@@ -24,30 +24,30 @@ import { argument, BY, line } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
 import { selectPerson } from './people.ts';
 
-/** A session that nobody uses ends after twelve hours, and every one after seven days. */
+/** An unused session ends after twelve hours, and every session after seven days. */
 const IDLE_MS = 12 * 3_600_000;
 const LIFETIME_MS = 7 * 86_400_000;
-/** How long a proof given again counts. */
+/** How long a repeated proof of identity is valid. */
 const STEP_UP_MS = 300_000;
-/** A use is noted to the minute. */
+/** Uses are recorded to the minute, so that not every request writes a row. */
 const TOUCH_MS = 60_000;
 
 const TOKEN_BYTES = 32;
-/** Bounds of the schema. */
+/** The limits of the schema. */
 const MAX_TEXT = 200;
 
-/** Where a request comes from. `network`: the part of the address by which clients are counted. */
+/** The origin of a request. `network` is the part of its address by which clients are counted. */
 export type From = { origin: string; network: string; userAgent: string | null; requestId: string | null };
 
-/** A session of a request. The person and its rights are as they are now. */
+/** The session of a request, with the person's current rights. */
 export type Session = { id: string; person: Person; steppedUpUntil: UnixMs | null };
 
-/** A session that was just started. The token is the value of the cookie, and is shown this one time. */
+/** A new session. The token is the cookie's value, and shown only this once. */
 export type StartedSession = { token: string; sessionId: string; person: Person; endsAt: UnixMs };
 
 type Deps = { db: Sql; now(): UnixMs; random(bytes: number): Uint8Array };
 
-/** The session of a token, which it also notes as used; `null`: it has ended, or there never was one. */
+/** Finds the session of a token and records its use. Returns `null` if it has ended or never existed. */
 export async function findSession({ db, now }: Pick<Deps, 'db' | 'now'>, token: string): Promise<Session | null> {
   if (!/^[\w-]{43}$/.test(token)) return null;
   const found = await findLiveSession(db, hashOf(token), liveSince(now()));
@@ -57,26 +57,26 @@ export async function findSession({ db, now }: Pick<Deps, 'db' | 'now'>, token: 
   return { id: found.id, person: found.person, steppedUpUntil: steppedUpUntil(found, now()) };
 }
 
-/** Since when a session that is live must have been seen and begun. */
+/** Returns the oldest start and last use that a live session may have. */
 function liveSince(now: UnixMs) {
   return { seenAfter: unixMs(now - IDLE_MS), createdAfter: unixMs(now - LIFETIME_MS) };
 }
 
-/** Until when a proof that was given again counts; `null`: it does not any more. */
+/** Returns how long the repeated proof of identity is still valid, or `null` if it has expired. */
 export function steppedUpUntil({ steppedUpAt }: Pick<SessionRow, 'steppedUpAt'>, now: UnixMs): UnixMs | null {
   if (steppedUpAt === null || steppedUpAt > now) return null;
   const until = unixMs(steppedUpAt + STEP_UP_MS);
   return until > now ? until : null;
 }
 
-/** When a session ends if it is not used any more. */
+/** Returns when a session ends if it's not used again. */
 function endOf({ seenAt, createdAt }: Pick<SessionRow, 'seenAt' | 'createdAt'>): UnixMs {
   return unixMs(Math.min(seenAt + IDLE_MS, createdAt + LIFETIME_MS));
 }
 
 /**
- * Opens a session in the transaction in which the person has proved who it is, and records it. The token is always a new one: none that a browser
- * brings along is ever taken over.
+ * Opens a session, in the transaction in which the person proved their identity, and records it. The token is always new; one that the
+ * browser already had is never reused.
  */
 export async function openSession(
   tx: Sql,
@@ -96,7 +96,7 @@ export async function openSession(
   return { token, sessionId: id, person, endsAt: endOf({ seenAt: createdAt, createdAt }) };
 }
 
-/** The actor of a session. `origin`: the network address of the request. */
+/** Returns the actor of a session. `origin` is the network address of the request. */
 export function personActor(
   { id, login, role, projects }: Person,
   { origin, requestId }: Pick<From, 'origin' | 'requestId'>,
@@ -108,7 +108,7 @@ function hashOf(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }
 
-/** `proof`: what it was started by. `endsAt`: if it is not used meanwhile. */
+/** `proof` is what the person signed in with. `endsAt` applies if the session isn't used again. */
 const shown = {
   ...{ sessionId: of('id', id('ses')), personId: id('usr'), login: text, role: choice(ROLES) },
   ...{ proof: choice(['passkey', 'totp', 'recovery-code']), createdAt: time, seenAt: time, endsAt: time },
@@ -125,7 +125,7 @@ const viewAll = (rows: readonly SessionRow[], now: UnixMs) => ({
   }),
 });
 
-/** The sessions of all people, or of one by login or `usr_…`, the last used first; at most 1,000. Errors: `NOT_FOUND`. */
+/** Lists the sessions of everyone, or of one person (login or `usr_…`), most recently used first, at most 1,000. Errors: `NOT_FOUND`. */
 export const listSessions = localOperation({
   action: 'listSessions',
   command: 'session list',
@@ -152,7 +152,7 @@ export const listSessions = localOperation({
   }),
 });
 
-/** Those of whoever asks. */
+/** Lists the caller's sessions. */
 export const listOwnSessions = localOperation({
   action: 'listOwnSessions',
   input: Type.Object({}),
@@ -163,7 +163,7 @@ export const listOwnSessions = localOperation({
 
 type EndDeps = { db: Database; now(): UnixMs };
 
-/** Ends a session at once. `sessionId`: `ses_…`. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
+/** Ends a session immediately. `sessionId` is `ses_…`. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
 export const endSession = localOperation({
   action: 'endSession',
   command: 'session end',
@@ -175,7 +175,7 @@ export const endSession = localOperation({
   print: ({ sessionId }) => ({ text: `ended ${sessionId}` }),
 });
 
-/** The same for a session of whoever asks, as it does to sign out. */
+/** Ends one of the caller's own sessions, for example when signing out. */
 export const endOwnSession = localOperation({
   action: 'endOwnSession',
   input: endSession.input,
@@ -186,7 +186,7 @@ export const endOwnSession = localOperation({
   },
 });
 
-/** Ends all sessions of whoever asks but the one that asks, and says how many. `keep`: its `ses_…`. Errors: `INVALID_ARGUMENT`. */
+/** Ends all of the caller's sessions except one, and returns how many. `keep` is that session's `ses_…`. Errors: `INVALID_ARGUMENT`. */
 export const endOtherSessions = localOperation({
   action: 'endOtherSessions',
   input: Type.Object({ keep: Type.String() }),

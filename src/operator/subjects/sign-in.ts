@@ -65,37 +65,37 @@ export type SignInDeps = {
   consoleUrl: string;
   limits: SignInLimits;
   now(): UnixMs;
-  /** By which old sessions are deleted; that of `now` when absent. */
+  /** The clock for deleting old sessions. The default is `now`. */
   certainNow?(): UnixMs;
   random(bytes: number): Uint8Array;
 };
 
-/** `code`: six digits of an authenticator app, or a recovery code. `passkey`: what the browser answered. */
+/** `code` is six digits from an authenticator app, or a recovery code. `passkey` is the browser's response. */
 export type SignIn = { passkey: unknown } | { login: string; password: string; code: string };
 
-/** `refused` says no more, whatever was wrong. `limited`: nobody has looked at it. */
+/** `refused` never says what was wrong. `limited` means that the attempt wasn't checked. */
 export type SignInOutcome =
   | ({ kind: 'started' } & StartedSession)
   | { kind: 'refused' }
   | { kind: 'limited'; retryAfterSeconds: number };
 
-/** What is shown before somebody has signed in: a request for any passkey of this console. */
+/** Requests any passkey of this console, because the person isn't known before they sign in. */
 const SIGN_IN = ['sign-in'] as const;
 export const requestSignIn = (deps: SignInDeps) => passkeyRequest(deps, null, SIGN_IN);
 
-/** A network from which somebody has signed in is known this long; so long sessions are kept. */
+/** A network from which someone signed in stays known this long, so sessions are kept this long. */
 const KNOWN_MS = 90 * 86_400_000;
 
-/** Wrong codes beside the right password: ten at once, then one in half an hour. Who guesses on needs decades. */
+/** Wrong codes together with the right password: ten at once, then one every half hour. Guessing a code would take decades. */
 const MISSES = { most: 10, everySeconds: 1800 };
 
 const REFUSED = { kind: 'refused' } as const;
 
-/** Signs a person in, by a passkey or by password and code. */
+/** Signs a person in with a passkey, or with a password and a code. */
 export async function startSession(deps: SignInDeps, from: From, signIn: SignIn): Promise<SignInOutcome> {
   const outcome =
     'passkey' in signIn ? await byPasskey(deps, from, signIn.passkey) : await byPassword(deps, from, signIn);
-  // Whoever signs in clears away: this way the work is bound to what people do, and strangers cause none.
+  // Cleaning up after a successful sign-in keeps the work proportional to what people do. Strangers can't cause any.
   if (outcome.kind === 'started')
     await forgetOldSessions(deps.db, unixMs(Math.max(0, (deps.certainNow ?? deps.now)() - KNOWN_MS)));
   return outcome;
@@ -105,14 +105,14 @@ async function byPasskey(deps: SignInDeps, from: From, response: unknown): Promi
   const verified = await verifyPasskey(deps, SIGN_IN, response);
   if (verified === null) return REFUSED;
   return deps.db.transaction(async (tx) => {
-    // Locked first, as by whoever takes from the person what it signs in with.
+    // Locks the person first, as everything does that removes a means of signing in.
     const person = await lockFactors(tx, verified.person.id);
     if (person === null || !(await consumePasskey(tx, verified, deps.now()))) return REFUSED;
     return { kind: 'started', ...(await openSession(tx, deps, { person: personOf(person), from, proof: 'passkey' })) };
   });
 }
 
-/** The same statements and one run of scrypt for every login and every password, known or not. */
+/** Runs the same statements and one scrypt for every login and password, known or not, so that timing reveals nothing. */
 async function byPassword(
   deps: SignInDeps,
   from: From,
@@ -124,7 +124,7 @@ async function byPassword(
   const found = await findFactors(db, { id: null, login: given });
   const id = found?.id ?? NIL_UUID;
   const isKnown = await hasSignedInFrom(db, id, from.network, unixMs(now() - KNOWN_MS));
-  // Nobody guesses one, so a stranger who uses up what a network may try does not keep out who has one.
+  // A recovery code can't be guessed. So a stranger who uses up the attempts of a network doesn't lock out a person with one.
   const recovery = recoveryCodeHash(code);
   const hasCode = recovery !== null && (await hasRecoveryCode(db, recovery, id));
   const attempt = { login: given, network: from.network, isKnown, nowMs: now() };
@@ -151,8 +151,8 @@ async function byPassword(
 type CodeDeps = { keyRing: KeyRing; now(): UnixMs };
 
 /**
- * Takes the code of an app or a recovery code, once. `null`: it is wrong, was taken before, or too many were wrong, which keeps no recovery code
- * out. A wrong one is recorded: whoever sent it has the password, or the session. The caller has locked the person.
+ * Accepts an app's code or a recovery code once. Returns `null` if it's wrong, was used before, or there were too many wrong ones, which
+ * doesn't block recovery codes. Records wrong codes, because the sender has the password or the session. The caller has locked the person.
  */
 async function takeCode(
   tx: Sql,
@@ -162,7 +162,7 @@ async function takeCode(
 ): Promise<'totp' | 'recovery-code' | null> {
   const recovery = recoveryCodeHash(code);
   if (recovery !== null && (await consumeRecoveryCode(tx, recovery, person.id, now()))) return 'recovery-code';
-  // Taken before it is looked at, so that many at once are no more than one after the other.
+  // Counts the miss before checking, so that parallel attempts gain nothing over sequential ones.
   if (!(await takeMiss(tx, person.id, now(), MISSES))) return null;
   if (TOTP_CODE.test(code) && (await takeTotp(tx, { keyRing, now }, person, code))) return 'totp';
   const subject = encodeId('usr', person.id);
@@ -176,7 +176,7 @@ async function takeTotp(tx: Sql, { keyRing, now }: CodeDeps, person: PersonFacto
   return step !== null && consumeTotpStep(tx, person.id, step);
 }
 
-/** What the page of an invitation shows. `passkey` is `null` where browsers know none: at an IP address. */
+/** The contents of an invitation's page. `passkey` is `null` if browsers can't have one, such as at an IP address. */
 export type OpenInvitation = {
   person: Pick<Person, 'login' | 'name' | 'role'>;
   kind: 'invite' | 'reset';
@@ -185,7 +185,7 @@ export type OpenInvitation = {
   totp: { secret: string; uri: string };
 };
 
-/** Looks at an invitation and takes nothing from it, so that what previews links in chats does no harm. `null`: it has ended, or there is none. */
+/** Reads an invitation without using it up, so that link previews in chats do no harm. Returns `null` if it has ended or never existed. */
 export async function openInvitation(deps: SignInDeps, token: string): Promise<OpenInvitation | null> {
   const found = await findInvitation(deps.db, hashToken(token), deps.now());
   if (found === null) return null;
@@ -198,14 +198,14 @@ export async function openInvitation(deps: SignInDeps, token: string): Promise<O
   };
 }
 
-/** `name`: what the person calls the passkey. `code`: of the app that has read the secret of this invitation. */
+/** `name` is the person's name for the passkey. `code` is from the app that scanned this invitation's secret. */
 export type Redemption = { passkey: unknown; name: string } | { password: string; code: string };
 
-/** `recoveryCodes`: shown this one time; none beside a passkey. */
+/** `recoveryCodes` are shown only this once. With a passkey there are none. */
 type Redeemed = StartedSession & { recoveryCodes: string[] };
 
 /**
- * Takes an invitation up: the person has from now on what it signs in with, and is signed in. Errors: `NOT_FOUND` (the invitation has ended),
+ * Redeems an invitation: stores the person's means of signing in, and signs them in. Errors: `NOT_FOUND` (the invitation has ended),
  * `INVALID_ARGUMENT` (`passkey`, `name`, `password` or `code`).
  */
 export async function redeemInvitation(
@@ -221,7 +221,7 @@ export async function redeemInvitation(
   const factor =
     'passkey' in proof ? await readPasskey(deps, token, proof) : await readPassword(deps, person, token, proof);
   return db.transaction(async (tx) => {
-    // Locked first, so that of two at once one waits here, and then finds the invitation taken.
+    // Locks the person first, so that a concurrent request waits here and then finds the invitation used.
     const factors = await lockFactors(tx, person.id);
     if (factors === null || !(await consumeInvitation(tx, hashToken(token), now()))) throw ended();
     const locked = personOf(factors);
@@ -298,13 +298,13 @@ function refuseBusy(error: unknown): never {
   );
 }
 
-/** What somebody is about to do: the use case, and the input as it is shown. What is seen is what is signed. */
+/** The action that a person is about to take: the use case, and its input as shown. The person signs exactly what they see. */
 export type SignedAction = { name: ActionName; input: string };
 
-/** How a person can prove again who it is. */
+/** How a person can prove their identity again. */
 export type StepUpRequest = { passkey: Awaited<ReturnType<typeof passkeyRequest>>; hasCode: boolean };
 
-/** Asks a person to prove again who it is before an action. */
+/** Requests a new proof of identity before an action. */
 export async function requestStepUp(deps: SignInDeps, session: Session, action: SignedAction): Promise<StepUpRequest> {
   const { id } = session.person;
   const factors = await findFactors(deps.db, { id, login: null });
@@ -314,12 +314,13 @@ export async function requestStepUp(deps: SignInDeps, session: Session, action: 
   };
 }
 
-/** `code`: of an authenticator app, or a recovery code. */
+/** `code` is from an authenticator app, or a recovery code. */
 export type StepUpProof = { passkey: unknown } | { code: string };
 
 /**
- * Notes that the person of a session proved again who it is, which counts for five minutes. A passkey must have signed the challenge of this
- * action in this session. `actor`: that person. `null`: the proof is of somebody else, of another action, or was used.
+ * Records that the person of a session proved their identity again, which is valid for five minutes. A passkey must have signed the
+ * challenge of this action in this session. `actor` is that person. Returns `null` if the proof is someone else's, is for another action,
+ * or was used before.
  */
 export async function stepUp(
   deps: SignInDeps,
@@ -357,7 +358,7 @@ const passkeyFields = {
 };
 export type PasskeyView = Shown<typeof passkeyFields>;
 
-/** The passkeys of whoever asks, the oldest first; at most 100. */
+/** Lists the caller's passkeys, oldest first, at most 100. */
 export const listOwnPasskeys = localOperation({
   action: 'listOwnPasskeys',
   input: Type.Object({}),
@@ -367,16 +368,16 @@ export const listOwnPasskeys = localOperation({
   },
 });
 
-/** A person has a few: a telephone, a laptop, a security key in the safe. */
+/** People have a few: a phone, a laptop, a security key in the safe. */
 const MOST = 20;
 
 const passkeyPurpose = (personId: string) => ['passkey', personId];
 
-/** What a browser is asked to make another passkey by; `null` where it cannot. */
+/** Returns the options for creating another passkey in the browser; `null` if browsers don't support that here. */
 export const requestPasskey = (deps: SignInDeps, { person }: Session) =>
   passkeyCreation(deps, person, passkeyPurpose(person.id));
 
-/** Adds a passkey to those of whoever asks. `name`: what it is called. Errors: `INVALID_ARGUMENT`. */
+/** Adds a passkey to the caller. `name` is the person's name for it. Errors: `INVALID_ARGUMENT`. */
 export const addPasskey = localOperation({
   action: 'addPasskey',
   input: Type.Object({ passkey: Type.Unknown(), name: Type.String() }),
@@ -401,7 +402,7 @@ export const addPasskey = localOperation({
   },
 });
 
-/** Removes a passkey of whoever asks, but not the last thing that it signs in with. Errors: `NOT_FOUND`, `CONFLICT`. */
+/** Removes one of the caller's passkeys, but not their last means of signing in. Errors: `NOT_FOUND`, `CONFLICT`. */
 export const removePasskey = localOperation({
   action: 'removePasskey',
   input: Type.Object({ passkeyId: Type.String() }),
@@ -409,7 +410,7 @@ export const removePasskey = localOperation({
   run: async (deps: Pick<SignInDeps, 'db' | 'now'>, actor, { passkeyId }) => {
     const personId = personIdOf(actor);
     await deps.db.transaction(async (tx) => {
-      // So that two at once do not remove the last two.
+      // Prevents two concurrent requests from removing the last two.
       const factors = await lockFactors(tx, personId);
       if (!(await removePasskeyRow(tx, Buffer.from(passkeyId, 'base64url'), personId, deps.now()))) {
         throw new AppError('NOT_FOUND', 'you have no such passkey');
@@ -433,17 +434,17 @@ function recordPasskey(
   return recordActions(tx, actor, now(), [{ projectId: null, subject: encodeId('usr', personIdOf(actor)), ...done }]);
 }
 
-/** Only people have passkeys, not commands and keys. Errors: `NOT_FOUND`. */
+/** Only people have passkeys; commands and keys don't. Errors: `NOT_FOUND`. */
 function personIdOf({ kind, id }: Actor): string {
   if (kind === 'console' && id !== null) return id;
   throw new AppError('NOT_FOUND', 'only users of the console have passkeys');
 }
 
 const COUNT = 10;
-/** 80 bits: nobody guesses one, however often they may try. */
+/** 80 bits can't be guessed, however many attempts are allowed. */
 const BYTES = 10;
 
-/** Ten codes as people keep them, `7k3m-9x2p-…`: 16 characters without those that look alike. */
+/** Creates ten codes for safekeeping, such as `7k3m-9x2p-…`: 16 characters, without ones that look alike. */
 export function createRecoveryCodes(random: (bytes: number) => Uint8Array): string[] {
   return Array.from({ length: COUNT }, () => {
     const text = base32crockford.encode(random(BYTES)).toLowerCase();
@@ -451,7 +452,7 @@ export function createRecoveryCodes(random: (bytes: number) => Uint8Array): stri
   });
 }
 
-/** What the database keeps of a code, however it was typed; `null` for a text that is none. */
+/** Returns the hash that the database stores, however the code was typed, or `null` if the text isn't a code. */
 export function recoveryCodeHash(code: string): Buffer | null {
   const text = code.toLowerCase().replaceAll(/[\s-]/g, '').replaceAll('o', '0').replaceAll(/[il]/g, '1');
   return /^[0-9a-hjkmnp-tv-z]{16}$/.test(text) ? createHash('sha256').update(text).digest() : null;

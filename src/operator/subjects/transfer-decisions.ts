@@ -37,19 +37,21 @@ import {
 } from './transfer-export.ts';
 import { noTransferId, readTransferId, refundFields, resolutionFields } from './transfers.ts';
 
-/** The new resolution, and the one that was in force before. */
+/** The new resolution, and the previous one. */
 const resolvedFields = {
   ...resolutionFields,
   transfers: list(part({ transferId: of('id', id('trf')), before: maybe(part(resolutionFields)) })),
 };
 type ResolvedView = Shown<typeof resolvedFields>;
 
-/** More than a person decides on at once; a day of dust is resolved in a few commands. */
+/** More than a person decides on at once; a day of dust takes a few commands. */
 const MAX_RESOLVED = 500;
 const NOTHING = 'nothing was resolved';
 
-/** An operator's decision about transfers (UUIDs, at most 500). `invoice`: the one that the money was for, `inv_…` or an external id. */
-/** `seenAt`: when the resolution that the person saw was made, `null` for none; absent where that does not matter. */
+/**
+ * An operator's decision about transfers (UUIDs, at most 500). `invoice` is what the money was for, an `inv_…` or an external id. `seenAt`
+ * is the time of the resolution that the person saw, or `null` if there was none; absent if that doesn't matter.
+ */
 export type ResolveRequest = {
   transferIds: readonly string[];
   resolution: ResolutionKind;
@@ -62,9 +64,9 @@ const invoiceInput = line('<invoice>', 'invoice that the money was for: inv_… 
 const BY = { help: 'who decided (default: your user name)' };
 
 /**
- * Records a decision about transfers that paid nothing: for all of them or, if one cannot be resolved, for none. Earlier records
- * stay. The shop is told in the same transaction, and the page of an invoice that the decision settles asks for no payment. No invoice
- * changes its status, because only one exact transfer makes an invoice `PAID`. Errors: `NOT_FOUND`, `CONFLICT`.
+ * Records a decision about transfers that paid nothing: for all of them, or for none if one can't be resolved. Earlier resolutions are
+ * kept. In the same transaction, the shop is notified, and the page of an invoice that the decision settles stops asking for a payment. No
+ * invoice changes its status, because only an exact transfer makes an invoice `PAID`. Errors: `NOT_FOUND`, `CONFLICT`.
  */
 export const resolveTransfers = operation({
   action: 'resolveTransfers',
@@ -136,7 +138,7 @@ function adviceOnResolved({ resolution, invoice }: ResolvedView): string {
   return `${which}: PAID always means one transfer of exactly the payable amount, so record the fulfilment in your own system`;
 }
 
-/** The UUIDs of transfers (`trf_…`). Errors: `INVALID_ARGUMENT`, with all problems. */
+/** Reads the UUIDs of transfers (`trf_…`). Errors: `INVALID_ARGUMENT`, with all problems. */
 function readTransferIds(texts: readonly string[]): string[] {
   const ids = texts.map((text) => decodeId('trf', text));
   const problems: FieldProblem[] = texts.flatMap((text, index) => {
@@ -158,7 +160,7 @@ function needResolution(text: string): ResolutionKind {
   throw new FieldError('resolution', `is ${clip(text)}: choose ${RESOLUTIONS.join(', ')}`);
 }
 
-/** An `inv_…` or an external id, whose bound is longer. PostgreSQL takes no NUL. Errors: `INVALID_ARGUMENT`. */
+/** Reads an `inv_…` or an external id, which may be longer. PostgreSQL can't store NUL. Errors: `INVALID_ARGUMENT`. */
 function readInvoiceName(text: string | undefined): string | null {
   if (text === undefined) return null;
   if (text !== '' && text.length <= 400 && !text.includes('\0')) return text;
@@ -173,7 +175,7 @@ type Decision = {
   before: Awaited<ReturnType<typeof findResolutions>>;
 };
 
-/** Holds transfers that can be resolved until the transaction ends. Errors: `NOT_FOUND`, `CONFLICT`. */
+/** Locks transfers that can be resolved until the transaction ends. Errors: `NOT_FOUND`, `CONFLICT`. */
 async function lockDecision(
   tx: Sql,
   actor: Actor,
@@ -187,7 +189,7 @@ async function lockDecision(
   return { transfers, invoice, before };
 }
 
-/** Writes the events, the resolutions, and the rows of the audit log, which come last in a transaction. */
+/** Writes the events and resolutions, then the audit log entries, which must come last in a transaction. */
 async function recordDecision(
   tx: Sql,
   actor: Actor,
@@ -269,7 +271,7 @@ function refuseUnresolvable(ids: readonly string[], transfers: readonly LockedTr
   );
 }
 
-/** A form that is sent twice, or in two tabs, decides once. */
+/** Prevents a form that is submitted twice, or open in two tabs, from deciding twice. */
 function refuseChanged(
   ids: readonly string[],
   before: Awaited<ReturnType<typeof findResolutions>>,
@@ -316,7 +318,7 @@ const locked = {
 
 type LockedTransfer = Row<typeof locked>;
 
-/** Holds transfers until the transaction ends, so that whoever resolves them at the same time sees what was there before. */
+/** Locks transfers until the transaction ends, so that concurrent decisions see each other's result. */
 const lockTransfers = rowsOf(
   'desk-lock',
   locked,
@@ -326,7 +328,7 @@ const lockTransfers = rowsOf(
   (ids: readonly string[]) => [ids],
 );
 
-/** `eventId`: of its `transfer.resolved` (UUID), which was recorded before it. */
+/** `eventId` (UUID) is its `transfer.resolved` event, which must be recorded first. */
 type NewResolution = Omit<Resolution, 'invoice' | 'resolvedAt'> & {
   projectId: string;
   invoiceId: string | null;
@@ -342,7 +344,7 @@ const addResolutions = statement(
    from jsonb_array_elements($1::text::jsonb) with ordinality as entries (r, place) order by place`,
 );
 
-/** Adds resolutions. The constraints refuse those of matched transfers and invoices of another project. */
+/** Adds resolutions. Constraints refuse matched transfers and invoices of another project. */
 async function insertResolutions(tx: Sql, resolutions: readonly NewResolution[], now: UnixMs): Promise<void> {
   const sealer = await tx.sealer();
   const rows = resolutions.map((row) => ({
@@ -352,13 +354,16 @@ async function insertResolutions(tx: Sql, resolutions: readonly NewResolution[],
   await tx.run(addResolutions, [JSON.stringify(rows), new Date(now)]);
 }
 
-/** `transferId`: a UUID; `txId`: of the transaction by which it was sent back, 64 hex characters. `note` names it. The rest as in `resolveTransfers`. */
+/**
+ * `transferId` is a UUID. `txId` is the transaction that sent the money back, 64 hex characters, and `note` will name it. The other members
+ * are those of `resolveTransfers`.
+ */
 type RefundRequest = { transferId: string; txId: string } & Pick<ResolveRequest, 'note' | 'invoice' | 'seenAt'>;
 
 /**
- * Ties a transfer that paid nothing to the one by which it was sent back, which the ledger has: it left an address of the same project, for
- * the sender, with exactly the amount, in a later block. Resolves it as `refunded` and tells the shop, in one transaction. Errors: `NOT_FOUND`,
- * `CONFLICT`.
+ * Links a transfer that paid nothing to its refund. The ledger must have the refund: sent from an address of the same project to the
+ * sender, of exactly the amount, in a later block. Resolves the transfer as `refunded` and notifies the shop, in one transaction. Errors:
+ * `NOT_FOUND`, `CONFLICT`.
  */
 export const refundTransfer = operation({
   action: 'refundTransfer',
@@ -430,12 +435,12 @@ export const refundTransfer = operation({
   },
 });
 
-/** A note that names a refund, so that lists and exports lead to it. */
+/** A note that names the refund, so that lists and exports lead to it. */
 function nameRefund(txId: string): string {
   return `refund tx ${txId}`;
 }
 
-/** The note of whoever refunded, behind the name of the refund. Problems are added to `problems`, or else thrown. */
+/** Reads the person's own note, which follows the name of the refund. Problems are added to `given`, or thrown without it. */
 export function readRefundNote(txId: string, text: string | undefined, given?: FieldProblem[]): string {
   const problems = given ?? [];
   const own = readNote(text, problems);
@@ -446,14 +451,14 @@ export function readRefundNote(txId: string, text: string | undefined, given?: F
   return note;
 }
 
-/** The id of the transaction by which money was sent back, from the id or its Tronscan link. Errors: `INVALID_ARGUMENT`. */
+/** Reads the id of the refund's transaction, from the id or its Tronscan link. Errors: `INVALID_ARGUMENT`. */
 export function readRefundTx(field: string, text: string): string {
   const transaction = readTransactionReference(text.trim());
   if (transaction.kind === 'id') return transaction.txId;
   throw new FieldError(field, `is ${clip(text)}: give a TRON transaction id (64 characters) or its Tronscan link`);
 }
 
-/** Somebody was faster, or it was tied to a transfer that the chain denies by now. */
+/** Explains a conflict: someone else was faster, or the refund is linked to a transfer that the chain denies by now. */
 async function tied(tx: Sql, { id }: TransferRecord): Promise<AppError> {
   const refund = (await findTransfers(tx, [id]))[0]?.refund;
   const by = refund == null ? 'to another transfer' : `to the transfer in ${refund.txId}`;

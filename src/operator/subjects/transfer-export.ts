@@ -41,7 +41,7 @@ import { namedInvoice, selectProject } from '../select.ts';
 
 export const KINDS = ['unmatched', 'duplicate', 'matched'] as const satisfies TransferKind[];
 
-/** The kinds that a text names: one, or `all`. Errors: `INVALID_ARGUMENT`. */
+/** Reads one kind, or `all`. Errors: `INVALID_ARGUMENT`. */
 export function readKinds(text: string): readonly TransferKind[] {
   if (text === 'all') return KINDS;
   const kind = KINDS.find((known) => known === text);
@@ -49,7 +49,7 @@ export function readKinds(text: string): readonly TransferKind[] {
   throw new FieldError('kind', `is ${clip(text)}: choose ${KINDS.join(', ')} or all`);
 }
 
-/** The bounds of a time as PostgreSQL takes them. */
+/** Converts the bounds of a period for PostgreSQL. */
 export function toDates({ from, until }: Record<'from' | 'until', UnixMs | null>): (Date | null)[] {
   return [from, until].map((time) => (time === null ? null : new Date(time)));
 }
@@ -72,26 +72,26 @@ const shape = {
   from: 'text',
   amountMicro: micro<MicroUsdt>(),
   kind: text<TransferKind>(),
-  /** When it was decided: with its event, or when its row was written. */
+  /** When the match was decided: at the time of its event, or else when its row was written. */
   decidedAt: 'timestamptz',
   recordedAt: 'timestamptz',
-  /** `null` for rows of before producers were noted. */
+  /** `null` for rows from before producers were recorded. */
   producer: maybeText<AccountHex>(),
   verified: text<Verified>(),
   nodes: 'text[]',
-  /** The invoice that it pays, or, of a duplicate, that was paid before. */
+  /** The invoice that it pays. For a duplicate, the invoice that was already paid. */
   invoice: maybe({ id: 'uuid', externalId: 'text', status: text<InvoiceStatus>(), expiresAt: 'timestamptz' }),
-  /** `null` unless the chain denies it and it was taken back: then it counts no more. */
+  /** `null` unless the chain denies the transfer and it was taken back, so that it no longer counts. */
   ...annulmentShape,
-  /** By which it was sent back. */
+  /** The transfer that refunded it. */
   ...refundShape,
   seal: sealedBefore(SEALED_TRANSFER),
 } as const;
 
-/** An incoming transfer with its evidence and what was decided. UUIDs; `txId` and `blockId` are 64 hex characters. */
+/** An incoming transfer with its evidence and match. Ids are UUIDs; `txId` and `blockId` are 64 hex characters. */
 export type TransferRecord = Omit<Row<typeof shape>, 'seal'>;
 
-// The event of a decision is written by the watcher's clock, as all other events are; the row has the database's.
+// Decision events use the watcher's clock, like all events; the row uses the database's.
 const SELECT = `select ${listColumns(shape, 't.', {
   ...{ projectName: 'p.name', address: addressColumn('a'), retiredAt: 'a.retired_at', from: 't.from_address' },
   ...{ decidedAt: 'coalesce(e.created_at, t.recorded_at)', producer: "encode(t.producer, 'hex')", invoice: 'i.' },
@@ -104,7 +104,7 @@ const JOINS = `join projects p on p.id = t.project_id
    ${joinRefund('t')}
    left join lateral (select created_at from events where transfer_id = t.id order by created_at limit 1) e on true`;
 
-/** The transfers with these UUIDs, in the order in which they were recorded. */
+/** Returns the transfers with these UUIDs, in the order in which they were recorded. */
 export const findTransfers = rowsOf(
   'transfer-records-by-ids',
   shape,
@@ -113,7 +113,7 @@ export const findTransfers = rowsOf(
   (ids: readonly string[]) => [ids],
 );
 
-/** Incoming transfers of a transaction to these projects or to all, on any network. `txId` is 64 hex characters. */
+/** Returns a transaction's incoming transfers to these projects or to all, on any network. `txId` is 64 hex characters. */
 export const findTransfersOfTransaction = rowsOf(
   'transfer-records-by-transaction',
   shape,
@@ -124,7 +124,7 @@ export const findTransfersOfTransaction = rowsOf(
   (txId: string, projects: Actor['projects'], limit: number) => [txId, projects, limit],
 );
 
-/** The newest transfers to an address, in chain order. */
+/** Returns the newest transfers to an address, in chain order. */
 export const findTransfersToAddress = rowsOf(
   'transfer-records-by-address',
   shape,
@@ -134,7 +134,7 @@ export const findTransfersToAddress = rowsOf(
   (addressId: string, limit: number) => [addressId, limit],
 );
 
-/** The newest transfers that an address of somebody else sent to ours, the newest first. */
+/** Returns the newest transfers from a stranger's address to ours, newest first. */
 export const findTransfersFrom = rowsOf(
   'transfer-records-by-sender',
   shape,
@@ -145,7 +145,7 @@ export const findTransfersFrom = rowsOf(
   (sender: TronAddress, projects: Actor['projects'], limit: number) => [sender, projects, limit],
 );
 
-/** The most that are read for one transfer; an operator who decided more often sees the newest. */
+/** The most to read for one transfer. After more decisions than this, operators see the newest. */
 const MAX_RESOLUTIONS = 100;
 
 const selectResolutions = statement(
@@ -170,10 +170,10 @@ const selectResolutions = statement(
    order by r.id`,
 );
 
-/** An operator's record about a transfer that paid nothing. Ids are UUIDs. */
+/** An operator's decision about a transfer that paid nothing. Ids are UUIDs. */
 export type Resolution = Omit<Row<typeof selectResolutions.shape>, 'seal'>;
 
-/** The resolutions of transfers (UUIDs), oldest first, the newest 100 of each. A transfer without resolutions has no entry. */
+/** Returns the newest 100 resolutions of each transfer (UUIDs), oldest first. Transfers without a resolution have no entry. */
 export async function findResolutions(db: Sql, transferIds: readonly string[]): Promise<Map<string, Resolution[]>> {
   const found = new Map<string, Resolution[]>();
   for (const row of await db.run(selectResolutions, [transferIds])) {
@@ -182,7 +182,7 @@ export async function findResolutions(db: Sql, transferIds: readonly string[]): 
   return found;
 }
 
-/** A line of an export: a transfer, the facts that only an incoming one has, and the likeliest reason why it paid nothing. */
+/** A line of an export: a transfer, the facts of an incoming one, and the likeliest reason why it paid nothing. */
 type ExportRow = {
   project: Project;
   transfer: ExportedOutgoing;
@@ -193,7 +193,7 @@ type ExportRow = {
 type Cell = string | number | null | undefined;
 const idOf = (kind: 'trf' | 'inv', found: { id: string } | null | undefined) => found && encodeId(kind, found.id);
 
-/** The columns of an export, in their order. Scripts and spreadsheets rely on it: new ones come last. Cells that do not apply are empty. */
+/** The columns of an export in order. Scripts and spreadsheets rely on it, so new columns go last. Cells that don't apply are empty. */
 const EXPORT_COLUMNS: readonly (readonly [name: string, cell: (row: ExportRow) => Cell])[] = [
   ['direction', ({ incoming }) => (incoming === undefined ? 'out' : 'in')],
   ['time', ({ transfer }) => toIso(transfer.blockTime)],
@@ -239,10 +239,10 @@ export function readSelection(input: {
   return { direction, kinds: readKinds(input.kind), ...readPeriod(input) };
 }
 
-/** As many as can be diagnosed at once. */
+/** The most that can be diagnosed at once. */
 const BATCH = 500;
 
-/** The ledger of a project in batches, so that no more than one is in memory, whatever the size. */
+/** Yields a project's ledger in batches, so that memory use doesn't depend on its size. */
 export async function exportTransfers(
   { db }: { db: Sql },
   actor: Actor,
@@ -256,8 +256,8 @@ export async function exportTransfers(
 }
 
 /**
- * The incoming transfers, in the order of their records. Batches go on from the last id and need no common transaction, which a slow
- * reader would keep open for hours. The ledger is append-only, so each transfer that was there at the start comes exactly once.
+ * Yields the incoming transfers in the order of their records. Each batch continues after the last id without a common transaction, which a
+ * slow reader would keep open for hours. The ledger is append-only, so each transfer that existed at the start appears exactly once.
  */
 async function* incomingRows(db: Sql, project: Project, filter: ExportFilter): AsyncGenerator<ExportRow[]> {
   const last = await findNewestTransfer(db, project.id);
@@ -275,7 +275,7 @@ async function* incomingRows(db: Sql, project: Project, filter: ExportFilter): A
   }
 }
 
-/** The outgoing transfers, in the order of the chain. */
+/** Yields the outgoing transfers in chain order. */
 async function* outgoingRows(db: Sql, project: Project, filter: ExportFilter): AsyncGenerator<ExportRow[]> {
   const last = await findNewestOutgoing(db, project.id);
   let after: ChainPlace = { blockNumber: -1, txId: '', logIndex: 0 };
@@ -290,7 +290,7 @@ async function* outgoingRows(db: Sql, project: Project, filter: ExportFilter): A
 
 type ExportFilter = { kinds: readonly TransferKind[]; from: UnixMs | null; until: UnixMs | null };
 
-/** The transfer of a project that was recorded last. */
+/** Returns the most recently recorded transfer of a project. */
 const findNewestTransfer = rowOf(
   'export-newest',
   { id: 'uuid' },
@@ -318,7 +318,7 @@ const incomingShape = {
   to: 'address',
   kind: text<TransferKind>(),
   invoice,
-  /** The resolution in force. */
+  /** The current resolution. */
   resolution: maybe({
     resolution: text<ResolutionKind>(),
     note: 'text',
@@ -331,11 +331,11 @@ const incomingShape = {
 /** A transfer to one of our addresses for the books. Ids are UUIDs, `txId` is 64 hex characters. */
 type ExportedTransfer = Omit<Row<typeof incomingShape>, 'seal'>;
 
-/** The next transfers of a project above the id `after` and not above `last` (UUIDs), in the order of their records. */
+/** Returns a project's next transfers above the id `after` and up to `last` (UUIDs), in the order of their records. */
 const findIncomingAfter = rowsOf(
   'export-incoming',
   incomingShape,
-  // Lateral, so that PostgreSQL looks up each row's invoices and resolution, however small it believes the tables to be.
+  // The join is lateral so that PostgreSQL looks up each row's invoice and resolution, however small it believes the tables to be.
   `select ${listColumns(incomingShape, 't.', {
     ...{ from: 't.from_address', to: addressColumn('a'), invoice: 'i.', seal: sealColumn(SEALED_TRANSFER, 't.') },
     resolution: {
@@ -366,11 +366,11 @@ const findIncomingAfter = rowsOf(
 /** A transfer from one of our addresses for the books. */
 type ExportedOutgoing = Row<typeof shared>;
 
-/** A place in the chain; a transfer's identity in a network, with its block. */
+/** A position in the chain: a transfer's identity in a network, with its block. */
 const place = { blockNumber: count, txId: hex(), logIndex: 'int4' } as const;
 type ChainPlace = Row<typeof place>;
 
-/** The place of the last transfer that left a project's addresses. */
+/** Returns the position of the last transfer sent from a project's addresses. */
 const findNewestOutgoing = rowOf(
   'export-newest-outgoing',
   place,
@@ -379,7 +379,7 @@ const findNewestOutgoing = rowOf(
   (projectId: string) => [projectId],
 );
 
-/** The next transfers from a project's addresses above the place `after` and not above `last`, in the order of the chain. */
+/** Returns the next transfers from a project's addresses after the position `after` and up to `last`, in chain order. */
 const findOutgoingAfter = rowsOf(
   'export-outgoing',
   { ...shared, from: 'address' },
@@ -402,7 +402,7 @@ const findOutgoingAfter = rowsOf(
   },
 );
 
-/** An export can have any size, so a command writes it while it is read. */
+/** An export can have any size, so a command writes it while it's being read. */
 const exportTransfersOperation = localOperation({
   action: 'exportTransfers',
   command: 'transfers export',

@@ -76,14 +76,14 @@ const likely = { code: choice(CAUSE_CODES), confidence: choice(['high', 'medium'
 const place = {
   ...{ txId: text, logIndex: whole, time: of('blockTime', time), amount: of('amountMicro', usdt), from: text },
 };
-/** A transfer in a list. `nearestInvoice` belongs to the likeliest reason; `claimedBy`: invoices whose payers looked it up. */
+/** A transfer in a list. `nearestInvoice` belongs to the likeliest reason. `claimedBy` are invoices whose payers looked the transfer up. */
 const listed = {
   ...{ transferId: of('id', id('trf')), ...place, to: text, kind: choice(KINDS), invoice: maybe(part(named)) },
   ...{ reason: maybe(part(likely)), nearestInvoice: maybe(part(named)), claimedBy: list(part(named)) },
   resolution: maybe(choice(RESOLUTIONS)),
 };
 export type ListedTransferView = Shown<typeof listed>;
-/** `nextBefore`: the last transfer of this page, if there is another. */
+/** `nextBefore` is the last transfer of this page if there is another page. */
 export type TransferListView = { data: ListedTransferView[]; nextBefore: string | null };
 
 const signed: Field<bigint, string> = { ...text, show: formatSigned };
@@ -100,13 +100,13 @@ const causeFields = {
 export type CauseView = Shown<typeof causeFields>;
 export const viewCause = (cause: Cause): CauseView => show(causeFields, cause);
 
-/** By which a transfer was sent back: `from` one of our addresses, `to` its sender. Events have the same. */
+/** The transfer that refunded it: `from` is one of our addresses, `to` the original sender. Events have the same fields. */
 export const refundFields = {
   ...{ txId: text, logIndex: whole, blockNumber: whole, blockTime: { ...text, schema: time.schema } },
   ...{ from: text, to: text, amount: text },
 };
 export type RefundView = Shown<typeof refundFields>;
-/** An event about a transfer, with one delivery of it. */
+/** An event about a transfer, with one of its deliveries. */
 const eventFields = {
   ...{ eventId: id('evt'), type: text, createdAt: time },
   delivery: maybe(
@@ -130,7 +130,7 @@ const evidence = {
   },
   ...{ verified: text, nodes: texts, recordedAt: time },
 };
-/** All that is known of one transfer. `claims`: invoices whose payers looked it up. */
+/** Everything known about one transfer. `claims` are invoices whose payers looked the transfer up. */
 const transferFields = {
   ...{
     transferId: of('id', id('trf')),
@@ -148,14 +148,13 @@ const transferFields = {
 };
 export type TransferView = Shown<typeof transferFields>;
 
-/** The UUID behind a `trf_…`. Errors: `INVALID_ARGUMENT`. */
+/** Decodes a `trf_…`. Errors: `INVALID_ARGUMENT`. */
 export function readTransferId(text: string): string {
   const id = decodeId('trf', text);
   if (id !== null) return id;
   throw new AppError('INVALID_ARGUMENT', noTransferId(text));
 }
 
-/** Why a text is no `trf_…`. */
 export function noTransferId(text: string): Text {
   return say`${clip(text)} is not a transfer id: an id is "trf_" and 26 characters, as shown by "${{ command: 'transfers list' }}"`;
 }
@@ -163,18 +162,21 @@ export function noTransferId(text: string): Text {
 type DeskFilter = {
   kinds: readonly TransferKind[];
   state: 'open' | 'resolved' | 'all';
-  /** By the time of the block: at or after `from`, before `until`. */
+  /** By block time: at or after `from`, before `until`. */
   from: UnixMs | null;
   until: UnixMs | null;
-  /** Only those that were recorded before this one (UUID). */
+  /** Only transfers recorded before this one (UUID). */
   before: string | null;
   limit: number;
 };
 
-/** So many diagnoses are asked for at once, and no terminal shows more. */
+/** The most that are diagnosed at once, and more than a terminal shows. */
 const MAX_LIMIT = 500;
 
-/** Transfers to the addresses of a project: those that payers claim, then the newest. Those that pay nothing and have no resolution yet, unless it says otherwise. */
+/**
+ * Lists transfers to a project's addresses: first those that payers claim, then the newest. By default only those that paid nothing and
+ * have no resolution yet.
+ */
 export const listTransfers = operation({
   action: 'listTransfers',
   summary: 'List transfers to the addresses of a project; by default those that pay no invoice and await a decision',
@@ -203,14 +205,14 @@ export const listTransfers = operation({
     const limit = readLimit(most, { least: 1, most: MAX_LIMIT });
     return {
       ...{ projectId, kinds, limit, ...readPeriod(times) },
-      // A caller who asks for matched transfers wants to see them, though there is nothing to resolve.
+      // A caller who asks for matched transfers wants to see them, although there is nothing to resolve.
       state: state ?? (kinds.some((each) => each === 'matched') ? 'all' : 'open'),
       before: before === undefined ? null : readTransferId(before),
     };
   },
   run: async ({ db }: { db: Sql }, actor, { projectId, ...filter }: DeskFilter & { projectId: string | undefined }) => {
     const project = await selectProject(db, actor, projectId);
-    // The query reads one more than asked for: it shows whether there is another page.
+    // Reads one more than requested, to find out whether there is another page.
     const found = await listDeskTransfers(db, project.id, { ...filter, limit: filter.limit + 1 });
     const page = found.slice(0, filter.limit);
     const ids = page.map(({ id }) => id);
@@ -242,7 +244,7 @@ export const listTransfers = operation({
   }),
 });
 
-/** Enough to tell addresses apart in a list; nobody should pay to one that was read off here. */
+/** Enough to tell addresses apart in a list, but too little to pay to: no one should copy an address from here. */
 function shortAddress(address: string): string {
   return `${address.slice(0, 5)}…${address.slice(-5)}`;
 }
@@ -274,22 +276,21 @@ const row = {
   to: 'address',
   amountMicro: micro<MicroUsdt>(),
   kind: column<TransferKind>(),
-  /** The invoice that it pays, or, of a duplicate, that was paid before. */
+  /** The invoice that it pays. For a duplicate, the invoice that was already paid. */
   invoice: mayLack(namedInvoice),
-  /** The resolution in force. */
+  /** The current resolution. */
   resolution: maybeText<ResolutionKind>(),
   seal: sealedBefore(SEALED_TRANSFER),
 } as const;
 
-/** A transfer to one of our addresses as the desk shows it in a list. Ids are UUIDs, `txId` is 64 hex characters. */
+/** A transfer to one of our addresses in a list for operators. Ids are UUIDs, `txId` is 64 hex characters. */
 type DeskTransfer = Omit<Row<typeof row>, 'seal'>;
 
 const IS_OPEN = 'not exists (select from transfer_resolutions where transfer_id = u.id)';
 const isClaimed = (id: string) => `exists (select from transfer_claims where transfer_id = ${id})`;
 
-// What payers claim and nobody has decided about comes first: it is little, and found by the claims. The page is cut out of both in the order
-// of an index. Then lateral, so that PostgreSQL looks up each row's invoice and
-// resolution, however small it believes the tables to be.
+// Open transfers that payers claim come first; they are few, and found by their claims. The page is cut from both lists in index order. The
+// join is lateral so that PostgreSQL looks up each row's invoice and resolution, however small it believes the tables to be.
 const listText = (
   only: string,
 ) => `select t.id, encode(t.tx_id, 'hex') as tx_id, t.log_index, t.block_time, t.from_address as "from",
@@ -325,25 +326,25 @@ function asked(only: string): string {
 const listUnsettled = statement('desk-list-unsettled', row, listText("u.kind <> 'matched'"));
 const listAll = statement('desk-list', row, listText('true'));
 
-/** Transfers to the addresses of a project, what payers claim first, then the newest, but for those that were taken back. */
+/** Returns transfers to a project's addresses: first those that payers claim, then the newest. Omits those that were taken back. */
 function listDeskTransfers(db: Sql, projectId: string, filter: DeskFilter): Promise<DeskTransfer[]> {
   const { kinds, state, from, until, before, limit } = filter;
-  // Said in the text of the statement, it lets PostgreSQL read the index of those that pay nothing.
+  // With this condition in its text, the statement can use the index of transfers that paid nothing.
   const select = kinds.includes('matched') ? listAll : listUnsettled;
   return db.run(select, [projectId, kinds, before, ...toDates({ from, until }), state, limit]);
 }
 
-/** Above the 200 that one multisend pays, and as many as can be diagnosed at once. */
+/** Above the 200 transfers that one multisend can hold, and the most that can be diagnosed at once. */
 const MAX_TRANSFERS = 500;
-/** The most deliveries of one transfer: more than anybody has endpoints. */
+/** The most deliveries of one transfer; no one has this many endpoints. */
 const MAX_DELIVERIES = 100;
 
-/** `projectNames`: of each transfer, for people. `hint`: how the first one that waits for a decision is resolved. */
+/** `projectNames` has the project of each transfer, for people. `hint` is the command that resolves the first open one. */
 type ShownTransfers = { view: { data: TransferView[] }; projectNames: string[]; hint: Hint | null };
 
 /**
- * All that is known at one moment of one transfer (`trf_…`), or of each transfer to us in one transaction (its id or Tronscan link).
- * Errors: `NOT_FOUND`, `INVALID_ARGUMENT`.
+ * Shows everything known about one transfer (`trf_…`), or about each transfer to us in a transaction (its id or Tronscan link), from one
+ * snapshot. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`.
  */
 export const showTransfers = operation({
   action: 'showTransfers',
@@ -517,7 +518,7 @@ const eventShape = {
   eventId: 'uuid',
   type: 'text',
   createdAt: 'timestamptz',
-  /** `null` where the project had no endpoint at the time. */
+  /** `null` if the project had no endpoint at the time. */
   delivery: mayLack({
     endpointId: 'uuid',
     isDisabled: 'bool',
@@ -529,7 +530,7 @@ const eventShape = {
     lastError: 'text?',
   }),
 } as const;
-/** The events about transfers (UUIDs) with their deliveries, oldest first; `limitOfEach` bounds those of one transfer. */
+/** Returns the events about transfers (UUIDs) with their deliveries, oldest first. `limitOfEach` limits those of one transfer. */
 const findTransferEvents = rowsOf(
   'desk-events',
   eventShape,

@@ -69,8 +69,6 @@ import {
   type UrlRules,
 } from './webhooks.ts';
 
-// What an endpoint is sent: its secrets, a test, and whether it is sent anything.
-
 type Random = (size: number) => Uint8Array;
 
 const lock = commandOf(
@@ -79,7 +77,7 @@ const lock = commandOf(
   (id: string) => [id],
 );
 
-/** An endpoint (UUID), held until the transaction ends, so that of two operators one sees what the other did. */
+/** Locks an endpoint (UUID) until the transaction ends, so that concurrent operators see each other's changes. */
 async function lockWebhookEndpoint(tx: Sql, id: string): Promise<WebhookEndpoint | null> {
   await lock(tx, id);
   return findWebhookEndpoint(tx, id);
@@ -89,7 +87,7 @@ const rotated = { endpointId: text, secret: maybe(text), formerSecretEndsAt: tim
 
 const MAX_OVERLAP_MS = 30 * 86_400_000;
 
-/** Gives an endpoint a new secret, which is shown this one time if it was made here. Errors: `NOT_FOUND`, `CONFLICT`, `CONFIG_INVALID`. */
+/** Gives an endpoint a new secret, shown only this once if it was generated. Errors: `NOT_FOUND`, `CONFLICT`, `CONFIG_INVALID`. */
 export const rotateSecret = operation({
   action: 'rotateSecret',
   summary: 'Give an endpoint a new secret and show it once; the previous secret also signs for a while',
@@ -155,8 +153,9 @@ export const rotateSecret = operation({
 });
 
 /**
- * Gives an endpoint (UUID) a new secret (`whsec_…`), all or nothing. The former one goes on signing for `overlapMs`, until `formerEndsAt`;
- * 0 ends it at once, and all that are still ending. A former secret that no key opens signs nothing, so it ends at once (`isFormerLost`).
+ * Gives an endpoint (UUID) a new secret (`whsec_…`), all or nothing. The previous secret still signs for `overlapMs`, until `formerEndsAt`.
+ * 0 ends it immediately, together with any older secret that still signs. A previous secret that no key decrypts can't sign, so it ends
+ * immediately (`isFormerLost`).
  */
 export async function rotateEndpointSecret(
   { db, keyRing, now, random }: { db: Database; keyRing: KeyRing; now: UnixMs; random: Random },
@@ -176,7 +175,7 @@ export async function rotateEndpointSecret(
     const isFormerLost = active.some(({ endsAt }, index) => endsAt === null && opened[index]?.kind !== 'ok');
     const ending = active.flatMap(({ endsAt }, index) => (opened[index]?.kind === 'ok' && endsAt) || []);
     if (overlapMs > 0 && ending.length > 0) {
-      // A third secret would keep receivers guessing.
+      // With a third valid secret, receivers couldn't tell which one to expect.
       throw new AppError(
         'CONFLICT',
         say`${endpointId} was already rotated, and its previous secret signs until ${toIso(unixMs(Math.max(...ending)))}: wait until then, or end all previous secrets immediately with ${{ field: 'overlap' }} 0`,
@@ -209,12 +208,12 @@ const tested = {
 export type TestedEndpointView = Shown<typeof tested>;
 
 type TestDeps = KeyDeps & { db: Database; random: Random; config: UrlRules };
-/** The most characters of an answer in a terminal. */
+/** The most characters of a response in a terminal. */
 const MAX_ANSWER = 500;
 
 /**
- * Writes a `ping` event and sends it to one endpoint from this process, once, as a dispatcher would: disabled or failing endpoints
- * too. It is recorded like every attempt, and counts for nothing at the endpoint. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`.
+ * Writes a `ping` event and sends it to one endpoint once, from this process, as a dispatcher would. Disabled and failing endpoints are
+ * tested too. The attempt is recorded like any other, but doesn't affect the endpoint's state. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`.
  */
 export const testEndpoint = operation({
   action: 'testEndpoint',
@@ -240,7 +239,7 @@ export const testEndpoint = operation({
       signing.length === 0
         ? UNSIGNED
         : await send(config, { ...endpoint, ...sent, secrets: signing, refuse: refusePage }, attemptedAt);
-    // Only the end of the process stops a test.
+    // Only shutting down the process cancels a test.
     if (result.kind === 'aborted') throw new Error('the attempt was cancelled');
     const { status, latencyMs } = result;
     const { error, date } = result.kind === 'failed' ? result : { error: null, date: null };
@@ -275,7 +274,7 @@ export const testEndpoint = operation({
   },
 });
 
-/** Lists the problems of a receiver, the most telling first. Empty if there is none. */
+/** Lists a receiver's problems, most telling first. Empty if there is none. */
 export function diagnosisText(diagnoses: readonly DiagnosisView[]): string {
   if (diagnoses.length === 0) return '';
   const parts = diagnoses.map(({ code, certainty, problem, fix }, index) =>
@@ -287,7 +286,7 @@ export function diagnosisText(diagnoses: readonly DiagnosisView[]): string {
   return ['WHAT IS WRONG', ...parts].join('\n');
 }
 
-/** The beginning of an answer in quotes, for a terminal; JSON has all of it. Empty for none. */
+/** Quotes the beginning of a response for a terminal; JSON has all of it. Empty if there was none. */
 export function answerText(answer: string | null, limit: number): string {
   if (answer === null || answer === '') return '';
   return quoteWhole(answer.length > limit ? `${answer.slice(0, limit)}…` : answer);
@@ -304,7 +303,7 @@ async function send({ webhooks }: UrlRules, webhook: Parameters<typeof sendSigne
   }
 }
 
-/** How far the attempt came. `unknown`: it failed at a place that does not tell. */
+/** Describes how far the attempt got. `unknown` means that the error doesn't say. */
 function describeConnection(
   url: string,
   { status, error }: { status: number | null; error: string | null },
@@ -339,7 +338,7 @@ async function recordPing(
   return ping;
 }
 
-/** Plans the one attempt of a test and leases it to the caller, so that no dispatcher makes it as well. */
+/** Plans the only attempt of a test and leases it to the caller, so that no dispatcher sends it too. */
 const insertTestDelivery = commandOf(
   'test-delivery-insert',
   `insert into deliveries (event_id, endpoint_id, project_id, invoice_id, sequence, attempt_count, max_attempts, next_attempt_at,
@@ -349,8 +348,8 @@ const insertTestDelivery = commandOf(
 );
 
 /**
- * Ends the delivery of a test and logs its attempt. That a test fails or succeeds counts for nothing at the endpoint: it is the
- * operator who draws conclusions. `error` `null`: delivered.
+ * Finishes a test's delivery and logs its attempt. The result doesn't affect the endpoint's state, because the operator draws the
+ * conclusions. `error` is `null` if it was delivered.
  */
 const recordTestAttempt = answerOf(
   'test-delivery-record',
@@ -385,22 +384,25 @@ type TestOutcome = {
   answer: string | null;
 };
 
-/** A transaction takes this many, in half a second. */
+/** One transaction handles this many in half a second. */
 const BATCH = 20_000;
-/** A higher count is only "many"; counting up to here takes about a second. */
+/** A higher count only means "many". Counting this far takes about a second. */
 const MAX_MISSED = 100_000;
-/** A transaction that began before the endpoint was disabled plans nothing for it when it ends after. */
+/** A transaction that began before the endpoint was disabled plans nothing for it, even if it ends after. */
 const MARGIN_MS = 60_000;
 
 type ActDeps = { db: Database; now(): UnixMs };
 
-/** `replay`: the step that sends what happened while the endpoint was disabled. */
+/** `replay` is the next step, which sends the events that occurred while the endpoint was disabled. */
 const enabled = {
   ...{ endpointId: text, status: literal('active'), disabledAt: maybe(time), disabledReason: maybe(text) },
   ...{ hastened: whole, missed: whole, isMissedMore: yes, replay: maybe(said) },
 };
 
-/** Lets an endpoint be attempted, forgets its failures, closes its alarm, and makes what waits for it due at once. Errors: `NOT_FOUND`, `CONFLICT`. */
+/**
+ * Enables an endpoint: resets its failures, closes its alarm, and makes its waiting deliveries due at once. Errors: `NOT_FOUND`,
+ * `CONFLICT`.
+ */
 export const enableEndpoint = operation({
   action: 'enableEndpoint',
   summary: 'Resume deliveries to an endpoint, and send waiting events immediately',
@@ -412,7 +414,7 @@ export const enableEndpoint = operation({
   input: Type.Object({ endpointId: endpointIdInput }),
   read: ({ endpointId }) => ({ endpointId }),
   run: async ({ db, now }: ActDeps, actor, { endpointId }) => {
-    // Before it is attempted again, so that events of one invoice find themselves in their order.
+    // Runs before attempts resume, so that events of one invoice keep their order.
     const hastened = await hasten({ db, now }, (await selectEndpoint(db, actor, endpointId)).id);
     const endpoint = await db.transaction(async (tx) => {
       const found = await selectEndpoint(tx, actor, endpointId, lockWebhookEndpoint);
@@ -434,7 +436,7 @@ export const enableEndpoint = operation({
     return show(enabled, {
       ...{ endpointId, status: 'active', disabledAt, disabledReason, hastened },
       ...{ missed, isMissedMore: missed >= MAX_MISSED },
-      // Times of the command have the form that it reads.
+      // The command accepts times in this form.
       replay:
         missed === 0
           ? null
@@ -477,7 +479,7 @@ async function hasten({ db, now }: ActDeps, endpointId: string): Promise<number>
   }
 }
 
-/** The types of which this endpoint misses an event that was never planned for it. */
+/** Returns the types of which this endpoint has missed events, because they were never planned for it. */
 export function missableTypes(endpoint: Pick<WebhookEndpoint, 'eventTypes'>): EventType[] {
   return MISSABLE_TYPES.filter((type) => endpoint.eventTypes?.includes(type) ?? true);
 }
@@ -487,12 +489,12 @@ async function countMissed(db: Database, endpoint: WebhookEndpoint, from: UnixMs
   return countUnplanned(db, endpoint, first, missableTypes(endpoint), MAX_MISSED);
 }
 
-/** Commands and dispatchers may run on machines whose clocks differ by so much. */
+/** How much the clocks of machines that run commands and dispatchers may differ. */
 const CLOCKS_DIFFER_MS = 60_000;
 
 /**
- * Whether a pending delivery `d` waits for an attempt that is not soon, and is not under way: that one is shows in that its attempt
- * was counted and is not logged, until its lease has run out.
+ * Whether a pending delivery `d` waits for a later attempt and none is in progress. An attempt in progress has been counted but not logged,
+ * until its lease expires.
  */
 export const isLate = (now: string) => `(
   d.next_attempt_at > ${now}::timestamptz + interval '${LEASE_MS} milliseconds'
@@ -500,7 +502,7 @@ export const isLate = (now: string) => `(
     or exists (select from delivery_attempts a
       where a.event_id = d.event_id and a.endpoint_id = d.endpoint_id and a.attempt = d.attempt_count)))`;
 
-/** Makes what waits for its next attempt at an endpoint due now, in the order of the events behind `after`. Returns their ids. */
+/** Makes an endpoint's waiting deliveries due now, in the order of their events after `after`. Returns their ids. */
 export const expediteDeliveries = answerOf(
   'delivery-hasten',
   { eventId: 'uuid' },
@@ -521,7 +523,7 @@ export const expediteDeliveries = answerOf(
   (rows) => rows.map((row) => row.eventId),
 );
 
-/** How many events from a position on were never planned for the endpoint, counted up to `limit`. */
+/** Counts the events from a position on that were never planned for the endpoint, up to `limit`. */
 const countUnplanned = answerOf(
   'replay-count-missing',
   { count },
@@ -540,9 +542,11 @@ const countUnplanned = answerOf(
   ([row]) => row?.count ?? 0,
 );
 
-// Positions have no gap and follow the time, so a time is found among them in as many steps as the count has bits. Transactions that
-// were under way together are in the order of their commits, so the answer is right to the time that those take.
-/** The position of the first event of a project at or after a time; of none, the position that the next event takes. */
+/**
+ * Returns the position of the project's first event at or after a time, or the next event's position if there is none. Positions have no
+ * gaps and follow the time, so a binary search finds it. Concurrent transactions are in the order of their commits, so the result is
+ * accurate to their duration.
+ */
 export const findPositionAt = answerOf(
   'delivery-desk-position',
   { position: 'int8' },
@@ -559,7 +563,7 @@ export const findPositionAt = answerOf(
   ([row]) => row?.position ?? 1n,
 );
 
-/** Tells the dispatchers to look for what is due. */
+/** Tells the dispatchers that deliveries are due. */
 export const notifyDispatchers = answerOf(
   'delivery-notify',
   { notified: 'text?' },
@@ -570,7 +574,7 @@ export const notifyDispatchers = answerOf(
 
 const disabled = { endpointId: text, status: literal('disabled'), disabledReason: text };
 
-/** Stops attempts to an endpoint: what is undelivered stays, and what happens from now on is not planned for it. Errors: `NOT_FOUND`, `CONFLICT`. */
+/** Stops deliveries to an endpoint. Undelivered ones are kept, and later events aren't planned for it. Errors: `NOT_FOUND`, `CONFLICT`. */
 export const disableEndpoint = operation({
   action: 'disableEndpoint',
   summary: 'Stop sending webhooks to an endpoint until it is enabled again',
@@ -585,7 +589,7 @@ export const disableEndpoint = operation({
   run: async ({ db, now }: ActDeps, actor, input): Promise<Shown<typeof disabled>> => {
     const { endpointId } = input;
     const endpoint = await selectEndpoint(db, actor, endpointId);
-    // An adapter is the operator's.
+    // Only operators may disable an adapter.
     if (actor.kind === 'key') refuseAdapter(endpoint);
     const { id, projectId, disabledReason: former } = endpoint;
     const why = disabledReason(input.reason, actor.name);

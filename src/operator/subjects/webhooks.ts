@@ -52,18 +52,18 @@ import { recordActions } from '../record-actions.ts';
 import { selectProject } from '../select.ts';
 import { type KeyDeps, openEncryptionKeys } from './master-keys.ts';
 
-/** `eventTypes` `null`: all. */
+/** `eventTypes` is `null` for all types. */
 const target = {
   ...{ endpointId: of('id', id('whe')), projectId: id('prj'), network: text, url: text, description: text },
   eventTypes: maybe(texts),
 };
-/** An endpoint without its secrets. `paused`: attempts kept failing, so none is made for a while. */
+/** An endpoint without its secrets. `paused` means that attempts kept failing, so none is made for a while. */
 const endpointFields = {
   ...{ ...target, status: choice(['active', 'failing', 'paused', 'disabled']), createdAt: time },
   ...{ failingSince: maybe(time), pausedUntil: maybe(time), disabledAt: maybe(time), disabledReason: maybe(text) },
 };
 export type EndpointView = Shown<typeof endpointFields>;
-/** The result of an attempt. `error` `null`: delivered. `webPage`: the title or first words of the web page that answered. */
+/** The outcome of an attempt. `error` is `null` if it was delivered. `webPage` is the title or first words of a web page that answered. */
 export const attemptFields = {
   ...{ attemptedAt: time, latencyMs: maybe(whole), status: maybe(whole), error: maybe(text) },
   webPage: { ...of('answer', maybe(text)), show: quotePage },
@@ -75,8 +75,8 @@ const listed = {
 };
 export type ListedEndpointView = Shown<typeof listed>;
 /**
- * `day`: what became of the newest deliveries of 24 hours, tests left out; `isSample`: there were more than were looked through. `fingerprint`:
- * the first 12 hexadecimal digits of the SHA-256 of the secret; `null`: no key at hand opens it.
+ * `day` has the results of the newest deliveries of the last 24 hours, without tests; `isSample` means that there were more. `fingerprint`
+ * is the first 12 hexadecimal digits of the secret's SHA-256, or `null` if no configured key decrypts it.
  */
 const shownFields = {
   ...listed,
@@ -86,7 +86,7 @@ const shownFields = {
 };
 export type ShownEndpointView = Shown<typeof shownFields>;
 
-/** An endpoint as it is at a time. */
+/** Describes an endpoint's state at a time. */
 export const viewEndpoint = (endpoint: WebhookEndpoint, now: UnixMs): EndpointView =>
   show(endpointFields, { ...endpoint, ...stateOf(endpoint, now) });
 
@@ -96,7 +96,7 @@ function stateOf({ disabledAt, openUntil, failingSince }: WebhookEndpoint, now: 
   return { status: failingSince === null ? 'active' : 'failing', pausedUntil: null };
 }
 
-/** The endpoint with this `whe_…`. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`. */
+/** Finds the endpoint with this `whe_…`. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`. */
 export async function selectEndpoint(db: Sql, actor: Actor, endpointId: string, find = findWebhookEndpoint) {
   const endpoint = await find(db, readEndpointId(endpointId));
   if (endpoint !== null && maySee(actor, endpoint.projectId)) return endpoint;
@@ -106,7 +106,7 @@ export async function selectEndpoint(db: Sql, actor: Actor, endpointId: string, 
   );
 }
 
-/** The UUID behind a `whe_…`. Errors: `INVALID_ARGUMENT`. */
+/** Decodes a `whe_…`. Errors: `INVALID_ARGUMENT`. */
 export function readEndpointId(endpointId: string): string {
   const uuid = decodeId('whe', endpointId);
   if (uuid !== null) return uuid;
@@ -116,7 +116,7 @@ export function readEndpointId(endpointId: string): string {
   );
 }
 
-/** Refuses what makes no sense of an adapter: it has no URL of its own, and a secret of another form. Errors: `CONFLICT`. */
+/** Refuses an action that doesn't apply to an adapter, which has no URL of its own and another form of secret. Errors: `CONFLICT`. */
 export function refuseAdapter({ id, adapter }: Pick<WebhookEndpoint, 'id' | 'adapter'>): void {
   if (adapter === null) return;
   throw new AppError(
@@ -125,7 +125,7 @@ export function refuseAdapter({ id, adapter }: Pick<WebhookEndpoint, 'id' | 'ada
   );
 }
 
-/** The types of events that a field names; `null` stands for all. Errors: `INVALID_ARGUMENT`. */
+/** Reads event types; `null` means all. Errors: `INVALID_ARGUMENT`. */
 export function readEventTypes(field: string, texts: readonly string[]): EventType[] | null {
   const names = texts.map((text) => text.trim()).filter((text) => text !== '');
   if (names.length === 1 && names[0] === 'all') return null;
@@ -136,10 +136,10 @@ export function readEventTypes(field: string, texts: readonly string[]): EventTy
   throw new FieldError(field, `${problem}: give all, or choose from ${EVENT_TYPES.join(', ')}`);
 }
 
-/** The bound of the schema. */
+/** The limit of the schema. */
 const MAX_LINE = 200;
 
-/** Reads a line of free text, which is kept and shown; may be empty. Errors: `INVALID_ARGUMENT`. */
+/** Reads a line of free text that is stored and shown; it may be empty. Errors: `INVALID_ARGUMENT`. */
 export function readLine(field: string, text: string): string {
   const line = text.trim();
   refuseSecret(field, detectSecretInNote(line));
@@ -149,11 +149,11 @@ export function readLine(field: string, text: string): string {
   throw new FieldError(field, `${problem}: give at most ${MAX_LINE} characters on one line`);
 }
 
-/** Whether this machine lets test networks use http and loopback. */
+/** Whether this machine allows http and loopback targets on test networks. */
 export type UrlRules = { webhooks: { localTargets: boolean } };
 
 /**
- * The URL as it will be called; what would never be delivered to is refused at once. The query may hold a token of the receiver, so no message repeats it. Errors:
+ * Reads a URL and refuses one that could never be delivered to. The query may hold the receiver's token, so no message repeats it. Errors:
  * `INVALID_ARGUMENT`.
  */
 export function readWebhookUrl(
@@ -178,9 +178,9 @@ export function readWebhookUrl(
 }
 
 const URL_EXAMPLE = 'https://shop.example.com/webhooks';
-/** A token of the receiver may stand in the URL, which is shown in lists; ours has no business there. */
+/** The URL may contain a token of the receiver, but it's shown in lists, so it must not contain one of our secrets. */
 const OUR_SECRET = /whsec_|qt_(?:live|test)_|qa_[0-9a-z]{26}/;
-/** The bound of the schema. */
+/** The limit of the schema. */
 const MAX_URL_LENGTH = 2048;
 const HOW_TO_ALLOW = 'set QUITTANCE_WEBHOOK_LOCAL_TARGETS=allow to let test projects use http and this machine';
 
@@ -203,10 +203,10 @@ export const secretInput = secret(
   'your own secret, 24 to 64 bytes; "-" reads it from standard input',
   'Your own secret: `whsec_` and the base64 of 24 to 64 bytes (default: generated)',
 );
-/** In place of a secret that was given. */
+/** Shown instead of a secret that the user chose. */
 export const NOT_SHOWN = 'as given, not shown';
 
-/** Hints about a secret: one that was made here is not shown again, and a typed one may stand in the history of the shell. */
+/** Hints about a secret: a generated one isn't shown again, and a typed one may be in the shell history. */
 export function secretHints({ secret }: { secret: string | null }, isTyped: boolean, made: string): Text[] {
   if (secret !== null) return [made];
   if (!isTyped) return [];
@@ -219,7 +219,7 @@ const typesText = ({ eventTypes }: Pick<EndpointView, 'eventTypes'>) => eventTyp
 
 type Random = (size: number) => Uint8Array;
 
-/** Adds an endpoint. A secret that was made for it is shown this one time. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`, `CONFLICT`, `CONFIG_INVALID`. */
+/** Adds an endpoint. A generated secret is shown only this once. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`, `CONFLICT`, `CONFIG_INVALID`. */
 export const addEndpoint = operation({
   action: 'addEndpoint',
   summary: 'Add an endpoint and show its signing secret once',
@@ -280,7 +280,7 @@ export const addEndpoint = operation({
   }),
 });
 
-/** Ids are UUIDs; `secret` is `whsec_…`; `eventTypes` null stands for all. */
+/** Ids are UUIDs, `secret` is `whsec_…`. `eventTypes` is null for all types. */
 export type NewEndpoint = {
   id: string;
   projectId: string;
@@ -291,7 +291,10 @@ export type NewEndpoint = {
 };
 type StoreDeps = { keyRing: KeyRing; now: UnixMs; random: Random };
 
-/** Adds an endpoint with its secret, sealed. `false` if one with this id exists, which stays as it is. Nobody is recorded for it. */
+/**
+ * Stores an endpoint with its encrypted secret. Returns `false` if the id already exists, and leaves that endpoint alone. Doesn't write the
+ * audit log.
+ */
 export async function addWebhookEndpoint(
   { db, ...deps }: StoreDeps & { db: Database },
   endpoint: NewEndpoint,
@@ -306,8 +309,8 @@ async function storeEndpoint(tx: Sql, { keyRing, now, random }: StoreDeps, endpo
 }
 
 /**
- * A receiver would get each event twice, with two signatures. `exceptId`: the endpoint that is changed. Nobody else adds or moves one until
- * the transaction ends. Returns those of the project. Errors: `CONFLICT`.
+ * With the same URL twice, a receiver would get each event twice, with two signatures. `exceptId` is the endpoint being changed. No other
+ * endpoint is added or moved until the transaction ends. Returns the project's endpoints. Errors: `CONFLICT`.
  */
 async function refuseSameUrl(tx: Sql, projectId: string, url: string, exceptId: string | null) {
   await lockProject(tx, projectId);
@@ -327,10 +330,10 @@ const lockProject = commandOf(
   (id: string) => [id],
 );
 
-/** Each event is sent to all that are enabled, and lists show no more than so many. */
+/** Every event is sent to all enabled endpoints, and lists show at most 1,000. */
 const MOST = { enabled: 100, all: 1000 };
 
-/** Refuses one more among the endpoints of a project. Errors: `CONFLICT`. */
+/** Refuses one more endpoint beyond a project's limits. Errors: `CONFLICT`. */
 export function refuseTooMany(endpoints: readonly Pick<WebhookEndpoint, 'disabledAt'>[], isNew: boolean): void {
   const enabled = endpoints.filter(({ disabledAt }) => disabledAt === null).length;
   if (enabled < MOST.enabled && !(isNew && endpoints.length >= MOST.all)) return;
@@ -343,12 +346,12 @@ export function refuseTooMany(endpoints: readonly Pick<WebhookEndpoint, 'disable
 
 type Described = Pick<WebhookEndpoint, 'url' | 'description' | 'eventTypes'>;
 
-/** An endpoint for the record. Path and query of its URL may hold a token. */
+/** Describes an endpoint for the record. Path and query of its URL are omitted, because they may hold a token. */
 const describeEndpoint = ({ url, description, eventTypes }: Described) => ({
   ...{ origin: parseUrl(url)?.origin ?? null, description, eventTypes },
 });
 
-/** What was changed of an endpoint, for the record; `null` if nothing was. */
+/** Describes an endpoint's changes for the record; `null` if there are none. */
 function describeChange(before: Described, after: Described): object | null {
   const [from, to] = [describeEndpoint(before), describeEndpoint(after)];
   const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
@@ -362,7 +365,7 @@ function describeChange(before: Described, after: Described): object | null {
   return isSame(changed, {}) ? null : changed;
 }
 
-/** The endpoints of a project with how they do, without their secrets, the oldest first; at most 1,000. */
+/** Lists a project's endpoints with their health, without their secrets, oldest first, at most 1,000. */
 export const listEndpoints = operation({
   action: 'listEndpoints',
   summary: 'List the endpoints of a project and their health, without their secrets',
@@ -408,7 +411,7 @@ export const listEndpoints = operation({
   },
 });
 
-/** The status of an endpoint in words. */
+/** Describes an endpoint's status. */
 export function statusText({ status, failingSince, pausedUntil, disabledReason }: EndpointView): string {
   if (status === 'disabled') return `disabled: ${disabledReason ?? 'no reason was given'}`;
   const since = failingSince === null ? '' : `failing since ${isoMinute(failingSince)}`;
@@ -422,7 +425,7 @@ function lastAttemptText({ lastAttempt }: Pick<ListedEndpointView, 'lastAttempt'
   return `${isoMinute(attemptedAt)}, ${error?.split(':', 1)[0] ?? `delivered, ${status}`}`;
 }
 
-/** Endpoints with how they do at a time. */
+/** Adds each endpoint's recent activity. */
 async function addActivity(db: Sql, endpoints: readonly WebhookEndpoint[], at: UnixMs) {
   const ids = endpoints.map(({ id }) => id);
   const activities = await findActivity(db, ids);
@@ -436,10 +439,10 @@ async function addActivity(db: Sql, endpoints: readonly WebhookEndpoint[], at: U
   });
 }
 
-/** Undelivered events are counted up to so many. */
+/** Counting of undelivered events stops here. */
 const MAX_WAITING = 10_000;
 
-/** The last attempt is looked for among the newest events and those that are retried, so a long history costs nothing. */
+/** Searches only the newest events and pending retries for the last attempt, so a long history doesn't slow it down. */
 const findActivity = rowsOf(
   'endpoint-desk-activity',
   {
@@ -466,7 +469,10 @@ const findActivity = rowsOf(
 
 const DAY_MS = 86_400_000;
 
-/** An endpoint: how it does, what became of its deliveries of 24 hours, and by which secrets it signs. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`. */
+/**
+ * Shows an endpoint's health, the results of its deliveries in the last 24 hours, and its signing secrets' fingerprints. Errors:
+ * `INVALID_ARGUMENT`, `NOT_FOUND`.
+ */
 export const showEndpoint = operation({
   action: 'showEndpoint',
   summary: 'Show the health of an endpoint, its deliveries in the last 24 hours, and the fingerprints of its secrets',
@@ -478,7 +484,7 @@ export const showEndpoint = operation({
   input: Type.Object({ endpointId: endpointIdInput }),
   read: ({ endpointId }) => ({ endpointId }),
   run: async ({ db, now, config, note }: KeyDeps & { db: Database }, actor, { endpointId }) => {
-    // Without the keys less can be told, but the rest is worth showing.
+    // Without the keys some details are missing, but the rest is still worth showing.
     const keyRing = await openKeyRing(config, { mayCreate: false, warn: note });
     return db.snapshot(async (tx) => {
       const at = now();
@@ -524,15 +530,15 @@ export const showEndpoint = operation({
   }),
 });
 
-/** Tells secrets apart without showing them: the beginning of the SHA-256 of the text `whsec_…`, in hexadecimal. */
+/** Identifies a secret without revealing it: the beginning of the SHA-256 of the text `whsec_…`, in hexadecimal. */
 function fingerprintOf(secret: string): string {
   return createHash('sha256').update(secret).digest('hex').slice(0, 12);
 }
 
-/** Deliveries of a day that are counted at most; more are a sample of the newest. */
+/** The most deliveries of a day to count. If there are more, the newest are a sample. */
 const MAX_LOOKED = 2000;
 
-/** What became of the newest deliveries since a time, tests left out, and the oldest of those that wait. */
+/** Counts the results of the newest deliveries since a time, without tests, and finds the oldest one still waiting. */
 const findDay = answerOf(
   'endpoint-desk-day',
   { looked: count, delivered: count, waiting: count, dead: count, oldest: 'timestamptz?' },
@@ -549,7 +555,7 @@ const findDay = answerOf(
   ([row]) => row ?? { looked: 0, delivered: 0, waiting: 0, dead: 0, oldest: null },
 );
 
-/** Changes what is given of an endpoint. Its secret stays. Errors: `USAGE`, `INVALID_ARGUMENT`, `NOT_FOUND`, `CONFLICT`. */
+/** Changes the given properties of an endpoint. Its secret stays the same. Errors: `USAGE`, `INVALID_ARGUMENT`, `NOT_FOUND`, `CONFLICT`. */
 export const updateEndpoint = operation({
   action: 'updateEndpoint',
   summary: 'Change the URL, description or event types of an endpoint',

@@ -5,7 +5,7 @@ import { clip } from '../input/problems.ts';
 
 export { SHARED_DIR, type SharedHome };
 
-/** Lists the embedded databases that root keeps apart from their data directories. Error: `INVALID_ARGUMENT`. */
+/** Lists the embedded databases that root stores apart from their data directories. Errors: `INVALID_ARGUMENT`. */
 export async function listSharedDatabases(sharedDir: string): Promise<SharedHome[]> {
   if (process.getuid?.() !== 0) {
     const problem = `the databases in ${sharedDir} belong to root, and only root can read them: run this command as root`;
@@ -15,7 +15,7 @@ export async function listSharedDatabases(sharedDir: string): Promise<SharedHome
 }
 
 /**
- * Selects those that are named by their name or path, else those whose data directory is gone. One that is in use is refused. Errors:
+ * Selects the databases with these names or paths; by default, those whose data directory is gone. Refuses one that is in use. Errors:
  * `NOT_FOUND`, `CONFLICT`.
  */
 export function selectSharedDatabases(homes: readonly SharedHome[], named: readonly string[]): readonly SharedHome[] {
@@ -38,7 +38,7 @@ function select(homes: readonly SharedHome[], name: string): SharedHome {
   return found;
 }
 
-/** Deletes them. `failed`: those that are in use by now, or of which a part stays. */
+/** Deletes them. `failed` are those that are in use by now, or that couldn't be removed completely. */
 export async function removeSharedDatabases(chosen: readonly SharedHome[]) {
   const [removed, failed]: [SharedHome[], SharedHome[]] = [[], []];
   for (const each of chosen) ((await removeSharedHome(each.home)) ? removed : failed).push(each);

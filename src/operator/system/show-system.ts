@@ -6,7 +6,7 @@ import type { Actor } from '../actor.ts';
 import { findNewestBackup, findRequestedBackup } from '../backup/backup-directory.ts';
 import type { SettingListView, SettingView, SystemView } from './views.ts';
 
-/** What the environment says to the process that answers, as it was read at its start. It holds no secret. */
+/** Shows the settings that the answering process read from its environment when it started. Secrets are never included. */
 export async function showEnvironment(
   { settings }: { settings: readonly SettingView[] },
   _actor: Actor,
@@ -14,12 +14,12 @@ export async function showEnvironment(
   return { data: [...settings] };
 }
 
-/** A process of the service. `release`: the version of this program. */
+/** A process of the service. `release` is the version of this program. */
 export type RunningProcess = { release: string; roles: readonly string[]; startedAt: UnixMs };
 
 type Deps = { db: Sql; now(): UnixMs; process: RunningProcess };
 
-/** What runs here, over which database, and how old its last backup is. */
+/** Shows what runs here, its database, and the age of its last backup. */
 export async function showSystem(
   { db, now, process: { release, roles, startedAt } }: Deps,
   _actor: Actor,
@@ -39,7 +39,7 @@ export async function showSystem(
   };
 }
 
-/** Of the database server, as it says itself: `18.1 (Debian 18.1-1)`. */
+/** The database server's own version text, such as `18.1 (Debian 18.1-1)`. */
 const findServerVersion = answerOf(
   'system-server-version',
   { version: 'text' },

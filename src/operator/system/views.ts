@@ -3,7 +3,9 @@ import { nullable, Time } from '../fields.ts';
 
 const Text = Type.String();
 
-/** A variable of the environment. `value`: what holds now, `null` for a secret, which is never shown, and where nothing does. */
+/**
+ * A variable of the environment. `value` is the effective value. It's `null` for a secret, which is never shown, and if there is no value.
+ */
 export const SettingView = Type.Object({
   ...{ name: Text, value: nullable(Text), isSet: Type.Boolean(), isSecret: Type.Boolean() },
 });
@@ -13,8 +15,8 @@ export const SettingListView = Type.Object({ data: Type.Array(SettingView) });
 export type SettingListView = Static<typeof SettingListView>;
 
 /**
- * The process that answers, and its database. `migrations`: the number of those that the schema has, of which `schema` is the newest. `backup`:
- * the last one that this program made, and when somebody last had it examined whole and found it good; both of the newest 10,000 actions.
+ * The answering process and its database. `migrations` is how many the schema has, and `schema` the newest of them. `backup` is the last
+ * one that this program made, and when one was last verified completely; both come from the newest 10,000 actions.
  */
 export const SystemView = Type.Object({
   ...{ release: Text, node: Text, postgres: Text, schema: Text, migrations: Type.Integer() },

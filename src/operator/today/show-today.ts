@@ -27,7 +27,10 @@ import { type ListedEndpointView, listEndpoints } from '../subjects/webhooks.ts'
 
 const sum = Type.Object({ count: Type.Integer(), amount: Type.String() });
 
-/** What needs somebody. `rank`: 1 stops or threatens money, 2 waits for a person, 3 soon. `next`: the step to take. */
+/**
+ * Something that needs a person. Rank 1 stops or threatens payments, rank 2 waits for a person, rank 3 will soon. `next` is the step to
+ * take.
+ */
 export const ConcernView = Type.Object({
   rank: Type.Integer(),
   about: Type.Enum(['alarm', 'receiver', 'money', 'backup', 'project', 'addresses']),
@@ -37,7 +40,11 @@ export type ConcernView = Static<typeof ConcernView>;
 
 const SETUP_STEPS = ['address', 'key', 'webhook', 'payment', 'notifications', 'backup', 'attestation'] as const;
 
-/** `setUp`: without `attestation` where addresses need not be signed. `figures` `null`: they took too long. `share`: of invoices that were paid or ran out, of 30 days; `timed`: how many payments the median is of. `isSample`: of the newest 5,000 invoices, or 500 payments, because there were more. Days are those of UTC. */
+/**
+ * `setUp` has no `attestation` if addresses needn't be signed. `figures` is `null` if they took too long. `share` is of the invoices of 30
+ * days that were paid or expired. `timed` is how many payments the median covers. `isSample` means that only the newest 5,000 invoices or
+ * 500 payments were counted. Days are in UTC.
+ */
 export const TodayView = Type.Object({
   ...{ projectId: Type.String(), asOf: Time },
   concerns: Type.Array(ConcernView),
@@ -58,10 +65,10 @@ export const TodayView = Type.Object({
 });
 export type TodayView = Static<typeof TodayView>;
 
-/** A row is written after its block. The clock of the chain and ours may differ by so much. */
+/** A row is written after its block, and our clock may differ from the chain's by this much. */
 const CLOCK_ERROR_MS = 600_000;
 
-/** What paid invoices in blocks since `from`, by day (UTC): `2026-09-01`; of what was recorded in a period. */
+/** Sums the payments in blocks since `from` by day (UTC, `2026-09-01`), for rows recorded in a period. */
 const sumRecorded = rowsOf(
   'today-paid',
   { day: 'text', count, amountMicro: micro() },
@@ -87,13 +94,16 @@ const countAnnulments = answerOf(
 
 type PaidDay = Awaited<ReturnType<typeof sumRecorded>>[number];
 
-/** A month of a busy project takes a tenth of a second and more to sum up. What was recorded an hour before today changes only by what is taken back. */
+/**
+ * Summing up a month of a busy project takes a tenth of a second or more. Sums of rows recorded at least an hour before today change only
+ * if a transfer is taken back.
+ */
 const summed = new Map<string, PaidDay[]>();
 const MAX_SUMMED = 100;
 const HOUR_MS = 3_600_000;
 const AFTER_ALL_MS = 365 * 24 * HOUR_MS;
 
-/** What paid invoices in blocks since `from`, by the day; days may come twice. `today`: when it began. */
+/** Sums the payments in blocks since `from` by day; a day may occur twice. `today` is when it began. */
 async function sumPaidByDay(
   db: Sql,
   projectId: string,
@@ -106,10 +116,13 @@ async function sumPaidByDay(
   return [...before, ...(await sumRecorded(db, projectId, { from: until, until: today + AFTER_ALL_MS }, from))];
 }
 
-/** Invoices: enough for a share, and read in hundredths of a second. */
+/** Enough invoices for a meaningful share, read in a few hundredths of a second. */
 export const MAX_SHARED = 5000;
 
-/** Of the newest 5,000 invoices since `from`, how many are decided (paid, or their deadline passed), and how many are paid. `isSample`: there may be more. */
+/**
+ * Counts how many of the newest 5,000 invoices since `from` are decided (paid, or past their deadline), and how many are paid. `isSample`
+ * means that there may be more.
+ */
 const countPaidShare = answerOf(
   'today-share',
   { decided: count, paid: count, looked: count },
@@ -126,7 +139,10 @@ const countPaidShare = answerOf(
 /** Enough for a median. */
 const MAX_TIMED = 500;
 
-/** The median time from an invoice to its `PAID`, of the newest 500 payments since `from`; `null` if there is none. `isSample`: there may be more. */
+/**
+ * Returns the median time from an invoice to its `PAID`, for the newest 500 payments since `from`; `null` if there are none. `isSample`
+ * means that there may be more.
+ */
 const findMedianPaid = answerOf(
   'today-median',
   { medianMs: 'int8?', count },
@@ -141,10 +157,10 @@ const findMedianPaid = answerOf(
   }),
 );
 
-/** Counting more says no more. */
+/** A higher count adds no information. */
 const MAX_OPEN = 10_000;
 
-/** What came and paid nothing, and waits for a decision; of the newest 10,000. */
+/** Sums the newest 10,000 transfers that paid nothing and wait for a decision. */
 const sumOpenTransfers = answerOf(
   'today-open',
   { count, amountMicro: micro(), oldestAt: 'timestamptz?' },
@@ -157,7 +173,7 @@ const sumOpenTransfers = answerOf(
   ([row]) => row ?? { count: 0, amountMicro: 0n, oldestAt: null },
 );
 
-/** Whether anything was ever paid. */
+/** Whether any payment was ever made. */
 const hasPayment = answerOf(
   'today-has-payment',
   { found: 'bool' },
@@ -169,10 +185,10 @@ const hasPayment = answerOf(
 type Deps = { db: Database; now(): UnixMs; addressGuard: Vouching };
 
 const DAYS = 30;
-/** The figures of a month may be many: the list of what needs somebody does not wait for them longer than this. */
+/** A month may have many figures. The list of concerns doesn't wait longer than this for them. */
 const TIMEOUT_MS = 3000;
 
-/** Whether all is well with a project, what needs somebody, and what was paid lately. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
+/** Shows whether a project is healthy, what needs a person, and recent payments. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
 export async function showToday(
   deps: Deps,
   actor: Actor,
@@ -217,7 +233,7 @@ export async function showToday(
   };
 }
 
-/** Of the addresses in use, how many nobody vouches for; `null`: they need not be signed. */
+/** Counts the addresses in use that aren't signed. Returns `null` if they needn't be. */
 async function countUnsigned(
   { db, addressGuard }: Deps,
   { id: projectId, network }: Project,
@@ -269,7 +285,7 @@ function describeChain({ network, examined, recorded, watcher, behind }: ChainSt
 type Facts = {
   actor: Actor;
   view: { projectId: string; supportContact: string | null };
-  /** How many addresses in use nobody vouches for. */
+  /** How many addresses in use aren't signed. */
   unsigned: number;
   alarms: ChainStatusView['alarms'];
   endpoints: readonly ListedEndpointView[];
@@ -285,10 +301,10 @@ function isShown({ projects }: Actor, own: ReadonlySet<string>, { kind, subject 
   return projects === null || alarmRow(kind).scope === 'network' || own.has(subject);
 }
 
-/** More than a week without one, and an accident costs more than a week. */
+/** After an accident, more than a week of data would be lost. */
 const BACKUP_OLD_DAYS = 7;
 
-/** What needs somebody, the worst first, and of the same rank the oldest first. */
+/** Lists concerns by rank, and oldest first within a rank. */
 export function listConcerns(facts: Facts): ConcernView[] {
   const all = [
     ...fromAlarms(facts),
@@ -302,7 +318,7 @@ export function listConcerns(facts: Facts): ConcernView[] {
 }
 
 function fromAlarms({ actor, view, alarms, endpoints }: Facts): ConcernView[] {
-  // Its endpoints say more of how they fail.
+  // The endpoints themselves describe their failures in more detail.
   const own = new Set([view.projectId, ...endpoints.map(({ endpointId }) => endpointId)]);
   const seen = alarms.filter(
     ({ kind, subject }) => isShown(actor, own, { kind, subject }) && !(kind === 'webhook-failing' && own.has(subject)),
@@ -316,7 +332,7 @@ function fromAlarms({ actor, view, alarms, endpoints }: Facts): ConcernView[] {
   }));
 }
 
-/** A disabled endpoint has an alarm. */
+/** A disabled endpoint already has an alarm. */
 function fromEndpoints({ endpoints }: Facts): ConcernView[] {
   const pages = endpoints.flatMap(({ endpointId, url, status, lastAttempt }) => {
     if (status !== 'active' || lastAttempt == null || lastAttempt.webPage === null) return [];
@@ -355,7 +371,7 @@ function fromMoney({ open: { count, amountMicro, oldestAt } }: Facts): ConcernVi
   ];
 }
 
-/** Where a manifest is in force, the alarm says it of each address to who may see alarms of all projects. */
+/** With a manifest in force, an alarm already names each address, for people who see the alarms of all projects. */
 function fromAddresses({ actor, view, alarms, unsigned }: Facts): ConcernView[] {
   const isTold = alarms.some(
     ({ kind, subject }) => kind === NOT_VOUCHED && isShown(actor, new Set(), { kind, subject }),
@@ -390,7 +406,7 @@ function fromBackup({ backupAt, wasPaid, now }: Facts): ConcernView[] {
   ];
 }
 
-/** The payer's page says so often: contact the merchant. */
+/** The payment page often tells payers to contact the merchant. */
 function fromProject({ view: { projectId, supportContact } }: Facts): ConcernView[] {
   if (supportContact !== null) return [];
   return [

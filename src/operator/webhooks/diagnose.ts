@@ -6,52 +6,55 @@ import type { SigningSecret } from '../../webhooks/endpoint-secrets.ts';
 import { parseSecret } from '../../webhooks/sign.ts';
 import { quotePage } from '../../webhooks/web-page.ts';
 
-/** An attempt, as it was made and as it is recorded. */
+/** An attempt in the form in which it is made and recorded. */
 export type DiagnosedAttempt = {
-  /** The HTTP status; `null` when none came. */
+  /** The HTTP status; `null` without a response. */
   status: number | null;
-  /** The failure: a class, a colon, plain words, and at the end a code in parentheses. `null`: delivered. */
+  /** The failure: a class, a colon, plain words, and a code in parentheses at the end. `null` if it was delivered. */
   error: string | null;
-  /** The first bytes of the answer's body, at most 8 KiB. */
+  /** The first bytes of the response body, at most 8 KiB. */
   answer: Uint8Array | null;
-  /** The Date header of the answer. It is not kept, so it is known of an attempt just made only. */
+  /** The response's Date header. It isn't stored, so only an attempt made just now has it. */
   date: string | null;
   attemptedAt: UnixMs;
   latencyMs: number | null;
   sent: SentWebhook;
-  /** `whsec_…`, those that ended lately too. `null`: they could not be opened. */
+  /** The secrets (`whsec_…`), including those that ended recently. `null` if they couldn't be decrypted. */
   secrets: readonly SigningSecret[] | null;
 };
 
-/** `id` is `evt_…`, as the header had it. */
+/** `id` is the `evt_…` of the header. */
 type SentWebhook = { id: string; body: Uint8Array };
 
 /**
- * A fault of a receiver and its fix, in plain words without any text from the receiver. `proven` follows from what the receiver says that
- * it saw; `likely` is the usual meaning of such an outcome. `code` is for scripts.
+ * A receiver's fault and its fix, in plain words without any text from the receiver. `proven` follows from what the receiver reports it
+ * saw; `likely` is the usual cause of such an outcome. `code` is for scripts.
  */
 export type Diagnosis = { code: string; certainty: 'proven' | 'likely'; problem: string; fix: Text };
 
-/** Why an attempt failed, the most telling first; several things may be wrong at once. Empty if it was delivered. */
+/** Explains why an attempt failed, most telling first, because several things may be wrong at once. Empty if it was delivered. */
 export function diagnoseAttempt(attempt: DiagnosedAttempt): Diagnosis[] {
   const { status, error } = attempt;
   if (status === null) return error === null ? [] : [diagnoseConnection(error)];
-  // The shop of an adapter has to say the word.
+  // For an adapter, the status alone isn't enough: the shop must answer with the expected word.
   if (status >= 200 && status < 300) return error === null ? [] : [diagnoseConnection(error)];
   const diagnostic = readDiagnosticAnswer(attempt.answer);
   if (diagnostic !== null) return diagnoseVerification(attempt, diagnostic);
   const clock = clockFromHeader(attempt);
   const byStatus = diagnoseStatus(status);
-  // Verification refuses with one of these. With another status the clock is worth knowing, and not what failed.
+  // Verification fails with one of these statuses. With any other, the clock is worth mentioning, but isn't the cause.
   return [400, 401, 403].includes(status) ? [...clock, byStatus] : [byStatus, ...clock];
 }
 
-/** What is wrong with a delivered webhook: a web page answered in the receiver's place. */
+/** Diagnoses a delivery that succeeded, but was answered by a web page instead of the receiver. */
 export function diagnosePage(answer: string | null): Diagnosis[] {
   return quotePage(answer) === null ? [] : [diagnoseConnection('web_page')];
 }
 
-/** Receivers refuse what is 5 minutes from their own time; the header may be from a server before them, so this is only likely. */
+/**
+ * Receivers refuse webhooks more than 5 minutes from their own time. The header may come from a server in front of them, so this is only
+ * likely.
+ */
 function clockFromHeader({ date, attemptedAt, latencyMs }: DiagnosedAttempt): Diagnosis[] {
   const time = date === null || !/^\w{3}, [ -~]{1,40} GMT$/.test(date) ? Number.NaN : Date.parse(date);
   if (Number.isNaN(time)) return [];
@@ -143,7 +146,10 @@ function likely(code: string, problem: string, fix: Text): Diagnosis {
   return { code, certainty: 'likely', problem, fix };
 }
 
-/** Diagnoses an attempt that got no status, or a status that was not what counts. `error` is as attempts record it: `tls: no secure connection (CERT_HAS_EXPIRED)`. */
+/**
+ * Diagnoses an attempt without a status, or with a status that doesn't explain it. `error` is as recorded: `tls: no secure connection
+ * (CERT_HAS_EXPIRED)`.
+ */
 function diagnoseConnection(error: string): Diagnosis {
   const kind = error.split(':', 1)[0] ?? '';
   const code = /\(([A-Za-z0-9_]{1,60})\)$/.exec(error)?.[1] ?? '';
@@ -151,7 +157,7 @@ function diagnoseConnection(error: string): Diagnosis {
   const words = error.slice(kind.length + 1).trim();
   if (found === undefined) return { ...UNKNOWN, problem: `the attempt failed: ${words || error}` };
   const problem = found.code === 'target-refused' && words !== '' ? words : found.problem;
-  // Errors of OpenSSL and the resolver follow from the receiver's answers; other errors may have their reason on the way.
+  // Errors of OpenSSL and the resolver follow from the receiver's answers. Others may have a cause on the network path.
   return { code: found.code, certainty: found.isProven ? 'proven' : 'likely', problem, fix: found.fix };
 }
 
@@ -171,7 +177,7 @@ const UNKNOWN: Diagnosis = {
   fix: 'try the URL with curl from the machine that Quittance runs on',
 };
 
-/** Codes are more exact than kinds, so those that have them come first. */
+/** Codes are more precise than kinds, so entries with codes come first. */
 const CONNECTIONS: readonly KnownConnection[] = [
   {
     ...{ code: 'certificate-expired', codes: /^CERT_HAS_EXPIRED$/, isProven: true },
@@ -280,9 +286,9 @@ const CONNECTIONS: readonly KnownConnection[] = [
 ];
 
 /**
- * The answer of the SDK's middleware to a webhook that it could not verify. Real example:
+ * The response of the SDK's middleware to a webhook that it couldn't verify. Real example:
  * `{"error":"webhook_verification_failed","code":"SIGNATURE_MISMATCH","message":"…","diagnosis":{"receivedAt":1790000000,
- * "bodySha256":"9f86…","bodyBytes":512,"secretCheck":"0a1b2c3d"}}`. `null` stands for a value that it did not know.
+ * "bodySha256":"9f86…","bodyBytes":512,"secretCheck":"0a1b2c3d"}}`. A value that it doesn't know is `null`.
  */
 type DiagnosticAnswer = {
   code: string;
@@ -293,7 +299,7 @@ type DiagnosticAnswer = {
   secretChecks: readonly string[] | null;
 };
 
-/** Reads the diagnostic answer, which anybody may have written; `null` if the bytes are none. */
+/** Reads a diagnostic response, which anyone could have written. Returns `null` if the bytes aren't one. */
 function readDiagnosticAnswer(answer: Uint8Array | null): DiagnosticAnswer | null {
   if (answer === null) return null;
   const root = parseObject(new TextDecoder().decode(answer));
@@ -309,7 +315,7 @@ function readDiagnosticAnswer(answer: Uint8Array | null): DiagnosticAnswer | nul
   };
 }
 
-/** Compares what the receiver saw with what was sent. Everything that differs is told, at least one thing. */
+/** Compares what the receiver saw with what was sent, and reports every difference, at least one. */
 function diagnoseVerification(attempt: DiagnosedAttempt, answer: DiagnosticAnswer): Diagnosis[] {
   const clock = answer.receivedAt === null ? null : clockDiagnosis(answer.receivedAt, attempt);
   const found = [bodyDiagnosis(attempt, answer), secretDiagnosis(attempt, answer), clock].filter(
@@ -318,17 +324,17 @@ function diagnoseVerification(attempt: DiagnosedAttempt, answer: DiagnosticAnswe
   return found.length > 0 ? found : [otherDiagnosis(attempt, answer)];
 }
 
-/** Below this, no receiver with the usual tolerance of 300 s refuses, and a Date header may be a second old. */
+/** Below this, no receiver with the usual tolerance of 300 s refuses, even if a Date header is a second old. */
 const CLOCK_LIMIT_SECONDS = 240;
 
-/** Whether a clock there is wrong, from the time that it showed while the attempt went on. `null` if it fits. */
+/** Checks the receiver's clock against the time of the attempt. Returns `null` if it's right. */
 function clockDiagnosis(
   shownSeconds: number,
   { attemptedAt, latencyMs }: Pick<DiagnosedAttempt, 'attemptedAt' | 'latencyMs'>,
 ): Diagnosis | null {
   const begun = attemptedAt / 1000;
   const ended = begun + (latencyMs ?? 0) / 1000;
-  // The time was shown at some moment of the attempt, so only this smallest difference is certain.
+  // The clock was read at some moment of the attempt, so only this smallest difference is certain.
   const offset = shownSeconds > ended ? shownSeconds - ended : Math.min(0, shownSeconds + 1 - begun);
   const seconds = Math.round(Math.abs(offset));
   if (seconds < CLOCK_LIMIT_SECONDS) return null;
@@ -392,13 +398,13 @@ function secretDiagnosis({ sent, secrets, attemptedAt }: DiagnosedAttempt, answe
   );
 }
 
-/** The first 8 hex digits of an HMAC under the secret: enough to compare two secrets, and of no use for anything else. */
+/** The first 8 hex digits of an HMAC with the secret: enough to compare two secrets, and useless otherwise. */
 function checkOf(secret: string, webhookId: string): string {
   const hmac = createHmac('sha256', parseSecret(secret)).update(`quittance diagnostic v1\n${webhookId}`);
   return hmac.digest('hex').slice(0, 8);
 }
 
-/** The receiver refused, and what it saw of body, secret and time is right, or is not known. */
+/** The receiver refused, although the body, secret and time that it reports are right or unknown. */
 function otherDiagnosis({ secrets }: DiagnosedAttempt, { code, secretChecks }: DiagnosticAnswer): Diagnosis {
   if (code === 'HEADER_MISSING' || code === 'HEADER_MALFORMED') {
     return proven(
@@ -451,8 +457,8 @@ function readCount(value: unknown): number | null {
 }
 
 /**
- * How a receiver must have written the JSON of a body again, so that its bytes have this SHA-256 (hex): a phrase such as
- * `with spaces after commas and colons, as Python's json.dumps does`. `null` if it is none of the ways that are known.
+ * Finds out how a receiver must have re-serialised the JSON body to get this SHA-256 (hex): a phrase such as `with spaces after commas and
+ * colons, as Python's json.dumps does`. Returns `null` if no known way matches.
  */
 function recogniseRewriting(body: Uint8Array, sha256: string): string | null {
   const isIt = (bytes: string | Uint8Array) => createHash('sha256').update(bytes).digest('hex') === sha256;
@@ -498,7 +504,7 @@ const ESCAPINGS: readonly { words: string; apply(json: string): string }[] = [
   { words: 'with <, > and & as \\u…, as Go does', apply: escapeHtml },
 ];
 
-/** Outside of strings JSON has none of these characters, so the text can be changed as a whole. */
+/** Outside strings, JSON has none of these characters, so the whole text can be changed at once. */
 function escapeUnicode(json: string): string {
   return json.replace(/[\u0080-\uffff]/g, escapeUnit);
 }

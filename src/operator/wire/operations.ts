@@ -23,7 +23,7 @@ import * as transfers from '../subjects/transfers.ts';
 import * as webhookSending from '../subjects/webhook-sending.ts';
 import * as webhooks from '../subjects/webhooks.ts';
 
-/** Those that run here only as well. */
+/** Includes operations that only run locally. */
 export const ALL: readonly LocalOperation[] = [
   ...projects.operations,
   ...keys.operations,
@@ -49,7 +49,7 @@ export const ALL: readonly LocalOperation[] = [
   ...adminKeys.operations,
 ];
 
-/** Every operation that can be run over the wire. */
+/** Every operation with a route. */
 export const OPERATIONS = ALL.filter((each): each is Operation => 'path' in each);
 
 const FILES = 'it works on files and the database of its own machine, where the service may be stopped';
@@ -64,7 +64,7 @@ const PROCESS = 'it describes the process that answers, as shown on a page of it
 
 const OWNER = 'it requires the table owner, and the service is a different database user';
 
-/** What cannot be run over the wire, and why. */
+/** The operations without a route, and why. */
 export const LOCAL_ACTIONS: Readonly<Partial<Record<ActionName, string>>> = {
   ...{ runDoctor: FILES, checkSchema: FILES, makeKey: FILES, verifyBackup: FILES, createBackup: FILES },
   ...{ restoreBackup: FILES, acceptRestore: FILES },

@@ -1,11 +1,11 @@
 import { Message } from '../../domain/message.ts';
 
-/** The media type that asks for an outcome in place of its view. */
+/** The media type that requests an outcome instead of its view. */
 export const OUTCOME_TYPE = 'application/vnd.quittance.outcome+json';
 
 /**
- * What an operation returns as JSON that gives the same back: texts keep the names of fields and next steps as data, so that the face at
- * the other end words them. `[1n, say`…`]` is `[{"~bigint":"1"},{"~message":[…]}]`.
+ * Writes an outcome as JSON that restores the same value. Texts keep field names and next steps as data, so that the interface at the other
+ * end words them. `[1n, say`…`]` becomes `[{"~bigint":"1"},{"~message":[…]}]`.
  */
 export function writeOutcome(outcome: object): string {
   return JSON.stringify(outcome, (_key, value: unknown) => {
@@ -15,7 +15,7 @@ export function writeOutcome(outcome: object): string {
   });
 }
 
-/** Throws a SyntaxError for what is no JSON. */
+/** Throws a SyntaxError if the text isn't JSON. */
 export function readOutcome(text: string): unknown {
   return JSON.parse(text, (_key, value: unknown) => {
     if (typeof value !== 'object' || value === null) return value;

@@ -8,7 +8,7 @@ import { NOT_BY_COMMAND, NOT_IN_CONSOLE } from './page-or-command.ts';
 
 const OPERATOR = join(import.meta.dirname, '..');
 
-/** All program text below a folder of `src/`. */
+/** Returns all program text in a folder of `src/`. */
 function textOf(folder: string): string {
   const root = join(OPERATOR, '..', folder);
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
@@ -17,9 +17,9 @@ function textOf(folder: string): string {
   return files.map((path) => readFileSync(join(root, path), 'utf8')).join('\n');
 }
 
-/** The use cases that a face calls: by their names, or by operations that it imports. */
+/** Returns the use cases that an interface calls, by name or through operations that it imports. */
 async function usedBy(folder: string): Promise<Set<string>> {
-  // Whether somebody may do it is no way to do it.
+  // Checking a permission isn't a way to perform the action.
   const text = textOf(folder).replace(/isAllowed\([^)]*\)/g, '');
   const used = new Set(Object.keys(ACTIONS).filter((name) => new RegExp(`\\b${name}\\b`).test(text)));
   const load = async (path: string) =>
@@ -33,7 +33,7 @@ async function usedBy(folder: string): Promise<Set<string>> {
       if (action !== undefined) used.add(action);
     }
   }
-  // The commands of a subject are made of its operations.
+  // The commands of a subject are derived from its operations.
   for (const [, path = ''] of text.matchAll(/import\('[./]+operator\/(subjects\/[a-z-]+)\.ts'\)/g)) {
     const { operations } = (await load(path)) as unknown as { operations: readonly Operation[] };
     for (const { action, command } of operations) if (command !== undefined) used.add(action);

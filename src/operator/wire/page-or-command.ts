@@ -1,6 +1,6 @@
 import type { ActionName } from '../actions.ts';
 
-/** What a face cannot do, and why. What cannot be run over the wire stands in `operations.ts`. */
+/** The actions that an interface doesn't offer, and why. Operations without a route are listed in `operations.ts`. */
 type Told = Readonly<Partial<Record<ActionName, string>>>;
 
 const FILES = 'it works on files of its machine, or as the table owner, where the service may be stopped';
