@@ -124,7 +124,16 @@ function webhookHeader(name: string, description: string, schema: object): objec
 
 type Parts = Record<string, unknown>;
 type Parameter = Parts & { schema: { type?: string } };
-type Operation = Parts & { operationId?: string; parameters?: Parameter[]; responses: Record<string, Parts> };
+type RequestBody = {
+  required?: boolean;
+  content: Record<string, { schema: { required?: readonly string[]; minProperties?: number } }>;
+};
+type Operation = Parts & {
+  operationId?: string;
+  parameters?: Parameter[];
+  requestBody?: RequestBody;
+  responses: Record<string, Parts>;
+};
 type Paths = Record<string, Record<string, Operation>>;
 
 /**
@@ -164,9 +173,10 @@ function withHeaders(operation: Operation): Operation {
     status,
     { ...open(response), headers: headersOf(operation.operationId, status) },
   ]);
-  const { parameters } = operation;
+  const { parameters, requestBody } = operation;
   return {
     ...operation,
+    ...(requestBody && { requestBody: { ...requestBody, required: needsBody(requestBody) } }),
     ...(parameters && { parameters: parameters.map(withCommas) }),
     responses: Object.fromEntries(responses),
   };
@@ -179,6 +189,13 @@ function open({ content, ...response }: Parts): Parts {
     { ...body, schema: openSchema(body['schema']) },
   ]);
   return { ...response, content: Object.fromEntries(opened) };
+}
+
+/** A body without required members may be left out. */
+function needsBody({ content }: RequestBody): boolean {
+  return Object.values(content).some(
+    ({ schema: { required = [], minProperties = 0 } }) => required.length + minProperties > 0,
+  );
 }
 
 /** A list is one comma-separated parameter, not a repeated one. */

@@ -87,7 +87,9 @@ function sandboxCaller(request: FastifyRequest): SandboxCaller {
 
 function readFields(request: FastifyRequest, known: string[]) {
   readQuery(request, []);
-  const read = readJsonObject(request.body instanceof Uint8Array ? request.body : new Uint8Array());
+  const { body } = request;
+  // The fields say what is missing where there is no body.
+  const read = readJsonObject(body instanceof Uint8Array && body.length > 0 ? body : Buffer.from('{}'));
   if (read.kind === 'invalid-json') throw new Problem('INVALID_JSON', read.detail);
   if (read.kind === 'not-an-object') throw invalid([{ field: '', code: 'WRONG_TYPE', message: read.detail }]);
   const errors = [

@@ -81,14 +81,29 @@ function inputOfKey({ properties }: TSchema & { properties?: Properties }): TSch
 
 type Properties = Record<string, TSchema>;
 
+/** One line. Not every language knows `\p{Cc}`, `\u0000` or a lookahead in a pattern. */
+const oneLine = { maxLength: 200, pattern: '^[^\\x00-\\x1f\\x7f-\\x9f]*$' };
+const base64 = '[A-Za-z0-9+/]';
+
 /** What the operations refuse, beside what their declarations say. */
 const STRICT: Readonly<Record<string, object>> = {
-  url: { minLength: 1, maxLength: 2048 },
-  description: { maxLength: 200 },
-  events: { minItems: 1, items: { type: 'string', enum: ['all', ...EVENT_TYPES] } },
-  secret: { pattern: '^whsec_[A-Za-z0-9+/]{32,86}={0,2}$' },
-  overlap: { pattern: '^[0-9]+[mhd]?$' },
-  reason: { maxLength: 200 },
+  url: { minLength: 1, maxLength: 2048, pattern: '^https?://[^#]+$' },
+  description: oneLine,
+  events: {
+    minItems: 1,
+    items: { type: 'string', enum: ['all', ...EVENT_TYPES] },
+    not: { contains: { const: 'all' }, minItems: 2 },
+  },
+  // The canonical base64 of 24 to 64 bytes.
+  secret: {
+    pattern: `^whsec_((${base64}{4}){8,21}|(${base64}{4}){8,20}${base64}{2}[AEIMQUYcgkosw048]=|(${base64}{4}){8,21}${base64}[AQgw]==)$`,
+  },
+  // 0, or up to 30 days: 30d, 720h, 43200m.
+  overlap: {
+    pattern:
+      '^(0[mhd]?|([1-9]|[12][0-9]|30)d|([1-9][0-9]?|[1-6][0-9]{2}|7[01][0-9]|720)h|([1-9][0-9]{0,3}|[1-3][0-9]{4}|4[0-2][0-9]{3}|43[01][0-9]{2}|43200)m)$',
+  },
+  reason: oneLine,
 };
 
 function describe(operationId: string, { operation, isCreation }: Route) {
@@ -105,7 +120,15 @@ function describe(operationId: string, { operation, isCreation }: Route) {
   return {
     ...{ operationId, tags: ['webhook-endpoints'], summary },
     ...(endpointId === undefined ? {} : { params: Type.Object({ endpointId }) }),
-    ...(Object.keys(others).length === 0 ? {} : { body: Type.Object(others, { additionalProperties: false, title }) }),
+    ...(Object.keys(others).length === 0
+      ? {}
+      : {
+          body: Type.Object(others, {
+            additionalProperties: false,
+            title,
+            ...(method === 'PATCH' && { minProperties: 1 }),
+          }),
+        }),
     response: {
       [isCreation ? 201 : 200]: { ...output, title: `${title}Answer` },
       ...endpointResponses(...(path.includes(':') ? [404] : []), ...(method === 'GET' ? [] : [409, 413, 415])),

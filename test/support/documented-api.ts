@@ -5,6 +5,7 @@ import { registerInvoices } from '../../src/api/invoices.ts';
 import { registerOpenApi } from '../../src/api/openapi.ts';
 import { registerSandbox, type SandboxControls } from '../../src/api/sandbox.ts';
 import { registerTransfers } from '../../src/api/transfers.ts';
+import { registerWebhookEndpoints } from '../../src/api/webhook-endpoints.ts';
 import { SCENARIO_NAMES } from '../../src/devnet/payer/scenarios.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { readClients } from '../../src/web/client-address.ts';
@@ -18,6 +19,9 @@ export async function createDocumentedApi({ isSandbox }: { isSandbox: boolean })
   registerInvoices(app, unused);
   registerEvents(app, unused);
   registerTransfers(app, unused);
+  registerWebhookEndpoints(app, { rateLimit: { perSecond: 100, burst: 200 }, now: () => unixMs(0) } as Parameters<
+    typeof registerWebhookEndpoints
+  >[1]);
   if (isSandbox) registerSandbox(app, unused, { scenarios: SCENARIO_NAMES } as unknown as SandboxControls);
   return app;
 }

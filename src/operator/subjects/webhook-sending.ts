@@ -584,7 +584,10 @@ export const disableEndpoint = operation({
   does: 'stop sending webhooks to an endpoint until it is enabled again',
   by: { help: 'who does this (default: your user name)' },
   output: schemaOf(disabled),
-  input: Type.Object({ endpointId: endpointIdInput, reason: line('<text>', 'reason, up to 200 characters') }),
+  input: Type.Object({
+    endpointId: endpointIdInput,
+    reason: line('<text>', 'reason, up to 200 characters', { wire: 'Why: one line of at most 200 characters' }),
+  }),
   read: ({ endpointId, reason = '' }) => ({ endpointId, reason: readLine('reason', reason) }),
   run: async ({ db, now }: ActDeps, actor, input): Promise<Shown<typeof disabled>> => {
     const { endpointId } = input;

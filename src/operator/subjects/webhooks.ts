@@ -132,7 +132,12 @@ export function readEventTypes(field: string, texts: readonly string[]): EventTy
   const types = EVENT_TYPES.filter((type) => names.includes(type));
   const unknown = names.find((name) => !types.some((type) => type === name));
   if (unknown === undefined && types.length > 0) return types;
-  const problem = unknown === undefined ? 'is empty' : `has ${clip(unknown)}, which is not an event type`;
+  const problem =
+    unknown === undefined
+      ? 'is empty'
+      : unknown === 'all'
+        ? 'has all beside others'
+        : `has ${clip(unknown)}, which is not an event type`;
   throw new FieldError(field, `${problem}: give all, or choose from ${EVENT_TYPES.join(', ')}`);
 }
 
