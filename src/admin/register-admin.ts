@@ -20,21 +20,21 @@ import { MAX_INPUT_BYTES, readInput } from '../web/read-input.ts';
 import { type RateLimit, refuseLimited } from '../web/refuse-limited.ts';
 import { createTokenBuckets, type TokenBuckets } from '../web/token-bucket.ts';
 
-/** Of one key: enough for a program that walks through lists, and little beside what shops ask. */
+/** For one key: enough for a program that reads long lists, and little compared with the shops' own requests. */
 const KEY_LIMIT: RateLimit = { perSecond: 20, burst: 100 };
-/** Of the wrong keys of one client network. */
+/** For the wrong keys from one client network. */
 const FAILURE_LIMIT: RateLimit = { perSecond: 5, burst: 20 };
-/** Of one client network that reads the document, which a program does once. */
+/** For one client network that reads the document, which a program does once. */
 const DOCUMENT_LIMIT: RateLimit = { perSecond: 5, burst: 50 };
 const MAX_BUCKETS = 10_000;
 
-/** `consoleUrl`: where this server is reached. */
+/** `consoleUrl` is the URL of this server. */
 export type AdminDeps = OperationDeps & { consoleUrl(): string };
 
 const ACTOR = Symbol('actor');
 type AdminRequest = FastifyRequest & { [ACTOR]?: Actor };
 
-/** Serves every operation below `/admin/v1` to who has a key of the admin API, and `/openapi.json`, which describes them. */
+/** Serves every operation below `/admin/v1` to holders of an admin key, and `/openapi.json`, which describes them. */
 export function registerAdmin(app: FastifyInstance, deps: AdminDeps): void {
   const buckets = {
     keys: bucketsOf(KEY_LIMIT),
@@ -68,7 +68,7 @@ function bucketsOf({ perSecond, burst }: RateLimit): TokenBuckets {
   return createTokenBuckets(perSecond, burst, MAX_BUCKETS);
 }
 
-/** Finds out who asks and whether they may, before a body is read. */
+/** Identifies the caller and checks their rights before the body is read. */
 async function guard(
   deps: AdminDeps,
   buckets: { keys: TokenBuckets; failures: TokenBuckets },
@@ -78,7 +78,7 @@ async function guard(
 ): Promise<void> {
   reply.header('Cache-Control', 'no-store');
   const { ip, network } = clientOf(request);
-  // A right key gives its token back, so that wrong ones cost the database no more than the bucket allows.
+  // Every request takes a token, and a valid key returns it. So wrong keys cost the database no more than the bucket allows.
   refuseLimited(buckets.failures.take(network, deps.now()), FAILURE_LIMIT);
   const [, key = ''] = /^Bearer ([!-~]{1,200})$/i.exec(singleHeader(request, 'authorization') ?? '') ?? [];
   const isAllowed = (cidrs: readonly string[]) => createAddressList(cidrs)(ip);
@@ -113,15 +113,15 @@ async function answer(
     return writeOutcome(outcome as object);
   }
   reply.type('application/json; charset=utf-8');
-  // As a command prints it.
+  // The same text as a command prints.
   return `${printableJson(JSON.stringify(operation.view(outcome), asWritten, 2))}\n`;
 }
 
 const PROBLEM = { $ref: '#/components/schemas/Problem' };
-/** What only a request can be refused for: its key, its length, its content type, its number. */
+/** Refusals that depend on the request alone: its key, its size, its content type, its rate. */
 const REQUEST_STATUSES = [401, 413, 415, 429, 500];
 
-/** The OpenAPI document (3.1) of the admin API, made of what its routes are made of. */
+/** Builds the OpenAPI document (3.1) of the admin API from the same operations as its routes. */
 function describeAdminApi(operations: readonly Operation[], url: string): object {
   const paths: Record<string, Record<string, object>> = {};
   for (const operation of operations) {
@@ -216,7 +216,7 @@ const PROBLEM_SCHEMA = {
   },
 };
 
-/** How an operation that was refused is answered; any other code is 409: it cannot be done as things stand. */
+/** The HTTP status of a refused operation. All other codes are 409: the current state doesn't allow it. */
 const STATUSES: Readonly<Partial<Record<ErrorCode, number>>> = {
   ...{ USAGE: 400, INVALID_ARGUMENT: 400, FORBIDDEN: 403, NOT_FOUND: 404 },
   ...{ NO_NODE: 503, NODE_REFUSED: 503, NODES_DISAGREE: 503, SANDBOX_NOT_RUNNING: 503 },
@@ -232,7 +232,7 @@ const TITLES: Readonly<Record<number, string>> = {
   503: 'Service Unavailable',
 };
 
-/** Refusals that every part of the server answers alike. */
+/** Refusals that every part of the server answers in the same way. */
 const OF_THE_SERVER: readonly string[] = [
   'DATABASE_UNAVAILABLE',
   'ADDRESS_DAMAGED',
@@ -241,8 +241,8 @@ const OF_THE_SERVER: readonly string[] = [
 ];
 
 /**
- * The answer (RFC 9457) to an operation that was refused, with the words of the command line, which can run it too; `null` for an error
- * that is none of an operation.
+ * Returns the answer (RFC 9457) to a refused operation, in the terms of the command line, which can run it too. Returns `null` for errors
+ * that don't come from an operation.
  */
 function refusalOf(error: unknown, requestId: string): { status: number; body: string } | null {
   const isOfKeys = error instanceof Error && error.name === 'KeyRingError' && 'code' in error;

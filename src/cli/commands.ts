@@ -95,7 +95,7 @@ export function addDatabaseCommands(program: Command, terminal: Terminal, print:
     );
 }
 
-/** Adds the command that sends events again. It runs one operation for events that are named, and another for those of a time. */
+/** Adds the command that sends events again. It runs one operation for named events and another for the events of a period. */
 export function addReplay(group: Command, terminal: Terminal, print: Print): void {
   group
     .command('replay')
@@ -236,7 +236,7 @@ export function addEventsCommands(program: Command, terminal: Terminal): void {
       const { printEvents } = await import('./events/tail.ts');
       const stopping = new AbortController();
       const stop = () => stopping.abort();
-      // Once: who presses Ctrl-C again does not want to wait.
+      // Only the first signal is handled, so pressing Ctrl-C again ends the process at once.
       process.once('SIGINT', stop).once('SIGTERM', stop);
       await printEvents(terminal, options, { signal: stopping.signal });
     });

@@ -23,8 +23,8 @@ import { chooseServer, SERVER_OPTION } from './terminal/server-option.ts';
 import type { Print, Surroundings, Terminal } from './terminal/terminal.ts';
 
 /**
- * The `quittance` command. Returns the exit code; the process ends by itself once nothing is open any more.
- * Each command's module is loaded when it runs, so that --help and a typing mistake answer at once.
+ * Runs the `quittance` command and returns its exit code. The process ends by itself once nothing is open any more. The module of a command
+ * is loaded only when it runs, so that --help and usage errors answer at once.
  */
 export function main(args: readonly string[], surroundings: Surroundings = process): Promise<ExitCode> {
   return runProgram(args, surroundings, (terminal) => createProgram(terminal, args));
@@ -62,8 +62,8 @@ Output:
   standard output: check the exit code to tell them apart.`;
 
 /**
- * Declares every command. Only types are imported here, so that showing help stays quick: the commands of a subject are loaded with its
- * operations where `isWanted` says so of their group, and other modules by the actions.
+ * Declares every command. Only types are imported here, so that showing help stays fast. The commands of a subject are loaded with its
+ * operations if `isWanted` returns true for their group; other modules are loaded by their actions.
  */
 export async function addCommands(
   program: Command,
@@ -71,7 +71,7 @@ export async function addCommands(
   isWanted: (group: string) => boolean,
 ): Promise<void> {
   const print: Print = async (result) => terminal.print(await result);
-  // `addFirst`: commands of the group that stand before those of its operations.
+  // `addFirst` adds commands of the group that come before those of its operations.
   const add = async (
     name: string,
     about: string,
@@ -83,7 +83,7 @@ export async function addCommands(
     if (isWanted(name)) addOperations(group, terminal, print, (await load()).operations, ways);
     return group;
   };
-  // A command without a group. What stands for one that is not asked for looks the same in the help of all.
+  // Adds a command without a group. A placeholder for a command that isn't needed looks the same in the overall help.
   const addAlone = async (
     name: string,
     about: string,

@@ -3,7 +3,10 @@ import { cliActor, type Result, type Terminal } from './terminal/terminal.ts';
 
 import { withDatabase } from './terminal/with-database.ts';
 
-/** Brings the schema up to this release, and says whether anything of it was changed by somebody else. Safe to repeat, and to run from many machines at once. */
+/**
+ * Migrates the schema to this release, and reports whether anything else has changed it. Safe to repeat, and to run from several machines
+ * at once.
+ */
 export async function runMigrations(terminal: Terminal): Promise<Result> {
   const options = { mayCreate: true, mayMigrate: true, asOwner: true };
   const data = await withDatabase(terminal, (deps) => checkSchema(deps, cliActor(terminal)), options);

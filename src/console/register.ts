@@ -27,7 +27,7 @@ import { emptyPage, todayPage } from './today/today-page.ts';
 import { addUnmatchedRoutes } from './unmatched/unmatched-routes.ts';
 import { addWebhookRoutes } from './webhooks/webhook-routes.ts';
 
-/** The operator's pages. Where nobody is signed in, each leads to `/sign-in`. */
+/** Adds the operators' pages. Without a session, each leads to `/sign-in`. */
 export function registerConsole(app: FastifyInstance, deps: ConsoleDeps): void {
   const routes = createRoutes(app, deps);
   routes.get('/', 'showToday', async ({ visit, request }) => {
@@ -44,7 +44,7 @@ export function registerConsole(app: FastifyInstance, deps: ConsoleDeps): void {
   addAddressRoutes(routes, deps);
   addReportRoutes(routes, deps);
   const jobs = createJobs(deps);
-  // They end before the server does, which waits for the requests under way.
+  // Jobs end before the server does, because it waits for requests in progress.
   app.addHook('preClose', () => jobs.close());
   addChainRoutes(routes, { ...deps, jobs });
   addRequestRoutes(routes, deps);
@@ -66,13 +66,13 @@ function unknownPage(url: string): Page {
   };
 }
 
-/** Its own page explains it. */
+/** The invoice's own page explains it. */
 const nameInvoice = async (_db: unknown, { id }: { id: string }): Promise<Explanation> => ({
   ...{ verdict: [], subject: { form: 'invoice', invoiceId: encodeId('inv', id) }, fields: [] },
   ...{ timeline: [], omissions: [], next: [] },
 });
 
-/** Kinds of things that have a page of their own. */
+/** Kinds of ids with their own page. */
 const PAGES = [
   ['evt', '/events'],
   ['req', '/requests'],
@@ -81,8 +81,8 @@ const PAGES = [
 ] as const;
 
 /**
- * The box at the top: what `explain` takes, and ids of what has a page of its own, in all projects that the person may see. `in`: one
- * project, for an address that several have.
+ * The search box at the top. Accepts everything that `explain` does, and ids of things with their own page, in all projects that the person
+ * may see. `in` selects one project, for an address that several projects have.
  */
 async function find(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answer> {
   const { q = '', project: asked, in: projectId } = readQuery(request, ['q', 'project', 'in']);

@@ -18,7 +18,7 @@ import { now, withDatabase } from '../terminal/with-database.ts';
 
 type Input = Parameters<typeof deriveAddresses.read>[0];
 
-/** Adds the next addresses of an account key; a key that is new must first be confirmed to be the wallet's. */
+/** Adds the next addresses of an account key. The operator must first confirm that a new key belongs to the wallet. */
 export async function printDerived(terminal: Terminal, _operation: LocalOperation, typed: Typed): Promise<Result> {
   const input = typed.input as Input;
   const actor = cliActor(terminal, typed.by);
@@ -30,7 +30,7 @@ export async function printDerived(terminal: Terminal, _operation: LocalOperatio
   if (!key.isStored && limit !== null) {
     throw new AppError('INVALID_ARGUMENT', 'this key is new: also give --count, for example 1');
   }
-  // The database is closed while a person looks into a wallet: another command or the service may need its directory.
+  // The database is closed while the person looks at the wallet, because another command or the service may need its directory.
   if (!key.isStored || input.first !== undefined) await confirmFirstAddress(terminal, key.xpub, input.first);
   if (!('count' in wanted)) {
     return presentLimit(
@@ -61,7 +61,7 @@ function presentLimit(data: Awaited<ReturnType<typeof limitDerivation.run>>): Re
   return { data, text, ...(autoDeriveLimit > 0 ? { next } : {}) };
 }
 
-/** More would scroll away what was added. */
+/** More would scroll the added addresses off the screen. */
 const MAX_SHOWN = 10;
 
 function linesOf({ projectId: own, added, skipped }: Extract<Derived, { kind: 'added' }>['view']): string[] {
@@ -82,13 +82,13 @@ function autoNote(limit: number): string {
     : `when payable amounts run low, Quittance adds up to ${limit} more automatically: set the gap limit of your wallet accordingly, or turn this off with --auto-limit 0`;
 }
 
-/** Wallets that number accounts share only the first address, so that one alone does not tell them from others. */
+/** Wallets that number accounts have only the first address in common, so #1 alone can't tell them apart. */
 export const WALLET_ADVICE =
   'also compare #2 and #3 with your wallet: some wallets count accounts instead of addresses, and then only #1 matches. If they differ, retire the derived addresses and paste addresses instead';
 
 /**
- * Makes sure that address #1 of an account key is in the operator's wallet: by `--first`, else by asking for its last 6
- * characters, which are not shown. Throws `INVALID_ARGUMENT` if it is not, or nobody can be asked.
+ * Verifies that address #1 of an account key is in the operator's wallet: with `--first`, or else by asking for its last 6 characters,
+ * which aren't shown. Throws `INVALID_ARGUMENT` if it isn't, or if there is no one to ask.
  */
 export async function confirmFirstAddress(
   terminal: Terminal,

@@ -55,7 +55,7 @@ function describe({ rowCounts, masterKeyIds, authenticatedBy, recipients, ...mad
   ]);
 }
 
-/** Public keys that are safe from quantum computers have 1,959 characters. */
+/** Public keys that resist quantum computers have 1,959 characters. */
 function shorten(recipient: string): string {
   return recipient.length > 62 ? `${recipient.slice(0, 40)}…` : recipient;
 }

@@ -9,7 +9,7 @@ import type { Terminal } from '../terminal/terminal.ts';
 
 export type OpenOptions = { identity?: string; unauthenticated?: boolean };
 
-/** Reads the keys that tell whether a backup is ours, and the keys that open an encrypted one. */
+/** Reads the keys that authenticate a backup, and those that decrypt one. */
 export async function readOpening(
   terminal: Terminal,
   config: Config,
@@ -19,7 +19,7 @@ export async function readOpening(
   return { keyRing, identities: identity === undefined ? [] : await readIdentities(identity) };
 }
 
-/** Describes which key vouches for a backup that was taken, or why none does. */
+/** Describes which key authenticated an accepted backup, or why none did. */
 export function describeAuthenticity(found: Authenticity): string {
   switch (found.kind) {
     case 'authentic':
@@ -31,7 +31,7 @@ export function describeAuthenticity(found: Authenticity): string {
   }
 }
 
-/** The secret keys of a file as `age-keygen` writes it. No message shows any of it. */
+/** Reads the secret keys in a file of `age-keygen`. No message shows any part of it. */
 async function readIdentities(file: string): Promise<string[]> {
   const text = await readFile(file, 'latin1').catch((error: NodeJS.ErrnoException) => {
     throw new AppError('INVALID_ARGUMENT', `--identity ${clip(file)} cannot be read (${error.code})`, { cause: error });

@@ -52,7 +52,7 @@ export async function printRestored(terminal: Terminal, file: string, options: R
   };
 }
 
-/** Seals are made by the id of the ledger, which a copy has too, and by the master key. */
+/** Seals depend on the ledger's id, which a copy shares, and on the master key. */
 const COPY_ADVICE =
   'if this is a copy, such as a staging system: give it its own master key ("quittance master-key rotate") before anyone uses it. Otherwise the original system would accept its rows as genuine';
 

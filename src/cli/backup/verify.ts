@@ -18,7 +18,7 @@ import { cliActor, type Result, type Terminal } from '../terminal/terminal.ts';
 import { encryptingWith, now, withDatabase } from '../terminal/with-database.ts';
 import { describeAuthenticity, type OpenOptions, readOpening } from './read-opening.ts';
 
-/** Exits 1 on any difference, and for a file that no master key vouches for. */
+/** Exits with 1 on any difference, and for a file that no master key authenticates. */
 export async function printVerified(
   terminal: Terminal,
   file: string,

@@ -13,7 +13,7 @@ import { EXIT } from '../terminal/describe-error.ts';
 import { refuseServer } from '../terminal/load-config.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
 
-/** `sharedDir`: another one than root's, for tests. */
+/** Tests pass a `sharedDir` other than root's. */
 export async function printDatabases(terminal: Terminal, sharedDir = SHARED_DIR): Promise<Result> {
   refuseServer(terminal);
   const homes = await listSharedDatabases(sharedDir);
@@ -29,7 +29,7 @@ export async function printDatabases(terminal: Terminal, sharedDir = SHARED_DIR)
   };
 }
 
-/** Deletes those that are named, else those whose data directory is gone. Errors: `INVALID_ARGUMENT`, `CONFLICT`, `NOT_FOUND`. */
+/** Deletes the named databases; by default, those whose data directory is gone. Errors: `INVALID_ARGUMENT`, `CONFLICT`, `NOT_FOUND`. */
 export async function printRemovedDatabases(
   terminal: Terminal,
   named: readonly string[],

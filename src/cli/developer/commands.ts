@@ -3,7 +3,7 @@ import { TRIGGERS } from '../../developer/trigger/triggers.ts';
 import type { Scenario } from '../../devnet/payer/scenarios.ts';
 import { collect, type Print, type Terminal } from '../terminal/terminal.ts';
 
-/** Adds the commands that developers of shops use on their machines. The scenarios are loaded for those that show them. */
+/** Adds the commands for shop developers. Scenarios are loaded only for commands that list them. */
 export async function addDeveloperCommands(
   program: Command,
   terminal: Terminal,
@@ -90,7 +90,7 @@ function readScenario(text: string, names: readonly Scenario[]): Scenario {
   throw new InvalidArgumentError(`Allowed choices are ${names.join(', ')}`);
 }
 
-/** Aligned lines of name and meaning. */
+/** Formats aligned lines of name and meaning. */
 function listOf(meanings: Readonly<Record<string, string>>): string {
   const width = Math.max(...Object.keys(meanings).map(({ length }) => length));
   return Object.entries(meanings)

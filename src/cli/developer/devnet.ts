@@ -5,7 +5,7 @@ import { EXIT } from '../terminal/describe-error.ts';
 import { loadConfig } from '../terminal/load-config.ts';
 import { type Result, stopSignal, type Terminal } from '../terminal/terminal.ts';
 
-/** Runs the local TRON network until a signal. */
+/** Runs the local TRON network until a signal arrives. */
 export async function printDevnet(terminal: Terminal, options: DevnetInput): Promise<void> {
   const config = loadConfig(terminal);
   const settings = readDevnetSettings(options, config);
@@ -29,7 +29,7 @@ export async function printDevnet(terminal: Terminal, options: DevnetInput): Pro
   });
 }
 
-/** In a checkout there is no `quittance` on the path. */
+/** In a checkout, `quittance` isn't on the path. */
 function startCommand(): string {
   return process.env['npm_lifecycle_event'] === undefined ? 'quittance start' : 'npm start';
 }

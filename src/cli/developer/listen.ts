@@ -6,7 +6,7 @@ import { printable, printableJson } from '../../operator/input/problems.ts';
 import { loadConfig } from '../terminal/load-config.ts';
 import { stopSignal, type Terminal } from '../terminal/terminal.ts';
 
-/** Runs `quittance listen` until a signal or the death of the npm that started it, or prints the secret of a key. */
+/** Runs `quittance listen` until a signal arrives or the npm process that started it dies; or prints the secret of a key. */
 export async function runListen(
   terminal: Terminal,
   { printSecret, ...options }: ListenOptions & { printSecret?: true | undefined },
@@ -45,7 +45,7 @@ type EventReport = Extract<ListenReport, { kind: 'event' }>;
 const RED = '\u001b[31m';
 const RESET = '\u001b[39m';
 
-/** `12:04:05  invoice.paid  evt_…  inv_… order-17  → 200 in 12 ms`, red where the answer is no success. */
+/** Returns a line such as `12:04:05  invoice.paid  evt_…  inv_… order-17  → 200 in 12 ms`, in red if the response isn't a success. */
 export function eventLine(report: EventReport, hasColor: boolean): string {
   const { at, id, type, invoiceId, externalId, status, elapsedMs, answer, code } = report;
   const join = (parts: readonly (string | null)[], separator: string) =>

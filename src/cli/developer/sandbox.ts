@@ -24,7 +24,7 @@ export async function printPayment(terminal: Terminal, options: PayOptions): Pro
 }
 
 const MOST_DAYS = 3650;
-/** A note for so many invoices. */
+/** Prints progress each time this many invoices have been created. */
 const NOTE_EVERY = 10_000;
 
 export async function printFilled(

@@ -13,12 +13,14 @@ import { cliActor, type Result, type Terminal } from '../terminal/terminal.ts';
 
 import { now, withDatabase } from '../terminal/with-database.ts';
 
-/** Checks run side by side; an instance that starts lets commands in within seconds, or is what is wrong. */
+/**
+ * Checks run in parallel, so they need connections. An instance that is starting admits commands within seconds, or else it is the problem.
+ */
 const OPENING = { mayCreate: false, mayMigrate: false, takesAnySchema: true, poolSize: 8, patienceMs: 2000 };
-/** A connection that hangs may take long to close, and nobody waits for it to read what was found. */
+/** A hanging connection may take long to close, and the findings shouldn't wait for it. */
 const CLOSING_MS = 1000;
 
-/** Looks at everything around the service of this environment, with or without its database. */
+/** Checks everything around the service of this environment, with or without its database. */
 export async function printDoctor(terminal: Terminal): Promise<Result> {
   const config = loadConfig(terminal);
   const settings = doctorSettings(config, await findNetworks(config));
@@ -50,7 +52,7 @@ export async function printDoctor(terminal: Terminal): Promise<Result> {
   };
 }
 
-/** Of a sandbox they are known while it runs. */
+/** A sandbox's networks are known only while it runs. */
 async function findNetworks(config: Config) {
   try {
     const found = await Promise.all(

@@ -9,8 +9,8 @@ import { withDatabase } from '../terminal/with-database.ts';
 export type TailOptions = { project?: string | undefined; follow: boolean } & Parameters<typeof readTail>[0];
 
 /**
- * Shows events of a project, one a line, and goes on with each that is committed until `signal` aborts. Programs get the bodies as they
- * are stored; in a terminal what could rewrite it is escaped. `pollMs`: how soon a new event is seen.
+ * Prints a project's events, one on each line, and with `follow` each new one until `signal` aborts. Programs get the bodies as stored; in
+ * a terminal, control characters are escaped. `pollMs` is how often it looks for new events.
  */
 export async function printEvents(
   terminal: Terminal,
@@ -21,7 +21,7 @@ export async function printEvents(
   const wanted = { ...readTail(input), projectId };
   const toLine = terminal.json ? (stdout.isTTY === true ? printableJson : (body: string) => body) : describeEvent;
   await withDatabase(terminal, async ({ db, isStartedHere }) => {
-    // In a database of the command's own nobody writes, and every other command would wait.
+    // No one else writes to a database that the command started for itself, and all other commands would have to wait.
     const asked = { ...wanted, follow: follow && !isStartedHere };
     for await (const bodies of tailEvents({ db, signal, pollMs }, cliActor(terminal), asked)) {
       const lines = bodies.map((body) => `${toLine(body)}\n`);
@@ -35,14 +35,14 @@ export async function printEvents(
   });
 }
 
-/** Waits until a slow reader has read on, or nobody waits for it any more. */
+/** Waits until a slow reader catches up, or `signal` aborts. */
 async function drained(stdout: NodeJS.WritableStream, signal: AbortSignal): Promise<void> {
   await once(stdout, 'drain', { signal }).catch((error: unknown) => {
     if (!signal.aborted) throw error;
   });
 }
 
-/** The members of an event's body that a line shows; which of them `data` has depends on the type. */
+/** The members of an event's body that a line shows. Which of them `data` has depends on the type. */
 type EventText = {
   id: string;
   type: string;
@@ -60,8 +60,8 @@ type EventText = {
 };
 
 /**
- * The stored body of an event in one line: time (UTC), type, id, and what it is about.
- * `2026-11-21 02:42:35  invoice.paid        evt_01m7…  inv_01m7…  PAID  25.000137  order-1001`
+ * Returns an event as one line: time (UTC), type, id, and subject. `2026-11-21 02:42:35  invoice.paid        evt_01m7…  inv_01m7…  PAID
+ * 25.000137  order-1001`
  */
 function describeEvent(body: string): string {
   const { id, type, timestamp, data } = JSON.parse(body) as EventText;

@@ -9,7 +9,7 @@ import { EXIT } from '../terminal/describe-error.ts';
 import { runOperation } from '../terminal/run-operation.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
 
-/** Exit code 3 for a transaction that the ledger has nothing of: that is an answer all the same. */
+/** Exits with 3 for a transaction that the ledger doesn't know, although that is an answer too. */
 export async function explain(
   terminal: Terminal,
   text: string,
@@ -35,7 +35,7 @@ function present({ fields, timeline, omissions, verdict }: Explanation): string 
   return parts.filter((part) => part !== '').join('\n\n');
 }
 
-/** As wide as the longest kind. */
+/** The width of the longest kind. */
 const KIND_WIDTH = 11;
 const INDENT = ' '.repeat('2026-09-01T12:00:00.000Z'.length + 2 + KIND_WIDTH + 2);
 

@@ -67,7 +67,7 @@ function describeRow({ table, id, was, fields }: ChangedRow): string {
   return `${table}:${id} ${WRONG[was]}. Its current content:\n${formatFields(fields.map(([field, value]) => [`  ${field}`, value]))}`;
 }
 
-/** On a terminal somebody says yes; elsewhere `--yes` does. */
+/** A person confirms at the terminal; elsewhere, `--yes` is required. */
 async function confirm(terminal: Terminal, { yes }: Options): Promise<void> {
   if (yes === true) return;
   if (!hasPerson(terminal)) {

@@ -11,7 +11,7 @@ import {
 import { EXIT } from '../terminal/describe-error.ts';
 import type { Result } from '../terminal/terminal.ts';
 
-/** What a file says, on a machine that knows nothing but the keys it is given. */
+/** Shows a file's contents, on a machine that knows only the given keys. */
 export async function printShown(path: string, { keys }: { keys?: string }): Promise<Result> {
   const file = await readManifestFile(resolve(path));
   checkExpansion(file.manifest);

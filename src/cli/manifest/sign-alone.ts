@@ -2,7 +2,7 @@ import { JSON_OPTION, programOf, runProgram } from '../terminal/run-program.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
 import { addKeyCommand, addSignCommand } from './sign-commands.ts';
 
-/** The single file manifest-sign.mjs, for a machine without the rest of Quittance: `build/signer.js` makes it of this module. */
+/** `build/signer.js` bundles this module into the single file manifest-sign.mjs, for a machine without the rest of Quittance. */
 process.exitCode = await runProgram(process.argv.slice(2), process, (terminal) => createSigner(terminal));
 
 function createSigner(terminal: Terminal) {

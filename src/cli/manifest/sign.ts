@@ -78,7 +78,7 @@ async function printHead({ file }: Unsigned, path: string): Promise<Result> {
   };
 }
 
-/** Shows what is about to be signed. On a terminal somebody says yes to it; elsewhere `--yes` does. */
+/** Shows the content to be signed. A person confirms it at the terminal; elsewhere, `--yes` is required. */
 async function confirm(terminal: Terminal, { file, previous, changes }: Unsigned, { yes }: SignOptions): Promise<void> {
   const { serial, notAfter, ledgerId } = file.manifest;
   terminal.note(

@@ -9,7 +9,7 @@ export async function printRotatedKey(terminal: Terminal): Promise<Result> {
   const data = await withDatabase(
     terminal,
     (deps) => rotateMasterKey({ ...deps, warn: terminal.note }, cliActor(terminal)),
-    // It gives rows another MAC.
+    // Only the owner may give rows another MAC.
     { mayCreate: false, mayMigrate: false, asOwner: true },
   );
   const { source, keyId, isNew, resealed, rows, dropped, droppable, needed } = data;

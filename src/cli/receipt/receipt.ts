@@ -10,7 +10,7 @@ import { verifyReceipt } from '../../operator/subjects/receipts.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
 
-/** Exits 1 for a receipt that was changed or cannot be read, and for one that none of the given keys has signed. */
+/** Exits with 1 for a receipt that was changed, can't be read, or isn't signed with any of the given keys. */
 export async function printVerified(terminal: Terminal, file: string, keysFile: string | undefined): Promise<Result> {
   const source = file === '-' ? 'standard input' : clip(file);
   const bytes = await readBytes(file === '-' ? terminal.stdin : createReadStream(file), source, MAX_RECEIPT_BYTES);
@@ -78,7 +78,7 @@ async function readKeys(file: string): Promise<{ ids: string[]; source: string }
   );
 }
 
-/** At most one byte more than `maxBytes`, which tells that there is more. */
+/** Reads at most one byte more than `maxBytes`, which shows that there is more. */
 async function readBytes(stream: NodeJS.ReadableStream, source: string, maxBytes: number): Promise<Buffer> {
   const parts: Buffer[] = [];
   let size = 0;

@@ -12,7 +12,7 @@ type Input = {
   csv?: boolean | undefined;
 };
 
-/** `null`: standard output holds the CSV and nothing else. */
+/** Returns `null` with `csv`, because standard output then holds only the CSV. */
 export async function printReport(terminal: Terminal, { csv = false, ...input }: Input): Promise<Result | null> {
   if (csv && terminal.json) {
     throw new AppError('INVALID_ARGUMENT', '--json and --csv cannot be combined: leave one out');
@@ -31,7 +31,7 @@ export async function printReport(terminal: Terminal, { csv = false, ...input }:
 
 type Row = ReportSums & { name: string };
 
-/** The days, the months where there are several, and all of it. */
+/** Returns rows for the days, for the months if there are several, and for the total. */
 function rowsOf({ days, months, total }: ReportView): Row[] {
   const ofMonths = months.length > 1 ? months.map(({ month, ...sums }) => ({ name: month, ...sums })) : [];
   const ofDays = days.map(({ day, ...sums }) => ({ name: day, ...sums }));

@@ -6,10 +6,13 @@ import { createMasterKey } from '../../runtime/key-ring.ts';
 import { writePrivateFile } from '../../runtime/private-file.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
 
-/** A host name as a certificate can have it, without a port: Caddy gets one for it. */
+/** A host name for which Caddy can get a certificate, without a port. */
 const HOST = /^(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]$/;
 
-/** Writes the secrets of a new installation, once: who has another master key cannot open what the first one encrypted. */
+/**
+ * Writes the secrets of a new installation, and never overwrites them: with another master key, no one could decrypt what the first one
+ * encrypted.
+ */
 export async function printSetup(_: Terminal, { site, output }: { site: string; output: string }): Promise<Result> {
   const host = site.toLowerCase();
   if (!HOST.test(host)) {

@@ -11,14 +11,14 @@ import { EXIT } from './describe-error.ts';
 import { collect, type Print, type Result, type Terminal } from './terminal.ts';
 
 type AnyCommand = Command<unknown[], Record<string, unknown>>;
-/** `by`: the name that `--by` gives. `file`: the file of `--file`, which holds more entries. */
+/** `by` is the name given with `--by`. `file` is the path given with `--file`, which holds more entries. */
 export type Typed = { input: Record<string, unknown>; file?: string | undefined; by: string | undefined };
-/** By its command, how an operation is run in the middle of which a person decides. */
+/** How to run operations that need a person's decision halfway, by command. */
 export type Ways = Readonly<
   Record<string, (terminal: Terminal, operation: LocalOperation, typed: Typed) => Promise<Result | null>>
 >;
 
-/** Adds the commands of a subject to its group, in their order. Each operation says its own name, arguments, options and output. */
+/** Adds a subject's commands to its group, in order. Each operation declares its own name, arguments, options and output. */
 export function addOperations(
   group: Command,
   terminal: Terminal,
@@ -27,7 +27,8 @@ export function addOperations(
   ways: Ways = {},
 ): void {
   for (const operation of operations) {
-    // The last one of a command has all of its options. Where a member that it needs is left out, another one runs.
+    // Of several operations with the same command, the last one has all the options. If a member that it needs is missing, another one
+    // runs.
     const same = operations.filter(({ command }) => command !== undefined && command === operation.command);
     if (operation.command === undefined || operation !== same.at(-1)) continue;
     const way = ways[operation.command] ?? runAndPrint;
@@ -42,7 +43,7 @@ export function addOperations(
   }
 }
 
-/** Adds the arguments and options that the members of an input declare. Returns how the input is made of what an action is given. */
+/** Adds the arguments and options that an input's members declare. Returns a function that builds the input from the action's arguments. */
 function addInput(command: AnyCommand, { input, by, nothing }: LocalOperation): (given: readonly unknown[]) => Typed {
   const names: string[] = [];
   const byOption = new Map<string, string>();
@@ -96,7 +97,7 @@ function commanderOption(member: string, declared: Declared): Option {
   return declared.default === undefined ? option : option.default(declared.default);
 }
 
-/** Runs an operation, here or on a server, and words its outcome. */
+/** Runs an operation, locally or on a server, and prints its outcome. */
 export async function runAndPrint(
   terminal: Terminal,
   operation: LocalOperation,
@@ -130,7 +131,7 @@ export async function runAndPrint(
   };
 }
 
-/** Asks a person at the terminal for members that are left out, once `check` has found nothing wrong with the others. An empty line says nothing. */
+/** Asks a person at the terminal for missing members, after `check` has accepted the others. An empty line gives no value. */
 async function askFor(
   terminal: Terminal,
   { asks = [] }: LocalOperation,

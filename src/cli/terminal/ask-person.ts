@@ -3,17 +3,17 @@ import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import type { Terminal } from './terminal.ts';
 
-/** Whether a person sits at the terminal and can be asked. */
+/** Whether a person is at the terminal and can be asked. */
 export function hasPerson({ stdin }: Terminal): boolean {
   return 'isTTY' in stdin && stdin.isTTY === true;
 }
 
-/** What a person types, without the spaces around it; `null` where the input ends, or with Ctrl-C. */
+/** Asks for a line and trims it. Returns `null` at the end of the input or after Ctrl-C. */
 export async function askPerson(terminal: Terminal, question: string): Promise<string | null> {
   return ask(createInterface({ input: terminal.stdin, output: terminal.stderr }), question);
 }
 
-/** The same of a secret: what is typed is not shown. */
+/** Asks for a secret without showing what is typed. */
 export async function askSecret(terminal: Terminal, question: string): Promise<string | null> {
   terminal.stderr.write(question);
   const output = new Writable({ write: (_chunk, _encoding, done) => done() });
@@ -31,7 +31,7 @@ async function ask(lines: ReturnType<typeof createInterface>, question: string):
   }
 }
 
-/** On a terminal, Ctrl-C and Ctrl-D reject the question. */
+/** In a terminal, Ctrl-C and Ctrl-D reject the question. */
 function unlessAborted(error: Error): null {
   if (error.name === 'AbortError') return null;
   throw error;

@@ -12,7 +12,7 @@ import type { Static, TSchema } from '../../runtime/type.ts';
 import { askSecret, hasPerson } from './ask-person.ts';
 import type { Terminal } from './terminal.ts';
 
-/** The longest of these takes seconds: a test of an endpoint, and what nodes are asked. */
+/** The slowest operations take seconds: testing an endpoint, and querying nodes. */
 const ANSWER_MS = 60_000;
 /** Ten times the longest list. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
@@ -50,7 +50,10 @@ export async function askServer<Input extends TSchema, Wanted, Outcome>(
   }
 }
 
-/** Members that the path names stand there, `-` for one that is left out; the others in the query or, of what changes something, in the body. */
+/**
+ * Puts members that the path names into the path (`-` if absent), and all others into the query, or into the body of a request that changes
+ * something.
+ */
 function requestOf({ method, path, input }: Operation, given: object): { path: string; body: string | null } {
   const names = Object.keys((input as unknown as { properties: object }).properties);
   const rest = new Map(Object.entries(given).filter(([name, value]) => names.includes(name) && value !== undefined));
@@ -78,7 +81,7 @@ async function readAnswer({ statusCode, headers, body }: Dispatcher.ResponseData
   throw new AppError(OF_THE_WIRE[code] ?? (code as ErrorCode), detail, { problems });
 }
 
-/** What only a request can be refused for; every other code is that of the operation. */
+/** Codes for refusals of the request itself. All other codes are the operation's. */
 const OF_THE_WIRE: Readonly<Record<string, ErrorCode>> = {
   ...{ UNAUTHENTICATED: 'FORBIDDEN', INVALID_REQUEST: 'INVALID_ARGUMENT', PAYLOAD_TOO_LARGE: 'INVALID_ARGUMENT' },
   ...{ RATE_LIMITED: 'SERVER_UNAVAILABLE', OVERLOADED: 'SERVER_UNAVAILABLE', UNAVAILABLE: 'SERVER_UNAVAILABLE' },

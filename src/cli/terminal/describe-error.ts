@@ -2,13 +2,11 @@ import { AppError } from '../../domain/errors.ts';
 import { writeText } from '../../operator/command-words.ts';
 import { reasonOf } from '../../runtime/reason-of.ts';
 
-/**
- * The exit codes. Scripts rely on them: they never change.
- */
+/** Scripts rely on these exit codes, so they never change. */
 export const EXIT = { ok: 0, failed: 1, usage: 2, notFound: 3, conflict: 4, unavailable: 5 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** The exit code of each error code, ours and those of the parts below. Anything else is `failed`. */
+/** The exit code for each error code, ours and those of lower layers. All others are `failed`. */
 const EXIT_CODES: Readonly<Record<string, ExitCode>> = {
   USAGE: EXIT.usage,
   INVALID_ARGUMENT: EXIT.usage,
@@ -28,11 +26,11 @@ export type DescribedError = {
   message: string;
   problems: readonly { subject: string; message: string }[];
   exitCode: ExitCode;
-  /** For an error that nobody foresaw. */
+  /** Only for unexpected errors. */
   stack: string | undefined;
 };
 
-/** The errors that the parts below throw on purpose; their messages are written for people. */
+/** Errors that lower layers throw deliberately, with messages for people. */
 const EXPECTED = ['AppError', 'DataDirError', 'EmbeddedPostgresError', 'KeyRingError'];
 
 export function describeError(error: unknown): DescribedError {

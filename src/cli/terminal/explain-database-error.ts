@@ -1,10 +1,7 @@
 import type { Config } from '../../config/config.ts';
 import { AppError } from '../../domain/errors.ts';
 
-/**
- * Adds to an error of the database what an operator can do about it; returns any other error as it is. `databaseUrl` is what was
- * connected to, and stands in `variable`.
- */
+/** Adds to a database error what an operator can do about it. Returns any other error unchanged. `databaseUrl` comes from `variable`. */
 export function explainDatabaseError(
   error: unknown,
   config: Pick<Config, 'databaseUrl'>,
@@ -39,7 +36,7 @@ const NOT_GRANTED =
   'commands that change tables (migrate, restore, restore accept, backup --final) need DATABASE_OWNER_URL, the URL of the table owner. For all others, make the user of DATABASE_URL a member of the role quittance_runtime, and run "quittance migrate" with DATABASE_OWNER_URL';
 const NOT_OWNED = 'give the URL of the user who owns the database ("alter database … owner to …") and its tables';
 
-/** PostgreSQL's codes for "permission denied" and, where the user may not even see the schema, "no schema has been selected". */
+/** PostgreSQL's codes for "permission denied" and, if the user may not even see the schema, "no schema has been selected". */
 const FORBIDDEN = ['42501', '3F000'];
 
 function isForbidden(error: unknown): error is Error {
@@ -48,7 +45,7 @@ function isForbidden(error: unknown): error is Error {
 
 const NAME_AUTHORITY = 'add the CA certificate file of the server to DATABASE_URL (sslrootcert=/path/to/ca.crt)';
 
-/** By error code of Node or PostgreSQL. */
+/** By error code of Node.js or PostgreSQL. */
 const FIXES: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing is listening there: start PostgreSQL, or correct the host and port in DATABASE_URL',
   ENOENT: 'the socket does not exist: start PostgreSQL, or correct the host in DATABASE_URL',
@@ -69,7 +66,7 @@ const FIXES: Readonly<Record<string, string>> = {
     'the server has no free connections: raise its max_connections, or lower QUITTANCE_DATABASE_POOL of the service',
 };
 
-/** `quittance at db.example.com:5432`: never the user or the password. The URL was checked when it was read. */
+/** Returns a text such as `quittance at db.example.com:5432`, never with the user or password. The URL was validated when it was read. */
 function describeServer(databaseUrl: string): string {
   const { hostname, port, pathname, searchParams } = new URL(databaseUrl);
   const host = decodeURIComponent(hostname) || searchParams.get('host') || 'localhost';

@@ -6,13 +6,13 @@ import { type ExportedRows, writeRows } from '../../operator/export/write-rows.t
 import { clip } from '../../operator/input/problems.ts';
 import type { Result, Terminal } from './terminal.ts';
 
-/** Where rows go and how: `format` is csv or json. */
+/** Where to write rows, and as csv or json. */
 type Output = { format?: string | undefined; output?: string | undefined };
 type Format = 'csv' | 'json';
 
 /**
- * Writes rows to a file, or to standard output as fast as it takes them, whatever their number. `null`: standard output holds the export
- * and nothing else.
+ * Writes any number of rows to a file, or to standard output as fast as it accepts them. Returns `null` if standard output holds the
+ * export, so nothing else may be printed there.
  */
 export async function exportRows<Row>(
   { stdout }: Terminal,
@@ -30,7 +30,9 @@ export async function exportRows<Row>(
   return { data: { file, format, [rows.plural]: count.rows }, text: `wrote ${what} to ${file}` };
 }
 
-/** `--json` asks for the JSON export, and beside `--output` for the report of the command too, which may be all that is wanted. */
+/**
+ * `--json` asks for a JSON export. Together with `--output` it also asks for the command's report as JSON, which may be all that is wanted.
+ */
 export function readFormat({ format, output }: Output, isJsonAsked: boolean): Format {
   if (format === undefined) return isJsonAsked ? 'json' : 'csv';
   if (format !== 'csv' && format !== 'json') {
@@ -46,8 +48,8 @@ export function readFormat({ format, output }: Output, isJsonAsked: boolean): Fo
 }
 
 /**
- * Writes a file whole or not at all: beside it under another name, then renamed. Only for its owner, for it tells who paid
- * what. Returns the path that was written.
+ * Writes a file completely or not at all: writes under another name first, then renames. Only the owner can read it, because it shows who
+ * paid what. Returns the path.
  */
 async function replaceFile(path: string, chunks: AsyncIterable<string>): Promise<string> {
   const target = await findTarget(path);
@@ -70,7 +72,7 @@ async function replaceFile(path: string, chunks: AsyncIterable<string>): Promise
   }
 }
 
-/** Renaming would put a file in the place of a link, a device or a pipe. */
+/** Renaming would replace a link, a device or a pipe by a file. */
 async function findTarget(path: string): Promise<string> {
   const found = await stat(path).catch((error: unknown) => {
     if (isFileError(error) && error.code === 'ENOENT') return null;
@@ -84,7 +86,7 @@ async function findTarget(path: string): Promise<string> {
   );
 }
 
-/** Errors of the operating system name the call that failed; those of the database come as our own. */
+/** Errors of the operating system name the failed call. Those of the database are already our own errors. */
 function isFileError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && 'code' in error && 'syscall' in error;
 }

@@ -6,7 +6,7 @@ import { createLogger } from '../../runtime/log.ts';
 import { startService } from '../../service.ts';
 import { configuredNetworks, findNetworkConfig } from './select-network.ts';
 
-/** How a scratch database follows the chain: the watcher of the service, with the nodes that are configured here. */
+/** Makes a scratch database follow the chain with the regular watcher and the nodes configured here. */
 export function followScratch(config: Config): FollowDeps['follow'] {
   return async (network, connection) => {
     if (!configuredNetworks(config).includes(network)) return 'no node of this network is configured here';

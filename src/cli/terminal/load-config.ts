@@ -2,7 +2,7 @@ import { type Config, readConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/errors.ts';
 import type { Terminal } from './terminal.ts';
 
-/** The configuration of this environment, for what works on this machine. Throws `CONFIG_INVALID` with every problem. */
+/** Loads this environment's configuration, for commands that run locally. Throws `CONFIG_INVALID` with every problem. */
 export function loadConfig(terminal: Terminal, options: { showWarnings: boolean } = { showWarnings: false }): Config {
   refuseServer(terminal);
   const result = readConfig(terminal.env);
@@ -13,7 +13,7 @@ export function loadConfig(terminal: Terminal, options: { showWarnings: boolean 
   throw new AppError('CONFIG_INVALID', `the configuration has ${count}; nothing was started`, { problems });
 }
 
-/** For commands that work on this machine only. Error: `USAGE`. */
+/** Refuses a server for commands that only run locally. Errors: `USAGE`. */
 export function refuseServer(terminal: Terminal): void {
   if (terminal.server() === null) return;
   throw new AppError(

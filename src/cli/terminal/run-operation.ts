@@ -22,8 +22,8 @@ import { type CommandDatabase, now, withDatabase } from './with-database.ts';
 type Options = { by?: string | undefined; mayCreate?: boolean };
 
 /**
- * Runs an operation where the command is to run: here, on the database of the service, or on the server that was named. What is wrong
- * with the input alone is said before either is asked. `use` has the outcome while the database is open.
+ * Runs an operation where the command should run: locally on the service's database, or on the named server. Mistakes in the input alone
+ * are reported before either is contacted. `use` gets the outcome while the database is still open.
  */
 export async function runOperation<Input extends TSchema, Wanted, Outcome, Used = Outcome>(
   terminal: Terminal,
@@ -53,7 +53,7 @@ function depsOf(terminal: Terminal, database: CommandDatabase): OperationDeps {
   const { db, random, config } = database;
   return {
     ...{ db, now, random, config, consoleUrl: config.consoleUrl, note: terminal.note },
-    // Who asks for something here pays for the requests. The answer says why a node gave none.
+    // Warnings about nodes are left out, because the answer itself says why a node failed.
     log: createLogger({ level: 'error', destination: terminal.stderr }),
     addressGuard: NO_MANIFEST,
     networks: configuredNetworks(config),
@@ -97,8 +97,8 @@ const MAX_ENTRIES = 10_000;
 const MAX_BYTES = 10_000_000;
 
 /**
- * Collects addresses from arguments, from standard input (`-`), and from a file. These hold one address a line, where empty
- * lines and what follows a `#` are skipped, or CSV.
+ * Collects addresses from arguments, from standard input (`-`), and from a file. These contain one address on each line, with empty lines
+ * and everything after a `#` ignored, or CSV.
  */
 export async function readAddresses(
   args: readonly string[],
@@ -140,12 +140,12 @@ async function readAddressFile(file: string): Promise<string> {
   }
 }
 
-/** A person who mixes up options may give a secret instead of a file. */
+/** Someone who confuses options may give a secret instead of a file. */
 function named(file: string): string {
   return detectSecret(file) === null ? quoteWhole(file) : clip(file);
 }
 
-/** UTF-8, or UTF-16 as some spreadsheets save it; the mark at its start is left out. */
+/** Reads UTF-8, or the UTF-16 that some spreadsheets save. Drops the byte order mark. */
 async function readText(stream: NodeJS.ReadableStream, source: string): Promise<string> {
   const parts: Buffer[] = [];
   let size = 0;
@@ -165,7 +165,7 @@ async function readText(stream: NodeJS.ReadableStream, source: string): Promise<
   return new TextDecoder(isUtf16 ? 'utf-16le' : 'utf-8').decode(bytes);
 }
 
-/** The file that an option names, its content in base64: at most one byte more than it may have. `unread`: why it cannot be read. */
+/** Reads a file for an option as base64, at most one byte more than allowed. `unread` is the reason if it can't be read. */
 async function readFileOption(path: string, { of, mostBytes }: { of: string; mostBytes: number }) {
   const content = await readStart(path, of, mostBytes).catch(({ code }: NodeJS.ErrnoException) =>
     code === 'ENOENT'
@@ -178,7 +178,7 @@ async function readFileOption(path: string, { of, mostBytes }: { of: string; mos
 }
 
 async function readStart(path: string, of: string, mostBytes: number): Promise<Buffer | string> {
-  // A pipe is not waited for.
+  // Doesn't wait for a pipe.
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     if (!(await handle.stat()).isFile()) return `is not a file: give the path of ${of}`;
@@ -190,10 +190,10 @@ async function readStart(path: string, of: string, mostBytes: number): Promise<B
   }
 }
 
-/** More than the longest secret takes, and the longest URL that holds one. */
+/** Longer than the longest secret, and than the longest URL that holds one. */
 const MAX_SECRET_INPUT = 4096;
 
-/** The secret that was given, `-` reads it from standard input. Errors: `INVALID_ARGUMENT`. */
+/** Returns the given secret; `-` reads it from standard input. Errors: `INVALID_ARGUMENT`. */
 async function readSecret(option: string | undefined, { stdin }: Pick<Terminal, 'stdin'>): Promise<string | undefined> {
   if (option !== '-') return option?.trim();
   let text = '';

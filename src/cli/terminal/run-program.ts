@@ -4,13 +4,13 @@ import { detectSecret, holdsKeyOrId } from '../../operator/input/problems.ts';
 import { describeError, EXIT, type ExitCode } from './describe-error.ts';
 import { createTerminal, printError, type Surroundings, secretProblem, type Terminal } from './terminal.ts';
 
-/** Runs one command of a program, and returns the exit code; the process ends by itself once nothing is open any more. */
+/** Runs one command of a program and returns its exit code. The process ends by itself once nothing is open any more. */
 export async function runProgram(
   args: readonly string[],
   surroundings: Surroundings,
   createProgram: (terminal: Terminal) => Command | Promise<Command>,
 ): Promise<ExitCode> {
-  // `quittance project list | head` ends reading early, which is no fault.
+  // `quittance project list | head` stops reading early, which isn't an error.
   surroundings.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(EXIT.ok);
     throw error;
@@ -30,7 +30,7 @@ export async function runProgram(
 
 export const JSON_OPTION = ['--json', 'print one JSON object on standard output, even for an error'] as const;
 
-/** What programs have in common: they speak through the terminal, and a mistake is thrown. */
+/** Common settings of our programs: they write through the terminal, and mistakes are thrown. */
 export function programOf(name: string, terminal: Terminal): Command {
   return new Command(name)
     .helpOption('-h, --help', 'show this help')
@@ -43,22 +43,23 @@ export function programOf(name: string, terminal: Terminal): Command {
     .exitOverride();
 }
 
-/** Asked before parsing, because a mistake in the arguments is reported in the same form. */
+/** Checked before parsing, because mistakes in the arguments are reported in the same form. */
 function isJsonAsked(args: readonly string[]): boolean {
   const end = args.indexOf('--');
   return (end === -1 ? args : args.slice(0, end)).includes('--json');
 }
 
-/** Whether it is text that was asked for and shown. A help that nobody asked for has another exit code. */
+/** Whether the user asked for this help text. Help that is shown because of a mistake has another exit code. */
 function wasAsked({ code, exitCode }: CommanderError): boolean {
   const isShown = code === 'commander.helpDisplayed' || code === 'commander.version';
   return isShown || (code === 'commander.help' && exitCode === 0);
 }
 
-/** Commander shows the help of a group that was called without a command, which is a mistake all the same. */
+/** Commander shows the help of a group that was called without a command, but that is a mistake. */
 function usageError(error: CommanderError): AppError {
   if (error.code === 'commander.help') return new AppError('USAGE', 'no command was given: choose one from the help');
-  // Commander repeats what it does not know. Its list of choices stands behind that, and is ours: a dozen names in a row look like a phrase.
+  // Commander repeats unknown input, which may be a secret. It appends its own list of choices, which is excluded because a dozen names in
+  // a row look like a seed phrase.
   const secret = detectSecret(error.message.replace(/ Allowed choices are .*$/m, ''));
   if (secret !== null) {
     const { message } = secretProblem('arguments', secret);

@@ -3,14 +3,14 @@ import { readSandboxNetwork } from '../../developer/sandbox/sandbox-network.ts';
 import { AppError } from '../../domain/errors.ts';
 import type { Network } from '../../domain/network.ts';
 
-/** The networks whose nodes are asked here; in the sandbox it is the one that it makes. */
+/** Returns the networks with nodes configured here; in a sandbox, the one that it creates. */
 export function configuredNetworks({ sandbox, networks }: Pick<Config, 'sandbox' | 'networks'>): Network[] {
   return sandbox ? ['devnet'] : (Object.keys(networks) as Network[]);
 }
 
 /**
- * The nodes and the contract of a network, and where payers reach the service: as configured, or those of the sandbox that
- * runs here. Error: `SANDBOX_NOT_RUNNING`.
+ * Returns a network's nodes and contract, and the service's public URL: as configured, or those of the running sandbox. Errors:
+ * `SANDBOX_NOT_RUNNING`.
  */
 export async function findNetworkConfig(
   config: Config,
@@ -22,7 +22,7 @@ export async function findNetworkConfig(
   return { ...sandbox, publicUrl: config.publicUrl ?? sandbox.publicUrl };
 }
 
-/** Where payers reach the service, and would if the sandbox ran. */
+/** Returns the service's public URL, or the one that a sandbox would have if it ran. */
 export async function publicUrlOf(config: Config): Promise<string> {
   const { publicUrl, sandbox, dataDir } = config;
   if (publicUrl !== null || !sandbox) return publicUrl ?? localUrl(config);

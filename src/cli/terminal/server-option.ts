@@ -7,8 +7,8 @@ export const SERVER_OPTION = [
 ] as const;
 
 /**
- * Says where the command runs. A command with an option of this name keeps it, for which Commander takes what stands behind the command
- * as well. QUITTANCE_SERVER without a key sends nothing elsewhere; QUITTANCE_URL, which "listen" and programs of shops read, never does.
+ * Sets where the command runs. If a command has its own `--server` option, it keeps the value, although Commander assigns it to the program
+ * too. QUITTANCE_SERVER has no effect without a key. QUITTANCE_URL, which "listen" and programs of shops read, never has one.
  */
 export function chooseServer(terminal: Terminal, program: CommandUnknownOpts, command: CommandUnknownOpts): void {
   const given: unknown = program.getOptionValue('server');

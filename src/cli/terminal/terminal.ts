@@ -7,8 +7,8 @@ import { whenParentDies } from '../../runtime/parent-process.ts';
 import { type DescribedError, EXIT, type ExitCode } from './describe-error.ts';
 
 /**
- * The result of a command: `data` for --json, `text` for people, `next` (a hint, not part of the result) for people only.
- * `exitCode` says that the finding is bad, though the command itself went well.
+ * The result of a command: `data` for --json, `text` for people, and `next`, a hint only for people. `exitCode` reports a bad finding of a
+ * command that itself succeeded.
  */
 export type Result = { data: object; text: string; next?: string; exitCode?: ExitCode };
 
@@ -20,17 +20,20 @@ export type Surroundings = {
   readonly stderr: NodeJS.WritableStream;
 };
 
-/** Where a command runs, and how it speaks. If a command writes to `stdout` itself, that is its whole result. */
+/** The environment and output of a command. If a command writes to `stdout` itself, that is its whole result. */
 export type Terminal = Surroundings & {
   readonly json: boolean;
-  /** Results only, `null` where standard output holds the result already: with --json exactly one JSON object, also when the command fails. */
+  /**
+   * Prints a result; `null` if standard output already holds it. With --json, exactly one JSON object is printed, even if the command
+   * fails.
+   */
   print(result: Result | null): void;
-  /** The exit code of the result that was printed. */
+  /** The exit code of the printed result. */
   exitCode(): ExitCode;
-  /** The server that runs the command; `null`: it runs here. */
+  /** The server that runs the command; `null` means locally. */
   server(): string | null;
   useServer(url: string): void;
-  /** Everything else, on standard error. */
+  /** Prints everything except results, on standard error. */
   note(text: string): void;
 };
 
@@ -60,7 +63,7 @@ export function createTerminal({ env, stdin, stdout, stderr }: Surroundings, opt
   };
 }
 
-/** Prints an error: with --json as `{"error": …}` on standard output, else as text on standard error. */
+/** Prints an error: with --json as `{"error": …}` on standard output, otherwise as text on standard error. */
 export function printError(terminal: Terminal, error: DescribedError): void {
   const { code, message, problems } = error;
   if (error.stack !== undefined) terminal.note(error.stack);
@@ -76,22 +79,22 @@ export type Print = (result: Promise<Result | null>) => Promise<void>;
 
 export const PROJECT_OPTION = ['--project <prj_…>', 'project (default: the only one)'] as const;
 
-/** `--allow-ip a,b --allow-ip c` is three entries. */
+/** `--allow-ip a,b --allow-ip c` gives three entries. */
 export function collect(text: string, previous: string[] | undefined): string[] {
   return [...(previous ?? []), ...text.split(',')];
 }
 
-/** `place` is where the secret stands: an argument or an option. */
+/** `place` is where the secret was given: an argument or an option. */
 export function secretProblem(place: string, kind: string): { subject: string; message: string } {
   return { subject: place, message: `${place}: ${secretMessage(kind)}` };
 }
 
-/** The bound of the schema. */
+/** The limit of the schema. */
 const MAX_LENGTH = 200;
 
 /**
- * The name of the operator for the record: `--by`, else the user of the operating system; under sudo the user who called it.
- * The record is kept for ever, so a name that looks like a secret is refused.
+ * Returns the operator's name for the record: `--by`, or else the operating system's user; under sudo, the user who called it. Records are
+ * permanent, so a name that looks like a secret is refused.
  */
 export function readOperator(option: string | undefined, env: NodeJS.ProcessEnv): string {
   if (option === undefined) return (env['SUDO_USER'] || systemUser(env)).slice(0, MAX_LENGTH);
@@ -105,7 +108,7 @@ export function readOperator(option: string | undefined, env: NodeJS.ProcessEnv)
   throw new AppError('INVALID_ARGUMENT', `--by ${problem}: give a name of 1 to ${MAX_LENGTH} characters on one line`);
 }
 
-/** In a container a process may run with a number that has no name. */
+/** A process in a container may run as a user id without a name. */
 function systemUser(env: NodeJS.ProcessEnv): string {
   try {
     return userInfo().username;
@@ -114,12 +117,12 @@ function systemUser(env: NodeJS.ProcessEnv): string {
   }
 }
 
-/** The actor of this command, on this machine. */
+/** The actor of this command on this machine. */
 export function cliActor({ env }: { env: NodeJS.ProcessEnv }, by?: string): Actor {
   return commandActor(readOperator(by, env), hostname().slice(0, MAX_LENGTH) || null);
 }
 
-/** Aborted by the first signal, or by the death of the npm that started this process. A second signal ends the process at once. */
+/** Aborts on the first signal, or when the npm process that started this one dies. A second signal ends the process at once. */
 export function stopSignal(exitCode: number): AbortSignal {
   const controller = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {

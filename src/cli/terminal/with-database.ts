@@ -20,42 +20,44 @@ import { explainDatabaseError } from './explain-database-error.ts';
 import { loadConfig } from './load-config.ts';
 import type { Terminal } from './terminal.ts';
 
-/** The database of one command. `applied` names the migrations that the command brought in. */
+/** The database of one command. `applied` names the migrations that the command applied. */
 export type CommandDatabase = {
   db: Database;
   now(): UnixMs;
   random(bytes: number): Buffer;
-  /** For what needs a connection of another kind. */
+  /** For work that needs another kind of connection. */
   connection: Connection;
   config: Config;
   applied: readonly string[];
   kind: 'external' | 'embedded';
-  /** The command started the database for itself: nobody else writes to it, and others wait until the command ends. */
+  /** The command started the database for itself: no one else writes to it, and other commands wait until this one ends. */
   isStartedHere: boolean;
 };
 
-/** The parts that do not depend on how the database was opened. */
+/** The parts that don't depend on how the database was opened. */
 type Opened = Omit<CommandDatabase, 'applied' | 'kind' | 'isStartedHere'>;
 
 type Options = {
-  /** Whether a data directory may be made where there is none. */
+  /** Whether to create a missing data directory. */
   mayCreate: boolean;
-  /** Whether missing migrations are applied. A data directory that the command makes gets them always. */
+  /** Whether to apply missing migrations. A new data directory always gets them. */
   mayMigrate: boolean;
-  /** Whether the command changes the schema, or what the service itself never may: it works as DATABASE_OWNER_URL, where that is set. */
+  /**
+   * Whether the command changes the schema or does something else that the service may not. It then connects with DATABASE_OWNER_URL, if
+   * that is set.
+   */
   asOwner?: boolean;
-  /** Whether the command takes a database of whatever release, or without any table of ours. */
+  /** Whether the command accepts a database of any release, even one without our tables. */
   takesAnySchema?: boolean;
-  /** How many statements of the command may run at a time. */
+  /** How many statements the command may run at once. */
   poolSize?: number;
-  /** How long it waits for an instance that starts, and for other commands. */
+  /** How long to wait for a starting instance and for other commands. */
   patienceMs?: number;
 };
 
 /**
- * Runs a command's work on the database that the service uses here, as the user of the service unless the command says otherwise:
- * DATABASE_URL, else the embedded PostgreSQL of the instance that runs on the data directory, else one started for as long as the work
- * takes.
+ * Runs a command's work on the service's database: DATABASE_URL, or else the embedded PostgreSQL of a running instance on the data
+ * directory, or else one started for the duration of the work. Connects as the service's user unless `asOwner` is set.
  */
 export async function withDatabase<Output>(
   terminal: Terminal,
@@ -77,7 +79,7 @@ export async function withDatabase<Output>(
       `there is no database in ${config.dataDir}: change to the directory in which Quittance runs, or set QUITTANCE_DATA_DIR or DATABASE_URL to its values`,
     );
   }
-  // A second command must not use a PostgreSQL that the first one is about to stop, so they take turns.
+  // Commands take turns, because a second one must not use a PostgreSQL that the first one is about to stop.
   const waiting = { dataDir: config.dataDir, patienceMs: options.patienceMs };
   const turn = await lockPatiently(waiting, 'command.lock', async () => null);
   let ending: Promise<void> | undefined;
@@ -104,7 +106,7 @@ async function withEmbedded<Output>(
     readRunningPostgres(config.dataDir),
   );
   if (found.kind === 'running') {
-    // It is the service's own, for a command's would have the turn: others need not wait for what may be a long export.
+    // The database is the service's own, because a command's would hold the lock. So others needn't wait for a possibly long export.
     await endTurn();
     return withConnection(around, found.connection, async (opened) => {
       const { db } = opened;
@@ -116,7 +118,7 @@ async function withEmbedded<Output>(
     });
   }
   try {
-    // Its routine reports are for the log of a service; a command shows what is wrong, or all if asked to.
+    // Routine messages belong in a service's log. A command shows problems, or everything if configured.
     const level = config.logLevel === 'info' ? 'warn' : config.logLevel;
     const log = createLogger({ level, destination: terminal.stderr });
     const isNew = !(await isClusterThere(config.dataDir));
@@ -130,7 +132,7 @@ async function withEmbedded<Output>(
       const { owner } = postgres;
       const applied = await withConnection({ config, note: terminal.note }, owner, async ({ db }) => {
         const names = isNew || mayMigrate ? await migrate(db, encryptingWith(config, terminal)) : [];
-        // There is no way back from a migration, and who only wants to read has not asked for one.
+        // Migrations can't be undone, and a command that only reads wasn't asked to run them.
         if (!takesAnySchema) await refusePending(db, 'start this release, or run "quittance migrate"');
         return names;
       });
@@ -151,7 +153,7 @@ const STILL_BEHIND =
 
 export const now = () => unixMs(systemClock.now());
 
-/** Seals the plain secrets of releases before sealed secrets, with the key of this environment. */
+/** Encrypts plaintext secrets of early releases, with this environment's key. */
 export function encryptingWith(config: Config, { stderr, note }: Terminal): MigrationHooks {
   const keyRing = () => requireKeyRing(config, note);
   return {
@@ -177,13 +179,13 @@ async function isClusterThere(dataDir: string): Promise<boolean> {
 type Locked = { kind: 'locked'; release(): Promise<void> };
 type Running<Connection> = { kind: 'running'; connection: Connection };
 
-/** Longer than another command, or the start of an instance, takes. */
+/** Longer than another command or the start of an instance takes. */
 const LOCK_PATIENCE_MS = 15_000;
 const LOCK_POLL_MS = 100;
-/** An instance that starts lets commands in a moment before it has migrated. */
+/** A starting instance admits commands shortly before it has migrated. */
 const MIGRATION_PATIENCE_MS = 3000;
 
-/** Takes the lock, unless `findRunning` finds what makes it unnecessary. An instance that is starting has the lock first. */
+/** Takes the lock, unless `findRunning` finds an instance, which makes it unnecessary. A starting instance takes the lock first. */
 async function lockPatiently<Found>(
   { dataDir, patienceMs = LOCK_PATIENCE_MS }: { dataDir: string; patienceMs: number | undefined },
   fileName: string,
@@ -205,8 +207,8 @@ async function lockPatiently<Found>(
 }
 
 /**
- * A command must not seal anew what somebody changed, so it judges as the service does. Rows of an older release, which have no seal yet, and
- * keys that are lost are told of elsewhere.
+ * A command verifies seals as the service does, so that it never seals a tampered row again. Unsealed rows of older releases and lost keys
+ * are reported elsewhere.
  */
 function sealing(config: Config, note: (text: string) => void) {
   if (config.rowMacs === 'off') return {};
@@ -216,7 +218,7 @@ function sealing(config: Config, note: (text: string) => void) {
   return { seals: createSeals({ mode: config.rowMacs, onProblem }, (mayCreate) => openKeyRing(config, { mayCreate })) };
 }
 
-/** A command runs its statements one after the other; the second connection is for what a transaction leaves outside. */
+/** A command runs its statements one after the other. The second connection is for statements outside a transaction. */
 const POOL_SIZE = 2;
 
 async function withConnection<Output>(
@@ -230,7 +232,7 @@ async function withConnection<Output>(
     poolSize,
     applicationName: 'quittance command',
     addressChecks: await guardCommand(config.addressManifest),
-    onError: () => undefined, // The next statement on it says so.
+    onError: () => undefined, // The next statement on the connection reports the error.
   });
   try {
     return await work({ db, now, random: randomBytes, connection, config });
@@ -243,9 +245,9 @@ async function withConnection<Output>(
   }
 }
 
-/** SQLSTATE of a table that does not exist: the database has never been migrated. */
+/** The SQLSTATE of a missing table: the database was never migrated. */
 const UNDEFINED_TABLE = '42P01';
-/** SQLSTATE of a table of which nothing was granted yet. */
+/** The SQLSTATE of a table without any grants yet. */
 const FORBIDDEN = '42501';
 
 async function refusePending(db: Database, fix: string): Promise<void> {
@@ -255,7 +257,7 @@ async function refusePending(db: Database, fix: string): Promise<void> {
   throw new AppError('MIGRATIONS_PENDING', `the database ${what}: ${fix}`);
 }
 
-/** Whether an instance that runs has yet to bring something in: migrations, and at the first start of this release the grants. */
+/** Whether a running instance still has to apply migrations or, at the first start of this release, grants. */
 async function isBehind(db: Database): Promise<boolean> {
   return countPending(db).then(
     (count) => count !== 0,
@@ -266,7 +268,7 @@ async function isBehind(db: Database): Promise<boolean> {
   );
 }
 
-/** `null`: there is no table at all. */
+/** Returns `null` if there are no tables at all. */
 function countPending(db: Database): Promise<number | null> {
   return pendingMigrations(db).catch((error: unknown) => {
     if (codeOf(error) === UNDEFINED_TABLE) return null;

@@ -13,10 +13,10 @@ import { findNetworkConfig } from './select-network.ts';
 import type { Terminal } from './terminal.ts';
 import type { CommandDatabase } from './with-database.ts';
 
-/** A node that limits our requests, or restarts, answers again within this time. */
+/** A node that limits requests or restarts answers again within this time. */
 const PATIENCE_MS = 60_000;
 
-/** Runs a command's work with the nodes of a network. The requests count against the same daily budget. */
+/** Runs a command's work with a network's nodes. Its requests count against the same daily budget. */
 export async function usingNodes<Output>(
   { stderr }: Pick<Terminal, 'stderr'>,
   { db, config }: Pick<CommandDatabase, 'db' | 'config'>,
@@ -24,7 +24,7 @@ export async function usingNodes<Output>(
   work: (deps: NodeDeps) => Promise<Output>,
 ): Promise<Output> {
   const { nodes, usdt, agreement, publicUrl } = await findNetworkConfig(config, network);
-  // They are shown nowhere.
+  // No one reads these metrics.
   const metrics = createMetrics();
   const now = () => unixMs(systemClock.now());
   const log = createLogger({

@@ -23,7 +23,7 @@ import { ltr, outside, time } from '../page/pieces.ts';
 import type { Asked, Routes } from '../page/routes.ts';
 import { type Fields, needProject, readForm, urlTo, type Visit } from '../page/visit.ts';
 
-/** `waits`: whether another owner, or a day, must pass before they are used; `unsigned`: unless all of them are signed. */
+/** `waits` is whether the addresses must wait for another owner or a day; `unsigned` means only if not all of them are signed. */
 type AddingSubject = { project: ListedProjectView; waits: boolean | 'unsigned' };
 
 async function findAdding(deps: ConsoleDeps, { visit }: Asked, asked: string | undefined): Promise<AddingSubject> {
@@ -35,7 +35,7 @@ async function findAdding(deps: ConsoleDeps, { visit }: Asked, asked: string | u
   return { project, waits: waits && deps.addressGuard.isGuarded(project.network) ? 'unsigned' : waits };
 }
 
-/** What follows of adding addresses. */
+/** Explains the consequence of adding addresses. */
 function renderWait({ waits }: AddingSubject): Html {
   const signed =
     waits === 'unsigned'
@@ -59,7 +59,7 @@ const FRESH_FIELD: FormField = {
 
 type Wanted = Parameters<typeof addAddresses.run>[2];
 
-/** The form by which addresses are pasted. */
+/** The form for pasting addresses. */
 export function addAddingForm(routes: Routes, deps: ConsoleDeps): void {
   addForm<AddingSubject, Wanted, Added>(routes, deps, {
     action: 'addAddresses',
@@ -103,7 +103,7 @@ export function addAddingForm(routes: Routes, deps: ConsoleDeps): void {
   });
 }
 
-/** Errors: `INVALID_ARGUMENT`, with every problem that can be found without the database. */
+/** Reports every problem that can be found without the database. Errors: `INVALID_ARGUMENT`. */
 function readEntries(list: string): AddressEntry[] {
   const entries = readList(list, 'the list');
   const { problems } = readCandidates(entries, []);
@@ -112,7 +112,7 @@ function readEntries(list: string): AddressEntry[] {
   return entries;
 }
 
-/** Addresses that wait now. */
+/** Shows that the addresses are now waiting. */
 function waitPage(
   visit: Visit,
   project: ListedProjectView,
@@ -143,7 +143,7 @@ ${renderNotes(view, projectPolicy, view.added)}`,
   };
 }
 
-/** What a person should know of new addresses: the answers of nodes, and a policy that no invoice has yet. */
+/** Notes about new addresses: the nodes' answers, and a policy that no invoice uses yet. */
 function renderNotes(
   { policy, activation }: { policy: Policy; activation: ActivationView | null },
   projectPolicy: Policy,
@@ -181,7 +181,7 @@ const SECOND = '/addresses/derive/compare';
 
 type Derivation = Awaited<ReturnType<typeof showDerivation.run>>;
 
-/** The two steps by which addresses are derived: which key and how many, and the comparison of what comes with the wallet. */
+/** The two steps for deriving addresses: choosing the key and the number, and comparing the result with the wallet. */
 export function addDerivingForms(routes: Routes, deps: ConsoleDeps): void {
   addForm<
     AddingSubject,
@@ -260,7 +260,7 @@ function fieldsOf({ project }: AddingSubject): FormView['fields'] {
   ];
 }
 
-/** The input, as both forms have it. */
+/** The input, which both forms share. */
 function given({ xpub, count, autoLimit, policy, isFresh }: Fields, { projectId }: AddingSubject['project']) {
   return {
     ...{ projectId, xpub, count: count?.trim(), autoLimit: autoLimit?.trim(), isFresh: isFresh !== undefined },
@@ -331,7 +331,7 @@ function derivedPage(
   };
 }
 
-/** What a person types from the wallet, because a list that was pasted may be another one than was copied. */
+/** The person types this from the wallet, because a pasted list may not be the one that was copied. */
 export function endingField(name: string, label: string, hint: string): FormField {
   const more = html` dir="ltr" maxlength="34" autocapitalize="off" spellcheck="false" required`;
   return { kind: 'line', name, label, hint, more };
@@ -343,11 +343,11 @@ export const ENDING_FIELD = endingField(
   'Copy them from your wallet, not from this page.',
 );
 
-/** Refuses what is not the end of an address, or all of it. Errors: `INVALID_ARGUMENT`. */
+/** Refuses anything except an address or its end. Errors: `INVALID_ARGUMENT`. */
 export function readEnding(field: string, typed: string | undefined, address: string | undefined): void {
   const text = typed?.trim();
   if (text !== undefined && (text === address || text === address?.slice(-ASKED_LENGTH))) return;
-  // What was typed may be anything; it is not repeated.
+  // The text may be a secret, so it isn't repeated.
   throw new FieldError(
     field,
     text === undefined

@@ -31,13 +31,13 @@ import { needProject, readForm, readQuery, urlTo, type Visit } from '../page/vis
 import { addAddingForm, addDerivingForms } from './adding.ts';
 import { addChangeRoutes, addSwitchingForms } from './changes.ts';
 
-/** The list with its capacity, the comparison with the chain, and what changes addresses. */
+/** Adds the list with its capacity, the comparison with the chain, and the forms that change addresses. */
 export function addAddressRoutes(routes: Routes, deps: ConsoleDeps): void {
   const measure = createMeasure(deps);
   routes.get('/addresses', 'listBalances', (asked) => list(deps, measure, asked));
   let isComparing = false;
   routes.post('/addresses/compare/:projectId/:after', 'compareBalances', async (asked) => {
-    // Each asks nodes for half a minute, and their requests are counted.
+    // A comparison queries nodes for up to half a minute, and their requests are limited.
     if (isComparing) {
       throw new AppError('CONFLICT', 'addresses are already being compared with the chain: try again in a minute');
     }
@@ -64,7 +64,7 @@ type Measure = (actor: Actor, project: ListedProjectView) => Promise<CapacityVie
 const MEASURED_MS = 60_000;
 const MAX_MEASURED = 1000;
 
-/** Measuring reads up to 100,000 invoices, and the forecast of days does not change in a minute, but with the addresses in use. */
+/** Measuring reads up to 100,000 invoices. The forecast in days doesn't change within a minute, unless the addresses in use do. */
 function createMeasure(deps: ConsoleDeps): Measure {
   const measured = new Map<string, { at: UnixMs; view: CapacityView }>();
   return async (actor, { projectId, policy, activeAddresses }) => {
@@ -115,12 +115,12 @@ type Shown = ShownCapacity & {
   changes: readonly AddressChangeView[];
   said: Html | null;
   isFirst: boolean;
-  /** Whether nodes of the network can be asked here. */
+  /** Whether this process can query nodes of the network. */
   canCompare: boolean;
   after: string | undefined;
 };
 
-/** How long will they last, and are they mine? */
+/** Answers two questions: how long will the addresses last, and are they mine? */
 function addressesPage(visit: Visit, project: ListedProjectView, shown: Shown): Page {
   const { balances, changes, said, problem, isFirst } = shown;
   const next =
@@ -149,7 +149,7 @@ function renderActions(visit: Visit, project: ListedProjectView): Html | null {
   return html`<div class="actions"><a class="button" href="${urlTo(visit, '/addresses/add', project)}">Add addresses</a><a class="button quiet" href="${urlTo(visit, '/addresses/derive', project)}">Derive from an account key</a></div>`;
 }
 
-/** What is not in the pool yet stands above everything: somebody may want to put an address of theirs there. */
+/** Pending addresses come first, because an attacker may be trying to add one of their own. */
 function renderWaiting(changes: readonly AddressChangeView[]): Html | null {
   const waiting = changes.filter(({ state }) => state === 'waiting');
   if (waiting.length === 0) return null;
@@ -242,21 +242,21 @@ function renderStatus(status: BalanceView['status']): Html {
   return html`<span class="badge" data-state="${look}">${name}</span>`;
 }
 
-/** One click: it asks nodes, and changes nothing but what was compared when. */
+/** One click is enough: it queries nodes and changes only the recorded comparison. */
 function renderCompare(visit: Visit, project: ListedProjectView, { balances, canCompare, after }: Shown): Html | null {
   if (!canCompare || balances.data.length === 0 || !isAllowed(visit.actor, 'compareBalances')) return null;
   const path = `/addresses/compare/${project.projectId}/${after ?? '0'}`;
   return oneClick(visit, path, 'Compare with the chain');
 }
 
-/** `capacity`: on the first page. `ofAmount`: of the amount that was asked for. */
+/** `capacity` is only on the first page. `ofAmount` is for the requested amount. */
 type ShownCapacity = {
   capacity: CapacityView | null;
   ofAmount: CapacityOfAmountView | null;
   amount: string | undefined;
 };
 
-/** How long the addresses last, by the amounts in use. */
+/** Shows how long the addresses last, for the amounts in use. */
 function renderCapacity(
   visit: Visit,
   project: ListedProjectView,
@@ -285,7 +285,7 @@ function renderCapacity(
 <form action="/addresses" method="get">${hiddenProject(visit, project)}${field('amount', 'Check one amount', amount, html` inputmode="decimal" dir="ltr"`)}<div class="actions"><button class="quiet">Show</button></div></form>${ofAmount === null ? null : renderOfAmount(ofAmount)}</details></section>`;
 }
 
-/** More would not be read; the command shows all. */
+/** No one reads more; the command shows all. */
 const MAX_AMOUNTS = 12;
 const MAX_ADDRESSES = 25;
 
@@ -321,7 +321,7 @@ const FREE: readonly Column<AddressCapacityView>[] = [
   ['Free', ({ free, total }) => `${number(free)} of ${number(total)}`, 'number'],
 ];
 
-/** Rounded down, so that what is not all free is never shown as 100. */
+/** Rounds down, so that 100 is shown only if everything is free. */
 const percent = (share: number) => (Math.floor(share * 1000) / 10).toFixed(1);
 
 function hiddenProject({ projects }: Visit, { projectId }: ListedProjectView): Html | null {
@@ -330,7 +330,7 @@ function hiddenProject({ projects }: Visit, { projectId }: ListedProjectView): H
 
 type Compared = ComparedBalancesView['data'][number];
 
-/** What the chain says of a page of addresses now. */
+/** Shows the result of comparing a page of addresses with the chain. */
 function comparePage(
   visit: Visit,
   project: ListedProjectView,

@@ -27,7 +27,7 @@ import { ENDING_FIELD, endingField, readEnding } from './adding.ts';
 
 type Subject = { change: AddressChangeView; refusal: string | null; project: ListedProjectView };
 
-/** One addition that waits: its page, confirming it and withdrawing it. */
+/** Adds the pages of a pending addition: showing, confirming and withdrawing it. */
 export function addChangeRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get('/addresses/changes/:changeId', 'showAddressChange', async (asked) => {
     const { done } = readQuery(asked.request, ['done']);
@@ -89,7 +89,7 @@ function addConfirmForm(routes: Routes, deps: ConsoleDeps): void {
   });
 }
 
-/** A change as the visitor may see it. One of another project is as unknown. Errors: `NOT_FOUND`. */
+/** Finds a change that the visitor may see. Hidden projects are reported as not found. Errors: `NOT_FOUND`. */
 async function find(deps: ConsoleDeps, { visit, request }: Asked): Promise<Subject> {
   const { changeId = '' } = request.params as { changeId?: string };
   const unknown = new AppError('NOT_FOUND', `there is no change ${clip(changeId)} that you may see`);
@@ -121,7 +121,7 @@ function renderFacts(change: AddressChangeView): Html {
   ]);
 }
 
-/** Each whole, because somebody compares them with a wallet. */
+/** Shows addresses in full, because a person compares them with a wallet. */
 function renderChanged({ addresses, derivationIndexes }: AddressChangeView): Html {
   const items = addresses.map((address, position) => {
     const index = derivationIndexes?.[position];
@@ -156,7 +156,7 @@ const ENDING = endingField(
   'Copy them from your wallet, not from this page.',
 );
 
-/** Taking an address out of use, and into use again. */
+/** Adds the forms that retire and activate an address. */
 export function addSwitchingForms(routes: Routes, deps: ConsoleDeps): void {
   const given = ({ note }: Fields, { project, address }: Switching) => {
     const { projectId } = project;
@@ -208,7 +208,7 @@ function renderRetiring(address: AddressView): Html {
   return html`${renderAddress(address)}<p>${open} payable, but new ones no longer use it. Quittance keeps watching it permanently: transfers to it are recorded, and late payments still count.</p>${last}`;
 }
 
-/** An address of a project that the visitor may see. Any other is as unknown. Errors: `NOT_FOUND`. */
+/** Finds an address of a project that the visitor may see. All others are reported as not found. Errors: `NOT_FOUND`. */
 async function findAddress(
   deps: ConsoleDeps,
   { visit, request }: Asked,

@@ -23,7 +23,7 @@ import { needProject, readQuery, urlTo, type Visit } from '../page/visit.ts';
 import { renderKept, renderText } from '../page/words.ts';
 import { addJobRoutes, type ChainDeps, renderJobs } from './jobs.ts';
 
-/** Where the chain stands, what needs a decision, and the jobs that read it again. */
+/** Adds the state of the chain, the decisions that it needs, and the jobs that read it again. */
 export function addChainRoutes(routes: Routes, deps: ChainDeps): void {
   routes.get('/chain', 'showStatus', (asked) => show(deps, asked));
   routes.get('/chain/producers', 'listProducers', async ({ visit, request }) => {
@@ -87,10 +87,10 @@ export function addChainRoutes(routes: Routes, deps: ChainDeps): void {
 
 type Alarm = ChainStatusView['alarms'][number];
 type Concerned = { project: ListedProjectView; alarm: Alarm };
-/** `recorded`: the block at which the ledger stands. */
+/** `recorded` is the ledger's newest block. */
 type Halted = { project: ListedProjectView; halt: NonNullable<ChainStatusView['halt']>; recorded: number };
 
-/** No kind has a dot; a subject may have anything. */
+/** A kind never contains a dot, but a subject may contain anything. */
 const alarmPath = ({ kind, subject }: Pick<Alarm, 'kind' | 'subject'>) =>
   `/chain/alarms/${kind}.${encodeURIComponent(subject)}`;
 
@@ -99,7 +99,7 @@ const DONE: Readonly<Record<string, string>> = {
   resumed: 'The watcher is resumed. Its status is updated in a few seconds.',
 };
 
-/** May I believe what I see? */
+/** Answers the question: can I trust these figures? */
 async function show(deps: ChainDeps, { visit, request }: Asked): Promise<Answer> {
   const { project: asked, done } = readQuery(request, ['project', 'done']);
   const project = needProject(visit, asked);
@@ -126,7 +126,7 @@ ${live('job-list', renderJobs(visit, project, seen.jobs))}`,
 }
 
 type Status = Awaited<ReturnType<typeof showStatus>>;
-/** `jobs` `null`: this process has no nodes of the network. */
+/** `jobs` is `null` if this process has no nodes of the network. */
 type Seen = Status & { producers: ProducersView; jobs: JobListView | null; now: number };
 
 function renderHalt(visit: Visit, project: ListedProjectView, { halt }: ChainStatusView): Html | null {
@@ -137,7 +137,7 @@ function renderHalt(visit: Visit, project: ListedProjectView, { halt }: ChainSta
   return html`<section class="card" aria-labelledby="halt"><h2 id="halt">The watcher is halted, so no invoice becomes paid</h2><div class="notice"><p>${time(halt.at)} UTC: ${renderKept(halt.reason, MAX_TEXT)}</p></div><p>Find out which one is correct, the ledger or the chain.</p>${step}</section>`;
 }
 
-/** As long as an alarm is kept. */
+/** The longest alarm text that is stored. */
 const MAX_TEXT = 2000;
 
 function renderStanding({ view, state, now }: Seen): Html {
@@ -164,7 +164,7 @@ function sayBehind({ blocks, why }: ChainStatusView['behind']): string {
 }
 
 function renderAlarms(visit: Visit, project: ListedProjectView, { alarms, halt }: ChainStatusView): Html {
-  // The halt has a card of its own.
+  // The halt has its own card.
   const open = alarms.filter(({ kind }) => halt === null || kind !== 'halted');
   if (open.length === 0) {
     const more = halt === null ? '' : ' except the halt';
@@ -192,7 +192,7 @@ function renderNodes({ watcher, updatedAt }: ChainStatusView): Html | null {
   return html`<section class="card flush" aria-labelledby="nodes"><h2 id="nodes">Nodes <small>as of ${time(updatedAt)} UTC</small></h2>${table('Nodes', NODES, watcher.nodes)}</section>`;
 }
 
-/** As much of what a node said as a list shows. */
+/** How much of a node's message a list shows. */
 const MAX_REASON = 200;
 
 const NODES: readonly Column<NodeView>[] = [
@@ -212,7 +212,7 @@ const NODES: readonly Column<NodeView>[] = [
   ['Refused', ({ refusals, requests }) => `${number(refusals)} of ${number(requests)}`, 'number'],
 ];
 
-/** What a node disagreed in, or failed by, is its reason. */
+/** The reason is how the node disagreed or failed. */
 function renderState({ state, pausedForMs, reason, failures = 0 }: NodeView): Html {
   const look = state === 'healthy' ? 'PAID' : state === 'unknown' ? 'EXPIRED' : 'CONFIRMING';
   const left = pausedForMs > 0 ? ` for ${Math.ceil(pausedForMs / 1000)} s` : '';
@@ -239,12 +239,12 @@ const REASONS: Readonly<Record<string, string>> = {
   operator: 'accepted by an operator',
 };
 
-/** When and why a set of producers was taken over, and who named it. */
+/** Says when and why a producer set was adopted, and which nodes reported it. */
 function sayProducers({ adoptedAt, reason, nodes, producers }: Adopted): Html {
   return html`${producers.length} producers since ${time(adoptedAt)} UTC: ${REASONS[reason] ?? reason}; reported by ${nodes.map((node, index) => html`${index === 0 ? '' : ', '}${outside(node)}`)}.`;
 }
 
-/** Changes that a page shows; each is a vote of the network, every six hours at most. */
+/** How many changes a page shows. Each is a vote of the network, at most every six hours. */
 const MAX_CHANGES = 30;
 
 function producersPage(visit: Visit, project: ListedProjectView, { network, data }: ProducersView): Page {

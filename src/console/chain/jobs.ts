@@ -65,7 +65,6 @@ function nameJob({ kind, from, to }: Pick<JobView, 'kind' | 'from' | 'to'>): str
   return from === null || to === null ? JOBS[kind] : `${JOBS[kind]} ${number(from)} to ${number(to)}`;
 }
 
-/** A state as it looks. */
 function jobBadge({ state }: Pick<JobView, 'state'>): Html {
   const look = {
     running: 'CONFIRMING',
@@ -77,17 +76,17 @@ function jobBadge({ state }: Pick<JobView, 'state'>): Html {
   return html`<span class="badge" data-state="${look[state]}">${state}</span>`;
 }
 
-/** `40 of 300 blocks`. */
+/** Returns a text such as `40 of 300 blocks`. */
 function sayProgress({ kind, done, total }: Pick<JobView, 'kind' | 'done' | 'total'>): string {
   const what = kind === 'reconcile' ? 'addresses' : 'blocks';
   return total === null ? 'none yet' : `${number(done)} of ${number(total)} ${what}`;
 }
 
-/** What is lost, so that nobody waits for it. */
+/** Says what a restart loses, so that no one waits for it. */
 const LOST =
   'Only the ten newest jobs are kept, in memory: a restart stops running jobs and removes the list. Transfers recorded by a rescan are kept, and appear in the audit log.';
 
-/** What takes minutes: the forms that start it, and what of it runs or ended. */
+/** Shows work that takes minutes: the forms that start it, and running and finished jobs. */
 export function renderJobs(visit: Visit, project: ListedProjectView, jobs: JobListView | null): Html {
   const { network } = project;
   if (jobs === null) {
@@ -118,7 +117,7 @@ function findJob(deps: ChainDeps, { visit, request }: Asked): Promise<JobView> {
   return showJob(deps, visit.actor, { jobId });
 }
 
-/** The project that was chosen, if it is on the network of the job, else one that is. */
+/** Returns the chosen project if it's on the job's network, or else any project on it. */
 function projectOf(visit: Visit, { network }: JobView, asked: string | undefined) {
   const chosen = chooseProject(visit, asked);
   return chosen?.network === network ? chosen : (visit.projects.find((each) => each.network === network) ?? null);
@@ -138,12 +137,12 @@ async function stop(deps: ChainDeps, asked: Asked): Promise<Answer> {
   return { goTo: urlTo(visit, `/chain/jobs/${job.jobId}`, project) };
 }
 
-/** `blocks`: those that stand fixed, of a rescan that a comparison asks for. */
+/** `blocks` is the fixed range of a rescan after a comparison. */
 type JobFormsSubject = { project: ListedProjectView; recorded: number; blocks: { from: string; to: string } | null };
 type JobFormsWanted = { network: string; work: JobWork };
 type JobForm = Form<JobFormsSubject, JobFormsWanted, JobView>;
 
-/** What a form offers at first: some minutes. */
+/** The range that a form suggests at first; it takes a few minutes. */
 const OFFERED_BLOCKS = 1000;
 
 /** Starts a job of the project's network. */
@@ -155,7 +154,7 @@ function jobForm(deps: ChainDeps, kind: JobKind): JobForm {
   };
 }
 
-/** Rescans the blocks of a comparison that found something missing. */
+/** Rescans the blocks of a comparison that found missing transfers. */
 function repairForm(deps: ChainDeps): JobForm {
   return {
     ...formOf(deps, 'rescan'),
@@ -172,7 +171,7 @@ function repairForm(deps: ChainDeps): JobForm {
   };
 }
 
-/** The network must have nodes here, and must have been followed. */
+/** The network must have nodes here and must have been followed. */
 async function findNetwork(deps: ChainDeps, { visit }: Asked, asked: string | undefined) {
   const project = needProject(visit, asked);
   const { network } = project;
@@ -226,14 +225,14 @@ const COST_OF_BLOCKS =
   'It reads at most 30 blocks per second, so that it does not slow down the watcher and your shops: 1,000 blocks take about a minute, 100,000 can take hours if the nodes are far away. It leaves the watcher enough of the daily request limit of each node.';
 const COST_OF_BOOKS = 'It needs four requests per address, and a few seconds for an address that was never compared.';
 
-/** How often a page of a job that runs loads itself again. */
+/** How often the page of a running job reloads. */
 const REFRESH_S = 2;
-/** Rows of a page: with more it would pass 30 kB. */
+/** How many rows a page shows; more would exceed 30 kB. */
 const MAX_ROWS = 100;
 
 type Shown = { job: JobView; isStill: boolean; problem: Html | null };
 
-/** How far a job is, or what came of it. `isStill`: it is not loaded again by itself. */
+/** Shows a job's progress or outcome. With `isStill`, the page doesn't reload by itself. */
 function jobPage(visit: Visit, project: ListedProjectView | null, { job, isStill, problem }: Shown): Page {
   const isRunning = job.state === 'running' || job.state === 'stopping';
   const path = `/chain/jobs/${job.jobId}`;
@@ -256,7 +255,7 @@ ${renderResult(visit, project, job)}`,
   };
 }
 
-/** The words of the command, the first large. */
+/** The words of the command, with the first sentence large. */
 function renderSaid({ said }: JobView): Html | null {
   const [first, ...others] = said;
   if (first === undefined) return null;

@@ -15,9 +15,10 @@ import { chooseProject, type Fields, readForm, readQuery, urlTo, type Visit } fr
 type Option = readonly [value: string, text: string];
 
 /**
- * `value`: what it holds at first. A `check` is `yes` or nothing. `seen` is not shown: it names what the decision is made upon. A `passkey`
- * named `created` holds what the browser answers when it is asked by these options to make one; the form is shown where it knows how. What is `kept` was given or shown by the
- * step before, and is not typed again. A `picture` is the file in base64, which the script puts into a field of that name.
+ * `value` is the initial value. A `check` is `yes` or absent. A `seen` field isn't shown; it identifies the state on which the person
+ * decides. A `passkey` named `created` holds the browser's response to these creation options, and appears only if the browser supports
+ * passkeys. A `kept` value was given or shown in the previous step and isn't typed again. A `picture` is a file, which the script puts into
+ * the field as base64.
  */
 export type FormField = { name: string; label: string; value?: string | undefined; hint?: string } & (
   | { kind: 'seen' }
@@ -28,7 +29,10 @@ export type FormField = { name: string; label: string; value?: string | undefine
   | { kind: 'passkey'; options: object }
 );
 
-/** `consequence`: what follows, in numbers where there are some. `back`: where nothing is done. `preview`: a button that shows what is filled in, in a frame. */
+/**
+ * `consequence` says what will happen, with numbers if there are any. `back` is the page to return to without doing anything. `preview` is
+ * a button that shows the filled-in form in a frame.
+ */
 export type FormView = {
   title: string;
   about: ListedProjectView | null;
@@ -40,27 +44,27 @@ export type FormView = {
 };
 
 /**
- * A form that runs a use case. Its page is at the path that it is sent to. Where `ACTIONS` says so, the person proves again who it is, after
- * `read` has found nothing wrong, for what is shown then.
+ * A form that runs a use case. Its page has the same path as its submission. If `ACTIONS` requires it, the person proves their identity
+ * again for exactly what is shown, after `read` has accepted the input.
  */
 export type Form<Subject, Wanted, Outcome> = {
   action: ActionName;
   path: string;
-  /** Where it begins, if it is the second step of something: its own page has nothing to show without the first. */
+  /** The first step, if this is a second one: its own page has nothing to show without the first. */
   begins?: string;
   /** Fields that a link may fill in. */
   filled?: readonly string[];
-  /** What it is about, as the visitor may see it. Errors: `NOT_FOUND`. */
+  /** Finds the subject if the visitor may see it. Errors: `NOT_FOUND`. */
   find(asked: Asked, project: string | undefined): Promise<Subject>;
   show(visit: Visit, subject: Subject): FormView;
   /** Errors: `INVALID_ARGUMENT`. */
   read(filled: Fields, subject: Subject): Wanted;
-  /** `once`: the same for a form that is sent twice. Errors: its own. */
+  /** `once` stays the same if the form is submitted twice. Errors: its own. */
   run(actor: Actor, wanted: Wanted, once: string): Promise<Outcome>;
   done(visit: Visit, subject: Subject, outcome: Outcome): Answer;
 };
 
-/** Names that forms need for themselves. */
+/** Names reserved for the forms themselves. */
 export const OWN_FIELDS = ['project', 'token', 'code', 'passkey'] as const;
 
 type Refused = { problem: Html; status: number } | null;
@@ -71,7 +75,7 @@ export function formPage(
   filled: Fields | null,
   refused: Refused,
 ): Page {
-  // A form that is shown again shows what is so now, and so that is what it is made upon.
+  // A form that is shown again shows the current state, so it must also be decided on that state.
   const shown = fields.map((each) =>
     renderField(filled === null || each.kind === 'seen' ? each : { ...each, value: filled[each.name] }),
   );
@@ -89,7 +93,7 @@ ${shown}
   };
 }
 
-/** The script asks the browser for it before the form is sent. */
+/** The script asks the browser for a passkey before the form is submitted. */
 function makesPasskey(fields: readonly FormField[]): Html | null {
   const made = fields.find(({ kind }) => kind === 'passkey');
   return made?.kind === 'passkey'
@@ -115,12 +119,12 @@ function renderField(given: FormField): Html {
     case 'check':
       return html`<label class="check"><input type="checkbox" name="${name}" value="yes"${value === undefined ? null : html` checked`}> <span>${label}${hint === undefined ? null : html`<span class="hint">${hint}</span>`}</span></label>`;
     case 'passkey':
-      // Each is made for one challenge, which was spent or has run out.
+      // A passkey is created for one challenge, which is used up or expired by now.
       return hidden(name, '');
   }
 }
 
-/** What is about to be done, and the ways to prove who does it. Nothing was done yet. */
+/** Shows the action and the ways to prove one's identity. Nothing has been done yet. */
 function proofPage(
   visit: Visit,
   { title, about, consequence, fields, back }: FormView,
@@ -164,18 +168,18 @@ function shownValue(given: FormField, value: string | undefined): Html | string 
   return given.kind === 'lines' || given.kind === 'kept' ? html`<pre>${value}</pre>` : outside(value, MAX_SHOWN);
 }
 
-/** Longer than any line that a form takes: what is signed is shown whole. */
+/** Longer than any line that a form accepts: what a person signs is shown in full. */
 const MAX_SHOWN = 4000;
 
 const hidden = (name: string, value: string) => html`<input type="hidden" name="${name}" value="${value}">`;
 const hiddenProject = (about: ListedProjectView | null) => (about === null ? null : hidden('project', about.projectId));
 
-/** A form of one button, for what harms nothing. */
+/** A form with a single button, for harmless actions. */
 export function oneClick(visit: Visit, path: string, label: Html | string): Html {
   return html`<form method="post" action="${path}">${hidden('token', visit.token(path))}<button class="quiet">${label}</button></form>`;
 }
 
-/** Adds the page of a form, and what it is sent to. */
+/** Adds a form's page and its submission. */
 export function addForm<Subject, Wanted, Outcome>(
   { get, form: post }: Routes,
   deps: Pick<ConsoleDeps, 'stepUp' | 'now'>,
@@ -216,12 +220,12 @@ async function send<Subject, Wanted, Outcome>(
   }
 }
 
-/** What the person can mend in the form itself; other errors have a page of their own. */
+/** Errors that the person can fix in the form itself. Others have their own page. */
 const SHOWN_AGAIN: ReadonlySet<string> = new Set(['INVALID_ARGUMENT', 'CONFLICT', 'USAGE', 'CONFIG_INVALID']);
 
 type Filled = { view: FormView; filled: Fields; code: string | undefined; passkey: string | undefined };
 
-/** Returns `null` if the action requires no proof, or if the person has just given one that counts for it. */
+/** Returns `null` if the action requires no proof, or if the person has just given a valid one. */
 async function askAgain<Subject, Wanted, Outcome>(
   deps: Pick<ConsoleDeps, 'stepUp' | 'now'>,
   { action }: Form<Subject, Wanted, Outcome>,
@@ -231,7 +235,7 @@ async function askAgain<Subject, Wanted, Outcome>(
   const rule: Rule = ACTIONS[action];
   const stepUp = rule.stepUp === undefined ? null : await deps.stepUp(request);
   if (stepUp === null || (rule.stepUp === 'recent' && stepUp.isRecent)) return null;
-  // A person signs what the page shows: the form, its subject and its project as the server resolved them, and every field.
+  // The person signs what the page shows: the form, its subject and project as the server resolved them, and every field.
   const subject = [visit.path, view.title, view.about?.projectId ?? null];
   const signed = { name: action, input: JSON.stringify([...subject, Object.entries(filled).sort()]) };
   const proof = readProof(code, passkey);
@@ -255,7 +259,7 @@ function readProof(code: string | undefined, passkey: string | undefined): StepU
   }
 }
 
-/** The part of a form that is an operation of the admin API. `given`: its input. */
+/** The part of a form that runs an operation of the admin API. `given` builds its input. */
 export function byOperation<Input extends TSchema, Wanted, Outcome, Subject>(
   deps: OperationDeps,
   operation: LocalOperation<Input, Wanted, Outcome>,
@@ -268,7 +272,10 @@ export function byOperation<Input extends TSchema, Wanted, Outcome, Subject>(
   };
 }
 
-/** Adds what a form of one button (`oneClick`) is sent to. `run` says where to go on, or shows what came of it. Errors: `CONFLICT`, and its own, each with a page. */
+/**
+ * Adds the submission of a one-button form (`oneClick`). `run` returns the next page, or shows the outcome. Errors: `CONFLICT`, and its
+ * own, each with a page.
+ */
 export function addClick(
   { post }: Routes,
   path: string,

@@ -34,7 +34,7 @@ import { type Fields, needProject, readForm, readQuery, urlTo, type Visit } from
 
 import { renderText, writeText } from '../page/words.ts';
 
-/** The list, the export, one invoice, and making one. */
+/** Adds the list, the export, the page of an invoice, and its creation. */
 export function addInvoiceRoutes(routes: Routes, deps: ConsoleDeps): void {
   const { get, post } = routes;
   addList(routes, invoicesList(deps));
@@ -89,13 +89,13 @@ export function addInvoiceRoutes(routes: Routes, deps: ConsoleDeps): void {
   });
 }
 
-/** An invoice as the visitor may see it, explained. Errors: `NOT_FOUND`. */
+/** Finds an invoice that the visitor may see, with its explanation. Errors: `NOT_FOUND`. */
 async function find(deps: ConsoleDeps, { visit, request }: Asked) {
   const { invoiceId = '' } = request.params as { invoiceId?: string };
   const explanation = await explainSubject(deps, visit.actor, { text: invoiceId, projectId: undefined });
   const { subject } = explanation;
   const [id, projectId] = [String(subject['invoiceId']), String(subject['projectId'])];
-  // The text may be an order id, which has its invoice by the box at the top.
+  // The text may be an order id; the search box at the top finds those.
   if (id !== invoiceId) throw new AppError('NOT_FOUND', `there is no invoice ${clip(invoiceId)} that you may see`);
   return {
     explanation,
@@ -124,7 +124,7 @@ async function replay(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
   const { project, ...shown } = await find(deps, asked);
   const refuse = (said: ReturnType<typeof html>) =>
     invoicePage(visit, project, { ...shown, requestId: request.id, said, isRefused: true });
-  // Events of other invoices, and of projects that the visitor may not see, are not among its own.
+  // Excludes events of other invoices, and of projects that the visitor may not see.
   if (!shown.explanation.timeline.some((entry) => eventOf(entry) === event)) {
     return refuse(html`<p>This invoice has no event ${clip(event)}.</p>`);
   }
@@ -140,7 +140,6 @@ async function replay(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
   return { goTo: `/invoices/${shown.invoice.invoiceId}?sent=1` };
 }
 
-/** The invoices of a project. */
 const invoicesList = (deps: ConsoleDeps): List<InvoiceView> => ({
   ...{ path: '/invoices', action: 'listInvoices', title: 'Invoices', noun: 'invoices', pageSize: PAGE_SIZE },
   columns: COLUMNS,
@@ -166,7 +165,7 @@ const FILTERS = [
   by.choice('policy', 'Policy', POLICIES),
 ];
 
-/** Rows of a page: with more, it would pass 30 kB where order ids are long. */
+/** How many rows a page shows. With long order ids, more would exceed 30 kB. */
 const PAGE_SIZE = 50;
 
 const COLUMNS = [
@@ -196,7 +195,7 @@ function renderNone(visit: Visit, project: ListedProjectView, isFiltered: boolea
 
 type Made = Awaited<ReturnType<typeof createInvoiceByHand.run>>;
 
-/** The link and its QR code, to send or to show. */
+/** Shows the link and its QR code, to send or to show to the payer. */
 function madePage(visit: Visit, project: ListedProjectView, { invoice }: Made): Page {
   const { checkoutUrl, invoiceId, externalId, payableAmount, expiresAt } = invoice;
   return {
@@ -218,12 +217,12 @@ type Shown = {
   explanation: Explanation;
   invoice: InvoiceView;
   requestId: string;
-  /** What came of the form that was sent. */
+  /** The outcome of the submitted form. */
   said: Html | null;
   isRefused: boolean;
 };
 
-/** All about one invoice. There is no way to mark it as paid, and none to delete it. */
+/** Shows everything about one invoice. It can be neither marked as paid nor deleted. */
 function invoicePage(visit: Visit, project: ListedProjectView, shown: Shown): Page {
   const { explanation, invoice, requestId, said, isRefused } = shown;
   const { externalId, status, checkoutUrl, paid } = invoice;
@@ -243,7 +242,7 @@ ${renderSupport(explanation, requestId)}`,
   };
 }
 
-/** Of a paid one there is nothing left to withdraw. */
+/** A paid invoice has nothing left to withdraw. */
 function renderWithdrawal(visit: Visit, { invoice: { invoiceId, status }, explanation }: Shown): Html | null {
   const isWithdrawn = explanation.timeline.some(({ kind }) => kind === 'withdrawn');
   if (status === 'PAID' || isWithdrawn || !isAllowed(visit.actor, 'withdrawInvoiceByHand')) return null;
@@ -261,20 +260,20 @@ function renderAmounts({ requestedAmount, payableAmount, paid, expiresAt, addres
 
 const microOf = (amount: string) => BigInt(amount.replace('.', ''));
 
-/** Which event an entry of the timeline tells of; `null`: none. */
+/** Returns the event that a timeline entry reports, or `null`. */
 function eventOf({ kind, data }: TimelineEntry): string | null {
   const { eventId } = data;
   return kind === 'event' && typeof eventId === 'string' ? eventId : null;
 }
 
-/** Sends it again to every endpoint that it was for: receivers take an event that they know once. */
+/** Sends the event again to all of its endpoints. Receivers process an event only once. */
 function renderReplay(visit: Visit, { invoiceId }: InvoiceView, entry: TimelineEntry): Html | null {
   const eventId = eventOf(entry);
   if (eventId === null || !isAllowed(visit.actor, 'replayEvents')) return null;
   return html`<form method="post" action="/invoices/${invoiceId}/replay"><input type="hidden" name="token" value="${visit.token(`replay ${eventId}`)}"><input type="hidden" name="event" value="${eventId}"><button class="quiet">Send again</button></form>`;
 }
 
-/** All that a text may stand for, in every project that the person may see. */
+/** Shows every possible meaning of a text, in all projects that the person may see. */
 export function foundPage(
   visit: Visit,
   typed: string,
@@ -335,7 +334,7 @@ ${addresses.length === 0 ? null : html`<h2>Addresses</h2>${named}`}
   };
 }
 
-/** What is known of a transaction or an address. */
+/** Shows everything known about a transaction or an address. */
 export function explanationPage(
   title: string,
   explanation: Explanation,
@@ -354,7 +353,7 @@ ${renderSupport(explanation, requestId)}`,
   };
 }
 
-/** The answer in sentences, the most important one first and large. */
+/** Shows the answer in sentences, the most important one first and large. */
 function renderVerdict({ verdict }: Explanation): Html {
   const [first = '', ...others] = verdict;
   const more = others.map((text) => html`<li>${renderText(readable(printableText(text)))}</li>`);
@@ -371,7 +370,7 @@ function renderNext({ next }: Explanation): Html | null {
   return html`<section class="card" aria-labelledby="next"><h2 id="next">What to do</h2><ul>${items}</ul></section>`;
 }
 
-/** What happened, in order. `act` is what can be done about an entry. */
+/** Shows what happened, in order. `act` returns what can be done about an entry. */
 function renderTimeline({ timeline, omissions }: Explanation, act: (entry: TimelineEntry) => Html | null): Html {
   const items = timeline.map((entry) => {
     const { at, kind, text } = entry;
@@ -384,7 +383,7 @@ function renderTimeline({ timeline, omissions }: Explanation, act: (entry: Timel
   return html`<section class="card" aria-labelledby="timeline"><h2 id="timeline">What happened <small>UTC</small></h2><ol class="timeline">${items}</ol>${left}</section>`;
 }
 
-/** Evidence that is seldom wanted. */
+/** Evidence that is rarely needed. */
 const FOLDED: ReadonlySet<TimelineEntry['kind']> = new Set([
   'requested',
   'allocated',
@@ -399,13 +398,13 @@ function renderDetails({ kind, details }: TimelineEntry): Html | null {
   return FOLDED.has(kind) ? html`<details><summary>Evidence</summary>${list}</details>` : list;
 }
 
-/** For a public tracker: what happened without whom it happened to. */
+/** For a public issue tracker: says what happened, but not to whom. */
 function renderSupport(explanation: Explanation, requestId: string): Html {
   const text = supportText(explanation, requestId);
   return html`<details class="card"><summary>Copy for support</summary><p class="hint">Addresses, transactions, order ids, links and names are shortened or removed, so that you can share this text. Read it before you send it.</p>${copyButton(text, 'Copy the text for support')}<label class="unseen" for="support">Text for support</label><textarea id="support" readonly rows="12">${text}</textarea></details>`;
 }
 
-/** Entries of operators begin with a name, and tell of notes. */
+/** Operators' entries begin with a name and may contain notes. */
 const OF_PEOPLE: ReadonlySet<TimelineEntry['kind']> = new Set(['operator', 'resolved', 'taken-back']);
 
 function supportText({ subject, verdict, timeline }: Explanation, requestId: string): string {
@@ -428,7 +427,7 @@ function start(externalId: unknown, length: number): string {
     : '(order)';
 }
 
-/** Times within sentences, as people write them. */
+/** Writes times within sentences in the form that people use. */
 function readable<Said extends Text>(text: Said): Said | string {
   return typeof text === 'string' ? text.replace(ISO, '$1 $2 UTC') : text;
 }

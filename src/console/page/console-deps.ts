@@ -11,47 +11,50 @@ import type { RunningProcess } from '../../operator/system/show-system.ts';
 import type { SettingView } from '../../operator/system/views.ts';
 import type { Html } from '../../web/html.ts';
 
-/** Asks the person of a request again who it is, for an action that is shown. */
+/** Asks the person of a request to prove their identity again, for an action that is shown. */
 export type StepUp = {
   /** Whether the person has given a proof in the last five minutes. */
   isRecent: boolean;
   ask(action: SignedAction): Promise<StepUpRequest>;
-  /** Whether the proof is of this person, for this action, and new. */
+  /** Whether the proof is from this person, for this action, and not used before. */
   take(action: SignedAction, proof: StepUpProof): Promise<boolean>;
 };
 
-/** A merchant as payers see it. `logoUrl`: a `data:` URL. */
+/** A merchant as payers see it. `logoUrl` is a `data:` URL. */
 type Example = Pick<ProjectView, 'network' | 'policy' | 'lifetimeMs'> & {
   brand: Pick<ProjectView, 'name' | 'supportContact' | 'returnUrl' | 'accent'>;
   logoUrl: string | null;
   now: UnixMs;
 };
 
-/** `publicUrl` is the payers' origin. */
+/** `publicUrl` is the origin of the payment pages. */
 export type ConsoleDeps = { publicUrl(): string } & OperationDeps & {
-    /** The console's own origin, from which alone forms are taken: `https://console.example.com`. */
+    /** The console's own origin, such as `https://console.example.com`. Forms are accepted only from there. */
     consoleUrl(): string;
-    /** The person behind a request; `null`: nobody is signed in. */
+    /** Returns the person behind a request; `null` if not signed in. */
     findActor(request: FastifyRequest): Promise<Actor | null>;
-    /** The session of a request; `null`: nobody is signed in, or the owner of a sandbox, who has none. */
+    /** Returns the session of a request; `null` if not signed in, or for a sandbox's owner, who has no session. */
     findSession(request: FastifyRequest): Promise<Session | null>;
-    /** What links to people and their passkeys are made with. */
+    /** Creates the links and passkeys of people. */
     people(): SignInDeps;
-    /** `null`: the owner of a sandbox, who has nothing to prove it by. */
+    /** Returns `null` for a sandbox's owner, who has no way to prove their identity. */
     stepUp(request: FastifyRequest): Promise<StepUp | null>;
-    /** Calls when an invoice got another status, in whatever process; also when that may have been missed. */
+    /** Calls the listener when an invoice's status changed in any process, and when such a change may have been missed. */
     onChange(listener: () => void): void;
-    /** What names the session of a request, such as its cookie: a form is only taken from the session that it was made for. */
+    /**
+     * Returns what identifies the session of a request, such as its cookie. A form is accepted only from the session that it was created
+     * for.
+     */
     sessionOf(request: FastifyRequest): string;
-    /** Signs forms; the processes of a console have it in common. Random for each process when absent. */
+    /** Signs forms; all processes of a console share it. If absent, it's random for each process. */
     formKey?: Uint8Array;
-    /** A payer's page that nobody can pay by, or why there is none, as a document whose style carries the nonce. */
+    /** Renders a payment page that can't be paid, or the reason why there is none, as a document whose style carries the nonce. */
     renderExample(request: FastifyRequest, shown: Example | { problem: Html }): { html: string; nonce: string };
     process: RunningProcess;
-    /** The variables of the environment of this process. */
+    /** The environment variables of this process. */
     settings: readonly SettingView[];
-    /** Looks at everything around this process. */
+    /** Checks everything around this process. */
     examine(actor: Actor): Promise<DoctorView>;
-    /** How the chain is asked of a transaction that the ledger does not know. Absent: it is not asked. */
+    /** Queries the chain about transactions that the ledger doesn't know. If absent, the chain isn't queried. */
     ask?: AskDeps;
   };

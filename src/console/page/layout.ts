@@ -15,7 +15,7 @@ import { type Labels, renderText } from './words.ts';
 
 export const ASSETS = { css: readAsset('console.css'), js: readAsset('console.js') };
 
-/** In the order of the menu: the key after `g`, and what one must be allowed to do to be shown it. */
+/** In the order of the menu: each with its key after `g`, and the action that one must be allowed to take to see it. */
 const SCREENS: readonly (readonly [name: string, path: string, key: string, action: ActionName])[] = [
   ['Today', '/', 't', 'showToday'],
   ['Invoices', '/invoices', 'i', 'listInvoices'],
@@ -31,8 +31,8 @@ const SCREENS: readonly (readonly [name: string, path: string, key: string, acti
 const screensOf = ({ actor }: Visit) => SCREENS.filter(([, , , action]) => isAllowed(actor, action));
 
 /**
- * `about`: the project of the page. `beside`: what stands at the right of the heading. `refreshS`: the browser loads it again after so many
- * seconds. `isFraming`: a frame of the console stands in it.
+ * `about` is the project of the page, `beside` the content to the right of the heading. With `refreshS`, the browser reloads the page after
+ * that many seconds. `isFraming` is set if the page contains a frame of the console.
  */
 export type Page = {
   title: string;
@@ -44,7 +44,7 @@ export type Page = {
   isFraming?: true;
 };
 
-/** A whole page. `visit` `null`: it is not known who asks. */
+/** Renders a whole page. `visit` is `null` if the visitor is unknown. */
 function renderLayout(visit: Visit | null, { title, main, about = null, beside }: Page): string {
   return html`<!doctype html>
 <html lang="en">
@@ -79,10 +79,10 @@ ${visit === null ? null : renderFooter(visit)}
 `.html;
 }
 
-/** The payer's page has it beside what was paid. */
+/** The payment page shows the same mark beside a paid amount. */
 export const MARK = html`<svg aria-hidden="true" width="24" height="24" viewBox="0 0 24 24" fill="currentColor"><circle cx="12" cy="12" r="11"/><path d="m7.5 12.5 3 3 6-6.5" fill="none" stroke="var(--card)" stroke-width="2" stroke-linecap="round" stroke-linejoin="round"/></svg>`;
 
-/** Nobody should take test money for money. */
+/** Makes sure that no one mistakes test money for real money. */
 function renderBand({ network }: ListedProjectView): Html | null {
   if (keyMode(network) === 'live') return null;
   return html`<p class="band"><strong>Test network</strong> <span>${network}: no real money</span></p>
@@ -99,17 +99,17 @@ function renderNavigation(visit: Visit, about: ListedProjectView | null): Html {
     visit.projects.length > 1 && about !== null
       ? html`<input type="hidden" name="project" value="${about.projectId}">`
       : null;
-  // A telephone shows the list when it is asked for, a wide screen always.
+  // A phone shows the list on demand, a wide screen always.
   return html`<form role="search" action="/find">${kept}<label class="unseen" for="q">Find an order, invoice, payment link, address, transaction, amount or request</label><input id="q" name="q" type="search" placeholder="Order, address, transaction, amount" maxlength="500" autocomplete="off" autocapitalize="off" spellcheck="false" required><button class="quiet">Find</button></form>
 <nav aria-label="Screens"><details><summary>${here?.[0] ?? 'Screens'}</summary><ul>${links}</ul></details><ul>${links}</ul></nav>`;
 }
 
-/** The screen that a path belongs to. */
+/** Returns the screen that a path belongs to. */
 function screenAt(path: string) {
   return SCREENS.find(([, screen]) => (screen === '/' ? path === '/' : path.startsWith(screen)));
 }
 
-/** Links, because a form would need a button without the script. */
+/** Uses links, because a form would need a button without the script. */
 function renderSwitch(visit: Visit, about: ListedProjectView): Html | null {
   if (visit.projects.length < 2) return html`<p class="project"><bdi>${about.name}</bdi></p>`;
   const offered = visit.projects.filter((each) => each.archivedAt === null || each.projectId === about.projectId);
@@ -120,15 +120,15 @@ function renderSwitch(visit: Visit, about: ListedProjectView): Html | null {
   return html`<details class="project"><summary><span class="unseen">Project: </span><bdi>${about.name}</bdi></summary><ul>${links}</ul></details>`;
 }
 
-/** Pages of a project within a screen: in another project they are there too. */
+/** Pages within a screen that every project has. */
 const OF_PROJECT = ['/settings/project', '/settings/keys'];
 
-/** One thing of a project is not there in another, but its list is. */
+/** When the project changes, an item of the old project leads to the new project's list. */
 function listOf(path: string): string {
   return OF_PROJECT.find((each) => path.startsWith(each)) ?? screenAt(path)?.[1] ?? '/';
 }
 
-/** More would not be found in a menu; the address of a page takes any. */
+/** More wouldn't be found in a menu. A page's URL accepts any project. */
 const MAX_SWITCHED = 50;
 
 function renderFooter(visit: Visit): Html {
@@ -144,10 +144,10 @@ function renderFooter(visit: Visit): Html {
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/** Nothing but the console's own style and script; no frame of anybody; and no copy after signing out. */
+/** Allows only the console's own style and script, no foreign frames, and no cached copy after signing out. */
 export const HEADERS = {
   'Content-Security-Policy': POLICY,
-  // With `no-referrer` browsers would say that forms come from nowhere.
+  // With `no-referrer`, browsers would send forms without an origin.
   'Referrer-Policy': 'same-origin',
   'Cache-Control': 'no-store',
   'X-Robots-Tag': 'noindex, nofollow',
@@ -186,13 +186,13 @@ const STATUS: Readonly<Record<string, readonly [status: number, title: string]>>
   ADDRESS_NOT_VOUCHED: [503, 'An address is not signed'],
 };
 
-/** The same words as on the command line, one after the other. `labels`: of the fields of a form. */
+/** Shows the same words as the command line, as a list. `labels` are the labels of a form's fields. */
 export function describeProblem({ text, problems }: AppError, labels: Labels = {}): Html {
   const list = problems.map(({ message }) => html`<li>${renderText(message, labels)}</li>`);
   return html`<p>${renderText(text, labels)}</p>${list.length === 0 ? null : html`<ul>${list}</ul>`}`;
 }
 
-/** The page for an error, or `null` for one that nobody foresaw. */
+/** Returns the page for an error, or `null` for an unexpected error. */
 function errorPage(error: unknown, requestId: string): Page | null {
   const page = (status: number, title: string, text: Html): Page => ({
     ...{ title, status },
@@ -212,7 +212,7 @@ function errorPage(error: unknown, requestId: string): Page | null {
   }
   if (error instanceof Problem) return page(error.status, 'This request was rejected', html`<p>${error.message}</p>`);
   if (!(error instanceof AppError)) {
-    // What the server itself refuses: a form that is too large, or cannot be read.
+    // The server itself refused the request: a form that is too large or can't be parsed.
     const { statusCode = 500, message = '' } = error as { statusCode?: number; message?: string };
     return statusCode >= 500 ? null : page(statusCode, 'This request was rejected', html`<p>${message}</p>`);
   }
@@ -221,7 +221,7 @@ function errorPage(error: unknown, requestId: string): Page | null {
   return page(status, title, html`${describeProblem(error)}${wait}`);
 }
 
-/** For what nobody foresaw; the log has the rest. */
+/** For unexpected errors; the log has the details. */
 function failurePage(requestId: string): Page {
   return {
     ...{ title: 'Something went wrong', status: 500 },
@@ -232,8 +232,8 @@ function failurePage(requestId: string): Page {
 type AnswerError = (error: unknown, request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
 /**
- * Answers every error of a page with a page. The log has each that nobody foresaw, and once a minute, for each code, why pages are
- * refused for now; of what is refused before it begins the load gate tells.
+ * Answers every error of a page with a page. Logs each unexpected error and, once a minute for each code, why pages are temporarily
+ * refused. The load gate reports requests refused before they begin.
  */
 export function createAnswerError(
   { log, now }: { log: Logger; now(): number },

@@ -6,16 +6,16 @@ import { hijackForStream } from '../../web/shed-load.ts';
 import type { ConsoleDeps } from './console-deps.ts';
 import { HEADERS } from './layout.ts';
 
-/** More than people look at one console at once. */
+/** More than the number of people who look at a console at once. */
 const MAX_STREAMS = 200;
-/** So often pages look, whatever is heard: for what makes no noise in the database, such as alarms. */
+/** How often pages are refreshed without any notification, for changes that the database doesn't announce, such as alarms. */
 const TICK_MS = 10_000;
-/** What happens in so short a time is one change. */
+/** Changes within this time count as one. */
 const GATHER_MS = 500;
 
 /**
- * `GET /live`: says to who is signed in that something may have changed. It says no more: the page then asks for itself again, as its visitor
- * may. 204 where nobody is signed in, by which browsers stop asking.
+ * `GET /live` tells signed-in visitors that something may have changed. It says no more: the page then requests itself again, with its
+ * visitor's rights. Answers 204 if no one is signed in, which makes browsers stop asking.
  */
 export function addLive(app: FastifyInstance, deps: ConsoleDeps): void {
   const streams = createLiveStreams(deps);
@@ -41,7 +41,7 @@ export function addLive(app: FastifyInstance, deps: ConsoleDeps): void {
   app.get('/live', { schema: { hide: true } }, async (request, reply) => {
     reply.headers({ ...HEADERS, ...STREAM_HEADERS });
     if ((await deps.findActor(request)) === null) return reply.code(204).send();
-    // A request that was pipelined behind another has no connection of its own, and so nothing that tells when it ends.
+    // A pipelined request has no connection of its own, so its end couldn't be noticed.
     if (open.size >= MAX_STREAMS || reply.raw.socket === null || request.method === 'HEAD') {
       const requests = open.size < MAX_STREAMS ? null : tally.note('full');
       if (requests !== null)

@@ -4,12 +4,12 @@ import { asSum } from '../../domain/money.ts';
 import { shorten } from '../../operator/input/problems.ts';
 import { type Html, html } from '../../web/html.ts';
 
-/** Amounts, addresses and ids are read from left to right within any text. */
+/** Amounts, addresses and ids read from left to right within any text. */
 export function ltr(text: string | number): Html {
   return html`<bdi dir="ltr">${text}</bdi>`;
 }
 
-/** A sum, which may be negative. Where it does not fit, it breaks before the point. */
+/** Shows a sum, which may be negative. If it doesn't fit, it breaks before the decimal point. */
 export function money(amount: string): Html {
   const [whole = '', decimals = ''] = asSum(amount).split('.');
   return html`<bdi dir="ltr" class="money">${whole}<wbr><small>.${decimals}</small></bdi>`;
@@ -19,13 +19,13 @@ export function number(value: number): string {
   return asSum(String(value));
 }
 
-/** An instant in UTC to the minute; books are kept in it. */
+/** Shows a time in UTC to the minute, because the books are in UTC. */
 export function time(iso: string): Html {
   const shown = `${iso.slice(0, 10)} ${iso.slice(11, 16)}`;
   return html`<time datetime="${iso}" title="${iso.slice(0, 19).replace('T', ' ')} UTC">${shown}</time>`;
 }
 
-/** `34 s`, `3 min`, `5 h`, `12 days`. */
+/** Returns a text such as `34 s`, `3 min`, `5 h`, `12 days`. */
 export function duration(ms: number): string {
   const minutes = Math.floor(ms / 60_000);
   if (minutes < 1) return `${Math.max(0, Math.round(ms / 1000))} s`;
@@ -34,12 +34,12 @@ export function duration(ms: number): string {
   return `${Math.floor(minutes / 1440)} days`;
 }
 
-/** Text from outside, which may have any direction and length. */
+/** Shows foreign text, which may have any direction and length. */
 export function outside(text: string, length = 80): Html {
   return html`<bdi>${shorten(text, length)}</bdi>`;
 }
 
-/** Enough to tell addresses apart; nobody should pay to one that was read off a list. */
+/** Enough to tell addresses apart, but too little to pay to: no one should copy an address from a list. */
 export function shortAddress(address: string): Html {
   return html`<bdi dir="ltr" class="mono" title="${address}">${address.slice(0, 5)}…${address.slice(-5)}</bdi>`;
 }
@@ -55,7 +55,7 @@ export function badge(status: InvoiceStatus): Html {
   return html`<span class="badge" data-state="${status}">${STATES[status]}</span>`;
 }
 
-/** Shown by the script. */
+/** The script makes the button visible. */
 export function copyButton(text: string, label: string): Html {
   return html`<button type="button" class="quiet copy" data-copy="${text}" aria-label="${label}" hidden>${label.startsWith('Copy link') ? 'Copy link' : 'Copy'}</button>`;
 }
@@ -85,8 +85,8 @@ export const CAUSES: Record<CauseCode, string> = {
 export type Column<Row> = readonly [name: string, cell: (row: Row) => Html | string, kind?: 'number'];
 
 /**
- * A table, which narrow screens show as cards. Its roles are said again, because styles take them away. The first cell of a row holds its
- * link, by which `j` and `k` walk.
+ * Renders a table that narrow screens show as cards. Its roles are repeated, because those styles remove them. The first cell of a row
+ * holds its link, which the keys `j` and `k` move through.
  */
 export function table<Row>(caption: string, columns: readonly Column<Row>[], rows: readonly Row[]): Html {
   const heads = columns.map(([name, , kind]) => html`<th role="columnheader" scope="col"${kindOf(kind)}>${name}</th>`);
@@ -103,22 +103,22 @@ export function table<Row>(caption: string, columns: readonly Column<Row>[], row
 const content = (cell: Html | string) => html`${cell}`;
 const kindOf = (kind: 'number' | undefined) => (kind === undefined ? null : html` class="number"`);
 
-/** A part of a page that is kept up to date. `isSpoken`: screen readers say what is new in it. */
+/** A part of a page that is kept up to date. With `isSpoken`, screen readers announce changes. */
 export function live(id: string, content: Html, { isSpoken = false } = {}): Html {
   return html`<div id="${id}" data-live${isSpoken ? html` aria-live="polite"` : null}>${content}</div>`;
 }
 
-/** A list in which rows are kept up to date. Newer ones are announced and do not push it down. */
+/** A list whose rows are kept up to date. Newer rows are announced, but don't push the list down. */
 export function liveRows(label: string, content: Html): Html {
   return html`<section class="card flush" id="rows" data-live="rows" aria-label="${label}">${content}</section>`;
 }
 
-/** The same list while it is empty: its first rows are announced too. */
+/** The same list while it's empty: its first rows are announced too. */
 export function liveNone(content: Html): Html {
   return html`<div id="rows" data-live="rows">${content}</div>`;
 }
 
-/** A list of names and values. */
+/** Renders a list of names and values. */
 export function facts(entries: readonly (readonly [name: string, value: Html | string | null])[]): Html {
   const shown = entries.flatMap(([name, value]) =>
     value === null ? [] : [html`<dt>${name}</dt><dd>${content(value)}</dd>`],
@@ -126,7 +126,7 @@ export function facts(entries: readonly (readonly [name: string, value: Html | s
   return html`<dl class="facts">${shown}</dl>`;
 }
 
-/** What went wrong with a form, before it. It takes the focus of screen readers. */
+/** Shows a problem above its form, and moves the focus of screen readers to it. */
 export function alert(text: Html): Html {
   return html`<div class="notice" role="alert">${text}</div>`;
 }

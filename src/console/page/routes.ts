@@ -18,17 +18,20 @@ import { createAnswerError, HEADERS, type Page, sendPage } from './layout.ts';
 import { alert } from './pieces.ts';
 import { type Fields, Forbidden, readForm, type Visit } from './visit.ts';
 
-/** As long as a session may rest. */
+/** As long as a session may be idle. */
 const MAX_AGE_MS = 12 * 3_600_000;
-/** Forms that are remembered as sent. What was forgotten is refused by what it does: each decision names what it was made upon. */
+/**
+ * How many submitted forms to remember. A forgotten one is still refused by its action, because each decision names the state that it's
+ * based on.
+ */
 const MAX_SENT = 10_000;
 
-/** Stands for the token in a form that is opened again after signing in. */
+/** Replaces the token in a form that is reopened after signing in. */
 const RESUMED = 'resumed';
 
 type Taken = { kind: 'ok'; id: string } | { kind: 'refused'; reason: string };
 
-/** Tokens that forms carry: each is for one session and one form, and is taken once. Two tabs have two. */
+/** The tokens of forms. Each is for one session and one form, and accepted once. Two tabs have different tokens. */
 type FormTokens = {
   issue(session: string, form: string): string;
   take(session: string, form: string, token: string | undefined): Taken;
@@ -72,14 +75,14 @@ type Shown = {
   passkey: Awaited<ReturnType<typeof requestSignIn>>;
   /** Where to continue. */
   next: string;
-  /** What was typed into a form whose session ended; `next` is what it is sent to. `null`: there is no form. */
+  /** The input of a form whose session ended, which was being submitted to `next`. `null` if there was no form. */
   kept: Fields | null;
   login: string;
   problem: string | null;
   status: number;
 };
 
-/** What a person signs in with: a passkey where the browser has one, or password and code. */
+/** Shows how to sign in: with a passkey if the browser has one, or with a password and a code. */
 export function signInPage({ passkey, next, kept, login, problem, status }: Shown): Page {
   const hidden = html`<input type="hidden" name="next" value="${next}">${kept && hideFields(kept, KEPT)}`;
   return {
@@ -99,7 +102,7 @@ ${hidden}
   };
 }
 
-/** Shown by the script, where the browser knows passkeys. */
+/** The script makes it visible if the browser supports passkeys. */
 function renderPasskey(options: object, hidden: Html): Html {
   return html`<form method="post" action="/sign-in" class="card fields" data-passkey="get" data-options="${JSON.stringify(options)}" hidden>
 ${hidden}<input type="hidden" name="passkey">
@@ -107,7 +110,7 @@ ${hidden}<input type="hidden" name="passkey">
 </form>`;
 }
 
-/** What the fields that are kept are called in the form of the sign-in. */
+/** The prefix of kept fields in the sign-in form. */
 export const KEPT = 'kept.';
 
 const hideFields = (fields: Fields, prefix = '') =>
@@ -115,7 +118,7 @@ const hideFields = (fields: Fields, prefix = '') =>
     ([name, value]) => html`<input type="hidden" name="${prefix}${name}" value="${value ?? ''}">`,
   );
 
-/** Leads back into a form whose session had ended. It is shown with its entries, and is not sent by this. */
+/** Leads back into a form whose session had ended. The form is shown with its input, and not submitted by this. */
 export function resumePage(path: string, kept: Fields): Page {
   return {
     title: 'You are signed in again',
@@ -125,8 +128,8 @@ export function resumePage(path: string, kept: Fields): Page {
 }
 
 /**
- * Refuses a write that does not come from a page of the console. Browsers say where a request comes from by `Sec-Fetch-Site`, older ones by
- * `Origin` alone; whoever says neither is no browser, and the console is for browsers.
+ * Refuses a write that doesn't come from a page of the console. Browsers report a request's origin in `Sec-Fetch-Site`, older ones only in
+ * `Origin`. A client that sends neither isn't a browser, and the console is for browsers.
  */
 export function checkOrigin({ headers }: FastifyRequest, consoleUrl: string): void {
   const { 'sec-fetch-site': site, origin } = headers;
@@ -140,30 +143,30 @@ export function checkOrigin({ headers }: FastifyRequest, consoleUrl: string): vo
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What a route of the console is for. */
+    /** The action that a console route is for. */
     action?: ActionName;
   }
 }
 
-/** A page, a way elsewhere, or what the handler has sent by itself. */
+/** A page, a redirect, or a reply that the handler has already sent. */
 export type Answer = Page | { goTo: string } | { sent: FastifyReply };
 export type Asked = { visit: Visit; request: FastifyRequest; reply: FastifyReply; tokens: SessionTokens };
 type SessionTokens = { take(form: string, token: string | undefined): ReturnType<FormTokens['take']> };
 type Work = (asked: Asked) => Promise<Answer>;
 
-/** `post` takes no action for which people prove again who they are: such a one has a form, which asks. */
+/** `post` doesn't accept actions that require a new proof of identity. Those have a form, which asks for it. */
 export type Routes = {
   get(path: string, action: ActionName, work: Work): void;
   post(path: string, action: ActionName, work: Work): void;
   form(path: string, action: ActionName, work: Work): void;
-  /** Any other page below the console's root. A person who is signed in keeps the search box and the menu. */
+  /** Answers for any other path of the console. A signed-in person keeps the search box and the menu. */
   notFound(page: (url: string) => Page): void;
 };
 
-/** A note of 2,000 characters takes twelve bytes each in a form, at most. */
+/** A note of 2,000 characters takes at most twelve bytes each in a form. */
 const MAX_FORM_BYTES = 64 * 1024;
 
-/** Routes for people who are signed in and whose role may do what a route is for. Every error is answered with a page. */
+/** Creates routes for signed-in people whose role allows the route's action. Every error is answered with a page. */
 export function createRoutes(app: FastifyInstance, deps: ConsoleDeps): Routes {
   const tokens = createFormTokens(deps);
   // An error page keeps the search box and the menu for anyone who is signed in.
@@ -217,8 +220,8 @@ export function createRoutes(app: FastifyInstance, deps: ConsoleDeps): Routes {
 }
 
 /**
- * After the sign-in people continue where they were. A form keeps its entries through it, and is never sent by itself. Proofs
- * are not kept, because each is for one session.
+ * After signing in, people continue where they were. A form keeps its input, but is never submitted by itself. Proofs of identity aren't
+ * kept, because each is for one session.
  */
 async function askToSignIn(deps: ConsoleDeps, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { method, url } = request;
@@ -236,7 +239,7 @@ async function askToSignIn(deps: ConsoleDeps, request: FastifyRequest, reply: Fa
   return reply.headers(HEADERS).redirect(next === '/' ? '/sign-in' : `/sign-in?${new URLSearchParams({ next })}`, 303);
 }
 
-/** The page of the console whose button was pressed. */
+/** Returns the console page whose button was pressed. */
 function pageBefore({ headers }: FastifyRequest, consoleUrl: string): string {
   const page = parseUrl(headers.referer ?? '');
   return page !== null && page.origin === new URL(consoleUrl).origin ? page.pathname + page.search : '/';
@@ -244,7 +247,7 @@ function pageBefore({ headers }: FastifyRequest, consoleUrl: string): string {
 
 const FILE_TYPES = { csv: 'text/csv; charset=utf-8', json: 'application/json; charset=utf-8' } as const;
 
-/** Answers with a file, which no cache keeps. Its name ends in what it is. */
+/** Answers with a file that isn't cached. Its name ends in its type. */
 export function sendFile({ reply }: Asked, name: string, content: string | Readable): Answer {
   reply.type(FILE_TYPES[name.endsWith('.csv') ? 'csv' : 'json']).headers({
     'Content-Disposition': `attachment; filename="${name}"`,

@@ -7,17 +7,17 @@ import type { Actor } from '../../operator/actor.ts';
 import { clip, FieldError } from '../../operator/input/problems.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 
-/** A request of a person who is signed in. `projects`: those that the person may see, the archived ones last. */
+/** The request of a signed-in person. `projects` are those that the person may see, archived ones last. */
 export type Visit = {
   actor: Actor;
   projects: readonly ListedProjectView[];
   /** The path, which links that only change the query keep. */
   path: string;
-  /** A token for a form of this session. */
+  /** Returns a token for a form of this session. */
   token(form: string): string;
 };
 
-/** The console's refusal of what the person's role may not. */
+/** The console's refusal of an action that the person's role doesn't allow. */
 export class Forbidden extends Error {
   override readonly name = 'Forbidden';
   readonly action: ActionName;
@@ -29,8 +29,8 @@ export class Forbidden extends Error {
 }
 
 /**
- * The project that a page is about: the one that is asked for, else the first in use that takes real money, else the first. `null`: there is none
- * yet. One that the person may not see is as one that does not exist. Errors: `NOT_FOUND`.
+ * Returns the project of a page: the requested one, or else the first one in use with real money, or else the first one. `null` if there is
+ * none yet. A hidden project is reported as not found. Errors: `NOT_FOUND`.
  */
 export function chooseProject({ projects }: Visit, asked: string | undefined): ListedProjectView | null {
   if (asked === undefined)
@@ -40,19 +40,18 @@ export function chooseProject({ projects }: Visit, asked: string | undefined): L
   throw new AppError('NOT_FOUND', `there is no project ${clip(asked)} that you may see`);
 }
 
-/** The projects that are not archived. */
 export function usedOf(projects: Visit['projects']): ListedProjectView[] {
   return projects.filter(({ archivedAt }) => archivedAt === null);
 }
 
-/** The same where nothing can be done without one. */
+/** Does the same for pages that need a project. */
 export function needProject(visit: Visit, asked: string | undefined): ListedProjectView {
   const project = chooseProject(visit, asked);
   if (project !== null) return project;
   throw new AppError('NOT_FOUND', say`there is no project yet: create one with "${{ command: 'project create' }}"`);
 }
 
-/** A URL of the console with what is not `undefined`. The project stands in it only where there are several. */
+/** Returns a URL of the console with those parameters that are not `undefined`. It names the project only if there are several. */
 export function urlTo(
   { projects }: Visit,
   path: string,
@@ -66,20 +65,20 @@ export function urlTo(
   return entries.length === 0 ? path : `${path}?${new URLSearchParams(entries)}`;
 }
 
-/** The values of fields that were filled in. */
+/** The values of filled-in fields. */
 export type Fields<Name extends string = string> = Partial<Record<Name, string>>;
 
-/** The longest that a field takes, of a query and of a form: a thousand addresses, or a logo in base64. */
+/** The longest value of a field in a query and in a form: a thousand addresses, or a logo in base64. */
 const MAX_CHARACTERS = { query: 4000, form: 44_000 };
 const FORM = /^application\/x-www-form-urlencoded\s*(;|$)/i;
 
-/** The query of a request. Errors: `INVALID_ARGUMENT`. */
+/** Reads the query of a request. Errors: `INVALID_ARGUMENT`. */
 export function readQuery<const Name extends string>({ url }: FastifyRequest, names: readonly Name[]): Fields<Name> {
   const start = url.indexOf('?');
   return readFields(new URLSearchParams(start === -1 ? '' : url.slice(start)), names, MAX_CHARACTERS.query);
 }
 
-/** The form in the body of a request; `names` `null`: of any fields. Errors: `INVALID_ARGUMENT`. */
+/** Reads the form in a request's body; `names` is `null` for any fields. Errors: `INVALID_ARGUMENT`. */
 export function readForm<const Name extends string>(
   { headers, body }: FastifyRequest,
   names: readonly Name[] | null,
@@ -108,7 +107,7 @@ function readFields<Name extends string>(
     if (others.length > 0) throw new FieldError(name, `was given ${others.length + 1} times: give it once`);
     if (value.length > most) throw new FieldError(name, `has ${value.length} characters: that is too long`);
     if (value.includes('\0')) throw new FieldError(name, 'contains a character that cannot be stored');
-    // A form sends all of its fields.
+    // A form submits all of its fields, even empty ones.
     if (value.trim() !== '') fields[known] = value;
   }
   return fields;

@@ -3,7 +3,7 @@ import { formatHint } from '../../operator/command-words.ts';
 import { shorten } from '../../operator/input/problems.ts';
 import { type Html, html } from '../../web/html.ts';
 
-/** Fields by the labels of their forms. */
+/** The labels of fields in their forms. */
 export type Labels = Readonly<Record<string, string>>;
 
 const LABELS: Labels = {
@@ -35,12 +35,12 @@ const fieldBy = (labels: Labels) => (name: string) => `“${labels[name] ?? LABE
 const secret = (kind: string) =>
   `this looks like ${kind}. Quittance never needs one, and you should never paste it anywhere. It was not stored; if it is real, move the funds or replace it.`;
 
-/** A text with the labels of the console. A next step is shown as its command. */
+/** Writes a text with the console's labels. A next step is shown as its command. */
 export function writeText(text: Text): string {
   return text instanceof Message ? text.write({ field: fieldBy({}), step: formatHint, secret }) : text;
 }
 
-/** The same for a page: next steps that have a screen are links to it. */
+/** Does the same for a page: next steps that have a screen become links. */
 export function renderText(text: Text, labels: Labels = {}): Html {
   if (!(text instanceof Message)) return html`${text}`;
   const parts = text.parts.map((part) => {
@@ -52,28 +52,31 @@ export function renderText(text: Text, labels: Labels = {}): Html {
   return html`${parts}`;
 }
 
-/** A link: people of the console have no shell. What no page does is for the person who has the machine. */
+/** Prefers a link, because people in the console have no shell. Steps without a page are for someone with access to the machine. */
 function renderStep(step: Hint): Html {
   const link = linkOf(step);
   if (link !== null) return html`<a href="${link.url}">${link.label}</a>`;
   return html`<code>${formatHint(step)}</code> <small>(on the machine that runs Quittance)</small>`;
 }
 
-/** What is done with files, on a terminal or once in years, so no page does it (`NOT_IN_CONSOLE` says why). */
+/** These commands work with files, need a terminal, or are needed once in years, so no page offers them (`NOT_IN_CONSOLE` says why). */
 export const ON_THE_MACHINE: ReadonlySet<string> = new Set([
   ...['adapter disable', 'adapter enable', 'adapter list', 'backup keygen', 'restore', 'restore accept', 'migrate'],
   ...['chain checkpoint', 'chain pass', 'chain repair', 'ledger seal', 'master-key rotate', 'sandbox pay'],
   ...['manifest draft', 'manifest install', 'manifest key', 'manifest sign', 'manifest show'],
 ]);
 
-/** Commands whose page depends on what they name; `exactLinkOf` knows it. */
+/** Commands whose page depends on their subject, which `exactLinkOf` finds. */
 const OF_A_SUBJECT = ['explain', 'deliveries show'];
 
-/** A flag, an option with its value, an id or an address, as texts of the program write them behind a command. */
+/** The arguments that our texts write after a command: a flag, an option with its value, an id or an address. */
 const ARGUMENTS =
   '(?: (?:--(?:yes|accept|key-is-lost|final)\\b|--[a-z-]+ [^\\s".,;:)]+|[a-z]{3}_[0-9a-z]+…?|T[1-9A-Za-z]{33}|T…))*';
 
-/** A text that is kept with a command in it, as alarms are: they are written for logs and mails too. Commands that have a page become links. */
+/**
+ * Renders a stored text that contains commands, such as an alarm, which is also written for logs and mails. Commands that have a page
+ * become links.
+ */
 export function renderKept(text: string, length: number): Html {
   const names = [...Object.keys(SCREENS), ...ON_THE_MACHINE, ...OF_A_SUBJECT].sort((a, b) => b.length - a.length);
   const told = new RegExp(`"?\\bquittance (${names.join('|')})\\b(${ARGUMENTS})"?`, 'g');
@@ -102,7 +105,7 @@ function subjectOf(given: string): Omit<Hint, 'command'> {
 
 type Link = { url: string; label: string };
 
-/** Next steps that are a screen as they stand. */
+/** Next steps that are simply a screen. */
 const SCREENS: Readonly<Record<string, readonly [url: string, label: string]>> = {
   'transfers list': ['/unmatched', 'Unmatched transfers'],
   'transfers show': ['/unmatched', 'Unmatched transfers'],
@@ -170,7 +173,7 @@ function linkOf(step: Hint): Link | null {
   return exact ?? (url === undefined || label === undefined ? null : { url, label });
 }
 
-/** The page about what the step names. */
+/** Returns the page about the subject of a step. */
 function exactLinkOf({ command, args: [given] = [], input = {} }: Hint): Link | null {
   const { from, to } = input;
   if ((command === 'chain rescan' || command === 'chain verify') && /^\d+$/.test(`${from}`))

@@ -16,12 +16,12 @@ import { alert, type Column, facts, field, live, ltr, money, number, table } fro
 import { type Answer, type Asked, type Routes, sendFile } from '../page/routes.ts';
 import { type Fields, needProject, readQuery, urlTo, type Visit } from '../page/visit.ts';
 
-/** A page is answered soon or not at all. */
+/** A page is answered quickly or not at all. */
 const PAGE_PATIENCE_MS = 3000;
-/** A file may take longer, below the bound of every statement. */
+/** A file may take longer, but less than the general statement timeout. */
 const FILE_PATIENCE_MS = 15_000;
 
-/** What to book, as a page and as files. */
+/** Adds the bookkeeping figures, as a page and as files. */
 export function addReportRoutes({ get }: Routes, deps: ConsoleDeps): void {
   get('/reports', 'showReport', (asked) => show(deps, asked));
   get('/reports.csv', 'showReport', (asked) => send(deps, asked, 'csv', writeReport));
@@ -30,7 +30,7 @@ export function addReportRoutes({ get }: Routes, deps: ConsoleDeps): void {
   );
 }
 
-/** What do I book? */
+/** Answers the question: what do I book? */
 async function show(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answer> {
   const { project: asked, ...given } = readQuery(request, ['project', ...PERIOD]);
   const project = needProject(visit, asked);
@@ -68,10 +68,10 @@ async function send(
 
 const PERIOD = ['from', 'to'] as const;
 type Given = Fields<(typeof PERIOD)[number]>;
-/** `isNow`: the report goes up to today, so that its balance is that of now. */
+/** `isNow` means that the report includes today, so its balance is the current one. */
 type Shown = { report: ReportView; isNow: boolean };
 
-/** Where only the sums stand in the way. */
+/** Shown only if summing up took too long. */
 const TOO_LONG = html`<p class="hint">A download can take longer than this page:</p>`;
 
 function renderPeriod(visit: Visit, project: ListedProjectView, { from, to }: Given): Html {
@@ -98,10 +98,10 @@ function renderReport(visit: Visit, project: ListedProjectView, { report, isNow 
 
 const NOTHING = html`<section class="card empty"><h2>No transfers on these days</h2><p>Each day (UTC) shows its transfers as soon as their blocks are irreversible.</p></section>`;
 
-/** With more a page would pass 30 kB, and nobody reads so far. */
+/** More would exceed 30 kB, and no one reads that far. */
 const MAX_DAYS = 100;
 
-/** The days, the months where there are several, and all of it. */
+/** Shows the days, the months if there are several, and the total. */
 function renderDays(visit: Visit, project: ListedProjectView, { days, months, total }: ReportView): Html {
   const isLong = days.length > MAX_DAYS;
   const linkTo = (month: string) => {
@@ -134,7 +134,7 @@ type Row = ReportSums & { name: Html };
 
 const small = (text: Html | string) => html`<br><small>${text}</small>`;
 
-/** A sum with the number of its transfers, or a dash. */
+/** Shows a sum with the number of its transfers, or a dash. */
 function counted({ count, amount }: ReportSums['out']): Html {
   return count === 0
     ? html`<span class="hint">–</span>`

@@ -11,7 +11,7 @@ import { type Column, copyButton, facts, ltr, number, outside } from '../page/pi
 import type { Answer, Asked, Routes } from '../page/routes.ts';
 import { needProject, readQuery, urlTo } from '../page/visit.ts';
 
-/** What shops asked of the API, and one request. */
+/** Adds the list of the shops' API requests, and the page of one request. */
 export function addRequestRoutes(routes: Routes, deps: ConsoleDeps): void {
   addList(routes, requestsList(deps));
   routes.get('/requests/:requestId', 'showRequest', (asked) => show(deps, asked));
@@ -23,7 +23,7 @@ async function show(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answe
   const id = findRequestId(requestId);
   if (id === null) throw new AppError('NOT_FOUND', `there is no request ${clip(requestId)} that you may see`);
   const shown = await perform(showRequest, deps, visit.actor, { requestId: id });
-  // Where no valid key came with it, it is of no project.
+  // A request without a valid key belongs to no project.
   const project = shown.projectId === null ? null : needProject(visit, shown.projectId);
   const { key, externalId, invoiceId, tookMs } = shown;
   const problem = problemOf(shown.code);
@@ -64,7 +64,7 @@ async function show(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answe
 const ANSWERS = { '2xx': 'done (2xx)', '4xx': 'refused (4xx)', '5xx': 'failed (5xx)' } as const;
 type AnswerClass = keyof typeof ANSWERS;
 
-/** What did the shop ask, and what was it told? */
+/** Answers the question: what did the shop request, and what was the answer? */
 const requestsList = (deps: ConsoleDeps): List<RequestView> => ({
   ...{ path: '/requests', action: 'listRequests', title: 'Requests', noun: 'requests', pageSize: 50, columns: COLUMNS },
   filters: ({ actor }) => [
@@ -99,7 +99,7 @@ const COLUMNS: readonly Column<RequestView>[] = [
   ['ms', ({ tookMs }) => number(tookMs), 'number'],
 ];
 
-/** Support asks to the second, or closer. */
+/** Support needs the second or the millisecond. */
 function moment(iso: string, to: 'second' | 'millisecond'): Html {
   const shown = iso.slice(0, to === 'second' ? 19 : 23).replace('T', ' ');
   return html`<time datetime="${iso}">${shown}</time>`;
@@ -109,19 +109,19 @@ function asked({ method, route }: RequestView): Html {
   return html`<code>${ltr(method)} ${route === null ? 'no such URL' : ltr(route)}</code>`;
 }
 
-/** In the colours of other states: what failed asks for somebody. */
+/** Reuses the colours of statuses: failures need attention. */
 function badge({ status }: RequestView): Html {
   const state = status >= 500 ? 'CONFIRMING' : status >= 400 ? 'EXPIRED' : 'PAID';
   return html`<span class="badge" data-state="${state}">${status}</span>`;
 }
 
-/** What stands between `…` is a name. */
+/** Text between backticks is a name. */
 function withCode(text: string): Html {
   const parts = text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`));
   return html`${parts}`;
 }
 
-/** A later release may have written it. */
+/** A later release may have written an unknown code. */
 function problemOf(code: string | null): { title: string; advice: string } | null {
   const known: Readonly<Record<string, { title: string; advice: string }>> = PROBLEMS;
   return code === null || !Object.hasOwn(known, code) ? null : (known[code] ?? null);

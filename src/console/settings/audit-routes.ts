@@ -17,7 +17,7 @@ import { alert, copyButton, field, ltr, number, outside, select, table, time } f
 import { type Answer, type Asked, type Routes, sendRows } from '../page/routes.ts';
 import { type Fields, readQuery } from '../page/visit.ts';
 
-/** The audit log, whether it is whole, and its export. */
+/** Adds the audit log, its verification, and its export. */
 export function addAuditRoutes({ get }: Routes, deps: ConsoleDeps): void {
   get('/settings/audit', 'listAudit', (asked) => list(deps, asked));
   get('/settings/audit.csv', 'exportAudit', (asked) => send(deps, asked, 'csv'));
@@ -28,7 +28,7 @@ export function addAuditRoutes({ get }: Routes, deps: ConsoleDeps): void {
   });
 }
 
-/** Who did what? */
+/** Answers the question: who did what? */
 async function list(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answer> {
   const { project: _, before, ...filters } = readQuery(request, ['project', 'before', ...AUDIT_FILTERS]);
   let [problem, found]: [Html | null, AuditListView] = [null, { data: [], next: null }];
@@ -102,7 +102,7 @@ const KINDS: Readonly<Record<string, string>> = {
   service: 'the service',
 };
 
-/** A later release may have written others. */
+/** A later release may have written an unknown action. */
 const wordsOf = (action: string) => (DONE as Readonly<Record<string, string>>)[action] ?? 'did';
 
 const PLACES: readonly (readonly [RegExp, string])[] = [
@@ -118,7 +118,7 @@ function linkTo(subject: string): Html {
     : html`<a href="${place}${encodeURIComponent(subject)}">${outside(subject, 200)}</a>`;
 }
 
-/** Its parts in words, and what the entry is chained by. */
+/** Shows the parts of an entry in words, and its hash. */
 function renderDetail({ detail, projectId, requestId, hash }: AuditEntryView): Html {
   const parts = Object.entries(detail as object).filter(([, value]) => value !== null && value !== '');
   const shown = parts.map(
@@ -139,7 +139,7 @@ function textOf(value: unknown): string {
     : JSON.stringify(value);
 }
 
-/** Whether the log was changed, as far as that can be told from here. */
+/** Shows whether the log was changed, as far as that can be determined here. */
 function verifiedPage({ good, entries, head, problem }: VerifiedAuditView, isCompared: boolean): Page {
   const newest = head === null ? null : `${head.seq}:${head.hash}`;
   return {

@@ -7,7 +7,7 @@ import { alert, copyButton, duration, facts, ltr, number, outside, table, time }
 import type { Fields } from '../page/visit.ts';
 import { renderText } from '../page/words.ts';
 
-/** A key of the API or of the admin API, as a list shows it. */
+/** A key of the API or admin API in a list. */
 export type Key = {
   name: string;
   status: 'active' | 'expired' | 'revoked';
@@ -17,12 +17,12 @@ export type Key = {
   allowedIps: readonly string[] | null;
 };
 
-/** Keys that are in use come first, and of the rest the newest. */
+/** Active keys come first, then the newest of the rest. */
 const MAX_SHOWN = 100;
 
 type Look<Listed extends Key> = { all: string | null; rights(key: Listed): string; revoke(key: Listed): string };
 
-/** `all`: the URL of the page that shows the rest too; `null`: this is it. `revoke`: a URL. */
+/** `all` is the URL of the page that shows the rest too, or `null` if this is it. `revoke` returns a URL. */
 export function keyTable<Listed extends Key>(keys: readonly Listed[], { all, rights, revoke }: Look<Listed>): Html {
   const newest = keys.toReversed();
   const sorted = [
@@ -46,7 +46,7 @@ function keyUse<Listed extends Key>({ createdAt, lastUsedAt }: Listed): Html {
   return html`${lastUsedAt === null ? 'never' : time(lastUsedAt)}<br><small>made ${time(createdAt)}</small>`;
 }
 
-/** A few of them tell a key from others. */
+/** A few addresses are enough to tell keys apart. */
 const MAX_IPS = 5;
 
 function addresses(ips: Key['allowedIps']): Html | string {
@@ -69,7 +69,7 @@ function renderRevoke({ name, status }: Key, url: string): Html {
   return html`<a href="${url}">Revoke<span class="unseen"> ${outside(name, 60)}</span></a>`;
 }
 
-/** What ends with a key, and what of it is known. */
+/** Shows what revoking a key affects, and what is known about it. */
 export function describeRevocation({ name, status, ...key }: Key, now: number, others: Html | null): Html {
   const { createdAt, lastUsedAt, allowedIps } = key;
   const used =
@@ -85,7 +85,7 @@ ${facts([
 ])}`;
 }
 
-/** The fields that every new key has. */
+/** The fields of every new key. */
 export const KEY_FIELDS: readonly FormField[] = [
   {
     kind: 'line',
@@ -117,7 +117,7 @@ type Made = {
   back: string;
 };
 
-/** The one page that has the secret of a key. */
+/** The only page that ever shows a key's secret. */
 export function madeKeyPage({ about, key, warning, steps, back }: Made): Page {
   return {
     title: 'Key created',
@@ -135,7 +135,7 @@ ${facts([
   };
 }
 
-/** Lines to paste into a terminal. `variable` is read from it, so that the key stands in no history. */
+/** Shows lines to paste into a terminal. They read `variable` from the terminal, so that the key doesn't get into the shell history. */
 export function terminalLines(variable: string, lines: string): Html {
   const text = `read -rs ${variable} && export ${variable}\n${lines}`;
   return html`<p>The first line asks for the key: paste it and press Enter. The key is not displayed and not kept in the shell history.</p>

@@ -19,7 +19,7 @@ import { needProject, readQuery, urlTo } from '../page/visit.ts';
 import { renderText } from '../page/words.ts';
 import { describeRevocation, KEY_FIELDS, keyTable, madeKeyPage, readKeyFields, terminalLines } from './key-pieces.ts';
 
-/** The keys of a project, and those that sign receipts and seal secrets. */
+/** Adds the keys of a project, the receipt key and the master keys. */
 export function addKeyRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get('/settings/keys', 'listKeys', async ({ visit, request }) => {
     const { project: asked, revoked, all } = readQuery(request, ['project', 'revoked', 'all']);
@@ -124,14 +124,14 @@ const SCOPE_FIELDS = SCOPES.map((name): FormField => {
   return { kind: 'check', name, label: MEANINGS[name], value };
 });
 
-/** What a key that creates nothing asks first. */
+/** The first request to suggest for a key that can't create invoices. */
 const READS: Readonly<Record<Exclude<Scope, 'create'>, string>> = {
   read: 'invoices',
   events: 'events',
   webhooks: 'webhook-endpoints',
 };
 
-/** The end of the key's id keeps it from an order that there is. */
+/** The order id ends with the key's id, so that it doesn't match an existing order. */
 function firstRequest(publicUrl: string, { keyId, scopes }: CreatedKeyView): string {
   const read = SCOPES.find((scope) => scopes.includes(scope));
   if (read !== undefined && read !== 'create') {
@@ -167,7 +167,7 @@ const COLUMNS: readonly Column<MasterKeyView>[] = [
   ['Receipt key', ({ sealsReceiptKey }) => (sealsReceiptKey ? 'yes' : 'no')],
 ];
 
-/** What seals secrets in the database, and what signs receipts. */
+/** Shows the keys that encrypt secrets in the database, and the key that signs receipts. */
 function renderMaster({ view, missing }: Awaited<ReturnType<typeof showMasterKeys.run>>): Html {
   return html`<section class="card" aria-labelledby="master"><h2 id="master">Keys of the service</h2>
 <p>Master keys encrypt the signing secrets of webhooks and receipts, and the sign-in secrets of users. They come from <code>${view.source}</code> and are never stored in the database.</p>${missing === null ? null : alert(html`<p>${renderText(missing)}</p>`)}

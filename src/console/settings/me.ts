@@ -20,7 +20,7 @@ import { readQuery } from '../page/visit.ts';
 
 import { ownSessionOf, projectNames, sessionTable } from './people.ts';
 
-/** What everybody has: an account of one's own. */
+/** Adds the pages of everyone's own account. */
 export function addMeRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get('/settings/me', 'listOwnSessions', async ({ visit, request }) => {
     const { done } = readQuery(request, ['project', 'done']);
@@ -91,7 +91,7 @@ const PASSKEYS: readonly Column<PasskeyView>[] = [
   ],
 ];
 
-/** The owner of a sandbox is nobody. */
+/** The owner of a sandbox isn't a person with an account. */
 function signedOutPage(): Page {
   return {
     title: 'Your account',
@@ -99,7 +99,7 @@ function signedOutPage(): Page {
   };
 }
 
-/** Making and removing the passkeys of whoever asks. */
+/** Adds the forms that create and remove the visitor's passkeys. */
 function addPasskeyForms(routes: Routes, deps: ConsoleDeps): void {
   addForm(routes, deps, {
     ...{ action: 'addPasskey', path: `${ME}/passkeys/new` },

@@ -23,7 +23,7 @@ import { copyButton, facts, ltr, outside, table, time } from '../page/pieces.ts'
 import type { Asked, Routes } from '../page/routes.ts';
 import { type Fields, readQuery, type Visit } from '../page/visit.ts';
 
-/** Who may come in, and who is in. */
+/** Adds the people who may sign in, and their sessions. */
 export function addPeopleRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get('/settings/people', 'listPeople', async ({ visit, request }) => {
     const { removed } = readQuery(request, ['project', 'removed']);
@@ -69,7 +69,7 @@ ${
   });
 }
 
-/** `now`: by which a link has run out. `said`: what was just done. */
+/** `now` decides whether a link has expired. `said` reports what was just done. */
 type Now = { now: UnixMs; said: Html | null };
 
 const NOBODY = html`<section class="card empty"><h2>No users yet</h2><p>You used the link of the sandbox. Invite users, who then choose how to sign in.</p></section>`;
@@ -89,7 +89,7 @@ function columnsFor(visit: Visit, now: UnixMs) {
   ] as const;
 }
 
-/** More are told by the person's page. */
+/** The person's page shows the rest. */
 const MAX_NAMED = 3;
 
 export function projectNames(
@@ -105,7 +105,7 @@ export function projectNames(
   return html`${names}${projects.length > most ? ` and ${projects.length - most} more` : null}`;
 }
 
-/** `2 passkeys, password and app, 8 recovery codes`. */
+/** Returns a text such as `2 passkeys, password and app, 8 recovery codes`. */
 function signsInWith({ passkeys, hasPassword, recoveryCodes }: PersonView): string {
   const parts = [
     ...(passkeys === 0 ? [] : [passkeys === 1 ? '1 passkey' : `${passkeys} passkeys`]),
@@ -128,7 +128,7 @@ function linkBadge(until: string, now: UnixMs): Html {
 
 type Shown = Now & { person: PersonView; sessions: readonly SessionView[]; own: string | null };
 
-/** One person, and what an owner can do about it. */
+/** Shows one person, with the actions of an owner. */
 function personPage(visit: Visit, { person, sessions, own, now, said }: Shown): Page {
   const { personId, login, name, role, projects, createdAt, seenAt, invitedUntil } = person;
   const at = `/settings/people/${personId}`;
@@ -155,7 +155,7 @@ ${
   };
 }
 
-/** The link of an invitation, which nobody can show again. */
+/** Shows an invitation's link, which can't be shown again. */
 function linkPage({ login, role, link, expiresAt }: InvitedView): Page {
   return {
     title: `The link of ${login}`,
@@ -165,7 +165,7 @@ function linkPage({ login, role, link, expiresAt }: InvitedView): Page {
   };
 }
 
-/** Inviting somebody, and what an owner can change about a person. */
+/** Adds the forms that invite people and change them. */
 function addPeopleForms(routes: Routes, deps: ConsoleDeps): void {
   addForm(routes, deps, {
     ...byOperation(deps, invitePerson, ({ login = '', name, ...filled }, projects: readonly ListedProjectView[]) => {
@@ -239,10 +239,10 @@ function addPeopleForms(routes: Routes, deps: ConsoleDeps): void {
   });
 }
 
-/** A person with its live sessions. */
+/** A person with their live sessions. */
 type Found = { person: PersonView; sessions: readonly SessionView[]; projects: readonly ListedProjectView[] };
 
-/** The person that a path names. Errors: `NOT_FOUND`. */
+/** Finds the person in the path. Errors: `NOT_FOUND`. */
 async function findPerson(deps: ConsoleDeps, { visit, request }: Asked): Promise<Found> {
   const { personId = '' } = request.params as { personId?: string };
   const { data: people } = await listPeople.run(deps, visit.actor, {});
@@ -270,7 +270,7 @@ const SCOPES = [
   ['some', 'only the projects ticked below'],
 ] as const;
 
-/** A role, and the projects that it is for. With one project there is nothing to choose. */
+/** The fields for a role and the projects that it covers. With only one project there is nothing to choose. */
 export function rightsFields(
   projects: readonly ListedProjectView[],
   { role, projects: own }: Pick<PersonView, 'role' | 'projects'>,
@@ -288,7 +288,7 @@ export function rightsFields(
   ];
 }
 
-/** Reads them back: nobody gets all projects by ticking none. Errors: `INVALID_ARGUMENT`. */
+/** Reads these fields. Ticking no project doesn't give access to all. Errors: `INVALID_ARGUMENT`. */
 export function readRightsFields(filled: Fields, projects: readonly ListedProjectView[]) {
   const projectIds = projects.flatMap(({ projectId }) => (filled[projectId] === undefined ? [] : [projectId]));
   const { role = '', scope } = filled;
@@ -301,10 +301,10 @@ export function readRightsFields(filled: Fields, projects: readonly ListedProjec
   return { role, projectIds, allProjects: scope === 'all' };
 }
 
-/** `own`: the session that asks. `end`: the path to which a session's button is sent. */
+/** `own` is the visitor's session. `end` returns the path for ending a session. */
 type ShownSessions = { own: string | null; end(sessionId: string): string };
 
-/** Sessions, the last used first, each with a button that ends it. `of`: whose they are, where that is not said by the page. */
+/** Shows sessions, most recently used first, each with a button that ends it. `of` names the people, if the page doesn't. */
 export function sessionTable(
   visit: Visit,
   sessions: readonly SessionView[],
@@ -342,7 +342,7 @@ const PROOFS: Record<SessionView['proof'], string> = {
   'recovery-code': 'password and recovery code',
 };
 
-/** Each names itself, and most name others too: the first that fits is meant. */
+/** Browsers name themselves and usually others too, so the first match counts. */
 const BROWSERS = [
   [/\bEdg(A|iOS)?\//, 'Edge'],
   [/\bOPR\//, 'Opera'],
@@ -358,7 +358,7 @@ const SYSTEMS = [
   [/\bLinux\b/, 'Linux'],
 ] as const;
 
-/** `Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0` → `Firefox, Linux`. What it is not known by is shown as it is. */
+/** `Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0` → `Firefox, Linux`. An unknown browser is shown unchanged. */
 function browserOf(userAgent: string | null): Html | string {
   if (userAgent === null) return 'an unknown browser';
   const name = BROWSERS.find(([sign]) => sign.test(userAgent))?.[1];
@@ -367,7 +367,7 @@ function browserOf(userAgent: string | null): Html | string {
   return html`<span title="${userAgent}">${system === undefined ? name : `${name}, ${system}`}</span>`;
 }
 
-/** The `ses_…` of the session that asks; `null` for the owner of a sandbox, who has none. */
+/** Returns the `ses_…` of the visitor's session; `null` for a sandbox's owner, who has no session. */
 export async function ownSessionOf({ findSession }: ConsoleDeps, request: FastifyRequest): Promise<string | null> {
   const session = await findSession(request);
   return session && encodeId('ses', session.id);

@@ -30,7 +30,7 @@ import { type Fields, needProject, readForm, readQuery, urlTo, type Visit } from
 
 import { renderText } from '../page/words.ts';
 
-/** The settings of a project, the forms that change them, and a new project. */
+/** Adds a project's settings, the forms that change them, and the form for a new project. */
 export function addProjectRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get('/settings/project', 'showSettings', async ({ visit, request }) => {
     const project = needProject(visit, readQuery(request, ['project']).project);
@@ -49,7 +49,7 @@ export function addProjectRoutes(routes: Routes, deps: ConsoleDeps): void {
       },
     ),
     path: '/settings/projects/new',
-    // Of the others no block is read here.
+    // This process reads no blocks of other networks.
     find: async () => (deps.networks.length === 0 ? NETWORKS : deps.networks),
     show: (_visit, networks) => ({
       ...{ title: 'New project', about: null, button: 'Create project', back: '/settings' },
@@ -68,7 +68,7 @@ export function addProjectRoutes(routes: Routes, deps: ConsoleDeps): void {
         { kind: 'line', name: 'lifetime', label: 'Invoice lifetime', value: '30m', hint: LIFETIME_HINT },
       ],
     }),
-    // The visitor's list of projects is older.
+    // The visitor's list of projects was read before, so it lacks this one.
     done: (_visit, _networks, { projectId, warning }) => {
       const today = `/?${new URLSearchParams({ project: projectId })}`;
       return warning === undefined ? { goTo: today } : warningPage(warning, today);
@@ -166,10 +166,10 @@ function warningPage(warning: Text, today: string): Page {
   };
 }
 
-/** `said`: what came of a form. */
+/** `said` reports the outcome of a form. */
 type Shown = Settings & { said: Html | null };
 
-/** The settings of a project in words, and the payer's page beside them. */
+/** Shows a project's settings in words, with the payment page beside them. */
 function projectPage(visit: Visit, { view, logo, said }: Shown): Page {
   const mayChange = isAllowed(visit.actor, 'updateProject');
   const change = (path: string, text: string) =>
@@ -200,7 +200,7 @@ ${previewFrame(visit, view)}</div>`,
 
 const NONE = html`<span class="hint">none</span>`;
 
-/** Styles of an element are not allowed; attributes of a picture are. */
+/** The content policy forbids style attributes, but allows a picture's attributes. */
 function swatch(accent: string): Html {
   return html`<svg aria-hidden="true" width="16" height="16"><rect width="16" height="16" rx="4" fill="${accent}"/></svg>`;
 }
@@ -222,7 +222,7 @@ function describeAddresses({ activeAddresses: active }: Pick<Settings['view'], '
   return `${POLICIES.map((policy) => `${number(active[policy])} with policy ${policy}`).join(', ')}.`;
 }
 
-/** How many invoices are payable, whatever is changed. */
+/** Says how many open invoices a change won't affect. */
 function describeOpen({ count, isAll }: Settings['open']): Html {
   const of = isAll ? null : html` of the newest 10,000`;
   if (count === 0) return html`There are no open invoices${of}.`;
@@ -230,7 +230,7 @@ function describeOpen({ count, isAll }: Settings['open']): Html {
   return html`${number(count)} open invoices${of} stay payable with their current amounts, addresses and deadlines.`;
 }
 
-/** By the names that changes have. */
+/** The labels of settings in changes. */
 const NAMES: Readonly<Record<string, string>> = {
   ...{ name: 'Name', supportContact: 'Support contact', returnUrl: 'Return link', embedOrigins: 'Embedded in' },
   ...{ accent: 'Colour', logoId: 'Logo' },
@@ -239,7 +239,7 @@ const NAMES: Readonly<Record<string, string>> = {
 };
 const OF_PAYERS = ['name', 'supportContact', 'returnUrl', 'embedOrigins', 'accent', 'logoId'];
 
-/** What was changed, from what to what, and from when on it holds. */
+/** Says what was changed, from which to which value, and when it takes effect. */
 function describeChanges(visit: Visit, updated: UpdatedProjectView): Html {
   const { changed, policy, activeAddresses } = updated;
   const names = Object.keys(changed);
@@ -264,7 +264,7 @@ function showValue(name: string, value: string | number | null): Html | string {
   return outside(String(value), 200);
 }
 
-/** What payers see. */
+/** The fields that payers see. */
 function lookFields({ name, supportContact, returnUrl, embedOrigins, accent, logoId }: ProjectView): FormField[] {
   return [
     { ...line('name'), value: name, more: html` required` },
@@ -305,7 +305,7 @@ const LOOK_LABELS = {
 
 const line = (name: keyof typeof LOOK_LABELS) => ({ kind: 'line', name, label: LOOK_LABELS[name] }) as const;
 
-/** A field that is empty takes its setting away. */
+/** An empty field removes its setting. */
 function readLook({ name = '', support, returnUrl, embedOrigins, accent, logo, noLogo }: Fields) {
   return {
     ...{ name, support: support?.trim() ?? null, returnUrl: returnUrl?.trim() ?? null },
@@ -315,7 +315,7 @@ function readLook({ name = '', support, returnUrl, embedOrigins, accent, logo, n
   };
 }
 
-/** Archiving a project, putting it back, and the list of archived ones. */
+/** Adds the forms that archive and restore a project, and the list of archived ones. */
 function addArchiveRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get('/settings/projects', 'listProjects', async ({ visit }) => archivedPage(visit));
   addForm(routes, deps, {
@@ -371,8 +371,8 @@ type Logo = NonNullable<Settings['logo']>;
 const PATH = '/settings/project/preview';
 
 /**
- * The payer's page as an example: as it is, or as a form would make it, which changes nothing. What is filled in comes with the form and
- * not in the address, so that no link from elsewhere puts its words on a page of the console.
+ * Adds the payment page as an example: as it is, or as a form would change it, without changing anything. The input comes with the form and
+ * not in the URL, so that no foreign link can put its words on a page of the console.
  */
 function addPreviewRoutes({ get, post }: Routes, deps: ConsoleDeps): void {
   get(PATH, 'showSettings', (asked) => show(deps, asked, readQuery(asked.request, ['project']).project, null));
@@ -400,7 +400,7 @@ async function show(
 
 const urlOf = (logo: Logo | null) => logo && `data:${logo.type};base64,${logo.content.toString('base64')}`;
 
-/** By the readers of the form. `problem`: why it would be refused. */
+/** Uses the same readers as the form. `problem` is why the form would be refused. */
 function readBrand(
   view: ListedProjectView,
   former: Logo | null,
@@ -420,10 +420,10 @@ function readBrand(
   }
 }
 
-/** With them browsers would refuse to show it alone, because it is in a sandbox. */
+/** With this header, browsers would refuse to show the example on its own, because it's sandboxed. */
 const { 'Cross-Origin-Opener-Policy': _, ...OTHERS } = HEADERS;
 
-/** Pages of the console frame it, and nobody else. In the sandbox nothing runs, no form is sent, no link opens a window, and it has no cookie. */
+/** Only pages of the console may frame it. The sandbox runs no script, submits no form, opens no window and has no cookie. */
 function headers(nonce: string) {
   const policy = `default-src 'none'; style-src 'nonce-${nonce}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox`;
   return { ...OTHERS, 'Content-Security-Policy': policy };
@@ -433,5 +433,5 @@ function previewFrame(visit: Visit, project: ListedProjectView): Html {
   return html`<iframe class="example" name="preview" title="Example of the payer’s page" src="${urlTo(visit, PATH, project)}" sandbox></iframe>`;
 }
 
-/** Beside the button of the form: shows in the frame what is filled in. */
+/** Appears beside the form's own button and shows the input in the frame. */
 const PREVIEW_BUTTON = html`<button class="quiet" formaction="${PATH}" formtarget="preview" formnovalidate>Preview</button>`;

@@ -38,7 +38,7 @@ import { addKeyRoutes } from './key-routes.ts';
 import { readRightsFields, rightsFields } from './people.ts';
 import { addProjectRoutes } from './project.ts';
 
-/** What there is to set, the projects, the keys, and who is told. */
+/** Adds the overview of settings, and the pages of projects, keys and channels. */
 export function addSettingsRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get('/settings', 'showProject', async ({ visit, request }) => {
     const { project } = readQuery(request, ['project']);
@@ -52,7 +52,7 @@ export function addSettingsRoutes(routes: Routes, deps: ConsoleDeps): void {
 
 const PAGE = '/settings/admin-keys';
 
-/** The keys of the admin API. */
+/** Adds the keys of the admin API. */
 function addAdminKeyRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get(PAGE, 'listAdminKeys', async ({ visit, request }) => {
     const { revoked, all } = readQuery(request, ['project', 'revoked', 'all']);
@@ -77,7 +77,7 @@ function addAdminKeyRoutes(routes: Routes, deps: ConsoleDeps): void {
   addForm(routes, deps, {
     ...byOperation(deps, createAdminKeyOperation, (filled, projects: Projects) => {
       const { role, projectIds } = readRightsFields(filled, projects);
-      // What is no role is refused where it is read.
+      // The operation refuses an unknown role when it reads its input.
       return {
         ...readKeyFields(filled),
         role: role as Role,
@@ -125,7 +125,7 @@ type Projects = readonly ListedProjectView[];
 
 type Entry = { title: string; url: string; action: ActionName; about: string; state(): Promise<Html | string> };
 
-/** What there is to set, with the state of each. What the visitor's role may not is not there. */
+/** Shows the settings with their states. Omits those that the visitor's role doesn't allow. */
 async function settingsPage(deps: ConsoleDeps, visit: Visit, project: ListedProjectView | null): Promise<Page> {
   const { actor } = visit;
   const render = async (id: string, title: string, entries: readonly Entry[]) => {
@@ -232,7 +232,7 @@ function active(keys: readonly { status: string }[]): string {
   return `${number(keys.filter(({ status }) => status === 'active').length)} active`;
 }
 
-/** By which operators are told what happens. */
+/** Adds the channels that notify operators. */
 function addChannelRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get(CHANNELS_PAGE, 'listChannels', async ({ visit, request }) => {
     const { tested, added, removed } = readQuery(request, ['project', 'tested', 'added', 'removed']);
@@ -263,7 +263,7 @@ ${isAllowed(visit.actor, 'addChannel') ? html`<section class="card" aria-labelle
   });
   addForm(routes, deps, {
     ...byOperation(deps, addChannel, (filled, kind: ChannelKind) => {
-      // A form has a token of its own.
+      // A form has its own field called `token`.
       const { to, isOwnNetwork, accessToken, ...lines } = filled;
       const people = to?.split('\n').filter((line) => line.trim() !== '');
       return { kind, isOwnNetwork: isOwnNetwork === 'yes', ...lines, token: accessToken, to: people };
@@ -315,7 +315,7 @@ async function findChannel(deps: ConsoleDeps, { visit, request }: Asked): Promis
   return channel;
 }
 
-/** Of the URL each kind says something else. */
+/** The hint for a URL depends on the kind. */
 const URL_HINTS: Readonly<Record<ChannelKind, string>> = {
   email: 'smtps://user:password@host:465, or smtp://…:587. Write %, @ and : in a user or password as %25, %40, %3A.',
   telegram: 'Only for your own server with the Telegram API.',
@@ -368,7 +368,7 @@ const TIMES: readonly FormField[] = [
   },
 ];
 
-/** What a channel of a kind is asked for. */
+/** Returns the fields of a kind of channel. */
 function channelFields(kind: ChannelKind): FormField[] {
   const { needs, takes } = CHANNEL_FIELDS[kind];
   const target = [...needs, ...takes].map((name): FormField => {
@@ -394,7 +394,7 @@ const CHANNELS_PAGE = '/settings/notifications';
 
 type ChannelKind = ChannelView['kind'];
 
-/** As people call each kind. */
+/** The usual name of each kind. */
 const KIND_NAMES: Readonly<Record<ChannelKind, string>> = {
   email: 'E-mail',
   telegram: 'Telegram',

@@ -15,7 +15,7 @@ import { readQuery, type Visit } from '../page/visit.ts';
 
 import { renderText } from '../page/words.ts';
 
-/** What runs here, by which settings, and what is wrong around it. */
+/** Adds the pages about the process, its settings, and problems around it. */
 export function addSystemRoutes(routes: Routes, deps: ConsoleDeps): void {
   const { get } = routes;
   get('/settings/system', 'showSystem', async ({ visit, request }) => {
@@ -96,7 +96,7 @@ const settingOf = (settings: readonly SettingView[], wanted: string) =>
 /** Whether the service makes backups, as far as this process knows. */
 const hasBackups = (settings: readonly SettingView[]): boolean => settingOf(settings, 'QUITTANCE_BACKUP_DIR') !== null;
 
-/** Without a manifest whoever can write to the database can show payers another address. */
+/** Without a manifest, anyone who can write to the database can show payers another address. */
 function describeManifest(settings: readonly SettingView[]): string {
   if (settingOf(settings, 'QUITTANCE_ADDRESS_MANIFEST') === null) return 'none';
   return settingOf(settings, 'QUITTANCE_MANIFEST_MODE') === 'enforce'
@@ -127,7 +127,7 @@ function renderBackup(
   return html`<section class="card" aria-labelledby="backups"><h2 id="backups">Backups</h2>${found}<p>${sayNextBackup(settings)}</p>${now}<p class="hint">Backups made by other programs are not shown here.</p></section>`;
 }
 
-/** A backup belongs on another machine, so the service makes them into a directory that its operator mounted. */
+/** A backup belongs on another machine, so the service writes backups to a directory that the operator has mounted. */
 function sayNextBackup(settings: readonly SettingView[]): string {
   const hours = settingOf(settings, 'QUITTANCE_BACKUP_INTERVAL_HOURS');
   if (!hasBackups(settings)) {
@@ -147,5 +147,5 @@ function shownValue(value: string | null, isSet: boolean, isSecret: boolean): Ht
   return value === null ? 'not set' : outside(value, MAX_VALUE);
 }
 
-/** Twenty nodes with their operators. */
+/** Enough for twenty nodes with their operators. */
 const MAX_VALUE = 3000;

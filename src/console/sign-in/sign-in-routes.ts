@@ -29,13 +29,16 @@ import { checkOrigin, KEPT, resumePage, signInPage } from '../page/routes.ts';
 import { type Fields, readForm, readQuery } from '../page/visit.ts';
 
 /**
- * The cookie of a session. Over HTTPS no other host of the domain can set or read it (`__Host-`); on this machine alone a console without
- * HTTPS is allowed, where browsers refuse such a name.
+ * The name of the session cookie. Over HTTPS, the `__Host-` prefix prevents other hosts of the domain from setting or reading it. Without
+ * HTTPS, which is only allowed on this machine, browsers refuse that prefix.
  */
 const nameAt = (consoleUrl: string) => (isSecure(consoleUrl) ? '__Host-quittance' : 'quittance');
 const isSecure = (consoleUrl: string) => consoleUrl.startsWith('https:');
 
-/** The token that a request brings. Two different ones are none: a browser has one, and the other was put there by somebody. */
+/**
+ * Returns the token in a request. Two different tokens count as none, because a browser sends one and an attacker must have added the
+ * other.
+ */
 function readSessionToken({ headers }: Pick<FastifyRequest, 'headers'>, consoleUrl: string): string | null {
   const name = `${nameAt(consoleUrl)}=`;
   const found = (headers.cookie ?? '').split(';').flatMap((part) => {
@@ -45,7 +48,7 @@ function readSessionToken({ headers }: Pick<FastifyRequest, 'headers'>, consoleU
   return new Set(found).size === 1 ? (found[0] ?? null) : null;
 }
 
-/** Gives a browser the token of a session that has just begun; `null` takes it away. */
+/** Gives the browser the token of a new session; `null` removes it. */
 function writeSessionToken(reply: FastifyReply, consoleUrl: string, token: string | null): void {
   const attributes = `Path=/; HttpOnly; SameSite=Strict${isSecure(consoleUrl) ? '; Secure' : ''}`;
   const value = token === null ? '; Max-Age=0' : token;
@@ -53,17 +56,17 @@ function writeSessionToken(reply: FastifyReply, consoleUrl: string, token: strin
 }
 
 type SignInRouteDeps = {
-  /** The console's own origin is known when it listens. */
+  /** The console's own origin is known once it listens. */
   people(): SignInDeps;
   consoleUrl(): string;
   log: Logger;
-  /** In the link that a sandbox prints: whoever has it is the owner. */
+  /** Part of the link that a sandbox prints. Anyone who has it is the owner. */
   sandboxToken?: string;
 };
 
 type Deps = Pick<SignInRouteDeps, 'people' | 'consoleUrl' | 'sandboxToken'>;
 
-/** What of a request tells who asks. */
+/** Finds out who sent a request. */
 export function createSessions({ people, consoleUrl, sandboxToken }: Deps) {
   const tokenOf = (request: FastifyRequest) => readSessionToken(request, consoleUrl());
   const find = async (request: FastifyRequest): Promise<Session | null> => {
@@ -74,7 +77,7 @@ export function createSessions({ people, consoleUrl, sandboxToken }: Deps) {
     token !== null && sandboxToken !== undefined && isSame(token, sandboxToken);
   return {
     find,
-    /** The person behind a request. Who has the link that a sandbox prints is its owner. */
+    /** Returns the person behind a request. Anyone with the link that a sandbox prints is its owner. */
     findActor: async (request: FastifyRequest): Promise<Actor | null> => {
       const token = tokenOf(request);
       const from = fromOf(request);
@@ -82,7 +85,7 @@ export function createSessions({ people, consoleUrl, sandboxToken }: Deps) {
       const session = await find(request);
       return session && personActor(session.person, from);
     },
-    /** How the person behind a request proves again who it is; `null`: the owner of a sandbox has nothing to prove it by. */
+    /** Returns how the person can prove their identity again; `null` for a sandbox's owner, who has no way to. */
     stepUp: async (request: FastifyRequest): Promise<StepUp | null> => {
       if (isSandbox(tokenOf(request))) return null;
       const session = await find(request);
@@ -94,7 +97,7 @@ export function createSessions({ people, consoleUrl, sandboxToken }: Deps) {
         take: async (action, proof) => (await stepUp(people(), actor, { session, action, proof })) !== null,
       };
     },
-    /** What names the session: nobody sees it but the browser and this process. */
+    /** Identifies the session. Only the browser and this process know it. */
     sessionOf: (request: FastifyRequest): string => tokenOf(request) ?? '',
   };
 }
@@ -113,7 +116,7 @@ function isSame(a: string, b: string): boolean {
 
 type Work = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
-/** The pages that need no session: they begin and end one. */
+/** Adds the pages that need no session, because they start and end one. */
 export function addSignInRoutes(app: FastifyInstance, deps: SignInRouteDeps): void {
   const { consoleUrl, people, sandboxToken } = deps;
   const sessions = createSessions(deps);
@@ -178,7 +181,7 @@ export function addSignInRoutes(app: FastifyInstance, deps: SignInRouteDeps): vo
 /** The largest form of the console, with a password and a passkey. */
 const MAX_BODY_BYTES = 80 * 1024;
 
-/** What was typed into the form that the sign-in leads back to. */
+/** Returns the input of the form to which signing in leads back. */
 function keptIn(form: Fields): Fields | null {
   const kept = Object.entries(form).flatMap(([name, value]) =>
     name.startsWith(KEPT) ? [[name.slice(KEPT.length), value] as const] : [],
@@ -228,7 +231,7 @@ function readRedemption({ passkey, name = '', password = '', code = '' }: Fields
   return passkey === undefined ? { password, code: code.trim() } : { passkey: parse(passkey), name };
 }
 
-/** What the browser says of a passkey; the use case judges it. */
+/** Parses the browser's passkey response; the use case validates it. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -237,14 +240,14 @@ function parse(text: string): unknown {
   }
 }
 
-/** A path of the console and nothing else, so that no link to the sign-in leads away from here. */
+/** Allows only a path of the console, so that no link to the sign-in page leads to another site. */
 function ownPath(next: string | undefined): string {
   return next !== undefined && /^\/(?![/\\])[^\\\p{C}]*$/u.test(next) ? next : '/';
 }
 
 type Shown = { invitation: OpenInvitation; path: string; problem: Html | null };
 
-/** Where an invited person chooses what it signs in with. To look at it takes nothing up. */
+/** The page where an invited person chooses how to sign in. Opening it doesn't use up the invitation. */
 function invitationPage({ invitation, path, problem }: Shown): Page {
   const { person, kind, expiresAt, passkey, totp } = invitation;
   const what =
@@ -278,7 +281,7 @@ function renderPasskey(options: object, path: string): Html {
 </form>`;
 }
 
-/** The recovery codes, which nobody can show again. */
+/** Shows the recovery codes, which can't be shown again. */
 function recoveryCodesPage(codes: readonly string[]): Page {
   return {
     title: 'Save these recovery codes',

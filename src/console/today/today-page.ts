@@ -9,9 +9,9 @@ import { duration, live, ltr, money, number, outside, table, time } from '../pag
 import { urlTo, type Visit } from '../page/visit.ts';
 import { renderKept, renderText } from '../page/words.ts';
 
-/** Is all well, and what needs me? */
+/** Answers two questions: is all well, and what needs me? */
 export function todayPage(visit: Visit, project: ListedProjectView, view: TodayView): Page {
-  // What is left of it gives way to the figures as soon as there are any.
+  // The figures replace the rest of the setup steps as soon as there are any.
   const isNew = view.setUp.some(({ step, isDone }) => step === 'payment' && !isDone);
   const isSetUp = view.setUp.every(({ isDone }) => isDone);
   return {
@@ -24,7 +24,7 @@ ${live('chain-line', renderChain(visit, project, view))}`,
   };
 }
 
-/** For the time before there is a project, or for whoever may see none. */
+/** Shown before the first project exists, or to someone who may see none. */
 export function emptyPage({ actor }: Visit): Page {
   const [title, how] = isAllowed(actor, 'createProject')
     ? ['There is no project yet', html`<p><a class="button" href="/settings/projects/new">Create the first one</a></p>`]
@@ -68,7 +68,7 @@ function renderConcern(visit: Visit, project: ListedProjectView, concern: Concer
 }
 
 type Step = TodayView['setUp'][number]['step'];
-/** A way to a page that takes an action. */
+/** A link to a page for an action. */
 type Way = { action: ActionName; path: string; label: string };
 
 const STEPS: Record<Step, { title: string; way: Way | null; hint?: Html }> = {
@@ -166,10 +166,10 @@ type Days = NonNullable<TodayView['figures']>['days'];
 const WIDTH = 600;
 const HEIGHT = 120;
 const GAP = 4;
-/** A day with anything at all is seen. */
+/** Makes any day with a payment visible. */
 const LEAST = 3;
 
-/** Bars of what was paid on each day, and the same as a table. Nothing in it needs a script or a style. */
+/** Shows the payments of each day as bars, and the same as a table. Needs neither script nor style. */
 function renderDays(days: Days): Html {
   const micro = days.map(({ amount }) => BigInt(amount.replace('.', '')));
   const most = micro.reduce((top, each) => (each > top ? each : top), 1n);

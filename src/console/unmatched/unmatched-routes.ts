@@ -53,10 +53,10 @@ import { type Fields, needProject, readForm, readQuery, urlTo, type Visit } from
 
 import { renderText } from '../page/words.ts';
 
-/** So many causes are found for a page. */
+/** The most transfers whose causes are searched for one page. */
 const PAGE_SIZE = '25';
 
-/** The queue, one transfer, and the decision about it. */
+/** Adds the list of unmatched transfers, the page of a transfer, and the decision about it. */
 export function addUnmatchedRoutes({ get, post }: Routes, deps: ConsoleDeps): void {
   get('/unmatched', 'listTransfers', (asked) => list(deps, asked));
   get('/unmatched/:transferId', 'showTransfers', async (asked) => {
@@ -67,7 +67,7 @@ export function addUnmatchedRoutes({ get, post }: Routes, deps: ConsoleDeps): vo
   post('/unmatched/:transferId', 'resolveTransfers', (asked) => resolve(deps, asked));
 }
 
-/** What came that fits nothing, why, and what do I do? */
+/** Answers three questions: which transfers are unmatched, why, and what should I do? */
 async function list(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answer> {
   const query = readQuery(request, ['project', 'state', 'before', 'resolved']);
   const project = needProject(visit, query.project);
@@ -96,7 +96,7 @@ ${list.data.length === 0 ? liveNone(renderNone(visit, project, state)) : liveRow
   };
 }
 
-/** A transfer as the visitor may see it. One of another project is as unknown. Errors: `NOT_FOUND`. */
+/** Finds a transfer that the visitor may see. Hidden projects are reported as not found. Errors: `NOT_FOUND`. */
 async function find(deps: ConsoleDeps, { visit, request }: Asked) {
   const { transferId = '' } = request.params as { transferId?: string };
   const unknown = new AppError('NOT_FOUND', `there is no transfer ${clip(transferId)} that you may see`);
@@ -129,12 +129,12 @@ async function resolve(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
   return { goTo: `/unmatched?resolved=1${visit.projects.length > 1 ? `&project=${project.projectId}` : ''}` };
 }
 
-/** What the form was refused for is said beside it. */
+/** Refusals that are shown beside the form. */
 const STATUS: Partial<Record<AppError['code'], number>> = { INVALID_ARGUMENT: 400, NOT_FOUND: 400, CONFLICT: 409 };
 
 type Filled = Fields<(typeof RESOLVE_FIELDS)[number]>;
 
-/** A refund is tied to the transfer that left, unless that left a wallet of which the ledger does not know: then the note names it. */
+/** Links a refund to its outgoing transfer. If it was sent from a wallet that the ledger doesn't know, the note names it instead. */
 async function decide(deps: ConsoleDeps, actor: Actor, transferId: string, filled: Filled): Promise<void> {
   const { resolution = '', refundTx, elsewhere } = filled;
   const seenAt = filled.seenAt === undefined || filled.seenAt === 'never' ? null : filled.seenAt;
@@ -154,7 +154,7 @@ type State = (typeof STATES)[number];
 
 const NAMES: Record<State, string> = { open: 'Waiting', resolved: 'Resolved', all: 'All' };
 
-/** What of the list waits for a decision, by its likeliest cause, the largest sum first. */
+/** Sums up the open transfers of the list by likeliest cause, largest sum first. */
 function renderSums({ data: listed, nextBefore }: TransferListView): Html | null {
   const sums = new Map<CauseCode, { code: CauseCode; count: number; micro: bigint }>();
   for (const { amount, reason, resolution } of listed) {
@@ -217,7 +217,7 @@ const COLUMNS: readonly Column<ListedTransferView>[] = [
   ],
 ];
 
-/** On the network of a sandbox anybody can make a mistake. */
+/** On a sandbox's network, anyone can make a mistake to try this. */
 const TRY_ONE = say`To see one, pay an invoice of this sandbox twice: ${{ command: 'sandbox pay', args: ['INVOICE'], input: { scenario: 'twice' } }}`;
 
 function renderNone(visit: Visit, project: ListedProjectView, state: State): Html {
@@ -233,7 +233,7 @@ const RESOLVED: Record<ResolutionKind, string> = {
   kept: 'Kept',
 };
 
-/** What each decision is for, in the words of who has to choose. */
+/** Explains each decision to the person who has to choose. */
 const MEANINGS: Record<ResolutionKind, string> = {
   refunded: 'You sent the money back from your wallet. Quittance cannot do this, because it has no private key.',
   'fulfilled-manually':
@@ -247,7 +247,7 @@ type ResolveFields = Fields<(typeof RESOLVE_FIELDS)[number]>;
 
 type Shown = { transfer: TransferView; filled: ResolveFields; problem: Html | null; status?: number };
 
-/** One transfer that paid nothing: why, and the decision. */
+/** Shows an unmatched transfer with its likely causes, and the form for the decision. */
 function transferPage(visit: Visit, project: ListedProjectView, { transfer, filled, problem, status }: Shown): Page {
   const { amount, from, to, txId, kind, invoice, takenBack, causes, claims, resolutions, evidence, refund } = transfer;
   const inForce = resolutions.at(-1) ?? null;
@@ -286,7 +286,7 @@ ${live('decisions', renderDecisions(resolutions))}`,
   };
 }
 
-/** Everyone who has the link of an invoice can claim, so a decision rests on more than that. */
+/** Anyone with an invoice's link can claim a transfer, so a claim alone doesn't justify a decision. */
 function renderClaims(claims: TransferView['claims'], isDecided: boolean): Html {
   if (claims.length === 0) return html``;
   const items = claims.map(({ invoice: { invoiceId, externalId, status }, claimedAt }) => {

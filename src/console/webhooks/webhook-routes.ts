@@ -59,10 +59,9 @@ import {
   webhooksPage,
 } from './webhooks-page.ts';
 
-/** Rows of a page. */
 const PAGE_SIZE = '25';
 
-/** Endpoints, what became of each event, and what can be done about it. */
+/** Adds the endpoints, the results of their events, and the actions on both. */
 export function addWebhookRoutes(routes: Routes, deps: ConsoleDeps): void {
   const { get, post } = routes;
   get('/webhooks', 'listEndpoints', async ({ visit, request }) => {
@@ -129,7 +128,7 @@ function saidOf({ enabled, missed, replayed }: Fields) {
   return html`The endpoint is enabled${enabled === '0' ? null : html`, and ${counted(enabled)} that were waiting are sent now`}.${missed === undefined || missed === '0' ? null : html` ${missed} more happened while it was disabled: to send those, use “Send events again”.`}`;
 }
 
-/** A number that stands in the address, where anybody may have written something else. */
+/** The number comes from the URL, so it may be anything. */
 const counted = (text: string) => (/^\d{1,9}$/.test(text) ? number(Number(text)) : 'some');
 
 async function askReplay(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
@@ -191,7 +190,7 @@ async function replay(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
 const REPLAY_FIELDS = ['from', 'to', 'status'] as const;
 type Filled = Fields<(typeof REPLAY_FIELDS)[number]>;
 
-/** What may be sent again, in the words of who has to choose. */
+/** The choices of events to send again, in words. */
 const CHOICES = [
   ['', 'given up or never sent'],
   ['dead', 'given up, at any time'],
@@ -202,7 +201,7 @@ const CHOICES = [
 
 type Shown = { url: string; filled: Filled; found: ReplayedPeriodView | null; problem: Html | null };
 
-/** Which events are sent again: the number comes first. */
+/** Shows how many events will be sent again before anything else. */
 function replayPage(visit: Visit, project: ListedProjectView, { url, filled, found, problem }: Shown): Page {
   return {
     title: 'Send events again',
@@ -237,7 +236,7 @@ function renderFound(visit: Visit, filled: Filled, { found, from, until }: Repla
 
 type EventPageShown = { event: ShownEventView; said: Html | null };
 
-/** An event, and every attempt to tell of it. */
+/** Shows an event with every attempt to deliver it. */
 function eventPage(visit: Visit, project: ListedProjectView, { event, said }: EventPageShown): Page {
   const { eventId, type, createdAt, deliveries } = event;
   const [first] = deliveries;
@@ -277,7 +276,7 @@ ${attempts.length === 0 ? html`<p>No attempt yet.</p>` : table(`Attempts at ${en
 ${attempts.length === 0 ? null : html`<details><summary>Request headers</summary>${attempts.map((attempt) => renderHeaders(eventId, url, attempt))}</details>`}</section>`;
 }
 
-/** The headers as they were sent. A signature is kept nowhere: with the body it is as good as the request. */
+/** Shows the headers as they were sent. The signature is never stored, because together with the body it's as good as the request. */
 function renderHeaders(eventId: string, url: string, { attempt, attemptedAt }: AttemptView): Html {
   return html`<h3>Attempt ${attempt}</h3><pre><code>POST ${url}
 content-type: application/json
@@ -311,7 +310,7 @@ function answerOf({ status, error, webPage }: AttemptView): Html | string {
     : html`${status} <span class="badge" data-state="CONFIRMING">web page</span>`;
 }
 
-/** What came of a test, at once. */
+/** Shows the outcome of a test immediately. */
 function testedPage(project: ListedProjectView, url: string, tested: TestedEndpointView): Page {
   const { endpointId, eventId, isDelivered, status, error, latencyMs, dns, tls, answer, diagnosis } = tested;
   return {
@@ -330,7 +329,7 @@ ${facts([
   };
 }
 
-/** What may be changed of an endpoint. All but the last is in the way of money, or of what is told of it. */
+/** Adds the forms that change endpoints. All but the last affect payments, or their notifications. */
 function addWebhookForms(routes: Routes, deps: ConsoleDeps): void {
   addForm(routes, deps, {
     ...byOperation(deps, addEndpoint, (filled, { projectId }: ListedProjectView) => {
@@ -436,7 +435,7 @@ function targetFields(endpoint: ShownEndpointView | null): FormField[] {
   ];
 }
 
-/** All of them are everything, what comes with later releases too. */
+/** Choosing all types means every type, including those of later releases. */
 function eventsOf(filled: Fields): string[] | undefined {
   const chosen = EVENT_TYPES.filter((type) => filled[type] !== undefined);
   return chosen.length === EVENT_TYPES.length ? ['all'] : [...chosen, ''];
@@ -447,7 +446,7 @@ function undelivered({ undelivered: count, isUndeliveredMore }: ShownEndpointVie
   return `${number(count)}${isUndeliveredMore ? '+' : ''} undelivered ${count === 1 ? 'event goes' : 'events go'}`;
 }
 
-/** Nobody can show it again. */
+/** Shows a secret that can't be shown again. */
 function secretShown(secret: string | null, next: Html): Page['main'] {
   return html`<section class="card form"><p>This is the signing secret. Copy it now, because it is not shown again: the receiver needs it to verify each webhook.</p>
 <p class="link">${secret === null ? outside('the secret you gave') : html`<code>${ltr(secret)}</code>`}</p>${secret === null ? null : copyButton(secret, 'Copy the secret')}

@@ -24,7 +24,7 @@ import {
 import type { Asked } from '../page/routes.ts';
 import { needProject, urlTo, type Visit } from '../page/visit.ts';
 
-/** Does my shop hear me? */
+/** Answers the question: do my webhooks arrive? */
 export function webhooksPage(
   visit: Visit,
   project: ListedProjectView,
@@ -47,7 +47,7 @@ export function webhooksPage(
   };
 }
 
-/** At which rate shops order by an adapter. */
+/** Shows the rate of each adapter. */
 const RATES: readonly Column<AdapterView>[] = [
   ['Adapter', ({ adapterId, kind }) => html`<a class="row" href="/webhooks/${adapterId}">${kind}</a>`],
   ['1 USDT costs', ({ rate, currency }) => ltr(`${rate} ${currency}`)],
@@ -115,7 +115,7 @@ const TABS: Record<DeliveryState, string> = {
   delivered: 'Delivered',
 };
 
-/** One endpoint, and what became of each event there. */
+/** Shows one endpoint with the result of each event there. */
 export function endpointPage(visit: Visit, project: ListedProjectView, shown: Shown): Page {
   const { endpoint, list, state, said, isFirst, now } = shown;
   const path = `/webhooks/${endpoint.endpointId}`;
@@ -221,14 +221,14 @@ const DELIVERIES: readonly Column<DeliveryView>[] = [
 
 export type FoundEndpoint = Awaited<ReturnType<typeof findEndpoint>>;
 
-/** An endpoint as the visitor may see it. Errors: `NOT_FOUND`, also for what is no id. */
+/** Finds an endpoint that the visitor may see. Errors: `NOT_FOUND`, also for a malformed id. */
 export async function findEndpoint(deps: ConsoleDeps, { visit, request }: Asked) {
   const { endpointId = '' } = request.params as { endpointId?: string };
   const endpoint = await showEndpoint.run(deps, visit.actor, { endpointId }).catch(asUnknown);
   return { ...endpoint, project: needProject(visit, endpoint.projectId) };
 }
 
-/** What is no id is not there. */
+/** Reports a malformed id as not found. */
 export function asUnknown(error: unknown): never {
   if (error instanceof AppError && error.code === 'INVALID_ARGUMENT') throw new AppError('NOT_FOUND', error.text);
   throw error;

@@ -15,7 +15,7 @@ export type DevnetInput = {
   inMemory?: true | undefined;
 };
 
-/** `dataDir` is where the chain is kept; `null`: nowhere. */
+/** `dataDir` is where the chain is stored, or `null` to keep it in memory. */
 export type DevnetSettings = {
   host: string;
   port: number;
@@ -36,7 +36,10 @@ type DevnetView = Pick<
   | 'payer'
 > & { dataDir: string | null };
 
-/** Reads what the network is to be, with all problems at once. The bounds are those of the variables of the same names. */
+/**
+ * Reads the settings of the network and reports all problems at once. The bounds are those of the environment variables with the same
+ * names.
+ */
 export function readDevnetSettings(input: DevnetInput, { devnet, dataDir }: Config): DevnetSettings {
   const problems: FieldProblem[] = [];
   const whole = (field: keyof DevnetInput, least: number, most: number, fallback: number) => {
@@ -58,7 +61,9 @@ export function readDevnetSettings(input: DevnetInput, { devnet, dataDir }: Conf
   return settings;
 }
 
-/** Runs the local TRON network alone until the signal. Its chain is kept on disk unless told otherwise. Error: `PORT_IN_USE`. */
+/**
+ * Runs only the local TRON network until the signal aborts. Its chain is stored on disk unless `dataDir` is `null`. Errors: `PORT_IN_USE`.
+ */
 export async function runDevnet(
   settings: DevnetSettings,
   signal: AbortSignal,
@@ -66,7 +71,7 @@ export async function runDevnet(
 ): Promise<void> {
   const { dataDir, port } = settings;
   const lock = dataDir === null ? null : await lockDataDir(dataDir);
-  // As a java-tron, it serves each API at a port of its own: the three that follow, or any free ones.
+  // Like java-tron, it serves each API on its own port: the next three ports, or any free ones.
   const ports = port === 0 ? {} : { solidityPort: port + 1, grpcPort: port + 2, grpcSolidityPort: port + 3 };
   try {
     const { startDevnet } = await import('../../devnet/devnet.ts');

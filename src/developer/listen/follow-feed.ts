@@ -7,15 +7,15 @@ import { type FeedSource, readFeed } from './read-feed.ts';
 import type { FeedPage } from './split-feed.ts';
 
 export type FeedReader = {
-  /** The next page after an event, `null` for the first page. Waits while the server is away, and says so once. */
+  /** Returns the page after an event, or the first page for `null`. Waits while the server is unavailable, and says so once. */
   read(after: string | null, limit: number): Promise<FeedPage>;
 };
 
 const AWAY = { firstMs: 1000, longestMs: 30_000 };
-/** Longer than a limiter or a failover asks for; a server that asks for more would look like a command that hangs. */
+/** Longer than rate limits or failovers need. Waiting longer would look as if the command hangs. */
 const MAX_RETRY_AFTER_MS = 5 * 60_000;
 
-/** Reads the feed as long as it takes. Errors: what does not pass by itself, with the fix; and the signal's reason. */
+/** Creates a reader that retries temporary failures. Errors: permanent problems, with the fix; and the signal's reason. */
 export function createFeedReader(
   source: FeedSource,
   { note, signal }: { note: (text: string) => void; signal: AbortSignal },
@@ -60,7 +60,7 @@ export function createFeedReader(
   };
 }
 
-/** A reader that went on from such a page would read it again, without a pause. */
+/** A reader that continued after such a page would read it again without a pause. */
 function leadsNoFurther({ events, hasMore }: FeedPage, after: string | null): boolean {
   const last = events.at(-1);
   return last === undefined ? hasMore : readEvent(last)?.id === after;

@@ -15,12 +15,15 @@ import { type ListenState, openListenState } from './state.ts';
 
 type Answered = Extract<Forwarded, { kind: 'answered' }>;
 
-/** A report says where it listens, and then tells each event with its answer. From `before` on, the event is seen again. */
+/**
+ * The first report says where it listens. Each further one is an event with its response. `before` is the event after which to start to see
+ * this one again.
+ */
 export type ListenReport =
   | { kind: 'listening'; server: string; keyId: string; forwardTo: string; secret: string }
   | ({ kind: 'event'; at: string } & FeedEvent & Omit<Answered, 'kind'> & { before: string | null });
 
-/** `note` takes what people may want to know besides; `stateDir` is where it is kept how far forwarding has come. */
+/** `note` receives additional information for people. `stateDir` stores how far forwarding has got. */
 type ListenControl = {
   stateDir: string;
   signal: AbortSignal;
@@ -31,15 +34,15 @@ type ListenControl = {
 
 const POLL_MS = 1000;
 const CONNECT_TIMEOUT_MS = 5000;
-/** The most that the feed gives at once. */
+/** The most events that the feed returns at once. */
 const PAGE = 100;
-/** An event that is already posted when the stop comes may still be answered, so that it need not come again. */
+/** An event that was already posted when the command is stopped may still be answered, so that it needn't be sent again. */
 const LAST_ANSWER_MS = 5000;
 const UNANSWERED = { firstMs: 250, longestMs: 5000 };
 
 /**
- * Forwards the events of a test project to a URL, one after the other, until the signal. Where it stands is kept after each
- * answer, so that the next run goes on there. Errors: AppError for what does not pass by itself.
+ * Forwards a test project's events to a URL one after the other, until the signal aborts. The position is stored after each response, so
+ * that the next run continues there. Errors: AppError for permanent problems.
  */
 export async function listen(settings: ListenSettings, control: ListenControl): Promise<void> {
   const { server, apiKey, keyId, forwardTo } = settings;
@@ -59,7 +62,7 @@ export async function listen(settings: ListenSettings, control: ListenControl): 
   }
 }
 
-/** Derived, so that it is the same at every start and on every machine with the key. */
+/** The secret is derived from the key, so it's the same at every start and on every machine with that key. */
 export function listenSecret(apiKey: string): string {
   return formatSecret(createHmac('sha256', apiKey).update('quittance listen v1').digest());
 }
@@ -73,7 +76,7 @@ type Run = {
   secret: string;
 };
 
-/** Where to begin, and whether that is where an earlier run ended. */
+/** Finds where to begin, and whether that is where an earlier run ended. */
 async function begin({
   settings: { after },
   feed,
@@ -82,10 +85,10 @@ async function begin({
   const kept = after === null ? await state.read() : undefined;
   if (kept !== undefined) return { cursor: kept, isResumed: true };
   const named = after?.kind === 'event' ? after.id : null;
-  // An event that the feed does not know is refused before it is kept.
+  // Checks that the feed knows the event before its id is stored.
   const first = after?.kind === 'beginning' ? null : (await feed.read(named, 1)).latest;
   const cursor = named ?? first;
-  // At once, so that what happens before the first answer is not missed by the next start.
+  // Stored immediately, so that the next run doesn't miss events from before the first response.
   await state.write(cursor);
   return { cursor, isResumed: false };
 }
@@ -108,7 +111,7 @@ async function follow(
       cursor = event.id;
     }
     const last = events.at(-1)?.event.id;
-    // Unwanted events are passed over, and not read again.
+    // Unwanted events are skipped and not read again.
     if (last !== undefined && last !== cursor) await state.write(last);
     cursor = last ?? cursor;
     if (!page.hasMore) await pause((control.pollMs ?? POLL_MS) * (0.9 + Math.random() / 5), control.signal);
@@ -116,7 +119,7 @@ async function follow(
   }
 }
 
-/** Posts an event until any answer comes: what the answer says is for the developer, not for us, to judge. */
+/** Posts an event until there is any response. Judging the response is up to the developer. */
 async function forwardUntilAnswered(
   { settings: { forwardTo: url }, dispatcher, secret, control }: Run,
   event: { id: string; body: Uint8Array },
@@ -137,7 +140,7 @@ async function forwardUntilAnswered(
   }
 }
 
-/** Aborts with the same reason a while after the signal did, which `onWait` is told of. */
+/** Aborts for the same reason some time after the signal. Calls `onWait` when that wait begins. */
 function lastAnswer(signal: AbortSignal, onWait: () => void): { signal: AbortSignal; clear: () => void } {
   const controller = new AbortController();
   let timer: NodeJS.Timeout | undefined;
@@ -167,19 +170,19 @@ function notAnEvent(server: string): never {
   );
 }
 
-/** `unanswered`: the server did not get the event, or did not say so. `answer` is what a refusal said, in one line. */
+/** `unanswered`: the server didn't get the event or didn't respond. `answer` is the text of a refusal, on one line. */
 type Forwarded =
   | { kind: 'answered'; status: number; elapsedMs: number; answer: string | null; code: string | null }
   | { kind: 'unanswered'; reason: string };
 
 /** As long as a real webhook waits. */
 const TIMEOUT_MS = 15_000;
-/** The first line of a refusal is enough to go on with. */
+/** The first line of a refusal is enough. */
 const MAX_ANSWER_BYTES = 8 * 1024;
 const ANSWER_MS = 1000;
 const MAX_LINE = 200;
 
-/** Posts one event as a real webhook comes: the same bytes, headers and signature. Redirects are not followed. Never throws. */
+/** Posts an event like a real webhook, with the same bytes, headers and signature. Doesn't follow redirects. Never throws. */
 async function forward(
   to: { url: URL; secret: string; dispatcher: Dispatcher },
   event: { id: string; body: Uint8Array },
@@ -206,7 +209,7 @@ async function forward(
   }
 }
 
-/** The first bytes of a body, as far as they come in time; the status has already answered. */
+/** Reads the first bytes of a body, as far as they arrive in time. The status is already known. */
 async function readStart(body: Dispatcher.ResponseData['body']): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -218,14 +221,14 @@ async function readStart(body: Dispatcher.ResponseData['body']): Promise<Buffer>
       if (length >= MAX_ANSWER_BYTES) break;
     }
   } catch {
-    // The answer broke off or is too slow: the part that came is used.
+    // The response was cut off or is too slow; the part that arrived is used.
   } finally {
     clearTimeout(tooSlow);
   }
   return Buffer.concat(chunks);
 }
 
-/** The SDK's answer to a webhook that it cannot verify: `{"error":"webhook_verification_failed","code":"…","message":"…"}`. */
+/** The SDK's response to a webhook that it can't verify: `{"error":"webhook_verification_failed","code":"…","message":"…"}`. */
 function readDiagnosis(text: string): { answer: string; code: string } | null {
   const { error, code, message } = parseObject(text);
   if (error !== 'webhook_verification_failed' || typeof code !== 'string' || typeof message !== 'string') return null;

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Backoff, backoffMs } from '../../runtime/backoff.ts';
 
-/** Waits, but not beyond an abort: then it rejects with the signal's reason. */
+/** Waits, unless aborted: then it rejects with the signal's reason. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await delay(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
 }
 
-/** Waits for work, but not beyond an abort: then it rejects with the signal's reason, and the work goes on unheard. */
+/** Waits for work, unless aborted: then it rejects with the signal's reason, and ignores the result of the work. */
 export async function whileWanted<Output>(work: Promise<Output>, signal: AbortSignal): Promise<Output> {
   signal.throwIfAborted();
   let stop: () => void = () => undefined;
@@ -21,7 +21,7 @@ export async function whileWanted<Output>(work: Promise<Output>, signal: AbortSi
   }
 }
 
-/** The pause after so many failures in a row, less a random part of at most a half. */
+/** The pause after several failures in a row, minus a random part of up to one half. */
 export function backoff(failures: number, limits: Backoff): number {
   return backoffMs(failures, limits) * (0.5 + Math.random() / 2);
 }

@@ -1,10 +1,10 @@
 import { decodeId } from '../../domain/ids.ts';
 import { asObject, parseObject } from '../../runtime/parse-object.ts';
 
-/** An event of the feed, as far as it is shown. Texts are the server's own: whoever shows them cleans them. */
+/** The displayed parts of an event in the feed. Texts are unescaped, so the code that shows them must escape them. */
 export type FeedEvent = { id: string; type: string; invoiceId: string | null; externalId: string | null };
 
-/** Reads what is shown of an event; `null` if the bytes are no event. */
+/** Reads the displayed parts of an event; `null` if the bytes aren't an event. */
 export function readEvent(body: Uint8Array): FeedEvent | null {
   const { id, type, data } = parseObject(Buffer.from(body).toString());
   if (typeof id !== 'string' || decodeId('evt', id) === null || typeof type !== 'string') return null;

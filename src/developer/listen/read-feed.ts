@@ -3,7 +3,7 @@ import { parseObject } from '../../runtime/parse-object.ts';
 import { readRetryAfter } from '../../webhooks/send.ts';
 import { type FeedPage, splitFeed } from './split-feed.ts';
 
-/** The outcome of one look at the feed. Only `away` may pass by itself. Texts are as the server sent them, cut but not cleaned. */
+/** The outcome of reading the feed once. Only `away` may be temporary. Texts are as the server sent them, shortened but unescaped. */
 export type FeedAnswer =
   | { kind: 'page'; page: FeedPage }
   | { kind: 'away'; reason: string; retryAfterMs: number | null }
@@ -14,10 +14,10 @@ export type FeedAnswer =
 /** `server` is a URL without a trailing slash. */
 export type FeedSource = { server: string; apiKey: string; dispatcher?: Dispatcher };
 
-/** A page of 100 events, of which each is under 20 KB, with room to spare. */
+/** A page of 100 events, each under 20 KB, with room to spare. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 const TIMEOUT_MS = 15_000;
-/** The most of an answer that is shown. */
+/** The most characters of an answer to show. */
 const MAX_SHOWN = 300;
 
 /** Reads one page: the oldest `limit` events (1 to 100) after the event `after`, or from the first one. Never throws. */
@@ -60,7 +60,7 @@ function judge(status: number, headers: Dispatcher.ResponseData['headers'], byte
     if (page !== null) return { kind: 'page', page };
     return { kind: 'no-feed', reason: `it answered 200, but not with a page of events: ${excerpt(text)}` };
   }
-  // `{"code":"INVALID_REQUEST","detail":"…","errors":[{"field":"after","code":"…","message":"…"}]}`, or anything.
+  // `{"code":"INVALID_REQUEST","detail":"…","errors":[{"field":"after","code":"…","message":"…"}]}`, or anything else.
   const { detail, errors } = parseObject(text);
   if (status === 401) return { kind: 'key-refused' };
   if (status === 400 && Array.isArray(errors) && errors.some((error) => error?.field === 'after'))
@@ -79,7 +79,7 @@ function excerpt(text: string): string {
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
 }
 
-/** A failure of the connection in a few words. It holds no part of the URL. */
+/** Describes a connection failure in a few words, without any part of the URL. */
 export function explain(error: unknown): string {
   const { code, name } = error as { code?: unknown; name?: unknown };
   const label = String(code ?? name);

@@ -16,7 +16,7 @@ export type ListenOptions = {
   after?: string | undefined;
 };
 
-/** Where to look for what no option says. `dataDir` is asked for only if the sandbox there is needed. */
+/** The sources of settings that no option gives. `dataDir` is called only if its sandbox is needed. */
 type Surroundings = { env: NodeJS.ProcessEnv; dataDir(): string };
 
 export type ListenSettings = {
@@ -25,13 +25,13 @@ export type ListenSettings = {
   apiKey: string;
   keyId: string;
   forwardTo: URL;
-  /** `null`: all. */
+  /** `null` means all. */
   types: ReadonlySet<string> | null;
-  /** Where to begin, in place of where the last run ended: after an event, before the first one, or with the next new one. */
+  /** Where to begin instead of where the last run ended: after an event, before the first one, or with the next new one. */
   after: { kind: 'event'; id: string } | { kind: 'beginning' } | { kind: 'latest' } | null;
 };
 
-/** Checks everything that can be checked without a request. Errors: `INVALID_ARGUMENT`; the message never holds the key. */
+/** Checks everything that needs no request. Errors: `INVALID_ARGUMENT`; the message never contains the key. */
 export async function readListenSettings(options: ListenOptions & Surroundings): Promise<ListenSettings> {
   const { events, after, env } = options;
   if (options.forwardTo === undefined) {
@@ -51,14 +51,14 @@ export async function readListenSettings(options: ListenOptions & Surroundings):
     );
   }
   const server = readServer(serverText, options.allowHttp === true);
-  // The key of the sandbox is for the sandbox alone.
+  // The sandbox's key is only sent to the sandbox.
   const isSandbox = sandbox !== null && new URL(server).origin === new URL(sandbox.baseUrl).origin;
   const why = `${server} is not the sandbox of this data directory, whose key is known`;
   const key = readTestKey(named.apiKey ?? (isSandbox ? sandbox.apiKey : null), why);
   return { server, ...key, forwardTo, types, after: from };
 }
 
-/** The key that `--print-secret` derives from. Nothing is asked for it. */
+/** Returns the key from which `--print-secret` derives, without asking a server. */
 export async function readListenKey(options: ListenOptions & Surroundings): Promise<string> {
   const key = namedKey(options) ?? (await findSandboxFile(options.dataDir()))?.apiKey ?? null;
   return readTestKey(key, 'no sandbox runs on this data directory').apiKey;
@@ -68,7 +68,7 @@ function namedKey({ apiKey, env }: ListenOptions & Surroundings): string | null 
   return apiKey ?? (env['QUITTANCE_API_KEY']?.trim() || null);
 }
 
-/** `why` there is no other key if none is named. */
+/** `why` explains why no other key can be used if none is given. */
 function readTestKey(text: string | null, why: string): { apiKey: string; keyId: string } {
   if (text === null) {
     throw invalid(

@@ -7,7 +7,7 @@ const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 const split = (body: string) => splitFeed(new TextEncoder().encode(body));
 
 const gap = fc.stringMatching(/^[ \t\r\n]{0,3}$/);
-/** A JSON value as somebody else may write it: with gaps, escapes and numbers that JSON.stringify would write in another way. */
+/** JSON in another writer's style, with whitespace, escapes and number formats that JSON.stringify doesn't produce. */
 const foreignJson = fc.oneof(
   fc.json({ stringUnit: 'binary' }),
   fc.constantFrom(

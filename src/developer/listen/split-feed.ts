@@ -1,25 +1,25 @@
 import { decodeId } from '../../domain/ids.ts';
 import { asObject } from '../../runtime/parse-object.ts';
 
-/** A page of the feed. `events` holds the exact bytes of each event, as the server stored and sent them. */
+/** A page of the feed. `events` holds the exact bytes of each event as the server stored and sent it. */
 export type FeedPage = {
   events: Uint8Array[];
   hasMore: boolean;
-  /** The newest event of the project, `evt_…`; `null` if it has none yet. */
+  /** The project's newest event, `evt_…`; `null` if it has none yet. */
   latest: string | null;
 };
 
 /**
- * Cuts an answer of `GET /v1/events` into its events without writing them anew: a signature covers bytes, and JSON that was
- * parsed and written again may have others. `null` for what is no such answer. Time and memory are in proportion to the length.
- * A real answer: `{"data":[{"id":"evt_…","type":"invoice.paid",…}],"hasMore":false,"latest":"evt_…"}`.
+ * Cuts an answer of `GET /v1/events` into its events without re-serialising them: a signature covers bytes, which parsing and writing JSON
+ * may change. Returns `null` for any other answer. Time and memory are proportional to the length. A real answer:
+ * `{"data":[{"id":"evt_…","type":"invoice.paid",…}],"hasMore":false,"latest":"evt_…"}`.
  */
 export function splitFeed(body: Uint8Array): FeedPage | null {
   const { data, hasMore, latest } = asObject(parse(body));
   if (!Array.isArray(data) || typeof hasMore !== 'boolean') return null;
   if (latest !== null && (typeof latest !== 'string' || decodeId('evt', latest) === null)) return null;
   const events = sliceData(body);
-  // Two members of the name `data` would be one to the parser and another to the scanner.
+  // With two members called `data`, the parser and the scanner could disagree.
   return events?.length === data.length ? { events, hasMore, latest } : null;
 }
 
@@ -35,7 +35,7 @@ const [QUOTE, COMMA, COLON, BACKSLASH] = [0x22, 0x2c, 0x3a, 0x5c];
 const OPENING = new Set([0x5b, 0x7b]);
 const CLOSING = new Set([0x5d, 0x7d]);
 
-/** The elements of the array `data` in an object. The bytes are known to be valid JSON, which is all that the scan relies on. */
+/** Returns the elements of the array `data` in an object. The scan relies only on the bytes being valid JSON, which has been checked. */
 function sliceData(body: Uint8Array): Uint8Array[] | null {
   let found: Uint8Array[] | null = null;
   for (const member of partsOf(body)) {
@@ -47,7 +47,7 @@ function sliceData(body: Uint8Array): Uint8Array[] | null {
   return found;
 }
 
-/** The parts between the commas of an array or object; none if it holds only whitespace. */
+/** Returns the parts between the commas of an array or object; none if it contains only whitespace. */
 function partsOf(value: Uint8Array): Uint8Array[] {
   const inside = trim(trim(value).subarray(1, -1));
   if (inside.length === 0) return [];
@@ -55,7 +55,7 @@ function partsOf(value: Uint8Array): Uint8Array[] {
   return ends.map((end, index) => inside.subarray(index === 0 ? 0 : (ends[index - 1] ?? 0) + 1, end));
 }
 
-/** Where a separator stands that is in no string and no inner array or object. */
+/** Finds a separator outside strings and inner arrays or objects. */
 function separatorsOf(inside: Uint8Array, separator: number): number[] {
   const found: number[] = [];
   let depth = 0;

@@ -8,27 +8,27 @@ import { DataDirError, lockDataDir } from '../../runtime/instance-lock.ts';
 import { parseObject } from '../../runtime/parse-object.ts';
 import { writePrivateFile } from '../../runtime/private-file.ts';
 
-/** Each route has its own state: the same key forwarded to another place begins on its own. */
+/** Each route has its own state, so forwarding the same key to another URL starts independently. */
 export type Route = { server: string; keyId: string; forwardTo: string };
 
-/** Where forwarding stands. It belongs to this process until `release`. */
+/** How far forwarding has got. Belongs to this process until `release`. */
 export type ListenState = {
   path: string;
-  /** The last answered event, `null` before the first; undefined where nothing was forwarded before. */
+  /** Returns the last answered event, `null` before the first one, or undefined if nothing was forwarded before. */
   read(): Promise<string | null | undefined>;
-  /** Whole or not at all, and on the disk when it returns. */
+  /** Writes completely or not at all, and is on disk when it returns. */
   write(cursor: string | null): Promise<void>;
   release(): Promise<void>;
 };
 
-/** Where states are kept, as the XDG base directory specification says: a relative path in the variable counts as unset. */
+/** Returns the directory of states by the XDG base directory specification, in which a relative path counts as unset. */
 export function stateDirectory(env: NodeJS.ProcessEnv): string {
   const given = env['XDG_STATE_HOME'] ?? '';
   const base = isAbsolute(given) ? given : join(env['HOME'] || homedir(), '.local/state');
   return join(base, 'quittance/listen');
 }
 
-/** Takes the state of a route. Error: `CONFLICT` when another process has it. */
+/** Locks the state of a route. Errors: `CONFLICT` if another process has it. */
 export async function openListenState(dir: string, route: Route): Promise<ListenState> {
   const name = createHash('sha256').update(JSON.stringify(route)).digest('hex').slice(0, 32);
   const path = join(dir, `${name}.json`);

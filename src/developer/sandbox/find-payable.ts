@@ -10,16 +10,16 @@ import { findInvoicePayment, type InvoicePayment } from '../../store/ledger/paym
 import { findIdOfOrder } from './sandbox-project.ts';
 import type { Sandbox } from './with-sandbox.ts';
 
-/** An invoice of the sandbox as its payer needs to know it. */
+/** A sandbox's invoice with everything that its payer needs to know. */
 export type Payable = Pick<InvoicePayment, 'requestedMicro' | 'payableMicro' | 'address' | 'checkoutToken'> & {
-  /** How people name it. */
+  /** How people refer to it. */
   reference: string;
   readStatus(): Promise<InvoiceStatus>;
 };
 
 /**
- * The invoice behind the URL of a checkout page, or behind `inv_…` or an external id of the project. For a key it is of the key's own project,
- * also by a URL. Errors: `NOT_FOUND`, `CONFLICT`.
+ * Finds the invoice for a checkout URL, an `inv_…` or an external id of the project. With a key, only invoices of the key's own project are
+ * found, even by URL. Errors: `NOT_FOUND`, `CONFLICT`.
  */
 export async function findPayable(sandbox: Sandbox, target: string): Promise<Payable> {
   const token = /\/c\/([^/?#]+)/.exec(target)?.[1];
@@ -36,7 +36,7 @@ export async function findPayable(sandbox: Sandbox, target: string): Promise<Pay
   if (token !== undefined && (status === 'CONFIRMING' || status === 'PAID')) {
     throw new AppError('CONFLICT', `${target} already has its payment: to pay it again on purpose, give its invoiceId`);
   }
-  // A checkout link reveals no invoice id, and neither do the messages about it.
+  // A checkout link doesn't reveal the invoice id, so messages about it don't either.
   const reference = token === undefined ? encodeId('inv', id) : target;
   return { ...invoice, reference, readStatus: async () => (await lookAgain()).status };
 }
@@ -52,7 +52,7 @@ async function lookByToken({ db, projectUuid, isOfKey }: Sandbox, token: string)
 }
 
 async function findByExternalId(sandbox: Sandbox, externalId: string): Promise<string> {
-  // Half of a surrogate pair cannot be asked for, and none is stored.
+  // Half of a surrogate pair can't be stored or queried.
   const id = externalId.isWellFormed() ? await findIdOfOrder(sandbox.db, sandbox.projectUuid, externalId) : null;
   if (id === null) throw unknownName(sandbox, externalId);
   return encodeId('inv', id);
@@ -66,7 +66,7 @@ function unknownName({ isOfKey }: Sandbox, name: string): AppError {
   return new AppError('NOT_FOUND', `${whose} has no invoice ${shown}${advice}`);
 }
 
-/** Asks for a new invoice of the project: its id, or what was refused. Error: `SANDBOX_NOT_RUNNING`. */
+/** Creates an invoice in the project. Returns its id, or the refusal. Errors: `SANDBOX_NOT_RUNNING`. */
 export async function createInvoice(
   sandbox: Sandbox,
   { amount, externalId }: { amount: string; externalId: string },

@@ -12,19 +12,19 @@ import { verifyWebhook } from '../../webhooks/sign.ts';
 
 export type InboxOptions = {
   host: string;
-  /** 0 takes a free one. */
+  /** 0 chooses a free port. */
   port: number;
-  /** Where webhooks are kept, as lines of JSON; created with its folder if missing. */
+  /** The file of received webhooks, as lines of JSON. Created with its directory if missing. */
   file: string;
-  /** Asked at each webhook: the inbox starts before its endpoint has a secret, which may be rotated later. */
+  /** Called for each webhook: the inbox starts before its endpoint has a secret, which may also be rotated later. */
   getSecret: () => Promise<string>;
   clock: Clock;
 };
 
 /**
- * A receiver for the sandbox, as an integrator should write one: it verifies the raw bytes before it parses, keeps a webhook before it
- * acknowledges, and recognises a repeat. `POST /` receives; `GET /?type=…&invoiceId=…` lists, newest last. A page of another website gets
- * 403: neither is it shown orders, nor can it fill the list. Errors: `PORT_IN_USE`.
+ * The sandbox's receiver, written as an integrator should write one: it verifies the raw bytes before it parses them, stores a webhook
+ * before it acknowledges it, and recognises repeats. `POST /` receives; `GET /?type=…&invoiceId=…` lists, newest last. Pages of other
+ * websites get 403, so they can neither read orders nor fill the list. Errors: `PORT_IN_USE`.
  */
 export async function startInbox(options: InboxOptions): Promise<{ url: string; stop(): Promise<void> }> {
   const store = openStore(options.file);
@@ -40,13 +40,13 @@ export async function startInbox(options: InboxOptions): Promise<{ url: string; 
   return { url, stop: () => stop(server) };
 }
 
-/** A line of the file, or of the list. `body` is the text that came; the list shows it parsed. */
+/** A line of the file or of the list. `body` is the received text; the list shows it parsed. */
 type Received = {
   id: string;
   type: string | null;
   receivedAt: string;
   verified: boolean;
-  /** Why it is not verified. */
+  /** Why it couldn't be verified. */
   reason?: string;
   attempts: number;
   headers: Record<string, string>;
@@ -58,13 +58,13 @@ const MAX_HEADER_BYTES = 8 * 1024;
 const REQUEST_TIMEOUT_MS = 10_000;
 /** More than the dispatcher sends at once. */
 const MAX_CONNECTIONS = 100;
-/** The newest are kept: enough for a day of trying things out, and a few megabytes at most. */
+/** How many of the newest to keep: enough for a day of experiments, and a few megabytes at most. */
 const MAX_VERIFIED = 1000;
 const MAX_REFUSED = 100;
-/** Anyone may send an unverified webhook, so only its beginning is kept. */
+/** Anyone can send an unverified webhook, so only its beginning is stored. */
 const MAX_REFUSED_CHARS = 2048;
 const MAX_TYPE_CHARS = 100;
-/** When the file has grown by this many lines, it is rewritten with only the lines that are kept. */
+/** After this many new lines, the file is rewritten with only the lines to keep. */
 const COMPACT_AFTER_LINES = 4000;
 const SHOWN_HEADERS = ['webhook-id', 'webhook-timestamp', 'webhook-signature', 'webhook-protocol', 'user-agent'];
 
@@ -101,7 +101,7 @@ function receive(
   const nowMs = clock.now();
   const text = body.toString('utf8');
   const { headersDistinct } = request;
-  // A header that came twice is not a text, and is refused by the verification.
+  // A header that occurs twice isn't a text, and fails the verification.
   const single = Object.fromEntries(
     Object.entries(headersDistinct).map(([name, values]) => [name, values?.length === 1 ? values[0] : values]),
   );
@@ -125,7 +125,7 @@ function receive(
   answer(response, 204, null);
 }
 
-/** The whole body, or `null` if it is longer than allowed; the rest is then not read. */
+/** Reads the whole body, or returns `null` if it's too long, without reading the rest. */
 async function readBody(request: IncomingMessage): Promise<Buffer | null> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -152,8 +152,8 @@ function list(store: Store, query: URLSearchParams): object[] {
 type Store = { keep(received: Received): void; all(): Received[] };
 
 /**
- * The newest webhooks in memory and in a file. Each line of the file is one `Received`; a repeat adds a line with its id, and
- * reading the lines again counts the attempts again. A line that a crash tore is passed over.
+ * Keeps the newest webhooks in memory and in a file. Each line of the file is one `Received`. A repeat adds a line with the same id, so
+ * that reading the file counts the attempts again. Lines damaged by a crash are skipped.
  */
 function openStore(file: string): Store {
   mkdirSync(dirname(file), { recursive: true });
@@ -168,7 +168,7 @@ function openStore(file: string): Store {
         appendFileSync(file, `${isTorn ? '\n' : ''}${JSON.stringify(received)}\n`);
         isTorn = false;
       } catch (error) {
-        // A full disk may have taken a part of the line.
+        // A full disk may have stored only part of the line.
         isTorn = true;
         throw error;
       }
@@ -182,7 +182,7 @@ function openStore(file: string): Store {
   };
 }
 
-/** Refused webhooks are never taken for a repeat: a forged one must not hide the true one with its id. */
+/** A refused webhook is never treated as a repeat, because a forged one must not hide the genuine one with its id. */
 function createShelf(): { add(received: Received): void; all(): Received[] } {
   let shelf: Received[] = [];
   return {
@@ -217,7 +217,7 @@ function readLines(file: string): Received[] {
   });
 }
 
-/** Rewrites the file so that it appears whole. */
+/** Rewrites the file atomically. */
 function rewrite(file: string, all: Received[]): void {
   const draft = `${file}.draft`;
   writeFileSync(draft, all.map((received) => `${JSON.stringify(received)}\n`).join(''), { mode: 0o600 });

@@ -8,12 +8,12 @@ import { bringDeadlineForward } from './sandbox-project.ts';
 
 const POLL_MS = 50;
 
-/** A block comes at most every minute, and the watcher looks a moment later. */
+/** There is a block at least every minute, and the watcher reads it a moment later. */
 const EXPIRY_TIMEOUT_MS = 150_000;
 
 /**
- * Brings an invoice's deadline forward to now and waits until it is EXPIRED, which it becomes with the next block.
- * Errors: `CONFLICT` when it has its payment already, `SANDBOX_REFUSED` when it does not expire.
+ * Brings an invoice's deadline forward to now and waits until the next block makes it EXPIRED. Errors: `CONFLICT` if it already has its
+ * payment, `SANDBOX_REFUSED` if it doesn't expire.
  */
 export async function letExpire(db: Database, { checkoutToken, reference, readStatus }: Payable): Promise<void> {
   await bringDeadlineForward(db, checkoutToken, unixMs(systemClock.now()));

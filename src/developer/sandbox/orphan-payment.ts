@@ -9,15 +9,18 @@ export type OrphanedPayment = { blockNumber: number; blocks: number; wasConfirmi
 
 const POLL_MS = 50;
 
-/** So far above the solid block the payment is orphaned even if its invoice was not seen CONFIRMING: two blocks more make it solid. */
+/**
+ * This many blocks above the solid block, the payment is orphaned even if its invoice wasn't seen CONFIRMING, because two more blocks would
+ * make it solid.
+ */
 const SAFE_BLOCKS = 2;
 
-/** A block comes at most every minute, and one may pass before the payment's. */
+/** There is a block at least every minute, and one may pass before the payment's. */
 const BLOCK_TIMEOUT_MS = 150_000;
 
 /**
- * Waits until a payment stands in a block and its invoice is CONFIRMING, then has the devnet orphan that block and forget the payment; other
- * payments of the block come again. It does not wait for CONFIRMING when the payment would soon be irreversible. Error: `SANDBOX_REFUSED`.
+ * Waits until a payment is in a block and its invoice is CONFIRMING. Then makes devnet orphan that block and drop the payment; other
+ * payments in the block return. Doesn't wait for CONFIRMING if the payment would soon be irreversible. Errors: `SANDBOX_REFUSED`.
  */
 export async function orphanPayment(
   { nodeUrl }: Pick<SandboxFile, 'nodeUrl'>,

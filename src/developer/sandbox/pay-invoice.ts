@@ -16,11 +16,11 @@ export type PayOptions = {
   /** An invoice id, a checkout URL, or an external id of the demo project. */
   target: string;
   scenario: Scenario;
-  /** The other invoice of `two-in-one`; by default a new one of the same amount. */
+  /** The other invoice of `two-in-one`. By default, a new one of the same amount. */
   withInvoice: string | null;
 };
 
-/** Error: `INVALID_ARGUMENT`. */
+/** Errors: `INVALID_ARGUMENT`. */
 export function refuseNeedlessSecond({ scenario, withInvoice }: PayOptions): void {
   if (scenario === 'two-in-one' || withInvoice === null) return;
   throw new AppError('INVALID_ARGUMENT', `--with works only with --scenario two-in-one, not with ${scenario}`);
@@ -28,20 +28,20 @@ export function refuseNeedlessSecond({ scenario, withInvoice }: PayOptions): voi
 
 type PaymentView = {
   scenario: Scenario;
-  /** How people name them: the one that was asked for, and the second one of `two-in-one`. */
+  /** How people refer to them: the requested invoice, and the second one of `two-in-one`. */
   invoices: string[];
   sent: SentView[];
-  /** In words, what was sent and what will come of it. */
+  /** Describes the payment and its expected result. */
   outcome: string;
   orphaned?: OrphanedPayment;
 };
 
-/** Pays an invoice on the network of the sandbox that runs on a data directory, in one of the ways that people pay. */
+/** Pays an invoice on the network of the sandbox on a data directory, in one of the ways in which people pay. */
 export async function payInvoice(dataDir: string, options: PayOptions): Promise<PaymentView> {
   return withSandbox(dataDir, (sandbox) => payWith(sandbox, options));
 }
 
-/** The same on a sandbox at hand. */
+/** Does the same on an open sandbox. */
 export async function payWith(sandbox: Sandbox, { target, scenario, withInvoice }: PayOptions): Promise<PaymentView> {
   const invoice = await findPayable(sandbox, target);
   if (scenarioOf(scenario).needs === 'retired address' && sandbox.retiredAddress === null) {
@@ -70,14 +70,14 @@ export async function payWith(sandbox: Sandbox, { target, scenario, withInvoice 
   return { ...view, outcome };
 }
 
-/** What became of an orphaned payment, in a sentence. */
+/** Describes an orphaned payment in one sentence. */
 function describeOrphaned({ blockNumber, blocks, wasConfirming }: OrphanedPayment): string {
   const seen = wasConfirming ? 'the invoice became CONFIRMING' : 'the invoice was not seen CONFIRMING in time';
   const branch = blocks === 1 ? `block ${blockNumber}` : `block ${blockNumber} and the blocks after it`;
   return `exactly the payable amount was sent, and ${seen}; then the network orphaned ${branch}, and the payment is gone: the invoice goes back to PENDING, or to EXPIRED if its deadline has passed`;
 }
 
-/** Another invoice that was hit by mistake: with the policy exact, a wrong amount may be another's price. */
+/** Finds another invoice that was paid by mistake: with the policy exact, a wrong amount may be another's price. */
 async function findHit(
   { db }: Sandbox,
   { address, payableMicro }: Payable,
@@ -88,7 +88,7 @@ async function findHit(
   return id === null ? null : encodeId('inv', id);
 }
 
-/** Sends what a scenario sends, and does not wait for the result. Errors: those of `sendOnDevnet`. */
+/** Sends the transfers of a scenario without waiting for the result. Errors: those of `sendOnDevnet`. */
 export async function sendPayment(
   sandbox: Sandbox,
   scenario: Scenario,

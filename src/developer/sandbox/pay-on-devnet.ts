@@ -21,7 +21,7 @@ const CONTRACTS = {
   multisend: accountToAddress(MULTISEND),
 };
 
-/** Error: `INVALID_ARGUMENT` for an amount that leaves no room for the mistake of the scenario. */
+/** Errors: `INVALID_ARGUMENT` for an amount too small for the scenario's mistake. */
 export function sendOnDevnet(payer: Payer, options: Omit<ScenarioOptions, 'contracts'>): Promise<ScenarioResult> {
   return payScenario(payer, { ...options, contracts: CONTRACTS }).catch((error: unknown) => {
     if (!(error instanceof RangeError)) throw error;
@@ -37,8 +37,8 @@ export function sendOnDevnet(payer: Payer, options: Omit<ScenarioOptions, 'contr
 export type DevnetPaymentInput = { address: string; amount: string; scenario: Scenario; node: string };
 
 /**
- * Pays an address on a local network at `node`, from the wallet that every one of them has. Errors: `INVALID_ARGUMENT` with all problems at
- * once, `SERVER_UNAVAILABLE`.
+ * Pays an address on the local network at `node`, from the wallet that every local network has. Errors: `INVALID_ARGUMENT` with all
+ * problems at once, `SERVER_UNAVAILABLE`.
  */
 export async function payOnDevnet({ address, amount, scenario, node }: DevnetPaymentInput) {
   const problems: FieldProblem[] = [];
@@ -55,7 +55,7 @@ export async function payOnDevnet({ address, amount, scenario, node }: DevnetPay
   const payer = createPayer({
     nodeUrl: node,
     privateKey: bytesToHex(PAYER.privateKey),
-    // The irreversible side answers at a port of its own, which differs between networks. A rehearsal may refer to the head.
+    // The irreversible state has its own port, which differs between networks. For a rehearsal, the newest state will do.
     ask: (path, body) => post(node, path.replace('/walletsolidity/', '/wallet/'), body),
   });
   const { sent } = await sendOnDevnet(payer, { scenario, invoice: { address, amountMicro: read.amountMicro } }).catch(

@@ -28,8 +28,8 @@ import { type DemoSecrets, loadDemoSecrets, seedDemoProject } from './sandbox-pr
 import type { Sandbox } from './with-sandbox.ts';
 
 /**
- * Runs everything that a first try needs in one process, over the embedded PostgreSQL: a local TRON network, all roles, a demo
- * project and a receiver for its webhooks. Its state is in the data directory and survives restarts.
+ * Runs everything that a first try needs in one process, with the embedded PostgreSQL: a local TRON network, all roles, a demo project and
+ * a receiver for its webhooks. Its state is in the data directory and survives restarts.
  */
 export async function runSandbox(
   config: Config,
@@ -46,7 +46,7 @@ export async function runSandbox(
         'DATABASE_URL is not used: no network is configured, so this is the sandbox, which has its own database. Commands use DATABASE_URL; unset it to try the sandbox',
       );
     }
-    // It has a database of its own even where DATABASE_URL names another.
+    // It uses its own database even if DATABASE_URL names another.
     const keyRing = await requireKeyRing({ ...config, databaseUrl: null }, (message) => log.warn(message));
     await prepareTables(owner ?? connection, keyRing, log);
     const judge = { mode: 'ledger', onProblem: () => undefined } as const;
@@ -57,14 +57,14 @@ export async function runSandbox(
     );
     await parts.add({ stop: () => db.close() });
     const secrets = await loadDemoSecrets(dataDir, systemClock.now());
-    // It may have been rotated by hand, as every endpoint's.
+    // The secret may have been rotated by hand, like any endpoint's.
     const getSecret = async () =>
       (await openNewestSecrets({ db, keyRing }, secrets.endpointId)).find(({ endsAt }) => endsAt === null)?.secret ??
       secrets.webhookSecret;
     const inbox = await parts.add(
       startInbox({ host: '127.0.0.1', port: 0, file: join(dataDir, 'inbox.jsonl'), getSecret, clock: systemClock }),
     );
-    // Before the service starts, so that it sends nothing to where the inbox was the last time.
+    // Runs before the service starts, so that nothing is sent to the inbox's previous port.
     await seedDemoProject(db, keyRing, secrets, inbox.url);
     const networks = { devnet: sandboxNetwork(devnet) };
     const { blockMs } = config.devnet;
@@ -122,7 +122,7 @@ function toSandboxFile(
   };
 }
 
-/** Opens a single connection, beside those of the service. */
+/** Opens a single connection besides those of the service. */
 function openSandboxDatabase(connection: Connection, log: Logger, seals?: Seals): Database {
   const onError = logLostConnections(log);
   const sealing = seals === undefined ? {} : { seals };
@@ -141,7 +141,7 @@ async function prepareTables(owner: Connection, keyRing: KeyRing, log: Logger): 
   }
 }
 
-/** Commands that a newcomer can paste, from the first invoice to its webhook. `order` is an external id that has no invoice yet. */
+/** Commands that a newcomer can paste, from the first invoice to its webhook. `order` is an external id without an invoice. */
 export function quickStart({ baseUrl, apiKey, inboxUrl }: SandboxFile, order: string): string {
   return `
 Quittance sandbox: a local TRON network, a demo project, test money only. Paste these into another terminal:
@@ -169,7 +169,7 @@ Ctrl-C stops everything; the next start continues where this one ended.
 `;
 }
 
-/** What stands below the rest, for it comes a moment later. */
+/** Printed below the rest, because it's known a moment later. */
 export function consoleLink(link: string): string {
   return `See it as the merchant does, in the console; this link signs you in:
 
@@ -179,8 +179,8 @@ export function consoleLink(link: string): string {
 }
 
 /**
- * An installed package has no sources, so npm's scripts don't work there; one that npm didn't install, such as the Debian package, has no npx.
- * `--no` keeps npx from fetching whatever the registry holds under our name.
+ * An installed package has no sources, so npm's scripts don't work there. One that npm didn't install, such as the Debian package, has no
+ * npx. `--no` keeps npx from fetching whatever the registry holds under our name.
  */
 function quittanceCommand(): string {
   if (existsSync(new URL('src/', PACKAGE_ROOT))) return 'npm run quittance --';

@@ -4,14 +4,14 @@ import { AppError } from '../../domain/errors.ts';
 import { isRunning } from '../../runtime/is-running.ts';
 import { writePrivateFile } from '../../runtime/private-file.ts';
 
-/** The content of `<data dir>/sandbox.json`, for scripts while a sandbox is ready. Mode 0600: it holds secrets. */
+/** The content of `<data dir>/sandbox.json`, which scripts can read while a sandbox is ready. Mode 0600, because it holds secrets. */
 export type SandboxFile = {
   baseUrl: string;
   apiKey: string;
   projectId: string;
   webhookSecret: string;
   inboxUrl: string;
-  /** The network's node over HTTP, for wallets, and by gRPC, for the service. */
+  /** The network's node: over HTTP for wallets, and over gRPC for the service. */
   nodeUrl: string;
   grpcUrl: string;
   grpcSolidityUrl: string;
@@ -27,20 +27,20 @@ export function writeSandboxFile(dataDir: string, file: SandboxFile): Promise<vo
   return writePrivateFile(join(dataDir, 'sandbox.json'), `${JSON.stringify(file, null, 2)}\n`);
 }
 
-/** Removes the file of the sandbox with that process id, or any. */
+/** Removes the file of the sandbox with this process id, or of any sandbox. */
 export async function removeSandboxFile(dataDir: string, pid: number | null): Promise<void> {
   const path = join(dataDir, 'sandbox.json');
   const text = pid === null ? '' : await readFile(path, 'utf8').catch(() => '');
-  // Where the data directory was deleted and made anew, it is the file of another one.
+  // If the data directory was deleted and created again, the file belongs to another sandbox.
   if (pid === null || text.includes(`"pid": ${pid}\n`)) await rm(path, { force: true });
 }
 
-/** The file of a running sandbox. Error: `SANDBOX_NOT_RUNNING`. */
+/** Reads the file of a running sandbox. Errors: `SANDBOX_NOT_RUNNING`. */
 export async function readSandboxFile(dataDir: string): Promise<SandboxFile> {
   return (await findSandboxFile(dataDir)) ?? sandboxNotRunning(dataDir);
 }
 
-/** The file of a running sandbox, or `null` if none runs. */
+/** Reads the file of a running sandbox, or returns `null` if none runs. */
 export async function findSandboxFile(dataDir: string): Promise<SandboxFile | null> {
   const text = await readFile(join(dataDir, 'sandbox.json'), 'utf8').catch(() => null);
   if (text === null) return null;

@@ -4,7 +4,7 @@ import { unlimitedNode } from '../../domain/node.ts';
 import { parseAddress } from '../../tron/address.ts';
 import { readSandboxFile, type SandboxFile } from './sandbox-file.ts';
 
-/** How the sandbox asks its own network: as we advise others to, by gRPC. */
+/** The sandbox's own network, over gRPC as we advise others. */
 export function sandboxNetwork({
   grpcUrl,
   grpcSolidityUrl,
@@ -19,7 +19,7 @@ export function sandboxNetwork({
   };
 }
 
-/** The network of the sandbox that runs on a data directory, and where its payers reach it. Error: `SANDBOX_NOT_RUNNING`. */
+/** Returns the network of the sandbox on a data directory, and its public URL. Errors: `SANDBOX_NOT_RUNNING`. */
 export async function readSandboxNetwork(dataDir: string): Promise<NetworkConfig & { publicUrl: string }> {
   const file = await readSandboxFile(dataDir);
   return { ...sandboxNetwork(file), publicUrl: file.baseUrl };

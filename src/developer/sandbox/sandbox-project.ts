@@ -4,8 +4,8 @@ import { answerOf } from '../../store/db/rows-of.ts';
 import { count } from '../../store/db/statement.ts';
 
 /**
- * Brings the deadline of a pending invoice forward, so that a trial of what comes after it need not wait for it. Returns the
- * deadline, or `null` where nothing was done: only invoices of a local network can be hurried.
+ * Brings a pending invoice's deadline forward, so that no one has to wait for it. Returns the deadline, or `null` if nothing was changed;
+ * only invoices of a local network can be changed.
  */
 export const bringDeadlineForward = answerOf(
   'sandbox-invoice-bring-deadline-forward',
@@ -16,8 +16,8 @@ export const bringDeadlineForward = answerOf(
 );
 
 /**
- * Brings the deadlines of a project's (UUID) pending invoices forward by so much, but not before their creation, of a local network; of
- * 10,000 at most. Returns how many.
+ * Brings the deadlines of a local project's (UUID) pending invoices forward by this much, but not before their creation, for up to 10,000
+ * invoices. Returns how many.
  */
 export const bringDeadlinesForward = answerOf(
   'sandbox-invoices-bring-deadlines-forward',
@@ -28,7 +28,7 @@ export const bringDeadlinesForward = answerOf(
   ([row]) => row?.count ?? 0,
 );
 
-/** The invoice (UUID) of a local network that waits, or waited, for exactly this amount at this address. */
+/** Finds the invoice (UUID) of a local network that has reserved exactly this amount at this address. */
 export const findInvoiceOfAmount = answerOf(
   'sandbox-invoice-of-amount',
   { id: 'uuid' },
@@ -38,7 +38,7 @@ export const findInvoiceOfAmount = answerOf(
   ([row]) => row?.id ?? null,
 );
 
-/** The invoice (UUID) of a project with an external id. */
+/** Finds a project's invoice (UUID) by external id. */
 export const findIdOfOrder = answerOf(
   'sandbox-invoice-by-external-id',
   { id: 'uuid' },
@@ -47,7 +47,7 @@ export const findIdOfOrder = answerOf(
   ([row]) => row?.id ?? null,
 );
 
-/** A retired address of a project that can still be paid. */
+/** Finds a retired address of a project that can still be paid. */
 export const findRetiredAddress = answerOf(
   'sandbox-retired-address',
   { address: 'address' },
@@ -57,7 +57,7 @@ export const findRetiredAddress = answerOf(
   ([row]) => row?.address ?? null,
 );
 
-/** How many projects of the local network are in use. */
+/** Counts the local network's projects in use. */
 export const countProjects = answerOf(
   'sandbox-projects-count',
   { count },

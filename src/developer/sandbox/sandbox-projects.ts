@@ -27,11 +27,9 @@ import { accountFromPublicKey } from '../../tron/public-key.ts';
 import { createWebhookSecret } from '../../webhooks/sign.ts';
 import { countProjects } from './sandbox-project.ts';
 
-// The projects of a sandbox: the demo project, and those that tests make for themselves.
-
 type DemoAddress = { id: string; account: AccountHex; address: TronAddress };
 
-/** The parts of a sandbox's project. Ids are UUIDs. The data directory keeps them, because keys are stored hashed. */
+/** The parts of a sandbox's project. Ids are UUIDs. They are stored in the data directory, because the database has only hashes of keys. */
 export type DemoSecrets = {
   projectId: string;
   keyId: string;
@@ -39,13 +37,15 @@ export type DemoSecrets = {
   endpointId: string;
   webhookSecret: string;
   addresses: DemoAddress[];
-  /** Takes no new invoices, and is watched like the others. */
+  /** Gets no new invoices, but is watched like the others. */
   retired: DemoAddress;
 };
 
 const ADDRESSES = 3;
 
-/** Reads the demo project's secrets, or makes them. Written before the project is, so that a crash between leaves no orphan. */
+/**
+ * Reads or creates the demo project's secrets. They are written before the project is created, so that a crash in between leaves no orphan.
+ */
 export async function loadDemoSecrets(dataDir: string, nowMs: number): Promise<DemoSecrets> {
   const path = join(dataDir, 'sandbox-secrets.json');
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -73,13 +73,13 @@ function createSecrets(nowMs: number): Omit<DemoSecrets, 'retired'> {
   };
 }
 
-/** A demo address never needs to be spent from, so its private key is forgotten at once. */
+/** A demo address never needs to be spent from, so its private key is discarded at once. */
 function createAddress(nowMs: number): DemoAddress {
   const account = accountFromPublicKey(secp256k1.getPublicKey(secp256k1.utils.randomSecretKey(), false));
   return { id: uuidV7(nowMs, randomBytes(10)), account, address: accountToAddress(account) };
 }
 
-/** Puts a project with its key and addresses into the database. Existing rows stay. It has the limits of production. */
+/** Adds a project with its key and addresses; existing rows are left alone. It has the limits of production. */
 function seedProject(
   db: Database,
   { projectId, ...secrets }: Omit<DemoSecrets, 'endpointId' | 'webhookSecret'>,
@@ -93,13 +93,13 @@ function seedProject(
       ...(scopes && { scopes }),
     });
     for (const address of secrets.addresses) await insertAddress(tx, { ...address, projectId });
-    // Retired once, not at every start: an operator may have put it back into use.
+    // Retired once and not at every start, because an operator may have activated it again.
     if (!(await insertAddress(tx, { ...secrets.retired, projectId }))) return;
     await markRetired(tx, [secrets.retired.id], unixMs(systemClock.now()));
   });
 }
 
-/** Puts the demo project into the database; existing rows stay. The inbox may have moved to another port. */
+/** Adds the demo project; existing rows are left alone. Updates the inbox's URL, because its port may have changed. */
 export async function seedDemoProject(
   db: Database,
   keyRing: KeyRing,
@@ -120,13 +120,13 @@ export async function seedDemoProject(
   await enableEndpoint.run({ db, now }, ACTOR, { endpointId });
 }
 
-/** With more, every start and every list of projects would take noticeably longer. */
+/** With more, every start and every list of projects would be noticeably slower. */
 const MAX_PROJECTS = 500;
 
 type CreateProject = NonNullable<ServiceOptions['sandbox']>['createProject'];
 type FreshProjectDeps = { db: Database; keyRing: KeyRing; localTargets: boolean };
 
-/** Makes a project for one test, with a key that may do everything, and an endpoint where one is wanted. Nothing is stored when it is refused. */
+/** Creates a project for one test, with a key that may do everything, and an endpoint if requested. Stores nothing if it's refused. */
 export async function createFreshProject(
   { db, keyRing, localTargets }: FreshProjectDeps,
   { name, webhookUrl }: Parameters<CreateProject>[0],
@@ -149,7 +149,10 @@ export async function createFreshProject(
   return { projectId: encodeId('prj', projectId), name, apiKey, endpoint };
 }
 
-/** Ends a project: nothing is sent for it, it takes no orders, and its keys are revoked. The demo project stays. Error: `SANDBOX_REFUSED`. */
+/**
+ * Ends a project: nothing is sent for it, it accepts no orders, and its keys are revoked. The demo project can't be ended. Errors:
+ * `SANDBOX_REFUSED`.
+ */
 export async function endProject(db: Database, projectUuid: string, demoUuid: string): Promise<void> {
   if (projectUuid === demoUuid) {
     const fix = 'send the key that POST /sandbox/projects returned';
@@ -161,7 +164,7 @@ export async function endProject(db: Database, projectUuid: string, demoUuid: st
     await disableEndpoint.run(deps, ACTOR, { endpointId: encodeId('whe', id), reason: 'the project has ended' });
   }
   await archiveProject.run(deps, ACTOR, { projectId: encodeId('prj', projectUuid) });
-  // Last, so that a request that broke off can be sent again.
+  // Keys are revoked last, so that an interrupted request can be repeated.
   for (const { id, revokedAt } of await listApiKeys(db, projectUuid)) {
     if (revokedAt === null) await revokeKey.run(deps, ACTOR, { uuid: id });
   }

@@ -6,8 +6,8 @@ import { readRunningPostgres } from '../../store/embedded/connection.ts';
 import { readSandboxFile, type SandboxFile, sandboxNotRunning } from './sandbox-file.ts';
 
 /**
- * A running sandbox with its database, for the project `projectUuid` with the key `apiKey`: the demo project, or that of a request (`isOfKey`),
- * which reaches no other.
+ * A running sandbox with its database, for the project `projectUuid` with the key `apiKey`: the demo project, or a request's own project
+ * (`isOfKey`), which can't reach any other.
  */
 export type Sandbox = Omit<SandboxFile, 'retiredAddress'> & {
   db: Database;
@@ -16,7 +16,7 @@ export type Sandbox = Omit<SandboxFile, 'retiredAddress'> & {
   isOfKey?: boolean;
 };
 
-/** Runs a command's work on the sandbox that runs on a data directory. Error: `SANDBOX_NOT_RUNNING`. */
+/** Runs a command's work on the sandbox of a data directory. Errors: `SANDBOX_NOT_RUNNING`. */
 export async function withSandbox<Output>(
   dataDir: string,
   work: (sandbox: Sandbox) => Promise<Output>,
@@ -32,7 +32,7 @@ export async function withSandbox<Output>(
     seals: createSeals(judge, () => openKeyRing(settings, { mayCreate: false })),
     poolSize: 1,
     applicationName: 'quittance command',
-    onError: () => undefined, // The next statement on it says so.
+    onError: () => undefined, // The next statement on the connection reports the error.
   });
   try {
     return await work({ ...file, db, projectUuid });

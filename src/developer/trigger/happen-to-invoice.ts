@@ -14,12 +14,12 @@ import type { Sandbox } from '../sandbox/with-sandbox.ts';
 import type { Trigger } from './triggers.ts';
 import type { FeedEvent, Until } from './until.ts';
 
-/** The fields that the invoice is made with, where they matter. */
+/** The fields for creating the invoice, if they matter. */
 export type InvoiceOptions = { amount?: string | undefined; externalId?: string | undefined };
 
 type InvoiceTrigger = Exclude<Trigger, 'ping' | 'endpoint.disabled' | 'transfer.refunded'>;
 
-/** Makes an invoice of the demo project and lets happen to it what the event tells of. Errors: `INVALID_ARGUMENT`, `SANDBOX_REFUSED`. */
+/** Creates an invoice in the demo project and makes the event happen to it. Errors: `INVALID_ARGUMENT`, `SANDBOX_REFUSED`. */
 export async function happenToInvoice(
   sandbox: Sandbox,
   { type, options, until }: { type: InvoiceTrigger; options: InvoiceOptions; until: Until },
@@ -68,7 +68,7 @@ type Created = { id: string; invoice: Payable };
 
 async function makeInvoice(sandbox: Sandbox, wanted: Parameters<typeof createInvoice>[1]): Promise<Created> {
   const { status, invoiceId, detail = status } = await createInvoice(sandbox, wanted);
-  // A conflict names the invoice that there is.
+  // A conflict also returns an id, but that of the existing invoice.
   if (status === 201 && invoiceId !== undefined)
     return { id: invoiceId, invoice: await findPayable(sandbox, invoiceId) };
   if (status === 409) throw new AppError('CONFLICT', `the invoice was refused: ${detail}`);
@@ -76,10 +76,10 @@ async function makeInvoice(sandbox: Sandbox, wanted: Parameters<typeof createInv
   throw new AppError('SANDBOX_REFUSED', `the invoice could not be created: ${detail}`);
 }
 
-/** Blocks of a fast network may become irreversible before their payment was seen. */
+/** On a fast network, blocks may become irreversible before their payment is seen. */
 const MAX_TRIES = 5;
 
-/** Pays invoices until the block of one was orphaned while it was CONFIRMING, and answers its id. */
+/** Pays invoices until one's block is orphaned while it's CONFIRMING, and returns its id. */
 async function orphanOne(
   sandbox: Sandbox,
   create: (externalId: string) => Promise<Created>,

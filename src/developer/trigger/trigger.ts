@@ -27,10 +27,10 @@ import { happenToInvoice, type InvoiceOptions } from './happen-to-invoice.ts';
 import { TRIGGERS, type Trigger } from './triggers.ts';
 import { type FeedEvent, followFrom, type Until } from './until.ts';
 
-/** A block comes at most every minute, and the watcher looks a moment later; everything is rather a matter of seconds. */
+/** There is a block at least every minute, and the watcher reads it a moment later. Everything else takes seconds. */
 const WAIT_MS = 180_000;
 
-/** Reads which event is to happen. `options` are about an invoice, where the event is. Error: `INVALID_ARGUMENT`. */
+/** Reads which event to trigger. `options` only apply to events about an invoice. Errors: `INVALID_ARGUMENT`. */
 export function readTrigger(name: string, { amount, externalId }: InvoiceOptions): Trigger {
   const known = Object.keys(TRIGGERS) as Trigger[];
   const type = known.find((each) => each === name);
@@ -43,7 +43,10 @@ export function readTrigger(name: string, { amount, externalId }: InvoiceOptions
   throw new AppError('INVALID_ARGUMENT', `--amount and --external-id apply to an invoice, and ${type} has none`);
 }
 
-/** Makes an event happen in the sandbox of this data directory, and waits until it is told. Errors: `SANDBOX_NOT_RUNNING`, `SANDBOX_REFUSED`. */
+/**
+ * Makes an event happen in the sandbox of this data directory, and waits until the feed has it. Errors: `SANDBOX_NOT_RUNNING`,
+ * `SANDBOX_REFUSED`.
+ */
 export async function trigger(
   { config, note }: { config: Config; note(text: string): void },
   type: Trigger,
@@ -69,15 +72,15 @@ export async function trigger(
   });
 }
 
-/** By this it is known again: endpoints are never deleted, so one is enough. */
+/** Identifies this endpoint: endpoints are never deleted, so one is enough. */
 const DESCRIPTION = 'made by "quittance trigger endpoint.disabled"';
 
 const ACTOR = commandActor('trigger');
 
-/** Its own server, whatever this machine lets endpoints of others have. */
+/** This is our own server, so this machine's rules for other endpoints don't apply. */
 const LOCAL = { webhooks: { localTargets: true } };
 
-/** Has an endpoint of its own answer 410 to a ping, for which the service disables it. */
+/** Makes its own endpoint answer a ping with 410, which makes the service disable it. */
 async function disableEndpoint(sandbox: Sandbox, config: Config, until: Until): Promise<FeedEvent> {
   const server = createServer((request, response) => {
     request.resume();
@@ -112,7 +115,10 @@ async function prepareEndpoint({ db, projectId }: Sandbox, config: Config, url: 
     .endpointId;
 }
 
-/** Records a ping for each endpoint of the demo project that takes pings. Answers the id of the first, `evt_…`. Error: `SANDBOX_REFUSED`. */
+/**
+ * Records a ping for each of the demo project's endpoints that subscribe to pings. Returns the id of the first, `evt_…`. Errors:
+ * `SANDBOX_REFUSED`.
+ */
 async function recordPings(sandbox: Sandbox): Promise<string> {
   const { db, projectUuid } = sandbox;
   const taking = (await listWebhookEndpoints(db, projectUuid)).filter(
@@ -130,7 +136,7 @@ async function recordPings(sandbox: Sandbox): Promise<string> {
   return ping;
 }
 
-/** Records a ping for one endpoint (a UUID). Answers its id. */
+/** Records a ping for one endpoint (a UUID), and returns its id. */
 async function recordPing({ db, projectUuid: projectId }: Sandbox, endpointId: string): Promise<string> {
   const now = unixMs(systemClock.now());
   const data = { endpointId: encodeId('whe', endpointId) };
@@ -146,10 +152,10 @@ async function recordPing({ db, projectUuid: projectId }: Sandbox, endpointId: s
 const AMOUNT_MICRO = 1_000_000n;
 /** Enough for the energy of a transfer. */
 const FEE_SUN = 100_000_000n;
-/** How often the ledger is asked whether it has what left by now. */
+/** How often to check whether the ledger has the outgoing transfer yet. */
 const POLL_MS = 200;
 
-/** Sends something to an address of its own, sends it back from there, and ties the two. */
+/** Sends money to an address of its own, sends it back from there, and links the two transfers. */
 async function refundTransfer(
   sandbox: Sandbox,
   { until, signal }: { until: Until; signal: AbortSignal },
@@ -157,7 +163,7 @@ async function refundTransfer(
   const { db, usdtContract: contract } = sandbox;
   const deps = { db, now: () => unixMs(systemClock.now()), random: randomBytes };
   const payer = createPayer({ nodeUrl: sandbox.nodeUrl, privateKey: sandbox.payer.privateKey });
-  // Addresses are never deleted, so one is enough: the payer's key leads to the same one again.
+  // Addresses are never deleted, so one is enough: the payer's key always gives the same one.
   const own = payer.withKey(createHash('sha256').update(`refund ${sandbox.payer.privateKey}`).digest('hex'));
   await adopt(deps, sandbox, own.address);
   await payer.sendTrx({ to: own.address, amountSun: FEE_SUN });
@@ -166,7 +172,7 @@ async function refundTransfer(
   const transferId = decodeId('trf', String(data['transferId']));
   if (transferId === null) throw new Error('the event names no transfer');
   const txId = await own.transfer({ contract, to: payer.address, amountMicro: AMOUNT_MICRO });
-  // It is on the chain before it is in the ledger.
+  // It's on the chain before it's in the ledger.
   while (!(await isTied(deps, { transferId, txId, note: '', invoice: null }))) await pause(POLL_MS, signal);
   return until((event) => event.type === 'transfer.refunded' && event.data['txId'] === came);
 }
@@ -178,7 +184,7 @@ async function isTied(...[deps, wanted]: [Parameters<typeof tieRefund.run>[0], P
   );
 }
 
-/** It gets no invoices, and is watched all the same. */
+/** The address gets no invoices, but is watched. */
 async function adopt(
   deps: Parameters<typeof tieRefund.run>[0],
   { projectId }: Sandbox,
@@ -193,7 +199,7 @@ async function adopt(
   await retireAddresses.run(deps, ACTOR, { projectId, addresses, note: null });
 }
 
-/** Another error is thrown on. */
+/** Rethrows any other error. */
 function isConflict(error: unknown): true {
   if (error instanceof AppError && error.code === 'CONFLICT') return true;
   throw error;

@@ -4,17 +4,17 @@ import type { FeedReader } from '../listen/follow-feed.ts';
 import { pause } from '../listen/pause.ts';
 import { readEvent } from '../listen/read-event.ts';
 
-/** An event of the feed: its bytes as text, and what they say. */
+/** An event of the feed: its bytes as text, and its parsed content. */
 export type FeedEvent = { id: string; type: string; data: Record<string, unknown>; body: string };
 
-/** Waits until the feed has an event that it was asked for. */
+/** Waits for a matching event in the feed. */
 export type Until = (isIt: (event: FeedEvent) => boolean) => Promise<FeedEvent>;
 
-/** The most that the feed gives at once. */
+/** The most events that the feed returns at once. */
 const PAGE = 100;
 const POLL_MS = 100;
 
-/** Looks at the events that come from now on, each once. */
+/** Checks each event from now on, once. */
 export async function followFrom(feed: FeedReader, signal: AbortSignal): Promise<Until> {
   let { latest: cursor } = await feed.read(null, 1);
   return async (isIt) => {

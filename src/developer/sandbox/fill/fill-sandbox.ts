@@ -31,22 +31,22 @@ import { type FilledRows, insertRows, noRows, takePositions } from './insert-row
 const DAY_MS = 86_400_000;
 /** More would take an hour. */
 export const MOST_FILLED = 1_000_000;
-/** A transaction of some ten thousand rows, which takes a second or two. */
+/** A transaction with about ten thousand rows, which takes a second or two. */
 const BATCH = 1000;
 const PRICES = [
   3, 4.5, 7.9, 9.99, 12, 14.5, 19, 19.9, 24, 25, 29.9, 35, 39, 45, 49.9, 59, 69, 79.5, 89, 99, 129, 149, 199, 249,
 ];
 const MAX_SURCHARGE_MICRO = 10_000n;
 const MIN_ADDRESSES = 3;
-/** A name that no DNS server ever knows (RFC 6761), so that what still waits to be delivered fails as at a receiver that is gone. */
+/** A name that no DNS server resolves (RFC 6761), so that pending deliveries fail as with a receiver that is gone. */
 const NOWHERE = 'https://shop.invalid/hook';
 
 type Deps = Parameters<typeof addEndpoint.run>[0] & { db: Database; onProgress(filled: number): void };
 type Filled = { projectId: string; endpointId: string; invoices: number; addresses: number; transfers: number };
 
 /**
- * Fills the ledger of a sandbox with a project of its own, whose invoices lie in the past days and went all the ways that invoices go.
- * No chain knows of their transfers: they stand in blocks that are recorded already. The same `seed` tells the same stories.
+ * Fills a sandbox's ledger with a new project, whose invoices were created over the past days and ended in every possible way. Their
+ * transfers aren't on the chain, but refer to blocks that are already recorded. The same `seed` gives the same data.
  */
 export async function fillSandbox(
   deps: Deps,
@@ -79,7 +79,7 @@ export async function fillSandbox(
     projectId: decodeId('prj', project.projectId) ?? '',
     endpointId: decodeId('whe', endpoint.endpointId) ?? '',
   };
-  // Before the addresses, so that their books begin at or above every block of the stories.
+  // Read before the addresses are added, so that their opening balances are at or above every block of the generated data.
   const solid = (await findCursor(db, 'devnet'))?.solid.number ?? 0;
   const addresses = await addAddresses(db, ids.projectId, invoices, end);
   const draw = payableDrawer(addresses, random);
@@ -90,7 +90,7 @@ export async function fillSandbox(
       const age = days * DAY_MS * (1 - (n + random()) / invoices);
       const order: FilledOrder = {
         ...{ ...ids, n, ...draw(n), createdAt: unixMs(Math.round(end - age)), now: end },
-        // Monotonous, and at or below what is recorded.
+        // Increases with `n`, and is never above the recorded block.
         blockNumber: Math.floor((solid * n) / invoices),
       };
       writeOrder(rows, order, tellStory(order.payableMicro, random), random);
@@ -114,7 +114,7 @@ export async function fillSandbox(
   };
 }
 
-/** Where no node is configured by mistake, the database may still be one of real money. */
+/** Even without a configured node, the database may belong to a real ledger by mistake. */
 async function refuseRealLedger(db: Database): Promise<void> {
   const real = (await listProjects(db, null, null)).find(({ network }) => !isLocalNetwork(network));
   if (real === undefined) return;
@@ -126,7 +126,7 @@ async function refuseRealLedger(db: Database): Promise<void> {
 
 type FilledAddress = { id: string; address: string };
 
-/** As many addresses as the prices need. Nobody holds their keys. */
+/** Adds as many addresses as the prices need. No one has their keys. */
 async function addAddresses(db: Database, projectId: string, invoices: number, at: UnixMs): Promise<FilledAddress[]> {
   const words = codeWords(wordRange(priceOf(0), MAX_SURCHARGE_MICRO)).length;
   const needed = Math.max(MIN_ADDRESSES, Math.ceil(invoices / PRICES.length / (words * 0.8)));
@@ -148,7 +148,7 @@ function priceOf(n: number): MicroUsdt {
   return microUsdt(BigInt(Math.round((PRICES[n % PRICES.length] ?? 1) * 1_000_000)));
 }
 
-/** Draws what each order asks for and is to pay, on which address: never the same twice. */
+/** Draws an order's price, payable amount and address, never the same combination twice. */
 function payableDrawer(addresses: readonly FilledAddress[], random: () => number) {
   const words = PRICES.map((_, index) => shuffled(codeWords(wordRange(priceOf(index), MAX_SURCHARGE_MICRO)), random));
   return (n: number) => {
@@ -167,7 +167,7 @@ function shuffled<Item>(items: readonly Item[], random: () => number): Item[] {
     .map(({ item }) => item);
 }
 
-/** Numbers of 0 … 1 that are the same for the same seed: SHA-256 of the seed and a count. */
+/** Yields reproducible numbers from 0 to 1 for a seed: SHA-256 of the seed and a counter. */
 function seededRandom(seed: number): () => number {
   let block = Buffer.alloc(0);
   let [count, at] = [0, 0];
@@ -181,7 +181,7 @@ function seededRandom(seed: number): () => number {
   };
 }
 
-/** An order that is to be told. Ids are UUIDs; `n` counts the orders from 0. */
+/** An order to generate. Ids are UUIDs; `n` counts the orders from 0. */
 type FilledOrder = {
   projectId: string;
   endpointId: string;
@@ -195,7 +195,7 @@ type FilledOrder = {
   now: UnixMs;
 };
 
-/** From a transfer's block to its record, as 19 blocks of 3 s take. */
+/** The time from a transfer's block to its record: 19 blocks of 3 s. */
 const SOLID_AFTER_MS = 57_000;
 const PUBLIC_URL = 'https://pay.example';
 const NETWORK = 'devnet';
@@ -205,7 +205,7 @@ const newId = (time: UnixMs) => uuidV7(time, randomBytes(10));
 const bytes = (length: number) => `\\x${randomBytes(length).toString('hex')}`;
 const after = (time: UnixMs, ms: number) => unixMs(time + ms);
 
-/** Adds the rows of an order and of all that became of it. What lies in the future does not happen. */
+/** Adds the rows of an order and everything that happened to it. Events in the future are left out. */
 function writeOrder(rows: FilledRows, order: FilledOrder, story: Story, random: () => number): void {
   const { projectId, n, address, createdAt, now } = order;
   const expiresAt = after(createdAt, LIFETIME_MS);
@@ -284,7 +284,7 @@ function writeTransfer(
   return { ...seen, id, to: address.address, invoiceId: of };
 }
 
-/** What came to each address leaves it again: nobody holds what no chain has. */
+/** Sends the balance of each address away again, because no one can hold money that isn't on the chain. */
 function sweepAddresses(rows: FilledRows, projectId: string): void {
   for (const addressId of new Set(rows.transfers.map((row) => String(row['address_id'])))) {
     const transfers = rows.transfers.filter((row) => row['address_id'] === addressId);
@@ -310,14 +310,14 @@ function sweepAddresses(rows: FilledRows, projectId: string): void {
   }
 }
 
-/** The wallet that the shop keeps its money in. */
+/** The wallet in which the shop keeps its money. */
 const SAFE = accountToAddress('5a'.repeat(20) as AccountHex);
 
 function blockIdOf(number: number): string {
   return `\\x${createHash('sha256').update(`filled block ${number}`).digest('hex')}`;
 }
 
-/** Writes the events of an order with their deliveries. */
+/** Writes an order's events with their deliveries. */
 function eventWriter(rows: FilledRows, order: FilledOrder & { id: string; expiresAt: UnixMs }, random: () => number) {
   const { projectId, id: invoiceId, n, token, expiresAt } = order;
   let sequence = 0;
@@ -383,7 +383,7 @@ function eventWriter(rows: FilledRows, order: FilledOrder & { id: string; expire
 
 type ToldEvent = { id: string; invoiceId: string | null; sequence: number; at: UnixMs };
 
-/** Most webhooks are heard at once, some at the second attempt, and a few never. */
+/** Most webhooks succeed at once, some on the second attempt, and a few never. */
 function writeDelivery(
   rows: FilledRows,
   { projectId, endpointId, now }: FilledOrder,
@@ -417,15 +417,15 @@ function writeDelivery(
   });
 }
 
-/** A transfer of a story: its amount, and how long after the order it came. */
+/** A generated transfer: its amount, and how long after the order it arrived. */
 type StoryTransfer = { kind: 'matched' | 'duplicate' | 'unmatched'; amountMicro: bigint; afterMs: number };
-/** What becomes of an order: how it ends, and the money that comes. */
+/** The outcome of an order, and the transfers for it. */
 type Story = { status: 'PAID' | 'EXPIRED'; transfers: StoryTransfer[] };
 
 const MINUTE_MS = 60_000;
 const LIFETIME_MS = 30 * MINUTE_MS;
 
-/** How many of a hundred orders go each way. A shop has about as many, only fewer of the rare ones. */
+/** The outcomes of a hundred orders. A real shop has similar shares, with fewer rare ones. */
 const SHARES = {
   paid: 60,
   expired: 22,
@@ -439,7 +439,7 @@ const SHARES = {
 } as const;
 type StoryName = keyof typeof SHARES;
 
-/** Tells the story of an order. `random` returns 0 … 1, evenly. */
+/** Generates the outcome of an order. `random` returns uniform numbers from 0 to 1. */
 function tellStory(payable: MicroUsdt, random: () => number): Story {
   const name = draw(random);
   const soonMs = Math.round((0.5 + 14 * random()) * MINUTE_MS);
@@ -464,7 +464,7 @@ function draw(random: () => number): StoryName {
   return 'paid';
 }
 
-/** What a payer sends by mistake who should send this; never the amount itself, and never nothing. */
+/** Returns an amount that a payer might send by mistake instead of this one; never the same amount, and never 0. */
 function mistaken(name: StoryName, payable: bigint): bigint {
   const amounts = MISTAKES.find((mistake) => mistake.name === name)?.of({ amount: payable, decimals: 6 }) ?? [];
   return amounts.find((amount) => amount > 0n && amount !== payable) ?? payable + 1n;

@@ -30,7 +30,7 @@ const COLUMNS = {
 } as const;
 
 type FilledTable = keyof typeof COLUMNS;
-/** A row by the names of its columns; bytes are `\x` and hex. */
+/** A row by column name; bytes are `\x` and hex. */
 type FilledRow = Record<string, string | number | boolean | null | readonly string[]>;
 export type FilledRows = { [Table in FilledTable]: FilledRow[] };
 
@@ -42,7 +42,9 @@ const insertInto = (table: FilledTable, sqlName: string) =>
     (rows: readonly FilledRow[]) => [JSON.stringify(rows)],
   );
 
-/** In an order in which each table follows those that it refers to; only invoices refer forward, which is checked at the end. */
+/**
+ * Ordered so that each table follows those that it refers to. Only invoices refer forward, which is checked at the end of the transaction.
+ */
 const INSERTS = {
   addresses: insertInto('addresses', 'addresses'),
   invoices: insertInto('invoices', 'invoices'),
@@ -71,7 +73,7 @@ const SEALS: Partial<Record<FilledTable, readonly SealedTable[]>> = {
   },
 };
 
-/** Inserts rows of a project, whose constraints, triggers and seals judge them as they judge all others. */
+/** Inserts a project's rows. All constraints, triggers and seals apply as usual. */
 export async function insertRows(tx: Sql, rows: FilledRows): Promise<void> {
   const sealer = await tx.sealer();
   for (const table of Object.keys(INSERTS) as FilledTable[]) {
@@ -81,7 +83,7 @@ export async function insertRows(tx: Sql, rows: FilledRows): Promise<void> {
   }
 }
 
-/** The column of a MAC. The deadlines of a local network are not sealed. */
+/** Returns the column of a MAC. The deadlines of a local network aren't sealed. */
 function macOf(sealer: Sealer | null, table: SealedTable, row: FilledRow): FilledRow {
   if (sealer === null || !isNeeded(table, row)) return {};
   const values = Object.entries(table.fields).map(([name, type]) => {
@@ -98,7 +100,7 @@ function isNeeded(table: SealedTable, { status, event_count: eventCount }: Fille
   return table !== SEALED_STATUS || (status !== 'PAID' && (status !== 'PENDING' || Number(eventCount ?? 0) > 0));
 }
 
-/** Takes the next positions of a project's events. Returns the last of them. */
+/** Reserves the next positions of a project's events, and returns the last one. */
 export const takePositions = answerOf(
   'fill-take-positions',
   { lastPosition: count },
