@@ -15,6 +15,7 @@ import {
 } from '../store/access/requests.ts';
 import type { Sql } from '../store/db/database.ts';
 import { notesOf } from '../web/request-notes.ts';
+import { describeRefusal } from './describe-refusal.ts';
 
 type RequestLog = {
   /** Queues an answered request of the shop API for the log. Never throws and never blocks. */
@@ -45,11 +46,12 @@ const STOP_MS = 5000;
 /** Logs the answered requests of the shop API. It writes them in the background: up to 500 per statement, one statement at a time. */
 export function createRequestLog({ db, log, metrics, now, certainNow }: Deps): RequestLog {
   const losses = countLosses({ log, metrics, now });
+  const isExplained = countExplained(now);
   const buffer = createRequestBuffer(losses.add, now);
   const writer = createWriter(db, buffer, losses.add);
   return {
     onAnswer: (request, reply, tookMs) => {
-      if (request.url.startsWith('/v1/')) buffer.add(describe(request, reply, tookMs));
+      if (request.url.startsWith('/v1/')) buffer.add(describe(request, reply, tookMs, isExplained));
     },
     start: () => {
       const loop = startWriting({ db, log, certainNow }, writer, losses);
@@ -138,8 +140,14 @@ function isRetryable(error: unknown): boolean {
   return error instanceof Error && 'retryable' in error && error.retryable === true;
 }
 
-function describe(request: FastifyRequest, { statusCode }: FastifyReply, tookMs: number): AnsweredRequest {
-  const { key, isAdmitted, code, externalId } = notesOf(request);
+function describe(
+  request: FastifyRequest,
+  { statusCode }: FastifyReply,
+  tookMs: number,
+  isExplained: (keyId: string) => boolean,
+): AnsweredRequest {
+  const { key, isAdmitted, problem, externalId } = notesOf(request);
+  const isRefused = problem !== null && problem.status < 500 && key !== null && isAdmitted;
   return {
     key,
     isAdmitted,
@@ -149,8 +157,9 @@ function describe(request: FastifyRequest, { statusCode }: FastifyReply, tookMs:
       route: request.routeOptions.url,
       status: statusCode,
       took_ms: Math.round(tookMs),
-      code: code ?? undefined,
+      code: problem?.code,
       external_id: externalId ?? undefined,
+      ...(isRefused && isExplained(key.id) && describeRefusal(problem, request.body)),
     },
   };
 }
@@ -198,6 +207,8 @@ type RequestBuffer = {
  * kind.
  */
 export const TURNED_AWAY_A_MINUTE = 600;
+/** Refused requests of a key whose fields and body are described. Each takes at most 2 KB. */
+export const EXPLAINED_A_MINUTE = 60;
 /** Three seconds of a process's maximum load, or minutes of its usual load: a few megabytes. */
 export const MAX_WAITING = 20_000;
 /** A write of this size blocks the event loop for less than a millisecond. Larger writes would save hardly any time. */
@@ -231,6 +242,19 @@ function countTurnedAway(now: () => UnixMs): (answered: AnsweredRequest) => bool
     if (present !== minute) [minute, strangers, known] = [present, 0, 0];
     const count = key === null ? ++strangers : ++known;
     return count > TURNED_AWAY_A_MINUTE;
+  };
+}
+
+/** Whether another refused request of a key is explained in this minute. A shop in a loop would fill the disk with one explanation. */
+function countExplained(now: () => UnixMs): (keyId: string) => boolean {
+  let minute = 0;
+  let counts = new Map<string, number>();
+  return (keyId) => {
+    const present = Math.floor(now() / 60_000);
+    if (present !== minute) [minute, counts] = [present, new Map()];
+    const count = (counts.get(keyId) ?? 0) + 1;
+    counts.set(keyId, count);
+    return count <= EXPLAINED_A_MINUTE;
   };
 }
 

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import type { Problem } from './problem.ts';
 
 /** Facts about a request that were learned while answering it, for the request log. */
 export type RequestNotes = {
@@ -6,8 +7,8 @@ export type RequestNotes = {
   key: { id: string; projectId: string } | null;
   /** The key's request was within its limit and wasn't refused earlier. */
   isAdmitted: boolean;
-  /** The code of the problem in the response. */
-  code: string | null;
+  /** The problem in the response. */
+  problem: Problem | null;
   /** The external id of the invoice in question. */
   externalId: string | null;
 };
@@ -16,6 +17,6 @@ const NOTES = Symbol('notes');
 type NotedRequest = FastifyRequest & { [NOTES]?: RequestNotes };
 
 export function notesOf(request: NotedRequest): RequestNotes {
-  request[NOTES] ??= { key: null, isAdmitted: false, code: null, externalId: null };
+  request[NOTES] ??= { key: null, isAdmitted: false, problem: null, externalId: null };
   return request[NOTES];
 }

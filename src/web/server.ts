@@ -183,7 +183,7 @@ function sendProblem(
   problem: Problem,
   options: Pick<ServerOptions, 'publicUrl' | 'showProblem'>,
 ): FastifyReply {
-  notesOf(request).code = problem.code;
+  notesOf(request).problem = problem;
   const { headers, body } = options.showProblem?.(request.url, problem, request.id) ?? {
     headers: { 'Content-Type': 'application/problem+json; charset=utf-8' },
     body: JSON.stringify(problemBody(problem, options.publicUrl(), request.id)),
@@ -391,7 +391,8 @@ function createRequestLines({ log, now, isOn }: { log: Logger; now(): number; is
       const isCreation = method === 'POST' && route === '/v1/invoices';
       const isFailure = status >= 500 || (status >= 400 && isCreation);
       if (!isFailure && (!isOn || PROBES.has(route))) return;
-      const { key, code } = notesOf(request);
+      const { key, problem } = notesOf(request);
+      const code = problem?.code ?? null;
       const requests = isFailure ? failures.note(`${method} ${route} ${status} ${code}`) : undefined;
       if (requests === null) return;
       const about = { requestId, key: key === null ? undefined : encodeId('key', key.id), method, route, status };

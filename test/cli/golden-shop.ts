@@ -190,6 +190,8 @@ async function addRequests({ env }: Ledger, { shop, key: keyId }: Addressed) {
           code: 'IDEMPOTENCY_CONFLICT',
           external_id: 'odd "₮", \u202eeno\n=1+1',
           took_ms: 12,
+          errors: [{ field: 'externalId', code: 'USED_BEFORE' }],
+          body: '{amount: string, externalId: string}',
         },
       ],
     },

@@ -44,6 +44,8 @@ test('the page of a request says in words what was asked and how it ended, and l
       'test',
     ],
     '&lt;img src=x onerror=alert(1)&gt;',
+    'externalId USED_BEFORE',
+    '{amount: string',
   ]) {
     expect(text).toContain(told);
   }

@@ -133,6 +133,7 @@ test('filters take a class of status, a key, an externalId and a time, and toget
       ...{ requestId: all[3]?.id, time: '2026-09-03T12:00:00.000Z', projectId: shop?.projectId },
       key: { keyId: encodeId('key', other?.keyId ?? ''), name: 'test' },
       ...{ method: 'GET', route: '/v1/events', status: 503, code: 'UNAVAILABLE', externalId: null, tookMs: 2 },
+      ...{ errors: [], body: null },
     },
   ]);
 });

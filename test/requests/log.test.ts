@@ -39,7 +39,7 @@ describe('a request is found by the X-Request-Id of its answer', () => {
       projectId: project.projectId,
       key: { keyId: expect.stringMatching(/^key_/), name: 'test' },
       ...{ method: 'POST', route: '/v1/invoices', status: 201, code: null },
-      ...{ externalId: body.externalId, invoiceId: created.body.invoiceId },
+      ...{ externalId: body.externalId, invoiceId: created.body.invoiceId, errors: [], body: null },
     });
     expect(Date.parse(time)).toBeGreaterThanOrEqual(before);
     expect(Date.parse(time)).toBeLessThanOrEqual(Date.now());
@@ -52,6 +52,11 @@ describe('a request is found by the X-Request-Id of its answer', () => {
     const other = await createInvoice(shop(), { body: { ...body, amount: '13' } });
     expect(await shown(other)).toMatchObject({
       ...{ status: 409, code: 'IDEMPOTENCY_CONFLICT', externalId: body.externalId },
+      errors: [
+        { field: 'externalId', code: 'USED_BEFORE' },
+        { field: 'amount', code: 'DIFFERS' },
+      ],
+      body: '{amount: string, asset: string, network: string, externalId: string}',
     });
   });
 
@@ -61,7 +66,11 @@ describe('a request is found by the X-Request-Id of its answer', () => {
     const invalid = await createInvoice(shop(), { body: { amount: '-1', externalId: 'of a wrong body' } });
     const answers = [invalid, await get('/v1/invoices/x', keyed()), await get('/v1/invoice', keyed())];
     expect(await Promise.all([...answers, await get('/v1/invoices/x')].map(shown))).toMatchObject([
-      { status: 400, code: 'INVALID_REQUEST', externalId: null, projectId },
+      {
+        ...{ status: 400, code: 'INVALID_REQUEST', externalId: null, projectId },
+        errors: [{ field: 'amount', code: expect.stringMatching(/^[A-Z_]+$/) }],
+        body: expect.stringContaining('amount: string'),
+      },
       { status: 404, code: 'INVOICE_NOT_FOUND', route: '/v1/invoices/:invoiceId', projectId },
       // The key is known by now, though nothing has asked for it.
       { status: 404, code: 'ROUTE_NOT_FOUND', route: null, projectId },
@@ -177,6 +186,23 @@ test('what is turned away is kept 600 times of a minute, whatever comes, and a s
   expect(count(({ code }) => code === 'INVOICE_NOT_FOUND')).toBe(701);
   // One line a minute, and the clock stands still.
   expect(own.logged().filter(({ msg }) => msg.includes('missing in the request log'))).toHaveLength(1);
+});
+
+test('of a shop in a loop, 60 refusals a minute are explained, and all are kept', async () => {
+  const own = await startLogged();
+  onTestFinished(() => own.stop());
+  own.setTime(Math.floor(Date.now() / 60_000) * 60_000);
+  const target = { url: own.url, project: own.project } as TestService;
+  for (let n = 0; n < 9; n += 1) {
+    await Promise.all(Array.from({ length: 10 }, () => createInvoice(target, { body: { amount: '-1' } })));
+  }
+  own.setTime(Math.floor(Date.now() / 60_000) * 60_000 + 60_000);
+  await createInvoice(target, { body: { amount: '-1' } });
+  await own.stopService();
+  const log = await readLog(own.database);
+  expect(log).toHaveLength(91);
+  expect(log.filter(({ errors }) => errors !== undefined)).toHaveLength(61);
+  expect(log.filter(({ body }) => body !== undefined)).toHaveLength(61);
 });
 
 test('a process that shall keep no requests keeps none', async () => {

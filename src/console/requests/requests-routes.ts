@@ -1,8 +1,14 @@
 import { AppError } from '../../domain/errors.ts';
-import { clip } from '../../operator/input/problems.ts';
+import { clip, shorten } from '../../operator/input/problems.ts';
 import { readChoice } from '../../operator/input/readers.ts';
 import { perform } from '../../operator/operation.ts';
-import { findRequestId, listRequests, type RequestView, showRequest } from '../../operator/subjects/requests.ts';
+import {
+  describeErrors,
+  findRequestId,
+  listRequests,
+  type RequestView,
+  showRequest,
+} from '../../operator/subjects/requests.ts';
 import { type Html, html } from '../../web/html.ts';
 import { PROBLEMS } from '../../web/problem.ts';
 import { addList, by, type List } from '../page/add-list.ts';
@@ -38,6 +44,8 @@ async function show(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answe
       ['Response', html`${badge(shown)} ${shown.code ?? (shown.status < 400 ? 'done' : null)}`],
       ['Meaning', problem && html`${problem.title}.`],
       ['What the shop can do', problem && withCode(problem.advice)],
+      ['Refused', describeErrors(shown) || null],
+      ['Body', shown.body && html`<code>${ltr(shown.body)}</code>`],
       ['Duration', `${number(tookMs)} ms`],
       [
         'Key',
@@ -56,7 +64,7 @@ async function show(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answe
             ? 'no invoice with this order id'
             : html`<a href="/invoices/${invoiceId}">${ltr(invoiceId)}</a>`),
       ],
-    ])}<p class="hint">Bodies, queries and headers are not stored.</p></section>
+    ])}<p class="hint">Values of bodies, queries and headers are not stored.</p></section>
 <div class="pager"><a href="${urlTo(visit, '/requests', project)}">All requests</a></div>`,
   };
 }
@@ -83,7 +91,7 @@ const requestsList = (deps: ConsoleDeps): List<RequestView> => ({
   none: (_visit, _project, isFiltered) =>
     isFiltered
       ? html`<section class="card empty"><h2>No matching requests</h2><p>Remove a filter, or use the search box at the top with the id from the response header <code>X-Request-Id</code> or the field <code>requestId</code> of an error.</p></section>`
-      : html`<section class="card empty"><h2>No requests yet</h2><p>API requests of your shop appear here after a second or two, for 30 days: time, key, order and result. The content is never stored.</p></section>`,
+      : html`<section class="card empty"><h2>No requests yet</h2><p>API requests of your shop appear here after a second or two, for 30 days: time, key, order and result. Values are never stored.</p></section>`,
 });
 
 const WHOSE = [
@@ -94,7 +102,7 @@ const WHOSE = [
 const COLUMNS: readonly Column<RequestView>[] = [
   ['Time', ({ requestId, time }) => html`<a class="row" href="/requests/${requestId}">${moment(time, 'second')}</a>`],
   ['Asked', (request) => asked(request)],
-  ['Answer', (request) => html`${badge(request)} ${request.code}`],
+  ['Answer', (request) => html`${badge(request)} ${request.code} ${shorten(describeErrors(request), 60)}`],
   ['Order', ({ externalId }) => (externalId === null ? '–' : outside(externalId, 40))],
   ['ms', ({ tookMs }) => number(tookMs), 'number'],
 ];

@@ -6,10 +6,10 @@ import { Type } from '../../runtime/type.ts';
 import { secondOf, slotOf, UNPACKED } from '../../store/access/requests.ts';
 import type { Database } from '../../store/db/database.ts';
 import { answerOf, rowOf } from '../../store/db/rows-of.ts';
-import { count, listColumns, maybe as mayLack } from '../../store/db/statement.ts';
+import { count, listColumns, maybe as mayLack, type Row } from '../../store/db/statement.ts';
 import { type Actor, maySee } from '../actor.ts';
 import { type Column, columnsText, fieldsText } from '../command-words.ts';
-import { id, listOf, maybe, of, part, type Shown, schemaOf, show, text, time, whole } from '../fields.ts';
+import { id, list, listOf, maybe, of, part, type Shown, schemaOf, show, text, time, whole } from '../fields.ts';
 import { clip, FieldError, shorten } from '../input/problems.ts';
 import { readChoice, readLimit, readPeriod } from '../input/readers.ts';
 import { limitTime } from '../limit-time.ts';
@@ -28,17 +28,27 @@ const row = {
   code: 'text?',
   externalId: 'text?',
   tookMs: 'int4',
+  errors: 'text?',
+  body: 'text?',
 } as const;
 
-/** `projectId` and `key` are `null` without a valid key, `route` is `null` for an unknown URL. */
+/**
+ * `projectId` and `key` are `null` without a valid key, `route` is `null` for an unknown URL. `errors` are the refused fields; an empty name
+ * stands for the whole body. `body` is the shape of a refused body, without its values.
+ */
 const shown = {
   requestId: of('id', text),
   time: { ...time, of: 'id', show: (requestId: string) => time.show(timeOfId(requestId)) },
   projectId: { schema: maybe(text).schema, show: (uuid: string) => (uuid === NIL_UUID ? null : encodeId('prj', uuid)) },
   key: maybe(part({ keyId: of('id', id('key')), name: text })),
   ...{ method: text, route: maybe(text), status: whole, code: maybe(text), externalId: maybe(text), tookMs: whole },
+  ...{ errors: list(part({ field: text, code: text })), body: maybe(text) },
 };
 export type RequestView = Shown<typeof shown>;
+const view = (found: Row<typeof row>): RequestView =>
+  show(shown, { ...found, errors: JSON.parse(found.errors ?? '[]') });
+export const describeErrors = ({ errors }: Pick<RequestView, 'errors'>) =>
+  errors.map(({ field, code }) => `${field || 'the body'} ${code}`).join(', ');
 /** `invoiceId` is the invoice that has the externalId now, if any. */
 export type ShownRequestView = RequestView & { invoiceId: string | null };
 /** `looked` is how many requests were searched. The next page begins before `nextBefore`; `null` on the last page. */
@@ -147,6 +157,7 @@ const COLUMNS: readonly Column<RequestView>[] = [
   ['ASKED', asked],
   ['STATUS', 'status'],
   ['CODE', 'code'],
+  ['REFUSED', (request) => shorten(describeErrors(request), 40)],
   ['MS', 'tookMs'],
   ['EXTERNAL ID', ({ externalId }) => shorten(externalId ?? '', 40)],
 ];
@@ -198,7 +209,7 @@ export const listRequests = operation({
     const data = requests.slice(0, limit);
     // The next page continues after the last request shown or, if too few match, after the last second searched.
     const next = requests.length > limit ? data.at(-1)?.id : searchedTo === null ? undefined : requestIdAt(searchedTo);
-    return { data: data.map((each) => show(shown, each)), looked, nextBefore: next ?? null };
+    return { data: data.map(view), looked, nextBefore: next ?? null };
   },
   print: ({ data, looked, nextBefore }) => {
     const more = say`searched ${looked} requests: to continue, repeat the command with ${{ field: 'before' }} ${nextBefore ?? ''}`;
@@ -239,7 +250,7 @@ export const showRequest = operation({
     }
     const { projectId, externalId } = found;
     const invoice = externalId === null ? null : await findNamedInvoice(db, projectId, { id: NIL_UUID, externalId });
-    return { ...show(shown, found), invoiceId: invoice && encodeId('inv', invoice.id) };
+    return { ...view(found), invoiceId: invoice && encodeId('inv', invoice.id) };
   },
   print: (request) => ({
     text: fieldsText(request, [
@@ -249,6 +260,8 @@ export const showRequest = operation({
       ['key', ({ key }) => key && `${key.keyId} (${key.name})`],
       ['asked', asked],
       ['status', ({ status, code }) => (code === null ? String(status) : `${status} ${code}`)],
+      ['refused', (request) => describeErrors(request) || null],
+      ['body', 'body'],
       ['took', ({ tookMs }) => `${tookMs} ms`],
       ['external id', 'externalId'],
       ['invoice', 'invoiceId'],

@@ -5,7 +5,7 @@ import { answerOf, commandOf } from '../db/rows-of.ts';
 /**
  * An answered request: `{"id": "req_01h4…", "method": "POST", "route": "/v1/invoices", "status": 409, "code": "AMOUNT_UNAVAILABLE",
  * "external_id": "order-1042", "took_ms": 3}`. Members without a value may be left out. `route` is the pattern, never the path, which may
- * contain anything.
+ * contain anything. `errors` are the fields that were refused, and `body` is the shape of the body: `{amount: number, externalId: string}`.
  */
 export type LoggedRequest = {
   id: string;
@@ -15,6 +15,8 @@ export type LoggedRequest = {
   route?: string | undefined;
   code?: string | undefined;
   external_id?: string | undefined;
+  errors?: readonly { field: string; code: string }[] | undefined;
+  body?: string | undefined;
 };
 
 /** 1 to 1,000 requests that arrived within one second with the same key (UUIDs), or without a valid one (`null`). */
@@ -39,7 +41,7 @@ export function slotOf(time: UnixMs): number {
 
 /** The columns of a request in the table that its batch `b` is unpacked to. Ids are compared by their bytes. */
 export const UNPACKED = `json_to_recordset(b.requests::json) as r (id text collate "C", method text, route text, status int4, code text,
-     external_id text, took_ms int4)`;
+     external_id text, took_ms int4, errors text, body text)`;
 
 // JSON written by `JSON.stringify` has no line breaks, so the batches are lines of one text, which needs no escaping. The commit doesn't
 // wait for the disk or a standby, because that would delay the commits of new invoices.
