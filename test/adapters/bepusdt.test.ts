@@ -31,10 +31,10 @@ const create = async (shop: { url: string }, fields: object = {}, path = 'create
 const check = async (tradeId: string) => (await send(`${adapter.url}/pay/check-status/${tradeId}`)).body;
 const cancel = async (trade_id: string, secret = SECRET) =>
   post('cancel-transaction', { trade_id, signature: signAsShop({ trade_id }, secret) });
-/** A shop that is up: what it is told of is looked at nowhere. */
+/** A shop whose callbacks no test checks. */
 const SHOP = { url: '' };
 
-/** Blocks up to the end of an order, which is what it expires by. */
+/** Makes blocks up to the end of an order, because orders expire by the chain's clock. */
 async function expire(tradeId: string): Promise<void> {
   const [row] = await runSql(service, 'select expires_at from invoices where id = $1', [decodeId('inv', tradeId)]);
   const ends = Number(row?.['expires_at']);
@@ -216,7 +216,7 @@ describe('a cancelled order', () => {
       () => shop.told.length,
       (count) => count === 1,
     );
-    // A callback is signed with the same secret.
+    // Callbacks are signed with the same secret as requests.
     const replayed = await post('cancel-transaction', shop.told[0]?.body);
     expect(replayed.body).toMatchObject({ status_code: 400, message: expect.stringMatching(/"\w+" is not a field/) });
     expect((await check(data.trade_id)).status).toBe(3);

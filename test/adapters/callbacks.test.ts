@@ -31,7 +31,7 @@ async function shopFor(...answers: (string | number)[]) {
   return shop;
 }
 
-/** An order whose payment is told at this URL; its invoice. */
+/** Creates an order with this callback URL, and returns its invoice. */
 async function order(shop: { url: string }, fields: Record<string, unknown> = {}): Promise<string> {
   const body = JSON.stringify(orderAtEpusdt(shop, fields));
   const reply = await send(`${adapter.url}/api/v1/order/create-transaction`, { body });
@@ -45,7 +45,7 @@ async function pay(...invoices: string[]) {
   service.devnet.mineUntilSolid();
 }
 
-/** The callbacks of an adapter, the oldest first. */
+/** Returns the adapter's callbacks, oldest first. */
 const callbacks = () =>
   runSql(
     service,
@@ -66,7 +66,7 @@ const endpoint = async () =>
   )[0];
 const HEALTHY = { disabled_at: null, failing_since: null, consecutive_failures: 0, open_until: null };
 
-/** When nothing is under way, the clock is where the next callback is due, until so many attempts were made at each. */
+/** Whenever nothing is in progress, moves the clock to the next due callback, until each has had this many attempts. */
 async function liveOn(isOver: () => Promise<boolean> | boolean) {
   await eventually(
     async () => {
@@ -84,7 +84,7 @@ async function liveOn(isOver: () => Promise<boolean> | boolean) {
   );
 }
 
-/** Time passes, and the dispatcher looks at each step. */
+/** Advances the clock in steps, with the dispatcher looking at each step. */
 async function elapse(ms: number, stepMs: number, isOver: () => Promise<boolean> = async () => false) {
   for (let passed = 0; passed < ms && !(await isOver()); passed += stepMs) {
     service.clock.advance(stepMs);

@@ -25,7 +25,7 @@ test('a browser is sent to our page, and the shop is told by a signed GET until 
   const { status, location } = await send(`${adapter.url}/submit.php?${query(order)}`);
   expect(status).toBe(302);
   expect(location).toMatch(`${service.url}/c/`);
-  // Nothing that a payer carries is signed, and no text of the shop is filled in.
+  // The payer's URL isn't signed, so no text of the shop is filled in.
   expect(await (await fetch(location ?? '')).text()).toContain(
     'href="https://shop.example/back?order=%7BinvoiceId%7D"',
   );
@@ -96,7 +96,7 @@ test.each([
   expect(asked).toMatchObject({ status: 200, body: { code: -1, msg: expect.any(String) } });
   const browser = await send(`${adapter.url}/submit.php?${make()}`);
   expect(browser).toMatchObject({ status: 400, location: undefined, text: `${asked.body.msg}\n` });
-  // Half of a form in the query is refused as well, where the body says it again.
+  // Splitting a form between query and body is refused too, even if the body repeats the field.
   expect((await send(`${adapter.url}/mapi.php?money=72.00`, { body: make(), type: FORM })).body.code).toBe(-1);
 });
 

@@ -25,7 +25,7 @@ async function shopFor(...answers: (string | number)[]) {
   return shop;
 }
 
-/** Moves the clock to each next attempt until the shop was told so often. */
+/** Moves the clock to each next attempt until the shop has been notified this often. */
 async function untilTold({ told }: { told: unknown[] }, times: number) {
   await eventually(
     async () => {
@@ -51,7 +51,7 @@ test('an order becomes an invoice at the rate of the operator, and its callback 
   expect(status).toBe(200);
   expect(body).toMatchObject({ status_code: 200, message: 'success', request_id: expect.stringMatching(/^req_/) });
   const { data } = body;
-  // 100.50 / 7.2 = 13.958…, rounded up to a cent; below it comes the tail of the payable amount.
+  // 100.50 / 7.2 = 13.958…, rounded up to a cent; the payable amount's tail is added below that.
   expect(data).toMatchObject({ order_id: order.order_id, amount: 100.5, token: service.project.addresses[0] });
   expect(Math.floor(data.actual_amount * 100)).toBe(1396);
   expect(data.expiration_time).toBeGreaterThan(Date.now() / 1000);
@@ -94,7 +94,7 @@ test('the successor is answered, and told, in its own form', async () => {
   expect([status, body.status_code]).toEqual([200, 200]);
   expect(body.data).toMatchObject({ currency: 'CNY', token: 'USDT', status: 1, amount: 7.2 });
   expect(body.data.receive_address).toBe(service.project.addresses[0]);
-  // As a form it is the same order.
+  // Sent as a form, it's the same order.
   const form = new URLSearchParams(
     Object.entries(order).map(([name, value]): [string, string] => [name, String(value)]),
   ).toString();
@@ -244,7 +244,7 @@ test('no adapter, one of another kind or project, one that is switched off, and 
     expect({ ...body, request_id: '' }).toEqual({ ...answers[0]?.body, request_id: '' });
   }
   expect(answers[0]?.body.status_code).toBe(401);
-  // The successor asks for the number of the shop as well.
+  // Its successor also requires the shop's number.
   expect((await create(orderAtEpusdt(SHOP, { pid: 1001 }), { path: NEW })).status).toBe(404);
   expect((await create(orderAtEpusdt(SHOP), { path: NEW })).status).toBe(404);
 });

@@ -19,7 +19,7 @@ afterAll(() => service.stop());
 
 type Form = 'epusdt' | 'epay' | 'words' | 'both';
 
-/** Fails unless an answer is an error in the form of its protocol, with this HTTP status. */
+/** Expects an error in the form of its protocol, with this HTTP status. */
 function expectForm(answer: { status: number; type: string; text: string }, form: Form, status: number): void {
   expect(answer.status, answer.text).toBe(status);
   if (form === 'words') {

@@ -42,7 +42,7 @@ const DOORS: Record<Form, { kind: keyof typeof adapters; path: string; order: Or
 };
 
 let count = 0;
-/** Sends an order with an id of its own, signed after all that is added. */
+/** Sends an order with a new id, signed with all added fields. */
 function ask(kind: keyof typeof adapters, path: string, added: Order): Promise<Asked> {
   count += 1;
   const isEpay = kind === 'epay';

@@ -14,7 +14,7 @@ export const SECRET = 'an-old-secret-of-the-shop-1234';
 
 export type ShopAdapter = { id: string; url: string; secret: string };
 
-/** An adapter of a project, as the command adds it; a USDT costs 7.2 CNY. */
+/** Adds an adapter to a project like the command does; a USDT costs 7.2 CNY. */
 export async function addTestAdapter(
   service: TestService,
   kind: AdapterKind,
@@ -37,7 +37,7 @@ export async function addTestAdapter(
   return { id, url: `${service.url}/adapters/${encodeId('whe', id)}`, secret: SECRET };
 }
 
-/** The signature as a shop makes it, written anew from the documents of these systems: it shares no code with the service. */
+/** Signs like a shop, implemented independently from the documents of these systems: it shares no code with the service. */
 export function signAsShop(fields: Record<string, unknown>, secret: string): string {
   let text = '';
   for (const name of Object.keys(fields).sort()) {
@@ -51,8 +51,8 @@ export function signAsShop(fields: Record<string, unknown>, secret: string): str
 type Told = { method: string; query: URLSearchParams; text: string; body: Json };
 
 /**
- * A shop that is told of payments. It answers what `answers` hold, the last of them permanently, or what its `answer` says: a text, a status,
- * and 0 closes the connection.
+ * Starts a shop that receives callbacks. It answers with `answers` in turn, repeating the last one, or with whatever its `answer` returns:
+ * a text or a status, where 0 closes the connection.
  */
 export async function startShop(...answers: (string | number)[]) {
   const told: Told[] = [];
@@ -101,7 +101,7 @@ export async function send(
   };
 }
 
-/** An order at epusdt, signed after all that is overridden. */
+/** Builds an order for epusdt, signed after all overrides. */
 export function orderAtEpusdt(shop: { url: string }, fields: Record<string, unknown> = {}, secret = SECRET) {
   const order = {
     order_id: `A-${randomBytes(6).toString('hex')}`,
@@ -112,7 +112,7 @@ export function orderAtEpusdt(shop: { url: string }, fields: Record<string, unkn
   return { ...order, signature: fields['signature'] ?? signAsShop(order, secret) };
 }
 
-/** An order at EPay, signed after all that is overridden. */
+/** Builds an order for EPay, signed after all overrides. */
 export function orderAtEpay(
   shop: { url: string },
   fields: Record<string, string> = {},

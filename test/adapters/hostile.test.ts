@@ -24,7 +24,7 @@ const VALUES: Record<string, string[]> = {
   token: ['usdt', 'trx'],
   currency: ['CNY', 'cny', 'usd'],
 };
-/** A field often as a shop says it, and sometimes anything. */
+/** Each field mostly has a usual value, and sometimes any value. */
 const order = fc.record(
   Object.fromEntries(
     Object.entries(VALUES).map(([name, usual]) => [
@@ -41,7 +41,7 @@ test('whatever a shop signs is answered in its form: an order as it was said, or
     fc.asyncProperty(order, async (fields) => {
       const body = JSON.stringify({ ...fields, signature: signAsShop(fields, SECRET) });
       const reply = await send(`${epusdt.url}/api/v1/order/create-transaction`, { body });
-      // What is no text cannot be signed as one.
+      // A value that isn't text can't be signed as text.
       const codes = [200, 401, 10002, 10004, 10006, 10009, 10016, 10041, 10044];
       expect(codes).toContain(reply.body.status_code);
       if (reply.body.status_code !== 200) return;

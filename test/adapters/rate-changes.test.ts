@@ -31,7 +31,7 @@ function deps() {
 
 type Given = Parameters<typeof enableAdapter.read>[0];
 
-/** An adapter of a project of its own, at 7.2 CNY. */
+/** Creates an adapter at 7.2 CNY in a new project. */
 async function adapterAt(rate = '7.2') {
   const { projectId } = await createTestProject(service.db, { addressCount: 1 });
   const change = async (given: Partial<Given>) => {
@@ -69,7 +69,7 @@ test('a change of more than a fifth is made only by who says both rates, and eve
   await expect(change({ rate: '6.5' })).rejects.toThrow(/the current rate is 8\.64 CNY.* the new one 6\.5/);
   await expect(change({ rate: '6.5', confirmRate: '7.2:6.5' })).rejects.toThrow('8.64:6.5');
   await expect(change({ rate: '6.5', confirmRate: '6.5' })).rejects.toThrow(/such as 7\.2:9/);
-  // A confirmation of other rates is refused also where none is needed.
+  // A confirmation with other rates is refused even if none is required.
   await expect(change({ rate: '8.7', confirmRate: '8.64:8.9' })).rejects.toThrow('8.64:8.7');
   expect(await change({ rate: '6.5', confirmRate: '8.64:6.50' })).toMatchObject({ rate: '6.5', rateMax: '10.08' });
   const rows = await told();
@@ -122,7 +122,7 @@ test('whatever is tried, in whatever order, no order is priced outside the bound
         const [from, to] = [Number(before.rate), Number(after.rate)];
         expect(to).toBeGreaterThanOrEqual(Number(after.rateMin));
         expect(to).toBeLessThanOrEqual(Number(after.rateMax));
-        // One step is to half or twice at most.
+        // One step at most halves or doubles the rate.
         expect(to / from).toBeGreaterThan(0.49);
         expect(to / from).toBeLessThan(2.01);
         if (!confirms) {
@@ -136,7 +136,7 @@ test('whatever is tried, in whatever order, no order is priced outside the bound
       const path = `${service.url}${adapter.path}/api/v1/order/create-transaction`;
       const { data } = (await send(path, { body: JSON.stringify(order) })).body;
       expect(data.actual_amount).toBeGreaterThanOrEqual(1000 / Number(before.rateMax));
-      // Up to a cent and the tail.
+      // Within a cent and the tail.
       expect(data.actual_amount).toBeLessThanOrEqual(1000 / Number(before.rateMin) + 0.02);
     }),
     { numRuns: 25 },

@@ -20,14 +20,14 @@ import { orderAtEpay, orderAtEpusdt, send } from './fixture.ts';
 
 let service: TestService;
 beforeAll(async () => {
-  // Each test keeps the rates itself.
+  // Each test runs its own rate polling.
   service = await startTestService({ config: { roles: ['api', 'watcher'], rowMacs: 'require' } });
 });
 afterAll(() => service.stop());
 
 const now = () => unixMs(service.clock.now());
 
-/** A source that answers as it is told to. */
+/** Starts a source with a replaceable answer. */
 async function startSource(first: RequestListener) {
   let answer = first;
   const asked: string[] = [];
@@ -71,7 +71,7 @@ async function enable(projectId: string, url: string, given: Partial<Given> = {}
   return enableAdapter.run(operationDeps(), commandActor('anna'), wanted);
 }
 
-/** A project with an adapter whose rate is read there, and what keeps it. */
+/** Creates a project with an adapter whose rate comes from this source, and the polling for it. */
 async function adapterOf(source: { url: string }, given: Partial<Given> = {}) {
   const { projectId } = await createTestProject(service.db, { addressCount: 1 });
   const adapter = await enable(projectId, source.url, given);
@@ -122,7 +122,7 @@ function startKeeper(options: Partial<Parameters<typeof startRatePolling>[0]> = 
 }
 
 const MINUTE = 60_000;
-/** Lets the source be asked once more, and waits until it was, and until what it said is stored. */
+/** Waits until the source was queried once more and its answer is stored. */
 async function askedAgain(source: { asked: string[] }) {
   const before = source.asked.length;
   service.clock.advance(MINUTE);
@@ -144,7 +144,7 @@ test('an order costs what the source says, and what it says later counts for lat
   await askedAgain(source);
   await eventually(row, ({ read_micro }) => read_micro === '7000000' || read_micro === 7_000_000n);
   expect(Math.floor((await create(order({ amount: 100 }))).body.data.actual_amount * 100)).toBe(1429);
-  // The same order is the same invoice, at whatever rate.
+  // The same order gives the same invoice, whatever the rate.
   expect((await create(first)).body.data).toEqual(data);
 });
 
@@ -171,11 +171,11 @@ test('a source that stops is an alarm at half of the limit; after it no order is
   expect(refused.body.message).toContain('rate calculation failed: the last known rate is too old');
   expect(refused.body.message).toContain('adapter list');
   expect(await invoices()).toBe(before);
-  // It is there already.
+  // The order already has its invoice.
   expect((await create(first)).body.data).toEqual(data);
   const listed = await listAdapters.run(operationDeps(), commandActor('anna'), { projectId });
   expect(listed).toMatchObject({ data: [{ rate: '7.2', rateSource: { isTooOld: true } }] });
-  // However often it failed.
+  // Only one message, however often it failed.
   const told = lines.filter((line) => line['adapter'] === adapter.adapterId);
   expect(told.map(({ level }) => level)).toHaveLength(1);
 
@@ -248,7 +248,7 @@ describe.each(FAULTS)('%s', (_, fault, reason) => {
 
   test('is no source to begin with', async () => {
     const source = await startSource(fault);
-    // A command waits as long as a webhook does.
+    // A command waits as long as a webhook does, which is too long for this test.
     if (reason === 'timeout') return;
     const { projectId } = await createTestProject(service.db, { addressCount: 1 });
     await expect(enable(projectId, source.url)).rejects.toThrow(reason);
@@ -271,7 +271,7 @@ test('a source that repeats a time is as old as it says', async () => {
   for (let minute = 7; minute <= 11; minute += 1) await askedAgain(source);
   expect((await create()).body.status_code).toBe(10006);
   expect(await eventually(alarm, (found) => String(found).includes('too old'))).toContain('the source dates its rate');
-  // An older one does not replace it, nor one of the future.
+  // Neither an older rate nor one from the future replaces it.
   source.answer(price('7.4', `,"t":${stuck - 60}`));
   await askedAgain(source);
   source.answer((request, response) => price('7.4', `,"t":${at() + 3600}`)(request, response));
@@ -322,7 +322,7 @@ test('one process asks, and another one when it stops; a source that was replace
   source.answer(price('7.4'));
   await askedAgain(source);
   await eventually(row, ({ read_micro }) => read_micro === '7400000');
-  // Nobody asks for an adapter that takes no orders.
+  // Adapters that refuse orders don't need a rate.
   await revokeApiKey(service.db, id, now());
   const last = source.asked.length;
   const other = await startSource(price('7.2'));
@@ -351,7 +351,7 @@ test('many sources that hang keep no other from being asked', async () => {
   const { row } = await adapterOf(good);
   hanging.answer(() => undefined);
   good.answer(price('7.6'));
-  // Time goes 50 times as fast as the timeouts, so that those that hang are due again whenever they have ended.
+  // The clock runs 50 times as fast as the timeouts, so sources that hang are due again as soon as they time out.
   const [base, beginMs] = [now(), performance.now()];
   const fast = () => unixMs(base + Math.floor((performance.now() - beginMs) * 50));
   const { stop } = startKeeper({ now: fast });
@@ -489,7 +489,7 @@ test('a rate, or its time, that somebody wrote to the database is used for no or
   await write(now());
   await enable(projectId, source.url);
   expect((await create()).body.status_code).toBe(200);
-  // The source itself is what the operator said, or nothing.
+  // The source must be exactly what the operator set.
   const { rateSource } = adapter;
   await runSql(service, 'update webhook_endpoints set rate_source = replace(rate_source, $2, $3) where id = $1', [
     ...[id, JSON.stringify(rateSource?.max), '"9"'],
@@ -548,7 +548,7 @@ test('a rate that is read is no change of what was set, and a source that was se
   await watch.lookAgain();
   const of = (subject: string) => runSql(service, 'select kind from alarms where subject like $1', [subject]);
   expect(await of(`%${id}%`)).toEqual([]);
-  // And that watch does look: a source that nobody set is found.
+  // And the check does run: it finds a source that no operator set.
   await runSql(
     service,
     `update webhook_endpoints set rate_source = replace(rate_source, '"9"', '"10"') where id = $1`,

@@ -1,8 +1,8 @@
 import type { FORMS } from '../../src/adapters/fields.ts';
 
 /**
- * The names of the parameters that each system publishes for its orders, and those that plugins send: one list for each table or plugin, with its
- * source. They are names only. A parameter that a rival adds needs a decision in `FORMS`.
+ * The parameter names that each system publishes for its orders, and those that plugins send: one list for each table or plugin, with its
+ * source. A new parameter of a rival needs a decision in `FORMS`.
  */
 export const RIVAL_FIELDS: readonly { source: string; form: keyof typeof FORMS; names: string }[] = [
   {
@@ -66,7 +66,7 @@ export const RIVAL_FIELDS: readonly { source: string; form: keyof typeof FORMS; 
 
 const [NOTIFY, BACK] = ['https://shop.example/notify', 'https://shop.example/back'];
 
-/** The orders that plugins send, by their published sources, with a price in CNY and nothing that only an operator's choice would add. */
+/** The orders that plugins send, according to their published sources, with a price in CNY and no optional additions. */
 export const PLUGIN_ORDERS: readonly {
   plugin: string;
   path: string;

@@ -8,7 +8,7 @@ import { addTestAdapter, orderAtEpay, orderAtEpusdt, type ShopAdapter, send, sta
 
 type Fields = Map<string, string>;
 
-/** The signed text of EPay, without its secret, written anew from its documents. */
+/** Returns EPay's signed text without the secret, implemented independently from its documents. */
 function canonical(fields: Fields): string {
   return [...fields]
     .filter(([name, value]) => value !== '' && !/^sign(_type|ature)?$/.test(name))
@@ -17,7 +17,7 @@ function canonical(fields: Fields): string {
     .join('&');
 }
 
-/** All ways to read a text as fields: each `&` begins another field, or belongs to the value before it. */
+/** Returns all ways to read a text as fields: each `&` either begins another field or belongs to the value before it. */
 function readings(text: string): Fields[] {
   const pieces = text.split('&');
   const found: Fields[] = [];
@@ -49,7 +49,7 @@ const isTaken = (fields: Fields, form: keyof typeof FORMS = 'epay') => {
 
 const NAMES = Object.keys(FORMS.epay);
 const value = fc.constantFrom('x', '', '1000', 'https://evil.example/?a=b', 'BIG', '0.01', 'usdt', '=', 'a=b');
-/** What a payer may type: pieces that look like fields, known ones and others. */
+/** A payer's input: pieces that look like fields, known and unknown ones. */
 const hostile = fc
   .array(fc.tuple(fc.constantFrom(...NAMES, 'ozz', 'zz', 'a', '', 'Z'), fc.constantFrom('=', '=', '=', ''), value), {
     maxLength: 4,
@@ -156,7 +156,7 @@ test('one signature of a shop makes neither the order that it signed nor the one
   };
   expect(canonical(new Map(Object.entries(sent)))).toBe(text);
   const withPid = (await send(`${epay.url}/submit.php?${query({ ...sent, pid: '1000' })}`)).status;
-  // Its own number is within the rest, and so it is not even genuine.
+  // The field is part of another value, so the signature isn't even genuine.
   expect(withPid).toBe(404);
   const first = await send(`${epay.url}/submit.php?${query(signed)}`);
   expect(first).toMatchObject({

@@ -406,7 +406,7 @@ test('who may not be told sees no network address of who proposed', async () => 
   expect(JSON.stringify(await shop.alarms())).not.toContain('203.0.113.7');
 });
 
-/** A row of the table of changes, due, as somebody writes it who knows all about it. */
+/** A due row of the table of changes, forged by an attacker who knows everything about the table. */
 const MADE_UP = `insert into address_changes (id, project_id, network, kind, policy, addresses, first_index, actor_kind, actor_id, acted_by,
     proposed_at, due_at)
   select $1, project_id, network, kind, policy, array[$2], first_index, actor_kind, actor_id, acted_by,

@@ -13,13 +13,13 @@ import { insertProject } from '../../src/store/ledger/projects.ts';
 import { type AccountHex, accountToAddress } from '../../src/tron/address.ts';
 import { ANN, type Desk, openDesk } from '../people/desk.ts';
 
-/** An address of nobody. */
+/** Returns an address to which no one has the key. */
 export function newAddress(): { account: AccountHex; address: string } {
   const account = randomBytes(20).toString('hex') as AccountHex;
   return { account, address: accountToAddress(account) };
 }
 
-/** A project with an address, over a database with a clock that a test moves, and people who may act on it. */
+/** Creates a project with an address, a database with a movable clock, and people who may act on the project. */
 export async function openShop({ addressCount = 1, ...options }: { addressCount?: number; rowMacs?: 'require' } = {}) {
   const desk = await openDesk(options);
   const { db, deps } = desk;
@@ -44,7 +44,7 @@ export async function openShop({ addressCount = 1, ...options }: { addressCount?
     ...{ desk, db, now, operating, project, addProject },
     owner: (login: string) => joined(desk, login, 'owner'),
     operator: (login: string) => joined(desk, login, 'operator'),
-    /** A key of the admin API, made by a command unless somebody else is said. */
+    /** Creates an admin key, by default with a command. */
     key: async (maker: Actor = ANN): Promise<Actor> => {
       const id = uuidV7(now(), randomBytes(10));
       await insertAdminKey(db, {
@@ -66,7 +66,7 @@ export async function openShop({ addressCount = 1, ...options }: { addressCount?
     addresses: async (id = project.id) => (await listAddresses(db, id)).map(({ address }) => address as string),
     alarms: async () =>
       (await findOpenAlarms(db, 'nile')).map(({ kind, subject, detail }) => ({ kind, subject, detail })),
-    /** What was recorded of an address, the oldest first. */
+    /** Returns the recorded actions on an address, oldest first. */
     record: async (subject: string) => {
       const { data } = await listAudit.run({ db }, ANN, readAuditFilter({ subject }));
       return data.toReversed().map(({ action, actor }) => `${action} by ${actor.name} (${actor.kind})`);
@@ -76,7 +76,7 @@ export async function openShop({ addressCount = 1, ...options }: { addressCount?
 
 export type Shop = Awaited<ReturnType<typeof openShop>>;
 
-/** Somebody whom a command invited. */
+/** Invites a person with a command. */
 async function joined(desk: Desk, login: string, role: 'owner' | 'operator'): Promise<Actor> {
   await desk.invite(login, role);
   const person = await findPerson(desk.db, { id: null, login });
@@ -84,7 +84,7 @@ async function joined(desk: Desk, login: string, role: 'owner' | 'operator'): Pr
   return personActor(person, { origin: '203.0.113.7', requestId: null });
 }
 
-/** The id of a change that waits. */
+/** Returns the id of a pending change. */
 export function changeOf(added: Added): string {
   if (added.kind !== 'proposed') throw new Error('it was added at once');
   return added.view.proposed.changeId;

@@ -17,7 +17,7 @@ import { createTestProject, type Json } from '../support/service.ts';
 import { newAdminKey, startConsoleOver } from './console-service.ts';
 
 const NOBODYS = '01h455vb4pex5vsknk084sn02q';
-/** As the networks of a service, for what only names them. */
+/** Networks in a service's format, for code that only needs their names. */
 const networks = { devnet: { nodes: [], usdt: 'ab'.repeat(20), agreement: 1 } } as never;
 
 type Sent = { method?: string; headers?: Record<string, string | string[]>; body?: string };
@@ -32,7 +32,7 @@ async function ask(url: string, { method = 'GET', headers = {}, body }: Sent = {
 
 const bearing = (key: string) => ({ authorization: `Bearer ${key}` });
 
-/** Asks for an operation; members of its path are `-` unless given. */
+/** Calls an operation; absent members of its path are `-`. */
 function run(
   url: string,
   key: string,
@@ -55,7 +55,7 @@ const operationOf = (action: string) => {
 describe('the table role × action', () => {
   let url: string;
   let keys: Record<Role | 'scoped', string>;
-  // One process for all cells, for a start takes longer than all of them.
+  // One process serves all cells, because a start takes longer than all of them.
   beforeAll(async () => {
     const ends: (() => Promise<void>)[] = [];
     const onEnd = (end: () => Promise<void>) => void ends.unshift(end);
@@ -149,7 +149,7 @@ test('wrong keys of one network are limited, and so is a key that asks without e
     );
     return answers.map(({ status }) => status);
   };
-  // Far fewer at once than wrong keys are counted for.
+  // Far fewer at once than the limit for wrong keys.
   const served: number[] = [];
   while (served.length < 105) served.push(...(await statuses(adminKey, 5)));
   expect(served.filter((status) => status === 200)).toHaveLength(100);
@@ -231,7 +231,7 @@ test('what belongs to a project that the key may not see is answered as what is 
   }
   const { body } = await run(url, adminKey, operationOf('listProjects'));
   expect(body.data.map(({ projectId }: Json) => projectId)).toEqual([shop.other.projectId]);
-  // An address of another project is refused without its name.
+  // An address of another project is refused without naming the project.
   const input = { entries: [{ text: shop.tail.address, place: 'it' }], isChecked: false };
   const taken = await run(url, adminKey, operationOf('addAddresses'), {}, input);
   expect(taken.status).toBe(409);

@@ -14,11 +14,11 @@ type Options = {
   url?: string | null;
   clock?: { now(): number };
   sandboxToken?: string;
-  /** Takes what stops it; by default at the end of the test. */
+  /** Registers a cleanup. By default, it runs at the end of the test. */
   onEnd?: (stop: () => Promise<void>) => void;
 };
 
-/** A process with the role `console` alone over a database. */
+/** Starts a process with only the role `console` on a database. */
 export async function startConsoleOver(
   connection: string,
   options: Options = {},
@@ -53,7 +53,7 @@ export async function startConsoleOver(
   return { url: (await service.startConsole()) ?? '', port, stop };
 }
 
-/** A new key of the admin API, made by the command. */
+/** Creates an admin key with the command. */
 export async function newAdminKey(
   env: NodeJS.ProcessEnv,
   role: Role,

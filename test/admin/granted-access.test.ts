@@ -16,7 +16,7 @@ import { createTestProject } from '../support/service.ts';
 const HOUR_MS = 3_600_000;
 const RUNS = { numRuns: 150 };
 
-/** Addresses of a small network, so that all of them can be tried. */
+/** The addresses of a small network, so that all of them can be tested. */
 const ADDRESSES = [...Array(32).keys()].map((last) => `192.0.2.${last}`);
 const cidr = fc.tuple(fc.integer({ min: 0, max: 31 }), fc.integer({ min: 26, max: 32 })).map(([last, bits]) => {
   const parsed = parseCidr(`192.0.2.${last}/${bits}`);
@@ -26,7 +26,7 @@ const cidr = fc.tuple(fc.integer({ min: 0, max: 31 }), fc.integer({ min: 26, max
 const odd = fc.constantFrom('2001:db8::/32', '::ffff:192.0.2.1/128', '0.0.0.0/1', '::/1');
 const limits = {
   role: fc.constantFrom(...ROLES),
-  /** Which of two projects; all where there are none. */
+  /** Indexes of two projects; null means all. */
   projects: fc.option(fc.subarray([0, 1], { minLength: 1 }), { nil: null }),
   hours: fc.option(fc.integer({ min: 1, max: 4 }), { nil: null }),
   cidrs: fc.option(fc.array(fc.oneof({ weight: 4, arbitrary: cidr }, odd), { minLength: 1, maxLength: 3 }), {
@@ -49,7 +49,7 @@ async function open() {
   });
   const createAdminKey = (actor: Actor, key: Wanted) =>
     createAdminKeyOperation.run(operating, actor, createAdminKeyOperation.read(inputOf(key), now()));
-  /** The actor behind a key that a command made. */
+  /** Returns the actor of a key created with a command. */
   const holderOf = async (key: Wanted): Promise<Actor> => {
     const { adminKey } = await createAdminKey(ANN, key);
     const asking = { isAllowed: () => true, origin: '192.0.2.1', requestId: null };
@@ -74,7 +74,7 @@ const covers = (own: Wanted['cidrs'], given: Wanted['cidrs']) => {
   return [...ADDRESSES, ...others].every((ip) => !inner(ip) || outer(ip));
 };
 
-/** Which fields give more than the maker has, by another way than the program's. */
+/** Returns the fields that give more than the maker has, calculated independently of the program. */
 function excess(own: Wanted, given: Wanted): string[] {
   const isMore = {
     role: ROLES.indexOf(given.role) > ROLES.indexOf(own.role),
@@ -87,7 +87,7 @@ function excess(own: Wanted, given: Wanted): string[] {
   return Object.entries(isMore).flatMap(([field, is]) => (is ? [field] : []));
 }
 
-/** The fields that a refusal names; `null`: it was made. A project that the maker can't see is unknown to it. */
+/** Returns the fields that a refusal names, or `null` if the key was created. A project that the maker can't see is unknown to it. */
 async function refusedFields(work: () => Promise<unknown>): Promise<string[] | null> {
   try {
     await work();
@@ -109,13 +109,13 @@ test('an admin key makes no admin key with more than it has, and a refusal names
       const refused = await refusedFields(() => desk.createAdminKey(actor, given));
       expect(Number(await desk.count()) - Number(before)).toBe(refused === null ? 1 : 0);
       seen[refused === null ? 'made' : 'refused'] += 1;
-      // What one field after another finds is said at once, but for a project that is unknown.
+      // All fields are reported at once, except that an unknown project is reported alone.
       if (more.length > 0) expect(refused).not.toBeNull();
       for (const field of refused ?? []) if (field !== 'allowedIps') expect(more).toContain(field);
     }),
     RUNS,
   );
-  // How often each comes is chance; that both do is not.
+  // The frequencies are random, but both outcomes must occur.
   expect(Math.min(seen.made, seen.refused)).toBeGreaterThan(0);
 });
 
@@ -138,7 +138,7 @@ test('an admin key makes no key of a project beyond its own projects, end and ad
     }),
     RUNS,
   );
-  // How often each comes is chance; that both do is not.
+  // The frequencies are random, but both outcomes must occur.
   expect(Math.min(seen.made, seen.refused)).toBeGreaterThan(0);
 });
 
@@ -150,7 +150,7 @@ const BOUND: readonly [name: string, Wanted][] = [
   ['is used from some addresses', { ...UNBOUND, cidrs: ['192.0.2.0/24'] }],
 ];
 
-/** What gives somebody access that has neither an end nor a list of addresses. */
+/** The ways to give someone access that neither expires nor has a list of addresses. */
 const WAYS: readonly [name: string, (desk: Awaited<ReturnType<typeof open>>, actor: Actor) => Promise<unknown>][] = [
   ['an admin key', (desk, actor) => desk.createAdminKey(actor, UNBOUND)],
   [
@@ -177,7 +177,7 @@ test.each(BOUND.flatMap(([bound, own]) => WAYS.map(([way, give]) => [bound, way,
       before,
       keys,
     ]);
-    // Without bounds it does.
+    // Without limits, the key may.
     await give(desk, await desk.holderOf(UNBOUND));
   },
 );

@@ -19,7 +19,7 @@ import { openGoldenShop } from '../cli/golden-shop.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { letRowsStandAlone } from '../support/stand-alone.ts';
 
-/** Members that name nothing of a project. A new member stands here or in `subjectsOf`. */
+/** Members that don't name a thing of a project. A new member must be listed here or in `subjectsOf`. */
 const PLAIN = new Set(
   [
     'name network policy maxSurcharge lifetime maxUnpaid maxUnpaidPerMinute ordersPerDay prices support returnUrl',
@@ -30,7 +30,7 @@ const PLAIN = new Set(
   ].flatMap((line) => line.split(' ')),
 );
 
-/** What these need beside the thing that is named, so that it alone decides: things of whoever asks. */
+/** The caller's own things that these operations also need, so that only the named thing decides. */
 const besideOf = ({ event, transfer, address }: Own): Readonly<Partial<Record<LocalOperation['action'], Given>>> => ({
   addAddresses: { entries: entry(0xee) },
   ...{ retireAddresses: { entries: entry(address) }, activateAddresses: { entries: entry(address) } },
@@ -47,20 +47,20 @@ const besideOf = ({ event, transfer, address }: Own): Readonly<Partial<Record<Lo
   updateEndpoint: { description: 'new' },
   updateProject: { name: 'new' },
 });
-/** Members of that name that are values of what is made, and name nothing. */
+/** Members that describe new things and don't name existing ones, despite their name. */
 const NEW = ['addEndpoint.events', 'updateEndpoint.events', 'createInvoiceByHand.externalId'];
 
 type Given = Record<string, unknown>;
 type Own = { event: string; transfer: string; address: number };
 const entry = (byte: number) => [{ place: '1', text: addressOf(byte) }];
 
-/** What may be told of another project's things, and why. */
+/** What an answer may reveal about another project's things, and why. */
 const TOLD: readonly string[] = [
-  // An address is in one project of a network: adding it tells that it is in use, without whose it is.
+  // An address belongs to one project of a network. Adding it reveals that it's in use, but not by which project.
   'addAddresses.entries',
 ];
 
-/** A thing of the shop, and one that is nobody's, as a member names them. */
+/** A thing of the shop, and one that doesn't exist, in the form of a member. */
 type Subject = readonly [theirs: unknown, nobodys: unknown];
 type Shop = Awaited<ReturnType<typeof openGoldenShop>>;
 
@@ -103,7 +103,7 @@ async function openTwoShops() {
   return { shop, own, run, subjects: subjectsOf(shop, added.adapterId, waiting.proposed.changeId) };
 }
 
-/** What each member names that names a thing of a project. */
+/** Returns the subjects for each member that names a thing of a project. */
 function subjectsOf({ shop, key, endpoints, paid, strays, requests }: Shop, adapter: string, change: string) {
   const nobodys = (prefix: 'prj' | 'key' | 'whe' | 'evt' | 'trf' | 'req' | 'inv') =>
     encodeId(prefix, uuidV7(at('09:00:00'), new Uint8Array(10).fill(7)));
@@ -124,7 +124,7 @@ function subjectsOf({ shop, key, endpoints, paid, strays, requests }: Shop, adap
   } as Readonly<Record<string, Subject>>;
 }
 
-/** What is answered, with what names the thing taken out of it. */
+/** Returns an answer with the names of the subject removed. */
 async function answerOf(asked: Promise<unknown>, subject: unknown): Promise<string> {
   const names = JSON.stringify(subject).match(/[\w-]{4,}/g) ?? [];
   const answer = await asked.then(JSON.stringify, (error: unknown) => {
@@ -135,12 +135,12 @@ async function answerOf(asked: Promise<unknown>, subject: unknown): Promise<stri
 }
 
 const isWide = ({ action }: LocalOperation) => (ACTIONS[action] as Rule).wide === true;
-/** Those that a console or a command runs, beside those of the wire. */
+/** Operations that a console or command runs locally, in addition to those with a route. */
 const LOCAL: readonly unknown[] = [...invoices.operations, showAddress, listBalances, ...transferExport.operations];
 const DECLARED = [...ALL, ...(LOCAL as LocalOperation[])];
 const scoped = DECLARED.filter((operation) => !isWide(operation));
 
-/** They take no thing of a project, or are no declared operation yet; test/console and test/people try these. */
+/** These take no thing of a project, or aren't declared as operations yet. test/console and test/people test them. */
 const ELSEWHERE = [
   ...['deriveAddresses', 'findDerivationKey', 'showDerivation', 'limitDerivation', 'showSettings', 'tailEvents'],
   ...['findSubject', 'showToday', 'invitePerson', 'listPeople', 'changeRole', 'resetPerson', 'removePerson'],
@@ -184,7 +184,7 @@ test('a thing of another project is answered as one that is not there, by every 
     if (answer !== (await answerOf(run(operation, stranger, given(own, nobodys)), nobodys))) told.push(title);
   }
   expect(told).toEqual(TOLD);
-  // Whoever may see all projects gets another answer, so each of these things is there, and each operation looks for it.
+  // An actor who may see all projects gets another answer, which proves that each thing exists and that each operation looks for it.
   const shops = { event: String(subjects['event']?.[0]), transfer: String(subjects['transferId']?.[0]), address: 0xa1 };
   const blind: string[] = [];
   for (const { title, operation, theirs, nobodys, given } of cases) {

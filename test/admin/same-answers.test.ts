@@ -17,7 +17,7 @@ afterEach(() => {
 
 const NOBODYS = '01h455vb4pex5vsknk084sn02q';
 
-/** A command, and the request that asks the same. */
+/** A command, and the request that should have the same answer. */
 type Case = readonly [args: readonly string[], path: string];
 
 function casesOf({
@@ -94,7 +94,7 @@ function casesOf({
   ];
 }
 
-/** Says what of an answer is not as the document of the API describes it. */
+/** Returns a function that finds where an answer differs from the API's document. */
 function judgesOf({ paths }: OpenApi): (path: string) => (value: unknown) => unknown {
   const described = Object.entries(paths).flatMap(([template, { get }]) => {
     const schema = get?.responses['200']?.content['application/json']?.schema;
@@ -111,7 +111,7 @@ function judgesOf({ paths }: OpenApi): (path: string) => (value: unknown) => unk
 test('a command here, the same command by --server and the admin API answer byte for byte the same', async () => {
   vi.useFakeTimers({ toFake: ['Date'], now: at('12:00:00') });
   const shop = await openGoldenShop();
-  // The ledger was written past the program, and a command would say of each row that it has no seal.
+  // The rows were written around the program, so a command would report each one as unsealed.
   const env = { ...shop.ledger.env, QUITTANCE_MASTER_KEY: MASTER_KEY, QUITTANCE_ROW_MACS: 'off' };
   const networks = { devnet: { nodes: [], usdt: 'ab'.repeat(20), agreement: 1 } } as never;
   const { url } = await startConsoleOver(shop.ledger.env.DATABASE_URL, { networks });
@@ -126,7 +126,7 @@ test('a command here, the same command by --server and the admin API answer byte
     expect({ args, ...byServer }).toEqual({ args, ...here });
     const text = await runCli(args, { env: there });
     expect({ args, ...text }).toEqual({ args, ...(await runCli(args, { env })) });
-    // Of a pace that no limit knows.
+    // Advances the clock so that no rate limit applies.
     vi.setSystemTime(Date.now() + 1000);
     const answer = await fetch(`${url}/admin/v1${path}`, { headers: { authorization: `Bearer ${adminKey}` } });
     const body = await answer.text();

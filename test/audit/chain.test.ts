@@ -33,7 +33,7 @@ afterEach(async () => {
 const ANNA = { ...commandActor('anna ₮ 𝄞', 'a host'), id: randomUUID(), requestId: 'req_1' };
 const NOW = unixMs(Date.UTC(2026, 10, 23, 14, 0, 0, 7));
 
-/** Records actions in a transaction, which `end` may fail. */
+/** Records actions in a transaction, which `end` may abort. */
 const act = (count = 1, end: () => void = () => undefined) =>
   db.transaction(async (tx) => {
     const detail = { z: 1, note: 'Grüße: 12:', nested: { a: [null, true] } };
@@ -45,7 +45,7 @@ const verify = (kept: AuditHead | null = null) => verifyAudit.run({ db }, ANNA, 
 const seqs = async () =>
   (await owner.query('select seq::int from operator_actions order by seq')).rows.map(({ seq }) => seq);
 
-/** Changes the log as somebody who owns the tables can. */
+/** Changes the log like an attacker who owns the tables. */
 const tamper = (sql: string) =>
   owner.query(
     `alter table operator_actions disable trigger user; ${sql}; alter table operator_actions enable trigger user`,
@@ -153,7 +153,7 @@ test('the service can neither give an entry its number and hash, nor change or d
   );
   await refused("update operator_actions set acted_by = 'eve'", /permission denied/);
   await refused('delete from operator_actions', /permission denied/);
-  // As the former release writes one.
+  // The way the previous release writes one.
   await runtime.query(`insert into operator_actions (action, subject, detail, acted_by, acted_at) values (${row})`);
   await runtime.end();
   expect(await verify()).toMatchObject({ good: true, entries: 2 });
@@ -165,7 +165,7 @@ test('a log that was loaded from a backup must end where the backup says', async
   const check = (auditHead: AuditHead | null | undefined) =>
     checkAudit({ db, sealer: null }, { ...({} as BackupHeader), ...(auditHead === undefined ? {} : { auditHead }) });
   expect(await check(head)).toEqual({ head, problem: null });
-  // A former release has said nothing.
+  // The previous release reports no head.
   expect(await check(undefined)).toEqual({ head, problem: null });
   const says = (said: number) => `the log ends at entry 5, but according to the backup it ended at ${said}`;
   const { rows } = await owner.query(`select encode(hash, 'hex') as hash from operator_actions where seq = 4`);

@@ -29,7 +29,7 @@ function askLogs(from: number, to: number, top?: number): unknown {
   return ask('jsonrpc', { jsonrpc: '2.0', id: 3, method: 'eth_getLogs', params: [filter] }, top);
 }
 
-/** What a node answers that has these infos. */
+/** Returns the logs of a node's infos. */
 function logsOf(number: number): object[] {
   let counted = 0;
   return (ask('gettransactioninfobyblocknum', { num: number }) as Info[]).flatMap(({ id, log = [] }, index) =>

@@ -5,7 +5,7 @@ import { MISTAKES } from '../../bench/misattribution/mistakes.ts';
 import { countSameTails } from '../../bench/misattribution/same-tails.ts';
 import { reserve, type Scheme } from '../../bench/misattribution/schemes.ts';
 
-/** Prices that are a fee, a half, a cent or a digit apart. */
+/** Prices that differ by a fee, a half, a cent or a digit. */
 const PRICES = [499n, 950n, 999n, 1000n, 1999n, 2000n, 2400n, 2500n, 10_000n].map((cents) => cents * 10_000n);
 
 function tallies(scheme: Scheme, perPrice: number) {
@@ -29,7 +29,7 @@ describe('the table of payer mistakes', () => {
     expect(excluded.length).toBeGreaterThan(8);
     for (const { name, hits, cases } of excluded) {
       expect.soft(hits, name).toBe(0);
-      // Those within 0.1 of each other, 4.99 and 9.99 and 10 and 19.99 and 20, share words of the coarser tails.
+      // Prices within 0.1 of each other (4.99 and 9.99, 10, 19.99 and 20) share code words of the coarser tails.
       expect.soft(cases, name).toBeGreaterThan((PRICES.length - 2) * each - 1);
     }
   });
@@ -61,7 +61,7 @@ describe('the table of payer mistakes', () => {
 
   test('prices that differ in one digit only never have the same tails: 1.00 apart, only those with a carry can', () => {
     const [apart] = countSameTails(['1']);
-    // A carry needs a price of ten, twenty, … and some cents: one in ten.
+    // A carry needs a multiple of ten plus some cents: one price in ten.
     expect(apart?.same).toBeLessThan((apart?.pairs ?? 0) / 10);
     expect(apart?.same).toBeGreaterThan(0);
   });

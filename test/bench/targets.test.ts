@@ -6,7 +6,7 @@ import { targetTable } from '../../bench/targets.ts';
 
 const MEMORY = { atStart: 0, settled: 1, helpers: 0 };
 
-/** Four rounds at 64 connections in which all sides do 1,000 a second, but for what `speedOf` says. */
+/** Four rounds at 64 connections, in which all sides do 1,000 a second unless `speedOf` says otherwise. */
 function judged(speedOf: (sample: Pick<Sample, 'round' | 'side' | 'work'>) => number) {
   const samples = [1, 2, 3, 4].flatMap((round) =>
     WORKS.flatMap((work) =>

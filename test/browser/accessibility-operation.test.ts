@@ -140,7 +140,7 @@ test('what changes by itself is announced when the state changes, and never whil
   await close();
 });
 
-/** Notes the text of a live region whenever anything changes within it. */
+/** Records a live region's text whenever anything in it changes. */
 const LISTEN = `
   window.spoken = [];
   for (const region of document.querySelectorAll('[role=status], [role=alert], [aria-live]')) {
@@ -176,10 +176,10 @@ test('nothing moves while the page loads, when something is copied, or when the 
   await page.locator('[data-from=amount]', { hasText: 'Copy' }).waitFor();
   await page.context().setOffline(true);
   await page.locator('#check', { hasText: 'No connection' }).waitFor();
-  // Drawing makes the browser tell its observer.
+  // A screenshot makes the browser report to its observer.
   await page.screenshot();
   const shifts = (await page.evaluate('shifts')) as number[];
-  // The words on a button stand in its middle, so their letters move when they change: 0.00006 each time.
+  // A button's text is centred, so its letters move when it changes: by 0.00006 each time.
   expect(shifts.filter((value) => value > 0.0005)).toEqual([]);
   await close();
 });

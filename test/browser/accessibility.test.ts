@@ -20,7 +20,7 @@ afterAll(async () => {
 
 const NARROW = { width: 320, height: 640 };
 const DESKTOP = { width: 1280, height: 900 };
-/** What 1280 by 1024 pixels are at 400 %. */
+/** 1280 by 1024 pixels at 400 %. */
 const ZOOMED = { width: 320, height: 256 };
 
 const LOOKS = [
@@ -30,16 +30,16 @@ const LOOKS = [
 ] as const;
 
 const CODES = LANGUAGES.map(({ code }) => code);
-/** One of each direction, and in `npm run test:long` every one. */
+/** One language of each direction, or every one in `npm run test:long`. */
 const JUDGED = inject('everyCase') ? CODES : (['en', 'ar'] as const);
-/** Of each script the one whose words are longest. */
+/** The language with the longest words in each script. */
 const WRITTEN = inject('everyCase') ? CODES : (['en', 'de', 'ru', 'ar', 'hi', 'th', 'zh-Hans'] as const);
 const JUDGED_VIEWS = withVariants(VIEWS, JUDGED).map(([view, language]) => ({ view, language }));
 
 const open = (url: string, options: Parameters<typeof openTab>[2] = {}) =>
   openTab(browser, url, { viewport: NARROW, ...options });
 
-/** Of an answer that is an apology the browser says so. */
+/** If the page itself is an error page, the browser reports its status. */
 const exceptStatus = (problems: string[]) =>
   problems.filter((text) => !/the server responded with a status of (404|503)/.test(text));
 
@@ -51,7 +51,7 @@ test.each(JUDGED_VIEWS)(
     expect(await measureLayout(page), 'closed').toEqual(FITS);
     await openDetails(page);
     await askEverything(page);
-    // Colours do not depend on the width, so that each look is judged once; nothing else depends on the look.
+    // Colours don't depend on the width, so each look is checked once. Nothing else depends on the look.
     await page.setViewportSize(DESKTOP);
     expect(await measureLayout(page), 'wide').toEqual(FITS);
     await page.setViewportSize(NARROW);
@@ -66,7 +66,7 @@ test.each(JUDGED_VIEWS)(
     await page.setViewportSize(NARROW);
     await page.evaluate(`document.documentElement.style.fontSize = '200%'`);
     expect(await measureLayout(page), 'text of 200 %').toEqual(FITS);
-    // Nothing moves at all, so there is nothing to reduce.
+    // Nothing moves at all, so there is no motion to reduce.
     expect(await page.evaluate(MOVING)).toEqual([]);
     expect(exceptStatus(problems)).toEqual([]);
     await close();
@@ -105,14 +105,14 @@ const MOVING = `[...document.querySelectorAll('*')].filter((element) => {
   return transitionDuration !== '0s' || animationName !== 'none';
 }).map(({ outerHTML }) => outerHTML)`;
 
-/** The apologies have no script. */
+/** The error pages have no script. */
 const SCRIPTED = JUDGED_VIEWS.filter(({ view }) => view !== 'not found' && view !== 'unavailable');
 
 test.each(SCRIPTED)(
   '$view in $language, without JavaScript: no violation of axe, and everything fits',
   async ({ view, language }) => {
     const { page, problems, close } = await open(pages.urlOf(view, language), { beforeOpening: removeScripts });
-    // Buttons that would do nothing are not there.
+    // Buttons that would do nothing are hidden.
     expect(await page.getByRole('button').count()).toBe(0);
     expect(await measureLayout(page)).toEqual(FITS);
     await openDetails(page);
@@ -124,7 +124,7 @@ test.each(SCRIPTED)(
   },
 );
 
-/** The page as it looks without JavaScript. Where it is switched off axe does not run, for it waits for timers. */
+/** Shows the page as it looks without JavaScript. axe can't run if JavaScript is disabled, because it waits for timers. */
 async function removeScripts(page: Page): Promise<void> {
   await page.route('**/*', async (route) => {
     const response = await route.fetch();
@@ -134,7 +134,7 @@ async function removeScripts(page: Page): Promise<void> {
   });
 }
 
-/** What a tap in the middle of a control does not meet, once it was scrolled to. */
+/** Returns the controls that a tap in their middle doesn't reach after scrolling to them. */
 const COVERED = `[...document.querySelectorAll('a, button, summary, input')].filter((element) => element.checkVisibility({ visibilityProperty: true })).filter((element) => {
   element.scrollIntoView({ block: 'center' });
   const { left, top, width, height } = element.getBoundingClientRect();

@@ -11,13 +11,13 @@ import { wordsOf } from '../../src/checkout/words/words.ts';
 import { checkoutPage, FULL_BRAND, PAGE_VIEWS, suspendedPage } from '../support/checkout-page.ts';
 import { LOOKUP_ANSWERS } from '../support/lookup-answers.ts';
 
-/** The smaller of the two that people mean by it. */
+/** The smaller of the two usual meanings. */
 const KB = 1000;
 
-/** As the server compresses. */
+/** Compressed like the server does. */
 const sizeOf = (text: string) => gzipSync(text).length;
 
-/** Names and links that are as long as merchants have them. */
+/** Names and links as long as those of real merchants. */
 const BRAND = {
   ...FULL_BRAND,
   name: 'Интернет-магазин «Четыре времени года» — 四季商店 (Zürich)',

@@ -32,7 +32,7 @@ test.each(VIEWS)('%s: no request to another origin, no breach of the policy, no 
 test('from the first view to the receipt the whole way breaches nothing', async () => {
   const url = pages.add(checkoutPage('waiting', { brand: FULL_BRAND }));
   const { page, problems, close } = await openPage(browser, url);
-  // What is paid stays so, and the page asks no longer.
+  // A paid page never changes, and stops asking.
   for (const state of [...PAGE_VIEWS.filter((view) => view !== 'paid' && view !== 'second payment'), 'paid' as const]) {
     const version = await page.locator('#invoice').getAttribute('data-version');
     pages.change(url, checkoutPage(state, { brand: FULL_BRAND }));
@@ -66,7 +66,7 @@ describe('what the tests above would report', () => {
       const response = await route.fetch();
       await route.fulfill({ response, body: (await response.text()).replace('</main>', `${markup}</main>`) });
     });
-    // Nothing here may reach the network.
+    // No request may reach the network.
     await page.route('https://**', (route) => route.abort());
   };
 
@@ -91,7 +91,7 @@ describe('what the tests above would report', () => {
     const { page, problems, close } = await openPage(browser, pages.urlOf('waiting', 'en'), {
       beforeOpening: inject(''),
     });
-    // The policy lets the scripts of wallets ask the network; nothing of ours may.
+    // The policy allows wallets' scripts to use the network, but our own scripts must not.
     await page.evaluate(`fetch('https://api.trongrid.io/').catch(() => 0)`);
     expect(problems).toContain('request to https://api.trongrid.io/');
     await close();

@@ -23,7 +23,7 @@ beforeAll(async () => {
   const logo = { type: 'image/png', content: LOGOS.png } as const;
   const projectId = encodeId('prj', project.id);
   await updateProject.run(deps, commandActor('test'), { ...FULL_BRAND, logo, projectId });
-  // So that no page goes blind, and no minute passes between two answers that are compared.
+  // Keeps pages from going blind, and the minute from changing between two compared answers.
   clock.freeze();
   invoice = await newInvoice(service);
 });
@@ -41,7 +41,7 @@ async function get(
     headers: sent,
     body: content,
   });
-  // These are of the connection and of the one request.
+  // These headers depend on the connection and the individual request.
   const { date: _1, 'x-request-id': _2, connection: _3, 'keep-alive': _4, ...kept } = headers;
   const bytes = Buffer.from(await body.arrayBuffer());
   const isCompressed = 'content-encoding' in headers && bytes.length > 0;
@@ -55,7 +55,7 @@ async function get(
 
 const NONCE = /nonce[-=]"?([A-Za-z0-9+/]{22}==)/g;
 
-/** An answer without what is new in each: its nonce. */
+/** Removes the nonce, which differs in each answer. */
 const settled = ({ headers, text, ...rest }: Answered): Answered => {
   const settle = (part: string) => part.replaceAll(NONCE, 'nonce');
   const policy = settle(headers['content-security-policy'] ?? '');
@@ -84,7 +84,7 @@ test('the page names nothing of others but the links of the merchant, and runs n
     'href mailto:help@shop.example',
     `href ${FULL_BRAND.returnUrl}`,
   ]);
-  // Wherever else an origin could stand.
+  // Also excludes origins anywhere else.
   expect(text.replaceAll(/ href="[^"]*"/g, '')).not.toMatch(/\/\/[a-z0-9]|url\(|@import/i);
   const [nonce] = [...(headers['content-security-policy'] ?? '').matchAll(NONCE)].map(([, found]) => found);
   expect(text.match(/<(?:style|script)\b[^>]*>/g)).toEqual([
@@ -185,7 +185,7 @@ test('HEAD answers as GET does, without the body', async () => {
   const paths = ['', '?lang=ru', '/status', '/receipt'].map((suffix) => `${invoice.url}${suffix}`);
   for (const path of [...paths, '/c/unknown', '/assets/checkout.js', '/robots.txt']) {
     for (const headers of [{}, { 'accept-encoding': 'gzip' }, { 'accept-encoding': 'br' }]) {
-      // Compressed, two nonces may differ in length.
+      // When compressed, two nonces may differ in length.
       const comparable = (answer: Answered) => {
         const { 'content-length': length, ...rest } = settled(answer).headers;
         return { status: answer.status, headers: rest, hasLength: Number(length) >= 0 };

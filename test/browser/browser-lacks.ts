@@ -2,15 +2,15 @@ import compatibility from '@mdn/browser-compat-data' with { type: 'json' };
 import type { CompatStatement, Identifier } from '@mdn/browser-compat-data';
 import ts from 'typescript';
 
-/** The oldest browsers that the payer's page is made for; docs/guides/checkout.md names them. */
+/** The oldest browsers that the payment page supports; docs/guides/checkout.md lists them. */
 export const OLDEST = { chrome: 80, safari: 13, safari_ios: 13 } as const;
 
-/** Names of ours, and of wallets, that some newer interface of browsers has as well. */
+/** Names used by us and by wallets that also exist in some newer browser interface. */
 const OURS = new Set(['until', 'type', 'provider']);
 
 /**
- * What a script uses and the oldest browsers lack, each by its name: syntax, members of the language and of the browser, and options of
- * `Intl`. A member whose object is not known counts as lacking when every interface that has one of its name is too new.
+ * Returns features that a script uses and the oldest browsers lack, by name: syntax, members of the language and the browser, and options
+ * of `Intl`. A member of an unknown object counts as lacking if every interface with a member of that name is too new.
  */
 export function findLacking(code: string): string[] {
   const source = ts.createSourceFile('script.js', code, ts.ScriptTarget.Latest, true, ts.ScriptKind.JS);
@@ -21,14 +21,13 @@ export function findLacking(code: string): string[] {
     ts.forEachChild(node, visit);
   };
   visit(source);
-  // Both have all of ES2019 and not all of ES2020: `?.` came to Safari with 13.1.
-  // Separators of digits came to both before.
+  // Both support all of ES2019 and only parts of ES2020: `?.` came to Safari with 13.1. Both already support numeric separators.
   const written = (target: ts.ScriptTarget) => ts.transpile(code.replace(/(?<=\d)_(?=\d)/g, ''), { target });
   if (written(ts.ScriptTarget.ES2019) !== written(ts.ScriptTarget.ESNext)) lacking.add('syntax');
   return [...lacking].sort();
 }
 
-/** The names that a script uses and does not declare: what the language and the browser give it. */
+/** Returns the names that a script uses without declaring them: globals of the language and the browser. */
 export function findGlobals(code: string): string[] {
   const file = 'script.js';
   const source = ts.createSourceFile(file, code, ts.ScriptTarget.Latest, true, ts.ScriptKind.JS);
@@ -68,7 +67,7 @@ function lackingOf(node: ts.Node): string | null {
 
 const isIdentifier = (entry: unknown): entry is Identifier => typeof entry === 'object' && entry !== null;
 
-/** From a name to all that have it. */
+/** From a name to every feature with that name. */
 const MEMBERS = new Map<string, Identifier[]>();
 const OPTIONS = new Map<string, Identifier[]>();
 for (const owners of [compatibility.api, compatibility.javascript['builtins'] ?? {}]) {

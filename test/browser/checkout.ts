@@ -14,7 +14,7 @@ export type CheckoutTest = { service: TestService; browser: Browser; stop(): Pro
 
 export type TestInvoice = { id: string; url: string; address: string; amount: string; amountMicro: bigint };
 
-/** The real service and one browser. */
+/** Starts the real service and one browser. */
 export async function startCheckoutTest(options: TestServiceOptions = {}): Promise<CheckoutTest> {
   const [service, browser] = await Promise.all([startTestService(options), launchChromium()]);
   return {
@@ -38,7 +38,7 @@ export async function newInvoice(service: TestService, requested = '25.00'): Pro
   return { id: body.invoiceId, url: body.checkoutUrl, address, amount, amountMicro };
 }
 
-/** Sends the exact amount and puts it in a block that is not final yet. */
+/** Sends the exact amount and puts it in a block that isn't final yet. */
 export async function payInto(service: TestService, { id, address, amountMicro }: TestInvoice): Promise<void> {
   await service.payer.transfer({ contract: service.devnet.usdtContract, to: address, amountMicro });
   service.devnet.mine();
@@ -50,7 +50,7 @@ export async function finalise(service: TestService, { id }: TestInvoice): Promi
   await untilStatus(service, id, 'PAID');
 }
 
-/** Replaces the block of the payment by others without it. */
+/** Replaces the payment's block by others without it. */
 export async function orphan(service: TestService, { id }: TestInvoice): Promise<void> {
   service.devnet.fork({ depth: 1, keepTransactions: false });
   await untilStatus(service, id, 'PENDING');
@@ -76,7 +76,7 @@ export function seeAgain({ clock, devnet }: TestService): void {
 
 export type OpenedPage = {
   page: Page;
-  /** What must never happen: errors, messages of the Content-Security-Policy, dialogs, requests to other origins. */
+  /** Things that must never happen: errors, violations of the Content-Security-Policy, dialogs, requests to other origins. */
   problems: string[];
   close(): Promise<void>;
 };
@@ -85,7 +85,7 @@ type OpenOptions = BrowserContextOptions & { beforeOpening?: (page: Page) => Pro
 
 const VIEWPORT = { width: 390, height: 844 };
 
-/** Opens a link in a context of its own. */
+/** Opens a link in a new browser context. */
 export async function openPage(browser: Browser, url: string, options: OpenOptions = {}): Promise<OpenedPage> {
   const page = await newPage(browser, options);
   const { problems } = watch(page, url);
@@ -95,12 +95,12 @@ export async function openPage(browser: Browser, url: string, options: OpenOptio
 
 type Tab = { page: Page; options: OpenOptions };
 
-/** Tabs that were closed, and can be used again. */
+/** Closed tabs that can be reused. */
 const idleTabs = new WeakMap<Browser, Tab[]>();
 
 /**
- * The same, a third as dear, for tests to which it does not matter what else was open: in a tab that was opened with the same options
- * before, where there is one. Size, media and headers are set anew; what a page stores stays.
+ * Does the same for a third of the cost, for tests that don't depend on earlier pages: reuses a tab opened with the same options if there
+ * is one. Size, media and headers are reset, but a page's stored data remains.
  */
 export async function openTab(browser: Browser, url: string, options: OpenOptions = {}): Promise<OpenedPage> {
   const idle = idleTabs.get(browser) ?? [];
@@ -128,7 +128,7 @@ async function newPage(browser: Browser, { beforeOpening, ...contextOptions }: O
   return page;
 }
 
-/** Notes what must never happen, until it is stopped. */
+/** Records things that must never happen, until stopped. */
 function watch(page: Page, url: string): { problems: string[]; stop(): void } {
   const problems: string[] = [];
   const onConsole = (message: ConsoleMessage) => {
@@ -150,30 +150,30 @@ function watch(page: Page, url: string): { problems: string[]; stop(): void } {
   return { problems, stop };
 }
 
-/** Waits until the page shows a heading, by itself. */
+/** Waits until the page shows a heading without being reloaded. */
 export async function untilHeading(page: Page, text: string): Promise<void> {
   await page.getByRole('heading', { level: 1, name: text, exact: true }).waitFor();
 }
 
-/** The text of one element as it is seen. */
+/** Returns the visible text of one element. */
 export async function textOf(page: Page, selector: string): Promise<string> {
   const texts = await page.locator(selector).allInnerTexts();
   if (texts.length !== 1) throw new Error(`${texts.length} elements match ${selector}`);
   return texts[0] ?? '';
 }
 
-/** What is selected. What runs in the page is text, because these files are checked as programs of Node. */
+/** Returns the selected text. Code that runs in the page is a string, because these files are type-checked as Node.js programs. */
 export function selectionOf(page: Page): Promise<string> {
   return page.evaluate('String(getSelection())');
 }
 
-/** The clock of a page stands, at the time of the device, and the test moves it. */
+/** Stops the page's clock at the device's time, so that the test can move it. */
 export async function stopClock(page: Page, time = Date.now()): Promise<void> {
   await page.clock.install({ time });
   await page.clock.pauseAt(time + 1000);
 }
 
-/** The problems but for requests that got no answer, or one that says no: browsers write each of those to the console. */
+/** Returns the problems except failed and refused requests, which browsers always log. */
 export function besidesFailedRequests(problems: readonly string[]): string[] {
   return problems.filter((problem) => !problem.startsWith('Failed to load resource: '));
 }
@@ -188,7 +188,7 @@ const START_LISTENING = `
     new MutationObserver(note).observe(region, { childList: true, characterData: true, subtree: true });
   }`;
 
-/** Notes from now on whatever a screen reader is given to announce; the answer reads it. A page that is loaded anew forgets it. */
+/** Records everything that a screen reader would announce from now on; the returned function reads it. Reloading the page clears it. */
 export async function listenTo(page: Page): Promise<() => Promise<string[]>> {
   await page.evaluate(START_LISTENING);
   return () => page.evaluate('heard');

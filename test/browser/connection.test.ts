@@ -28,10 +28,10 @@ beforeAll(async () => {
 afterAll(() => checkout.stop());
 
 const DAY_MS = 24 * 60 * 60_000;
-/** Between two tries of a page without a connection. */
+/** The interval between two attempts of a page without a connection. */
 const LONGEST_PAUSE_MS = 30_000;
 
-/** Lets the clock of the page jump from one request to the next until it shows this. `patienceMs`: for the answer to a request. */
+/** Advances the page's clock from one request to the next until it shows this. `patienceMs` is how long to wait for an answer. */
 async function passUntil(shown: Locator, stepMs = LONGEST_PAUSE_MS, patienceMs = 1000): Promise<void> {
   const isShown = (limitMs: number) =>
     shown.waitFor({ timeout: limitMs }).then(
@@ -51,10 +51,10 @@ const heading = (page: Page, name: string) => page.getByRole('heading', { level:
 
 const noConnection = (page: Page) => page.locator('#check', { hasText: 'No connection. Trying again…' });
 
-/** The stream that the browser opens next; the answer comes when the service has answered it. */
+/** Returns the next stream that the browser opens, once the service has answered it. */
 const nextStream = (page: Page) => page.waitForResponse(/\/live\?/);
 
-/** As a proxy that holds streams back. */
+/** Blocks streams, like a proxy that buffers them. */
 const silenceStreams = (page: Page) => page.route('**/live?*', () => undefined);
 
 const stoppedAndSilent = {
@@ -64,7 +64,7 @@ const stoppedAndSilent = {
   },
 };
 
-/** Lets time pass for a page whose stream is silent, while each poll is answered. */
+/** Lets time pass for a page whose stream is silent while each poll is answered. */
 async function pollFor(page: Page, ms: number): Promise<void> {
   const stepMs = 11_000;
   for (let passed = 0; passed + stepMs <= ms; passed += stepMs) {
@@ -91,7 +91,7 @@ test.each(someCases(refusals, 2))('where streams are $how, the page polls, and g
   });
   await payInto(service, invoice);
   await passUntil(heading(page, 'Payment found'), 3000, 5000);
-  // Sooner than a stream that says nothing is given up.
+  // Before a silent stream is given up.
   expect(await page.evaluate('performance.now()')).toBeLessThan(10_000);
   await finalise(service, invoice);
   await passUntil(heading(page, 'Paid'), 3000);
@@ -174,7 +174,7 @@ test('without a connection the page says so, keeps what it shows, and catches up
   expect(await textOf(page, '#said')).toBe('No connection. Trying again…');
   expect(await textOf(page, '#amount')).toBe(invoice.amount);
   await payInto(service, invoice);
-  // No timer is run: the event of the browser is enough.
+  // No timer has to run: the browser's event is enough.
   await page.context().setOffline(false);
   await untilHeading(page, 'Payment found');
   expect(await textOf(page, '#check span')).toBe('This page updates itself.');
@@ -195,7 +195,7 @@ test('a page outlives a restart of the service: it says that there is no connect
   const stream = nextStream(page);
   await passUntil(heading(page, 'Payment found'));
   expect(await textOf(page, '#check span')).toBe('This page updates itself.');
-  // It is live again.
+  // The page is live again.
   await stream;
   await finalise(service, invoice);
   await untilHeading(page, 'Paid');
@@ -234,7 +234,7 @@ test('coming back to the page looks at once, also past a stream and a request th
 
 const TEN_MINUTES_MS = 10 * 60_000;
 
-/** Sets the clock of the device; timers and the time that passes stay as they are, as while a device sleeps. */
+/** Sets the device's clock. Timers and elapsed time don't change, as while a device sleeps. */
 const setClock = (page: Page, byMs: number) =>
   page.evaluate('Date.now()').then((now) => page.clock.setSystemTime(Number(now) + byMs));
 
@@ -307,7 +307,7 @@ test.each(someCases(SILENCES, 2))(
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe('before');
     await page.clock.runFor(100);
     expect(await heard()).toContain('Checking… Do not pay until the amount and the address are shown again.');
-    // It stays so for as long as nothing comes.
+    // It stays hidden as long as nothing arrives.
     await page.clock.fastForward(TEN_MINUTES_MS);
     expect(await page.locator('#amount').isVisible()).toBe(false);
     isAway = false;
@@ -395,7 +395,7 @@ test.each(
   }).format(new Date(expiresAt));
   expect(await textOf(page, '#when')).toBe(`Pay by ${local}\nA later payment still counts.`);
   expect(await textOf(page, '#left')).toMatch(/^(29|30) min left$/);
-  // It goes on by the time that passes, whatever the clock shows.
+  // The countdown follows the elapsed time, whatever the clock shows.
   await page.clock.fastForward(5 * 60_000);
   expect(await textOf(page, '#left')).toMatch(/(24|25) min left/);
   expect(problems).toEqual([]);
@@ -405,12 +405,12 @@ test.each(
 test('after a sleep the minutes left are those of the service again', async () => {
   const { service, browser } = checkout;
   const invoice = await newInvoice(service);
-  // Its own time stands, as that of a computer that sleeps.
+  // The page's own time stops, as on a sleeping computer.
   const { page, problems, close } = await openPage(browser, invoice.url, {
     beforeOpening: (page) => stopClock(page),
   });
   await page.locator('#left', { hasText: /(29|30) min left/ }).waitFor();
-  // Nothing but the time changes, so the page is not told of anything.
+  // Only the time changes, so the page isn't notified of anything.
   service.devnet.mine(1, { timestampMs: Math.ceil(service.clock.now() / 3000) * 3000 + 20 * 60_000 });
   await untilHeadIsExamined(service);
   service.clock.advance(20 * 60_000);
@@ -425,7 +425,7 @@ test('the minutes that pass are shown and not announced', async () => {
   const invoice = await newInvoice(service);
   const { page, close } = await openPage(browser, invoice.url, stoppedAndSilent);
   const heard = await listenTo(page);
-  // The service's own clock stands still, so any news of it would put the minutes right.
+  // The service's own clock is frozen, so any update from it would reset the minutes.
   await page.route(/\/parts\?/, (route) => route.fulfill({ status: 204 }));
   await pollFor(page, 3 * 60_000);
   expect(await textOf(page, '#left')).toMatch(/(26|27) min left/);

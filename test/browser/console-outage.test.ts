@@ -15,7 +15,7 @@ afterAll(() => browser.close());
 
 const SANDBOX = 's'.repeat(43);
 
-/** A process with the console, a page of a person who looks at Today, and what stands between the process and its database. */
+/** Starts a console process, a person's page that shows Today, and a breakable link between the process and its database. */
 async function openToday() {
   const database = await createTestDatabase();
   onTestFinished(() => database.drop());

@@ -19,7 +19,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Chromium's own authenticator, with a finger on it. */
+/** Opens a page with Chromium's virtual authenticator, which always verifies the user. */
 async function openPage(): Promise<{ page: Page; context: BrowserContext }> {
   const context = await browser.newContext({ viewport: { width: 390, height: 800 } });
   onTestFinished(() => context.close());
@@ -125,7 +125,7 @@ test('somebody with a password makes a passkey on the account’s page, and conf
   await page.waitForURL(`${url}/settings/me`);
   await page.getByRole('link', { name: 'Add a passkey' }).click();
   await page.getByRole('button', { name: 'Create passkey' }).click();
-  // The authenticator has one already, and makes no second.
+  // The authenticator already has a passkey and creates no second one.
   await page.getByText('No passkey was used').waitFor();
   await page.goto(`${url}/settings/me`);
   await page.getByRole('link', { name: 'Remove the passkey telephone' }).click();

@@ -39,7 +39,7 @@ test.each(['amount', 'address'] as const)(
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(invoice[what]);
     await page.clock.runFor(100);
     expect(await textOf(page, '#said')).toBe(`Copied: ${invoice[what]}`);
-    // Also after two clicks the label returns.
+    // The label also returns after two clicks.
     await page.clock.runFor(2500);
     expect(await button.innerText()).toBe('Copy');
     expect(await textOf(page, '#said')).toBe('');

@@ -22,7 +22,7 @@ let shop: Server;
 let port: number;
 let link = '';
 
-/** A page with a payment link, and a list of what it heard. */
+/** The shop's page has a payment link and a list of the messages it received. */
 beforeAll(async () => {
   checkout = await startCheckoutTest();
   shop = createServer((_, response) => {
@@ -53,7 +53,7 @@ async function allow(embedOrigins: string | null): Promise<void> {
   await updateProject.run(deps, commandActor('test'), { projectId: service.project.projectId, embedOrigins });
 }
 
-/** The shop's page under one of the two names of this machine, with a link to pay. */
+/** Opens the shop's page under one of this machine's two names, with a link to pay. */
 async function openShop(host: 'localhost' | '127.0.0.1', invoice: TestInvoice): Promise<Page> {
   link = invoice.url;
   const page = await checkout.browser.newPage();
@@ -77,7 +77,7 @@ test('a payer pays in a dialog of the shop, whose page hears each state', async 
   const links = frame.locator('a[href*="address"], a[href*="receipt"]');
   for (const each of await links.all()) expect(await each.getAttribute('target')).toBe('_blank');
   await payInto(checkout.service, invoice);
-  // Further confirmations are no new state.
+  // Further confirmations aren't a new state.
   await frame.getByText('1 of 19').waitFor();
   checkout.service.devnet.mine(2);
   await frame.getByText('3 of 19').waitFor();
@@ -87,7 +87,7 @@ test('a payer pays in a dialog of the shop, whose page hears each state', async 
   expect(await page.evaluate('heard')).toEqual(['waiting', 'confirming', 'paid']);
   expect(await frame.getByRole('link', { name: /Receipt/ }).getAttribute('target')).toBe('_blank');
 
-  // Nobody else's message counts.
+  // Messages from other windows are ignored.
   const before = await page.evaluate('heard.length');
   await page.evaluate('postMessage({ state: "paid" }, "*")');
   await page.evaluate('new Promise((done) => setTimeout(done))');
@@ -146,11 +146,11 @@ test('without the script, or with another link or key, a link is a link', async 
   await allow(`http://127.0.0.1:${port}`);
   const invoice = await newInvoice(checkout.service);
   const page = await openShop('127.0.0.1', invoice);
-  // With a key held, the browser opens a tab of its own: nothing keeps it from that.
+  // With a key held, the browser opens a new tab, and the script doesn't prevent that.
   await page.evaluate('addEventListener("click", (event) => { window.prevented = event.defaultPrevented; })');
   await page.getByRole('link', { name: 'Pay' }).click({ modifiers: ['ControlOrMeta'] });
   expect(await page.evaluate('window.prevented')).toBe(false);
-  // The shop has another use for this click.
+  // The shop handles this click itself.
   await page.evaluate('document.querySelector("a").onclick = (event) => event.preventDefault()');
   await page.getByRole('link', { name: 'Pay' }).click();
   await page.evaluate('document.querySelector("a").onclick = null');

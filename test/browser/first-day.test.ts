@@ -22,7 +22,7 @@ let sandbox: SandboxProcess;
 let browser: Browser;
 let receiver: Server;
 let url: string;
-/** The types of the events that the shop heard of. */
+/** The types of the events that the shop received. */
 const heard: string[] = [];
 
 beforeAll(async () => {
@@ -32,7 +32,7 @@ beforeAll(async () => {
   url = `http://localhost:${port}`;
   const env = { QUITTANCE_CONSOLE_PORT: String(port), QUITTANCE_CONSOLE_URL: url };
   [sandbox, browser] = await Promise.all([startSandboxProcess(dataDir, env, SOURCE_COMMAND), launchChromium()]);
-  // The console starts after the rest is ready, and prints its link then.
+  // The console starts last, and then prints its link.
   await eventually(sandbox.output, (output) => output.includes(`${url}/sandbox/`));
   receiver = createServer((request, response) => {
     let body = '';
@@ -55,7 +55,7 @@ afterAll(async () => {
 
 const quittance = (...args: string[]) => runWith({ QUITTANCE_DATA_DIR: dataDir, QUITTANCE_CONSOLE_URL: url }, ...args);
 
-/** A page of somebody whose browser has a passkey. */
+/** Opens a page for a person whose browser has a passkey. */
 async function openPage(): Promise<Page> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
   const page = await context.newPage();
@@ -71,7 +71,7 @@ async function openPage(): Promise<Page> {
   return page;
 }
 
-/** Presses a button and, where the console asks, proves once more who it is. */
+/** Presses a button and, if the console asks, proves the person's identity again. */
 async function submit(page: Page, button: string, then: string | RegExp): Promise<void> {
   await page.getByRole('button', { name: button, exact: true }).click();
   const done = page.getByRole('heading', { level: 1, name: then });
@@ -135,7 +135,7 @@ test('a merchant’s first day: from the invitation to the books', async () => {
   const { usdtContract: contract } = sandbox.file;
   const pay = () => payer.transfer({ contract, to: address, amountMicro: micro(payableAmount) });
   await pay();
-  // Nobody loads the page again.
+  // The page updates without being reloaded.
   await page.locator('#state').getByText('paid').waitFor();
   await eventually(
     async () => heard,
@@ -163,7 +163,7 @@ test('a merchant’s first day: from the invitation to the books', async () => {
     ({ data }: Json) => data.some(({ amount }: Json) => amount === short),
   );
   const { transferId, txId: shortTxId } = waiting.find(({ amount }: Json) => amount === short);
-  /** Types into the box at the top. Whether this leads to the page, or to a list that has a link to it. */
+  /** Searches for a text. Returns whether this leads to the page, or to a list that links to it. */
   const leadsTo = async (typed: string, path: string): Promise<boolean> => {
     await page.goto(url);
     await page.getByRole('searchbox').fill(typed);

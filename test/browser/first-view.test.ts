@@ -20,7 +20,7 @@ afterAll(async () => {
   await pages.stop();
 });
 
-/** What browsers of phones leave of their screens: iPhone 12 to 16, small Android phones, iPhone SE, large Android phones. */
+/** The space that phone browsers leave for a page: iPhone 12 to 16, small Android phones, iPhone SE, large Android phones. */
 const PHONES = [
   [390, 664],
   [360, 640],
@@ -40,10 +40,10 @@ const boxOf = (page: Page, selector: string): Promise<Box> =>
   page.evaluate(`(({ left, top, right, bottom }) => ({ left, top, right, bottom }))(
     document.querySelector('${selector}').getBoundingClientRect())`);
 
-/** What a payer looks for, in the order of the page. */
+/** The things that a payer looks for, in page order. */
 const LANDMARKS = ['#left', '.network', '#amount', '#address', '.qr', '#find', '#help', '#rules', '#when', '#check'];
 
-/** How many lines a text takes. */
+/** Returns how many lines a text takes. */
 const linesOf = (page: Page, selector: string): Promise<number> =>
   page.evaluate(`(() => {
     const range = document.createRange();
@@ -56,7 +56,7 @@ test('a phone shows the time, the network, the amount, the address, the code and
   const boxes: Box[] = [];
   for (const selector of LANDMARKS) boxes.push(await boxOf(page, selector));
   const [left, ...tops] = boxes.map(({ top }) => top) as [number, ...number[]];
-  // In the line of the status.
+  // On the same line as the status.
   const heading = await boxOf(page, 'h1');
   expect(left).toBeGreaterThanOrEqual(heading.top - 4);
   expect(left).toBeLessThan(heading.bottom);
@@ -124,7 +124,7 @@ test.each(withVariants(PAGE_VIEWS, ['en', 'ar', 'de'] as const).map(([view, lang
   },
 );
 
-// Those that have most on them.
+// The pages with the most content.
 test.each(['waiting', 'expired', 'expired and blind', 'second payment, not final'] as const)(
   '%s: in each language a laptop shows all of it, with a logo, a contact and a way back',
   async (view) => {
@@ -190,7 +190,7 @@ test('on paper without JavaScript the time is what the page says, and a wallet i
     const content: string = await page.evaluate(
       `getComputedStyle(document.querySelector('#when time'), '::after').content`,
     );
-    // Of a time that has its date already nothing stands behind it.
+    // A time that already includes the date has nothing after it.
     if (state === 'waiting') expect(content).toContain('2026-09-01 12:30 UTC');
     else expect(['none', 'normal']).toContain(content);
   }

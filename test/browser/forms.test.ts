@@ -50,7 +50,7 @@ async function open(page: Page, { title, label }: Form): Promise<void> {
   if (!(await page.getByLabel(label).isVisible())) await page.getByText(title, { exact: true }).click();
 }
 
-/** Fills in and sends a form; the first paragraph of the answer to it. */
+/** Fills in and submits a form, and returns the first paragraph of its answer. */
 async function answerTo(page: Page, form: Form, text: string): Promise<string> {
   const paragraph = page.locator(`${form.region} p`).first();
   await page.evaluate(`document.querySelector('${form.region}').replaceChildren()`);
@@ -85,7 +85,7 @@ test.each(modes)('a pasted address is compared with that of the invoice, $mode',
     [invoice.address, '✓ It is the same address.'],
     [` ${invoice.address}\t`, '✓ It is the same address.'],
     [other, 'It is another address. Do not send to it. Copy the address again from this page, and check it again.'],
-    // Addresses are not read by people: one letter in another case is another address or none.
+    // Addresses are case-sensitive: with one letter in another case it's another address or none.
     [invoice.address.toLowerCase(), 'This is not a TRON address. Copy the address again from this page.'],
     [`0x${'a1'.repeat(20)}`, 'This is not a TRON address. Copy the address again from this page.'],
   ];
@@ -131,7 +131,7 @@ test('who asks too often is told when to ask again, with JavaScript and without'
   const { service, browser } = checkout;
   const hasty = await newInvoice(service);
   for (const { javaScriptEnabled } of modes) {
-    // Seconds do not count here.
+    // The comparison ignores seconds.
     service.clock.advance(60_000);
     seeAgain(service);
     service.clock.freeze();

@@ -29,7 +29,7 @@ const ACCENTS = new Map(
     ?.map(([plain = '', accented = '']) => [plain, accented]),
 );
 
-/** `Paid to {merchant}` as `[Páíd tó {merchant} ~wórds]`: a language that is 40 % longer than English, and told apart from it. */
+/** `Paid to {merchant}` as `[Páíd tó {merchant} ~wórds]`: a pseudo-language that is 40 % longer than English, and recognisable. */
 function accent(text: string): string {
   const accented = text.replaceAll(/\{\w+\}|[a-z]/gi, (part) => ACCENTS.get(part) ?? part);
   return `[${accented} ${'~wórds'
@@ -49,7 +49,7 @@ const PSEUDO = Object.fromEntries(
 
 const VIEWS = [...PAGE_VIEWS, 'receipt'] as const;
 
-/** In a language with texts of its own, everything that a merchant can set, on a test network, where one text more is shown. */
+/** Returns a page in a pseudo-language with everything that a merchant can set, on a test network, which adds one more text. */
 function urlOf(view: (typeof VIEWS)[number], words: ReturnType<typeof createWords>): string {
   const page = checkoutPage(view === 'receipt' ? 'paid' : view, {
     words,
@@ -59,7 +59,7 @@ function urlOf(view: (typeof VIEWS)[number], words: ReturnType<typeof createWord
   return `${pages.add(page)}${view === 'receipt' ? '/receipt' : ''}`;
 }
 
-/** Everything that is read or read out: texts, the title, labels, and what the script keeps to say later. */
+/** Everything that is read or read aloud: texts, the title, labels, and the texts that the script shows later. */
 const READ = `(() => {
   const isWords = (node) => node.parentElement.closest('style, script, .languages ul') === null;
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -81,7 +81,7 @@ const READ = `(() => {
   return texts;
 })()`;
 
-/** What is the same in every language: names of the merchant, of networks and wallets, figures, and what the payer entered. */
+/** Texts that are the same in every language: names of the merchant, of networks and wallets, figures, and the payer's input. */
 const NAMES = [
   FULL_BRAND.name,
   FULL_BRAND.supportContact ?? '',
@@ -95,11 +95,11 @@ const NAMES = [
   'UTC',
 ];
 
-/** Letters that stand outside of the brackets of the catalogue. */
+/** Returns texts with letters outside the catalogue's brackets. */
 function strayWords(texts: string[]): string[] {
   return texts.filter((text) => {
     let rest = NAMES.reduce((left, name) => left.replaceAll(name, ''), text);
-    // Times are written by Intl; they stand alone where the catalogue has no sentence for them.
+    // Intl formats times. They appear alone if the catalogue has no sentence for them.
     rest = rest.replace(/\d{1,2} [A-Z][a-z]+ \d{4}, \d\d:\d\d/, '');
     for (let before = ''; before !== rest; ) [before, rest] = [rest, rest.replaceAll(/\[[^[\]]*\]/g, '')];
     return /\p{L}/u.test(rest);
@@ -138,7 +138,7 @@ test('a word that does not come from the catalogue would be told', async () => {
   await close();
 });
 
-/** The height of the page with each word that a copy button says. */
+/** The height of the page with each label of a copy button. */
 const HEIGHTS = `(() => {
   const { copied, selected } = JSON.parse(document.body.dataset.texts);
   const buttons = [...document.querySelectorAll('[data-copy]')];
@@ -149,7 +149,7 @@ const HEIGHTS = `(() => {
   return [...new Set(heights)];
 })()`;
 
-/** Where amounts, addresses and ids stand, and anything else in digits that a payer types or compares. */
+/** Finds where amounts, addresses and ids appear, and any other digits that a payer types or compares. */
 const FIGURES = `(() => {
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   const found = [];

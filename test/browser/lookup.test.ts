@@ -20,7 +20,7 @@ import { someCases } from '../support/some-cases.ts';
 import { type CheckoutTest, listenTo, openTab, START_TIMEOUT_MS, seeAgain, startCheckoutTest } from './checkout.ts';
 
 let checkout: CheckoutTest;
-/** The answers name the merchant; for the rest any invoice will do. */
+/** Answers name the merchant; any invoice will do otherwise. */
 let page: Page;
 beforeAll(async () => {
   checkout = await startCheckoutTest({ config: { trustProxy: ['127.0.0.1'] } });
@@ -32,14 +32,14 @@ beforeAll(async () => {
   page = { invoice, words: wordsOf('en'), isLanguageAsked: false, now: unixMs(Date.now()), site };
 }, START_TIMEOUT_MS);
 beforeEach(async () => {
-  // So that what look-ups may ask of nodes is there again.
+  // Restores the look-ups' budget of node requests.
   checkout.service.clock.advance(120_000);
   seeAgain(checkout.service);
   await untilHeadIsExamined(checkout.service);
 });
 afterAll(() => checkout.stop());
 
-/** Asks through the form of the page, with JavaScript and without: both show what the service says, in words. */
+/** Asks through the page's form with JavaScript and without. Both must show the service's answer in words. */
 async function expectAnswer(
   invoice: Invoice,
   pasted: string,
@@ -57,7 +57,7 @@ async function expectAnswer(
     } = await openTab(checkout.browser, url, {
       javaScriptEnabled,
       timezoneId: 'UTC',
-      // A client of its own, who has not asked before.
+      // A new client that hasn't asked before.
       extraHTTPHeaders: { 'x-forwarded-for': `2001:db8:${randomBytes(2).toString('hex')}:1::1` },
     });
     const heard = javaScriptEnabled ? await listenTo(opened) : null;
@@ -86,7 +86,7 @@ async function expectAnswer(
   }
 }
 
-/** Without tags; and the script writes times without their zone. */
+/** Removes tags. The script writes times without their zone. */
 function plain(text: string): string {
   return text
     .replaceAll('</p>', ' ')
@@ -121,7 +121,7 @@ test('what only a node shows yet', async () => {
   const unconfirmed = await pay(service, invoice, 'exact');
   service.devnet.mine();
   await untilStatus(service, invoice.id, 'CONFIRMING');
-  // As where our nodes do not agree on the logs of that block yet.
+  // As if our nodes didn't agree on that block's logs yet.
   await runSql(service, 'delete from sightings where invoice_id = $1', [decodeId('inv', invoice.id)]);
   await expectAnswer(invoice, unconfirmed, { code: 'exact_not_confirmed' });
   const other = await newInvoice(service);
@@ -178,7 +178,7 @@ test.each<[Scenario, payable: string, decimals: number]>(
 
 test('a payment from before the invoice, and one that our books do not have', async () => {
   const { service } = checkout;
-  // Before the address was added: an amount that came to one of ours is given to no order for a day.
+  // Before the address is added: for a day, an amount received on a new address isn't issued to an order.
   const account = newAccount();
   const transaction = await service.payer.transfer({
     contract: service.devnet.usdtContract,
@@ -204,7 +204,7 @@ test('a payment from before the invoice, and one that our books do not have', as
 
 const newAccount = () => accountFromPublicKey(secp256k1.getPublicKey(secp256k1.utils.randomSecretKey(), false));
 
-/** A project of policy exact, whose payable amounts are known before there is an invoice. */
+/** A project of policy exact, whose payable amounts are known before an invoice exists. */
 async function exactShop(account = newAccount()): Promise<TestProject> {
   const { db } = checkout.service;
   const project = await createTestProject(db, { addressCount: 0 });

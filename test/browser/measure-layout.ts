@@ -1,23 +1,23 @@
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 
-/** What readers would stumble over; each is named by its tag and text. All empty and 0 on a page that fits. */
+/** Layout problems, each named by the element's tag and text. Everything is empty or 0 if the page fits. */
 export type Layout = {
   /** By how many pixels the page scrolls sideways. */
   sideways: number;
-  /** Whose content is wider than the element, or that stands out of the window to the side. */
+  /** Elements whose content is wider than they are, or that extend beyond the window's side. */
   cutOff: string[];
-  /** Two that cover each other. */
+  /** Pairs of elements that overlap. */
   overlapping: string[];
-  /** Controls of less than 24 by 24 pixels (WCAG 2.2, 2.5.8). */
+  /** Controls smaller than 24 by 24 pixels (WCAG 2.2, 2.5.8). */
   small: string[];
-  /** Whatever stays in its place while the page scrolls, and so covers it when little is seen at once. */
+  /** Elements that stay in place while the page scrolls, and so cover it on small screens. */
   pinned: string[];
 };
 
 export const FITS: Layout = { sideways: 0, cutOff: [], overlapping: [], small: [], pinned: [] };
 
-/** What runs in the page is text, because these files are checked as programs of Node. */
+/** Code that runs in the page is a string, because these files are type-checked as Node.js programs. */
 const MEASURE = `(() => {
   const rect = (element) => element.getBoundingClientRect();
   const isSeen = (element) => element.checkVisibility({ visibilityProperty: true }) && !element.closest('.unseen, svg *') && rect(element).width > 0;
@@ -56,9 +56,8 @@ export function measureLayout(page: Page): Promise<Layout> {
 }
 
 /**
- * What axe finds wrong, best practices included, as `rule: elements`; also where it cannot tell the contrast, but for colours that
- * the reader forces, whose contrast is the reader's. What stands in a frame is a page of its own. `colours`: only by the rules that look at
- * colours.
+ * Returns axe's findings, best practices included, as `rule: elements`. Includes contrasts that axe can't determine, except for colours
+ * forced by the reader. Frames are separate pages. `colours` runs only the rules about colours.
  */
 export async function findViolations(page: Page, only?: 'colours'): Promise<string[]> {
   if (!(await page.evaluate('"axe" in window'))) await page.evaluate(axe.source);
@@ -72,14 +71,14 @@ export async function findViolations(page: Page, only?: 'colours'): Promise<stri
   );
 }
 
-/** Opens all that can be opened. */
+/** Opens every element that can be opened. */
 export async function openDetails(page: Page): Promise<void> {
   await page.evaluate(`for (const details of document.querySelectorAll('details')) details.open = true`);
 }
 
 const ENTERED = { fee: '1.5', paste: 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t', transaction: 'b4'.repeat(32) };
 
-/** Fills in and sends every form that the page shows, and waits for the answers. Needs the script, and open details. */
+/** Fills in and submits every form on the page, and waits for the answers. Needs the script, and open details. */
 export async function askEverything(page: Page): Promise<void> {
   for (const [field, text] of Object.entries(ENTERED)) {
     const input = page.locator(`#${field}-field`);

@@ -21,7 +21,7 @@ afterAll(async () => {
 
 const read = (path: string) => readFileSync(new URL(path, PACKAGE_ROOT), 'utf8');
 
-/** The script does without: it catches what is thrown. The second test tries it. */
+/** The script works without these, because it catches the error. The second test proves it. */
 const DONE_WITHOUT = ['.clipboard', '.writeText', '{ unit }', '{ unitDisplay }'];
 
 test('the script of the page uses nothing that the oldest browsers lack', () => {
@@ -42,7 +42,7 @@ test('what they lack is found: syntax, members, static ones, and options', () =>
   ]);
 });
 
-/** Makes a new browser lack what the oldest do, as far as a page or its script could use it. */
+/** Removes from a new browser what the oldest ones lack, as far as a page or its script could use it. */
 const GROW_OLD = `
   delete AbortSignal.timeout;
   delete AbortSignal.any;
@@ -86,7 +86,7 @@ test('without what newer browsers have, forms are answered, times are told, stri
   await close();
 });
 
-/** Without these no script of any page runs, and only a page can replace `parent`. */
+/** Without these no script runs on any page. Only a page can replace `parent`. */
 const ESSENTIAL =
   /^(Date|Error|JSON|Math|Number|Object|Promise|addEventListener|clearTimeout|document|encodeURIComponent|location|parent|print|setInterval|setTimeout|undefined|window)$/;
 

@@ -23,7 +23,7 @@ beforeAll(async () => {
 }, START_TIMEOUT_MS);
 afterAll(() => checkout.stop());
 
-/** What a page must not hold anywhere once a payment was found, or somebody pays twice. */
+/** Matches texts that must not appear anywhere on a page once a payment was found; otherwise someone could pay twice. */
 function payableTextsOf({ address, amountMicro }: TestInvoice): RegExp {
   return new RegExp(`${address}|${amountMicro}|class="qr"|data-from="(?:amount|address)"`);
 }
@@ -61,7 +61,7 @@ test('a payer watches the page go from waiting over found to paid without a relo
     /^Time\s.+\sBlock\s\d+\sTransaction\s([0-9a-f]{4})…([0-9a-f]{4})\s+\1[0-9a-f]{56}\2\s*Copy$/,
   );
   expect(await textOf(page, '#check')).toBe('');
-  // Once for each state: the second block changed the count and announced nothing.
+  // Once for each state: the second block changed the count without an announcement.
   expect(await heard()).toEqual([
     'Payment found Do not send again. You can close this page.',
     'Paid Your payment is final. There is nothing more to do.',

@@ -18,21 +18,21 @@ import type { UnixMs } from '../../src/domain/time.ts';
 import { serveAsset } from '../../src/web/assets.ts';
 import { checkoutPage, FULL_BRAND, PAGE_VIEWS, type PageView, suspendedPage } from '../support/checkout-page.ts';
 
-/** Everything that is ever shown below a link. */
+/** Every view that a link can show. */
 export const VIEWS = [...PAGE_VIEWS, 'unconfirmed', 'receipt', 'not found', 'unavailable'] as const;
 
 export type View = (typeof VIEWS)[number];
 
 /**
- * The pages of the service in a real server with its headers and its script, of states that no chain was driven to. What the
- * service and the chain do is tested with the flows; here every combination of looks costs milliseconds.
+ * A real server with the service's pages, headers and script, in states set up without a chain. The flows test the service and the chain;
+ * here every combination of looks takes only milliseconds.
  */
 export type RenderedPages = {
-  /** Serves a page under a link of its own; the answer is its URL. */
+  /** Serves a page under a new link, and returns its URL. */
   add(page: Shown): string;
-  /** A view in a language, with everything that a merchant can set. */
+  /** Returns the URL of a view in a language, with everything that a merchant can set. */
   urlOf(view: View, language: Language): string;
-  /** Lets a page that `add` has served show something else, live. */
+  /** Changes a page served by `add` live. */
   change(url: string, page: Shown): void;
   stop(): Promise<void>;
 };
@@ -40,10 +40,10 @@ export type RenderedPages = {
 type Shown = LinkPage & { now: UnixMs };
 type Served = { page: Shown; streams: Set<ServerResponse> };
 
-/** As long as it can be, with a word that no line holds. */
+/** As long as allowed, with a word that doesn't fit on a line. */
 const DESCRIPTION = `Zwei Karten, מושב 7 — ${'W'.repeat(118)}`;
 
-/** What the look-up says of every transaction here. */
+/** The answer to every look-up here. */
 const ANSWER: LookupAnswer = {
   code: 'short',
   blockNumber: 68_123_456,
@@ -128,7 +128,7 @@ function servePages(app: FastifyInstance, served: Map<string, Served>): void {
     reply.raw.writeHead(200, { 'Content-Type': 'text/event-stream', Connection: 'close' });
     const entry = served.get((request.params as { token: string }).token);
     reply.raw.write(`: open\n\nevent: beat\ndata: ${entry?.page.now}\n\n`);
-    // What changed between the page and its stream, as the service tells it.
+    // Sends what changed between loading the page and opening its stream, like the service.
     const { v } = request.query as { v?: string };
     if (entry !== undefined && versionOf(entry.page) !== v) {
       reply.raw.write(`event: page\ndata: ${JSON.stringify(composeMessage(null, entry.page))}\n\n`);

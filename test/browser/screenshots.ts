@@ -13,13 +13,13 @@ import { openPage, START_TIMEOUT_MS } from './checkout.ts';
 import { type RenderedPages, startRenderedPages, VIEWS, type View } from './rendered-pages.ts';
 
 /**
- * `npm run screenshots` draws everything that a payer can see into .screenshots/ (or `QUITTANCE_SCREENSHOTS`), for people to look at:
+ * `npm run screenshots` draws everything that a payer can see into .screenshots/ (or `QUITTANCE_SCREENSHOTS`) for people to review:
  * `waiting-ar-phone.png`. It also draws the picture of the README.
  */
 const root = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 const FOLDER = process.env['QUITTANCE_SCREENSHOTS'] ?? root('.screenshots');
 const README_PICTURE = root('docs/images/checkout.png');
-/** So that the README stays quick to load. */
+/** Keeps the README quick to load. */
 const MAX_BYTES = 250 * 1024;
 
 const PHONE = { viewport: { width: 390, height: 844 } };
@@ -28,7 +28,7 @@ const TX_ID = '9f2c61d0b7e84a35c19d40f6e2ab7358d1c4096be57f23a8840d6c9e1b72f5a3'
 
 type Look = BrowserContextOptions & { media?: 'print' };
 
-/** English in every look, and two languages as different from it as can be. */
+/** English in every look, and the two languages that differ most from it. */
 const LOOKS: { name: string; language: Language; isBranded?: boolean; look: Look }[] = [
   { name: 'en-phone', language: 'en', look: PHONE },
   { name: 'ar-phone', language: 'ar', look: PHONE },
@@ -42,7 +42,7 @@ const LOOKS: { name: string; language: Language; isBranded?: boolean; look: Look
   { name: 'ar-brand', language: 'ar', isBranded: true, look: { ...PHONE, colorScheme: 'dark' } },
 ];
 
-/** What is opened or asked on the page that waits. */
+/** Actions on the waiting page, such as opening something or asking. */
 const ACTS: Record<string, (page: BrowserPage) => Promise<void>> = {
   'waiting, languages': (page) => page.locator('.languages summary').click(),
   'waiting, wallet': (page) => page.evaluate(`window.tronWeb = {}; dispatchEvent(new Event('tronLink#initialized'))`),
@@ -69,7 +69,7 @@ afterAll(async () => {
 });
 
 test.each(LOOKS)('$name', { timeout: 120_000 }, async ({ name, language, isBranded = false, look }) => {
-  // On paper nothing can be opened.
+  // Nothing can be opened on paper.
   for (const shot of SHOTS.filter(({ act }) => act === undefined || look.media !== 'print')) {
     const url = isBranded ? pages.urlOf(shot.view, language) : plainUrlOf(shot.view, language);
     const image = await shoot(url, look, async (page) => {
@@ -99,7 +99,7 @@ test('the picture of the README: waiting, paid, and in Arabic and dark', { timeo
   expect((await stat(README_PICTURE)).size).toBeLessThan(MAX_BYTES);
 });
 
-/** A usual price, and a merchant who has set nothing but the name. */
+/** A usual price, and a merchant who has set only the name. */
 function plainUrlOf(view: View, language: Language): string {
   if (view === 'not found' || view === 'unavailable' || view === 'unconfirmed') return pages.urlOf(view, language);
   const state = view === 'receipt' ? 'paid' : view;
@@ -130,7 +130,7 @@ async function shoot(
   return image;
 }
 
-/** Opens the form of a field, fills it in, and waits for what it says. */
+/** Opens a field's form, fills it in, and waits for the answer. */
 async function ask(page: BrowserPage, field: string, text: string): Promise<void> {
   await page.evaluate(`document.querySelector('[name=${field}]').closest('details').open = true`);
   await page.locator(`[name=${field}]`).fill(text);

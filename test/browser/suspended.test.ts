@@ -18,13 +18,13 @@ afterAll(async () => {
 
 const SUSPENDED = 'Payment is suspended. Do not pay';
 
-/** Everything with which somebody could pay. */
+/** Everything that could be used to pay. */
 const HOW_TO_PAY = /TPL66VK2gCXN|123456\.99|class="qr"|data-copy=|data-wallet|trustwallet/;
 
-/** Pages that show nothing that could be copied. */
+/** Pages without anything to copy. */
 const NOTHING_TO_COPY: readonly PageState[] = ['withdrawn', 'settled', 'claimed', 'suspended'];
 
-// A paid page has no stream any more.
+// A paid page no longer has a stream.
 const OPEN = PAGE_VIEWS.filter((view) => stateOf(checkoutPage(view)) !== 'paid');
 
 test.each(OPEN)(
@@ -40,7 +40,7 @@ test.each(OPEN)(
     await untilHeading(page, SUSPENDED);
     expect(await page.content()).not.toMatch(HOW_TO_PAY);
     expect(await page.title()).toBe(SUSPENDED);
-    // A look-up would promise what nobody knows.
+    // The answer to a look-up couldn't be relied on.
     expect(await page.locator('#find').isVisible()).toBe(false);
     const shown = await page.locator('main').innerText();
     expect(shown).toContain('keep the transaction ID and contact the shop');

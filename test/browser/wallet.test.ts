@@ -43,10 +43,10 @@ const payButton = (page: Page) => page.getByRole('button', { name: 'Pay with thi
 
 const walletLine = (page: Page) => page.locator('[data-wallet] [role=status]');
 
-/** Waits until the wallet's line says it. */
+/** Waits until the wallet's line shows the text. */
 const untilSaid = (page: Page, text: string) => walletLine(page).getByText(text, { exact: true }).waitFor();
 
-/** Looks up what was pasted, or else what stands in the field, and waits until the answer says it. */
+/** Looks up the pasted text, or else the field's content, and waits for the answer. */
 async function untilAnswered(page: Page, text: string, pasted?: string): Promise<void> {
   await page.locator('#find').evaluate((details) => details.setAttribute('open', ''));
   if (pasted !== undefined) await page.locator('#transaction-field').fill(pasted);
@@ -54,7 +54,7 @@ async function untilAnswered(page: Page, text: string, pasted?: string): Promise
   await page.locator('#transaction-answer').getByText(text, { exact: true }).waitFor();
 }
 
-/** Lets something wait until the test says so. */
+/** Holds something back until the test releases it. */
 function hold() {
   let release = () => {};
   const held = new Promise<void>((resolve) => {
@@ -69,7 +69,7 @@ const accountOf = (address: string) => {
   return parsed.account;
 };
 
-/** What a wallet shows its owner: a call of the token's `transfer(address,uint256)`. */
+/** The transaction that a wallet shows its owner: a call of the token's `transfer(address,uint256)`. */
 function transferOf({ address, amountMicro }: TestInvoice) {
   const { payer, usdtContract } = checkout.service.devnet;
   const data = `a9059cbb${accountOf(address).padStart(64, '0')}${amountMicro.toString(16).padStart(64, '0')}`;
@@ -81,7 +81,7 @@ function transferOf({ address, amountMicro }: TestInvoice) {
   return [{ type: 'TriggerSmartContract', parameter: { value } }];
 }
 
-/** How each kind is asked to let the page in. */
+/** The method that each kind of wallet needs to connect the page. */
 const METHODS: Partial<Record<(typeof WALLET_KINDS)[number], string>> = {
   tronLink: 'tron_requestAccounts',
   okx: 'tron_requestAccounts',
@@ -111,7 +111,7 @@ test.each(someCases(WALLET_KINDS, 2))(
       'wallet/broadcasttransaction',
     ]);
     expect(wallet.toSign).toMatchObject([transferOf(invoice)]);
-    // No block has it yet, and the page is loaded anew: the transfer is not offered again.
+    // No block has it yet, and the page is reloaded: the transfer isn't offered again.
     await page.reload();
     await untilSaid(page, SENT);
     expect(await payButton(page).isDisabled()).toBe(true);
@@ -153,7 +153,7 @@ test.each(someCases(WALLET_KINDS, 2))(
     answers.confirm = true;
     await payButton(page).click();
     await untilSaid(page, SENT);
-    // Once let in, the page does not ask for it again; Binance's wallet is asked whose it is.
+    // Once connected, the page doesn't ask again. Binance's wallet is asked for its address.
     expect(wallet.requested).toHaveLength(kind === 'binance' ? 3 : asks.length * 2);
     await close();
   },
@@ -190,7 +190,7 @@ test.each(someCases(WALLET_KINDS, 2))(
     await untilSaid(page, POOR);
     await service.payer.transfer({ contract: service.devnet.usdtContract, to: address, amountMicro: 10_000_000n });
     service.devnet.mine();
-    // 1 TRX is more than nothing, and the page does not know here what energy costs.
+    // The balance of 1 TRX isn't zero, and the page doesn't know the price of energy here.
     askNode = async (path, payload) => {
       if (path === 'wallet/getaccount') return {};
       return askAt(service.devnet.url)(path, payload);
@@ -238,7 +238,7 @@ const REFUSALS = [
   'SIGERROR',
   'CONTRACT_VALIDATE_ERROR',
   'CONTRACT_EXE_ERROR',
-  // The balance does not cover the fee.
+  // The balance doesn't cover the fee.
   'BANDWITH_ERROR',
   'TAPOS_ERROR',
   'TOO_BIG_TRANSACTION_ERROR',
@@ -258,10 +258,10 @@ test('what a node answers to a signed transfer is told: refused, not known, whic
   });
   const reported = async (answer: object | Error, isFirst = true) => {
     broadcast = answer;
-    // As a first try, for what is not known of an earlier one stays so.
+    // Makes it a first attempt, because uncertainty about an earlier one remains.
     if (isFirst) await page.evaluate(`sessionStorage.setItem(document.body.dataset.path, '{}')`);
     await payButton(page).click();
-    // While it waits the button is off.
+    // The button is disabled while it waits.
     await walletLine(page).getByText(WAIT).waitFor({ state: 'hidden' });
     return [await walletLine(page).innerText(), await payButton(page).isEnabled()];
   };
@@ -315,7 +315,7 @@ test.each(
       return true;
     },
   });
-  // Also when it is no longer in the page.
+  // Even if the element is no longer in the page.
   const line = await walletLine(page).elementHandle();
   await payButton(page).click();
   await eventually(
@@ -363,7 +363,7 @@ test('what was sent is remembered in every language, and by pages that were open
   const button = page.getByRole('button', { name: 'Pagar con esta billetera' });
   expect(await button.isDisabled()).toBe(true);
   const asked = wallet.asked.length;
-  // As on a page that the browser kept as it was.
+  // As on a page restored from the browser's cache.
   await button.evaluate((element) => element.removeAttribute('disabled'));
   await button.click();
   await button.and(page.locator(':disabled')).waitFor();
@@ -407,7 +407,7 @@ test('a transfer that failed on the chain is looked up by its id: once that is f
     askNode: async (path, payload) => {
       if (path === 'wallet/broadcasttransaction') {
         sent = payload;
-        // Its owner spends the money elsewhere, and the block takes that first.
+        // Its owner spends the money elsewhere, and that transaction gets into a block first.
         await transfer({ contract: devnet.usdtContract, to: payer.address, amountMicro: 10_000_000n });
       }
       return ask(path, payload);
@@ -455,7 +455,7 @@ test('the button is there only where a wallet is, also one that comes late, with
   await page.evaluate('delete window.tronLink');
   await page.clock.runFor(5000);
   expect(await isOffered()).toBe(false);
-  // What only has the name of a wallet is none.
+  // Objects with a wallet's name that aren't wallets.
   await page.evaluate(
     'window.tron = {}; window.okxwallet = 1; window.trustwallet = { tronLink: {} }; window.binancew3w = { tron: { getAccount() {} } }',
   );
@@ -491,7 +491,7 @@ test('a wallet that does not answer for a minute can be asked again, and what it
   const first = hold();
   let asked = 0;
   const { page, wallet, problems, close } = await openWithWallet({
-    // The minute passes for the wallet alone: a page that hears nothing for a minute hides how to pay.
+    // Speeds up the minute only for the wallet, because a page without updates for a minute hides how to pay.
     beforeOpening: (page) =>
       page.addInitScript(`
         const { setTimeout } = window;
@@ -517,7 +517,7 @@ test('a wallet that does not answer for a minute can be asked again, and what it
   await payButton(page).click();
   await untilSaid(page, SENT);
   first.release();
-  // The late answer has reached the page once a later question of the page is answered.
+  // Once a later question of the page is answered, the late answer has reached it too.
   await page.evaluate('walletAsksToSign([])');
   asked -= 1;
   expect([asked, broadcasts()]).toEqual([2, 1]);

@@ -13,8 +13,8 @@ const TRON_WEB = fileURLToPath(new URL('../node_modules/tronweb/dist/TronWeb.js'
 type AskNode = (path: string, payload: object) => Promise<unknown>;
 
 /**
- * Where a wallet puts itself, and how it lets a page in. `tronWeb` is there from the start, as in the browsers of some wallets; the
- * others show theirs only after their owner let the page in, and `binance` has none: it signs, and the TronWeb of the page asks.
+ * The global object of each wallet, which also determines how it connects. `tronWeb` exists from the start, as in some wallets' browsers.
+ * Others expose theirs only after their owner has connected the page. `binance` has none: it only signs, and the page uses its own TronWeb.
  */
 export const WALLET_KINDS = ['tronLink', 'tronWeb', 'okx', 'trust', 'bybit', 'binance', 'tron', 'announced'] as const;
 
@@ -22,22 +22,22 @@ type WalletOptions = {
   kind: (typeof WALLET_KINDS)[number];
   privateKey: string;
   askNode: AskNode;
-  /** What its owner says to the page, and to a transaction. Yes by default; a locked wallet answers with an empty text. */
+  /** The owner's answers to the page's connection and to a transaction. The default is yes; a locked wallet answers with an empty text. */
   letIn?: () => boolean | '';
   confirm?: () => boolean | Promise<boolean>;
 };
 
-/** What was asked of a wallet. */
+/** The requests that a wallet received. */
 type Wallet = {
-  /** Methods by which the page asked to be let in. */
+  /** The methods that the page used to connect. */
   requested: string[];
-  /** Paths of nodes. */
+  /** The paths of node requests. */
   asked: string[];
-  /** Contracts of the transactions that its owner was to sign: `[{ type: 'TriggerSmartContract', parameter: { value: {} } }]`. */
+  /** The contracts of transactions for the owner to sign: `[{ type: 'TriggerSmartContract', parameter: { value: {} } }]`. */
   toSign: unknown[];
 };
 
-/** The page of a new invoice in a browser with a wallet, which by default has money on the devnet. */
+/** Opens a new invoice's page in a browser with a wallet, which by default has money on the devnet. */
 export async function openPageWithWallet(
   { service, browser }: CheckoutTest,
   options: Partial<WalletOptions> & { beforeOpening?: (page: Page) => Promise<unknown> },
@@ -60,7 +60,7 @@ export async function openPageWithWallet(
   return { ...opened, invoice, wallet };
 }
 
-/** A new wallet with so much USDT, and TRX for fees. */
+/** Creates a wallet with this much USDT, and TRX for fees. */
 export async function fundWallet(
   { devnet, payer }: TestService,
   amountMicro: bigint,
@@ -75,8 +75,8 @@ export async function fundWallet(
 }
 
 /**
- * Puts a wallet into every document of a page, as an extension does: a real TronWeb that signs. Its requests to nodes pass through
- * the test, because the page allows nobody to ask a devnet.
+ * Adds a wallet to every document of a page, like an extension: a real TronWeb that signs. Its node requests go through the test, because
+ * the page's policy doesn't allow requests to a devnet.
  */
 async function addWallet(page: Page, options: WalletOptions): Promise<Wallet> {
   const { askNode, letIn = () => true, confirm = () => true } = options;
@@ -98,7 +98,7 @@ async function addWallet(page: Page, options: WalletOptions): Promise<Wallet> {
   return wallet;
 }
 
-/** Asks a node as it is. */
+/** Queries a node directly. */
 export function askAt(nodeUrl: string): AskNode {
   return async (path, payload) => {
     const { body } = await request(`${nodeUrl}/${path}`, { method: 'POST', body: JSON.stringify(payload) });
@@ -106,8 +106,8 @@ export function askAt(nodeUrl: string): AskNode {
   };
 }
 
-// Text, because it runs in the page. A refusal is told as TronLink tells it, and a trial run writes into the options that it was
-// given as it did up to TronWeb 6.
+// A string, because it runs in the page. It refuses in the same way as TronLink, and a trial run modifies the options that it was given, as
+// TronWeb did up to version 6.
 const INSTALL = `({ kind, privateKey }) => {
   const { TronWeb, providers } = window.TronWeb;
   delete window.TronWeb;

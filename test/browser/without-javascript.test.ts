@@ -35,7 +35,7 @@ test('everything needed to pay is there without JavaScript, and "Check now" lead
   expect(await textOf(page, '#when')).toMatch(
     /^Pay by \d\d:\d\d UTC\nA later payment still counts\.\n(29|30) minutes left when this page was opened\.$/,
   );
-  // Buttons that would do nothing are not shown.
+  // Buttons that would do nothing are hidden.
   expect(await page.getByRole('button').count()).toBe(0);
   expect(await textOf(page, 'main')).not.toContain('updates itself');
 

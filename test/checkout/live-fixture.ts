@@ -31,25 +31,25 @@ export type LiveFixture = {
   metrics: Metrics;
   logged: string[];
   deps: LivePagesDeps;
-  /** Resolves when they hear what is said. */
+  /** Resolves once they receive notifications. */
   pages(options?: Pick<LivePagesDeps, 'lookMs' | 'sweepMs'>): Promise<LivePages>;
-  /** Moves the clock of this side. */
+  /** Moves this side's clock. */
   advance(ms: number): void;
   invoice(): Promise<LiveInvoice>;
   invoices(count: number): Promise<LiveInvoice[]>;
   setStatus(status: string, invoices: readonly LiveInvoice[]): Promise<void>;
-  /** The next block, 3 s after the one before. */
+  /** Makes the next block, 3 s after the previous one. */
   mine(): Promise<void>;
-  /** A transfer for an invoice in the newest block, and its status. */
+  /** Puts a transfer for an invoice into the newest block, and sets its status. */
   detect(invoice: LiveInvoice): Promise<void>;
-  /** Replaces the newest block by one that does not hold the transfers of the one before. */
+  /** Replaces the newest block by one without the previous one's transfers. */
   orphan(): Promise<void>;
   sql(text: string, values?: unknown[]): Promise<pg.QueryResult>;
   queries(kind: 'invoices' | 'heads'): Promise<number>;
   close(): Promise<void>;
 };
 
-/** A database with a project and a chain, and pages over it. */
+/** Creates a database with a project and a chain, and live pages on it. */
 export async function createLiveFixture(): Promise<LiveFixture> {
   const database = await createTestDatabase();
   const db = openDatabase({
@@ -157,7 +157,7 @@ const INSERT_INVOICES = `
   from unnest($2::uuid[], $3::text[], $4::int8[]) as i (id, token, amount),
     (select id as address_id from addresses where project_id = $1 limit 1) a`;
 
-/** A page that is open, and what it was told: at first everything. */
+/** An open page and the messages it received, beginning with the full page. */
 export type Followed = { page: LivePage; reported: LiveMessage[] };
 
 export async function follow(pages: LivePages, { token }: LiveInvoice, reader = READER): Promise<Followed> {

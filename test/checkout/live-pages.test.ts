@@ -8,7 +8,7 @@ async function fixtureOfTest() {
   return fixture;
 }
 
-/** Never within a test. */
+/** Longer than any test. */
 const NEVER_MS = 3_600_000;
 
 test('a page is told its whole self first, and then only what changes', async () => {
@@ -76,7 +76,7 @@ test('1,200 links are read with 500 in a query, when they are opened, when they 
       (count) => count === all.length,
     );
   await tellAll('expired');
-  // PostgreSQL may hand over what was said in pieces of 8 KB, of which each is answered at once.
+  // PostgreSQL may deliver notifications in pieces of 8 KB, each of which is handled at once.
   expect(await fixture.queries('invoices')).toBeLessThanOrEqual(3 + 11);
   const unheard = await fixture.pages({ lookMs: 50, sweepMs: 50 });
   await fixture.sql("set session_replication_role = 'replica'");
@@ -117,7 +117,7 @@ test('one query is under way at a time, whatever is asked, so that no page goes 
   );
   expect(most).toBe(1);
   expect(queries).toBeGreaterThan(20);
-  // Two messages in a row never say the same.
+  // Two consecutive messages are never equal.
   for (const { reported } of all) {
     expect(reported.every(({ version }, index) => version !== reported[index - 1]?.version)).toBe(true);
   }
@@ -135,7 +135,7 @@ test('while no page is open nothing is asked', async () => {
   page.close();
   page.close();
   const asked = async () => (await fixture.queries('heads')) + (await fixture.queries('invoices'));
-  // The round under way, if there is one.
+  // Waits for the current round, if there is one.
   let [before, now] = [-1, await asked()];
   await eventually(
     async () => {
@@ -147,7 +147,7 @@ test('while no page is open nothing is asked', async () => {
   await fixture.setStatus('EXPIRED', [invoice]);
   const { reported } = await follow(await fixture.pages({ lookMs: NEVER_MS }), invoice);
   expect(reported).toHaveLength(1);
-  // That of the other page, and none of the first one.
+  // For the other page, but not for the first one.
   expect(await asked()).toBe(now + 1);
 });
 
@@ -171,7 +171,7 @@ test('each block moves the progress of a payment, and a replaced block says that
   await fixture.sql('delete from sightings');
   await fixture.setStatus('PENDING', [paying]);
   await shows('replaced the block');
-  // Blocks alone change nothing of a page that waits.
+  // Blocks alone don't change a waiting page.
   expect(other.reported).toHaveLength(1);
 });
 
@@ -213,7 +213,7 @@ test('a database that is away is told of once, and pages stay open and go on whe
   const [invoice, unopened] = [await fixture.invoice(), await fixture.invoice()];
   const pages = await fixture.pages({ lookMs: 10, sweepMs: NEVER_MS });
   const { reported } = await follow(pages, invoice);
-  // Every statement fails as on a server that shuts down.
+  // Every statement fails, as on a server that is shutting down.
   await fixture.sql('alter table chain_cursors rename to away');
   const warned = () => fixture.logged.filter((line) => line.includes('failed and tries again'));
   await eventually(warned, ({ length }) => length > 0);

@@ -19,7 +19,7 @@ async function listen(fixture: LiveFixture): Promise<{ url: string; app: Fastify
   const { deps, metrics } = fixture;
   const { publicUrl } = SITE;
   const random = (bytes: number) => new Uint8Array(bytes);
-  // The test itself keeps this event loop waiting.
+  // The test itself blocks this event loop.
   const app = createServer({ ...deps, publicUrl, random, trustProxy: ['loopback'], metrics, lagMs: () => 0 });
   limitPages(app, deps);
   registerCheckout(app, { ...deps, site: SITE });
@@ -36,7 +36,7 @@ let url: string;
 let invoice: LiveInvoice;
 beforeAll(async () => {
   fixture = await createLiveFixture();
-  // As whoever owns the database can.
+  // Like an attacker who owns the database.
   await fixture.sql('alter table addresses drop constraint addresses_text');
   ({ app, url } = await listen(fixture));
   invoice = await fixture.invoice();
@@ -122,7 +122,7 @@ test('whoever opens a page whose payment is gone is told so, on the same stream,
   expect(byHand.body.parts.status).toContain('replaced the block');
 });
 
-/** What an address of the database says of itself, as somebody changes it there who gets past its guards. */
+/** Changes the text of an address in the database, like an attacker who bypasses its guards. */
 const setAddressText = async (text: string) => {
   await fixture.sql("set session_replication_role = 'replica'");
   const { rows } = await fixture.sql('select address from addresses limit 1');
@@ -244,7 +244,7 @@ test('the 21st stream of a link is refused, and has room when one was closed', a
 test('nothing is kept of a reader who has gone', async () => {
   await noPages();
   for (let i = 0; i < 5; i++) (await open()).close();
-  // Gone before there was an answer.
+  // The client disconnected before there was an answer.
   const hasty = new AbortController();
   const asked = fetch(`${url}/c/${invoice.token}/live`, { signal: hasty.signal }).catch(() => 'gone');
   hasty.abort();
@@ -272,7 +272,7 @@ test('one client network may open 500 pages at once and 50 a second; another is 
       type: answer.headers.get('content-type'),
       text: await answer.text(),
     }));
-  // Unknown links count like any other.
+  // Unknown links count too.
   const first = await Promise.all(Array.from({ length: 500 }, () => from('192.0.2.1', 'unknown/parts')));
   expect(first.every(({ status }) => status === 404)).toBe(true);
   const page = await from('192.0.2.1', invoice.token);

@@ -30,13 +30,13 @@ test('a reader who does not take its bytes is cut, and others are not', async ()
   const { url, open } = await serve(3_600_000);
   const [slow, well] = [await openEventStream(url), await openEventStream(url)];
   slow.pause();
-  // More than the buffers of the two kernels hold.
+  // More than the two kernels' buffers hold.
   const page = 'x'.repeat(1024 * 1024);
   let sentChars = 0;
   while (open[0]?.isClosed === false) {
     for (const stream of open) stream.send('page', 'version', page);
     sentChars += page.length;
-    // Who reads has everything before more comes.
+    // A client that reads has received everything before more arrives.
     await eventually(
       () => well.text().length,
       (length) => length >= sentChars,

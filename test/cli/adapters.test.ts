@@ -25,7 +25,7 @@ test('commands that enable an adapter at once make one of each kind: the others 
   const { json } = await cli('adapter', 'list');
   expect(json.data).toHaveLength(1);
   expect(new Set(enabled.map((each) => each.json.adapterId))).toEqual(new Set([json.data[0].adapterId]));
-  // Only who made it is shown its secret.
+  // Only the caller that created it sees its secret.
   expect(enabled.filter((each) => each.json.secret !== null)).toHaveLength(1);
   const changes = await withClient(database.owner, async (client) => {
     const text = `select count(*)::int as count from operator_actions where action = 'webhook.changed'`;

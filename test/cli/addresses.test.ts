@@ -29,7 +29,7 @@ const db = openDatabase({
   connection: database.connection,
   poolSize: 2,
   applicationName: 'cli test',
-  // The drop at the end may end a connection that is just closing; any other loss fails the next statement.
+  // Dropping the database may close a connection that is just closing anyway. Any other loss makes the next statement fail.
   onError: () => undefined,
 });
 afterAll(async () => {
@@ -348,7 +348,7 @@ test('each tail has a limit of its own, which a change of the policy brings alon
   const limitAfter = async (...args: string[]) => (await update(...args)).json.maxSurcharge;
   expect(await limitAfter('--policy', 'tail-3')).toBe('0.100000');
   expect(await limitAfter('--policy', 'tail')).toBe('0.010000');
-  // One of the operator's own stays where it holds words.
+  // A limit that the operator chose stays if it leaves room for code words.
   expect(await limitAfter('--max-surcharge', '0.05')).toBe('0.050000');
   expect(await limitAfter('--policy', 'tail-4')).toBe('0.050000');
   expect(await limitAfter('--policy', 'tail-3')).toBe('0.100000');

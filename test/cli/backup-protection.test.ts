@@ -43,7 +43,7 @@ async function backedUp(options: { env: NodeJS.ProcessEnv }, ...args: string[]):
   return file;
 }
 
-/** A database that nothing may have been written to, for what must be refused. */
+/** Whether nothing was written to a database, after a refusal. */
 async function isUntouched({ client }: LedgerDatabase): Promise<boolean> {
   return (await client.query('select from projects')).rowCount === 0;
 }
@@ -75,7 +75,7 @@ test('a backup that was edited, with a digest made to fit, is called tampered an
   });
 });
 
-/** What somebody can do who knows the format and another backup, and has no key: by what it is refused as. */
+/** Forgeries by an attacker who knows the format and has another backup but no key, each with the code of its refusal. */
 type Forgery = [name: string, code: RegExp, forge: (parts: BackupParts, other: BackupParts) => BackupParts];
 
 const NOTHING = Buffer.alloc(0);
@@ -153,7 +153,7 @@ function signed(parts: BackupParts, masterKey: string, ledgerId: string): Backup
   return { ...parts, signature: appended(Buffer.from(key.id, 'hex'), macOf(key, ledgerId, digest)) };
 }
 
-/** A backup, and another one of the same ledger. */
+/** Creates two backups of the same ledger. */
 async function backedUpTwice() {
   const source = await filled();
   const file = await backedUp(envOf(source));
@@ -177,7 +177,7 @@ test('whatever else is done to a backup without its key is refused, though the d
     expect((await restore()).error?.code).toBe('BACKUP_DAMAGED');
   }
   expect(await isUntouched(target)).toBe(true);
-  // The tools of this test are right: what they put together unchanged is taken.
+  // The test's own tools are correct: parts put together unchanged are accepted.
   await putTogether(forged, signed(parts, KEY, LEDGER));
   expect(await restore()).toMatchObject({ authenticity: 'authentic' });
 });
@@ -185,7 +185,7 @@ test('whatever else is done to a backup without its key is refused, though the d
 test('a backup that is replaced between the two readings of a restore leaves the database empty', async () => {
   const { file, other } = await backedUpTwice();
   const target = await newLedger();
-  // The restore has read the file once, and waits for whoever migrates.
+  // The restore has read the file once and is waiting for the migration lock.
   await target.client.query(`begin; select pg_advisory_xact_lock(${0x71756974})`);
   const restoring = runCli(['restore', file, '--json'], envOf(target));
   const watching = await newLedger();
@@ -306,7 +306,7 @@ describe('an encrypted backup', () => {
     const forged = `${plain}.forged`;
     const restore = async (path: string) =>
       (await runCli(['restore', path, '--identity', identity, '--json'], envOf(target))).json.error?.code;
-    // Everybody may encrypt to a public key.
+    // Anyone can encrypt to a public key.
     const encrypt = async (from: string) => {
       await writeFile(forged, encryptTo([recipient], createReadStream(from)));
       return restore(forged);
@@ -327,7 +327,7 @@ describe('an encrypted backup', () => {
     });
     for (const changed of [...ends, ...flips]) {
       await writeFile(forged, changed);
-      // A header that names another key is what somebody else's file has, too.
+      // A header that names another key may also come from someone else's file.
       expect(await restore(forged)).toMatch(/BACKUP_(DAMAGED|ENCRYPTED)/);
     }
     expect(await isUntouched(target)).toBe(true);

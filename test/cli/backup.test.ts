@@ -21,7 +21,7 @@ test('a restore that is killed leaves the database empty, and the next one succe
   await runCli(['backup', '--to', file], { env: { DATABASE_URL: source.connectionString, QUITTANCE_MASTER_KEY } });
   const target = await newLedger();
   const watching = await newLedger();
-  // It is held where all but the last tables are loaded: a trigger's function waits for a lock of ours.
+  // Holds the restore when all but the last tables are loaded: a trigger's function waits for our lock.
   await target.client.query('select pg_advisory_lock(77)');
   await target.client.query(`create function wait() returns event_trigger language plpgsql as $$ begin
     if tg_tag = 'ALTER TABLE' then perform pg_advisory_xact_lock(77); end if; end $$;

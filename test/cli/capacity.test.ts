@@ -47,7 +47,7 @@ async function newProject(policy: Policy, addressCount: number): Promise<{ id: s
   return { id: encodeId('prj', id), addresses };
 }
 
-/** An invoice as it was made some days ago. */
+/** Inserts an invoice that was created some days ago. */
 function take(address: Address | undefined, requested: bigint, payable: bigint, daysAgo: number): Promise<unknown> {
   const at = Date.now() - daysAgo * 86_400_000;
   const id = uuidV7(at, randomBytes(10));
@@ -62,7 +62,7 @@ function take(address: Address | undefined, requested: bigint, payable: bigint, 
   );
 }
 
-/** When a project was made, to the millisecond, as the database has it. */
+/** Returns when a project was created, to the millisecond, as stored in the database. */
 async function createdAtOf(projectId: string): Promise<string> {
   const [row] = await withClient(
     database.owner,

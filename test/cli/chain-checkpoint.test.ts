@@ -13,7 +13,7 @@ let books: Books;
 let made: CheckpointFile;
 beforeAll(async () => {
   books = await startBooks();
-  // The cursor moves here without the blocks between.
+  // The cursor moves here without the blocks in between.
   await letRowsStandAlone(books.database.owner);
   const { code, stdout } = await run();
   expect(code).toBe(0);
@@ -31,7 +31,7 @@ function run(...args: string[]): Promise<CliOutput> {
   return runCli(['chain', 'checkpoint', ...args], { env });
 }
 
-/** The chain goes on, and the ledger with it. */
+/** Extends the chain and the ledger. */
 async function goOn(blocks: number): Promise<void> {
   const { devnet, db, pool, node } = books;
   devnet.mine(blocks);
@@ -48,7 +48,7 @@ function check(content: unknown, ...args: string[]): Promise<CliOutput> {
   return run('--check', path, ...args);
 }
 
-/** The checkpoint with one thing changed. */
+/** The checkpoint with one change. */
 function altered(change: Partial<CheckpointFile>): CheckpointFile {
   return { ...made, ...change };
 }

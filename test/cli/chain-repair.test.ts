@@ -22,7 +22,7 @@ function run(...args: string[]): Promise<CliOutput> {
   return runCli(args, { env });
 }
 
-/** What a text advises to run, as an operator would type it. */
+/** Returns the commands that a text recommends, as an operator would type them. */
 function adviceIn(text: string): string[] {
   const found = /quittance (chain (?:rescan|repair) --network[^"\n]*?(?: --yes --reason "…"|(?= *$|[".]|\n)))/m.exec(
     text,
@@ -31,7 +31,7 @@ function adviceIn(text: string): string[] {
   return found[1].replace('"…"', 'the-node-lied').split(' ');
 }
 
-/** An invoice that nobody paid, `PAID` because the one node put a log of it into a transaction that was about somebody else. */
+/** Creates an invoice that was never paid, but is `PAID` because the only node put a log of it into an unrelated transaction. */
 async function forgedPayment() {
   const { id } = await books.invoice(25_000_000n);
   const invoice = await findInvoicePayment(books.db, books.project.id, id);
@@ -51,7 +51,7 @@ test('what the alarm of a forged payment advises leads, followed word for word, 
   expect((await run('reconcile')).code).toBe(0);
   const { invoiceId, address, status } = await forgedPayment();
   expect(await status()).toBe('PAID');
-  // A balance of so many blocks ago would do as well.
+  // A balance from this many blocks ago would be accepted too.
   books.devnet.mine(BEHIND_BLOCKS);
   await books.record();
   expect((await run('reconcile')).code).toBe(1);

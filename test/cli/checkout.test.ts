@@ -15,7 +15,7 @@ const IS_ROOT = process.getuid?.() === 0;
 const NOBODY = 65_534;
 const VERSION = 'src/runtime/version.ts';
 
-/** What --version and --help load, and something more of each kind. */
+/** The files that --version and --help load, and some more of each kind. */
 const SOURCES = [
   'src/checkout/words',
   'src/cli',
@@ -39,7 +39,7 @@ const commandOf = (checkout: string) => join(checkout, 'bin/quittance.js');
 const runVersion = (checkout: string, env: NodeJS.ProcessEnv = {}) =>
   runProcess(['--version'], { command: commandOf(checkout), env });
 
-/** Changes a source by the text, so that `quittance --version` says something else. */
+/** Changes a source so that `quittance --version` prints something else. */
 function change(checkout: string, from: string, to: string): void {
   const path = join(checkout, VERSION);
   const text = readFileSync(path, 'utf8');
@@ -47,7 +47,7 @@ function change(checkout: string, from: string, to: string): void {
   writeFileSync(path, text.replace(from, to));
 }
 
-/** Every file of dist/, with what stands in it. */
+/** Returns every file of dist/ with its content. */
 function buildOf(checkout: string): Map<string, string> {
   const names = filesIn(join(checkout, 'dist')).filter((name) => /\.js(?:on)?$/.test(name));
   return new Map(names.sort().map((name) => [name, readFileSync(join(checkout, 'dist', name), 'utf8')]));
@@ -135,9 +135,9 @@ describe('a checkout runs its sources as they are', () => {
       while (child.exitCode === null && count() < half) await setImmediate();
       child.kill('SIGKILL');
       if (child.signalCode === null && child.exitCode === null) await once(child, 'exit');
-      // Whoever looks too late starts over.
+      // If the check comes too late, start over.
     } while (existsSync(join(checkout, 'dist/built-from')));
-    // One that an earlier process left, killed between writing and renaming.
+    // A draft left by an earlier process that was killed between writing and renaming.
     const draft = join(checkout, 'dist/main.js.99.draft');
     writeFileSync(draft, 'half of');
     utimesSync(draft, 1, 1);
@@ -204,7 +204,7 @@ describe('a checkout that cannot build says why and what to do, and runs nothing
     async () => {
       const checkout = await copyCopy(built);
       await rm(join(checkout, 'node_modules'));
-      // Links lead into this checkout, which may lie below a private home directory.
+      // Links lead into this checkout, which may be below a private home directory.
       await copyPackages(join(checkout, 'node_modules'), ['commander', 'ts-blank-space', 'typescript']);
       const asNobody = () =>
         promisify(execFile)(process.execPath, [commandOf(checkout), '--version'], {
@@ -250,7 +250,7 @@ describe('of what others left among the temporary files', () => {
     const temporary = newDirectory();
     const expected = await runVersion(checkout, { TMPDIR: temporary });
     expect(expected).toMatchObject({ code: 0, stderr: '' });
-    // Who can read the release can tell the names before the first start; here the start tells them.
+    // Anyone who can read the release can guess the names before the first start; here the start reveals them.
     const planted = filesIn(temporary);
     const poison = "process.stdout.write('code of nobody\\n');";
     for (const name of planted) writeFileSync(join(temporary, name), JSON.stringify({ code: poison, map: '' }));

@@ -129,7 +129,7 @@ describe('with DATABASE_URL', () => {
       wrong.map(async ([DATABASE_URL, says]) => {
         const { code, json, stdout, stderr } = await runCli(['project', 'list', '--json'], { env: { DATABASE_URL } });
         expect(json.error).toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
-        // A host that does not exist may also be a name service that does not answer.
+        // A host that doesn't exist may also be reported as a name server that doesn't answer.
         expect(json.error.message).toMatch(says === 'correct the host' ? /correct the host|DNS server/ : says);
         expect(code).toBe(5);
         for (const secret of ['h0rse', url.password]) expect(stdout + stderr).not.toContain(secret);
@@ -156,7 +156,7 @@ describe('with DATABASE_URL', () => {
   });
 });
 
-// As processes, for that is what the locks of a data directory keep apart.
+// Uses separate processes, because the locks of a data directory work between processes.
 describe('with the embedded database', () => {
   test('only a command that makes something makes a data directory; commands at once take turns; nothing is left running', async () => {
     const dataDir = join(newDirectory(), 'data');
@@ -189,7 +189,7 @@ describe('with the embedded database', () => {
       expect(early).toMatchObject({ code: 1, json: { error: { message: expect.stringContaining('restart it') } } });
       await migrate(db);
       expect(await runProcess(CREATE, { env })).toMatchObject({ code: 0, stderr: '' });
-      // A long command, as an export piped into a pager, does not keep others waiting.
+      // A long command, such as an export piped into a pager, doesn't make others wait.
       const terminal = recordTerminal({ json: true, env });
       const inside = await withDatabase(terminal, () => withDatabase(terminal, async ({ kind }) => kind));
       expect(inside).toBe('embedded');

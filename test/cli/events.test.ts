@@ -50,7 +50,7 @@ const DATA: Partial<Record<EventType, object>> = {
   'transfer.unmatched': { transferId: TRANSFER, amount: '1.234560' },
 };
 
-/** Writes events as the service does; returns their bodies. */
+/** Writes events as the service does, and returns their bodies. */
 async function add(...types: EventType[]): Promise<string[]> {
   const events = types.map((type) => {
     const id = uuidV7(NOW, randomBytes(10));
@@ -64,7 +64,7 @@ async function add(...types: EventType[]): Promise<string[]> {
 
 const idOf = (body: string | undefined): string => JSON.parse(body ?? '{}').id;
 
-/** The command in this process, until it ends by itself or `stop` is called. */
+/** Runs the command in this process until it ends by itself or `stop` is called. */
 function tail(
   options: Partial<TailOptions> = {},
   { json = true, env = {}, isTTY = false }: { json?: boolean; env?: object; isTTY?: boolean } = {},
@@ -103,7 +103,7 @@ function tail(
   };
 }
 
-/** What the command shows that ends by itself. */
+/** Returns the output of a command that ends by itself. */
 async function shown(
   options: Partial<TailOptions> = {},
   how: { json?: boolean; isTTY?: boolean } = {},

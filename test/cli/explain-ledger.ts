@@ -16,7 +16,7 @@ import { withClient } from '../support/postgres-template.ts';
 import { whileWaiting } from '../support/while-waiting.ts';
 import { newDirectory } from './run-cli.ts';
 
-/** Everything happens on this day, so that what is printed is the same for ever. */
+/** Everything happens on this day, so that the output is always the same. */
 export const at = (time: string): UnixMs => unixMs(Date.parse(`2026-09-01T${time}Z`));
 
 const account = (byte: number) => byte.toString(16).padStart(2, '0').repeat(20) as AccountHex;
@@ -54,7 +54,7 @@ type Payment = {
 export type Transfer = Payment & { id: string; kind: 'matched' | 'duplicate' | 'unmatched'; invoice: Invoice | null };
 export type Event = { id: string; project: Project; invoice: Invoice | null; sequence: number; createdAt: UnixMs };
 
-/** A database that a test fills with a day of a shop, with the same ids in each run: a new one, unless given. */
+/** Creates a database that a test fills with a shop's day, with the same ids in each run. Uses a new database by default. */
 export async function createLedger(given?: TestDatabase) {
   const database = given ?? (await createTestDatabase());
   onTestFinished(() => database.drop());
@@ -91,12 +91,12 @@ export async function createLedger(given?: TestDatabase) {
   };
 
   return {
-    // No sandbox of whoever runs the test is asked.
+    // Never contacts a sandbox of the person who runs the test.
     env: { DATABASE_URL: database.connectionString, QUITTANCE_DATA_DIR: newDirectory() },
     owner: database.owner,
     sql,
     newId,
-    /** Reads, and changes the ledger when the reading has come as far as a table. */
+    /** Starts reading, and changes the ledger once the read has reached a table. */
     whileWaiting: <Read>(table: string, read: () => Promise<Read>, change: () => Promise<unknown>) =>
       whileWaiting(database.owner, table, read, change),
     addProject: async (name = 'Shop'): Promise<Project> => {
@@ -182,7 +182,7 @@ export async function createLedger(given?: TestDatabase) {
         expiresAt,
       };
     },
-    /** An irreversible transfer, decided at `decidedAt`; a match makes its invoice PAID. */
+    /** Adds an irreversible transfer, recorded at `decidedAt`. A match makes its invoice PAID. */
     addTransfer: async (
       kind: Transfer['kind'],
       invoice: Invoice | null,
@@ -224,7 +224,7 @@ export async function createLedger(given?: TestDatabase) {
       });
       return { ...payment, id, kind, invoice };
     },
-    /** An event of an invoice, as the watcher writes it. `payment` is the transfer that it is about. */
+    /** Adds an event of an invoice as the watcher writes it. `payment` is its transfer. */
     addInvoiceEvent: (
       status: InvoiceStatus,
       invoice: Invoice,
@@ -264,7 +264,7 @@ export async function createLedger(given?: TestDatabase) {
         status: 'pending' | 'delivered' | 'dead';
         attempts: { at: UnixMs; status: number | null; error: string | null }[];
         nextAttemptAt?: UnixMs;
-        /** Made before attempts were logged. */
+        /** Attempted before attempts were logged. */
         unlogged?: boolean;
       },
     ): Promise<void> => {
@@ -309,7 +309,7 @@ export async function createLedger(given?: TestDatabase) {
          values ($1, $2, $3, $4, $5, $6)`,
         [address.project.id, action, address.address, JSON.stringify(detail), by, time(when)],
       ),
-    /** Where the ledger of devnet stands. */
+    /** Sets the position of devnet's ledger. */
     setCursor: async (solid: [number: number, time: UnixMs], head: [number: number, time: UnixMs]) => {
       await sql(
         `insert into chain_cursors (network, solid_number, solid_id, solid_time) values ('devnet', $1, $2, $3)`,

@@ -12,8 +12,8 @@ import { recordTerminal } from '../support/terminal.ts';
 import { addressOf, at, createLedger, txIdOf } from './explain-ledger.ts';
 import { runCli } from './run-cli.ts';
 
-// What is printed is compared with the files in test/cli/golden. After a change that is meant, look at what
-// `npx vitest run test/cli/explain.test.ts -u` makes of them.
+// The output is compared with the files in test/cli/golden. After an intended change, run `npx vitest run test/cli/explain.test.ts -u` and
+// review the difference.
 
 const NOW = at('12:00:00');
 beforeEach(() => {
@@ -31,7 +31,7 @@ async function ask({ env }: Pick<Ledger, 'env'>, subject: string, options: { pro
   return { ...result, data: JSON.parse(JSON.stringify(data, asWritten)) };
 }
 
-/** Compares what people and what machines get with the golden files of a name. */
+/** Compares the output for people and for programs with the golden files of a name. */
 async function expectGolden(ledger: Ledger, subject: string, name: string): Promise<Json> {
   const { text, next, data } = await ask(ledger, subject);
   const shown = `$ quittance explain ${subject}\n\n${text}\n${next === undefined ? '' : `\n${next}\n`}`;
@@ -41,7 +41,7 @@ async function expectGolden(ledger: Ledger, subject: string, name: string): Prom
   return data as Json;
 }
 
-/** A shop with a key, an address and an endpoint; the ledger is up to date. */
+/** Creates a shop with a key, an address and an endpoint, and an up-to-date ledger. */
 async function openShop(options: Parameters<Ledger['addAddress']>[2] = {}) {
   const ledger = await createLedger();
   await letRowsStandAlone(ledger.owner);
@@ -110,7 +110,7 @@ describe('an invoice', () => {
     const transfer = await ledger.addTransfer('matched', invoice, { ...payment, decidedAt: at('11:11:00') });
     const settled = { sequence: 2, createdAt: at('11:11:00'), payment, transferId: transfer.id };
     const paid = await ledger.addInvoiceEvent('PAID', invoice, settled);
-    // Delivered before attempts were logged, and not delivered yet.
+    // One was delivered before attempts were logged, the other isn't delivered yet.
     const before = { status: 'delivered' as const, attempts: [{ at: at('10:30:04'), ...SENT }], unlogged: true };
     await ledger.addDelivery(expired, endpoint, before);
     await ledger.addDelivery(paid, endpoint, { status: 'pending', attempts: [], nextAttemptAt: at('11:11:00') });

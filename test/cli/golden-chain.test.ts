@@ -9,7 +9,7 @@ import { addressOf, at, createLedger } from './explain-ledger.ts';
 import { startRecording } from './golden-record.ts';
 import { newDirectory } from './run-cli.ts';
 
-// See golden.test.ts. The devnet begins at noon too, and its keys are known, so that its blocks are the same in each run.
+// See golden.test.ts. The devnet begins at noon too and its keys are fixed, so that its blocks are the same in each run.
 
 afterEach(() => {
   vi.useRealTimers();
@@ -17,7 +17,7 @@ afterEach(() => {
 
 const MASTER_KEY = 'A'.repeat(43).concat('=');
 
-/** A shop on a devnet of which nothing is recorded yet but where it begins. */
+/** Creates a shop on a devnet of which only the beginning is recorded. */
 async function openPart(part: string, named: Record<string, string> = {}) {
   vi.useFakeTimers({ toFake: ['Date'], now: at('12:00:00') });
   const books = await startBooks({ addressCount: 0 });
@@ -54,7 +54,7 @@ test('the chain is shown, compared, read again and repaired as it was', async ()
   await books.send(other.address, 6_000_001n);
   const missed = await books.record(() => true);
   await both(['chain', 'verify', ...blocks(missed)]);
-  // It waits for a while to be sure of a difference.
+  // It waits a while to make sure that a difference is real.
   await run(['reconcile', '--address', `${tail.address},${other.address}`, '--json']);
   await both(['chain', 'repair', ...blocks(missed)]);
   await both(['chain', 'rescan', ...blocks(missed)]);
@@ -175,7 +175,7 @@ test('a backup is made, examined and restored as it was', async () => {
   await run(['backup', 'keygen', join(folder, 'key.txt'), '--json']);
   await run(['backup', '--to', join(folder, 'closed.backup'), '--final', '--json']);
   await run(['backup', '--verify', join(folder, 'closed.backup')]);
-  // It covers the name of this machine.
+  // The hash covers the name of this machine.
   const newest = { before: null, limit: 100, action: null, subject: null, by: null };
   for (const { seq, hash } of await listAuditEntries(books.db, newest)) named[hash] = String(seq).padStart(64, 'x');
   const target = await createTestDatabase();

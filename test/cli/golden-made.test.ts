@@ -31,7 +31,7 @@ const XPUB =
   'xpub6D1AabNHCupeiLM65ZR9UStMhJ1vCpyV4XbZdyhMZBiJXALQtmn9p42VTQckoHVn8WNqS7dqnJokZHAHcHGoaQgmv8D45oNUKx6DZMNZBCd';
 const FIRST_OF_XPUB = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH';
 
-/** An empty database, and how its texts are recorded. */
+/** Creates an empty database, and a recording of the commands. */
 async function openPart(part: string, named: Record<string, string> = {}) {
   const database = await createTestDatabase();
   onTestFinished(() => database.drop());
@@ -212,7 +212,7 @@ test('addresses are added, derived, retired and refused as they were', async () 
   await finishAudited();
 });
 
-/** A key of the admin API adds addresses, as `--server` would have it. Returns the id of what waits. */
+/** Adds addresses with an admin key, as with `--server`. Returns the id of the pending change. */
 async function propose({ DATABASE_URL: connection = '' }: NodeJS.ProcessEnv, ...addresses: string[]): Promise<string> {
   const seals = createSeals({ mode: 'ledger', onProblem: () => undefined }, () =>
     openKeyRing({ masterKeys: [MASTER_KEY ?? ''], databaseUrl: connection, dataDir: '' }),
@@ -232,11 +232,11 @@ async function propose({ DATABASE_URL: connection = '' }: NodeJS.ProcessEnv, ...
   return added.view.proposed.changeId;
 }
 
-/** Answers webhooks as `status` says at the moment. */
+/** Answers webhooks with the current `status`. */
 async function startReceiver() {
   const answering = { status: 204 };
   const server = createServer((request, response) => {
-    // Its clock is not the test's.
+    // Its clock isn't the test's.
     response.sendDate = false;
     request.resume().on('end', () => response.writeHead(answering.status).end());
   });

@@ -12,7 +12,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Answers as `status` says at the moment. */
+/** Answers with the current `status`. */
 async function startReceiver() {
   const answering = { status: 200 };
   const server = createServer((request, response) => {

@@ -3,25 +3,25 @@ import { expect, vi } from 'vitest';
 import { at } from './explain-ledger.ts';
 import { type CliOptions, runCli } from './run-cli.ts';
 
-/** Where the record of a part is kept: as somebody sees it who types the commands. */
+/** The file of a part's recording, in the form of a terminal session. */
 const fileOf = (part: string) => `golden/commands/${part}.txt`;
 
-/** The run of commands whose every byte is compared with what was recorded of them. */
+/** A sequence of commands whose output is compared with its recording byte by byte. */
 export type Recording = {
-  /** Runs a command a second after the one before. Returns what --json printed. */
+  /** Runs a command one second after the previous one, and returns its --json output. */
   // biome-ignore lint/suspicious/noExplicitAny: the record is what checks the shape.
   run(args: readonly string[], options?: CliOptions): Promise<any>;
-  /** For people, and then for machines. */
+  /** Runs a command for people, then for programs. */
   both(args: readonly string[], options?: CliOptions): Promise<void>;
-  /** The same, after all that the audit log has of it. */
+  /** Finishes with the audit log of everything that was done. */
   finishAudited(options?: CliOptions): Promise<void>;
-  /** Compares what was run since the beginning with the record. */
+  /** Compares everything that was run with the recording. */
   finish(): Promise<void>;
 };
 
 /**
- * Begins at noon of the day of the ledger: nothing that is printed depends on when it is run. `named` are texts that differ in each
- * run, with what stands in the record for them; it may grow until the end. `vi.useRealTimers` belongs to the end of the test.
+ * Starts at noon on the ledger's day, so that the output doesn't depend on the time. `named` maps texts that differ in each run to their
+ * replacements in the recording; entries may be added until the end. The test must call `vi.useRealTimers` when it ends.
  */
 export function startRecording(part: string, env: NodeJS.ProcessEnv, named: Record<string, string> = {}): Recording {
   let now: number = at('12:00:00');
@@ -41,7 +41,7 @@ export function startRecording(part: string, env: NodeJS.ProcessEnv, named: Reco
   };
   const finish = () => {
     const text = settle(shown.join('\n'), named);
-    // Before it is compared, so that no crash is ever recorded.
+    // Checked before the comparison, so that a crash is never recorded.
     expect(text).not.toMatch(CRASH);
     return expect(text).toMatchFileSnapshot(fileOf(part));
   };
@@ -59,23 +59,26 @@ export function startRecording(part: string, env: NodeJS.ProcessEnv, named: Reco
   };
 }
 
-/** What a command prints that failed in a way nobody planned: a stack, or that the error was unexpected. */
+/** The output of a command that failed unexpectedly: a stack trace, or the word itself. */
 const CRASH = /^ +at .*:\d+:\d+\)?$|\bunexpected: |"FAILED"/m;
 
-/** Comes only on a slow machine. */
+/** Only appears on a slow machine. */
 const PROGRESS = /^(?:\w+: read up to block|\d+ of \d+ blocks,) .*\n/gm;
 
-/** As a shell takes it. */
+/** Quotes an argument for a shell. */
 function quote(argument: string): string {
   return /^[\w./:,=@+…-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", "'\\''")}'`;
 }
 
-/** While `Date` stands still. */
+/** Works while `Date` is frozen. */
 function realNow(): number {
   return performance.timeOrigin + performance.now();
 }
 
-/** What is drawn by lot, in words of the same length, for tables: its kind, and where it first appeared among its kind. */
+/**
+ * Random ids are replaced by texts of the same length, so that tables keep their layout: the kind of id, and the order of its first
+ * appearance.
+ */
 const DRAWN: readonly RegExp[] = [
   /\b(?:inv|evt|prj|key|whe|trf|req|usr|ses|adm|chg|chn|ntf)_[0-7][0-9a-hjkmnp-tv-z]{25}\b/g,
   /\bqt_(?:test|live)_\w+/g,
@@ -86,10 +89,10 @@ const DRAWN: readonly RegExp[] = [
   /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g,
 ];
 
-/** Ids that a test gave hold little but zeros, and are kept. */
+/** Ids chosen by a test consist mostly of zeros, and are kept. */
 const isGiven = (id: string) => /0{8}/.test(id);
 
-/** Replaces what is different in each run, and nothing else. */
+/** Replaces everything that differs in each run, and nothing else. */
 function settle(text: string, named: Record<string, string>): string {
   let settled = text.replaceAll(tmpdir(), '<tmp>').replace(/<tmp>\/quittance-\w+-\w{6}/g, '<dir>');
   for (const [value, name] of Object.entries(named)) settled = settled.replaceAll(value, name);
@@ -105,7 +108,7 @@ function settle(text: string, named: Record<string, string>): string {
   settled = settled.replace(/("latencyMs": |latency +)\d+/g, '$1<ms>').replace(/("bytes": ?|size +)\d+/g, '$1<bytes>');
   settled = settled.replace(/"release": "[^"]+"/g, '"release": "<version>"');
   settled = settled.replace(/("change":"[^"]+","digest":)"[0-9a-f]{64}"/g, '$1"<digest>"');
-  // What PostgreSQL's own clock wrote.
+  // Times from PostgreSQL's own clock.
   return settled.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (time) => {
     const ms = Date.parse(time);
     return ms > performance.timeOrigin && ms < realNow() + 1000 ? '<now>'.padEnd(time.length, '_') : time;

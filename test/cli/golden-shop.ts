@@ -8,7 +8,7 @@ type Ledger = Awaited<ReturnType<typeof createLedger>>;
 
 const SENT = { status: 204, error: null };
 
-/** A shop to which everything happened that a command tells of, and another one beside it. */
+/** Creates a shop with everything that a command can report, and another shop beside it. */
 export async function openGoldenShop() {
   const ledger = await createLedger();
   const judgeRowsAgain = await letRowsStandAlone(ledger.owner);
@@ -33,7 +33,7 @@ export async function openGoldenShop() {
   const strays = await addStrays(ledger, addressed, paid.invoice);
   await addBooks(ledger, addressed);
   const requests = await addRequests(ledger, addressed);
-  // A service that starts over the database refuses a schema that was changed.
+  // A service refuses to start on a database with a changed schema.
   await judgeRowsAgain();
   return { ledger, ...addressed, paid, expired, open, strays, requests };
 }
@@ -44,7 +44,7 @@ type Addressed = Record<'shop' | 'other', Project> &
     endpoints: { good: string; bad: string };
   };
 
-/** In time, late, on an address that is retired, and in a second block after the first was orphaned. */
+/** Adds payments that arrive in time, late, at a retired address, and in a second block after the first was orphaned. */
 async function addPaid(ledger: Ledger, { tail, retired, key, endpoints }: Addressed) {
   const invoice = await ledger.addInvoice(tail, { externalId: 'paid', apiKeyId: key });
   const payment = { to: tail, amount: '25.000137', tx: 0x17, block: 1040, time: at('10:04:00') };
@@ -77,7 +77,7 @@ async function addPaid(ledger: Ledger, { tail, retired, key, endpoints }: Addres
   return { invoice, transfer, event, late, orphaned };
 }
 
-/** Of which the shop was told at the third attempt, and of which it was not told yet. */
+/** Adds an expired invoice that the shop was notified of on the third attempt, and one that it hasn't been notified of yet. */
 async function addExpired(ledger: Ledger, { tail, endpoints }: Addressed) {
   const invoice = await ledger.addInvoice(tail, { externalId: 'expired', payable: '25.000168', status: 'EXPIRED' });
   const event = await ledger.addInvoiceEvent('EXPIRED', invoice, { sequence: 1, createdAt: at('10:30:03') });
@@ -112,7 +112,7 @@ async function addOpen(ledger: Ledger, { tail, exact, theirs, key }: Addressed) 
   return { waiting, confirming };
 }
 
-/** Money that pays nothing: short of an invoice, of nobody, twice, one that was refunded, and one that the chain denied. */
+/** Adds transfers that pay nothing: too little for an invoice, unrelated, a duplicate, refunded, and denied by the chain. */
 async function addStrays(ledger: Ledger, { tail, exact, shop, endpoints }: Addressed, paid: Invoice) {
   const short = await ledger.addTransfer('unmatched', null, {
     ...{ to: tail, amount: '24.000175', tx: 0x20, block: 1050, time: at('10:06:00'), decidedAt: at('10:07:00') },
@@ -141,7 +141,7 @@ async function addStrays(ledger: Ledger, { tail, exact, shop, endpoints }: Addre
   return { short, foreign, duplicate, refunded, denied, event };
 }
 
-/** What left an address, and when its balance was compared. */
+/** Adds outgoing transfers and balance checks. */
 async function addBooks(ledger: Ledger, { tail, retired }: Addressed) {
   for (const [logIndex, { id, project }] of [tail, retired].entries()) {
     await ledger.sql(
@@ -159,7 +159,7 @@ async function addBooks(ledger: Ledger, { tail, retired }: Addressed) {
   );
 }
 
-/** What the shop asked of the API, and one of nobody. */
+/** Adds the shop's API requests, and one without a valid key. */
 async function addRequests({ env }: Ledger, { shop, key: keyId }: Addressed) {
   const idAt = (time: string, n: number) => encodeId('req', uuidV7(at(time), new Uint8Array(10), n));
   const [made, refused, read, nobodys] = [

@@ -14,7 +14,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** The commands that stand in a help, without those that Commander adds. */
+/** Returns the commands listed in a help text, except those that Commander adds. */
 async function commandsIn(path: readonly string[]): Promise<string[]> {
   const { stdout } = await runCli([...path, '--help']);
   const [, list = ''] = stdout.split('\nCommands:\n');
@@ -22,7 +22,7 @@ async function commandsIn(path: readonly string[]): Promise<string[]> {
   return names.filter((name) => name !== 'help');
 }
 
-/** Each group and each command, a group before what is in it. */
+/** Returns each group and command, with a group before its contents. */
 async function allCommands(path: readonly string[] = []): Promise<string[][]> {
   const below = await Promise.all((await commandsIn(path)).map((name) => allCommands([...path, name])));
   return [[...path], ...below.flat()];
@@ -74,7 +74,7 @@ test('a command that cannot do anything says so with the same words and exit cod
   await finish();
 });
 
-/** A receipt as the service signs it, with a key of which nothing is secret. */
+/** Signs a receipt like the service, with a key that isn't secret. */
 function signReceipt(receipt: object) {
   const pkcs8 = Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), Buffer.alloc(32, 7)]);
   const privateKey = createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' });

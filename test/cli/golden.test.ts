@@ -6,8 +6,8 @@ import { startRecording } from './golden-record.ts';
 import { openGoldenShop } from './golden-shop.ts';
 import { newDirectory } from './run-cli.ts';
 
-// What commands print is compared with the files in test/cli/golden/commands. After a change that is meant, look at what
-// `npm run golden:record` makes of them.
+// The commands' output is compared with the files in test/cli/golden/commands. After an intended change, run `npm run golden:record` and
+// review the difference.
 
 afterEach(() => {
   vi.useRealTimers();
@@ -16,7 +16,7 @@ afterEach(() => {
 const MASTER_KEY = 'A'.repeat(43).concat('=');
 const NOBODYS = '01h455vb4pex5vsknk084sn02q';
 
-/** A shop, and how its texts are recorded. */
+/** Creates a shop, and a recording of the commands. */
 async function openPart(part: string) {
   const shop = await openGoldenShop();
   const env = { ...shop.ledger.env, QUITTANCE_MASTER_KEY: MASTER_KEY };

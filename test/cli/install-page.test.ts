@@ -10,14 +10,14 @@ import { findSteadyPort } from '../support/steady-port.ts';
 const run = promisify(execFile);
 const readHere = (path: string) => readFile(new URL(`../../${path}`, import.meta.url), 'utf8');
 
-/** The first block of commands under a heading of a page. */
+/** Returns the first block of commands under a heading of a page. */
 async function blockOf(heading: string, page = 'docs/guides/install.md'): Promise<string> {
   const text = await readHere(page);
   const [, block] = new RegExp(`\\n## ${heading}\\n[\\s\\S]*?\`\`\`sh\\n([\\s\\S]*?)\`\`\``).exec(text) ?? [];
   return block ?? expect.fail(`${page} has no commands under ${heading}`);
 }
 
-/** The package as npm makes it, with what it depends on, for no test needs the network. */
+/** Builds the package with npm, including its dependencies, because tests must not need the network. */
 async function packQuittance(): Promise<string> {
   const [checkout, folder] = [await copyCheckout(['src', 'deploy']), await newFolder()];
   await run('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: checkout });
@@ -35,7 +35,7 @@ beforeAll(async () => {
   quittance = await packQuittance();
 });
 
-/** In place of Docker: `run` runs the command of the package, and everything is written down. */
+/** Replaces Docker: `run` runs the package's command, and every call is logged. */
 const DOCKER = `#!/bin/sh
 echo "$*" >> "$LOG"
 case "$1 $2 $3" in "run --rm quittance") shift 3; exec quittance "$@";; esac
@@ -71,13 +71,13 @@ test('the commands of the page of installation do what it says, by npm and up to
     /^docker compose exec (\w+) node \/app\/(\S+) (.+)$/m.exec(block) ?? [];
   expect(Object.keys(parse(compose, { merge: true }).services)).toContain(service);
   await stat(join(quittance, path));
-  // It is taken as it stands: what is missing here is a database, and not an option.
+  // The arguments are accepted, so only the database is missing.
   const refused = await sh(`DATABASE_URL=postgres://127.0.0.1:1/none quittance ${args}`).catch((error) => error);
   expect(refused.stderr).toMatch(/database/i);
   expect(refused.stderr).not.toMatch(/unknown|missing required|too many/i);
 });
 
-/** What a shop's test does, in the job that the page describes. */
+/** A shop's test, in the job that the page describes. */
 const SHOP_TEST = `
 ask() { path="$1"; shift; curl -fsS "$QUITTANCE_URL$path" -H "X-Api-Key: $QUITTANCE_API_KEY" -H 'Content-Type: application/json' "$@"; }
 ask /v1/invoices -H 'Idempotency-Key: order-1' -d '{"amount":"25.00","asset":"USDT","network":"TRON","externalId":"order-1"}'; echo

@@ -33,7 +33,7 @@ const TABLES = [
   ...['chain_cursors', 'invoices', 'transfers', 'events', 'inventory_pages', 'operator_actions'],
 ];
 
-/** As the owner of the tables, past every guard. */
+/** Changes rows as the tables' owner, bypassing every guard. */
 async function pastGuards(table: string, text: string, values: unknown[] = []): Promise<void> {
   await runSql(service, `alter table ${table} disable trigger user`);
   await runSql(service, text, values);
@@ -41,7 +41,7 @@ async function pastGuards(table: string, text: string, values: unknown[] = []): 
   if (table === 'invoices') await runSql(service, 'alter table invoices disable trigger invoices_of_a_closed_ledger');
 }
 
-/** What a release before the seals left. */
+/** Removes the seals, as in a release before seals. */
 async function forgetSeals(): Promise<void> {
   await service.stopService();
   for (const table of TABLES) {
@@ -89,7 +89,7 @@ test('a ledger that is older than the seals is sealed once, and is read by who r
   expect(await readInvoice(service, await pay())).toMatchObject({ status: 200 });
   expect(await runSql(service, `select subject from alarms where kind = 'row-changed'`)).toEqual([]);
 
-  // Beside the service, a second time: there is nothing left to do.
+  // Run a second time beside the service, there is nothing left to do.
   const again = await seal('--yes');
   expect(again).toMatchObject({ code: 0 });
   expect(countOf(again.json, 'resealed')).toBe(0);
@@ -98,7 +98,7 @@ test('a ledger that is older than the seals is sealed once, and is read by who r
 test('a row that was changed is left as it is and named, until somebody has looked at it and accepts it', async () => {
   const { body } = await createInvoice(service);
   const id = idOf(body.invoiceId);
-  // Its watch would raise an alarm, and a row with one can be accepted again.
+  // The service's watch would raise an alarm, and a row with an alarm can be accepted again.
   await service.stopService();
   await pastGuards('invoices', 'update invoices set requested_micro = requested_micro - 1 where id = $1', [id]);
   const macOf = async () =>
@@ -175,10 +175,10 @@ test('a rotation of the master key seals every row anew, and keeps the former ke
   const rotated = await run('rotate', both);
   expect(rotated).toMatchObject({ rows: withoutOwner.needed[0].rows, droppable: [former], needed: [] });
   expect(await run('rotate', both)).toMatchObject({ rows: 0, droppable: [former] });
-  // What was changed is not sealed anew, and needs no key.
+  // A changed row isn't sealed again, and needs no key.
   const checked = await runCli(['ledger', 'seal', '--check', '--json'], { env: env({ QUITTANCE_MASTER_KEY: text }) });
   expect(checked.json.wrong).toEqual([{ table: 'invoices', id: idOf(body.invoiceId), kind: 'unknown-key' }]);
-  // What each of the three rotations left in the audit log was sealed with the new key at once.
+  // The audit log entries of the three rotations were sealed with the new key immediately.
   expect(countOf(checked.json, 'sealed')).toBe(rotated.rows + 3);
   const [row] = await runSql(
     service,

@@ -18,7 +18,7 @@ import { newDirectory } from './run-cli.ts';
 
 export type Recorded = { id: string; body: string };
 
-/** Records events of a project as its payments would, and answers their ids and bodies in order. */
+/** Records events of a project as payments would, and returns their ids and bodies in order. */
 export async function recordEvents(
   db: Database,
   project: { id: string },
@@ -38,7 +38,7 @@ export async function recordEvents(
 type Arrival = { id: string; headers: IncomingMessage['headers']; body: string };
 export type Answering = (arrival: Arrival, response: ServerResponse) => void;
 
-/** A developer's server. What it answers may change while it runs. */
+/** Starts a developer's server. Its answers may change while it runs. */
 export async function startReceiver(answering: Answering = (_arrival, response) => response.end()) {
   const arrivals: Arrival[] = [];
   const receiver = {
@@ -73,7 +73,7 @@ export async function startReceiver(answering: Answering = (_arrival, response) 
 
 export type ListenPlace = { server: string; home?: string; json?: boolean };
 
-/** `quittance listen --json` within this process. */
+/** Runs `quittance listen --json` in this process. */
 export function runListen(
   apiKey: string,
   options: ListenOptions,
@@ -106,7 +106,7 @@ export function runListen(
     records,
     stop,
     abort: () => controller.abort(),
-    /** What it ends with, `null` if by itself. */
+    /** The error that it ends with, or `null`. */
     failure,
     ready: () =>
       eventually(

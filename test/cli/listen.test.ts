@@ -137,7 +137,7 @@ describe('an answer', () => {
         `^\\d\\d:\\d\\d:\\d\\d  ping +  ${first?.id}  inv_0 Zoë[^]*\u001b\\[31m→ 500 in \\d+ ms  TypeError: x is [^]*undefined\u001b\\[39m$`,
       ),
     );
-    // Nothing of what came from elsewhere steers the terminal.
+    // No text from the server or the receiver can control the terminal.
     expect(failed?.split('\u001b')).toHaveLength(3);
     expect(redirected).toMatch(/→ 302 in \d+ ms/);
     expect(refused).toContain('SIGNATURE_MISMATCH: the secret is another one');
@@ -364,7 +364,7 @@ test('killed, restarted and with its server restarted, it has every event answer
   };
   const first = start();
   await eventually(cursor, (seen) => seen !== undefined);
-  // Killed while an event is at the receiver, which has not answered it.
+  // It's killed while the receiver hasn't answered an event yet.
   const recorded = await record(project, 60);
   const normal = receiver.answering;
   const killed = new Promise<void>((resolve) => {

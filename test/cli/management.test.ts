@@ -18,7 +18,7 @@ const db = openDatabase({
   connection: database.connection,
   poolSize: 2,
   applicationName: 'cli test',
-  // The drop at the end may end a connection that is just closing; any other loss fails the next statement.
+  // Dropping the database may close a connection that is just closing anyway. Any other loss makes the next statement fail.
   onError: () => undefined,
 });
 afterAll(async () => {

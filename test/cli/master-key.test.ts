@@ -43,7 +43,7 @@ beforeAll(async () => {
 });
 afterAll(() => external.drop());
 
-/** A pool of the test's own. */
+/** Opens a separate pool for the test. */
 function openPool(connection: pg.ClientConfig): Database {
   const { host = '', port = 0, user = '', password, database = '' } = connection;
   const db = openDatabase({
@@ -106,7 +106,7 @@ test('keys of the setting: everything is sealed under the first, the others can 
   });
   expect(await statusOf(env())).toMatchObject({ exitCode: 1, data: { source: 'none' } });
 
-  // A key that is not there opens nothing: what is lost is named, and stays as it is.
+  // A missing key decrypts nothing: lost secrets are named and left alone.
   expect(await rotate(env(newer))).toMatchObject({ exitCode: 1, data: { resealed: 0, lostEndpoints: { length: 3 } } });
   expect(await failure(rotate(env()))).toMatchObject({ code: 'CONFIG_INVALID', exitCode: 2 });
 
@@ -140,7 +140,7 @@ test('the key file: a rotation beside a running service, cut off after each step
   const path = keyFilePath(dataDir);
   const linesOf = () => readFileSync(path, 'utf8').trimEnd().split('\n');
 
-  // Looking makes no key, and there is nothing to rotate.
+  // Showing the status creates no key, and there is nothing to rotate.
   expect(await statusOf(env)).toMatchObject({ exitCode: 0, data: { source: 'none', keys: [] } });
   expect(await failure(rotate(env))).toMatchObject({ code: 'NOT_FOUND', exitCode: 3 });
   expect(await openKeyRing(settings, { mayCreate: false })).toBeNull();
@@ -150,7 +150,7 @@ test('the key file: a rotation beside a running service, cut off after each step
   const expected = endpoints.map(({ secret }) => secret).sort();
   const [first = ''] = linesOf();
 
-  // Cut off in the midst of sealing: the file has both keys, and everything opens.
+  // Interrupted while encrypting: the file has both keys, and every secret can be decrypted.
   await client.query(
     `create function fail() returns trigger language plpgsql as $$ begin raise exception 'cut off'; end $$;
      create trigger cut before update on webhook_secrets for each row execute function fail()`,
@@ -162,21 +162,21 @@ test('the key file: a rotation beside a running service, cut off after each step
   expect(await secretsOf(db, service, endpoints)).toEqual(expected);
   await client.query('drop trigger cut on webhook_secrets');
 
-  // Finished by the next one, with no other new key.
+  // The next run finishes it without creating another key.
   expect(await rotate(env)).toMatchObject({ exitCode: 0, data: { isNew: false, resealed: 3, dropped: { length: 1 } } });
   expect(linesOf()).toEqual([second]);
   expect(await secretsOf(db, service, endpoints)).toEqual(expected);
 
-  // Cut off when all was sealed, before the old key was taken out.
+  // Interrupted after everything was encrypted, before the old key was removed.
   writeFileSync(path, `${second}\n${first}\n`);
   expect(await rotate(env)).toMatchObject({ exitCode: 0, data: { isNew: false, resealed: 0, dropped: { length: 1 } } });
   expect(linesOf()).toEqual([second]);
 
-  // Two at once: one is refused, and an undisturbed one makes one new key.
+  // Of two concurrent runs, one is refused. An undisturbed run creates one new key.
   const running = await lockKeyFile(dataDir);
   expect(await failure(rotate(env))).toMatchObject({ code: 'CONFLICT', exitCode: 4 });
   await running.release();
-  // The second key sealed what the rotations before left in the audit log, which only the owner seals anew.
+  // The second key sealed the audit log entries of the previous rotations, which only the owner may seal again.
   expect(await rotate(env)).toMatchObject({
     data: { isNew: true, resealed: 3, dropped: [], needed: [{ rows: 2 }] },
   });
@@ -188,7 +188,7 @@ test('the key file: a rotation beside a running service, cut off after each step
   });
   expect(readdirSync(dataDir).filter((name) => name.startsWith('master-key'))).toEqual(['master-key']);
 
-  // Without the file nothing is made in its place, and what is missing is said.
+  // If the file is missing, no key is created, and the error says what is missing.
   rmSync(path);
   expect(await failure(rotate(env))).toMatchObject({ code: 'NOT_FOUND' });
   expect(await statusOf(env)).toMatchObject({ exitCode: 1, next: expect.stringContaining('from a backup') });

@@ -9,7 +9,7 @@ import { eventually } from '../support/service.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-/** Runs the devnet by `npm run`, in a process group of its own, until it serves. Answers npm and every process below it. */
+/** Runs the devnet with `npm run` in a new process group until it serves. Returns the process ids of npm and of every process below it. */
 async function startByNpm(): Promise<{ npm: number; below: number[] }> {
   const args = ['run', '--silent', 'quittance', '--', 'devnet', '--in-memory', '--port', '0', '--block-ms', '60000'];
   const inherited = Object.entries(process.env).filter(([name]) => !/^(QUITTANCE_|DATABASE_|PG|npm_)/.test(name));
@@ -25,7 +25,7 @@ async function startByNpm(): Promise<{ npm: number; below: number[] }> {
     try {
       process.kill(-npm, 'SIGKILL');
     } catch {
-      // Nobody is left, as it should be.
+      // No process is left, as expected.
     }
   });
   await once(createInterface(child.stdout), 'line');
@@ -41,7 +41,7 @@ function descendants(pid: number): number[] {
   return children.flatMap((child) => [child, ...descendants(child)]);
 }
 
-// Looking at processes needs /proc.
+// Listing processes requires /proc.
 test.skipIf(process.platform !== 'linux').each(['npm', 'the process between npm and Node'])(
   'when %s is killed, nothing below it runs on',
   async (victim) => {

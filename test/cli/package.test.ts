@@ -34,7 +34,7 @@ test('the package holds a build of the sources as they were when it was packed, 
   const { code, stdout } = await runProcess(['chain', '--help'], { command });
   expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('checkpoint') });
 
-  // Addresses are signed from the package, and by the single file in it, on a machine that has neither database nor settings.
+  // Signs addresses with the package, and with the single file in it, on a machine without database or settings.
   const draft = join(folder, 'draft');
   const manifest = { ...VECTOR, notAfter: '2099-01-01T00:00:00.000Z' };
   await writeFile(draft, formatManifest({ manifest, signatures: [] }));
@@ -55,7 +55,7 @@ test('the package holds a build of the sources as they were when it was packed, 
   const { wordsOf } = await import(join(modules, 'quittance/dist/checkout/words/words.js'));
   expect(wordsOf('fr').text('paid')).toBe('Payé');
 
-  // What the sandbox says to paste is there: npm knows no script of ours where a package is installed.
+  // The command that the sandbox prints exists: an installed package has no npm scripts of ours.
   const sandbox = { baseUrl: 'http://127.0.0.1:8080', apiKey: 'qt_test_1', inboxUrl: 'http://127.0.0.1:8081/' };
   const { quickStart: ofPackage } = await import(join(modules, 'quittance/dist/developer/sandbox/run-sandbox.js'));
   expect(ofPackage(sandbox, 'order-1')).toContain('   npx --no quittance sandbox pay order-1\n');

@@ -7,7 +7,7 @@ import { recordSurroundings } from '../support/terminal.ts';
 const database = await createTestDatabase();
 afterAll(() => database.drop());
 
-/** Makes a project as a person at a terminal does who answers each question, and ends the input where an answer is `null`. */
+/** Creates a project like a person at a terminal who answers each question. A `null` answer ends the input. */
 async function createBy(answers: (string | null)[], ...args: string[]) {
   return createAnswering(answers, '--support', 'help@shop.example', ...args);
 }

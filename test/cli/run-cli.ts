@@ -9,7 +9,7 @@ import { recordSurroundings } from '../support/terminal.ts';
 
 export type CliOutput = { code: number | null; stdout: string; stderr: string; json: CliJson };
 
-/** What --json printed; a test that reads a field that is not there fails by its value. */
+/** The output of --json. A test that reads a missing field fails because of its value. */
 // biome-ignore lint/suspicious/noExplicitAny: the tests are what checks the shape.
 type CliJson = any;
 
@@ -17,11 +17,11 @@ export type CliOptions = { env?: NodeJS.ProcessEnv; stdin?: string };
 
 export type ProcessOptions = CliOptions & {
   cwd?: string;
-  /** By default this test run's build, which starts faster than the source. */
+  /** Defaults to this test run's build, which starts faster than the source. */
   command?: string;
 };
 
-/** A directory for one test. As root, PostgreSQL's user must be able to pass through it. */
+/** Creates a directory for one test. When started by root, PostgreSQL's user must be able to pass through it. */
 export function newDirectory(): string {
   const path = mkdtempSync(join(tmpdir(), 'quittance-cli-'));
   chmodSync(path, 0o711);
@@ -29,7 +29,7 @@ export function newDirectory(): string {
   return path;
 }
 
-/** Runs a command to its end, as its process would, but in this one: to start a process takes ten times as long as most commands. */
+/** Runs a command to its end like a process, but in this one, because starting a process takes ten times as long as most commands. */
 export async function runCli(args: readonly string[], options: CliOptions = {}): Promise<CliOutput> {
   const surroundings = recordSurroundings({ env: environment(options), stdin: options.stdin ?? '' });
   const code = await main(args, surroundings);
@@ -55,14 +55,14 @@ export function runProcess(args: readonly string[], options: ProcessOptions = {}
     child.stderr.on('data', (chunk) => {
       written.stderr += chunk;
     });
-    child.stdin.on('error', () => undefined); // It ended without reading; its output tells the story.
+    child.stdin.on('error', () => undefined); // It ended without reading its input; its output says why.
     child.stdin.end(options.stdin ?? '');
     child.once('error', reject);
     child.once('close', (code) => resolve(output(args, code, written)));
   });
 }
 
-/** Holds nothing of ours but what the test gives. */
+/** Contains none of our variables except those that the test sets. */
 function environment({ env }: CliOptions): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(([name]) => !/^(QUITTANCE_|DATABASE_|PG)/.test(name));
   return { ...Object.fromEntries(inherited), NO_COLOR: '1', ...env };

@@ -9,7 +9,7 @@ test('setup writes a private file once, and never over another', async () => {
   expect(first).toMatchObject({ code: 0, stderr: expect.stringContaining('docker compose up') });
   expect(statSync(output).mode & 0o777).toBe(0o600);
   const text = readFileSync(output, 'utf8');
-  // No secret is shown.
+  // No secret is printed.
   for (const [, secret = ''] of text.matchAll(/^\w*(?:PASSWORD|KEY)=(.+)$/gm))
     expect(first.stdout).not.toContain(secret);
   expect(await runCli(['setup', '--site', 'pay.example.com', '--output', output])).toMatchObject({

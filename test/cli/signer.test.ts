@@ -18,7 +18,7 @@ test('the signer is one file: in an empty folder, with an empty environment, it 
   const built = await run('node', ['build/signer.js', join(folder, 'manifest-sign.mjs')]);
   const bytes = await readFile(join(folder, 'manifest-sign.mjs'));
   expect(built.stdout.split(' ')[0]).toBe(createHash('sha256').update(bytes).digest('hex'));
-  // It leads to nothing but Node itself, and to no part of Node that speaks to a network or starts a program.
+  // It imports only Node.js itself, and no part of Node.js that uses a network or starts a program.
   const led = [...bytes.toString().matchAll(/^import .* from ["'](.*)["'];$/gm)].map(([, name]) => name);
   expect(
     led.filter((name) => !/^node:(module|events|path|fs\/promises|crypto|readline\/promises|stream)$/.test(name ?? '')),

@@ -42,7 +42,7 @@ function query(text: string, values: unknown[] = []): Promise<Record<string, unk
   return withClient(database.owner, async (client) => (await client.query(text, values)).rows);
 }
 
-/** Ids of one test rise in the order in which they are made. */
+/** The ids of a test are in the order of their creation. */
 let count = 0;
 function newId(): string {
   count += 1;
@@ -111,7 +111,7 @@ async function receive(...transfers: NewTransfer[]): Promise<string[]> {
   return transfers.map(({ id }) => encodeId('trf', id));
 }
 
-/** An invoice that was paid, and its transfer. */
+/** Adds a paid invoice and its transfer. */
 async function newPaid(shop: Shop, externalId: string, payableMicro: bigint): Promise<[invoice: string, trf: string]> {
   const invoiceId = await newInvoice(shop, externalId, payableMicro);
   const transfer = transferTo(shop, payableMicro, { kind: 'matched', invoiceId });
@@ -121,7 +121,7 @@ async function newPaid(shop: Shop, externalId: string, payableMicro: bigint): Pr
   return [invoiceId, trf];
 }
 
-/** RFC 4180, written anew here so that the program's own rules are not their own judge. */
+/** RFC 4180, implemented independently so that the program's own rules don't judge themselves. */
 function parseCsv(text: string): string[][] {
   const rows: string[][] = [];
   let [row, cell, isQuoted]: [string[], string, boolean] = [[], '', false];
@@ -591,7 +591,7 @@ describe('an export of several batches', () => {
     writeFileSync(file, 'old');
     const broken = await newShop('Broken');
     await receive(...Array.from({ length: 600 }, () => transferTo(broken, 7n)));
-    // A time that no export can write, in the second batch.
+    // A time in the second batch that no export can write.
     await query('alter table transfers drop constraint transfers_finite');
     await query(
       `insert into transfers (id, project_id, network, address_id, tx_id, log_index, block_number, block_id, block_time,

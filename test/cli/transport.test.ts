@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-/** The options of a URL that verify a server, and the file of the authority that they name. */
+/** The URL options that verify a server, with the file of the certificate authority. */
 function trust(cert: string): string {
   const file = join(newDirectory(), 'ca.crt');
   writeFileSync(file, cert);
@@ -34,13 +34,13 @@ test('commands, backups and connections that listen speak to a server with a ver
   expect(await runCli(['backup', '--to', file], { env: { DATABASE_URL } })).toMatchObject({ code: 0 });
   const heard = await new Promise((resolve, reject) => {
     const db = openDatabase({ connection: DATABASE_URL, poolSize: 2, applicationName: 'test', onError: reject });
-    // The first notification is that it listens.
+    // The first notification says that it's listening.
     db.listen('transport', () => db.close().then(() => resolve('listening'), reject));
   });
   expect(heard).toBe('listening');
 
   expect(front.admittedCount()).toBeGreaterThanOrEqual(3);
-  // What each connection tells first, and what this one would tell.
+  // Each connection sends these first, so they would appear in plain text.
   for (const text of ['user', 'application_name', database.connection.database]) {
     expect(front.sent().includes(text), text).toBe(false);
   }

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { SOURCE_COMMAND } from '../support/command.ts';
 import { type CliOutput, newDirectory, type ProcessOptions, runCli, runProcess } from './run-cli.ts';
 
-/** As in this checkout. */
+/** Runs the command of this checkout. */
 function runSource(args: readonly string[], options: ProcessOptions = {}): Promise<CliOutput> {
   return runProcess(args, { ...options, command: SOURCE_COMMAND });
 }

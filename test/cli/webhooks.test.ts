@@ -20,7 +20,7 @@ const db = openDatabase({
   connection: database.connection,
   poolSize: 2,
   applicationName: 'cli test',
-  // The drop at the end may end a connection that is just closing; any other loss fails the next statement.
+  // Dropping the database may close a connection that is just closing anyway. Any other loss makes the next statement fail.
   onError: () => undefined,
 });
 afterAll(async () => {
@@ -38,7 +38,7 @@ function cli(...args: string[]): Promise<CliOutput> {
   return runCli(args, { env });
 }
 
-/** The result of a command that must go well. */
+/** Returns the result of a command that must succeed. */
 async function json(...args: string[]) {
   const { code, json: result, stderr } = await runCli([...args, '--json'], { env });
   expect({ code, stderr, error: result?.error }).toEqual({ code: 0, stderr: '', error: undefined });
@@ -56,7 +56,7 @@ async function newProject(network: 'nile' | 'mainnet' = 'nile'): Promise<{ id: s
 }
 
 let urlCount = 0;
-/** Adds an endpoint to a project by the command. */
+/** Adds an endpoint to a project with the command. */
 async function newEndpoint(projectId: string, ...args: string[]): Promise<{ id: string; whe: string; secret: string }> {
   urlCount += 1;
   const url = `http://localhost:3000/hook/${urlCount}`;
@@ -64,7 +64,7 @@ async function newEndpoint(projectId: string, ...args: string[]): Promise<{ id: 
   return { id: decodeId('whe', endpointId) ?? '', whe: endpointId, secret };
 }
 
-/** Writes an event and its deliveries as a state change does. */
+/** Writes an event and its deliveries, as a status change does. */
 async function newEvent(project: { id: string }, at: number, type: NewEvent['type'] = 'transfer.unmatched') {
   const id = uuidV7(at, randomBytes(10));
   const event = { id, projectId: project.id, type, invoiceId: null, transferId: null, sequence: 1, body: '{}' };
@@ -72,7 +72,7 @@ async function newEvent(project: { id: string }, at: number, type: NewEvent['typ
   return { id, evt: encodeId('evt', id) };
 }
 
-/** Sets what became of a delivery so far. */
+/** Sets the state of a delivery. */
 async function setDelivery(
   event: { id: string },
   status: 'pending' | 'delivered' | 'dead',
@@ -357,7 +357,7 @@ describe('webhook disable and enable', () => {
     expect(due(late)['created_at']?.getTime()).toBeGreaterThanOrEqual(begun);
     expect(due(leased)['next_attempt_at']?.getTime()).toBeGreaterThan(Date.now());
 
-    // The command that is shown is one that works.
+    // The printed command works.
     const words: string[] = enabled.replay.split(' ').slice(1);
     expect(await json(...words)).toMatchObject({ found: { total: 1, missing: 1 }, replayed: 1 });
     expect(await query('select 1 from deliveries where event_id = $1', [missed.id])).toHaveLength(1);
@@ -401,7 +401,7 @@ describe('deliveries', () => {
     expect(await list('--status', 'dead')).toEqual({ events: [dead.evt], ...none });
     expect(await list('--status', 'dead', '--type', 'ping')).toEqual({ events: [test.evt], ...none });
     await query('delete from deliveries where event_id = $1', [test.id]);
-    // A page ends between events, also where one is delivered to two endpoints.
+    // A page ends between events, even if an event is delivered to two endpoints.
     expect(await list('--limit', '3')).toEqual({ events: [both.evt, both.evt, done.evt], nextBefore: done.evt });
     expect(await list('--limit', '3', '--before', done.evt)).toEqual({ events: [dead.evt, old.evt], ...none });
     expect(await list('--limit', '1')).toEqual({ events: [both.evt], nextBefore: null });
@@ -427,7 +427,7 @@ describe('deliveries', () => {
     await newEndpoint(project.projectId, '--events', 'invoice.paid');
     const first = await newEvent(project, Date.UTC(2026, 8, 1), 'invoice.paid');
     await setDelivery(first, 'delivered');
-    // With their positions, because taking one costs as much as an event.
+    // Sets the positions too, because reserving one costs as much as an event.
     await query(
       `insert into events (id, project_id, network, type, sequence, body, created_at, position)
        select gen_random_uuid(), $1, 'nile', 'transfer.unmatched', 1, '{}', '2026-09-02', 1 + n from generate_series(1, 10000) n`,
@@ -473,7 +473,7 @@ describe('deliveries', () => {
     expect(stdout).toContain('"no \\u202e\\u0007such page"');
     expect(stdout).toMatch(/plan +next attempt 20.*, 10 attempts left/);
     expect(stdout).toContain('1. not-found, likely');
-    // Keys are not needed to look.
+    // Showing needs no keys.
     const noKey = await runCli(['deliveries', 'show', event.evt], {
       env: { DATABASE_URL: database.connectionString },
     });
@@ -547,7 +547,7 @@ describe('deliveries replay', () => {
     expect(await replaysOf(one)).toMatchObject([
       { action: 'deliveries.replayed', actedBy: 'ada', detail: { events: [dead.evt, done.evt] } },
     ]);
-    // What is due anyway may be under way.
+    // A delivery that is due anyway may be in progress.
     expect((await json('deliveries', 'replay', dead.evt, '--endpoint', one.whe)).data).toMatchObject([
       { outcome: 'due' },
     ]);
@@ -567,7 +567,7 @@ describe('deliveries replay', () => {
         () => reported,
         (seen) => seen >= times,
       );
-    // Once when it has connected.
+    // Once after it has connected.
     await untilTold(1);
     await json('deliveries', 'replay', event.evt);
     await untilTold(2);

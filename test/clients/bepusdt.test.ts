@@ -16,7 +16,7 @@ import { eventually, payExactly, startTestService, type TestService } from '../s
 
 const run = promisify(execFile);
 
-/** The client takes https only. */
+/** The client accepts only https. */
 async function startTls(to: string, { key, cert }: { key: string; cert: string }): Promise<string> {
   const server = createServer({ key, cert }, (asked, answer) => {
     const options = { method: asked.method, headers: asked.headers };
@@ -35,7 +35,7 @@ async function startTls(to: string, { key, cert }: { key: string; cert: string }
   return `https://localhost:${(server.address() as AddressInfo).port}`;
 }
 
-/** The callbacks of an order whose time is up and that is paid afterwards. */
+/** Returns the callbacks of an order that expires and is paid afterwards. */
 async function collectCallbacks(service: TestService, url: string): Promise<object[]> {
   const shop = await startShop('ok');
   onTestFinished(() => shop.stop());

@@ -1,7 +1,10 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 import base from '../../vitest.config.ts';
 
-/** `npm run test:clients`: clients in other languages, generated from /openapi.json by generators of the network. Takes minutes. */
+/**
+ * `npm run test:clients` tests clients in other languages, which public generators create from /openapi.json. Needs the network and takes
+ * minutes.
+ */
 export default defineConfig({
   test: { ...base.test, include: ['test/clients/**/*.test.ts'], exclude: configDefaults.exclude },
 });

@@ -15,7 +15,7 @@ import {
 } from '../support/service.ts';
 
 const PROGRAMS = join(import.meta.dirname, 'programs');
-/** The one holds its Java program; the machine needs `java`. */
+/** The first package contains a Java program, so the machine needs `java`. */
 const GENERATORS = ['openapi-generator-cli==7.26.0', 'openapi-python-client==0.29.1'];
 
 let folder: string;
@@ -24,7 +24,7 @@ let tomorrow: Awaited<ReturnType<typeof startServerOfTomorrow>>;
 beforeAll(async () => {
   service = await startTestService();
   tomorrow = await startServerOfTomorrow(service.url);
-  // Something for the feed.
+  // Gives the feed some events.
   const { body } = await createInvoice(service);
   await payExactly(service, body.invoiceId);
   service.devnet.mineUntilSolid();
@@ -40,7 +40,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await tomorrow.stop();
   await service.stop();
-  // Go's cache of modules is not writable.
+  // Go's module cache is read-only.
   await run('chmod', ['-R', 'u+w', folder], tmpdir());
   await rm(folder, { recursive: true, force: true });
 });
@@ -56,7 +56,10 @@ async function run(command: string, parameters: string[], cwd = folder): Promise
 const generate = (generator: string, ...more: string[]) =>
   run(tool('openapi-generator-cli'), ['generate', '-i', 'openapi.json', '-g', generator, '-o', generator, ...more]);
 
-/** Each program prints the id of what it created, its status as it read it, and the code or status of a refusal. Some also print how many events they read. */
+/**
+ * Each program prints the id of the invoice it created, the status it read, and the code or status of a refusal. Some also print how many
+ * events they read.
+ */
 const ANSWER = /^inv_[0-9a-z]{26} PENDING (INVOICE_NOT_FOUND|404)( [1-9])?\s*$/;
 const ANSWER_OF_TOMORROW = new RegExp(`^inv_[0-9a-z]{26} ${TOMORROW.status} (${TOMORROW.code}|404)( [1-9])?\\s*$`);
 
@@ -90,7 +93,7 @@ test('TypeScript (fetch)', async () => {
 test('Python (openapi-python-client)', async () => {
   const parameters = ['generate', '--path', 'openapi.json', '--meta', 'none', '--output-path', 'quittance_api'];
   const said = await run(tool('openapi-python-client'), parameters);
-  // Of the answers that a client parses none is left out.
+  // No response is missing from a client that parses responses.
   expect(said).not.toMatch(/WARNING|Cannot parse|Skipping response/i);
   await judge(tool('python'), [join(PROGRAMS, 'main.py'), folder], folder);
 });
@@ -110,7 +113,7 @@ test('Java', async () => {
   await judge('java', ['-cp', `target/classes:${libraries.trim()}`, 'Main'], join(folder, 'java'));
 });
 
-/** A library that neither PyPI nor Maven has, and Debian does. */
+/** A library that only Debian has, neither PyPI nor Maven. */
 const lacks = (command: string, ...parameters: string[]) => spawnSync(command, parameters).status !== 0;
 
 test('PHP', async ({ skip }) => {
@@ -128,7 +131,7 @@ test('Ruby', async ({ skip }) => {
   await judge('ruby', [join(PROGRAMS, 'main.rb'), 'ruby'], folder);
 });
 
-/** What Debian's compiler reads. */
+/** The language version of Debian's compiler. */
 const OF_CSHARP_7 =
   '--additional-properties=targetFramework=netstandard2.0,nullableReferenceTypes=false,library=httpclient';
 

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-// curl, JavaScript and Python run in test/contract/reference.test.ts.
+// test/contract/reference.test.ts runs curl, JavaScript and Python.
 test.for(['php', 'go', 'java'])('the example of the reference in %s creates an invoice', async (language, { skip }) => {
   if (!(await canRun(language))) skip(`this machine cannot run ${language}`);
   const [, code = ''] = new RegExp(`class="${language}">.*?<pre><code>(.*?)</code>`, 's').exec(page) ?? [];

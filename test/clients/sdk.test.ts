@@ -46,7 +46,7 @@ const TOOLS = [
   ],
 ];
 
-/** Prints the status of an invoice that it creates. */
+/** Creates an invoice and prints its status. */
 const USE = `
 const [url, apiKey, externalId] = process.argv.slice(2);
 new Quittance({ baseUrl: url, apiKey }).invoices
@@ -106,7 +106,7 @@ export { quittanceWebhook, verifyAddress, webhooks };
     ['node16', 'node16'],
   ]) {
     const [name = '', resolution = ''] = module;
-    // Jest brings types of Node.js for newer compilers.
+    // Jest installs Node.js types for newer compilers.
     const chosen = ['--typeRoots', 'none', '--module', name, '--moduleResolution', resolution, 'use.ts'];
     await run(process.execPath, [tsc, ...options, ...chosen]);
   }
@@ -139,7 +139,7 @@ test.each([
   expect(said.trim()).toBe('PENDING');
 });
 
-/** Creates an invoice by what it is asked for, and verifies a webhook with the cryptography of the worker. */
+/** Creates an invoice on request, and verifies a webhook with the worker's cryptography. */
 const WORKER = `import { Quittance, webhooks } from '@quittance/sdk';
 import { createLists } from '@quittance/sdk/lists';
 export default {

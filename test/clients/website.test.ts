@@ -11,7 +11,7 @@ import MOVED from '../../website/moved.json' with { type: 'json' };
 const ROOT = resolve(import.meta.dirname, '../..');
 const run = promisify(execFile);
 
-/** What a page fetches by itself; links may lead anywhere. */
+/** URLs that a page fetches by itself; links may lead anywhere. */
 const FETCHED = /<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)="([^"]+)"/g;
 
 test('the pages under docs/ become a site with a search, which fetches nothing from elsewhere', async () => {
@@ -24,7 +24,7 @@ test('the pages under docs/ become a site with a search, which fetches nothing f
   const [file, ...first] = npmCommand();
   const npm = (...args: string[]) => run(file, [...first, ...args], { cwd: join(folder, 'website') });
   await npm('ci', '--ignore-scripts', '--no-audit', '--no-fund');
-  // It fails by itself at a link that leads to no page.
+  // The build itself fails on a link to a missing page.
   await npm('run', 'build');
 
   const site = join(folder, 'website/dist');

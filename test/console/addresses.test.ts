@@ -60,7 +60,7 @@ const own = async () =>
   (await listAddresses(console_.service.db, console_.service.project.id)).map(({ address }) => address as string);
 const ending = (address: string) => address.slice(-6);
 
-/** Fills in the form of a page. */
+/** Fills in and submits the form of a page. */
 async function submit(path: string, form: Record<string, string>, name = 'ana'): Promise<Reply> {
   return console_.post(path, { token: tokenIn(await console_.get(path, as(name)), path), ...form }, as(name));
 }
@@ -82,7 +82,7 @@ test('who has the session of an owner adds an address: it is announced, and no i
   expect(today.text).toContain('address-change-pending');
   expect(today.text).toContain(address);
   expect((await console_.get('/addresses', as('vera'))).text).toContain(`/addresses/changes/${change}`);
-  // With every honest address out of use, an invoice is refused rather than led to it.
+  // If every honest address is retired, an invoice is refused rather than given the attacker's address.
   for (const each of before) await submit(`/addresses/${each}/retire`, { note: 'for now' }, 'otto');
   expect((await createInvoice(service)).status).toBe(409);
   service.clock.advance(DAY_MS - 60_000);

@@ -26,7 +26,7 @@ afterAll(async () => {
   await console_.stop();
 });
 
-/** The path of the first endpoint. */
+/** Returns the path of the first endpoint. */
 const endpoint = async () => `/webhooks/${/whe_[0-9a-z]{26}/.exec((await console_.get('/webhooks')).text)?.[0]}`;
 
 async function sendForm(path: string, form: Record<string, string>, at = path): Promise<string> {
@@ -53,11 +53,11 @@ async function invitation(): Promise<{ shown: string; taken: string }> {
   return { shown, taken };
 }
 
-/** What asks a person again who it is, before an invitation is made; the code may be wrong. */
+/** Returns the page that asks for a proof of identity before an invitation, possibly after a wrong code. */
 async function proof(code?: string): Promise<string> {
   const desk = await openConsole();
   const { token } = await joinByPassword(desk, 'ann');
-  // A session proves itself by its beginning, for some minutes.
+  // A new session counts as a proof for some minutes.
   desk.pass(HOUR_MS);
   const cookie = cookieOf(token);
   const filled = { login: 'otto', role: 'viewer' };
@@ -68,7 +68,7 @@ async function proof(code?: string): Promise<string> {
   return reply.text;
 }
 
-/** Pages that no address opens: what forms answer, and what goes wrong. */
+/** Pages without a URL of their own: answers to forms, and errors. */
 const SCREENS: [title: string, text: () => Promise<string>][] = [
   ['Welcome', async () => (await console_.get('/', { 'x-actor': 'nora' })).text],
   ['Your role does not allow this', async () => (await console_.get('/settings/people', { 'x-actor': 'vera' })).text],
@@ -86,7 +86,7 @@ test.each(SCREENS)('“%s”: axe finds nothing, and everything fits, light and 
   const html = await text();
   expect(html).toContain(title);
   const page = await context.newPage();
-  // As the server sent it, at its origin, where its style and script are.
+  // Loads the page as the server sent it, at its origin, where its style and script are.
   await page.route('**/as-it-was-sent', (route) =>
     route.fulfill({ body: html, contentType: 'text/html; charset=utf-8' }),
   );
@@ -121,7 +121,7 @@ test('a page of another origin that frames the console shows nothing of it', asy
   expect(await textIn('own')).toContain('may be framed');
   expect(await textIn('theirs')).not.toMatch(/Quittance|Today|Ana/);
   expect(said.join('\n')).toContain('frame-ancestors');
-  // Where nobody frames it, the same browser is shown all of it.
+  // Without a frame, the same browser shows the whole page.
   await page.goto(console_.url);
   expect(await page.locator('body').innerText()).toMatch(/Quittance[\s\S]*Today/);
   await page.close();

@@ -3,15 +3,15 @@ import { eventually } from '../support/service.ts';
 import { type HeldNodes, holdNodes } from './chain-nodes.ts';
 import { openConsole, type Reply, type TestConsole, tokenIn } from './console.ts';
 
-/** A console over a ledger whose blocks the test records, with the nodes of its devnet. */
+/** A console on a ledger whose blocks the test records, with the nodes of its devnet. */
 export type ChainDesk = Omit<TestConsole, 'service'> & {
   books: Books;
   hold: HeldNodes['hold'];
-  /** Fills a form in and sends it. */
+  /** Fills in and submits a form. */
   send(path: string, fields?: Record<string, string>, headers?: Record<string, string>): Promise<Reply>;
-  /** The same for one that starts a job, whose path is returned. */
+  /** Submits a form that starts a job, and returns the job's path. */
   start(kind: string, fields?: Record<string, string>, headers?: Record<string, string>): Promise<string>;
-  /** The page of a job that has ended. */
+  /** Returns the page of a job once it has ended. */
   untilEnded(path: string): Promise<Reply>;
 };
 

@@ -10,7 +10,7 @@ import { type ChainDesk, openChainDesk } from './chain-desk.ts';
 import { openConsole, type Reply, tokenIn } from './console.ts';
 
 let desk: ChainDesk;
-/** 300 blocks in which nothing is different, and twelve of them. */
+/** 300 blocks without differences, and twelve of them. */
 let range: { from: string; to: string };
 let few: { from: string; to: string };
 

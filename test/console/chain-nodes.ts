@@ -10,10 +10,10 @@ import { createMetrics } from '../../src/runtime/metrics.ts';
 import { parseAddress } from '../../src/tron/address.ts';
 import type { TestService } from '../support/service.ts';
 
-/** How a console reaches nodes, and a brake on it. */
+/** A console's access to nodes, which can be held up. */
 export type HeldNodes = {
   nodes(): Promise<NodeAccess>;
-  /** Lets a job go on for so many looks at its nodes, one for six blocks, and then wait until it is released. */
+  /** Lets a job read from its nodes this many times, once for every six blocks, then makes it wait until released. */
   hold(looks: number): () => void;
 };
 
@@ -45,7 +45,7 @@ export function holdNodes(depsOf: () => NodeDeps): HeldNodes {
   };
 }
 
-/** The nodes of a service, by a pool of their own. */
+/** The nodes of a service, with a separate pool. */
 export function nodesOfService({ db, devnet, clock, url }: TestService): HeldNodes & { close(): Promise<void> } {
   const now = () => unixMs(clock.now());
   const metrics = createMetrics();

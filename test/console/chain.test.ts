@@ -130,7 +130,7 @@ test('a halt shows its reason to all, and goes on by the decision of an owner ab
   expect(textOf(form)).toContain('block 7 contradicts');
   const haltedAt = /name="haltedAt" value="([^"]+)"/.exec(form.text)?.[1] ?? '';
 
-  // It is resumed by somebody else, and halts for another reason.
+  // Someone else has resumed it, and it has halted for another reason.
   await clearHalt(desk.books.db, 'devnet');
   await setHalt(desk.books.db, 'devnet', 'block 9 is odd');
   const late = await desk.post('/chain/resume', { token: tokenIn(form, '/chain/resume'), haltedAt });

@@ -30,16 +30,16 @@ import {
 } from '../support/service.ts';
 import { operationDeps, ownProcess } from './operation-deps.ts';
 
-/** A console over the database of a real service. A request says who asks by `x-actor`, and from which session by `x-session`. */
+/** A console on the database of a real service. Requests name their person in `x-actor` and their session in `x-session`. */
 export type TestConsole = {
   url: string;
   app: FastifyInstance;
   service: TestService;
   actors: Record<string, Actor>;
-  /** Of who has signed in, by the name in `x-actor`. */
+  /** The sessions by the name in `x-actor`. */
   sessions: Record<string, Session>;
   people(): SignInDeps;
-  /** A page as text, for `ana` (an owner) unless said otherwise. */
+  /** Returns a page as text, by default for the owner `ana`. */
   get(path: string, headers?: Record<string, string>): Promise<Reply>;
   post(path: string, form: Record<string, string> | string, headers?: Record<string, string>): Promise<Reply>;
   stop(): Promise<void>;
@@ -75,7 +75,7 @@ export async function startTestConsole(service?: TestService, more: Partial<Cons
 
 type Over = { db: Database; now(): UnixMs; publicUrl(): string };
 
-/** The same over any database, with some parts of its own. */
+/** Does the same on any database, with replaceable parts. */
 export async function openConsole(
   { db, now, publicUrl }: Over,
   more: Partial<ConsoleDeps> = {},
@@ -127,7 +127,7 @@ export async function openConsole(
   };
 }
 
-/** The token in the form of a page that posts to `action`. */
+/** Returns the token in a page's form that posts to `action`. */
 export function tokenIn({ text }: Reply, action: string): string {
   const form = text
     .split('<form ')
@@ -144,7 +144,7 @@ export async function newInvoice(service: TestService, externalId: string, amoun
   return { invoiceId: body.invoiceId, externalId, ...(await payableOf(service, body.invoiceId)) };
 }
 
-/** Asks for another invoice of an order that has one. The id of the request, as soon as the console knows it. */
+/** Requests another invoice for an existing order. Returns the request id as soon as the console knows it. */
 export async function refusedRequest({ service, get }: TestConsole, externalId: string): Promise<string> {
   const { headers } = await createInvoice(service, { body: { externalId, amount: '1.00' } });
   const requestId = String(headers['x-request-id']);
@@ -171,7 +171,7 @@ export async function payInFull(service: TestService, { invoiceId, address, amou
   await untilStatus(service, invoiceId, 'PAID');
 }
 
-/** The transfers that paid nothing (UUIDs), the oldest first. */
+/** Returns the unmatched transfers (UUIDs), oldest first. */
 export async function unmatchedIds(service: TestService): Promise<string[]> {
   const rows = await withOwner(service, async (client) => {
     return (await client.query(`select id from transfers where kind <> 'matched' order by id`)).rows as {
@@ -181,7 +181,7 @@ export async function unmatchedIds(service: TestService): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-/** Changes what the service's own user may not. */
+/** Makes changes that the service's own user may not make. */
 export async function withOwner<T>({ ownerString }: TestService, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client(ownerString);
   await client.connect();
@@ -192,7 +192,7 @@ export async function withOwner<T>({ ownerString }: TestService, work: (client: 
   }
 }
 
-/** Writes `count` paid invoices of each of the days before today, as a service would have. */
+/** Writes `count` paid invoices for each of the previous days, as a service would have. */
 export async function writeHistory(
   service: TestService,
   { id, projectId }: TestProject,

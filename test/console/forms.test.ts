@@ -32,7 +32,7 @@ beforeAll(async () => {
 });
 afterAll(() => console_.stop());
 
-/** A transfer of its own for each test. */
+/** Each test gets a new transfer. */
 beforeEach(async () => {
   await send(console_.service, { to: invoice.address, amountMicro: 3_000_000n });
   transferId = encodeId('trf', (await unmatchedIds(console_.service)).at(-1) ?? '');

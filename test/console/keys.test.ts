@@ -20,7 +20,7 @@ const NEW_ADMIN = '/settings/admin-keys/new';
 let console_: TestConsole;
 beforeAll(async () => {
   console_ = await startTestConsole();
-  // With one alone there is nothing to choose.
+  // With only one project there is nothing to choose.
   await createTestProject(console_.service.db);
 });
 afterAll(() => console_.stop());
@@ -135,7 +135,7 @@ test('keys of a project that a person may not see are as unknown', async () => {
   }
   expect((await console_.get(`/settings/keys?project=${service.project.projectId}`, as)).status).toBe(404);
   expect((await console_.get('/settings/admin-keys/adm_00000000000000000000000000/revoke')).status).toBe(404);
-  // An owner of one project sees nothing that is of all.
+  // An owner of one project sees nothing that concerns all projects.
   const own = await console_.get('/settings/keys', as);
   expect([own.status, own.text.includes('Master key')]).toEqual([200, false]);
   for (const path of ['/settings/admin-keys', NEW_ADMIN, '/settings/receipt-key'])
@@ -208,7 +208,7 @@ test('where the master key of the signing key is lost, that is said, and a new o
   expect([refused.status, refused.text.includes('nothing was changed')]).toEqual([409, true]);
   expect((await sendWith({ isKeyLost: 'yes' })).text).toContain('instead of');
   expect((await desk.ask('/settings/keys', { cookie })).text).not.toContain('>missing<');
-  // It is asked for only where it is so.
+  // The field exists only if the key is lost.
   expect((await sendWith({ isKeyLost: 'yes' })).text).toContain('&quot;isKeyLost&quot; is not a field of this form');
 });
 
@@ -232,7 +232,7 @@ test('a key is made by who proves again who it is; its secret is on that one pag
   const made = await desk.ask(NEW, { cookie, form: { ...form, token: token(wrong), code: code() } });
   const secret = secretIn(made);
   expect([made.status, secret.length, made.headers.get('cache-control')]).toEqual([200, 83, 'no-store']);
-  // The proof counts for one key.
+  // The proof is valid for one key.
   const next = await desk.ask(NEW, { cookie, form: { ...form, token: token(await desk.ask(path, { cookie })) } });
   expect([secretIn(next), next.text.includes('Nothing has been changed yet')]).toEqual(['', true]);
 
@@ -244,7 +244,7 @@ test('a key is made by who proves again who it is; its secret is on that one pag
     for (const { row } of await desk.sql(`select to_jsonb(t)::text as row from "${name}" t`)) rows.push(row);
   }
   const kept = [...rows, ...desk.lines].join('\n');
-  // What of a key is no secret is there, or nothing would be found by this at all.
+  // The non-secret parts of the key are found, which proves that the search works.
   expect(kept).toContain('"key.created"');
   for (const part of [secret, secret.slice(34, 60), Buffer.from(secret).toString('base64').slice(48, 72)])
     expect(kept).not.toContain(part);

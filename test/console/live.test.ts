@@ -29,7 +29,7 @@ afterAll(async () => {
   await console_.stop();
 });
 
-/** Sends the form of a page as Ana. */
+/** Submits a page's form as Ana. */
 async function submit(path: string, form: Record<string, string>, at = path): Promise<void> {
   const reply = await console_.post(path, { ...form, token: tokenIn(await console_.get(at), path) });
   expect(reply.status, reply.text).toBeLessThan(400);
@@ -141,6 +141,6 @@ test('nobody hears anything without a session, and there is a bound to how many 
   const refused = streams.filter(({ status }) => status === 503).length;
   expect((await console_.get('/')).status).toBe(200);
   await Promise.all(streams.map(({ body }) => body?.cancel()));
-  // The browser of a test before may have one open.
+  // The browser of a previous test may still have a stream open.
   expect([2, 3]).toContain(refused);
 });

@@ -12,7 +12,7 @@ import { operationDeps, ownProcess } from './operation-deps.ts';
 
 export const SANDBOX = 's'.repeat(43);
 
-/** A console with its sign-in, as a browser sees it. Requests bring the cookie that they are given; `lines` is its log. */
+/** Opens a console with its sign-in, as a browser sees it. Requests carry the given cookie; `lines` is its log. */
 type Options = { isSandbox?: boolean; isSecure?: boolean; settings?: readonly SettingView[] };
 
 export async function openConsole({ isSandbox = false, isSecure = true, settings }: Options = {}) {

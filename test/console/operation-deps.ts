@@ -8,7 +8,7 @@ import { NO_MANIFEST, type OperationDeps } from '../../src/operator/operation.ts
 import { createLogger } from '../../src/runtime/log.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 
-/** What operations need beside the database, for a console of a test, which asks no nodes. */
+/** The dependencies of operations, besides the database, for a test's console that queries no nodes. */
 export function operationDeps(own: Pick<OperationDeps, 'db' | 'now' | 'random'>): OperationDeps {
   return {
     ...own,
@@ -30,7 +30,7 @@ export function operationDeps(own: Pick<OperationDeps, 'db' | 'now' | 'random'>)
   };
 }
 
-/** The process of a console of a test, with an environment. */
+/** The process of a test's console, with an environment. */
 export function ownProcess(startedAt: UnixMs): Pick<ConsoleDeps, 'process' | 'settings' | 'examine'> {
   const read = readConfig({ QUITTANCE_NILE_NODES: 'https://nile.trongrid.io,https://a-node.of-somebody-else.example' });
   if (read.kind === 'invalid') throw new Error(JSON.stringify(read.errors));

@@ -34,7 +34,7 @@ const FORMULA = `=HYPERLINK("https://evil.example";"refund")`;
 let console_: TestConsole;
 let paid: Made;
 let short: Made;
-/** A transfer that paid nothing, `trf_…`. */
+/** An unmatched transfer, `trf_…`. */
 let open: string;
 
 beforeAll(async () => {
@@ -68,11 +68,11 @@ const PAGES = () => [
   ...[`/invoices/${paid.invoiceId}`, `/invoices/${short.invoiceId}`, `/unmatched/${open}`, `/find?q=${paid.address}`],
 ];
 
-/** Whether text from outside stands on a page as text. */
+/** Expects that foreign text appears on a page only as text. */
 function expectHarmless({ text }: Reply): void {
   expect(text).not.toContain('<img');
   expect(text.match(/<script/g)).toHaveLength(1);
-  // Values apart, which are escaped.
+  // Ignores attribute values, which are escaped.
   expect(text.replace(/"[^"]*"/g, '""')).not.toMatch(/<[^>]* (style|on[a-z]+)=/);
 }
 

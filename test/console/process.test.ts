@@ -22,7 +22,7 @@ test('a process with the role console alone shows the pages, for it opens the ma
   expect([response.status, (await response.text()).includes('With a password')]).toEqual([200, true]);
 });
 
-/** Asks from an address of this machine, of which each is a network of its own. */
+/** Sends a request from one of this machine's addresses, each of which counts as a separate network. */
 function askFrom(from: string, url: string, { headers = {}, body }: { headers?: OutgoingHttpHeaders; body: string }) {
   return new Promise<number>((resolve, reject) => {
     const sent = request(url, { method: 'POST', localAddress: from, agent: false, headers }, (response) => {

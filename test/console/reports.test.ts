@@ -22,7 +22,7 @@ const NAME = `<img src=x onerror=alert(1)>"'&`;
 
 let console_: TestConsole;
 let other: TestProject;
-/** All that moved lies in it. */
+/** Includes every transfer. */
 let period: string;
 
 beforeAll(async () => {
@@ -45,7 +45,7 @@ afterAll(() => console_.stop());
 const own = () => `project=${console_.service.project.projectId}`;
 const words = (text: string) => text.replace(/<[^>]+>/g, ' ').replace(/\s+/g, ' ');
 
-/** Sums of the export by kind. */
+/** Returns the export's sums by kind. */
 async function exported(): Promise<Record<string, bigint>> {
   const { service } = console_;
   const [, from, to] = /from=(.+)&to=(.+)/.exec(period) ?? [];

@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => console_.stop());
 
-/** The address of the page of the project of the service, which is one of two. */
+/** Returns the page's URL for the service's project, which is one of two. */
 const page = (query: Record<string, string> = {}) =>
   `/requests?${new URLSearchParams({ project: console_.service.project.projectId, ...query })}`;
 const get = async (path: string, actor = 'ana') => console_.get(path, { 'x-actor': actor });

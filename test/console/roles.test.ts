@@ -17,7 +17,7 @@ import { operationDeps, ownProcess } from './operation-deps.ts';
 
 type Route = { method: string; url: string; action: ActionName | undefined };
 
-/** Every route of the pages, with the action that each is for. Nothing is asked of them here. */
+/** Returns every route of the pages with its action, without requesting any. */
 async function collectRoutes(): Promise<Route[]> {
   const now = () => unixMs(0);
   const random = (bytes: number) => randomBytes(bytes);
@@ -40,7 +40,7 @@ async function collectRoutes(): Promise<Route[]> {
 }
 
 const ROUTES = await collectRoutes();
-/** Who may ask for each route, decided here once more: a route that does not stand here fails, and so does one whose action says otherwise. */
+/** Who may request each route, stated independently. A route that isn't listed here fails, and so does one whose action disagrees. */
 const WHO: Record<string, string> = {
   viewer: `
     GET /
@@ -143,10 +143,10 @@ const WHO: Record<string, string> = {
   `,
 };
 
-/** They are for everybody: what exists is told to nobody, and a stream tells nothing to who is not signed in. */
+/** Routes for everyone: they reveal nothing, and a stream sends nothing without a session. */
 const OPEN = ['GET /*', 'GET /live', 'GET /assets/console.css', 'GET /assets/console.js'];
 
-/** `operator of all projects` → the rule; of a route as `METHOD /path`. */
+/** From a route such as `METHOD /path` to its rule, such as `operator of all projects`. */
 const DECIDED = new Map(
   Object.entries(WHO).flatMap(([who, list]) =>
     list
@@ -189,13 +189,13 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** As a request names them. Olga owns some projects. */
+/** The names that requests use. Olga owns only some projects. */
 const PEOPLE = { vera: 'viewer', otto: 'operator', ana: 'owner', olga: 'owner' } as const;
 const CELLS = ROUTES.filter(({ action }) => action !== undefined).flatMap((route) =>
   Object.entries(PEOPLE).map(([name, role]) => [name, role, `${route.method} ${route.url}`, route] as const),
 );
 
-/** Parts of a path are `-`, which names nothing. */
+/** Path parameters are `-`, which matches nothing. */
 function ask(headers: Record<string, string>, { method, url }: Route) {
   const path = url.replace(/:\w+/g, '-');
   return method === 'GET' ? console_.get(path, headers) : console_.post(path, {}, headers);
@@ -208,7 +208,7 @@ test.each(CELLS)('%s (%s): %s', async (name, role, route, asked) => {
   const { status, text } = await ask({ 'x-actor': name }, asked);
   expect(text.includes('Your role does not allow this')).toBe(!isAllowed);
   if (!isAllowed) expect(status).toBe(403);
-  // What is named by `-` does not exist, and no form has its token.
+  // The subject `-` doesn't exist, and the form has no token.
   else expect([200, 303, 400, 403, 404, 409]).toContain(status);
 });
 

@@ -39,12 +39,12 @@ let open: string;
 let endpoint: string;
 let event: string;
 let nodes: ReturnType<typeof nodesOfService>;
-/** Jobs: one that found differences, and one that runs. */
+/** One job that found differences, and one that is running. */
 let jobs: { ended: string; running: string };
-/** A request that was refused. */
+/** A refused request. */
 let refused: string;
 let ana: string;
-/** One of notifications, which fails. */
+/** A failing notification channel. */
 let channel: string;
 let change: string;
 /** An archived project. */
@@ -88,7 +88,7 @@ afterAll(async () => {
   await console_.service.stop();
 });
 
-/** What the screen Chain shows on a bad day; that payments of the month before are not on the chain is different. */
+/** Makes the Chain screen show a bad day: last month's payments aren't on the chain, which is a difference. */
 async function showChain(): Promise<typeof jobs> {
   const { service } = console_;
   const { db, devnet } = service;
@@ -121,7 +121,7 @@ async function showChain(): Promise<typeof jobs> {
   return { ended, running };
 }
 
-/** Names and values that are as long as they may be. */
+/** Fills in names and values of the greatest allowed length. */
 async function fillSettings(): Promise<void> {
   const { db, clock, project } = console_.service;
   const deps = { db, networks: [], now: () => unixMs(clock.now()), random: (bytes: number) => randomBytes(bytes) };
@@ -136,7 +136,7 @@ async function fillSettings(): Promise<void> {
   });
 }
 
-/** A page of Ana's, with what must never happen on it. */
+/** Opens a page for Ana, and records problems that must never occur. */
 async function openPage(path: string): Promise<{ page: Page; problems: string[]; close(): Promise<void> }> {
   const context = await browser.newContext({
     extraHTTPHeaders: { 'x-actor': 'ana' },
@@ -235,7 +235,7 @@ test.each(someCases(SCREENS, 2))(
       .filter((element) => element.checkVisibility() && !element.matches('.link') && element.getBoundingClientRect().height < 43.5).map(({ outerHTML }) => outerHTML)`);
       expect(low, `targets of less than 44 px at ${width}`).toEqual([]);
     }
-    // Colours do not depend on the width.
+    // Colours don't depend on the width.
     await page.emulateMedia({ colorScheme: 'dark' });
     expect(await findViolations(page, 'colours'), 'dark').toEqual([]);
     expect(problems.filter((text) => !text.includes('404'))).toEqual([]);
@@ -292,7 +292,7 @@ test('a person finds, walks, resolves and copies by keys alone, and can switch t
 test.each(['en', 'fa'])(
   'the example of the payer’s page has no flaw and fits a narrow frame in %s',
   async (language) => {
-    // As text, because in its sandbox nothing runs, and so nothing measures.
+    // Loaded as text, because nothing runs in its sandbox, so it couldn't be measured.
     const { text } = await console_.get('/settings/project/preview', { 'accept-language': language });
     const page = await browser.newPage();
     await page.setContent(text);

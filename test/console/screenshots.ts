@@ -6,10 +6,10 @@ import { launchChromium } from '../support/chromium.ts';
 import { newInvoice, payInFull, send, startTestConsole, writeHistory } from './console.ts';
 
 const FOLDER = fileURLToPath(new URL('../../docs/images/', import.meta.url));
-/** So that the pages stay quick to load. */
+/** Keeps the pages quick to load. */
 const MAX_BYTES = 150_000;
 
-/** What the documentation shows: a shop of a month, an invoice that was paid twice, and what a fee and a typing mistake left. */
+/** The documentation's pictures: a shop's month, an invoice that was paid twice, and the results of a fee and a typing mistake. */
 test('the pictures of the console', { timeout: 180_000 }, async () => {
   const shown = await startTestConsole();
   const { service } = shown;

@@ -105,7 +105,7 @@ test('a logo is chosen in the form, shown in the preview, kept, and refused with
   expect(saved.status).toBe(200);
   expect(saved.text).toContain(`png, ${LOGOS.png.length.toLocaleString('en')} bytes`);
   expect((await settings()).logoId).not.toBe(null);
-  // What is not chosen stays.
+  // Settings that aren't chosen stay the same.
   expect((await send(LOOK, SAVED)).text).toContain('Nothing to change');
   const wrong = await send(LOOK, { ...SAVED, logo: Buffer.from('<svg/>').toString('base64') });
   expect([wrong.status, wrong.text.includes('“Logo” ')]).toEqual([400, true]);
@@ -126,7 +126,7 @@ test('a form says how many open invoices stay as they are, and they do', async (
     name: was.name,
   });
   expect((await payableOf(console_.service, invoice.invoiceId)).amountMicro).toBe(invoice.amountMicro);
-  // What the form shows is what it takes.
+  // The form accepts the values that it shows.
   const shown = await console_.get(RULES);
   const filled = [...shown.text.matchAll(/<input id="(\w+)" name="\w+" value="([^"]*)"/g)].map(([, name, value]) => [
     name ?? '',
@@ -193,7 +193,7 @@ test('a project that a person may not see is as unknown, and only an owner chang
   }
   for (const path of [LOOK, RULES, PREVIEW])
     expect((await console_.post(path, { project: projectId, name: 'x' }, { 'x-actor': 'guest' })).status).toBe(404);
-  // A project concerns more than those that the guest may see.
+  // The list of projects includes more than the guest may see.
   expect((await console_.get(NEW, { 'x-actor': 'guest' })).status).toBe(403);
   for (const actor of ['vera', 'otto']) {
     const seen = await console_.get('/settings/project', { 'x-actor': actor });

@@ -13,7 +13,7 @@ test('a password and a code begin a session in a cookie that scripts, other site
   expect([signedIn.status, signedIn.location]).toEqual([303, '/invoices?status=PAID']);
   expect(signedIn.set).toMatch(/^__Host-quittance=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Secure$/);
   expect((await desk.ask('/', { cookie: signedIn.cookie })).status).toBe(200);
-  // What a browser brought along names no session, also after somebody has signed in with it (session fixation).
+  // A planted cookie never becomes a session, not even after someone signs in with it (session fixation).
   expect((await desk.ask('/', { cookie: planted })).location).toBe('/sign-in');
   expect((await desk.ask('/', { cookie: `${planted}; ${signedIn.cookie}` })).location).toBe('/sign-in');
 
@@ -105,7 +105,7 @@ test('a role that is taken away ends what is open, also in the middle of a form'
   expect([sent.status, sent.set]).toEqual([401, null]);
 });
 
-/** What the first form that posts to `action` would send, as a browser sends it. */
+/** Returns what a browser would submit with the first form that posts to `action`. */
 function fieldsOf(text: string, action: string): Record<string, string> {
   const form = text
     .split('<form ')
@@ -117,7 +117,7 @@ function fieldsOf(text: string, action: string): Record<string, string> {
   return Object.fromEntries([...inputs, ...areas].map(([, name = '', value]) => [name, read(value)]));
 }
 
-/** Forms of every kind of route: one with a page of its own, one of the common kind, and one that asks for a proof. */
+/** Forms of every kind of route: one with its own page, one of the common kind, and one that requires a proof. */
 const TYPED: [path: string, typed: Record<string, string>][] = [
   ['/settings/projects/new', { name: 'Ä "shop" & <co>', policy: 'exact', lifetime: '45m' }],
   ['/settings/people/new', { login: 'carl', name: 'Carl & Co', role: 'viewer' }],

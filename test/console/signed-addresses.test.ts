@@ -27,7 +27,7 @@ afterAll(async () => {
   await service.stop();
 });
 
-/** Has these signed beside what the project has, and in force in the console, as a process takes it into force. */
+/** Signs these addresses together with the project's, and puts the manifest in force in the console like a process does. */
 async function sign(...more: string[]): Promise<void> {
   await service.vouchFor([...(await own()), ...more]);
   const read = await readInstalled(settings, { ledgerId: null, now: null });

@@ -28,7 +28,7 @@ let console_: TestConsole;
 let invoice: Made;
 let receiver: Server;
 let target: string;
-/** What the receiver answers, and which of its paths were asked. */
+/** The receiver's status, and the paths that were requested. */
 let status = 200;
 const received: string[] = [];
 const headers: IncomingHttpHeaders[] = [];

@@ -59,7 +59,7 @@ describe('GET /v1/invoices/:id?expand=payment', () => {
     });
     service.devnet.mineUntilSolid();
     await untilStatus(service, invoiceId, 'PAID');
-    // Counted up to the newest block that was examined, which may still be its own when it is found irreversible.
+    // Confirmations are counted up to the newest examined block, which may still be the transfer's own when it becomes irreversible.
     const read = await eventually(
       () => readInvoice(service, invoiceId),
       ({ body }) => body.payment.transaction.confirmations > 1,

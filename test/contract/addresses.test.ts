@@ -17,15 +17,14 @@ import {
 import { expectProblem, get, order, post } from './ask.ts';
 import { runSql } from './sql.ts';
 
-// Each call of the command starts a process.
-/** Published test vectors; nobody's money is on them. */
+/** Published test vectors without anyone's money. Each call of the command starts a process. */
 const SEED = 'legal winner thank year wave sausage worth useful legal winner thank yellow';
 const XPRV =
   'xprv9s21ZrQH143K3QTDL4LXw2F7HEK3wJUD2nW2nRk4stbPy6cq3jPPqjiChkVvvNKmPGJxWUtg6LnF5kejMRNNU3TGtRBeJgk33yuGBxrMPHi';
 const HEX = 'e9873d79c6d87dc0fb6a5778633389f4453213303da61f20bd67fc233aa33262';
 const WIF = '5Kb8kLf9zgWQnogidDA76MzPL6TsZZY36hWXMssSzNydYXYB9KF';
 const CHINESE = '的 的 的 的 的 的 的 的 的 的 的 在';
-/** What of them must not be seen anywhere: a part is enough to be too much. */
+/** Parts of the secrets that must not appear anywhere; even a part would be too much. */
 const TELLTALES = [XPRV.slice(0, 24), HEX.slice(0, 16), WIF.slice(0, 16), 'winner thank', '的 的'];
 
 const XPUB =
@@ -149,7 +148,7 @@ test('checksum, form, duplicates, other projects and the USDT contract have clea
       );
     return { reported, text: reply.stdout };
   };
-  // What the list itself shows is told at once, for every line.
+  // Problems found in the list itself are reported at once, for every line.
   const { reported } = await refused([
     `${good.slice(0, -1)}${good.endsWith('a') ? 'b' : 'a'}`,
     good,
@@ -215,7 +214,7 @@ describe('derived from an account xpub, watch-only', () => {
     const confirmed = await derive(project, '--xpub', XPUB, '--count', '2', '--first', first);
     expect(confirmed.code, confirmed.stderr).toBe(0);
     expect(await addressesOf(project)).toEqual([first, second]);
-    // Once for each key: the next ones go on where these end.
+    // Only once for each key: the next addresses continue where these end.
     expect((await derive(project, '--count', '1')).code).toBe(0);
     expect(await addressesOf(project)).toEqual([first, second, third]);
 
@@ -262,7 +261,7 @@ describe('active or retired', () => {
     for (const text of ["update operator_actions set acted_by = 'eve'", 'delete from operator_actions']) {
       await expect(runSql(service, text)).rejects.toThrow();
     }
-    // For ever: an address is never removed.
+    // An address can never be removed.
     await expect(runSql(service, 'delete from addresses where address = $1', [retired])).rejects.toThrow();
   });
 });
@@ -271,7 +270,7 @@ describe('capacity', () => {
   test('free code words per address for an amount, the rate of use, the days left, the metrics and the alarm below 20 %', async () => {
     const project = await createTestProject(service.db, { maxSurchargeMicro: 100n });
     const create = () => post(service, { project, body: order({ amount: '3' }) });
-    // 100 micro-USDT from a round amount hold nine code words.
+    // A range of 100 micro-USDT above a round amount contains nine code words.
     for (let i = 0; i < 7; i++) expect((await create()).status).toBe(201);
     const args = ['address', 'capacity', '--project', project.projectId, '--json'];
     const [before, list] = await Promise.all([cli([...args, '--amount', '3.00']), cli(args)]);
@@ -321,7 +320,7 @@ test('of two projects that are given one address at once, one gets it', async ()
   const replies = await Promise.all([add(a, own, shared, '--no-check'), add(b, other, shared, '--no-check')]);
   expect(replies.map(({ code }) => code).toSorted()).toEqual([0, 4]);
   const kept = [await addressesOf(a), await addressesOf(b)];
-  // All of a list or nothing.
+  // Either the whole list or nothing.
   expect(kept.toSorted((x, y) => x.length - y.length)[0]).toEqual([]);
   expect(kept.flat()).toContain(shared);
   expect(kept.flat()).toHaveLength(2);

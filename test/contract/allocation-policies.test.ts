@@ -50,7 +50,7 @@ async function allocate(project: TestProject, amount: string): Promise<Payable> 
   return payable(project, (await created(service, { project, body: order({ amount }) })).invoiceId);
 }
 
-/** A project that was of policy exact before the service saw it. */
+/** Creates a project that had the policy exact before the service saw it. */
 async function exactProject(addressCount: number): Promise<TestProject> {
   const project = await createTestProject(service.db, { addressCount: 0 });
   await runSql(service, "update projects set policy = 'exact' where id = $1", [project.id]);
@@ -72,7 +72,7 @@ describe('exact', () => {
     for (const amount of amounts) payables.push(await allocate(project, amount));
     for (const { payableAmount, requestedAmount } of payables) expect(payableAmount).toBe(requestedAmount);
     expect(new Set(payables.slice(0, 3).map(({ address }) => address))).toEqual(new Set(project.addresses));
-    // Other amounts need no further addresses: the fewest are used.
+    // Other amounts need no further addresses, because the fewest are used.
     expect(new Set(payables.slice(3).map(({ address }) => address)).size).toBe(1);
     expect(project.addresses).toContain(payables[3]?.address);
   });
@@ -134,7 +134,7 @@ describe('an address serves one policy for life', () => {
     const tails = [await allocate(project, '25'), await allocate(project, '25')];
     await succeed('project', 'update', project.projectId, '--policy', 'exact');
     const attempt = () => post(service, { project, body: order({ amount: '40' }) });
-    // Running services follow a changed project within ten seconds.
+    // Running services notice a changed project within ten seconds.
     const refused = await eventually(attempt, ({ status }) => status !== 201);
     const problem = expectProblem(refused, 409, 'AMOUNT_UNAVAILABLE');
     expect(problem.detail).toMatch(/exact/);
@@ -191,7 +191,7 @@ function isDamm(amount: string): boolean {
   return state === '0' && !digits.endsWith('0');
 }
 
-/** What payers, wallets and exchanges make of an amount, in micro-USDT. */
+/** Returns the amounts that payers, wallets and exchanges may turn an amount into, in micro-USDT. */
 function mistakesWith(micro: bigint): bigint[] {
   const digits = micro.toString();
   const changed: string[] = [];

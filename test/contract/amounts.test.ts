@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-/** What is to be paid, in micro-USDT, read from its text digit by digit and without our own parser. */
+/** Returns the payable amount in micro-USDT, read from its digits without our own parser. */
 async function payableMicro(invoiceId: string, project = service.project): Promise<bigint> {
   const { payment } = (await get(service, `/v1/invoices/${invoiceId}?expand=payment`, project)).body;
   expect(payment.payableAmount).toMatch(/^(0|[1-9][0-9]*)\.[0-9]{6}$/);

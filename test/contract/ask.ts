@@ -9,7 +9,7 @@ export type HeaderValue = string | string[] | null;
 
 export type Ask = {
   method?: string;
-  /** `null` leaves a default header out. */
+  /** `null` omits a default header. */
   headers?: Record<string, HeaderValue>;
   body?: string | Buffer;
 };
@@ -24,7 +24,7 @@ export type Reply = {
 const REQUEST_ID = /^req_[0-7][0-9a-hjkmnp-tv-z]{25}$/;
 export const INVOICE_ID = /^inv_[0-7][0-9a-hjkmnp-tv-z]{25}$/;
 
-/** One HTTP exchange, with the checks that hold for every response of the API. */
+/** Makes one HTTP request, with the checks that apply to every answer of the API. */
 export async function ask(url: string, { method = 'GET', headers = {}, body }: Ask = {}): Promise<Reply> {
   const response = await request(url, {
     method: method as 'GET',
@@ -43,21 +43,21 @@ export async function ask(url: string, { method = 'GET', headers = {}, body }: A
   return reply;
 }
 
-/** No browser takes an answer for another type than its own, or shows it in a frame. */
+/** Expects that no browser interprets an answer as another type, or shows it in a frame. */
 export function expectOnlyAnswer(headers: Reply['headers']): void {
   expect(headers['x-content-type-options']).toBe('nosniff');
   expect(headers['content-security-policy']).toContain("frame-ancestors 'none'");
   expect(headers['content-security-policy']).toContain("default-src 'none'");
 }
 
-/** What a correct request says, with an external id of its own. */
+/** Returns the body of a correct request with a new external id. */
 export function order(overrides: Record<string, unknown> = {}): Record<string, unknown> {
   return { amount: '25.00', asset: 'USDT', network: 'TRON', externalId: `order-${randomUUID()}`, ...overrides };
 }
 
 export type Post = { headers?: Record<string, HeaderValue>; body?: string | Buffer | object; project?: TestProject };
 
-/** `POST /v1/invoices`, correct in every way that is not overridden. */
+/** Sends `POST /v1/invoices`, correct except for the overrides. */
 export function post(service: TestService, { headers = {}, body = order(), project }: Post = {}): Promise<Reply> {
   return ask(`${service.url}/v1/invoices`, {
     method: 'POST',
@@ -71,22 +71,22 @@ export function post(service: TestService, { headers = {}, body = order(), proje
   });
 }
 
-/** `GET` of a path below the service, with the project's key. */
+/** Sends a `GET` for a path of the service with the project's key. */
 export function get(service: TestService, path: string, project: TestProject = service.project): Promise<Reply> {
   return ask(service.url + path, { headers: { 'x-api-key': project.apiKey } });
 }
 
-/** Creates an invoice and returns its projection; fails unless it was created. */
+/** Creates an invoice and returns it. Fails unless it was created. */
 export async function created(service: TestService, post_: Post = {}): Promise<Json> {
   const reply = await post(service, post_);
   expect(reply.status, reply.text).toBe(201);
   return reply.body;
 }
 
-/** Members that an RFC 9457 problem of ours may have. */
+/** The members that one of our RFC 9457 problems may have. */
 const PROBLEM_FIELDS = ['type', 'title', 'status', 'code', 'detail', 'requestId'];
 
-/** Checks everything that the contract says of every error, and returns the problem. */
+/** Checks everything that the contract says about every error, and returns the problem. */
 export function expectProblem(reply: Reply, status: number, code: string): Json {
   expect({ status: reply.status, code: reply.body?.code }, reply.text).toEqual({ status, code });
   expect(reply.headers['content-type']).toMatch(/^application\/problem\+json(;|$)/);
@@ -102,14 +102,14 @@ export function expectProblem(reply: Reply, status: number, code: string): Json 
   return reply.body;
 }
 
-/** Nothing of the program's inside is shown. */
+/** Expects that a text reveals nothing about the program's internals. */
 export function expectNoTrace(text: string): void {
-  // A request id is random, and so spells any word some day.
+  // A request id is random, so it may happen to spell any word.
   const reported = text.replaceAll(/req_\w{26}/g, '');
   expect(reported).not.toMatch(/\n\s+at |node_modules|\.[tj]s:\d|stack|select |insert into|FST_ERR|ECONN/i);
 }
 
-/** The fields that `errors` names, sorted. */
+/** Returns the fields that `errors` names, sorted. */
 export function fieldsOf(problem: Json): string[] {
   for (const error of problem.errors) {
     expect([typeof error.field, typeof error.code, typeof error.message]).toEqual(['string', 'string', 'string']);
@@ -117,14 +117,14 @@ export function fieldsOf(problem: Json): string[] {
   return problem.errors.map(({ field }: Json) => field).sort();
 }
 
-/** Everything of a reply that differs between two requests by rights, taken out: what is left must be equal. */
+/** Removes everything from an answer that may legitimately differ between two requests. The rest must be equal. */
 export function indistinct(reply: Reply): object {
   const { requestId: _own, ...body } = reply.body;
   const { date: _date, 'x-request-id': _id, ...headers } = reply.headers;
   return { status: reply.status, headers, body };
 }
 
-/** Sends bytes as they are and reads until the server closes, for requests that no HTTP client would send. */
+/** Sends raw bytes and reads until the server closes, for requests that no HTTP client would send. */
 export async function sendRaw(url: string, bytes: string | Buffer): Promise<Reply> {
   const { hostname, port } = new URL(url);
   const text = await new Promise<string>((resolve, reject) => {
@@ -132,7 +132,7 @@ export async function sendRaw(url: string, bytes: string | Buffer): Promise<Repl
     const socket = connect({ host: hostname, port: Number(port) }, () => socket.write(bytes));
     socket.setTimeout(PATIENCE_MS, () => socket.destroy(new Error('no answer')));
     socket.on('data', (chunk) => chunks.push(chunk));
-    // A server that refuses early may reset the connection; what it said before counts.
+    // A server that refuses early may reset the connection; what it sent before counts.
     socket.on('error', (error) => (chunks.length === 0 ? reject(error) : undefined));
     socket.on('close', () => resolve(Buffer.concat(chunks).toString('utf8')));
   });
@@ -147,7 +147,7 @@ export async function sendRaw(url: string, bytes: string | Buffer): Promise<Repl
   return { status: Number(statusLine.split(' ')[1]), headers, text: body, body: parse(body) };
 }
 
-/** The bytes of `POST /v1/invoices` with exactly these header lines and this body. `Host` and `Connection: close` are added. */
+/** Returns the bytes of `POST /v1/invoices` with exactly these header lines and this body. `Host` and `Connection: close` are added. */
 export function rawPost(lines: string[], body: string | Buffer): Buffer {
   const head = ['POST /v1/invoices HTTP/1.1', 'Host: localhost', 'Connection: close', ...lines].join('\r\n');
   return Buffer.concat([Buffer.from(`${head}\r\n\r\n`, 'latin1'), Buffer.from(body)]);

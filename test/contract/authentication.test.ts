@@ -11,7 +11,7 @@ import { addKey } from './keys.ts';
 import { runSql } from './sql.ts';
 
 let service: TestService;
-/** A service that believes the X-Forwarded-For of a proxy on this machine, so that a test can come from anywhere. */
+/** A service that trusts the X-Forwarded-For of a proxy on this machine, so that a test can come from anywhere. */
 let proxied: TestService;
 let project: TestProject;
 beforeAll(async () => {
@@ -19,11 +19,11 @@ beforeAll(async () => {
     startTestService(),
     startTestService({ config: { trustProxy: ['loopback'] } }),
   ]);
-  // Buckets fill with time, and a slow machine would fill one that a test has just emptied.
+  // Buckets refill with time, and on a slow machine one would refill just after a test emptied it.
   proxied.clock.freeze();
 });
 beforeEach(async () => {
-  // The bucket of failed authentications is full again.
+  // Refills the bucket of failed authentications.
   service.clock.advance(10_000);
   proxied.clock.advance(10_000);
   project = await createTestProject(service.db);
@@ -238,7 +238,7 @@ describe('a token bucket per IP for failed authentication', () => {
 
   test('another address, and a key from the same address that is known as valid, are not affected', async () => {
     expect((await from('192.0.2.9', proxied.project.apiKey)).status).toBe(404);
-    // What is remembered of it is too old to be used.
+    // The cached key is too old to be used.
     proxied.clock.advance(60_000);
     await exhaust('192.0.2.2');
     expectProblem(await wrong('192.0.2.3'), 401, 'UNAUTHENTICATED');
@@ -279,7 +279,7 @@ describe('a token bucket per IP for failed authentication', () => {
     const operator = new pg.Client({ connectionString: proxied.ownerString });
     await operator.connect();
     try {
-      // Who asks for a key now waits until the database gives it up, and is told 503.
+      // A request for a key now waits until the database gives up, and gets 503.
       await operator.query('begin; lock table api_keys in access exclusive mode');
       for (let i = 0; i < 3; i++) expectProblem(await from('192.0.2.8', newKey()), 429, 'RATE_LIMITED');
       expectProblem(await from('192.0.2.10', asked), 401, 'UNAUTHENTICATED');

@@ -12,7 +12,7 @@ afterAll(() => service.stop());
 
 const LIMIT = 16 * 1024;
 
-/** Header lines of a correct request; `without` leaves one out. */
+/** Returns the header lines of a correct request; `without` omits one. */
 function lines({ without = '' } = {}): string[] {
   return [
     `X-Api-Key: ${service.project.apiKey}`,
@@ -23,7 +23,7 @@ function lines({ without = '' } = {}): string[] {
 
 const length = (body: string | Buffer) => `Content-Length: ${Buffer.byteLength(body)}`;
 
-/** An order as JSON with a given number of bytes. */
+/** Returns an order as JSON with a given number of bytes. */
 function orderOfBytes(bytes: number): string {
   const text = JSON.stringify(order());
   return text + ' '.repeat(bytes - text.length);

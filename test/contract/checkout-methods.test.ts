@@ -36,7 +36,7 @@ describe('every URL of ours', () => {
   test('answers OPTIONS with its methods, and allows no other origin anything', async () => {
     const headers = { origin: 'https://shop.example', 'access-control-request-method': 'GET' };
     for (const [path, methods] of urls()) {
-      // `ask` refuses any header of CORS.
+      // `ask` fails on any CORS header.
       const reply = await ask(service.url + path, { method: 'OPTIONS', headers });
       expect([path, reply.status, reply.headers['allow'], reply.text]).toEqual([path, 204, methods.join(', '), '']);
     }

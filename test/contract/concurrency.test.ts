@@ -25,7 +25,7 @@ afterAll(() => service.stop());
 const times = <T>(count: number, make: (index: number) => T) =>
   Array.from({ length: count }, (_, index) => make(index));
 
-/** One request, repeated as it is for as long as it is shed. */
+/** Repeats one request unchanged while it gets 503. */
 function postPatiently(request: Post): Promise<Reply> {
   const headers = { 'idempotency-key': randomUUID(), ...request.headers };
   return untilServed(() => post(service, { ...request, headers }));
@@ -105,7 +105,7 @@ test('200 concurrent invoices of one amount have 200 distinct payable amounts, a
 });
 
 describe('when no pair is free: 409 AMOUNT_UNAVAILABLE', () => {
-  /** 100 micro-USDT from a round amount hold exactly nine code words. */
+  /** A range of 100 micro-USDT above a round amount contains exactly nine code words. */
   const tiny = () => createTestProject(service.db, { maxSurchargeMicro: 100n });
 
   test('all of the capacity is given out, under any concurrency, and then no more', async () => {

@@ -46,7 +46,7 @@ test('the checkout token is 128 random bits in base58', async () => {
   const tokens = await Promise.all(Array.from({ length: 20 }, () => tokenOf()));
   for (const token of tokens) expect(base58.decode(token)).toHaveLength(16);
   expect(new Set(tokens).size).toBe(tokens.length);
-  // Of bits that are random, none is the same in 20 tokens; of a time or counter the first ones would be.
+  // Random bits differ among 20 tokens. The first bits of a time or counter would be the same.
   const firstBytes = new Set(tokens.map((token) => base58.decode(token)[0]));
   expect(firstBytes.size).toBeGreaterThan(5);
 });

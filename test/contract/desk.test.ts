@@ -19,7 +19,7 @@ import {
 import { created, get, order } from './ask.ts';
 import { runSql } from './sql.ts';
 
-/** Each would start a formula in some spreadsheet, or end a cell too early. */
+/** Each would start a formula in some spreadsheet program, or end a cell too early. */
 const HOSTILE = [
   '=HYPERLINK("http://evil.example","pay")',
   '+1+1',
@@ -32,7 +32,7 @@ const HOSTILE = [
   '%00|calc',
 ];
 const NOTE = '=cmd|\'/C calc\'!A0, "quoted"; =x';
-/** Both shops have an order of this name. */
+/** Both shops have an order with this name. */
 const SHARED = 'order-shared';
 
 type Invoice = { invoiceId: string; externalId: string; address: string; amountMicro: bigint };
@@ -112,7 +112,7 @@ async function transferId(name: string): Promise<string> {
   return json.data[0].transferId;
 }
 
-/** Everything that a resolution must leave alone. */
+/** Returns everything that a resolution must not change. */
 async function facts(): Promise<Json> {
   return {
     invoices: await runSql(service, 'select * from invoices order by id'),
@@ -157,7 +157,7 @@ describe('resolve', () => {
         { ...(decision as object), resolvedAt: expect.stringMatching(/Z$/) },
       ]),
     );
-    // What the operator notes is nobody else's.
+    // The operator's notes aren't shown to anyone else.
     expect(JSON.stringify(told)).not.toMatch(/\bbob\b|=cmd/);
     expect((await get(service, `/v1/invoices/${my(9).invoiceId}`)).body.status).toBe('PENDING');
 
@@ -277,7 +277,7 @@ describe('explain', () => {
       expect(stdout + stderr).not.toContain(theirs.projectId);
       expect(stdout + stderr).not.toContain(SHARED);
     }
-    // Somebody else's address is told of like anybody's.
+    // A stranger's address gets the same answer as any other.
     const blank = (reply: CliOutput) => (reply.stdout + reply.stderr).replaceAll(/T[1-9A-HJ-NP-Za-km-z]{33}/g, 'T…');
     expect(address.code).toBe(nobody.code);
     expect(blank(address)).toBe(blank(nobody));
@@ -322,7 +322,7 @@ describe('export', () => {
     expect(rows).toHaveLength(14);
     expect(new Set(rows.map(({ length }) => length))).toEqual(new Set([head.length]));
     for (const cell of rows.flat()) expect(cell, JSON.stringify(cell)).not.toMatch(/^\s*[=+\-@\t\r＝＋－＠]/);
-    // Neither does a program that splits lines at other characters see the start of a formula.
+    // A program that splits lines at other characters doesn't see the start of a formula either.
     for (const cell of rows.flat()) expect(cell).not.toMatch(/[\n;\t]\s*[=+@]/);
     const records = rows.map((row) => Object.fromEntries(head.map((name, index) => [name, row[index] ?? ''])));
     const same = ['transferId', 'txId', 'amount', 'kind', 'time', 'from', 'to', 'reason', 'confidence', 'resolution'];

@@ -20,11 +20,11 @@ import { addKey } from './keys.ts';
 import { command, keepUp, pay } from './webhook-shop.ts';
 
 const FEED = '/v1/events';
-/** Events of the large project: more than one page of the largest size, and a multiple of neither 50 nor 100. */
+/** The number of events in the large project: more than a page of the largest size, and a multiple of neither 50 nor 100. */
 const MANY = 205;
 
 let service: TestService;
-/** A project with `MANY` events, which no test adds to. */
+/** A project with `MANY` events, to which no test adds any. */
 let large: TestProject;
 beforeAll(async () => {
   service = await startTestService({ config: { roles: ['api', 'watcher'] } });
@@ -34,7 +34,7 @@ beforeAll(async () => {
 beforeEach(() => keepUp(service));
 afterAll(() => service.stop());
 
-/** Transfers that match no invoice: an event each, of a project that has no endpoint. */
+/** Sends transfers that match no invoice. Each is an event, in a project without endpoints. */
 async function unmatched(project: TestProject, count: number): Promise<void> {
   const [to = ''] = project.addresses;
   const before = (await wholeFeed(project)).length;
@@ -62,7 +62,7 @@ async function page(project: TestProject, query: string): Promise<Reply> {
   return reply;
 }
 
-/** The ids of the feed after an event, read as the documentation says: page by page, while there are more. */
+/** Returns the ids of the feed after an event, read as the documentation says: page by page, while there are more. */
 async function wholeFeed(project: TestProject, limit = 100, after?: string): Promise<string[]> {
   const ids: string[] = [];
   for (let cursor = after; ; cursor = ids.at(-1)) {
@@ -73,7 +73,7 @@ async function wholeFeed(project: TestProject, limit = 100, after?: string): Pro
   }
 }
 
-/** Writes a `ping` of an endpoint to which nobody listens; its id. */
+/** Writes a `ping` for an endpoint where nothing listens, and returns its id. */
 async function ping(endpointId: string): Promise<string> {
   return (await command(service, ['webhook', 'test', endpointId], 1)).eventId;
 }

@@ -5,7 +5,7 @@ import { unixMs } from '../../src/domain/time.ts';
 import type { Database } from '../../src/store/db/database.ts';
 import { recordEvents } from '../../src/store/outbox/events.ts';
 
-/** Events of a project, one of each type that is named, written as the service writes them; returns their ids on the wire, oldest first. */
+/** Writes one event of each named type to a project, as the service does, and returns their API ids, oldest first. */
 export async function addTyped(db: Database, projectId: string, types: readonly EventType[]): Promise<string[]> {
   const events = types.map((type) => {
     const id = uuidV7(Date.now(), randomBytes(10));

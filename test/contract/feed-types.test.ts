@@ -44,7 +44,7 @@ test('of some types only these are told, and "next" passes over the others', asy
   expect(second.body).toEqual({ data: [whole[4]], hasMore: false, latest, next: latest });
   const none = await page(project, 'types=endpoint.disabled');
   expect(none.body).toEqual({ data: [], hasMore: false, latest, next: latest });
-  // An event that is left out is a place to go on from like any other.
+  // An event that is filtered out can be continued from like any other.
   const behind = await page(project, `types=invoice.paid&after=${ids[3]}`);
   expect(behind.body).toEqual({ data: [whole[4]], hasMore: false, latest, next: latest });
   const end = await page(project, `types=invoice.paid&after=${latest}`);
@@ -83,7 +83,7 @@ test('of many events that are left out, 10,000 are passed over at once, and the 
     hasMore = body.hasMore;
   }
   expect(seen).toEqual([[ids[0]], [], [last]]);
-  // Not waited for: the next page may hold something.
+  // Doesn't wait, because the next page may have matches.
   const { body } = await page(project, `types=transfer.unmatched&wait=30&after=${ids[0]}`);
   expect(body).toMatchObject({ data: [], hasMore: true });
 });

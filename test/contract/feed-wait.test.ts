@@ -18,17 +18,17 @@ import { addTyped } from './feed-events.ts';
 import { addKey } from './keys.ts';
 import { runSql } from './sql.ts';
 
-/** Requests of one key that are held back. */
+/** How many requests of one key may wait. */
 const OF_KEY = 10;
-/** Below the time after which a wait looks again by itself: what takes as long was not woken. */
+/** Less than the time after which a wait checks by itself, so anything that takes that long wasn't woken up. */
 const SOON_MS = 8000;
 const EMPTY = '{"data":[],"hasMore":false,"latest":null}';
 
 let service: TestService;
-/** The longest wait there is, while the tests run. */
+/** The longest possible wait, during the tests. */
 let longest: Promise<Reply>;
 beforeAll(async () => {
-  // Fewer connections than requests that wait.
+  // Fewer connections than waiting requests.
   service = await startTestService({ config: { databasePoolSize: 4 } });
   longest = page('wait=30', await createTestProject(service.db));
 });
@@ -37,7 +37,7 @@ afterAll(() => service.stop());
 const page = (query: string, { apiKey }: { apiKey: string }, url = service.url): Promise<Reply> =>
   ask(`${url}/v1/events?${query}`, { headers: { 'x-api-key': apiKey } });
 
-/** Returns when requests that were sent before it have been answered or wait: it is sent after them, and waits for a second. */
+/** Returns once earlier requests have been answered or are waiting: it's sent after them, and waits for a second. */
 async function settled(project: TestProject): Promise<void> {
   const key = await addKey(service.db, project.id);
   const startedMs = performance.now();
@@ -113,7 +113,7 @@ test('no event falls between the read and the wait', async () => {
   let after = '';
   for (let round = 0; round < 40; round += 1) {
     const waiting = timed(page(`wait=30${after}`, project));
-    // At each moment of a request once.
+    // Covers each moment of a request.
     await delay(round / 4);
     const [id] = await addTyped(service.db, project.id, ['ping']);
     const { result, tookMs } = await waiting;
@@ -150,7 +150,7 @@ test('a key that was revoked during the wait is told nothing', async () => {
   expectProblem(await over, 401, 'UNAUTHENTICATED');
 });
 
-/** How many requests wait, as the metric says. */
+/** Returns the metric of waiting requests. */
 async function counted(): Promise<number> {
   const [, count] =
     /^quittance_event_waits (\d+)$/m.exec(await (await fetch(`${service.metricsUrl}/metrics`)).text()) ?? [];
@@ -165,7 +165,7 @@ test('ten requests of a key wait, one more is answered at once, and one that han
     request(`${service.url}/v1/events?wait=30`, { headers, signal: gone.signal }).catch(() => 'gone'),
   );
   await settled(project);
-  // Beside the longest wait, as long as that lasts.
+  // Besides the longest wait, as long as that lasts.
   expect([OF_KEY, OF_KEY + 1]).toContain(await counted());
   const more = await timed(page('wait=30', project));
   expect(more.result).toMatchObject({ status: 200, text: EMPTY });
@@ -207,7 +207,7 @@ test('requests that hang up while they wait keep no place from others', async ()
   await settled(project);
   gone.abort();
   expect(new Set(await Promise.all(waiting))).toEqual(new Set(['gone']));
-  // They wake up, and read once more.
+  // They wake up and read once more.
   await settled(project);
   const { result, tookMs } = await timed(get(service, '/v1/invoices/none'));
   expect(result.status).toBe(404);

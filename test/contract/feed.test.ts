@@ -38,11 +38,11 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-/** Events of a project, written as the service writes them; returns their ids on the wire, oldest first. */
+/** Writes events of a project as the service does, and returns their API ids, oldest first. */
 async function addEvents(projectId: string, count: number): Promise<string[]> {
   const events = Array.from({ length: count }, (_, index) => {
     const id = uuidV7(Date.now(), randomBytes(10));
-    // Spaces that JSON.stringify would not write: whoever writes a body anew shows it.
+    // The spaces differ from JSON.stringify's, so re-serialising a body would change it.
     const body = `{"id": "${encodeId('evt', id)}",  "type": "ping", "note": "Grüße ₮ \\u0000 \u2028 𝄞 ${index}"}`;
     return { id, projectId, type: 'ping' as const, invoiceId: null, transferId: null, sequence: 1, body };
   });
@@ -265,7 +265,7 @@ describe('what really happens', () => {
     for (const body of bodies) expect(delivered.get(JSON.parse(body).id)?.toString()).toBe(body);
 
     const types = reply.body.data.map(({ type }: Json) => type);
-    // What only an operator or a receiver brings about: refunds.test.ts and test/webhooks have those.
+    // Events that only an operator or a receiver causes. refunds.test.ts and test/webhooks cover them.
     const byOthers = ['ping', 'endpoint.disabled', 'transfer.refunded'];
     expect(new Set(types)).toEqual(new Set(EVENT_TYPES.filter((type) => !byOthers.includes(type))));
     const ofPaid = reply.body.data.filter(({ data }: Json) => data.externalId === paid.externalId);
@@ -312,7 +312,7 @@ describe('GET /openapi.json', () => {
     const document = (await ask(`${service.url}/openapi.json`)).body;
     const config = await createConfig({
       extends: ['recommended'],
-      // It stands on this machine.
+      // The server is on this machine.
       rules: {
         'no-server-example.com': 'off',
         'operation-operationId': 'error',

@@ -90,7 +90,7 @@ describe('a retry with the same key and an identical body is not a conflict', ()
     const body = order();
     const { invoiceId, expiresAt } = (await send(body)).body;
     service.devnet.mine(1, { timestampMs: Math.ceil(Date.parse(expiresAt) / 3000) * 3000 + 3000 });
-    // The chain's clock runs ahead now; ours follows, or new invoices would be old.
+    // The chain's clock is now ahead. Ours follows, or new invoices would be too old.
     service.clock.advance(60 * 60_000);
     await untilStatus(service, invoiceId, 'EXPIRED');
     expect((await send(body)).body).toEqual({ ...(await get(service, `/v1/invoices/${invoiceId}`)).body });

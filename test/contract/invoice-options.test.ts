@@ -21,7 +21,7 @@ const read = async (id: string, expand?: string) =>
   call(`${service.url}/v1/invoices/${id}${expand === undefined ? '' : `?expand=${expand}`}`, {
     headers: { 'x-api-key': service.project.apiKey },
   });
-/** As the operator does; the service reads it when the key is read again. */
+/** Updates the project like an operator. The service notices when it reads the key again. */
 async function updateProject(...options: string[]): Promise<void> {
   const env = { DATABASE_URL: service.connectionString };
   const { code, stderr } = await runCli(['project', 'update', service.project.projectId, ...options], { env });
@@ -217,7 +217,7 @@ describe('bad input is named, with its bound and an example, and nothing is stor
 });
 
 test('no invoice waits for longer than its project says, also where that was changed a moment ago', async () => {
-  // The service remembers the project for some seconds.
+  // The service caches the project for some seconds.
   expect((await createInvoice(service, { body: { expiresInSeconds: 1800 } })).status).toBe(201);
   const setLifetime = (ms: number) => runSql(service, `update projects set invoice_lifetime_ms = ${ms}`);
   await setLifetime(600_000);

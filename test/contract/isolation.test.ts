@@ -40,7 +40,7 @@ test('a conflict names the existing invoice only to its own project', async () =
   expect(reply.text).not.toContain(theirs.invoiceId);
 });
 
-/** A foreign key, or a rule of ours that comes before it: 23503 and 23514. */
+/** A foreign key, or one of our rules that is checked before it: 23503 and 23514. */
 const REFUSED = expect.stringMatching(/^23(503|514)$/);
 
 describe('guaranteed by composite foreign keys, not by care', () => {

@@ -7,7 +7,7 @@ import { unixMs } from '../../src/domain/time.ts';
 import { insertApiKey } from '../../src/store/access/api-keys.ts';
 import type { Database } from '../../src/store/db/database.ts';
 
-/** Another key of a project. `expiresAtMs` is Unix milliseconds. */
+/** Adds another key to a project. `expiresAtMs` is in Unix milliseconds. */
 export async function addKey(
   db: Database,
   projectId: string,

@@ -22,12 +22,12 @@ let other: TestProject;
 beforeAll(async () => {
   service = await startTestService();
   [shop, other] = [await createTestProject(service.db), await createTestProject(service.db)];
-  // In turns, so that the rows of one lie among those of the other.
+  // Alternates between projects, so that their rows are interleaved.
   for (const project of [shop, other, shop, other]) await fill(project);
 });
 afterAll(() => service.stop());
 
-/** Makes an invoice, and a transfer that pays nothing. */
+/** Creates an invoice, and an unmatched transfer. */
 async function fill(project: TestProject): Promise<void> {
   await created(service, { project });
   const known = (await get(service, '/v1/transfers', project)).body.data.length;

@@ -28,7 +28,7 @@ afterAll(() => service.stop());
 
 const list = (query = '', project = shop) => get(service, `/v1/invoices${query}`, project);
 
-/** Every page to the end; at most ten. */
+/** Reads every page to the end, at most ten. */
 async function walk(query: string): Promise<{ pages: string[][]; invoices: Json[] }> {
   const [pages, invoices] = [[] as string[][], [] as Json[]];
   for (let after: string | null = ''; after !== null && pages.length < 10; ) {
@@ -75,7 +75,7 @@ test('a status and a time choose', async () => {
   ])) as Json[];
   const from = new Date(row?.['created_at']).toISOString();
   expect((await walk(`createdAfter=${from}`)).pages.flat()).toEqual(ids.slice(4));
-  // As Python and Go write it.
+  // The formats of Python and Go.
   for (const digits of ['000', '000000']) {
     expect((await walk(`createdAfter=${from.replace('Z', `${digits}%2B00:00`)}`)).pages.flat()).toEqual(ids.slice(4));
   }
@@ -83,7 +83,7 @@ test('a status and a time choose', async () => {
   for (const later of ['2099-01-01T00:00:00Z', '9999-12-31T23:59:59.999999999-23:59']) {
     expect((await walk(`createdAfter=${later}`)).pages).toEqual([[]]);
   }
-  // The later of the two counts.
+  // The later of the two limits applies.
   expect((await walk(`createdAfter=${from}&after=${ids[5]}`)).pages.flat()).toEqual(ids.slice(6));
 });
 

@@ -20,7 +20,7 @@ import {
 import { created, ask as exchange, expectNoTrace, expectProblem, get, order, type Reply } from './ask.ts';
 import { runSql } from './sql.ts';
 
-/** Every cause that a payer may be told, as the decision record lists them. */
+/** Every cause that a payer may be shown, according to the decision record. */
 const CODES = [
   'paid',
   'confirming',
@@ -47,11 +47,11 @@ type Invoice = { invoiceId: string; path: string; address: string; amountMicro: 
 
 let service: TestService;
 beforeAll(async () => {
-  // One client asks for all payers here.
+  // All payers share one client address here.
   service = await startTestService({ addressCount: 2, config: { lookupsPerMinute: 600 } });
 });
 beforeEach(() => {
-  // Whoever asked in the test before may ask again.
+  // Restores the limits used up by the previous test.
   service.clock.advance(120_000);
 });
 afterAll(() => service.stop());
@@ -74,7 +74,7 @@ const usdt = (micro: bigint) => formatAmount(microUsdt(micro));
 
 const newAccount = () => accountFromPublicKey(secp256k1.getPublicKey(secp256k1.utils.randomSecretKey(), false));
 
-/** A project of policy exact with one address, so that the test decides the payable amounts. */
+/** Creates a project of policy exact with one address, so that the test decides the payable amounts. */
 async function exactShop(account = newAccount()): Promise<TestProject> {
   const project = await createTestProject(service.db, { addressCount: 0 });
   await runSql(service, "update projects set policy = 'exact' where id = $1", [project.id]);
@@ -90,7 +90,7 @@ async function untilStatusOf(project: TestProject, invoiceId: string, status: st
   );
 }
 
-/** An answer without what differs between any two of them. */
+/** Removes everything that differs between any two answers. */
 function without({ status, headers, text, body }: Reply): object {
   const { date: _date, 'x-request-id': _id, ...rest } = headers;
   return { status, headers: rest, text: text.replace(body?.requestId ?? '', '') };
@@ -113,7 +113,7 @@ async function settle(): Promise<void> {
   await untilRecorded(service);
 }
 
-/** What is sent is what a page would send; `url` may be another process. */
+/** Sends the same request as a page. `url` may be another process. */
 function lookUp(invoice: Pick<Invoice, 'path'>, transaction: unknown, url = service.url): Promise<Reply> {
   return exchange(`${url}${invoice.path}/lookup`, {
     method: 'POST',
@@ -206,7 +206,7 @@ describe('an answer out of a closed set of causes, each with its figures', () =>
     await untilStatus(service, invoice.invoiceId, 'PENDING');
     service.clock.advance(60_000);
     expect((await answerTo(invoice, transaction)).code).toBe('orphaned');
-    // Of another transaction that nobody knows, and to another invoice, nothing is said of it.
+    // An unknown transaction, and this transaction on another invoice's page, get no information.
     expect((await answerTo(invoice, 'fe'.repeat(32))).code).toBe('not_found');
     expect((await answerTo(await newInvoice(), transaction)).code).toBe('not_found');
     const again = await pay(invoice, 'exact');
@@ -233,7 +233,7 @@ describe('an answer out of a closed set of causes, each with its figures', () =>
   });
 
   test('of an exact transfer that came before the invoice was created, which pays nothing', async () => {
-    // Only before the address was added: an amount that came to one of ours is given to no order for a day.
+    // Before the address is added: for a day, an amount received on a new address isn't issued to an order.
     const account = newAccount();
     const transaction = await send(accountToAddress(account), 25_000_000n);
     await settle();
@@ -261,8 +261,8 @@ describe('an answer out of a closed set of causes, each with its figures', () =>
 
 describe('reveals no other invoice, not even that one exists', () => {
   test('money that paid, may pay or paid twice another invoice is told of byte for byte as money that pays nobody', async () => {
-    // The same shop, twice: in one of them there are other invoices beside that of the payer who asks.
-    // The chain's clock follows ours, which the tests before have moved; else the money would be older than the invoices.
+    // The same shop twice, but one has other invoices besides the asking payer's. Earlier tests have moved our clock, so the chain's clock
+    // follows it; otherwise the money would be older than the invoices.
     service.devnet.mine(1, { timestampMs: Math.ceil(service.clock.now() / 3000) * 3000 });
     const [lone, busy] = [await exactShop(), await exactShop()];
     const [alone, beside] = [await newInvoice('25.00', lone), await newInvoice('25.00', busy)];

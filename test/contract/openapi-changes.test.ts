@@ -7,7 +7,7 @@ beforeAll(async () => {
   recorded = await readRecorded();
 });
 
-/** For a change that is meant: name it in CHANGELOG.md, and run `npm run openapi:record`. */
+/** For an intended change, describe it in CHANGELOG.md and run `npm run openapi:record`. */
 test('nothing in the document breaks clients that were generated from that of the last release', async () => {
   expect(findBreaks(recorded, await readDocument())).toEqual([]);
 });

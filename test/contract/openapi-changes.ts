@@ -8,7 +8,7 @@ const RECORDED = resolve(import.meta.dirname, 'openapi-of-the-last-release.json'
 type Schema = Record<string, unknown>;
 type Side = 'sent' | 'received';
 
-/** The document as it is now, without what differs between installations. */
+/** Returns the current document, without anything that differs between installations. */
 export async function readDocument(): Promise<Schema> {
   const app = await createDocumentedApi({ isSandbox: false });
   const { body } = await app.inject('/openapi.json');
@@ -16,12 +16,12 @@ export async function readDocument(): Promise<Schema> {
   return JSON.parse(body);
 }
 
-/** The document of the last release. */
+/** Returns the last release's document. */
 export async function readRecorded(): Promise<Schema> {
   return JSON.parse(await readFile(RECORDED, 'utf8'));
 }
 
-/** The changes that break a client which was generated from `before`, also one that takes nothing that it does not know. */
+/** Returns the changes that break a client generated from `before`, even one that rejects everything it doesn't know. */
 export function findBreaks(before: Schema, after: Schema): string[] {
   const breaks: string[] = [];
   const operations = (document: Schema) =>
@@ -135,7 +135,7 @@ function part(schema: Schema, name: string): Schema {
   return (schema[name] ?? {}) as Schema;
 }
 
-/** The schema of a body of requests; `{}` without one. */
+/** Returns the schema of a request body; `{}` without one. */
 function bodyOf(operation: Schema): Schema {
   return contentOf(part(operation, 'requestBody'));
 }
@@ -155,7 +155,7 @@ function namesIn({ required = [] }: Schema): Set<string> {
   return new Set(required as string[]);
 }
 
-/** The values of a closed enum; `null`: any. */
+/** Returns the values of a closed enum; `null` means any. */
 function enumOf({ enum: values }: Schema): unknown[] | null {
   return Array.isArray(values) ? values : null;
 }

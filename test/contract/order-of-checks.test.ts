@@ -6,17 +6,17 @@ import { addKey } from './keys.ts';
 
 let service: TestService;
 let project: TestProject;
-/** Another key of the project, which only reads. */
+/** Another key of the project, with only the scope `read`. */
 let reader: string;
-/** A project whose key has no request left. */
+/** A project whose key has used up its requests. */
 let spent: TestProject;
 const BURST = 8;
 beforeAll(async () => {
-  // So slow that no bucket fills while the tests run.
+  // So slow that no bucket refills during the tests.
   service = await startTestService({ config: { rateLimit: { perSecond: 0.001, burst: BURST } } });
 });
 beforeEach(async () => {
-  // The bucket of failed authentications is full again.
+  // Refills the bucket of failed authentications.
   service.clock.advance(10_000);
   project = await createTestProject(service.db);
   ({ apiKey: reader } = await addKey(service.db, project.id, { scopes: ['read'] }));
@@ -29,7 +29,7 @@ afterAll(() => service.stop());
 
 type Parts = { path: string; method: string; headers: Record<string, HeaderValue>; body: string };
 
-/** One way to break each check, in the contract's order: route, method, authentication, rate limit, type and size, key, body. */
+/** One way to fail each check, in the contract's order: route, method, authentication, rate limit, type and size, key, body. */
 const CHECKS: { code: string; status: number; break(parts: Parts): void }[] = [
   {
     code: 'ROUTE_NOT_FOUND',
@@ -56,7 +56,7 @@ const CHECKS: { code: string; status: number; break(parts: Parts): void }[] = [
     code: 'RATE_LIMITED',
     status: 429,
     break: ({ headers }) => {
-      // A request without a valid key has no bucket to empty.
+      // A request without a valid key has no bucket to use up.
       if (headers['x-api-key'] !== 'qt_test_wrong') headers['x-api-key'] = spent.apiKey;
     },
   },

@@ -130,7 +130,7 @@ describe('the database is away', () => {
     link.setMode('hang');
     const startedMs = performance.now();
     expectProblem(await post(target), 503, 'UNAVAILABLE');
-    // Sooner than the time after which a statement that hangs is given up.
+    // Before a hanging statement would time out.
     expect(performance.now() - startedMs).toBeLessThan(20_000);
   });
 

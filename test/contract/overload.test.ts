@@ -16,7 +16,7 @@ import {
 } from '../support/service.ts';
 import { runSql } from './sql.ts';
 
-/** More than the pool has, so that some wait for a connection. */
+/** More than the pool's size, so that some wait for a connection. */
 const REQUESTS = 20;
 
 let service: TestService;
@@ -36,10 +36,10 @@ test('requests that hold all connections of theirs hold up neither a payment nor
   const id = (await createInvoice(service)).body.invoiceId;
   const invoice = await payableOf(service, id);
   const { usdtContract: usdt, fakeUsdtContract: fakeUsdt, multisendContract: multisend } = service.devnet;
-  // What every request reads, and what follows the chain never.
+  // Every request reads this table, but following the chain never does.
   await operator.query('begin; lock table api_keys in access exclusive mode');
   let isPaid = false;
-  // Those that the database gives up after a while are followed by others, until the payment is through.
+  // Requests that the database refuses after a while are repeated until the payment is recorded.
   const again = async (ask: () => Promise<{ status: number }>) => {
     const statuses: number[] = [];
     do statuses.push((await ask()).status);
@@ -59,13 +59,13 @@ test('requests that hold all connections of theirs hold up neither a payment nor
   expect(received.at(-1)).toMatchObject({ type: 'invoice.paid', verified: true });
   isPaid = true;
   await operator.query('rollback');
-  // On a slow machine some have waited too long for a connection.
+  // On a slow machine, some have waited too long for a connection.
   for (const status of (await Promise.all(reads)).flat()) expect([200, 503]).toContain(status);
   for (const status of (await Promise.all(creates)).flat()) expect([201, 503]).toContain(status);
 });
 
 test('however many ask whether the service is ready, which is never refused, one looks at a time', async () => {
-  // Two connections, and no watcher, which compares the schema by itself and would be blocked as well.
+  // Two connections and no watcher, which would compare the schema itself and be blocked too.
   const api = await startTestService({ config: { roles: ['api'], databasePoolSize: 2 } });
   const migrating = new pg.Client({ connectionString: api.ownerString });
   try {
@@ -73,7 +73,7 @@ test('however many ask whether the service is ready, which is never refused, one
     await migrating.query('begin; lock table schema_migrations in access exclusive mode');
     const answers = Array.from({ length: REQUESTS }, () => call(`${api.url}/readyz`));
     await untilBlocked(1, api);
-    // One that looked as well would take the second connection. An invoice gets it.
+    // A second check would use the second connection, but the invoice gets it.
     expect((await createInvoice(api)).status).toBe(201);
     expect(await countBlocked(api)).toBe(1);
     await migrating.query('rollback');
@@ -89,7 +89,7 @@ test('one address that opens connections and asks for nothing loses its oldest, 
   const open = () => connect({ port, host: '127.0.0.1', localAddress: '127.0.0.9' }).on('error', () => undefined);
   const oldest = open();
   await once(oldest, 'connect');
-  // Before the server's time for a request is over, which it would be told.
+  // Before the server's request timeout, which would be answered.
   const closed = once(oldest, 'close');
   const sockets = Array.from({ length: CONNECTION_LIMITS.idleOfNetwork }, open);
   try {
@@ -104,7 +104,7 @@ test('one address that opens connections and asks for nothing loses its oldest, 
 async function countBlocked(of = service): Promise<number> {
   const rows = await runSql(
     of,
-    // The watch of the capacity looks at the keys as well, now and then.
+    // The watch of the capacity also reads the keys periodically.
     `select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
      and query not like '%as has_keys%'`,
   );

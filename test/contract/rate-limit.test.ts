@@ -11,7 +11,7 @@ let service: TestService;
 let project: TestProject;
 beforeAll(async () => {
   service = await startTestService({ config: { rateLimit: { perSecond: PER_SECOND, burst: BURST } } });
-  // Buckets fill with time, and a slow machine would fill one that a test has just emptied.
+  // Buckets refill with time, and on a slow machine one would refill just after a test emptied it.
   service.clock.freeze();
 });
 beforeEach(async () => {

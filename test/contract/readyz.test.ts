@@ -15,7 +15,7 @@ import { readyz } from '../support/fault-flow.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { recordTerminal } from '../support/terminal.ts';
 
-// A process that only serves the API: what the chain is like is what another one has written.
+// A process that only serves the API. Another process has written the chain's state.
 let service: TestService;
 beforeEach(async () => {
   service = await startTestService({ config: { roles: ['api'] } });
@@ -30,7 +30,7 @@ async function examine(ageMs: number): Promise<void> {
   await insertCursor(service.db, 'devnet', { number: 7, id: '07'.repeat(32), time }, null);
 }
 
-/** Another process follows the chain, and wrote just now. */
+/** Writes the state of another process that follows the chain. */
 async function lead() {
   await saveChainStatus(service.db, 'devnet', unixMs(service.clock.now()), {
     ...{ blind: null, headNumber: 7, ownSolidNumber: 7, nodeSolidNumber: 9007, processedNumber: 7, nodes: [] },
@@ -39,7 +39,7 @@ async function lead() {
   return acquireLease(service.db, watcherLease('devnet'), 'another', 60_000);
 }
 
-/** Every trouble of another kind that the answers must not tell a stranger. */
+/** Every kind of trouble that the answers must not reveal to a stranger. */
 const STATES: readonly [name: string, arrange: () => Promise<unknown>, status: number][] = [
   ['all is well', async () => undefined, 200],
   ['an integrity alarm is open', () => raise('row-changed'), 200],
@@ -68,7 +68,7 @@ test.each(STATES)(
     const { body, statusCode } = await request(`${service.url}/readyz`);
     expect([statusCode, await body.json()]).toEqual([status, { status: status === 200 ? 'ready' : 'unavailable' }]);
     expect(await (await request(`${service.url}/healthz`)).body.json()).toEqual({ status: 'ok' });
-    // The operator reads the reason on the port of the metrics.
+    // The operator reads the reason on the metrics port.
     const inner = await request(`${service.metricsUrl}/readyz`);
     expect([inner.statusCode, Object.keys((await inner.body.json()) as object).length > 1]).toEqual([status, true]);
   },

@@ -11,9 +11,9 @@ import { addKey } from './keys.ts';
 let service: TestService;
 let document: Json;
 let docs: Reply;
-/** The page of operations that have their own. */
+/** The page of operations that aren't on the main page. */
 let apart: Reply;
-/** Of a key that may do everything. */
+/** A key that may do everything. */
 let apiKey: string;
 beforeAll(async () => {
   service = await startTestService();
@@ -29,7 +29,7 @@ const operations = () =>
     Object.entries<Json>(methods).map(([method, details]) => ({ method: method.toUpperCase(), path, details })),
   );
 
-/** What stands on its page between a heading and the next. */
+/** Returns the text between a heading and the next one. */
 const sectionOf = (id: string) => (docs.text + apart.text).split(`<h3 id="${id}">`)[1]?.split(/<h[23]/)[0] ?? '';
 
 const exampleOf = (operationId: string, language: string) => {
@@ -131,7 +131,7 @@ describe('an example, run as it stands on the page', () => {
         (await runs('js', details.operationId)).slice(0, 3),
       ]),
     );
-    // There is no invoice, and no endpoint, with the id of the example.
+    // The id in the example doesn't exist as an invoice or endpoint.
     expect(Object.fromEntries(answers)).toEqual({
       ...{ createInvoice: '201', findInvoices: '200', readInvoice: '404', withdrawInvoice: '404' },
       ...{ listEvents: '200', listTransfers: '200' },

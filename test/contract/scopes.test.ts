@@ -9,7 +9,7 @@ import { ask, expectProblem, order, type Reply } from './ask.ts';
 import { addKey } from './keys.ts';
 import { runSql } from './sql.ts';
 
-/** What each operation takes. A new one must be named here. */
+/** The scope that each operation needs. A new operation must be listed here. */
 const NEEDED: Readonly<Record<string, Scope>> = {
   ...{ createInvoice: 'create', withdrawInvoice: 'create' },
   ...{ readInvoice: 'read', findInvoices: 'read', listTransfers: 'read' },
@@ -40,7 +40,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-/** A request that nothing is wrong with but what it asks for. */
+/** Sends a request that is correct except for its subject. */
 function send(apiKey: string, { path, method }: { path: string; method: string }): Promise<Reply> {
   const url = service.url + path.replace('{invoiceId}', 'inv_x').replace('{endpointId}', 'whe_x');
   const headers = { 'x-api-key': apiKey, 'content-type': 'application/json', 'idempotency-key': randomUUID() };
@@ -69,7 +69,7 @@ describe.each(Object.entries(NEEDED))('%s takes a key with %s', (operationId, ne
 
   test('and takes one that has it and nothing else', async () => {
     const { status } = await send(keys[needed] ?? '', operation());
-    // The sandbox of this test never runs.
+    // This test's sandbox never runs.
     expect([200, 400, 404, ...(operationId.includes('andbox') ? [503] : [])]).toContain(status);
   });
 

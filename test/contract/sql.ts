@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { TestService } from '../support/service.ts';
 
-/** Runs one statement on the service's database, for what only an operator can do. */
+/** Runs one statement on the service's database, for things that only an operator can do. */
 export async function runSql(
   service: Pick<TestService, 'ownerString'>,
   text: string,

@@ -18,7 +18,7 @@ beforeAll(async () => {
   service = await startTestService();
 });
 beforeEach(() => {
-  // The chain's clock and ours may be far apart after a test that moved one of them: a block now, then a minute on.
+  // After a test that moved a clock, the chain's and ours may be far apart: makes a block now, then moves on by a minute.
   const nowMs = Math.ceil(service.clock.now() / 3000) * 3000;
   if (nowMs > service.devnet.head().timestampMs) service.devnet.mine(1, { timestampMs: nowMs });
   service.devnet.mineUntilSolid();
@@ -35,7 +35,7 @@ async function pay(invoiceId: string, scenario: Scenario = 'exact'): Promise<str
   return [...txIds];
 }
 
-/** Makes a block at least as late as the deadline of an invoice. */
+/** Makes a block at or after an invoice's deadline. */
 async function minePastDeadline(invoiceId: string): Promise<void> {
   const { expiresAt } = (await readInvoice(service, invoiceId)).body;
   const deadline = Math.ceil(Date.parse(expiresAt) / 3000) * 3000;
@@ -120,7 +120,7 @@ describe('an invoice expires on the chain’s clock', () => {
     service.devnet.setFault({ kind: 'unavailable-503' });
     await minePastDeadline(id);
     service.clock.advance(3600 * 1000);
-    // Creation goes on meanwhile: a chain outage never stops it.
+    // Invoices are still created: a chain outage never stops that.
     for (let i = 0; i < 10; i++) expect((await post(service)).status).toBe(201);
     expect((await readInvoice(service, id)).body.status).toBe('PENDING');
     service.devnet.setFault();
@@ -130,7 +130,7 @@ describe('an invoice expires on the chain’s clock', () => {
   test('a transfer in time that is seen only after the deadline pays, and is not late', async () => {
     const id = await newInvoice();
     await pay(id);
-    // The payment enters a block before the deadline while the service sees nothing.
+    // The payment gets into a block before the deadline while the service sees nothing.
     service.devnet.setFault({ kind: 'reset' });
     service.devnet.mine();
     await minePastDeadline(id);

@@ -26,7 +26,7 @@ afterAll(() => service.stop());
 
 type Invoice = { id: string; address: string; amountMicro: bigint; requestedMicro: bigint };
 type Kind = 'matched' | 'duplicate' | 'unmatched';
-/** What was sent to an address of ours and so must be in the ledger once. */
+/** A transfer to one of our addresses, which the ledger must therefore contain once. */
 type Due = { txId: string; to: string; micro: string; kind: Kind };
 
 async function cli(...args: string[]): Promise<CliOutput> {
@@ -62,17 +62,17 @@ const contracts = () => ({
   multisend: service.devnet.multisendContract,
 });
 
-/** Those whose cause no other invoice of this test makes less likely. Digits that are cut off may be any of three. */
+/** Scenarios whose cause no other invoice of this test makes less likely. Missing digits may have any of three causes. */
 const SURE: readonly Scenario[] = ['fee', 'requested-amount', 'rounded', 'typo', 'swapped', 'to-retired'];
 const CUT_OFF = ['REQUESTED_AMOUNT', 'ROUNDED', 'TRUNCATED'];
 
-/** Pays in a scenario and says what is due to be in the ledger. */
+/** Pays in a scenario, and returns the transfers that the ledger should contain. */
 async function pay(scenario: Scenario, invoice: Invoice, extra: { second?: Invoice } = {}): Promise<Due[]> {
   const { sent } = await payScenario(service.payer, {
     ...{ scenario, contracts: contracts(), invoice, requestedMicro: invoice.requestedMicro, ...extra },
     retiredAddress: service.project.addresses[2] ?? '',
   });
-  // What becomes of `orphaned` is up to the network; the call here is an exact payment.
+  // The network decides the result of `orphaned`; this call makes an exact payment.
   const { kinds } = scenarioOf(scenario);
   return kinds.map((kind, index) => {
     const { txId, to, amountMicro } = sent[index] as (typeof sent)[number];
@@ -127,7 +127,7 @@ test('every incoming transfer is in the ledger exactly once, whatever the scenar
     }
   };
 
-  // While the service looks on.
+  // While the service is watching.
   await runAll(plain);
   await run('two-in-one', { second: await nextInvoice() });
   const twin = await nextInvoice();
@@ -138,7 +138,7 @@ test('every incoming transfer is in the ledger exactly once, whatever the scenar
   due.push({ ...twinDue, kind: 'matched' }, { ...twinDue, kind: 'duplicate' });
   await untilRecorded();
 
-  // A block that leaves the chain takes its payment with it; one whose transactions are mined again pays once.
+  // An orphaned block takes its payment with it. One whose transactions are mined again pays once.
   for (const keepTransactions of [false, true]) {
     const { invoice, made } = await run('orphaned');
     service.devnet.mine();
@@ -150,7 +150,7 @@ test('every incoming transfer is in the ledger exactly once, whatever the scenar
   }
   await untilRecorded();
 
-  // While nobody looks, and to an address that was retired with an unpaid invoice.
+  // While no one is watching, and to an address that was retired with an unpaid invoice.
   const unpaid = await nextInvoice();
   expect(unpaid.address).toBe(used);
   const late = await nextInvoice();
@@ -164,7 +164,7 @@ test('every incoming transfer is in the ledger exactly once, whatever the scenar
   await untilRecorded();
   await untilStatus(service, unpaid.id, 'PAID');
 
-  // Late: after the deadline passed on the chain's clock.
+  // Late: after the deadline by the chain's clock.
   service.devnet.mine(1, { timestampMs: service.devnet.head().timestampMs + 45 * 60_000 });
   service.devnet.mineUntilSolid();
   await untilStatus(service, late.id, 'EXPIRED');
@@ -182,7 +182,7 @@ test('every incoming transfer is in the ledger exactly once, whatever the scenar
   }
   expect(new Set(rows.map(({ txId, logIndex }) => `${txId}:${logIndex}`)).size).toBe(rows.length);
 
-  // Each told once, with its own facts.
+  // Each has one event with its own facts.
   await untilTold(service);
   const reported = await events();
   for (const row of rows) {
@@ -203,7 +203,7 @@ test('every incoming transfer is in the ledger exactly once, whatever the scenar
     (count) => count === reported.length,
   );
 
-  // Reading every block again finds nothing new, and the chain holds what the ledger says.
+  // Reading every block again finds nothing new, and the chain agrees with the ledger.
   const { number } = service.devnet.solid();
   for (let i = 0; i < 2; i++) {
     await cli('chain', 'rescan', '--from', '1', '--to', String(number), '--network', 'devnet');
@@ -214,7 +214,7 @@ test('every incoming transfer is in the ledger exactly once, whatever the scenar
   expect(await events()).toEqual(reported);
   await cli('reconcile');
 
-  // A reason for machines on every one that paid nothing, and no claim of certainty.
+  // Each unmatched transfer has a reason code, and none claims certainty.
   const { json } = await cli('transfers', 'list', '--project', service.project.projectId, '--all', '--limit', '500');
   expect(json.nextBefore).toBeNull();
   expect(json.data.map(({ txId, logIndex }: Json) => `${txId}:${logIndex}`).toSorted()).toEqual(

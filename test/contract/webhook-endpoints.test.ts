@@ -36,7 +36,7 @@ afterAll(async () => {
 type Call = (method: string, path?: string, body?: object | string, more?: Record<string, string>) => Promise<Reply>;
 type Shop = TestProject & { keyUuid: string; call: Call };
 
-/** A new project with a key that may do everything. */
+/** Creates a project with a key that may do everything. */
 async function newShop(at: TestService = service): Promise<Shop> {
   const project = await createTestProject(at.db);
   const { apiKey, keyId } = await addKey(at.db, project.id, { scopes: SCOPES });

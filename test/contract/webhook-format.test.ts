@@ -22,10 +22,10 @@ import { runSql } from './sql.ts';
 
 type Delivery = { headers: IncomingHttpHeaders; raw: Buffer; body: Json };
 
-/** A receiver of our own that keeps the raw bytes, and fails as often as it is told. */
+/** Our own receiver, which stores the raw bytes and fails as often as it's told to. */
 let receiver: Server;
 let received: Delivery[] = [];
-/** What the receiver answers about an order, by its externalId, before it answers 204. */
+/** The receiver's statuses for an order, by externalId, before it answers 204. */
 let answers = new Map<string, number[]>();
 const secret = createWebhookSecret(randomBytes);
 let service: TestService;
@@ -51,7 +51,7 @@ beforeAll(async () => {
 beforeEach(() => {
   received = [];
   answers = new Map();
-  // The chain's clock and ours may be far apart after a test that moved one of them: a block now, then a minute on.
+  // After a test that moved a clock, the chain's and ours may be far apart: makes a block now, then moves on by a minute.
   const nowMs = Math.ceil(service.clock.now() / 3000) * 3000;
   if (nowMs > service.devnet.head().timestampMs) service.devnet.mine(1, { timestampMs: nowMs });
   service.devnet.mineUntilSolid();
@@ -71,14 +71,14 @@ async function pay(invoiceId: string, scenario: Scenario = 'exact'): Promise<voi
 
 const of = (invoiceId: string) => received.filter(({ body }) => body.data.invoiceId === invoiceId);
 
-/** Waits for so many deliveries about an invoice. */
+/** Waits for this many deliveries about an invoice. */
 const deliveriesOf = (invoiceId: string, count: number) =>
   eventually(
     () => of(invoiceId),
     (all) => all.length >= count,
   );
 
-/** Waits until the failed first attempt about an invoice is on record; another, before its time, may have followed already. */
+/** Waits until the failed first attempt about an invoice is recorded. Another one may have followed early. */
 async function untilRecorded(invoiceId: string): Promise<void> {
   const text = `select d.last_status from deliveries d join events e on e.id = d.event_id
     join webhook_endpoints w on w.id = d.endpoint_id
@@ -89,7 +89,7 @@ async function untilRecorded(invoiceId: string): Promise<void> {
   );
 }
 
-/** Waits until everything about an invoice is on record as delivered. */
+/** Waits until everything about an invoice is recorded as delivered. */
 async function untilDelivered(invoiceId: string): Promise<void> {
   const text = `select d.status from deliveries d join events e on e.id = d.event_id
     join webhook_endpoints w on w.id = d.endpoint_id
@@ -112,7 +112,7 @@ async function paidInvoice(
   return { invoiceId, deliveries: await deliveriesOf(invoiceId, 2) };
 }
 
-/** Checks a delivery with the published package, which reads the real clock: the receiver's is ours only if nobody moved it. */
+/** Verifies a delivery with the published package, which reads the real clock, so the test must not have moved ours. */
 function judge({ headers, raw }: Delivery): unknown {
   return new Webhook(secret).verify(raw, headers as Record<string, string>);
 }
@@ -255,7 +255,7 @@ describe('body', () => {
 describe('attempts', () => {
   test('a retry has the same webhook-id and the same bytes, and the timestamp of its own attempt', async () => {
     const { invoiceId, externalId } = await created(service);
-    // With a Retry-After, which is waited for, no attempt comes before its time.
+    // A Retry-After is respected, so no attempt comes early.
     answers.set(externalId, [503]);
     await pay(invoiceId);
     service.devnet.mine();
@@ -300,7 +300,7 @@ describe('attempts', () => {
 
   test('order is per invoice: a later event waits while the earlier one is still being tried', async () => {
     const { invoiceId, externalId } = await created(service);
-    // However often it is tried meanwhile.
+    // However often it's tried meanwhile.
     answers.set(externalId, Array(12).fill(500));
     await pay(invoiceId);
     service.devnet.mine();

@@ -3,15 +3,15 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net';
 import type { Json } from '../support/service.ts';
 
-/** One request as it came. `path` is the endpoint's. */
+/** One request as it arrived. `path` is the endpoint's. */
 export type Hit = { path: string; headers: IncomingHttpHeaders; raw: Buffer; body: Json };
 
-/** What becomes of the nth request (from 1) with this event at this path. */
+/** Answers the nth request (from 1) with this event at this path. */
 type Answer = (response: ServerResponse, nth: number, body: Json) => unknown;
 
 export type Receiver = Awaited<ReturnType<typeof startReceiver>>;
 
-/** Any number of receivers in one: each path is an endpoint with its own answer, by default 204. */
+/** Starts any number of receivers in one server: each path is an endpoint with its own answer, by default 204. */
 export async function startReceiver() {
   const hits: Hit[] = [];
   const answers = new Map<string, Answer>();
@@ -29,18 +29,18 @@ export async function startReceiver() {
   server.on('connection', () => {
     connections += 1;
   });
-  // Both families: a name like localhost may lead to either.
+  // Listens on IPv4 and IPv6, because a name like localhost may resolve to either.
   server.listen(0, '::');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   return {
     port,
-    /** Requests at a path so far, oldest first. */
+    /** Returns the requests at a path so far, oldest first. */
     at: (path: string): Hit[] => hits.filter((hit) => hit.path === path),
     hits: (): readonly Hit[] => hits,
     connections: () => connections,
     answer: (path: string, answer: Answer) => void answers.set(path, answer),
-    /** Every path answers 204 from now on. */
+    /** Makes every path answer 204 from now on. */
     answerWell: () => answers.clear(),
     stop: async () => {
       server.close();

@@ -38,7 +38,7 @@ beforeAll(async () => {
   world = await startWorld();
 });
 beforeEach(() => keepUp(world.service));
-// What a test leaves undelivered goes through in a later one, and disturbs nothing.
+// Deliveries left by a test succeed during a later one, and don't disturb it.
 afterEach(() => world.receiver.answerWell());
 afterAll(() => stopWorld(world));
 
@@ -145,7 +145,7 @@ test('ping and endpoint.disabled have the envelope, the headers and the signatur
 });
 
 describe('targets', () => {
-  /** An event with deliveries to these URLs, written as the service writes it; answers its id. */
+  /** Writes an event with deliveries to these URLs as the service does, and returns its id. */
   async function eventTo(network: Network, urls: string[]): Promise<string> {
     const { id: projectId } = await createTestProject(world.service.db, { network });
     for (const url of urls) {

@@ -23,7 +23,7 @@ import { type Hit, type Receiver, startReceiver } from './webhook-receiver.ts';
 
 type Endpoint = { path: string; whe: string; secret: string };
 
-/** A service that delivers nothing by itself and a receiver. `endpoints` are those of every shop, by path. */
+/** A service that delivers nothing by itself, and a receiver. `endpoints` are those of every shop, by path. */
 export type World = { service: TestService; receiver: Receiver; endpoints: Map<string, Endpoint> };
 
 /** A project and its endpoints by name. */
@@ -42,12 +42,12 @@ export async function stopWorld({ service, receiver }: World): Promise<void> {
   await receiver.stop();
 }
 
-/** Blocks are 3 s apart however fast they are made; the service's clock must not stay behind the chain's. */
+/** Blocks are 3 s apart however fast they are made, so this keeps the service's clock from falling behind the chain's. */
 export function keepUp({ clock, devnet }: Pick<TestService, 'clock' | 'devnet'>): void {
   clock.advance(Math.max(0, devnet.head().timestampMs - clock.now()) + 60_000);
 }
 
-/** A project with an endpoint for each name, and for some a filter. */
+/** Creates a project with an endpoint for each name, some with a filter. */
 export async function openShop(
   world: World,
   names: string[],
@@ -73,7 +73,7 @@ export function endpointOf(shop: Shop, name: string): Endpoint {
   return shop.endpoints.get(name) ?? expect.fail(`no endpoint ${name}`);
 }
 
-/** What an endpoint of a shop got so far. */
+/** Returns the requests that an endpoint of a shop received so far. */
 export const hitsAt = (shop: Shop, name: string): Hit[] => shop.world.receiver.at(endpointOf(shop, name).path);
 
 export const typesAt = (shop: Shop, name: string): string[] => hitsAt(shop, name).map(({ body }) => body.type);
@@ -84,7 +84,7 @@ export const untilHits = (shop: Shop, name: string, count: number): Promise<Hit[
     (hits) => hits.length >= count,
   );
 
-/** Delivers until the test is over, by a clock that only this test moves. */
+/** Delivers until the test ends, using a clock that only this test moves. */
 export function deliver({ service }: World, options: Partial<DispatcherOptions> = {}) {
   let aheadMs = 0;
   const clock = {
@@ -114,7 +114,7 @@ export function deliver({ service }: World, options: Partial<DispatcherOptions> 
   return { clock, stop };
 }
 
-/** What a command prints with `--json`. It must go well, unless another exit code is expected. */
+/** Returns a command's `--json` output. The command must succeed unless another exit code is expected. */
 export async function command(service: TestService, args: string[], exitCode = 0): Promise<Json> {
   const env = {
     DATABASE_URL: service.connectionString,
@@ -126,18 +126,18 @@ export async function command(service: TestService, args: string[], exitCode = 0
   return json;
 }
 
-/** What `deliveries show` tells of an event, endpoint by endpoint. */
+/** Returns the deliveries that `deliveries show` lists for an event, by endpoint. */
 export async function deliveriesOf({ service }: World, eventId: string): Promise<Json[]> {
   return (await command(service, ['deliveries', 'show', eventId])).deliveries;
 }
 
-/** … at an endpoint of the shop. */
+/** Returns the one at an endpoint of the shop. */
 export async function deliveryOf(shop: Shop, name: string, eventId: string): Promise<Json> {
   const { whe } = endpointOf(shop, name);
   return (await deliveriesOf(shop.world, eventId)).find(({ endpointId }) => endpointId === whe);
 }
 
-/** Waits until so many attempts are on record, with what was decided after the last of them. */
+/** Waits until this many attempts are recorded, including the decision after the last one. */
 export function untilAttempts(shop: Shop, name: string, eventId: string, count: number): Promise<Json> {
   return eventually(
     () => deliveryOf(shop, name, eventId),
@@ -145,18 +145,18 @@ export function untilAttempts(shop: Shop, name: string, eventId: string, count: 
   );
 }
 
-/** The feed of the shop, up to 100 events. */
+/** Reads the shop's feed, up to 100 events. */
 export async function feedOf({ world, project }: Shop): Promise<{ text: string; events: Json[] }> {
   const { text, body } = await get(world.service, '/v1/events?limit=100', project);
   return { text, events: body.data };
 }
 
-/** Pays exactly what an invoice asks for; the transfer waits for a block. */
+/** Pays an invoice exactly; the transfer waits for a block. */
 export async function pay(service: TestService, project: TestProject, invoiceId: string): Promise<void> {
   await payExactly({ ...service, project }, invoiceId);
 }
 
-/** Invoices whose exact transfer stands in a block: one event each. */
+/** Creates invoices whose exact transfer is in a block, each with one event. */
 export async function confirmingInvoices(shop: Shop, count: number, body: () => object = order): Promise<string[]> {
   const { world, project } = shop;
   const ids: string[] = [];
@@ -170,20 +170,20 @@ export async function confirmingInvoices(shop: Shop, count: number, body: () => 
   return ids;
 }
 
-/** … and irreversibly: a second event each. */
+/** Makes their payments irreversible, which adds a second event each. */
 export async function finish({ world, project }: Shop, invoiceIds: string[]): Promise<void> {
   world.service.devnet.mineUntilSolid();
   for (const id of invoiceIds) await untilStatus({ ...world.service, project }, id, 'PAID');
 }
 
-/** One event, `invoice.confirming`. */
+/** Creates one event, `invoice.confirming`. */
 export async function oneEvent(shop: Shop): Promise<{ eventId: string; invoiceId: string }> {
   const [invoiceId = ''] = await confirmingInvoices(shop, 1);
   const { events } = await feedOf(shop);
   return { eventId: events.find(({ data }) => data.invoiceId === invoiceId).id, invoiceId };
 }
 
-/** The published package, at the time of the webhook's timestamp. Throws if it refuses. */
+/** Verifies with the published package at the time of the webhook's timestamp. Throws if it refuses. */
 export function judge(secret: string, { raw, headers }: Hit): unknown {
   const now = vi.spyOn(Date, 'now').mockReturnValue(Number(headers['webhook-timestamp']) * 1000);
   try {
@@ -193,7 +193,7 @@ export function judge(secret: string, { raw, headers }: Hit): unknown {
   }
 }
 
-/** Checks what holds for every webhook, on all that any shop received. */
+/** Checks everything that applies to every webhook, for all that any shop received. */
 export function judgeAll({ receiver, endpoints }: World): void {
   expect(receiver.hits().length).toBeGreaterThan(0);
   for (const hit of receiver.hits()) {

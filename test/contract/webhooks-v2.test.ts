@@ -35,7 +35,7 @@ beforeAll(async () => {
   world = await startWorld();
 });
 beforeEach(() => keepUp(world.service));
-// What a test leaves undelivered goes through in a later one, and disturbs nothing.
+// Deliveries left by a test succeed during a later one, and don't disturb it.
 afterEach(() => world.receiver.answerWell());
 afterAll(() => stopWorld(world));
 
@@ -149,7 +149,7 @@ describe('an answer', () => {
 describe('Retry-After', () => {
   test('makes the pause longer, in seconds or as a date, never shorter, and up to a day', async () => {
     onTestFinished(world.service.clock.freeze());
-    // Name → status, header (milliseconds for a date from now) and the least and most seconds until the next attempt.
+    // Name → status, header (a number is a date that many milliseconds from now), and the least and most seconds until the next attempt.
     const cases: Record<string, [status: number, header: string | number, from: number, to: number]> = {
       seconds: [503, '3600', 3600, 3600],
       busy: [429, '120', 120, 120],
@@ -209,7 +209,7 @@ describe('the schedule', () => {
         next = Math.max(next, Date.parse(nextAttemptAt));
         if (name === 'one') totalMs += waitMs;
       }
-      // A receiver that keeps failing is left alone for up to 5 minutes more.
+      // A receiver that keeps failing is left alone for up to 5 minutes longer.
       clock.moveTo(next + 5 * 60 * SECOND);
     }
     expect(totalMs).toBeGreaterThanOrEqual(75 * HOUR);
@@ -325,7 +325,7 @@ describe('order', () => {
     for (const hits of [of('failing', y), of('other', x), of('other', y)]) {
       expect(hits.map(({ body }) => body.sequence)).toEqual([1, 2]);
     }
-    // Up to the sixth attempt at the latest 51 minutes have passed. One more may come before its time, when the endpoint takes another event.
+    // At most 51 minutes have passed until the sixth attempt. One more may come early, when the endpoint receives another event.
     let made = 0;
     const untilNext = async () => {
       const { attempts, nextAttemptAt } = await eventually(

@@ -14,7 +14,7 @@ export async function run(file: string, args: readonly string[], cwd?: string): 
   return stdout + stderr;
 }
 
-/** What this machine lacks of root and of programs, which are given with the packages that have them, as a sentence; `null` if nothing. */
+/** Returns a sentence about missing root rights or programs, which are given with their packages; `null` if nothing is missing. */
 export async function missingProgram(programs: Readonly<Record<string, string>>): Promise<string | null> {
   if (process.getuid?.() !== 0) return 'needs root, to install a Debian in a folder';
   for (const [program, name] of Object.entries(programs)) {
@@ -24,7 +24,7 @@ export async function missingProgram(programs: Readonly<Record<string, string>>)
   return null;
 }
 
-/** Builds the package into an empty folder. Answers its name. */
+/** Builds the package into an empty folder, and returns its name. */
 export async function buildPackage(folder: string): Promise<string> {
   await run(process.execPath, [join(ROOT, 'build/deb.js')], folder);
   const [name = ''] = await readdir(folder);
@@ -33,18 +33,18 @@ export async function buildPackage(folder: string): Promise<string> {
 
 export type BareDebian = {
   path: string;
-  /** Puts a file into its folder /root. */
+  /** Copies a file into its folder /root. */
   put(file: string): Promise<void>;
-  /** Runs a command in it, as root, with what a system has in /proc and /dev. Answers what it printed. */
+  /** Runs a command in it as root, with /proc and /dev as in a real system. Returns the output. */
   inside(...command: string[]): Promise<string>;
   remove(): Promise<void>;
 };
 
-/** Of what is mounted nothing is left when the command ends. */
+/** The mounts disappear when the command ends. */
 const MOUNTED = 'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && exec chroot "$0" "$@"';
 export const ENVIRONMENT = ['-i', 'PATH=/usr/sbin:/usr/bin:/sbin:/bin', 'LC_ALL=C', 'DEBIAN_FRONTEND=noninteractive'];
 
-/** Debian 12 with what dpkg and apt need, and the packages that are named, and nothing else: no Node.js, no systemd. */
+/** Installs Debian 12 with the dependencies of dpkg and apt and the named packages, and nothing else: no Node.js, no systemd. */
 export async function installBareDebian(...packages: string[]): Promise<BareDebian> {
   const folder = await mkdtemp(join(tmpdir(), 'quittance-debian-'));
   const path = join(folder, 'root');

@@ -5,10 +5,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { ENVIRONMENT, run } from './bare-debian.ts';
 
-/**
- * systemd as the first process of namespaces, and below a cgroup of its own. It has the network of this machine, and of its devices those
- * that are there for everybody.
- */
+/** Starts systemd as the first process of new namespaces and in its own cgroup. It shares this machine's network and its public devices. */
 const BOOT = `
 set -e
 groups=$(mktemp -d); mount -t cgroup2 none "$groups"; own="$groups/quittance-$$"; mkdir "$own"
@@ -34,11 +31,11 @@ kill -KILL "$child"; wait "$child"
 `;
 
 export type Booted = {
-  /** Runs a command in it, as root. Answers what it printed. */
+  /** Runs a command in it as root, and returns the output. */
   inside(...command: string[]): Promise<string>;
 };
 
-/** Boots a Debian that has systemd, until the test is over. A sentence: why it cannot be booted here. */
+/** Boots a Debian with systemd until the test ends. Returns a sentence if it can't be booted here. */
 export async function bootDebian(path: string): Promise<Booted | string> {
   const child = spawn('sh', ['-c', BOOT, path], { stdio: ['pipe', 'pipe', 'pipe'] });
   const ended = once(child, 'exit');
@@ -59,7 +56,7 @@ export async function bootDebian(path: string): Promise<Booted | string> {
   };
   const deadlineMs = performance.now() + 60_000;
   for (;;) {
-    // "degraded" has an exit code of its own.
+    // "degraded" has its own exit code.
     const state = await inside('systemctl', 'is-system-running').catch(({ stdout = '' }) => String(stdout));
     if (/^(running|degraded)/.test(state)) return { inside };
     if (child.exitCode !== null || performance.now() > deadlineMs)

@@ -1,7 +1,7 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 import base from '../../vitest.config.ts';
 
-/** `npm run test:deb`: the Debian package, built and installed by apt in a bare Debian. Needs root, the network and some minutes. */
+/** `npm run test:deb` builds the Debian package and installs it with apt in a bare Debian. Needs root, the network and some minutes. */
 export default defineConfig({
   test: {
     ...base.test,

@@ -63,7 +63,7 @@ test('the Debian package is installed by apt in a bare Debian, takes a payment, 
   expect(existsSync(at('etc/quittance/env'))).toBe(false);
   expect(Number(await debian.inside('id', '-u', 'quittance'))).toBe(uid);
   expect(DATA.filter((path) => !existsSync(at(path)))).toEqual([]);
-  // Of the service itself, and verified: until then it has another name.
+  // Made by the service itself, and verified: unverified backups have another name.
   expect(await readdir(at('var/backups/quittance'))).toEqual([
     expect.stringMatching(/^quittance-000001-.*\.backup$/),
     expect.stringMatching(/^quittance-000001-.*\.backup\.sha256$/),

@@ -17,9 +17,9 @@ const FILES = new URL('../../deploy/proxies/', import.meta.url);
 type Place = { folder: string; port: number; upstream: string };
 type Proxy = {
   file: string;
-  /** The example with our ports and certificate in it; each replacement must be there. */
+  /** The replacements that put our ports and certificate into the example. Each must occur. */
   replace(place: Place): [from: string, to: string][];
-  /** What stands around the example in a whole configuration. */
+  /** Wraps the example in a complete configuration. */
   around(example: string, place: Place): string;
   start(path: string): [program: string, ...args: string[]];
 };
@@ -70,7 +70,7 @@ test.for(PROXIES)(
       return context.skip(`needs ${program}: apt-get install ${program}`);
     }
     const folder = await mkdtemp(join(tmpdir(), 'quittance-proxy-'));
-    // The user of PostgreSQL passes through it.
+    // PostgreSQL's user must be able to pass through it.
     await chmod(folder, 0o711);
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
     const sandbox = await startSandbox(folder);
@@ -94,7 +94,7 @@ test.for(PROXIES)(
     const stream = await open(port, `${path}/live`);
     onTestFinished(stream.close);
     expect(stream).toMatchObject({ status: 200, type: expect.stringContaining('text/event-stream') });
-    // It comes while the answer is open: a proxy that gathers shows nothing yet.
+    // It arrives while the answer is still open. A buffering proxy wouldn't show it yet.
     await expect.poll(stream.text).toContain('"state":"waiting"');
     expect(stream.hasEnded()).toBe(false);
     await runInSandbox(join(folder, 'data'), 'sandbox', 'pay', 'order-1');
@@ -113,7 +113,7 @@ async function startSandbox(folder: string): Promise<SandboxProcess> {
   return sandbox;
 }
 
-/** Stands between the proxy and Quittance, passes every byte on as it comes, and remembers what the proxy asks. */
+/** Starts a recorder between the proxy and Quittance, which passes every byte on immediately and records the proxy's requests. */
 async function startRecorder(baseUrl: string) {
   const requests: { path: string; headers: IncomingHttpHeaders }[] = [];
   const server = createServer((incoming, outgoing) => {
@@ -164,7 +164,7 @@ async function startProxy({ file, replace, around, start }: Proxy, folder: strin
   return port;
 }
 
-/** Asks the proxy as a browser of a payer who claims to be somebody else. */
+/** Makes a request like the browser of a payer who pretends to come from another address. */
 function open(port: number, path: string) {
   return new Promise<{ status: number; type: string; text(): string; hasEnded(): boolean; close(): void }>(
     (resolve, reject) => {

@@ -1,4 +1,4 @@
-/** Says what took how long. */
+/** Logs how long each step took. */
 export function createSteps(): (what: string) => void {
   let fromMs = performance.now();
   return (what) => {

@@ -40,13 +40,13 @@ test('systemd runs the unit of the package: active when it is ready, ended and s
   step('systemctl enable --now: ready');
   const first = await show();
   expect(first).toMatchObject({ ActiveState: 'active', NRestarts: '0' });
-  // What the unit takes from the process is taken.
+  // The rights that the unit removes are gone.
   const status = await inside('cat', `/proc/${first['MainPID']}/status`);
   expect(status).toMatch(/CapBnd:\t0{16}\nCapAmb:\t0{16}\nNoNewPrivs:\t1\nSeccomp:\t2/);
   expect(await inside('systemd-analyze', 'verify', UNIT)).toBe('');
   await inside('systemd-analyze', 'security', '--threshold=20', UNIT);
 
-  // The network is this machine's.
+  // It shares this machine's network.
   const journal = await inside('journalctl', `--unit=${UNIT}`, '--output=cat', '--no-pager');
   const [, url = '', apiKey = ''] = /curl -sS (http:\S+)\/v1\/invoices[\s\S]*?X-Api-Key: (\w+)/.exec(journal) ?? [];
   const headers = { 'x-api-key': apiKey, 'idempotency-key': 'order-1', 'content-type': 'application/json' };

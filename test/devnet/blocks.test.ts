@@ -24,7 +24,7 @@ interface ServedAccount {
 const blockAt = (url: string, number: number) =>
   askNode<ServedBlock>(url, '/wallet/getblock', { id_or_num: String(number), detail: true });
 
-/** Recomputes everything a block commits to; returns the account that signed it. */
+/** Recomputes everything that a block commits to. Returns the account that signed it. */
 function verify(block: ServedBlock, parentId: string): string | null {
   const header = block.block_header.raw_data;
   const bytes = encodeBlockHeader(header);

@@ -65,7 +65,7 @@ test('only the first node obeys, only to POST, and only on this machine', async 
 describe('a page of another website', () => {
   const OWN = { 'content-type': 'application/json' };
 
-  /** Sends the headers as they are, which fetch does not. */
+  /** Sends the headers unchanged, which fetch doesn't. */
   const send = (url: string, headers: Record<string, string>, path = PATH) =>
     new Promise<number | undefined>((resolve, reject) => {
       const sending = request(url + path, { method: 'POST', headers: { ...OWN, ...headers } }, (response) => {

@@ -5,7 +5,7 @@ import { askNode, askNodeText, payerOf, startTestDevnet } from '../support/devne
 const RECIPIENT = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH';
 const INFOS = '/wallet/gettransactioninfobyblocknum';
 
-/** A devnet whose head has three payments. */
+/** Starts a devnet with three payments in its head. */
 async function busyDevnet() {
   const devnet = await startTestDevnet();
   devnet.mine(20);
@@ -65,7 +65,7 @@ test('hang never answers, and does not keep the node from stopping', async () =>
     () => 'answered',
     () => 'broken off',
   );
-  // Another path is answered meanwhile: the request above has reached the node by then.
+  // The node answers another path meanwhile, which proves that the request above has reached it.
   await askNode(devnet.url, '/wallet/getblock');
   await devnet.addNode();
   await devnet.stop();

@@ -34,7 +34,10 @@ function hex(number: number): string {
   return `0x${number.toString(16)}`;
 }
 
-/** A devnet whose blocks 2 to 21 are empty; in the next one stand fake USDT of 9, a direct 1, 2 and 3 by a contract, and what failed. */
+/**
+ * Starts a devnet whose blocks 2 to 21 are empty. The next one has 9 fake USDT, a direct 1, 2 and 3 through a contract, and failed
+ * transactions.
+ */
 async function mixedDevnet() {
   const devnet = await startTestDevnet();
   devnet.mine(20);

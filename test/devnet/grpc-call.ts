@@ -14,7 +14,7 @@ import {
 } from '../../src/tron/protobuf.ts';
 import { txIdOf } from '../../src/tron/transaction.ts';
 
-/** What came of a call: the HTTP status, that of gRPC (undefined when none came), and the messages. */
+/** The result of a call: the HTTP status, the gRPC status (undefined if there was none), and the messages. */
 interface CallResult {
   readonly http: number | undefined;
   readonly status: string | undefined;
@@ -23,7 +23,7 @@ interface CallResult {
   readonly chunks: number;
 }
 
-/** Calls a method (`Wallet/GetBlock`) with a message, framed as gRPC has it, and waits for the end of the stream. */
+/** Calls a method (`Wallet/GetBlock`) with a message in gRPC framing, and waits for the end of the stream. */
 export function callGrpc(url: string, method: string, message: Uint8Array = new Uint8Array(0)): Promise<CallResult> {
   const prefix = Buffer.alloc(5);
   prefix.writeUInt32BE(message.length, 1);
@@ -72,7 +72,7 @@ export function callRaw(
   });
 }
 
-/** The one message of an answer that ended well. */
+/** Returns the only message of a successful answer. */
 export async function askGrpc(url: string, method: string, request?: Uint8Array): Promise<Buffer> {
   const { status, body, text } = await callGrpc(url, method, request);
   if (status !== '0') throw new Error(`${method}: status ${status}: ${text}`);
@@ -90,12 +90,12 @@ export const numberMessage = (num: number): Uint8Array => writeInt64(1, num);
 
 export const bytesMessage = (hex: string): Uint8Array => writeBytes(1, Buffer.from(hex, 'hex'));
 
-/** A block by `GetBlockByNum2`, and what its bytes are worth: hashed here, by nothing of the devnet's. */
+/** Reads a block with `GetBlockByNum2` and verifies its bytes with independent hashing. */
 export async function readExactBlock(url: string, number: number, service = 'Wallet') {
   return judge(await askGrpc(url, `${service}/GetBlockByNum2`, numberMessage(number)), number);
 }
 
-/** What a BlockExtention is worth. */
+/** Verifies a BlockExtention. */
 export function judge(message: Uint8Array, number: number) {
   const block = fieldsOf(message);
   const header = fieldsOf(bytesField(block, 2));

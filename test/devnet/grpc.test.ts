@@ -31,7 +31,7 @@ const hexOf = (address: string) => {
   return parsed.kind === 'ok' ? `41${parsed.account}` : '';
 };
 
-/** A devnet whose block `number` holds a payment of 7 micro. */
+/** Starts a devnet whose block `number` contains a payment of 7 micro-USDT. */
 async function paidDevnet() {
   const devnet = await startTestDevnet();
   devnet.mine(20);
@@ -318,7 +318,7 @@ test('a node that hangs or drips does not keep the devnet from stopping', async 
   const { devnet } = await paidDevnet();
   devnet.setFault({ kind: 'hang', paths: ['/wallet/getnowblock'] }, { kind: 'slow-drip', paths: ['/wallet/getblock'] });
   const calls = [callGrpc(devnet.grpcUrl, 'Wallet/GetNowBlock2'), callGrpc(devnet.grpcUrl, 'Wallet/GetBlock')];
-  // Another method is answered meanwhile: the calls above have reached the node by then.
+  // The node answers another method meanwhile, which proves that the calls above have reached it.
   await askGrpc(devnet.grpcUrl, 'Wallet/ListWitnesses');
   await devnet.stop();
   for (const { status } of await Promise.all(calls)) expect(status).toBeUndefined();

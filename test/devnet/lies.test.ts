@@ -8,7 +8,7 @@ import { amountsOf, readBlock, witnessKeyOf } from './read-block.ts';
 const RECIPIENT = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH';
 const ATTACKER = 'TSeJkUh4Qv67VNFwY8LaAxERygNdy6NQZK';
 
-/** A devnet whose head holds a direct transfer of 1 micro, a multisend of 2 and 3, a failing transfer and one of TRX. */
+/** Starts a devnet whose head contains a direct transfer of 1 micro-USDT, a multisend of 2 and 3, a failing transfer and one of TRX. */
 async function mixedDevnet() {
   const devnet = await startTestDevnet();
   devnet.mine(20);
@@ -103,7 +103,7 @@ test('fee-split shows a direct transfer as two: to somebody else, and the rest t
     [RECIPIENT, 0n],
   ]);
   expect(await split(11n)).toEqual([[RECIPIENT, 10n]]);
-  // What moves inside a contract stays as it is.
+  // Transfers inside a contract don't change.
   expect(amountsOf((await sick({ kind: 'fee-split' })).infos)).toEqual([0n, 1n, 2n, 3n]);
 });
 

@@ -184,7 +184,7 @@ test('one failing recipient fails the whole multisend', async () => {
   expect(await transfersIn(devnet, id)).toEqual([]);
 });
 
-/** A transfer whose raw_data can be made wrong in one place; returns what the node says. */
+/** Broadcasts a transfer with one deliberate mistake in its raw_data, and returns the node's answer. */
 async function broadcastWith(devnet: Devnet, change: Partial<RawTransaction>, privateKey = devnet.payer.privateKey) {
   const { id, timestampMs } = devnet.solid();
   const to = parseAddress(INVOICE.address);

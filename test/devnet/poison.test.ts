@@ -9,10 +9,10 @@ import { amountsOf, readBlock } from './read-block.ts';
 const RECIPIENT = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH';
 const INFOS = '/wallet/gettransactioninfobyblocknum';
 
-/** Whose bytes JSON hides, or shows in a way that a JavaScript number loses. */
+/** Poisons whose bytes JSON omits, or shows with more precision than a JavaScript number has. */
 const IN_TRANSACTION: PoisonKind[] = ['unknown-outer-field', 'unknown-result-field', 'order-id', 'result-beyond-2^53'];
 
-/** A devnet with one poisoned block that holds a payment as well. */
+/** Starts a devnet with one poisoned block that also contains a payment. */
 async function poisonedDevnet(kind: PoisonKind, dataDir: string | null = null) {
   const devnet = await startTestDevnet({ dataDir });
   devnet.mine(3);
@@ -58,7 +58,7 @@ test('java-tron knows an order id and large integers of a Result, and shows them
   expect(await shown(beyond)).toContain('"ret":[{"contractRet":"SUCCESS","withdraw_amount":9007199254740993}]');
 });
 
-/** A signed payment of 5 micro, as TronWeb makes it. */
+/** Creates a payment of 5 micro-USDT, signed by TronWeb. */
 async function signedPayment() {
   const devnet = await startTestDevnet();
   const tronWeb = new TronWeb({ fullHost: devnet.url, privateKey: devnet.payer.privateKey });

@@ -16,7 +16,7 @@ interface WitnessAnswer {
 const listed = async ({ url }: Devnet) =>
   (await askNode<{ witnesses: WitnessAnswer[] }>(url, '/wallet/listwitnesses', { visible: true })).witnesses;
 
-/** The indexes of those who made the last blocks, oldest first. */
+/** Returns the producer indexes of the last blocks, oldest first. */
 async function makersOf(devnet: Devnet, count: number): Promise<(number | undefined)[]> {
   const head = devnet.head().number;
   const blocks = await Promise.all(

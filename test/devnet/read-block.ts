@@ -21,7 +21,7 @@ interface InfoAnswer {
   readonly log?: readonly { readonly address: string; readonly topics: readonly string[]; readonly data: string }[];
 }
 
-/** A block, its infos, and what they are worth: recomputed here, by nothing of the devnet's. */
+/** Reads a block and its infos and verifies them independently of the devnet's code. */
 export async function readBlock(url: string, number: number) {
   const block = await askNode<BlockAnswer>(url, '/wallet/getblock', { id_or_num: String(number), detail: true });
   const infos = await askNode<InfoAnswer[]>(url, '/wallet/gettransactioninfobyblocknum', { num: number });
@@ -47,7 +47,7 @@ export async function readBlock(url: string, number: number) {
   };
 }
 
-/** The address of the key that a node says signs a producer's blocks. */
+/** Returns the address of the key that signs a producer's blocks, according to a node. */
 export async function witnessKeyOf(url: string, address: string | null): Promise<string | undefined> {
   const { witness_permission } = await askNode<{ witness_permission?: { keys: { address: string }[] } }>(
     url,
@@ -57,7 +57,7 @@ export async function witnessKeyOf(url: string, address: string | null): Promise
   return witness_permission?.keys[0]?.address;
 }
 
-/** The amounts of all logs, in order. */
+/** Returns the amounts of all logs, in order. */
 export function amountsOf(infos: readonly InfoAnswer[]): bigint[] {
   return infos.flatMap(({ log = [] }) => log.map(({ data }) => BigInt(`0x${data}`)));
 }

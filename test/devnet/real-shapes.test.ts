@@ -8,7 +8,7 @@ const RECIPIENT = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH';
 
 const PARSE = 'class org.tron.core.services.http.JsonFormat$ParseException';
 
-/** What a java-tron 4.8.0 answered, word for word. */
+/** The literal answers of a java-tron 4.8.0. */
 const ANSWERS: [string, object, unknown][] = [
   ['getblock', { id_or_num: 5 }, { Error: `${PARSE} : 1:14: Expected string.` }],
   ['getblock', { id_or_num: '5', detail: 1 }, { Error: `${PARSE} : 1:27: Expected "true" or "false".` }],

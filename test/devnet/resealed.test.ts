@@ -6,7 +6,7 @@ import { amountsOf, readBlock, witnessKeyOf } from './read-block.ts';
 const RECIPIENT = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH';
 const ATTACKER = 'TSeJkUh4Qv67VNFwY8LaAxERygNdy6NQZK';
 
-/** 27 producers, one payment in block `paid`, and a second node that never lies. */
+/** Starts a devnet with 27 producers, a payment in block `paid`, and a second node that never lies. */
 async function network() {
   const devnet = await startTestDevnet({ producers: 27 });
   devnet.mine(30);
@@ -16,7 +16,7 @@ async function network() {
   return { devnet, honest: await devnet.addNode(), paid };
 }
 
-/** Blocks from..to of a node, each with whether it links to the one before it and has the claimed producer's signature. */
+/** Reads blocks from..to of a node. For each, checks whether it links to the previous one and has the claimed producer's signature. */
 async function chainOf(url: string, from: number, to: number) {
   let parentId = (await readBlock(url, from - 1)).block.blockID;
   const chain: { isLinked: boolean; isSigned: boolean; isSound: boolean; txs: number; amounts: bigint[] }[] = [];

@@ -9,7 +9,7 @@ import { askNode, payerOf, startTestDevnet, temporaryDirectory } from '../suppor
 
 const RECIPIENT = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH';
 
-/** Everything a client can see of the chain. */
+/** Returns everything that a client can see of the chain. */
 async function seen(devnet: Devnet) {
   const blocks: unknown[] = [];
   for (let number = 0; number <= devnet.head().number; number += 1) {
@@ -19,7 +19,7 @@ async function seen(devnet: Devnet) {
   return { head: devnet.head(), solid: devnet.solid(), pending: devnet.pendingCount(), blocks };
 }
 
-/** A network with payments, a fork and a transaction that waits. */
+/** Creates a network with payments, a fork and a pending transaction. */
 async function history(dataDir: string): Promise<Devnet> {
   const devnet = await startTestDevnet({ dataDir, producers: 7 });
   const payer = payerOf(devnet);
@@ -52,7 +52,7 @@ test('a network that is killed has lost nothing it served', async () => {
   const dataDir = temporaryDirectory();
   const before = await history(dataDir);
   const expected = await seen(before);
-  // The first one still runs, as if it had been killed: nothing of its end is on the disk.
+  // The first one is still running, as if it had been killed: nothing was written at its end.
   const after = await startTestDevnet({ dataDir });
   expect(await seen(after)).toEqual(expected);
 });

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { type AccountXpub, deriveAddresses, parseAccountXpub } from '../../src/tron/account-xpub.ts';
 
 const PHRASE = `${'abandon '.repeat(11)}about`;
-/** The account m/44'/195'/0' of it. */
+/** Its account m/44'/195'/0'. */
 const XPUB =
   'xpub6D1AabNHCupeiLM65ZR9UStMhJ1vCpyV4XbZdyhMZBiJXALQtmn9p42VTQckoHVn8WNqS7dqnJokZHAHcHGoaQgmv8D45oNUKx6DZMNZBCd' as AccountXpub;
 

@@ -8,7 +8,7 @@ import { askNode, payerOf, startTestDevnet } from '../support/devnet.ts';
 const RECIPIENT = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH';
 const OTHER_KEY = '02'.repeat(32);
 
-/** What the logs of Tether's contract carry: keccak256 of `Pause()`, `Unpause()`, `Params(uint256,uint256)` and so on. */
+/** The topics of Tether's contract: keccak256 of `Pause()`, `Unpause()`, `Params(uint256,uint256)` and so on. */
 const TOPICS = {
   pause: '6985a02210a168e66602d3235cb6db0e70f92b3ba4d376a33c0f3d9434bff625',
   unpause: '7805862f689e2f13df9f062ff482ad3ad112aca9e0847911ed832e158c525b33',

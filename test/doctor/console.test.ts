@@ -15,7 +15,7 @@ test('an owner sees in the console what the doctor finds around its process, and
   const [first, second] = await Promise.all([ask(), ask()]);
   const text = await first.text();
   expect([first.status, second.status]).toEqual([200, 200]);
-  // What it knows of the database, of the ledger and of the projects, without a service that listens.
+  // Shows what it knows about the database, the ledger and the projects, even if no service is listening.
   for (const name of ['database', 'migrations', 'capacity', 'support-contact', 'service']) {
     expect(text).toContain(`<span class="rank">${name}</span>`);
   }

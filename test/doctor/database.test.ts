@@ -9,14 +9,14 @@ import { examine, expectNamed, type Fault, pastGuards, told } from './doctored.t
 
 let service: TestService;
 beforeAll(async () => {
-  // Blocks come by themselves, or its watcher would be blind.
+  // Blocks are made automatically; otherwise the watcher would be blind.
   service = await startTestService({ config: { rowMacs: 'ledger' }, blockMs: 250 });
 });
 afterAll(() => service.stop());
 
 const sql = (running: TestService, text: string) => runSql(running, text);
 
-/** A setting that the server gives the service's user in this database alone; connections of before do not have it. */
+/** Changes a server setting for the service's user in this database only. Existing connections keep the old value. */
 async function setForUser(running: TestService, setting: string): Promise<() => Promise<unknown>> {
   const { username, pathname } = new URL(running.connectionString);
   const who = `role "${username}" in database "${pathname.slice(1)}"`;
@@ -24,7 +24,7 @@ async function setForUser(running: TestService, setting: string): Promise<() => 
   return () => sql(running, `alter ${who} reset all`);
 }
 
-/** A database of its own, for what cannot be put right again. */
+/** Creates a separate database, for changes that can't be undone. */
 async function ownDatabase(change: string | null) {
   const database = await createTestDatabase();
   if (change !== null) await runSql(database, change);
@@ -109,7 +109,7 @@ const FAULTS: Fault[] = [
   {
     ...{ title: 'a row that somebody changed', check: 'seals', state: 'failed', fix: /A row was changed/ },
     plant: async (running) => {
-      // A running service might see it too, and its alarm stays until someone ends it.
+      // A running service might notice it too, and its alarm would stay until someone closes it.
       await running.stopService();
       await pastGuards(running, 'projects', "update projects set name = name || '!'");
       return {
@@ -162,13 +162,13 @@ const FAULTS: Fault[] = [
 test.each(FAULTS)('$title is named by $check', (fault) => expectNamed(service, fault));
 
 test('a service that is well is called so', async () => {
-  // It has just been started again.
+  // It has only just been restarted.
   const view = await eventually(
     () => examine(service),
     (seen) => told(seen, 'chain').state === 'good' && told(seen, 'alarms').state === 'good',
   );
   const wrong = view.checks.filter(({ state }) => state === 'failed').map(({ name }) => name);
-  // The server of the tests writes nothing to the disk in time, to be fast.
+  // The tests' server doesn't sync to disk, for speed.
   expect(wrong).toEqual(['database-durability']);
   for (const name of ['database', 'postgres-release', 'database-rights', 'database-disk', 'migrations', 'schema']) {
     expect(told(view, name), name).toMatchObject({ state: 'good' });

@@ -12,16 +12,16 @@ import { runSql } from '../contract/sql.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import type { TestService } from '../support/service.ts';
 
-/** What a planted fault changes around the doctor; the rest it changed itself. `undo` puts that right. */
+/** The changes that a planted fault makes to the doctor's surroundings, besides those that it already made. `undo` reverts the latter. */
 export type Planted = {
   settings?: Partial<DoctorSettings>;
   deps?: Partial<DoctorDeps>;
-  /** Whose database is looked at. */
+  /** The database to check. */
   connection?: string;
   undo?: () => Promise<unknown>;
 };
 
-/** What is wrong, and which check must say so: in which state, and with which words of its fix. */
+/** A fault, and the check that must find it, with its state and words of its fix. */
 export type Fault = {
   title: string;
   check: string;
@@ -32,7 +32,7 @@ export type Fault = {
 
 export const MASTER_KEY = TEST_KEY_RING.current().bytes.toString('base64');
 
-/** The service's own settings, as the command makes them out of the environment. */
+/** Returns the service's own settings as the command reads them from the environment. */
 export function settingsOf(service: TestService): DoctorSettings {
   return {
     ...{ masterKeys: [MASTER_KEY], databaseUrl: service.connectionString, dataDir: '/nonexistent' },
@@ -49,7 +49,7 @@ export function settingsOf(service: TestService): DoctorSettings {
   };
 }
 
-/** Runs the doctor beside a service, as its own user of the database, and with a Node.js that is looked after. */
+/** Runs the doctor beside a service, as the service's database user and with a supported Node.js. */
 export async function examine(
   service: TestService,
   { settings, deps, connection = service.connectionString }: Planted = {},
@@ -72,14 +72,14 @@ export async function examine(
   }
 }
 
-/** What one check said, in words. */
+/** Returns the result of one check in words. */
 export function told({ checks }: DoctorView, name: string): { state: State; says: string; fix: string } {
   const found = checks.find((check) => check.name === name);
   if (found === undefined) throw new Error(`there is no check ${name}`);
   return { state: found.state, says: writeText(found.says), fix: writeText(found.fix ?? '') };
 }
 
-/** Plants a fault, and expects that its check names it; afterwards all is right again. */
+/** Plants a fault, expects that its check finds it, and reverts it. */
 export async function expectNamed(service: TestService, { check, state, fix, plant }: Fault): Promise<void> {
   const planted = await plant(service);
   try {
@@ -91,7 +91,7 @@ export async function expectNamed(service: TestService, { check, state, fix, pla
   }
 }
 
-/** As the owner of the tables, past every guard. */
+/** Changes rows as the tables' owner, bypassing every guard. */
 export async function pastGuards(
   service: TestService,
   table: string,

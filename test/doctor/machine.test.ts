@@ -18,14 +18,14 @@ afterAll(() => service.stop());
 const HOUR_MS = 3_600_000;
 const at = (byMs: number) => ({ deps: { now: () => unixMs(Date.now() + byMs) } });
 
-/** The same nodes, as if they were of a real network, whose time is compared. */
+/** Presents the same nodes as those of a real network, whose time is compared. */
 const asNetwork = (running: TestService, network: 'mainnet' | 'nile', changes: Partial<DoctorNetwork> = {}) => ({
   networks: settingsOf(running).networks.map((each) => ({ ...each, network, ...changes })),
 });
 
 const nodesOf = (running: TestService) => settingsOf(running).networks.flatMap(({ nodes }) => nodes);
 
-/** A node that takes its time for every answer. */
+/** Starts a node that answers slowly. */
 async function startSlowNode(target: string): Promise<{ url: string; stop(): Promise<void> }> {
   const server = createServer(async (asked, response) => {
     const body = Buffer.concat(await asked.toArray());

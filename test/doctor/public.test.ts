@@ -7,7 +7,7 @@ import { call, startTestService, type TestService } from '../support/service.ts'
 import { examine, expectNamed, type Fault, settingsOf, told } from './doctored.ts';
 
 let service: TestService;
-/** It believes proxies of this machine. */
+/** Trusts proxies on this machine. */
 let trusting: TestService;
 beforeAll(async () => {
   service = await startTestService();
@@ -32,7 +32,7 @@ async function serve(handler: Handler, tls?: { key: string; cert: string }) {
 
 type Proxying = { forwarded?: 'append' | 'drop' | 'keep'; isGathering?: boolean };
 
-/** A reverse proxy before a service, as somebody set it up. */
+/** A reverse proxy in front of a service, as someone might configure it. */
 const proxyTo =
   (running: TestService, { forwarded = 'append', isGathering = false }: Proxying = {}): Handler =>
   (asked, response) => {

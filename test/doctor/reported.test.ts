@@ -12,7 +12,7 @@ import {
 } from '../../src/operator/doctor/environment-checks.ts';
 import { CHECKS } from '../../src/operator/doctor/run-doctor.ts';
 
-/** What no test plants in a server that others use, as the server or the proxy would report it. */
+/** States that no test can plant in a shared server, in the form in which the server or proxy would report them. */
 const NOW = unixMs(Date.parse('2026-12-01T00:00:00Z'));
 const WELL = {
   ...{ version: '18.1', versionNumber: 180_001, isSuper: false, mayInsert: true, mayDelete: false },

@@ -18,7 +18,7 @@ const HOUR_MS = 3_600_000;
 const later = (hours: number) => ({ now: () => unixMs(Date.now() + hours * HOUR_MS) });
 const LEDGER = { id: '0198c0de-0000-7000-8000-000000000001', firstIndex: 0 };
 
-/** A service that makes backups into a directory, as soon as it looks. */
+/** Starts a service that makes a backup in a directory as soon as it checks. */
 async function startService(): Promise<{ service: TestService; directory: string }> {
   const [service, directory] = [await startTestService(), await newFolder()];
   onTestFinished(() => service.stop());
@@ -26,7 +26,7 @@ async function startService(): Promise<{ service: TestService; directory: string
   return { service, directory };
 }
 
-/** Makes one, for `recipients`; its path, or `null` where it is not good. */
+/** Makes a backup for `recipients`. Returns its path, or `null` if it isn't good. */
 async function makeOne(service: TestService, directory: string, recipients: readonly string[] = []) {
   const lines: string[] = [];
   const loop = startBackupSchedule({
@@ -65,11 +65,11 @@ test('a scheduled backup is good, until it is older than 26 hours, damaged or go
   const old = { title: '', check: 'backup-age', fix: /role watcher/ };
   const at27 = () => ({ ...scheduled(directory), deps: later(27) });
   await expectNamed(service, { ...old, state: 'warning', plant: at27 });
-  // With real money it has failed.
+  // With real money, it's a failure.
   const networks = settingsOf(service).networks.map((each) => ({ ...each, network: 'mainnet' as const }));
   const live = () => ({ ...at27(), settings: { ...scheduled(directory).settings, networks } });
   await expectNamed(service, { ...old, state: 'failed', plant: live });
-  // Where nothing is scheduled, a week is long enough.
+  // Without scheduled backups, a week is allowed.
   expect(told(await examine(service, { deps: later(27) }), 'backup-age').state).toBe('good');
   const bytes = await readFile(path);
   await writeFile(path, bytes.fill(0, bytes.length - 40));

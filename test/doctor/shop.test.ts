@@ -26,7 +26,7 @@ afterAll(async () => {
 
 const DAY_MS = 86_400_000;
 
-/** Payments of three payers, each of which left within the hour, as a whole; `paid` in micro-USDT. */
+/** Sends payments from three payers, each of which is swept completely within the hour; `paid` is in micro-USDT. */
 async function sweep(running: TestService, { hours, to }: { hours: number; to: readonly string[] }): Promise<void> {
   for (const [place, recipient] of to.entries()) {
     const begun = `now() - interval '${30 - place} days'`;

@@ -35,7 +35,7 @@ describe.skipIf(!IS_LINUX)('a first start that is killed', () => {
     };
     for (const part of ['draft-', 'global', 'pg_wal']) {
       await startAndKill(part);
-      // Whoever looks too late, on a busy machine, starts over.
+      // If the check comes too late, as on a busy machine, start over.
       for (let tries = 1; isDone() && tries < 5; tries += 1) {
         await untilNoProcess(dataDir);
         await rm(join(dataDir, 'postgres'), { recursive: true });
@@ -142,7 +142,7 @@ describe('a start that cannot succeed says why and what to do, and leaves no pro
       await rm(join(disk, 'filler'));
       await (await startEmbeddedPostgres({ dataDir: join(disk, 'data'), log })).stop();
     } finally {
-      // This fails if any process is left that has a file there.
+      // Fails if a remaining process still has a file open there.
       execFileSync('/bin/umount', [disk]);
       await rmdir(disk);
     }
@@ -153,6 +153,6 @@ function fillUp(path: string): void {
   try {
     execFileSync('/bin/dd', ['if=/dev/zero', `of=${path}`, 'bs=64k'], { stdio: 'ignore' });
   } catch {
-    // dd ends with an error when the disk is full, which is its task.
+    // dd fails when the disk is full, which is the purpose.
   }
 }

@@ -89,7 +89,7 @@ describe('a running embedded PostgreSQL', () => {
     const processes = await processesOf(join(dataDir, 'postgres'));
     expect(processes.length).toBeGreaterThanOrEqual(3);
     for (const { pid } of processes) {
-      // One that has ended since was a connection.
+      // A process that has ended since was a connection.
       expect(await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')).not.toContain('VITEST');
     }
   });
@@ -107,7 +107,7 @@ test('stopping leaves no process and no socket, may be done twice, and the data 
   expect(await readRunningPostgres(dataDir)).toBeNull();
   if (IS_LINUX) expect(await processesOf(dataDir)).toEqual([]);
 
-  // An over-long log is cut at the start.
+  // An over-long log is truncated at the start.
   await appendFile(join(dataDir, 'postgres', 'postgres.log'), `${'x'.repeat(1023)}\n`.repeat(11 * 1024));
   const second = await startEmbeddedPostgres({ dataDir, log, onExit });
   expect(await query(second.owner, 'select value from kept')).toEqual([{ value: 'here' }]);
@@ -115,14 +115,14 @@ test('stopping leaves no process and no socket, may be done twice, and the data 
   await second.stop();
   expect(onExit).not.toHaveBeenCalled();
 
-  // The password file got lost: the owner of the files gets a new password.
+  // The password file was lost, so the owner of the files gets a new password.
   await rm(join(dataDir, 'postgres.password'));
   const third = await startEmbeddedPostgres({ dataDir, log });
   expect(third.owner.password).not.toBe(first.owner.password);
   expect(await query(third.owner, 'select value from kept')).toEqual([{ value: 'here' }]);
   await third.stop();
 
-  // It was mixed up: a clear error, and the way out that it names works.
+  // The password file was mixed up: the error is clear, and the solution that it names works.
   await writeFile(join(dataDir, 'postgres.password'), 'of another database\n');
   await expect(startEmbeddedPostgres({ dataDir, log })).rejects.toMatchObject({
     code: 'EMBEDDED_FAILED',
@@ -134,7 +134,7 @@ test('stopping leaves no process and no socket, may be done twice, and the data 
 test('the service and commands work as a user who owns nothing and runs no program of the server, also over a directory of before', async () => {
   const dataDir = await makeDirectory();
   const first = await startEmbeddedPostgres({ dataDir, log });
-  // As a release left it that knew one user.
+  // As left by a release with only one database user.
   await query(first.owner, 'drop role quittance_service; drop role quittance_runtime');
   await first.stop();
   const { connection, owner, stop } = await startEmbeddedPostgres({ dataDir, log });
@@ -160,7 +160,7 @@ test('the service and commands work as a user who owns nothing and runs no progr
   ]) {
     await expect(query(connection, text), text).rejects.toMatchObject({ code: '42501' });
   }
-  // Neither password opens what the other does.
+  // Neither password opens the other's account.
   await expect(query({ ...owner, password: connection.password }, 'select 1')).rejects.toThrow(/authentication failed/);
   expect(await readFile(join(dataDir, 'postgres.json'), 'utf8')).not.toContain(owner.password);
   await stop();

@@ -19,7 +19,7 @@ import {
   untilNoProcess,
 } from './server.ts';
 
-// Looking at processes needs /proc.
+// Listing processes requires /proc.
 describe.skipIf(!IS_LINUX)('no PostgreSQL outlives its Quittance', () => {
   let dataDir: string;
   let server: ServerProcess;
@@ -36,7 +36,7 @@ describe.skipIf(!IS_LINUX)('no PostgreSQL outlives its Quittance', () => {
     const postmaster = Number(
       (await readFile(join(dataDir, 'postgres', 'data', 'postmaster.pid'), 'utf8')).split('\n')[0],
     );
-    // The guardian and its watcher, which is its copy.
+    // The guardian and its watcher, which is a copy of it.
     const shells = processes.filter(({ command }) => command.startsWith('/bin/sh')).map(({ pid }) => pid);
     return { postmaster, guardian: Math.min(...shells), shells };
   }
@@ -53,7 +53,7 @@ describe.skipIf(!IS_LINUX)('no PostgreSQL outlives its Quittance', () => {
   test('Ctrl-C, sent to the whole process group, reaches Node only; PostgreSQL ends when Node says so', async () => {
     server = spawnServer(dataDir);
     const connection = await ready(server);
-    process.kill(-server.pid, 'SIGWINCH'); // Any signal that kills nobody shows that the group exists.
+    process.kill(-server.pid, 'SIGWINCH'); // A signal that kills no process shows that the group exists.
     const { shells, postmaster } = await findProcesses();
     for (const pid of [...shells, postmaster]) expect(await processGroup(pid)).not.toBe(server.pid);
     expect(await query(connection, 'select 1 as one')).toEqual([{ one: 1 }]);
@@ -68,7 +68,7 @@ describe.skipIf(!IS_LINUX)('no PostgreSQL outlives its Quittance', () => {
     const { postmaster, shells } = await findProcesses();
     for (const pid of shells) process.kill(pid, 'SIGSTOP');
     process.kill(server.pid, 'SIGKILL');
-    await server.ended; // 'close': every holder of the pipe is gone
+    await server.ended; // 'close' means that every holder of the pipe is gone.
     process.kill(postmaster, 0);
     for (const pid of shells) process.kill(pid, 'SIGCONT');
   });
@@ -133,7 +133,7 @@ describe.skipIf(!IS_LINUX)('no PostgreSQL outlives its Quittance', () => {
         await ready(server),
         'select count(*)::integer as count, max(value)::integer as last from written',
       );
-      // The last one may have been written without its acknowledgement reaching us.
+      // The last one may have been written without its acknowledgement arriving.
       expect([acknowledged, acknowledged + 1]).toContain(row?.['last']);
       expect(row?.['count']).toBe(row?.['last']);
       await stop(server);
@@ -156,7 +156,7 @@ async function processGroup(pid: number): Promise<number> {
 
 const WRITES_BEFORE_KILL = 50;
 
-/** Inserts one value after the other until the connection breaks; returns the last value that was acknowledged. */
+/** Inserts one value after the other until the connection breaks. Returns the last acknowledged value. */
 async function writeUntilKilled(
   connection: pg.ClientConfig,
   first: number,

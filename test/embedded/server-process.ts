@@ -1,6 +1,6 @@
 /**
- * Runs an embedded PostgreSQL on the data directory of the first argument, until a line comes on standard input or SIGTERM.
- * It tells what happens in lines of JSON on standard output. The second argument is the shared directory.
+ * Runs an embedded PostgreSQL on the data directory of the first argument, until a line arrives on standard input or SIGTERM. Reports
+ * events as lines of JSON on standard output. The second argument is the shared directory.
  */
 import { createLogger } from '../../src/runtime/log.ts';
 import { startEmbeddedPostgres } from '../../src/store/embedded/embedded.ts';
@@ -28,7 +28,7 @@ try {
   };
   process.once('SIGTERM', stop);
   process.stdin.once('data', stop);
-  // As the superuser: what is looked at is the server.
+  // As the superuser, because the tests examine the server.
   report({ kind: 'ready', connection: postgres.owner });
 } catch (error) {
   const { code, message } = error as { code?: string; message: string };

@@ -20,7 +20,7 @@ type Message =
   | { kind: 'stopped' }
   | { kind: 'exited'; exit: UnexpectedExit };
 
-/** A process that runs an embedded PostgreSQL. `next` is what it tells next. */
+/** A process that runs an embedded PostgreSQL. `next` returns its next report. */
 export type ServerProcess = {
   child: ChildProcess;
   pid: number;
@@ -28,7 +28,7 @@ export type ServerProcess = {
   ended: Promise<number | null>;
 };
 
-/** Starts server-process.ts. `script` is another copy of it, `command` goes before it (a shell that sets a umask, say). */
+/** Starts server-process.ts. `script` is another copy of it; `command` goes before it, such as a shell that sets a umask. */
 export function spawnServer(
   dataDir: string,
   options: {
@@ -67,7 +67,7 @@ export function spawnServer(
   };
 }
 
-/** The connection of a server that must become ready. */
+/** Returns the connection of a server that must become ready. */
 export async function ready(server: ServerProcess): Promise<PostgresConnection> {
   const message = await server.next();
   if (message.kind !== 'ready') throw new Error(`not ready: ${JSON.stringify(message)}`);
@@ -79,14 +79,16 @@ export async function stop(server: ServerProcess): Promise<void> {
   await server.ended;
 }
 
-/** A directory below the test run's own, which others may pass through. */
+/** Creates a directory below the test run's own, which other users can pass through. */
 export async function makeDirectory(mode = 0o711): Promise<string> {
   const path = await mkdtemp(join(inject('runDirectory'), 'embedded-'));
   await chmod(path, mode);
   return path;
 }
 
-/** Every process whose command line names the data directory or which stands in it: guardian, postgres and its children. Linux only. */
+/**
+ * Returns every process whose command line names the data directory or which runs in it: guardian, postgres and its children. Linux only.
+ */
 export async function processesOf(dataDir: string): Promise<{ pid: number; command: string }[]> {
   const found: { pid: number; command: string }[] = [];
   for (const name of await readdir('/proc')) {
@@ -100,7 +102,7 @@ export async function processesOf(dataDir: string): Promise<{ pid: number; comma
   return found;
 }
 
-/** Returns the first true answer. */
+/** Polls until the answer is true, and returns it. */
 export async function until<T>(what: string, ask: () => Promise<T | false | undefined>): Promise<T> {
   const deadlineMs = performance.now() + PATIENCE_MS;
   for (;;) {

@@ -30,7 +30,7 @@ const NOBODY = 65_534;
 
 type Listed = { directory: string; dataDirectory: string | null; state: string; bytes: number; lastUsedAt: string };
 
-// Only root can become other users, and looking at processes needs /proc.
+// Only root can become other users, and listing processes requires /proc.
 describe.skipIf(!IS_ROOT || !IS_LINUX)('PostgreSQL started by root', () => {
   test('runs as another user, and so do its guardian and its children', async () => {
     const dataDir = await makeDirectory();
@@ -38,7 +38,7 @@ describe.skipIf(!IS_ROOT || !IS_LINUX)('PostgreSQL started by root', () => {
     await ready(server);
     const processes = (await processesOf(join(dataDir, 'postgres'))).map(({ pid }) => pid);
     expect(processes.length).toBeGreaterThan(3);
-    // One that has ended since was a connection.
+    // A process that has ended since was a connection.
     for (const pid of processes) expect((await stat(`/proc/${pid}`).catch(() => null))?.uid).not.toBe(0);
     await stop(server);
   });
@@ -114,7 +114,7 @@ describe.skipIf(!IS_ROOT || !IS_LINUX)('PostgreSQL started by root', () => {
       user = await stat(home);
     });
 
-    /** As the user of PostgreSQL may at any time. */
+    /** Writes a file as PostgreSQL's user could at any time. */
     async function plant(path: string, text: string): Promise<void> {
       await writeFile(path, text);
       await chown(path, user.uid, user.gid);
@@ -277,7 +277,8 @@ describe.skipIf(!IS_ROOT || !IS_LINUX)('PostgreSQL started by root', () => {
       }
       const places = await Promise.all(dirs.map(placeOf));
       const [placeGone = '', placeKept = '', placeRunning = '', placeUnrecorded = ''] = places;
-      // One of an earlier release, whose next start records it; one that its user made up; one that was moved aside; and what is no database.
+      // Databases of an earlier release, whose next start records it; one that its user forged; one that was moved aside; and a directory
+      // that isn't a database.
       await rm(join(placeKept, 'data-directory'));
       const again = spawnServer(kept, { script, sharedDir });
       await ready(again);
@@ -323,7 +324,7 @@ describe.skipIf(!IS_ROOT || !IS_LINUX)('PostgreSQL started by root', () => {
       expect((await remove([basename(placeUnrecorded), aside])).text).toMatch(/^deleted 2 databases/);
       expect(existsSync(placeUnrecorded) || existsSync(aside)).toBe(false);
       expect(existsSync(join(sharedDir, 'master-keys'))).toBe(true);
-      // It serves until it is stopped, and is deleted then.
+      // It serves until it's stopped, and is deleted then.
       expect(await removeSharedHome(placeRunning)).toBe(false);
       await stop(serving);
       await remove([]);
@@ -358,7 +359,7 @@ describe.skipIf(!IS_ROOT || !IS_LINUX)('PostgreSQL started by root', () => {
     await ready(server);
     await stop(server);
     expect(await readdir(join(temporary, `quittance-${NOBODY}`))).toEqual([expect.stringMatching(/^postgres-18/)]);
-    // As root they can be made where they belong.
+    // As root, the links can be created where they belong.
     await stop(await started(join(home, 'second'), script));
     expect((await readdir(lib)).filter((name) => name.startsWith('libpq.so'))).toEqual([
       'libpq.so',

@@ -2,12 +2,12 @@ import { createHmac } from 'node:crypto';
 
 export type WebhookRequest = { headers: Record<string, string | string[]>; body: string };
 
-/** A genuine delivery of an event, as it is signed at `seconds`. */
+/** Signs a genuine delivery of an event at `seconds`. */
 export function deliver(event: { id: string }, secret: string, seconds = now()): WebhookRequest {
   return signAll(event.id, String(seconds), JSON.stringify(event), secret);
 }
 
-/** Deliveries of a true event that nobody may act upon, by what is wrong with them. */
+/** Forged deliveries of a true event that no receiver may act on, by their defect. */
 export function forge(event: { id: string }, secret: string): Record<string, WebhookRequest> {
   const genuine = deliver(event, secret);
   const { body } = genuine;
@@ -63,7 +63,7 @@ function now(): number {
   return Math.floor(Date.now() / 1000);
 }
 
-/** Signs as a sender would that checks nothing. */
+/** Signs like a sender that checks nothing. */
 function signAll(id: string, timestamp: string, body: string, secret: string): WebhookRequest {
   const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
   const signature = `v1,${hmac(key, `${id}.${timestamp}.${body}`)}`;

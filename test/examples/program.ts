@@ -10,22 +10,22 @@ export const START_LIMIT_MS = 170_000;
 
 export const EXAMPLES = resolve(import.meta.dirname, '../../docs/examples');
 
-/** How one of docs/examples is run: in an empty folder, in which everything that it needs may be put first. */
+/** How to run one of docs/examples: in an empty folder, in which its dependencies may be put first. */
 export type Program = {
   language: string;
-  /** A command that succeeds only where the language is on the machine. */
+  /** A command that only succeeds if the language is on the machine. */
   probe: readonly [string, ...string[]];
   prepare(folder: string): Promise<{ command: readonly [string, ...string[]]; env?: Record<string, string> }>;
 };
 
 export type RunningProgram = { url: string; folder: string; output(): string; stop(): Promise<void> };
 
-/** Whether the language is on this machine, and this user may run it. */
+/** Whether the language is on this machine and this user can run it. */
 export function isPresent({ probe: [command, ...values] }: Pick<Program, 'probe'>): boolean {
   return spawnSync(command, values, { stdio: 'ignore', timeout: 20_000 }).status === 0;
 }
 
-/** Runs a program with nothing of our environment but `PATH` and what is given, and waits until it listens. */
+/** Runs a program with none of our environment except `PATH` and the given variables, and waits until it listens. */
 export async function startProgram(program: Program, env: Record<string, string>): Promise<RunningProgram> {
   const folder = await mkdtemp(join(tmpdir(), 'quittance-example-'));
   const removeFolder = () => rm(folder, { recursive: true, force: true });
@@ -35,7 +35,7 @@ export async function startProgram(program: Program, env: Record<string, string>
     const child = spawn(file, values, {
       cwd: folder,
       env: { PATH: process.env['PATH'], PORT: '0', ...env, ...own },
-      // A group of its own, so that the workers that a program starts end with it.
+      // Uses a separate process group, so that the program's workers end with it.
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
     });

@@ -17,7 +17,7 @@ import {
 import { deliver, forge, type WebhookRequest } from './forged-webhooks.ts';
 import { isPresent, type Program, type RunningProgram, START_LIMIT_MS, startProgram } from './program.ts';
 
-/** What every example must do, in whatever language; the languages at the same time, each with a project of its own. */
+/** Describes what every example must do, in any language. The languages run in parallel, each with its own project. */
 export function describeReceiver(program: Program, service: () => TestService): void {
   if (!isPresent(program)) {
     describe(`in ${program.language}`, () => {
@@ -45,7 +45,7 @@ export function describeReceiver(program: Program, service: () => TestService): 
     const waiting = { state: 'waiting', fulfilments: 0 };
     const fulfilledOnce = { state: 'paid', fulfilments: 1 };
 
-    /** An order that is paid at Quittance, and the event of it, before anybody has told the program. */
+    /** Pays an order, and returns its event before any webhook was sent to the program. */
     const payUntold = async (externalId: string) => {
       const { invoiceId } = (await place({ externalId, amount: '25.00' })).body;
       await pay(shop, invoiceId);
@@ -75,7 +75,7 @@ export function describeReceiver(program: Program, service: () => TestService): 
       expect(Object.entries(answers).filter(([, status]) => status < 400 || status > 499)).toEqual([]);
       expect(await stateOf('order-1')).toEqual(waiting);
 
-      // Had one of the forgeries been remembered as handled, this would come to nothing. The last two are other events.
+      // These would have no effect if a forgery had been remembered as handled. The last two are different events.
       const genuine = [event, event, event, { ...event, id: `${event.id}-a` }, { ...event, id: `${event.id}-b` }];
       const statuses = await Promise.all(genuine.map((one) => send(deliver(one, secret))));
       expect(statuses).toEqual([204, 204, 204, 204, 204]);
@@ -135,7 +135,7 @@ export async function pay(shop: TestService, invoiceId: string): Promise<void> {
   shop.devnet.mineUntilSolid();
 }
 
-/** The `invoice.paid` of an invoice, from the feed. */
+/** Returns an invoice's `invoice.paid` from the feed. */
 export async function eventOf(shop: TestService, invoiceId: string): Promise<Json> {
   const feed = await call(`${shop.url}/v1/events?limit=100`, { headers: { 'x-api-key': shop.project.apiKey } });
   return feed.body.data.find(({ type, data }: Json) => type === 'invoice.paid' && data.invoiceId === invoiceId);
@@ -145,7 +145,7 @@ function json(body: Json): Parameters<typeof call>[1] {
   return { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
 }
 
-/** The status; 413 also for a program that hangs up on a body that it will not read. */
+/** Returns the status. A program that hangs up on a body that it won't read counts as 413 too. */
 async function post(url: string, webhook?: WebhookRequest): Promise<Answer['status']> {
   try {
     const method = webhook === undefined ? 'GET' : 'POST';

@@ -42,10 +42,10 @@ const PROGRAMS: Program[] = [
   },
   {
     language: 'Java',
-    // A run-time without the compiler cannot launch a source file.
+    // A runtime without the compiler can't launch a source file.
     probe: ['javac', '-J-XX:-UsePerfData', '--version'],
     prepare: async () => ({
-      // No file for monitors in the temporary directory, which the end by a signal would leave there.
+      // Creates no monitoring file in the temporary directory, because ending by a signal would leave it there.
       command: ['java', '-XX:-UsePerfData', '-XX:TieredStopAtLevel=1', join(EXAMPLES, 'java/Receiver.java')],
     }),
   },
@@ -68,7 +68,7 @@ test.skipIf(!isPresent({ probe: ['gofmt', '-h'] }))(
   },
 );
 
-/** As `npm install @quittance/sdk express` would: the package with its own map of entries, made from its source. */
+/** Does the same as `npm install @quittance/sdk express`: installs the package with its own exports, built from its source. */
 async function installSdk(folder: string): Promise<void> {
   const modules = join(folder, 'node_modules');
   const sdk = join(modules, '@quittance/sdk');

@@ -12,7 +12,7 @@ import { eventOf, pay } from './receiver-story.ts';
 const SECRET = `whsec_${Buffer.alloc(24, 0x9f).toString('base64')}`;
 const NEEDED = 'curl --version && openssl version && ((BASH_VERSINFO >= 4))';
 
-/** What the example for the shell must do. */
+/** Describes what the shell example must do. */
 export function describeShell(service: () => TestService): void {
   if (!isPresent({ probe: ['bash', '-c', NEEDED] })) {
     describe('in a shell', () => {

@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-/** 100 micro-USDT from a round amount hold nine code words. */
+/** A range of 100 micro-USDT above a round amount contains nine code words. */
 const NINE_WORDS = { maxSurchargeMicro: 100n };
 
 const create = (project: TestProject, amount: string, idempotencyKey: string = randomUUID()) =>
@@ -33,7 +33,7 @@ async function createMany(project: TestProject, amount: string, count: number): 
   return answers;
 }
 
-/** Where an invoice is to be paid, and what. */
+/** Returns the address and amount of an invoice. */
 async function placeOf(project: TestProject, { status, body }: Answer): Promise<{ address: string; payable: string }> {
   expect(status, JSON.stringify(body)).toBe(201);
   const read = await call(`${service.url}/v1/invoices/${body.invoiceId}?expand=payment`, {

@@ -48,15 +48,15 @@ const ACTOR = commandActor('anna');
 const newAccount = () => accountFromPublicKey(secp256k1.getPublicKey(secp256k1.utils.randomSecretKey(), false));
 const uuid = () => uuidV7(Date.now(), randomBytes(10));
 
-/** Hours pass here that nobody waits for: the chain was last seen long ago, at a time that is nearly now. */
+/** Hours pass here without waiting: the chain was last seen long ago, at a time that is almost now. */
 const TIME_PASSES = 'alter table chain_cursors drop constraint chain_cursors_live_clocks';
 
-/** What comes of a transfer, in each of the three ways in which it may be recorded, and as a sighting. */
+/** The result of a transfer, for each of the three ways to record it, and for a sighting. */
 describe('every way to PAID asks the same', () => {
   let database: TestDatabase;
   let db: Database;
   let watching: Watching;
-  /** The newest block of the made-up chain that was given away. */
+  /** The newest block of the made-up chain. */
   let tip: Pick<SolidBlock, 'number' | 'id' | 'time'>;
   beforeAll(async () => {
     database = await createTestDatabase();
@@ -85,7 +85,7 @@ describe('every way to PAID asks the same', () => {
       evidence: { nodes: ['test'], operatorCount: 1 },
     };
   }
-  /** A shop of the policy `exact` with one address. */
+  /** Creates a shop of the policy `exact` with one address. */
   async function openShop() {
     const project = await createTestProject(db, { policy: 'exact', addressCount: 0, wasWatched: false });
     const account = newAccount();
@@ -126,7 +126,7 @@ describe('every way to PAID asks the same', () => {
   const detect = (above: number, blocks: SolidBlock[], orphaned: SolidBlock[] = []) =>
     detectBlocks(watching, above, blocks, blocks.at(-1)?.time ?? tip.time, [], orphaned);
 
-  /** Records the transfers, the first by the watcher, the second by a rescan, the third by a repair. Blocks are those above the tip. */
+  /** Records the first transfer as the watcher, the second by a rescan, the third by a repair. The blocks are those above the tip. */
   async function recordInThreeWays(blocks: SolidBlock[], transfers: ChainTransfer[]) {
     const [watched, rescanned, repaired] = transfers;
     const only = (transfer: ChainTransfer | undefined) =>
@@ -142,20 +142,22 @@ describe('every way to PAID asks the same', () => {
   }
 
   const cases = fc.record({
-    /** Slots from the newest examined block to that of the transfer; 0 and less are before the order, in an examined block. */
+    /** Slots from the newest examined block to the transfer's block; 0 or less is before the order, in an examined block. */
     slots: fc.integer({ min: -3, max: 6 }),
-    /** How long blocks were not seen when the order was made, by the database's clock; `null`: the chain was never seen at its end. */
+    /**
+     * How long no blocks had been seen when the order was created, by the database's clock; `null` if the end of the chain was never seen.
+     */
     unseenMs: fc.oneof(
       fc.constant(null),
       fc.integer({ min: 0, max: 20 }).map((minutes) => minutes * 60_000 + 30_000),
     ),
-    /** The slots of the blocks that were not seen. */
+    /** The slots of the unseen blocks. */
     unseenSlotMs: fc.constantFrom(SLOT_MS, 60_000, 300_000),
-    /** The transfer's block is orphaned, and it comes back in a later one. */
+    /** The transfer's block is orphaned, and the transfer returns in a later one. */
     fork: fc.constantFrom('none', 'after-order', 'before-order'),
     /** The address was added after the transfer's block was examined. */
     isTrial: fc.boolean(),
-    /** The clock of the process that makes the invoice. */
+    /** The clock of the process that creates the invoice. */
     clock: fc.constantFrom(0, -HOUR_MS, HOUR_MS),
   });
 
@@ -201,7 +203,7 @@ describe('every way to PAID asks the same', () => {
         };
         let final = blocks;
         if (fork === 'before-order' && isSeen && !isTrial) {
-          // Out of the examined blocks, and back in the last of the others.
+          // Removed from the examined blocks, and back in the last of the others.
           const branch = moved(seen, start, -1);
           await detect(start.number, branch, seen);
           final = [...branch, ...moved(unseen, branch.at(-1) as SolidBlock, unseen.length - 1)];
@@ -216,7 +218,7 @@ describe('every way to PAID asks the same', () => {
         for (const shop of shops) orders.push(await order(shop, { offMs: clock }));
 
         if (isSeen && !isTrial) {
-          // Nobody can order what came and paid nothing.
+          // No one can order an amount that has already arrived and paid nothing.
           expect(new Set(orders)).toEqual(new Set(['amount-unavailable']));
           expect(await recordInThreeWays(final, transfers)).toEqual(Array(3).fill('unmatched'));
           met.set('refused', (met.get('refused') ?? 0) + 1);
@@ -225,7 +227,7 @@ describe('every way to PAID asks the same', () => {
         const at = final.find((block) => block.transfers.length > 0)?.time ?? 0;
         const isClockKnown = unseenMs !== null && clock === 0;
         const isBefore = isSeen || (isClockKnown && at <= newest.time + (unseenMs ?? 0) - 120_000 - SECOND_MS);
-        // The clock of the database went on while this ran.
+        // The database's clock advanced while this ran.
         const isOpen = !isBefore && isClockKnown && at <= newest.time + (unseenMs ?? 0) - 120_000 + 20_000;
         fc.pre(!isOpen);
         if (fork === 'after-order' && final === blocks) {
@@ -294,14 +296,14 @@ describe('every way to PAID asks the same', () => {
     };
     await sql(`update chain_cursors set live_time = $1, live_at = now() - interval '10 minutes'`, [new Date(tip.time)]);
     expect(await ahead({})).toBe(true);
-    // The database's clock and the process's were put forward together, which the process knows by the time that passed.
+    // The database's clock and the process's were set forward together, which the process notices from the elapsed time.
     expect(await ahead({ steadyOffMs: -HOUR_MS })).toBe(false);
     await sql('update chain_cursors set live_time = null, live_at = null');
     expect(await ahead({})).toBe(false);
   });
 });
 
-/** By the service, with nodes, blocks and pages. */
+/** With the whole service: nodes, blocks and pages. */
 describe('an order for what was on the chain before it', () => {
   let service: TestService;
   let shop: TestProject;
@@ -334,7 +336,7 @@ describe('an order for what was on the chain before it', () => {
     );
     return all.map(({ kind, amount }) => `${kind} ${amount}`);
   };
-  /** What another one's order for 35 USDT was paid with by mistake. */
+  /** Returns a transfer that paid too much for someone else's order of 35 USDT. */
   async function payTooMuch(): Promise<string> {
     const [to = ''] = shop.addresses;
     expect((await order('35')).status).toBe(201);
@@ -390,7 +392,7 @@ describe('an order for what was on the chain before it', () => {
     await addAddress(other, address);
     const { body } = await order('36', other);
     expect(body.status).toBe('PENDING');
-    // The payer's page says the same before and after the block is irreversible.
+    // The payment page says the same before and after the block is irreversible.
     const answers = [];
     for (const look of ['at the head', 'recorded']) {
       if (look === 'recorded') expect(await recorded(1)).toEqual(['unmatched 36000000']);
@@ -497,7 +499,7 @@ test('a clock that was put forward is not believed for an hour, and one that was
   expect(pass(2 * 60_000)).toBe(wall);
   wall -= 2 * HOUR_MS;
   expect(pass(1000)).toBe(wall);
-  // Put forward and back again, it was right all along.
+  // Set forward and back again, the clock was right in the end.
   wall += HOUR_MS;
   pass(1000);
   wall -= HOUR_MS;

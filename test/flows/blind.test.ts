@@ -17,7 +17,7 @@ async function blindGauge(metricsUrl: string | null): Promise<string | undefined
 
 type Over = Pick<TestService, 'connectionString'> & { devnet: Devnet; clock: Clock; blockMs?: number };
 
-/** A watcher over a database, with the devnet's node, at the rhythm of the real network unless said otherwise. */
+/** Starts a watcher on a database with the devnet's node, by default at the real network's block interval. */
 async function startWatching({ connectionString, devnet, clock, blockMs = 3000 }: Over): Promise<Service> {
   const usdt = parseAddress(devnet.usdtContract);
   if (usdt.kind !== 'ok') throw new Error(usdt.reason);
@@ -42,7 +42,7 @@ async function startWatching({ connectionString, devnet, clock, blockMs = 3000 }
   });
 }
 
-/** Starts the service over the database of `before` with a node of a new chain that has `blocks` blocks, the last one just made. */
+/** Starts the service on the database of `before` with a node of a new chain with `blocks` blocks, the last of which was just made. */
 async function startOverAnotherChain({ connectionString, clock }: TestService, blocks: number) {
   const devnet = await startDevnet({ dataDir: null, blockMs: 0 });
   devnet.mine(blocks, { timestampMs: clock.now() - blocks * 3000 });

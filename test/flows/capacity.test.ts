@@ -52,7 +52,7 @@ async function alarmOf({ projectId }: TestProject): Promise<string | null> {
   return alarms.find(({ kind, subject }) => kind === 'capacity-low' && subject === projectId)?.detail ?? null;
 }
 
-/** The value of a metric of a project, as Prometheus reads it; `null` if there is none. */
+/** Returns a project's metric as Prometheus reads it; `null` if there is none. */
 async function metricOf(name: string, { projectId }: TestProject): Promise<string | null> {
   const text = await (await fetch(`${service.metricsUrl}/metrics`)).text();
   const line = text.split('\n').find((each) => each.startsWith(`${name}{`) && each.includes(`project="${projectId}"`));
@@ -71,9 +71,9 @@ test('a project that runs out of payable amounts is an alarm, seen in the metric
   await orderUntilRefused(project, '25.00');
   expect((await order(project, '25')).status).toBe(409);
   expect(await metricOf('quittance_amount_unavailable_total', project)).toBe('2');
-  // Nobody has to wait until it is measured again.
+  // The alarm doesn't wait for the next measurement.
   expect(await alarmOf(project)).toContain('refused an invoice of 25.000000 USDT (AMOUNT_UNAVAILABLE)');
-  // It is measured when a watcher begins to lead.
+  // It's measured when a watcher becomes the leader.
   await service.restart();
   await untilMetric('quittance_capacity_free_ratio', project, '0');
   await untilMetric('quittance_capacity_days_left', project, '0');
@@ -101,7 +101,7 @@ test('a project that runs out of payable amounts is an alarm, seen in the metric
 
 const SILENT = createLogger({ level: 'silent' });
 
-/** Measures until `isDone`, as the leader of a network does, at a time of the test's own. */
+/** Measures as the leader of a network does until `isDone`, at a time that the test sets. */
 async function watchUntil(
   isDone: () => Promise<boolean>,
   { laterMs = 0, log = SILENT, isLeader = () => true as boolean } = {},
@@ -149,7 +149,7 @@ test('a project without an address is an alarm once a key was made an hour ago, 
   const bare = await createTestProject(service.db, { addressCount: 0 });
   const probe = await createTestProject(service.db, NARROW);
   await orderUntilRefused(probe, '6');
-  // Projects are measured in the order of their ids, so the bare one was before the probe.
+  // Projects are measured in order of their ids, so the bare one was measured before the probe.
   await watchUntil(async () => (await alarmOf(probe)) !== null);
   expect(await alarmOf(bare)).toBeNull();
   await watchUntil(async () => (await alarmOf(bare)) !== null, { laterMs: 2 * HOUR_MS });
@@ -199,9 +199,9 @@ test('a project that cannot be measured is logged once in a round and keeps no o
   await orderUntilRefused(before, '11');
   await order(broken, '12');
   await orderUntilRefused(after, '13');
-  // The refusals have raised them; only measuring raises them again.
+  // The refusals raised them; from now on, only a measurement can raise them.
   await service.db.script('update alarms set resolved_at = now() where resolved_at is null');
-  // A width of nothing divides by zero in the database, for this project only.
+  // A width of zero causes a division by zero in the database, only for this project.
   await runSql(
     service,
     'alter table projects drop constraint projects_max_surcharge_micro_check, drop constraint projects_surcharge_holds_words',
@@ -210,7 +210,7 @@ test('a project that cannot be measured is logged once in a round and keeps no o
   const lines: string[] = [];
   const log = createLogger({ level: 'warn', destination: { write: (line) => void lines.push(line) } });
   const reported = () => lines.map((line) => JSON.parse(line)).filter(({ level }) => level === 'warn');
-  // Whether it leads is asked each second, which leaves time for many retries.
+  // Leadership is checked every second, which leaves time for many retries.
   let looks = 0;
   let enough = Number.POSITIVE_INFINITY;
   const isLeader = () => {
@@ -219,7 +219,7 @@ test('a project that cannot be measured is logged once in a round and keeps no o
   };
   await watchUntil(
     async () => {
-      // A round tells of its failures at its end.
+      // A round reports its failures at its end.
       if (enough === Number.POSITIVE_INFINITY && reported().length > 0) enough = looks + 3;
       return looks >= enough;
     },
@@ -242,7 +242,7 @@ test('a project that cannot be measured is logged once in a round and keeps no o
 });
 
 test.each(['is stopped', 'loses the lead'])('a process that %s while it measures tells nothing of it', async (what) => {
-  // The only projects of their network, without an address, so that there is something to tell.
+  // The only projects of their network, without an address, so that there is something to report.
   await createTestProject(service.db, { network: 'nile', addressCount: 0 });
   const metrics = createMetrics();
   let looks = 0;
@@ -252,7 +252,7 @@ test.each(['is stopped', 'loses the lead'])('a process that %s while it measures
     now: () => unixMs(Date.now() + 2 * HOUR_MS),
     log: SILENT,
     metrics,
-    // Asked before a round, and before and after a project is measured.
+    // Checked before a round, and before and after measuring a project.
     isLeader: () => {
       looks += 1;
       if (looks === 2 && what === 'is stopped') void watch.stop();
@@ -281,7 +281,7 @@ test('the metric of open alarms counts them all, however many there are', async 
 });
 
 test('a service that is stopped while it measures ends, and leaves no connection', async () => {
-  // Two, for a transaction sees the activity as it was when it first looked.
+  // Two of them, because a transaction keeps seeing the activity from when it first looked.
   const clients = [1, 2, 3].map(() => new pg.Client(service.ownerString));
   const [locker, viewer, follower] = clients as [pg.Client, pg.Client, pg.Client];
   await Promise.all(clients.map((client) => client.connect()));
@@ -291,7 +291,7 @@ test('a service that is stopped while it measures ends, and leaves no connection
   };
   try {
     await service.stopService();
-    // The start looks at all tables. It measures when it follows the network, which waits for the row of its lease.
+    // The start reads all tables. Measuring begins once it follows the network, which waits for the row of its lease.
     await follower.query('begin; select from leases for update');
     await service.restart();
     await locker.query('begin; lock table api_keys in access exclusive mode');

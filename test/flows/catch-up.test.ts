@@ -25,7 +25,7 @@ import {
   untilTold,
 } from '../support/service.ts';
 
-/** Blocks are a millisecond apart, so that the deadlines of the orders stay where the test puts them. */
+/** Blocks are a millisecond apart, so that the orders' deadlines stay where the test puts them. */
 const QUICK = { stepMs: 1 };
 const AHEAD_MS = 60_000;
 
@@ -34,7 +34,7 @@ afterEach(() => service?.stop());
 
 type Missed = Awaited<ReturnType<typeof missMuch>>;
 
-/** Stops the service and lets orders be paid meanwhile, in several hundred blocks. */
+/** Stops the service, and pays orders meanwhile, over several hundred blocks. */
 async function missMuch(nodeCount: number) {
   service = await startTestService({ nodeCount, addressCount: 3 });
   service.devnet.mine(1, { timestampMs: service.clock.now() + AHEAD_MS });
@@ -89,7 +89,7 @@ async function expectEverythingTold({ txIds, twice, late, unpaid, paid }: Missed
   expect(count('invoice.paid')).toBe(paid.length + 1);
   expect(count('transfer.duplicate')).toBe(1);
   expect(count('transfer.unmatched')).toBe(0);
-  // What paid nothing is told apart from what paid.
+  // Unmatched transfers and payments are compared separately.
   for (const kind of ['invoice.', 'transfer.']) {
     const heights = events.flatMap(({ type, number }) => (number !== null && type.startsWith(kind) ? [number] : []));
     expect(heights).toEqual([...heights].sort((left, right) => Number(left - right)));
@@ -115,7 +115,8 @@ describe.each([
     await service.restart();
     await expectEverythingTold(missed, verified);
     await untilExamined(service);
-    // A sixth for each block's header and transactions, one for the infos of each that holds a call, and some at start and head.
+    // One request out of six for each block's header and transactions, one for the infos of each block with a call, and some at the start
+    // and head.
     const requests = await Promise.all(service.nodes.map(({ url }) => requestsTo(service, url)));
     expect(Math.max(...requests)).toBeLessThan(0.3 * blocks);
   });
@@ -172,7 +173,7 @@ test('behind the head, blocks that were read together with one that cannot be ve
   service.devnet.setFault({ kind: 'flipped-info-result', fromBlock: bad, toBlock: bad });
   await service.restart();
   await untilPaid(service, early);
-  // A block is irreversible when enough others are on top of it.
+  // A block is irreversible once enough others are on top of it.
   await eventually(
     () => findCursor(service.db, 'devnet'),
     (seen) => seen?.solid.number === bad - 1 - behind,

@@ -49,7 +49,7 @@ const eventsAbout = async (txId: string) =>
   (await inboxOf(service)).map(({ body }) => body).filter(({ data }) => data.txId === txId);
 const claimEvents = async (txId: string) => (await eventsAbout(txId)).filter(({ type }) => type === 'transfer.claimed');
 
-/** Waits until the watcher has judged what payers asked about. */
+/** Waits until the watcher has judged the payers' questions. */
 const untilJudged = () =>
   eventually(
     () => runSql(service, 'select from claim_requests'),
@@ -65,7 +65,7 @@ async function looksUp(invoice: Invoice, txId: string): Promise<string> {
 test('a payer who looks a wrong amount up gets an answer that stays, and the shop is told once', async () => {
   const invoice = await newInvoice(service);
   const txId = await send(invoice.address, invoice.amountMicro - ONE_USDT);
-  // He looks while the transfer can still vanish, and again later.
+  // The payer looks while the transfer can still vanish, and again later.
   service.devnet.mine();
   const stream = await openEventStream(`${invoice.checkoutUrl}/live`);
   onTestFinished(() => stream.close());
@@ -95,7 +95,7 @@ test('a payer who looks a wrong amount up gets an answer that stays, and the sho
     { data: { claim: { invoice: { invoiceId: invoice.id, externalId, status }, otherClaims: 0 }, reason: {} } },
   ]);
   expect((await eventsAbout(txId)).map(({ type }) => type)).toEqual(['transfer.unmatched', 'transfer.claimed']);
-  // What is claimed pays nothing: the exact amount still does.
+  // A claimed transfer pays nothing; the exact amount still does.
   await payExactly(service, invoice.id);
   service.devnet.mineUntilSolid();
   await untilStatus(service, invoice.id, 'PAID');
@@ -130,7 +130,7 @@ async function newInvoiceAt(address: string, amount?: string): Promise<Invoice> 
   throw new Error(`no invoice of 50 has the address ${address}`);
 }
 
-/** Transactions that are no payment of the invoice's payer. */
+/** Transactions that don't come from the invoice's payer. */
 const FOREIGN: readonly [what: string, make: (invoice: Invoice) => Promise<string>][] = [
   [
     'to another address',
@@ -170,7 +170,7 @@ test.each(FOREIGN)('a transfer %s is not claimed, whoever asks', async (_what, m
   const txId = await make(invoice);
   await settle();
   await ask(invoice, txId);
-  // However the request came to be.
+  // No matter how the request was made.
   await requestClaim(service.db, tokenOf(invoice), txId);
   await settle();
   await untilJudged();

@@ -119,7 +119,7 @@ test.each(COARSE)(
 
 test('with six decimals the same exchange pays nothing, and the look-up says that the amount was cut off', async () => {
   const project = await shopOf('tail');
-  // Cut off, what is below 25.001 is the price itself, which the look-up tells instead; beside a 0 it is the same with 4 decimals.
+  // Cut off, amounts below 25.001 are the price itself, which the look-up reports instead. Next to a 0, the same happens with 4 decimals.
   const isTold = (amountMicro: bigint) => amountMicro >= 25_001_000n && !/[09]..$/.test(String(amountMicro));
   let invoice = await newInvoice(project);
   while (!isTold(invoice.amountMicro)) invoice = await newInvoice(project);
@@ -137,7 +137,7 @@ test('an address keeps its tail for life, and one of another tail takes no invoi
     runSql(service, 'update projects set policy = $2, max_surcharge_micro = $3 where id = $1', [
       ...[project.id, policy, micro],
     ]);
-  // A limit that holds no words is refused by the database itself.
+  // The database itself refuses a limit that contains no code words.
   await expect(set('tail-3', 10_000)).rejects.toMatchObject({ code: '23514' });
   await set('tail-3', 100_000);
   const refused = await eventually(
@@ -148,7 +148,7 @@ test('an address keeps its tail for life, and one of another tail takes no invoi
   await expect(
     runSql(service, "update addresses set policy = 'tail-3' where project_id = $1", [project.id]),
   ).rejects.toMatchObject({ code: '23514' });
-  // What it had is payable as before.
+  // Its existing invoices can be paid as before.
   await pay(six, 'exact');
   await untilPaid(project, six);
 });

@@ -7,7 +7,7 @@ import { ACTIONS, type Rule } from '../../src/operator/actions.ts';
 const RULES: Readonly<Record<string, Rule>> = ACTIONS;
 const ROOT = join(import.meta.dirname, '../../src/operator');
 
-/** Parts of use cases that are called by other files, and tests. */
+/** Parts of use cases that other files and tests call. */
 const INNER = [
   ...['recordActions', 'recordedActor', 'recordRescanned', 'rotateEndpointSecret', 'runJob', 'takeCode'],
   ...[
@@ -30,7 +30,7 @@ const INNER = [
 
 type UseCase = { name: string; takesActor: boolean };
 
-/** The operations, and the exported functions that take an actor, with the text of their file; `takesActor`: they do something with it. */
+/** Returns the operations, and the exported functions with an actor, of a file's text. `takesActor` means that they use it. */
 function findUseCases(text: string): UseCase[] {
   const source = ts.createSourceFile('use-case.ts', text, ts.ScriptTarget.Latest, true);
   return source.statements.flatMap((node): UseCase[] => {
@@ -66,7 +66,7 @@ function allUseCases(): UseCase[] {
     .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts'))
     .flatMap((path) => findUseCases(readFileSync(join(ROOT, path), 'utf8')))
     .filter(({ name }) => !INNER.includes(name));
-  // An operation may run a function that is found as well.
+  // An operation may run a function that is also found.
   const named = new Map<string, boolean>();
   for (const { name, takesActor } of found) named.set(name, takesActor || named.get(name) === true);
   return [...named].map(([name, takesActor]) => ({ name, takesActor }));
@@ -98,8 +98,8 @@ test('a use case that forgets its actor is found', () => {
 });
 
 /**
- * No command of those runs does these: a browser must, the chain must show what left (test/flows/refunds.test.ts), or they are for people without a shop, or a key or the service did them. test/people, test/console and
- * test/addresses see them recorded.
+ * No command of this test records these. They need a browser, or a refund on the chain (test/flows/refunds.test.ts), or people without a
+ * shop, or were done by a key or the service. test/people, test/console and test/addresses check that they are recorded.
  */
 const OF_PAGES = [
   ...[

@@ -5,7 +5,7 @@ import { addressNeed } from '../../src/domain/address-need.ts';
 const page = await readFile(new URL('../../docs/guides/addresses.md', import.meta.url), 'utf8');
 const amounts = await readFile(new URL('../../docs/explained/amounts.md', import.meta.url), 'utf8');
 
-/** The surcharge limit of a project that sets none. */
+/** The default surcharge limit. */
 const maxSurchargeMicro = 10_000n;
 
 test('the table of docs/guides/addresses.md says how many addresses a shop needs as the code does', () => {

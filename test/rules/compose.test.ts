@@ -19,7 +19,7 @@ const written = async () => {
 test('what "setup" writes is all that compose.yaml asks for, and what the service takes', async () => {
   const env = await written();
   const asked = [...text.matchAll(/\$\{([A-Z_]+)/g)].map(([, name]) => name);
-  // What has a default may be written there, and need not.
+  // Variables with a default may appear there, but needn't.
   expect(new Set(asked)).toEqual(new Set([...Object.keys(env), 'QUITTANCE_VERSION', 'QUITTANCE_ROW_MACS']));
   const nodes = { QUITTANCE_NILE_NODES: 'https://nile.trongrid.io' };
   for (const name of ['migrate', 'quittance']) {
@@ -54,7 +54,7 @@ test('what makes backups has the PostgreSQL that verifies them, and room on the 
   expect(makers).toHaveLength(1);
   for (const { build, environment, volumes } of makers) {
     expect(build).toEqual({ context: '.', target: 'embedded' });
-    // What lies at /tmp is memory, and the scratch holds the whole ledger.
+    // /tmp is in memory, and the scratch database holds the whole ledger.
     expect(environment?.['TMPDIR']).toBe(environment?.['QUITTANCE_BACKUP_DIR']);
     expect(volumes).toContain(`backups:${environment?.['TMPDIR']}`);
   }
@@ -65,7 +65,7 @@ test('the image has what the compose file and its own checks name', () => {
   expect(image).toMatch(/^USER 10001:10001$/m);
   for (const path of ['deploy/docker/health.js', 'deploy/docker/Caddyfile', 'deploy/docker/roles.sh']) read(path);
   const stages = [...image.matchAll(/^FROM \S+ AS (\S+)$/gm)].map(([, name]) => name);
-  // The last one is made by itself.
+  // Docker builds the last stage by default.
   expect(stages.at(-1)).toBe('quittance');
   expect(stages).toContain('embedded');
 });

@@ -1,7 +1,7 @@
 import { Session } from 'node:inspector/promises';
 import { fileURLToPath } from 'node:url';
 
-/** What a service answers to any message: the files of `src/` of which a function was called since the message before. */
+/** The service's answer to any message: the files of `src/` in which a function was called since the previous message. */
 export type Called = { paths: string[] };
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -13,10 +13,10 @@ await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed:
 process.on('message', async () => process.send?.({ paths: await takeCalled() } satisfies Called));
 const { main } = await import('../../src/cli/main.ts');
 process.exitCode = await main(['start']);
-// Else the channel keeps the process.
+// Otherwise the channel would keep the process running.
 process.disconnect();
 
-/** Counts begin anew with each look. What a module runs when it is loaded is no call. */
+/** Counts restart each time. Code that a module runs while loading doesn't count as a call. */
 async function takeCalled(): Promise<string[]> {
   const { result } = await session.post('Profiler.takePreciseCoverage');
   const called = result.filter(({ url, functions }) => {

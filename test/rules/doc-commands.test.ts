@@ -6,7 +6,7 @@ import { addCommands } from '../../src/cli/main.ts';
 import type { Terminal } from '../../src/cli/terminal/terminal.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-/** History names commands as they were. */
+/** History pages keep the names of former commands. */
 const PAGES = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.md') && !/decisions|measurements/.test(name))
   .map((name) => `docs/${name}`)
@@ -16,11 +16,11 @@ const program = new Command('quittance').option('--json').option('--server <url>
 // Only actions use the terminal.
 await addCommands(program as Command, {} as Terminal, () => true);
 
-/** At the beginning of a line, behind variables or `sudo`, or in `$(…)`. */
+/** At the beginning of a line, after variables or `sudo`, or in `$(…)`. */
 const CALL =
   /(?:^ *|\$\(|\| |&& )(?:sudo |[A-Z_]+=\S+ +)*(?:npm run (?:--silent )?quittance --|quittance) ([a-z][^#|&>)]*)/g;
 
-/** Calls of `quittance` in blocks and in code, without what a shell adds: `quittance key create --scopes create,read`. */
+/** Finds calls of `quittance` in code blocks and inline code, without shell syntax: `quittance key create --scopes create,read`. */
 function callsOf(text: string): string[] {
   const code = [...text.matchAll(/^ *```(?:sh|bash|text)\n([\s\S]*?)^ *```/gm)].flatMap(([, block = '']) =>
     block.replaceAll('\\\n', ' ').split('\n'),
@@ -31,7 +31,7 @@ function callsOf(text: string): string[] {
   return [...code, ...inline].flatMap((line) => [...line.matchAll(CALL)].map(([, call = '']) => call.trim()));
 }
 
-/** What is wrong with a call, or nothing. */
+/** Returns the mistake in a call, or null. */
 function faultOf(call: string): string | null {
   const [first, ...others] = call.replace(/"[^"]*"|'[^']*'/g, 'x').split(/\s+/);
   let command: Command | undefined = program.commands.find((each) => each.name() === first) as Command | undefined;

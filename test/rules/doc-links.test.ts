@@ -24,7 +24,7 @@ test('a page that had another name before leads there, and no page has that name
 });
 
 test('every file of the source that the documents name is there', () => {
-  // History names files that are gone, and the page of the plugins those of a shop.
+  // History pages name files that are gone, and the plugins' page names files of a shop.
   const others = /^(CHANGELOG|docs\/contributing\/measurements\/.*|docs\/guides\/plugins)\.md$/;
   const pages = PAGES.filter((page) => !others.test(page));
   const named = pages.flatMap((page) =>

@@ -9,10 +9,10 @@ const PAGES = ['reference/glossary', 'contributing/words'].map(
 );
 const readGlossary = () => PAGES.map((page) => readFileSync(page, 'utf8')).join('\n');
 
-/** Folders whose files are named after ideas of ours, and not after protocols and pages. */
+/** Folders whose files are named after our own concepts, not after protocols and pages. */
 const FOLDERS = ['domain', 'chain', 'payments', 'store', 'webhooks', 'operator'];
 
-/** English and the field's own words, as every programmer knows them. A word of ours goes into the glossary instead. */
+/** English words, and terms that every programmer knows. Our own terms belong in the glossary instead. */
 const PLAIN = new Set(
   `accept acknowledge action activate activity actor add address admin admit advise ahead amount answer any api apply ask assert at authenticate authorize auto backup balance behind
   binary block body buffer build by bytes caller canonical challenge change check choice cidr client clip close cluster code coin collect colour column command
@@ -31,13 +31,13 @@ const PLAIN = new Set(
   verification verify version view visibility wait wakeup warning webhook whole why with word write`.split(/\s+/),
 );
 
-/** The first column of the tables of the glossary, word by word. */
+/** Returns the words in the first column of the glossary's tables. */
 function glossaryWords(page: string): Set<string> {
   const terms = [...page.matchAll(/^\| ([^|]+) \|/gm)].map(([, term = '']) => term.toLowerCase());
   return new Set(terms.flatMap((term) => term.match(/[a-z]+/g) ?? []));
 }
 
-/** `addresses` may stand for `addresse` and `address`, `deliveries` for `delivery`, `watching` for `watch`, `rescanned` for `rescan`. */
+/** `addresses` may come from `addresse` or `address`, `deliveries` from `delivery`, `watching` from `watch`, `rescanned` from `rescan`. */
 function formsOf(word: string): string[] {
   return [
     word,

@@ -8,7 +8,7 @@ import { FILE_VARIABLES, NEEDED_ROLES, VARIABLES } from '../../src/config/settin
 
 const run = promisify(execFile);
 const CHART = new URL('../../deploy/helm/quittance/', import.meta.url);
-/** No tool of ours and no part of Debian. */
+/** helm isn't one of our dependencies, and Debian doesn't package it. */
 const HAS_HELM = spawnSync('helm', ['version']).status === 0;
 
 const read = (name: string): Promise<string> => readFile(new URL(name, CHART), 'utf8');

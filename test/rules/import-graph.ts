@@ -1,10 +1,13 @@
 import { posix } from 'node:path';
 import type { SourceFile } from './source-tree.ts';
 
-/** Faces and tools that the service's own process never loads: only the sandbox and the commands come to them. */
+/** Interfaces and tools that the service's own process never loads; only the sandbox and the commands do. */
 const NOT_THE_SERVICE = /^src\/(cli|developer)\//;
 
-/** What `entry` reaches, itself included: by imports of values and of types, and by `import()` but of commands and of the sandbox. */
+/**
+ * Returns the files that `entry` reaches, including itself: through imports of values and types, and through `import()`, except of commands
+ * and the sandbox.
+ */
 export function reachedFrom(entry: string, files: readonly SourceFile[]): SourceFile[] {
   const byPath = new Map(files.map((file) => [file.path, file]));
   const reached = new Set<SourceFile>();
@@ -19,8 +22,8 @@ export function reachedFrom(entry: string, files: readonly SourceFile[]): Source
 }
 
 /**
- * Pairs of folders that import each other, as in `src/cli <-> src/cli/webhook`. A folder is what `depth` leaves of a file's directory,
- * the whole of it by default: a folder and one within it are two. Imports of types and `import()` count like others.
+ * Returns pairs of folders that import each other, such as `src/cli <-> src/cli/webhook`. `depth` shortens a file's directory to its first
+ * parts; by default, a folder and its subfolder are two. Type imports and `import()` count too.
  */
 export function twoWayPairs(files: readonly SourceFile[], depth = Number.POSITIVE_INFINITY): string[] {
   const folderOf = (path: string) => posix.dirname(path).split('/').slice(0, depth).join('/');
@@ -35,7 +38,7 @@ export function twoWayPairs(files: readonly SourceFile[], depth = Number.POSITIV
   return [...ways].filter(isPair).sort();
 }
 
-/** Sets of files that all reach each other (Tarjan's strongly connected components of two files or more), each sorted. */
+/** Returns sets of files that all reach each other (Tarjan's strongly connected components of at least two files), each sorted. */
 export function importCycles(files: readonly SourceFile[]): string[][] {
   const byPath = new Map(files.map((file) => [file.path, file]));
   const index = new Map<string, number>();

@@ -6,7 +6,7 @@ import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-/** One planted violation for each rule: the file that breaks it, and what it imports. */
+/** One planted violation for each rule: the offending file and its import. */
 const PLANTED: Record<string, { file: string; imports: string }> = {
   'tron-imports': { file: 'src/tron/bad.ts', imports: '../domain/clean.ts' },
   'domain-imports': { file: 'src/domain/bad.ts', imports: '../store/clean.ts' },
@@ -77,7 +77,7 @@ beforeAll(async () => {
     cwd: folder,
     maxBuffer: 16 * 1024 * 1024,
   }).catch(
-    // It exits with the number of violations.
+    // The exit code is the number of violations.
     (error: { stdout: string }) => error,
   );
   violations = JSON.parse(stdout).summary.violations;

@@ -4,7 +4,7 @@ import { GENERATED } from './reference-pages.ts';
 
 const DOCS = join(import.meta.dirname, '../../docs');
 
-/** Bounds of the pages that people write: generated pages, decisions and measurements are left out. */
+/** The limits of hand-written pages. Generated pages, decisions and measurements don't count. */
 export const BOUNDS = { words: 40_000, wordsOfPage: 2500, wordsOfSentence: 20, wordsOfCell: 12, blocksOfGuides: 4 };
 
 export type Page = { path: string; text: string };
@@ -14,15 +14,15 @@ export type Measures = {
   words: number;
   longestPage: { path: string; words: number };
   wordsOfSentence: number;
-  /** Cells of tables with more words than their bound, of all cells. */
+  /** Table cells above the word limit, out of all cells. */
   longCells: { count: number; of: number };
-  /** Blocks of code for each 1,000 words. */
+  /** Code blocks per 1,000 words. */
   blocks: number;
 };
 
 const wordsOf = (text: string) => text.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length;
 
-/** Pages that somebody writes, by their paths below docs/. */
+/** Reads the hand-written pages, by their paths below docs/. */
 export function readWritten(): Page[] {
   const isWritten = (path: string) =>
     path.endsWith('.md') &&
@@ -53,10 +53,10 @@ export function measurePages(pages: readonly Page[]): Measures {
 const round = (value: number) => Math.round(value * 10) / 10;
 
 const withoutBlocks = (text: string) => text.replace(/^ *```[\s\S]*?^ *```$/gm, '');
-/** A link counts by its words, and code as one word. */
+/** A link counts by its words, inline code as one word. */
 const shownOf = (text: string) => text.replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1').replace(/`[^`]*`/g, 'code');
 
-/** Sentences of paragraphs and lists; headings and tables have none. */
+/** Returns the sentences of paragraphs and lists, without headings and tables. */
 export function sentencesOf(text: string): string[] {
   const prose = shownOf(withoutBlocks(text))
     .split('\n')
@@ -72,7 +72,7 @@ function cellsOf(text: string): string[] {
   return rows.flatMap((row) => row.trim().slice(1, -1).split('|'));
 }
 
-/** Sentences of one kind of pages, by their folder. */
+/** Measures the pages of each folder. */
 export function measureFolders(): ReadonlyMap<string, Measures> {
   const pages = readWritten();
   const folderOf = ({ path }: Page) => path.split('/').slice(0, -1).join('/') || '.';

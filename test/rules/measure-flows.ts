@@ -15,17 +15,17 @@ import { createLogger } from '../../src/runtime/log.ts';
 import { startEmbeddedPostgres } from '../../src/store/embedded/embedded.ts';
 import type { Called } from './covered-service.ts';
 
-/** The files of `src/` of which a function is called while a service that has started does one thing. */
+/** The files of `src/` in which a function is called while a running service does one thing. */
 export type Flows = Record<'create' | 'page' | 'block to webhook', string[]>;
 
 const ROOT = resolve(import.meta.dirname, '../..');
-/** It ends by itself, should something never come. */
+/** Ends the measurement if an expected event never happens. */
 const LIMIT_MS = 300_000;
 
 /**
- * One invoice's way through two processes: the role `api`, which does nothing by itself meanwhile, makes the invoice and shows its page
- * with all that the page loads; the roles `watcher` and `webhooks` see its payment and tell of it. Network, payer, shop and database
- * are not in these processes. Half a minute on a quiet machine.
+ * Follows one invoice through two processes. The `api` process, otherwise idle, creates the invoice and serves its page with everything
+ * that the page loads. The `watcher` and `webhooks` process sees its payment and notifies the shop. Network, payer, shop and database run
+ * outside these processes. Takes half a minute on an idle machine.
  */
 export async function measureFlows(): Promise<Flows> {
   const stops: (() => Promise<unknown>)[] = [];
@@ -80,7 +80,7 @@ async function run(stops: (() => Promise<unknown>)[]): Promise<Flows> {
 async function startPostgres(stops: (() => Promise<unknown>)[]): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'quittance-flows-'));
   stops.push(() => rm(folder, { recursive: true, force: true }));
-  // Root's PostgreSQL runs as another user, which mkdtemp's mode 0700 would shut out.
+  // When started by root, PostgreSQL runs as another user, who couldn't enter mkdtemp's directory with mode 0700.
   await chmod(folder, 0o711);
   const log = createLogger({ level: 'warn' });
   const sharedDir = join(folder, 'shared');
@@ -90,7 +90,7 @@ async function startPostgres(stops: (() => Promise<unknown>)[]): Promise<string>
   return `postgres://${user}:${encodeURIComponent(password)}@${encodeURIComponent(host)}:${port}/${database}`;
 }
 
-/** Receives webhooks; `paid` resolves with the first `invoice.paid`. */
+/** Receives webhooks. `paid` resolves with the first `invoice.paid`. */
 async function startShop(): Promise<{ url: string; paid: Promise<void>; stop(): Promise<void> }> {
   let onPaid: () => void = () => undefined;
   const paid = new Promise<void>((resolve) => {
@@ -146,7 +146,7 @@ function readyUrl({ stdout }: ChildProcess): Promise<string> {
   });
 }
 
-/** With an address and an endpoint; its API key. */
+/** Creates a project with an address and an endpoint, and returns its API key. */
 async function createProject(env: NodeJS.ProcessEnv, endpointUrl: string): Promise<string> {
   const quittance = async (...args: string[]) => {
     const command = [join(ROOT, 'bin/quittance.js'), ...args, '--json'];
@@ -176,7 +176,7 @@ async function createInvoice(url: string, apiKey: string): Promise<{ invoiceId: 
   return (await response.json()) as { invoiceId: string; checkoutUrl: string };
 }
 
-/** The page and what it loads of ours. */
+/** Loads the page and our own files that it refers to. */
 async function openPage(url: string): Promise<void> {
   const response = await fetch(url, { headers: { accept: 'text/html' } });
   const html = await response.text();

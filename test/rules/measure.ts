@@ -4,7 +4,7 @@ import { importCycles, reachedFrom, twoWayPairs } from './import-graph.ts';
 import type { Flows } from './measure-flows.ts';
 import { readSourceTree, type SourceFile } from './source-tree.ts';
 
-/** The measures of `src/` that `npm run measure` prints. Every count leaves unit tests out. */
+/** Calculates the measures of `src/` that `npm run measure` prints. Unit tests are excluded. */
 export function measureSource(files: readonly SourceFile[]) {
   const lengths = files.map(({ lines }) => lines).sort((a, b) => a - b);
   // By nearest rank.
@@ -17,7 +17,7 @@ export function measureSource(files: readonly SourceFile[]) {
     twoWayPairs: { fullDepth: twoWayPairs(files), topLevel: twoWayPairs(files, 2) },
     largestFlatFolder: largestFlatFolder(files),
     takenOnce: takenOnce(files),
-    // main.ts reads what a process of the service runs with, and starts service.ts; the sandbox starts service.ts alone.
+    // main.ts reads the settings of a service process and starts service.ts. The sandbox starts only service.ts.
     importedByService: {
       fromMain: sizeOf(reachedFrom('src/main.ts', files)),
       fromService: sizeOf(reachedFrom('src/service.ts', files)),
@@ -35,7 +35,7 @@ function sumOfLines(files: readonly SourceFile[]): number {
   return files.reduce((sum, { lines }) => sum + lines, 0);
 }
 
-/** How many exported functions there are, and how many of them one other file alone takes. */
+/** Counts the exported functions, and those that only one other file imports. */
 function takenOnce(files: readonly SourceFile[]): { functions: number; once: number } {
   const takers = (path: string, name: string) =>
     files.filter(({ imports }) =>
@@ -45,7 +45,7 @@ function takenOnce(files: readonly SourceFile[]): { functions: number; once: num
   return { functions: counts.length, once: counts.filter((count) => count === 1).length };
 }
 
-/** Files that stand directly in one folder, not in a folder within it. */
+/** Counts only files directly in a folder, not in its subfolders. */
 function largestFlatFolder(files: readonly SourceFile[]): { folder: string; files: number } {
   const counts = new Map<string, number>();
   for (const { path } of files) counts.set(posix.dirname(path), (counts.get(posix.dirname(path)) ?? 0) + 1);
@@ -53,7 +53,7 @@ function largestFlatFolder(files: readonly SourceFile[]): { folder: string; file
   return { folder, files: count };
 }
 
-/** One row a measure; what is counted by name is named below it. */
+/** Prints one row for each measure, with the counted names below. */
 function toTable(measures: Measures): string {
   const { fileLines, twoWayPairs, largestFlatFolder, importedByService, takenOnce } = measures;
   const size = ({ files, lines }: { files: number; lines: number }) => `${lines} in ${files} files`;
@@ -80,7 +80,7 @@ function toTable(measures: Measures): string {
     .join('\n');
 }
 
-/** Fails if two folders import each other: for `npm run check`. */
+/** Fails if two folders import each other. Used by `npm run check`. */
 function checkFolders(root: string): void {
   const pairs = twoWayPairs(readSourceTree(root));
   if (pairs.length === 0) return;
@@ -99,7 +99,7 @@ if (process.argv[1] === import.meta.filename) {
 async function print({ json, flows, root }: { json: boolean; flows: boolean; root: string }): Promise<void> {
   const measures = {
     ...measureSource(readSourceTree(root)),
-    // It takes long, and only this checkout can be run.
+    // Takes long, and only works in this checkout.
     ...(flows ? { flows: await (await import('./measure-flows.ts')).measureFlows() } : {}),
   };
   process.stdout.write(`${json ? JSON.stringify(measures, null, 2) : toTable(measures)}\n`);

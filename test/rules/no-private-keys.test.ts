@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
 const SOURCE = join(import.meta.dirname, '../../src');
-/** The local network's wallets, and what checks a signature. */
+/** The wallets of the local network, and the code that verifies signatures. */
 const MAY_SIGN = /^(?:devnet\/|tron\/signature\.ts$)/;
 
 test('nothing outside of the local network signs a transaction or builds one: there is no private key to lose', () => {
@@ -14,6 +14,6 @@ test('nothing outside of the local network signs a transaction or builds one: th
   );
   expect(service.length).toBeGreaterThan(300);
   expect(signing).toEqual([]);
-  // The look-out sees what it looks for.
+  // Proves that the search finds signing code.
   expect(readFileSync(join(SOURCE, 'devnet/chain/block.ts'), 'utf8')).toMatch(/\bsignMessage\b/);
 });

@@ -5,7 +5,7 @@ import { createMetrics } from '../../src/runtime/metrics.ts';
 
 const GUIDES = new URL('../../docs/guides/', import.meta.url);
 const EXPLAINED = new URL('../../docs/explained/', import.meta.url);
-/** What commands and programs of shops read. */
+/** Variables that commands and shops' programs read. */
 const OF_PROGRAMS = ['SERVER', 'ADMIN_KEY', 'URL', 'API_KEY', 'WEBHOOK_SECRET'].map((name) => `QUITTANCE_${name}`);
 const PATRONI = new URL('../../deploy/ha/patroni.yml', import.meta.url);
 
@@ -26,7 +26,7 @@ test('every metric that the guides name is one of the service', () => {
       .registry.getMetricsAsArray()
       .map(({ name }) => name),
   );
-  // Roles of the database, and a provider of Medusa, are named alike.
+  // Database roles and a Medusa provider have similar names.
   const metrics = named(/\bquittance_(?!owner\b|runtime\b|quittance\b)[a-z_]+/g).map((name) =>
     name.replace(/_count$/, ''),
   );

@@ -11,8 +11,8 @@ type Place = 'strings' | 'comments' | 'docs';
 const PLACES: readonly Place[] = ['strings', 'comments', 'docs'];
 
 /**
- * How often a phrase of `plain-english.json` may still be found. Reading finds more than counting: a budget may only fall, and a phrase that is
- * right in its place counts too. `STYLE.md` says how to write instead.
+ * How often a phrase of `plain-english.json` may still occur. Reviewing finds more than counting does: a budget may only fall, although a
+ * phrase that is right in its place counts too. `STYLE.md` says how to write instead.
  */
 const BUDGETS: Record<string, readonly [strings: number, comments: number, docs: number]> = {
   'for-ever': [1, 0, 3],
@@ -48,7 +48,7 @@ const BUDGETS: Record<string, readonly [strings: number, comments: number, docs:
   desk: [0, 0, 0],
 };
 
-/** Sentences of one TypeScript file: its comments, and its strings of three words or more that are neither SQL nor imports. */
+/** Returns the sentences of a TypeScript file: its comments, and strings of three words or more, except SQL and imports. */
 function proseOf(path: string, text: string): { strings: string[]; comments: string[] } {
   const source = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
   const strings: string[] = [];
@@ -84,7 +84,7 @@ const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 
 type Text = { path: string; text: string };
 
-/** Everything that people read, by where they read it. */
+/** Reads all text that people see, by place. */
 function readProse(): Record<Place, Text[]> {
   const prose: Record<Place, Text[]> = { strings: [], comments: [], docs: [] };
   for (const path of pathsBelow('src', (path) => path.endsWith('.ts') && !path.endsWith('.test.ts'))) {
@@ -92,7 +92,7 @@ function readProse(): Record<Place, Text[]> {
     prose.strings.push(...strings.map((text) => ({ path, text })));
     prose.comments.push(...comments.map((text) => ({ path, text })));
   }
-  // The texts of generated pages count where they are written.
+  // The text of generated pages is counted in the code that generates them.
   const isPage = (path: string) =>
     path.endsWith('.md') &&
     !/decisions|measurements|node_modules/.test(path) &&
@@ -102,7 +102,7 @@ function readProse(): Record<Place, Text[]> {
   return prose;
 }
 
-/** Each place of a phrase, with what is around it. */
+/** Returns each occurrence of a phrase with its context. */
 const find = (texts: readonly Text[], pattern: string) =>
   texts.flatMap(({ path, text }) =>
     [...text.matchAll(new RegExp(pattern, 'g'))].map(

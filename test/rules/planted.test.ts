@@ -6,7 +6,7 @@ import { NETWORKS } from '../../src/domain/network.ts';
 
 const ROOT = new URL('../../', import.meta.url).pathname;
 
-/** What somebody adds first, by the recipe in CONTRIBUTING.md with this heading. `named` is what the compiler says of it elsewhere. */
+/** The first step of the recipe in CONTRIBUTING.md with this heading. `named` appears in the compiler's resulting errors. */
 const PLANTS = [
   {
     recipe: 'Add an event type',
@@ -39,7 +39,7 @@ const PLANTS = [
   },
 ] as const;
 
-/** All that the compiler says of the program with everything planted at once, which takes no longer than one plant. */
+/** The compiler's errors with everything planted at once, which takes no longer than a single plant. */
 const diagnostics = compilePlanted();
 
 function compilePlanted(): readonly ts.Diagnostic[] {
@@ -60,16 +60,16 @@ function compilePlanted(): readonly ts.Diagnostic[] {
     (name) => /^(src|test\/support)\//.test(name.slice(ROOT.length)) && !name.endsWith('.test.ts'),
   );
   const builder = ts.createSemanticDiagnosticsBuilderProgram(sources, config.options, host);
-  // Half of them; what the compiler says of the others is what it says without the plants.
+  // About half of the files. The compiler's errors in the others don't depend on the plants.
   const affected = sources
     .flatMap((name) => builder.getSourceFile(name) ?? [])
     .filter((file) => builder.getAllDependencies(file).some((path) => PLANTS.some(({ file }) => path === ROOT + file)));
-  // Of the program, for the builder looks at all of them before it answers.
+  // Uses the program, because the builder checks all files before it answers.
   const program = builder.getProgram();
   return affected.flatMap((file) => program.getSemanticDiagnostics(file));
 }
 
-/** The files that the compiler names for a plant. */
+/** Returns the files in which the compiler mentions a plant. */
 function filesNaming(planted: string): string[] {
   const naming = diagnostics.filter(({ messageText }) =>
     ts.flattenDiagnosticMessageText(messageText, '\n').includes(planted),
@@ -82,7 +82,7 @@ test.each(PLANTS)('$recipe: the compiler names the files of the recipe', async (
   const [, section = ''] = new RegExp(`### ${recipe}\\n([^]*?)(?:\\n##|$)`).exec(page) ?? [];
   const listed = [...section.matchAll(/`((?:src|test\/support)\/[^`]+)`/g)].map(([, path]) => path);
   expect(listed).toContain(file);
-  // The file of the plant is named only where it uses what it declares.
+  // The planted file itself is only listed if it uses its own declaration.
   expect([...new Set([file, ...filesNaming(named)])].sort()).toEqual(listed.sort());
 });
 

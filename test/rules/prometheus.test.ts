@@ -23,12 +23,12 @@ const panels = (JSON.parse(dashboardText ?? '') as { panels: Panel[] }).panels;
 const targets = panels.flatMap((panel) => panel.targets ?? []);
 const { registry } = createMetrics();
 
-/** What a query may ask for beside our own metrics, by their beginnings. */
+/** Prefixes of metrics other than ours that a query may use. */
 const FOREIGN = /^(up$|probe_success$|patroni_|node_filesystem_)/;
-/** What Prometheus itself gives every series. */
+/** Labels that Prometheus adds to every series. */
 const OF_SCRAPES = ['job', 'instance'];
 
-/** Each series that a scrape may have, with the names of its labels. */
+/** Every series that a scrape may contain, with its label names. */
 const series = new Map(
   registry.getMetricsAsArray().flatMap((metric) => {
     const { name, type, labelNames } = metric as unknown as { name: string; type: string; labelNames: string[] };
@@ -48,7 +48,7 @@ function unknownIn(query: string, legend = ''): string[] {
       const labels = [...OF_SCRAPES, ...(series.get(name) ?? [])];
       return matchers.filter(({ label }) => !labels.includes(label)).map(({ label }) => `${name}{${label}}`);
     }),
-    // Of what is grouped by, and shown.
+    // Labels used for grouping and in legends.
     ...(ours.length === 0 ? [] : labelsOf(query, legend).filter((label) => !known.has(label))),
   ];
 }
@@ -126,7 +126,7 @@ test('a metric and a label that are not there are found', () => {
 
 const hasPromtool = spawnSync('promtool', ['--version']).status === 0;
 
-/** Debian has promtool in its package `prometheus`. What it finds to say, or nothing. */
+/** Returns promtool's complaints, or an empty text. Debian's package `prometheus` contains promtool. */
 function complaintsOf(args: readonly string[], input = ''): string {
   const { status, stdout, stderr } = spawnSync('promtool', args, { cwd: FOLDER, input, encoding: 'utf8' });
   return status === 0 ? '' : `${stdout}${stderr}`;

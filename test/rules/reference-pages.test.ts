@@ -6,7 +6,7 @@ import { VARIABLE_TEXTS } from './variable-texts.ts';
 
 const DOCS = join(import.meta.dirname, '../../docs');
 
-// `npm run docs:record` writes the pages anew.
+// `npm run docs:record` regenerates the pages.
 test('the generated pages of docs/ are what the code says', async () => {
   const pages = Object.entries(await referencePages());
   expect(pages.map(([path]) => path)).toEqual(GENERATED);

@@ -17,10 +17,10 @@ import { VARIABLE_TEXTS } from './variable-texts.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-/** Why nobody should edit such a page by hand. */
+/** Tells readers not to edit such a page by hand. */
 const NOTE = 'This page is generated. `npm run docs:record` writes it again from the code.';
 
-/** The pages of docs/ that are written from the code, by their paths below docs/. */
+/** Generates pages of docs/ from the code, by their paths below docs/. */
 export async function referencePages(): Promise<Readonly<Record<string, string>>> {
   return {
     'reference/alarms.md': alarmsPage(),
@@ -67,7 +67,7 @@ function alarmsPage(): string {
   );
 }
 
-/** Where the steps are, for alarms that need several. */
+/** Where to find the steps, for alarms that need several. */
 const STEPS: Partial<Record<AlarmKind, readonly [title: string, page: string]>> = {
   blind: ['No node shows new blocks', 'incidents'],
   halted: ['The watcher halted', 'incidents'],
@@ -108,7 +108,7 @@ const close = (kind: AlarmKind) => `\`\`\`sh\nquittance chain acknowledge --alar
 
 function alarmSection(kind: AlarmKind): string {
   const { means, impact, advice, endsBy } = ALARMS[kind];
-  // The last sentence of many pieces of advice says when the alarm clears.
+  // The last sentence of an advice often says when the alarm clears.
   const sentences = writeText(advice).split(/(?<=\.) (?=[A-Z])/);
   const clears = sentences.filter((sentence) =>
     /^(The|This) alarm clears|clears the alarm|clears a day after/.test(sentence),

@@ -5,8 +5,8 @@ import { expect, test } from 'vitest';
 const ROOT = new URL('../../', import.meta.url);
 
 /**
- * A command that would fetch one of our packages by name. Nothing is published, so whoever registers such a name would run code on the
- * machine of each reader. `npx --no` and a path to a tarball or folder fetch nothing.
+ * A command that would fetch one of our packages by name. None is published, so anyone who registered such a name could run code on every
+ * reader's machine. `npx --no` and a path to a tarball or folder fetch nothing.
  */
 const FETCHES =
   /\b(?:npx(?! --no )|(?:npm|pnpm) (?:exec|x)|pnpx|pnpm dlx|yarn dlx|bunx)(?: -\S+)* (?:@quittance\/|quittance\b)|\b(?:npm|pnpm|yarn|bun|deno) (?:global )?(?:i|install|add)\b[^\n`]*? (?:npm:)?(?:@quittance\/|quittance(?![-\w./]*\.tgz))/;

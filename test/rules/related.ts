@@ -2,12 +2,12 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join, posix } from 'node:path';
 
-/** So many files of tests run in less than two minutes on two cores. */
+/** This many test files run in less than two minutes on two cores. */
 const MOST = 20;
 
 /**
- * The tests of `npm test` that watch over changed files: all rules, the changed tests, then the tests that reach a changed file by the fewest
- * imports. A file that no module imports, such as a page of the docs or a migration, is watched by the tests that name it.
+ * Returns the tests of `npm test` that cover changed files: all rules, the changed tests, then the tests that reach a changed file through
+ * the fewest imports. A file that no module imports, such as a page or a migration, is covered by tests that name it.
  */
 export function relatedTests(root: string, changed: readonly string[]): string[] {
   const texts = new Map<string, string>();
@@ -32,7 +32,7 @@ export function relatedTests(root: string, changed: readonly string[]): string[]
   return [...new Set([...[...found].filter(isTest).slice(0, MOST), ...rules])].filter((path) => texts.has(path));
 }
 
-/** What is not committed yet, or else the last commit. `since`: everything after that commit. */
+/** Returns the uncommitted files, or else those of the last commit. With `since`, returns everything after that commit. */
 export function changedFiles(root: string, since?: string): string[] {
   const git = (...args: string[]) =>
     execFileSync('git', args, { cwd: root, encoding: 'utf8' }).split('\n').filter(Boolean);

@@ -2,13 +2,16 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import ts from 'typescript';
 
-/** `to` is a path like the file's own. `isLate` tells `await import()`, which a process may never come to. `names`: what is taken; null is all. */
+/**
+ * `to` is a path like the file's own. `isLate` marks an `await import()`, which a process may never reach. `names` are the imported names;
+ * null means all.
+ */
 type Import = { to: string; isLate: boolean; names: readonly string[] | null };
 
-/** `path` as in `src/domain/money.ts`; `lines` are all lines, as `wc -l` counts them; `functions` are those that are exported. */
+/** `path` is relative, such as `src/domain/money.ts`. `lines` counts all lines like `wc -l`. `functions` are the exported ones. */
 export type SourceFile = { path: string; lines: number; imports: Import[]; functions: string[] };
 
-/** The TypeScript below `folder` of a checkout without its unit tests, by path. */
+/** Reads the TypeScript files below `folder` of a checkout, except unit tests, by path. */
 export function readSourceTree(root: string, folder = 'src'): SourceFile[] {
   const isSource = (path: string) => path.endsWith('.ts') && !path.endsWith('.test.ts');
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
@@ -37,14 +40,14 @@ export function readSource(path: string, text: string): SourceFile {
 const isExported = (node: ts.FunctionDeclaration) =>
   node.modifiers?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword) === true;
 
-/** The names that an `import { … }` takes. */
+/** Returns the names in an `import { … }`. */
 function namesOf(node: ts.Node): string[] | null {
   const bindings = ts.isImportDeclaration(node) ? node.importClause?.namedBindings : undefined;
   if (bindings === undefined || !ts.isNamedImports(bindings)) return null;
   return bindings.elements.map(({ propertyName, name }) => (propertyName ?? name).text);
 }
 
-/** `import`, `export … from`, `import()` and the type `import('./x.ts').X`. */
+/** Recognises `import`, `export … from`, `import()` and the type `import('./x.ts').X`. */
 function importOf(node: ts.Node): { specifier: string; isLate: boolean } | null {
   const specifierOf = (name: ts.Node | undefined) => (name && ts.isStringLiteral(name) ? name.text : '');
   if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) {

@@ -17,7 +17,7 @@ const files = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' })
 const program = new Command().option('--json');
 await addCommands(program, recordTerminal(), () => true);
 
-/** The options of each command, by its name: those of `chain rescan` are `--from`, `--to` and so on. */
+/** The options of each command by name: `chain rescan` has `--from`, `--to` and so on. */
 const commands = new Map(
   program.commands.flatMap((group) =>
     [group, ...group.commands].map((command) => {
@@ -29,7 +29,7 @@ const commands = new Map(
 const options = new Set([...commands.values()].flat());
 
 const OPTION = /(?:^|[^\w-])--[a-z]/;
-/** Also one whose name follows in a place of the template. */
+/** Also matches a command whose name is a placeholder of the template. */
 const COMMAND = new RegExp(
   `\\bquittance\\s+(?:$|(?:${program.commands.map((command) => command.name()).join('|')})\\b)`,
 );
@@ -47,7 +47,7 @@ function find<Found>(source: ts.Node, look: (node: ts.Node) => Found | undefined
   return found === undefined ? below : [found, ...below];
 }
 
-/** The pieces of strings that only a terminal would show. What a key is derived for is no text. */
+/** Returns parts of strings that only a terminal should show. The purpose of a derived key isn't shown to anyone. */
 function terminalTexts(source: ts.SourceFile): string[] {
   return find(source, (node) => {
     if (!ts.isStringLiteralLike(node) && !ts.isTemplateHead(node) && !ts.isTemplateMiddleOrTemplateTail(node)) return;
@@ -56,13 +56,13 @@ function terminalTexts(source: ts.SourceFile): string[] {
   });
 }
 
-/** The value of a member of an object that is written down, if it is written down, too. */
+/** Returns the value of a literal object's member, if it's in the source. */
 function memberOf(node: ts.ObjectLiteralExpression, name: string): ts.Expression | undefined {
   const member = node.properties.find((each) => each.name?.getText() === name);
   return member !== undefined && ts.isPropertyAssignment(member) ? member.initializer : undefined;
 }
 
-/** The fields and next steps that a message names, and the command line does not have. */
+/** Returns fields and next steps in messages that the command line doesn't have. */
 function unknownNames(source: ts.SourceFile): string[] {
   return find(source, (node) => {
     if (!ts.isObjectLiteralExpression(node)) return;
@@ -121,7 +121,7 @@ const sources = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })
   .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts'))
   .map((path) => ({ path, source: parse(readFileSync(join(SOURCES, path), 'utf8')) }));
 
-/** Pages of the console that show a command, and why. */
+/** Console pages that show a command, and why. */
 const FOR_WHO_INSTALLS = {
   'console/page/routes.ts': 'the first account, and one that lost all it signs in with, are made on the machine',
 };
@@ -135,10 +135,13 @@ test('no page of the console has a command in its own texts but those for the pe
   expect(found).toEqual(Object.keys(FOR_WHO_INSTALLS));
 });
 
-/** Texts of the terminal alone: settings are wrong before there is a console, and documents and problems of the API are for shops. */
+/**
+ * Texts that only a terminal shows: configuration errors occur before there is a console, and documents and problems of the API are for
+ * shops.
+ */
 const NO_PAGE = /^(?:cli|config|console|developer|devnet|runtime|domain\/manifest|web)\/|^main\.ts$/;
 
-/** The commands that texts name, which a page of the console may show: as data, or in a sentence that is kept for logs and mails too. */
+/** Returns the commands in texts that a console page may show: as data, or in a sentence that is stored for logs and mails too. */
 function commandsNamed(): string[] {
   const names = [...commands.keys()].sort((a, b) => b.length - a.length);
   const inText = new RegExp(`\\bquittance (${names.join('|')})\\b`, 'g');
@@ -146,7 +149,7 @@ function commandsNamed(): string[] {
     .filter(({ path }) => !NO_PAGE.test(path))
     .flatMap(({ source }) => [
       ...find(source, (node) => {
-        // What says what a command does declares it.
+        // An object with `does` is the declaration of a command itself.
         if (!ts.isObjectLiteralExpression(node) || memberOf(node, 'does') !== undefined) return;
         const named = memberOf(node, 'command');
         return named !== undefined && ts.isStringLiteral(named) && commands.has(named.text) ? named.text : undefined;

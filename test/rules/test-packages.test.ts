@@ -9,7 +9,7 @@ const ROOT = resolve(import.meta.dirname, '../..');
 const run = promisify(execFile);
 const IS_ROOT = process.getuid?.() === 0;
 
-/** A checkout that holds what installs, and test/ with a lock of one small package. */
+/** Creates a checkout with the files needed for installing, and test/ with a lock file for one small package. */
 async function makeCheckout() {
   const root = await mkdtemp(join(tmpdir(), 'quittance-test-packages-'));
   onTestFinished(() => rm(root, { recursive: true }));
@@ -22,7 +22,7 @@ async function makeCheckout() {
   return { root, tests };
 }
 
-/** Makes a version of the package, and the lock of test/ that names it. Without network: the package is a file. */
+/** Creates a version of the package, and a lock file in test/ that names it. Needs no network, because the package is a file. */
 async function lockVersion({ root, tests }: Awaited<ReturnType<typeof makeCheckout>>, version: string): Promise<void> {
   const source = join(root, `tiny-${version}`);
   await mkdir(source);

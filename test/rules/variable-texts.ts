@@ -1,13 +1,13 @@
 import type { Variable } from '../../src/config/settings.ts';
 
 type Text = {
-  /** What it sets, with a link to the guide where one exists. */
+  /** The purpose of the variable, with a link to the guide if there is one. */
   means: string;
-  /** Where the code decides it, because it depends on other variables. */
+  /** For defaults that depend on other variables. */
   fallback?: string;
 };
 
-/** What docs/reference/configuration.md says of each variable, in its order; defaults, bounds and choices come from the settings. */
+/** The texts of docs/reference/configuration.md for each variable, in order. Defaults, bounds and choices come from the settings. */
 export const VARIABLE_TEXTS: Readonly<Record<string, Partial<Record<Variable, Text>>>> = {
   Server: {
     QUITTANCE_PORT: { means: 'Port of the API and the payment pages. `0` uses any free port.' },

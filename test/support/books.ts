@@ -28,10 +28,13 @@ import { createTestProject } from './service.ts';
 
 export type Books = Awaited<ReturnType<typeof startBooks>>;
 
-/** Which transfers of a block a watcher does not get to see. */
+/** Decides which transfers of a block a watcher misses. */
 export type Blindness = (transfer: SolidBlock['transfers'][number]) => boolean;
 
-/** A ledger over a devnet with no watcher: the test says which irreversible blocks are recorded, and what of them is missed. */
+/**
+ * Starts a ledger on a devnet without a watcher. The test decides which irreversible blocks are recorded, and which of their transfers are
+ * missed.
+ */
 export async function startBooks({ addressCount = 2 } = {}) {
   const database = await createTestDatabase();
   const devnet = await startDevnet({ dataDir: null, blockMs: 0 });
@@ -65,7 +68,7 @@ export async function startBooks({ addressCount = 2 } = {}) {
   const payer: Payer = createPayer({ nodeUrl: devnet.url, privateKey: devnet.payer.privateKey });
   return {
     ...{ db, devnet, database, pool, node, usdt, project, recording, watching, payer, now, random, metrics, log },
-    /** Reads with a pool of its own: what a node is blamed for here silences it nowhere else. */
+    /** Reads with its own pool, so that blaming a node here doesn't silence it elsewhere. */
     rescanning: (urls = [devnet.url], agreement = 1) => ({
       ...reading,
       ...recording,
@@ -73,11 +76,11 @@ export async function startBooks({ addressCount = 2 } = {}) {
       agreement,
       patienceMs: 0,
     }),
-    /** Reads an irreversible block as one node shows it. */
+    /** Reads an irreversible block from one node. */
     read: (number: number, isMissed?: Blindness) => readOne(reading, node, number, isMissed),
     /**
-     * Makes what was sent irreversible and records it, but for what is missed, and for the blocks from `before` on. Returns the first
-     * and last block recorded.
+     * Makes everything sent irreversible and records it, except for missed transfers and for blocks from `before` on. Returns the first and
+     * last recorded block.
      */
     async record(
       isMissed: Blindness = () => false,
@@ -96,7 +99,7 @@ export async function startBooks({ addressCount = 2 } = {}) {
     async send(to: string, amountMicro: bigint): Promise<void> {
       await payer.transfer({ contract: devnet.usdtContract, to, amountMicro });
     },
-    /** Makes the payer's own address one of the project's, so that what it sends is outgoing. */
+    /** Adds the payer's own address to the project, so that its transfers are outgoing. */
     async adoptPayer(): Promise<string> {
       const { address } = devnet.payer;
       const parsed = parseAddress(address);
@@ -105,7 +108,7 @@ export async function startBooks({ addressCount = 2 } = {}) {
       await insertAddress(db, { id, projectId: project.id, account: parsed.account, address: parsed.address });
       return address;
     },
-    /** Adds addresses that hold nothing, of a project of their own. */
+    /** Adds empty addresses in a new project. */
     addAddresses: async (addressCount: number) => (await createTestProject(db, { addressCount })).addresses,
     async invoice(amountMicro: bigint) {
       const created = await createInvoice(

@@ -9,7 +9,7 @@ import { signMessage } from '../../src/tron/signature.ts';
 import { encodeTransaction, type TransactionJson, transactionFromJson, txIdOf } from '../../src/tron/transaction.ts';
 import { encodeTransferCall, TRANSFER_TOPIC } from '../../src/tron/usdt.ts';
 
-/** Block 66987565 of the Nile network, as `getblock` with `detail: false` shows it. */
+/** Block 66987565 of the Nile network, from `getblock` with `detail: false`. */
 export const NILE_HEADER = {
   blockID: '0000000003fe262d52bfa4b2814f816fd2e57af5b98a33d60d8630a03a908e0e',
   block_header: {
@@ -26,7 +26,7 @@ export const NILE_HEADER = {
   },
 };
 
-/** The only transaction of a block of a private java-tron network, and the txTrieRoot of that block. */
+/** The only transaction in a block of a private java-tron network, and that block's txTrieRoot. */
 export const PRIVATE_TRANSACTION = {
   ret: [{ contractRet: 'SUCCESS' }],
   signature: [
@@ -60,10 +60,10 @@ export type BlockAnswer = {
   transactions?: TransactionAnswer[];
 };
 
-/** A transaction to build: its raw_data, how it ended and the logs of its info. */
+/** A transaction to build: its raw_data, its result and the logs of its info. */
 export type Planned = { rawData: Uint8Array; contractRet?: string; logs?: LogAnswer[]; isContract?: boolean };
 
-/** A block and its infos as a node answers them, signed by `PRODUCER`. */
+/** Builds a block and its infos as a node returns them, signed by `PRODUCER`. */
 export function buildBlock(planned: readonly Planned[], number = 156): { block: BlockAnswer; infos: InfoAnswer[] } {
   const timestamp = 1790865477000;
   const transactions = planned.map(({ rawData, contractRet = 'SUCCESS' }, index) => ({
@@ -84,7 +84,7 @@ export function buildBlock(planned: readonly Planned[], number = 156): { block: 
   return { block: sealBlock(transactions, { number, timestamp }), infos };
 }
 
-/** A header over transactions in the shape of a node, whatever they say. */
+/** Builds a header for any transactions in a node's format. */
 export function sealBlock(
   transactions: readonly TransactionAnswer[],
   { number = 156, timestamp = 1790865477000, ...rest }: BlockHeaderJson = {},
@@ -126,7 +126,7 @@ const BASE = {
   permissionId: 0,
 };
 
-/** raw_data of a contract call; `nonce` tells equal ones apart. */
+/** Builds the raw_data of a contract call. `nonce` distinguishes equal ones. */
 export function rawCall(
   { owner, contract = USDT, data }: { owner: AccountHex; contract?: AccountHex; data: string },
   nonce = 0,
@@ -135,7 +135,7 @@ export function rawCall(
   return encodeRawTransaction({ ...BASE, timestampMs: BASE.timestampMs + nonce, contract: call });
 }
 
-/** raw_data of a plain TRX transfer. */
+/** Builds the raw_data of a plain TRX transfer. */
 export function rawTransfer({ owner, to }: { owner: AccountHex; to: AccountHex }, nonce = 0): Uint8Array {
   const transfer = { kind: 'transfer', owner, to, amountSun: 5n } satisfies RawTransaction['contract'];
   return encodeRawTransaction({ ...BASE, timestampMs: BASE.timestampMs + nonce, contract: transfer });
@@ -148,19 +148,19 @@ export function transferLog({ from, to, value }: Move, address: string = USDT): 
   return { address, topics, data: value.toString(16).padStart(64, '0') };
 }
 
-/** A direct `transfer` with its log. */
+/** Builds a direct `transfer` with its log. */
 export function directTransfer(move: Move, nonce = 0): Planned {
   const rawData = rawCall({ owner: move.from, data: encodeTransferCall(move.to, move.value) }, nonce);
   return { rawData, logs: [transferLog(move)] };
 }
 
-/** Every string and number of a JSON value, by its path. */
+/** Returns every string and number of a JSON value with its path. */
 export function leavesOf(value: unknown, path: readonly string[] = []): { path: readonly string[]; value: unknown }[] {
   if (typeof value !== 'object' || value === null) return [{ path, value }];
   return Object.entries(value).flatMap(([key, inner]) => leavesOf(inner, [...path, key]));
 }
 
-/** The JSON value with one bit of the leaf at `path` changed: of a number, of the bytes of a hex string, of a name's first letter. */
+/** Flips one bit of the leaf at `path`: in a number, in the bytes of a hex string, or in the first letter of a name. */
 export function flipBit<Json>(json: Json, path: readonly string[], bit: number): Json {
   const copy = structuredClone(json);
   const parent = path

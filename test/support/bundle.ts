@@ -2,8 +2,8 @@ import { chmod, mkdtemp, rename, rm, stat } from 'node:fs/promises';
 import type { BuildOptions } from 'esbuild';
 
 /**
- * Builds a program with its packages in it, because a process spends more on finding and reading their files than on its work, and
- * because who starts it as another user need not reach this checkout.
+ * Bundles a program with its packages. A process spends more time on finding and reading their files than on its work, and another user may
+ * not have access to this checkout.
  */
 export async function bundle(options: Pick<BuildOptions, 'entryPoints' | 'outdir' | 'outExtension' | 'external'>) {
   const esbuild = await import('esbuild');
@@ -14,7 +14,7 @@ export async function bundle(options: Pick<BuildOptions, 'entryPoints' | 'outdir
     format: 'esm',
     platform: 'node',
     target: 'node20',
-    // Packages in CommonJS ask for Node's own modules while they run.
+    // CommonJS packages require Node's own modules at run time.
     banner: {
       js: "import { createRequire as createBundleRequire } from 'node:module'; const require = createBundleRequire(import.meta.url);",
     },
@@ -23,7 +23,7 @@ export async function bundle(options: Pick<BuildOptions, 'entryPoints' | 'outdir
   await esbuild.stop();
 }
 
-/** Fills the folder, which every user can read, if it is not there. Of several workers that do so at once, the first one wins. */
+/** Fills a folder that every user can read, unless it exists. If several workers do so at once, the first one wins. */
 export async function fillOnce(folder: string, fill: (draft: string) => Promise<unknown>): Promise<void> {
   const isThere = () =>
     stat(folder).then(

@@ -17,12 +17,12 @@ export async function newOrder(service: TestService): Promise<Order> {
   return { id: body.invoiceId, ...(await payableOf(service, body.invoiceId)) };
 }
 
-/** Sends what one order asks for by a call of the contract itself, which waits for a block. Returns the transaction's id. */
+/** Sends an order's amount by calling the contract directly; the transfer waits for a block. Returns the transaction id. */
 export function payDirectly(service: TestService, { address, amountMicro }: Omit<Order, 'id'>): Promise<string> {
   return service.payer.transfer({ contract: service.devnet.usdtContract, to: address, amountMicro });
 }
 
-/** Sends what the orders ask for through another contract, in one transaction. */
+/** Sends the orders' amounts through another contract in one transaction. */
 export function payByContract(service: TestService, ...orders: readonly Order[]): Promise<string> {
   return service.payer.multisend({
     multisendContract: accountToAddress(MULTISEND),
@@ -31,7 +31,7 @@ export function payByContract(service: TestService, ...orders: readonly Order[])
   });
 }
 
-/** An order that is paid directly, in a block of its own, at the head. */
+/** Creates an order and pays it directly, in a new block at the head. */
 export async function orderPaidAtHead(service: TestService): Promise<Order & { txId: string; blockNumber: number }> {
   const order = await newOrder(service);
   const txId = await payDirectly(service, order);
@@ -48,7 +48,7 @@ export async function untilPaid(service: TestService, ...orders: readonly Pick<O
   for (const { id } of orders) await untilStatus(service, id, 'PAID');
 }
 
-/** All metrics of one moment; each answer is the samples whose labels contain all of these texts, added up. */
+/** Reads all metrics at once. The returned function adds up the samples whose labels contain all of these texts. */
 export async function scrape(service: TestService): Promise<(name: string, ...labels: string[]) => number> {
   const lines = (await (await fetch(`${service.metricsUrl}/metrics`)).text()).split('\n');
   return (name, ...labels) =>
@@ -61,12 +61,12 @@ export async function metricOf(service: TestService, name: string, ...labels: st
   return (await scrape(service))(name, ...labels);
 }
 
-/** Requests that the service sent to a node. */
+/** Counts the service's requests to a node. */
 export function requestsTo(service: TestService, url: string): Promise<number> {
   return metricOf(service, 'quittance_node_requests_total', `"${url}"`, 'outcome="ok"');
 }
 
-/** Waits until the watcher has done everything that it does with the chain as it is: the metric is set at the end of a round. */
+/** Waits until the watcher has finished with the current chain: the metric is set at the end of a round. */
 export async function untilExamined(service: TestService): Promise<void> {
   const { number } = service.devnet.head();
   await eventually(
@@ -87,7 +87,7 @@ export async function alarmKinds({ db }: TestService): Promise<AlarmKind[]> {
   return [...new Set((await findOpenAlarms(db, 'devnet')).map(({ kind }) => kind))];
 }
 
-/** Waits for an open alarm and returns what it says. */
+/** Waits for an open alarm and returns its text. */
 export async function untilAlarm({ db }: TestService, kind: AlarmKind): Promise<string> {
   const alarms = await eventually(
     () => findOpenAlarms(db, 'devnet'),
@@ -110,14 +110,14 @@ const evidence = unlistedStatement(
     from transfers where tx_id = decode($1, 'hex') order by log_index`,
 );
 
-/** How each incoming transfer of a transaction was verified, as the ledger has it. */
+/** Returns the recorded evidence of each incoming transfer of a transaction. */
 export async function evidenceOf({ db }: TestService, txId: string) {
   return db.run(evidence, [txId]);
 }
 
 type Header = { number: number; producer: string; id: string };
 
-/** Headers of the chain as it is, both ends inclusive. */
+/** Returns headers of the current chain, both ends included. */
 export async function headersOf({ nodes }: TestService, from: number, to: number): Promise<Header[]> {
   const headers: Header[] = [];
   for (let number = from; number <= to; number += 1) {
@@ -136,7 +136,7 @@ const eventTypes = unlistedStatement(
   'select e.type from events e where e.invoice_id = $1 order by e.sequence',
 );
 
-/** What was told about an order, in order. */
+/** Returns an order's events in sequence. */
 export async function readInvoiceEvents({ db }: TestService, { id }: Pick<Order, 'id'>): Promise<string[]> {
   const decoded = decodeId('inv', id);
   if (decoded === null) throw new Error(`${id} is no invoice`);

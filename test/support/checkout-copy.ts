@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { inject } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-/** What a checkout needs beside its sources in order to build, to run and to be packed. */
+/** The parts of a checkout, besides its sources, that building, running and packing need. */
 const PARTS = [
   'bin',
   'build',
@@ -18,8 +18,8 @@ const PARTS = [
 ];
 
 /**
- * Copies the checkout as git has it, not built, with every package. Any user can read it; it goes with the test run. `sources`: what of src/,
- * for each file takes its time to build.
+ * Copies the checkout as git has it, without a build but with every package. Any user can read it, and it's deleted after the test run.
+ * `sources` selects parts of src/, because each file takes time to build.
  */
 export async function copyCheckout(sources: readonly string[] = ['src']): Promise<string> {
   const to = await newFolder();
@@ -28,14 +28,14 @@ export async function copyCheckout(sources: readonly string[] = ['src']): Promis
   return to;
 }
 
-/** Copies a copy, with what was built in it. */
+/** Copies a copy including its build. */
 export async function copyCopy(from: string): Promise<string> {
   const to = await newFolder();
   await cp(from, to, { recursive: true, verbatimSymlinks: true });
   return to;
 }
 
-/** The names of the packages that `npm ci --omit=dev` installs in the folder node_modules/. */
+/** Returns the packages that `npm ci --omit=dev` installs in node_modules/. */
 export async function productionPackages(): Promise<string[]> {
   const { packages } = JSON.parse(await readFile(join(ROOT, 'package-lock.json'), 'utf8'));
   const prefix = 'node_modules/';
@@ -45,7 +45,7 @@ export async function productionPackages(): Promise<string[]> {
     .filter((name) => !name.includes(`/${prefix}`));
 }
 
-/** Fills a folder node_modules/ as `npm ci --omit=dev` would. Those for other platforms lead nowhere. */
+/** Fills node_modules/ like `npm ci --omit=dev`. Links to packages for other platforms are dangling. */
 export async function linkProductionPackages(folder: string): Promise<void> {
   for (const name of await productionPackages()) {
     await mkdir(dirname(join(folder, name)), { recursive: true });
@@ -53,12 +53,12 @@ export async function linkProductionPackages(folder: string): Promise<void> {
   }
 }
 
-/** Copies packages to where every user can read them. */
+/** Copies packages to a place where every user can read them. */
 export async function copyPackages(folder: string, names: readonly string[]): Promise<void> {
   for (const name of names) await cp(join(ROOT, 'node_modules', name), join(folder, name), { recursive: true });
 }
 
-/** A folder of the test run that every user can read. */
+/** Creates a folder of the test run that every user can read. */
 export async function newFolder(): Promise<string> {
   const path = await mkdtemp(join(inject('runDirectory'), 'checkout-'));
   await chmod(path, 0o755);

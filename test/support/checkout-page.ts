@@ -7,7 +7,7 @@ import type { Brand, CheckoutInvoice } from '../../src/store/ledger/checkout.ts'
 import type { PayingTransfer } from '../../src/store/ledger/paying-transfer.ts';
 import type { TronAddress } from '../../src/tron/address.ts';
 
-/** 12 minutes and a bit before the invoice expires. */
+/** A little over 12 minutes before the invoice expires. */
 const NOW = Date.parse('2026-09-01T12:17:30.000Z');
 
 /** Everything a merchant can set. */
@@ -37,7 +37,7 @@ const SEEN = { status: 'CONFIRMING', transfer: TRANSFER } as const;
 const PAID = { status: 'PAID', transfer: TRANSFER } as const;
 const EXPIRED = { status: 'EXPIRED', expiresAt: unixMs(NOW - 60_000) } as const;
 
-/** What makes an invoice that waits one of each state. */
+/** The changes that turn a waiting invoice into one of each state. */
 const STATES: Readonly<Record<PageState, Partial<CheckoutInvoice>>> = {
   waiting: {},
   seen: SEEN,
@@ -51,7 +51,7 @@ const STATES: Readonly<Record<PageState, Partial<CheckoutInvoice>>> = {
   blind: { head: LONG_AGO },
 };
 
-/** What else a page shows within a state. */
+/** Variants that a page can show within a state. */
 const VARIANTS = {
   'second payment': { ...PAID, secondTxId: 'c7'.repeat(32) },
   'second payment, not final': { ...SEEN, secondTxId: 'c7'.repeat(32) },
@@ -67,10 +67,10 @@ const VARIANTS = {
 
 export type PageView = PageState | keyof typeof VARIANTS;
 
-/** Everything that a payer can see of an invoice. */
+/** Every view of an invoice that a payer can see. */
 export const PAGE_VIEWS: readonly PageView[] = [...PAGE_STATES, ...(Object.keys(VARIANTS) as PageView[])];
 
-/** Beside those of the page: `invoice` and `brand` replace only what they name. */
+/** `invoice` and `brand` replace only the members that they name; the others replace the page's own. */
 export type PageOverrides = Partial<Omit<Page, 'invoice' | 'words'>> & {
   language?: Language;
   words?: Words;
@@ -78,7 +78,7 @@ export type PageOverrides = Partial<Omit<Page, 'invoice' | 'words'>> & {
   brand?: Partial<Brand>;
 };
 
-/** A page as the server finds it, of an invoice on the main network that shows everything that a page can show. */
+/** Builds a page as the server does, of a mainnet invoice with everything that a page can show. */
 export function checkoutPage(view: PageView, overrides: PageOverrides = {}): Page {
   const { language = 'en', words = wordsOf(language), invoice, brand, ...rest } = overrides;
   return {
@@ -122,7 +122,7 @@ export function checkoutPage(view: PageView, overrides: PageOverrides = {}): Pag
   };
 }
 
-/** The page of the same link while nothing of its invoice may be shown. */
+/** Builds the page of the same link while nothing about its invoice may be shown. */
 export function suspendedPage(language: Language = 'en'): SuspendedPage & { now: UnixMs } {
   return {
     words: wordsOf(language),

@@ -1,6 +1,6 @@
 /**
- * Unpacks Chromium and fonts into the temporary directory of this process, which is going to be renamed to the directory given as
- * the argument, and, where the system lacks libraries that it needs (libnss3, libnspr4), also those that the package brings.
+ * Unpacks Chromium and fonts into this process's temporary directory, which is then renamed to the directory given as the argument. If the
+ * system lacks libraries (libnss3, libnspr4), unpacks the package's own too.
  */
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
@@ -23,7 +23,7 @@ await addFonts(
 );
 await addFonts(import.meta.resolve('@fontsource-variable/noto-sans-sc/package.json'), /-sc-\d+-wght-normal\.woff2$/);
 
-// The package's own configuration looks for its fonts in /tmp/fonts. These are the only fonts, so pages look the same on every machine.
+// The package's own configuration looks for fonts in /tmp/fonts. With only these fonts, pages look the same on every machine.
 const [directory = ''] = process.argv.slice(2);
 const fontsConfig = `<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
@@ -41,7 +41,7 @@ async function unpackLibraries(): Promise<void> {
   execFileSync('tar', ['-x', '-C', folder], { input });
 }
 
-/** Fonts of the system cannot be compressed as those of the web are. Together 98 files of 8 MB, made in 0.3 s. */
+/** System fonts can't be compressed like web fonts. Together they are 98 files of 8 MB, written in 0.3 s. */
 async function addFonts(manifest: string, files: RegExp): Promise<void> {
   const folder = join(dirname(fileURLToPath(manifest)), 'files');
   for (const name of (await readdir(folder)).filter((file) => files.test(file))) {

@@ -2,7 +2,7 @@ import type { Browser } from 'playwright-core';
 import { inject } from 'vitest';
 import { launchChromiumIn } from './launch-chromium.ts';
 
-/** Starts the Chromium of this test run, which the end of the run deletes. */
+/** Starts the test run's Chromium, which is deleted at the end of the run. */
 export function launchChromium(): Promise<Browser> {
   return launchChromiumIn(inject('runDirectory'));
 }

@@ -1,4 +1,4 @@
-/** As compose does it: `${NAME}`, `${NAME:-otherwise}` and `${NAME:?message}`. */
+/** Substitutes variables like compose: `${NAME}`, `${NAME:-otherwise}` and `${NAME:?message}`. */
 export function fillVariables(value: string, env: Readonly<Record<string, string>>): string {
   return value.replaceAll(/\$\{([A-Z_]+)(?::([-?])([^}]*))?\}/g, (_, name: string, kind?: string, other = '') => {
     const found = env[name] ?? '';
@@ -8,7 +8,7 @@ export function fillVariables(value: string, env: Readonly<Record<string, string
   });
 }
 
-/** The variables of a `.env`. */
+/** Reads the variables of a `.env` file. */
 export function readEnvFile(text: string): Record<string, string> {
   return Object.fromEntries([...text.matchAll(/^([A-Z_]+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value]));
 }

@@ -1,6 +1,9 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 
-/** A self-signed certificate (PEM) for `names`, of today and a day more; whoever trusts it as a `ca` trusts it for these names. */
+/**
+ * Creates a self-signed certificate (PEM) for `names`, valid today and for another day. Clients that trust it as a `ca` trust it for these
+ * names.
+ */
 export function createCertificate(names: readonly string[]): { key: string; cert: string } {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const dayMs = 86_400_000;
@@ -32,7 +35,7 @@ const UTF8_STRING = 0x0c;
 const UTC_TIME = 0x17;
 const SEQUENCE = 0x30;
 const SET = 0x31;
-/** Of a SubjectAltName (RFC 5280, 4.2.1.6). */
+/** A tag of SubjectAltName (RFC 5280, 4.2.1.6). */
 const DNS_NAME = 0x82;
 const EXPLICIT_0 = 0xa0;
 const EXPLICIT_3 = 0xa3;
@@ -43,7 +46,7 @@ function der(tag: number, ...contents: Buffer[]): Buffer {
   return Buffer.concat([Buffer.of(tag, ...lengthOf(content.length)), content]);
 }
 
-/** In as few bytes as it can be said: programs in Go refuse others. */
+/** Encodes a length in as few bytes as possible, because Go programs refuse longer forms. */
 function lengthOf(length: number): number[] {
   if (length < 0x80) return [length];
   return length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];

@@ -1,4 +1,4 @@
-/** H. M. Damm's order-10 table as published, so that the code words are judged by something that is not ours. */
+/** H. M. Damm's order-10 table as published, so that code words are checked against an independent source. */
 export const DAMM = [
   '0317598642',
   '7092154863',

@@ -2,9 +2,9 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
 
-/** What stands between a service and its PostgreSQL, and can be told to break. */
+/** A connection between a service and its PostgreSQL that can be broken on demand. */
 export type DatabaseLink = {
-  /** The way through it. */
+  /** Connects through the link. */
   connection: PostgresConnection;
   setMode(mode: 'open' | 'refuse' | 'hang'): void;
   stop(): Promise<void>;

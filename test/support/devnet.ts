@@ -6,34 +6,34 @@ import { onTestFinished } from 'vitest';
 import { type Devnet, type DevnetOptions, startDevnet } from '../../src/devnet/devnet.ts';
 import { createPayer, type Payer } from '../../src/devnet/payer/payer.ts';
 
-/** 2026-01-01T00:00:00Z: a fixed start makes every block id of a test repeatable. */
+/** 2026-01-01T00:00:00Z. A fixed start makes every block id of a test repeatable. */
 const GENESIS_MS = 1_767_225_600_000;
 
-/** A devnet that makes blocks only when told to and stops with the test. */
+/** Starts a devnet that only makes blocks on demand and stops with the test. */
 export async function startTestDevnet(options: Partial<DevnetOptions> = {}): Promise<Devnet> {
   const devnet = await startDevnet({ dataDir: null, blockMs: 0, genesisTimestampMs: GENESIS_MS, ...options });
   onTestFinished(() => devnet.stop());
   return devnet;
 }
 
-/** A wallet with everything the devnet's payer owns. */
+/** Returns a wallet with everything that the devnet's payer owns. */
 export function payerOf(devnet: Devnet): Payer {
   return createPayer({ nodeUrl: devnet.url, solidityUrl: devnet.solidityUrl, privateKey: devnet.payer.privateKey });
 }
 
-/** The contracts of a devnet as scenarios take them. */
+/** Returns a devnet's contracts in the form of scenarios. */
 export function contractsOf(devnet: Devnet) {
   return { usdt: devnet.usdtContract, fakeUsdt: devnet.fakeUsdtContract, multisend: devnet.multisendContract };
 }
 
-/** A directory that is removed after the test. */
+/** Creates a directory that is removed after the test. */
 export function temporaryDirectory(): string {
   const path = mkdtempSync(join(tmpdir(), 'quittance-devnet-'));
   onTestFinished(() => rmSync(path, { recursive: true, force: true }));
   return path;
 }
 
-/** POSTs to a node and returns what it says, whatever that is. */
+/** POSTs to a node and returns its answer, whatever that is. */
 export async function askNodeText(url: string, path: string, body: object = {}) {
   const headers = { 'content-type': 'application/json' };
   const { statusCode, body: answer } = await request(url + path, {

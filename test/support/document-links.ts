@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-/** The links of a page, `docs/reference/api.md` of the folder `root`, that lead to no file, or to no heading of a file. */
+/** Returns the links of a page (such as `docs/reference/api.md` in the folder `root`) that lead to no file, or to no heading of a file. */
 export function deadLinks(root: string, page: string): string[] {
   const base = new URL(page, pathToFileURL(`${root}/`));
   const text = withoutBlocks(readFileSync(base, 'utf8'));
@@ -13,10 +13,10 @@ export function deadLinks(root: string, page: string): string[] {
     .map((target) => `${page}: ${target}`);
 }
 
-/** A page without its blocks of code. */
+/** Removes the code blocks of a page. */
 export const withoutBlocks = (text: string): string => text.replace(/^```[\s\S]*?^```/gm, '');
 
-/** Headings as GitHub names them in a URL: `## What is told, and when` → `what-is-told-and-when`, a second one `…-1`. */
+/** Returns the anchors that GitHub gives headings: `## What is told, and when` → `what-is-told-and-when`, a second one `…-1`. */
 export function anchorsOf(text: string): Set<string> {
   const anchors = new Set<string>();
   for (const [, heading = ''] of withoutBlocks(text).matchAll(/^#{1,6} +(.+)$/gm)) {

@@ -10,7 +10,7 @@ import { SCENARIO_NAMES } from '../../src/devnet/payer/scenarios.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { readClients } from '../../src/web/client-address.ts';
 
-/** The document of the API and its reference, without a database: the routes are there to be described, and none may be called. */
+/** Creates the API's document and reference without a database. Its routes exist only to be described, and must not be called. */
 export async function createDocumentedApi({ isSandbox }: { isSandbox: boolean }): Promise<FastifyInstance> {
   const app = Fastify({ forceCloseConnections: true });
   readClients(app, () => false);

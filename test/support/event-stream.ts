@@ -1,20 +1,20 @@
 import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
 import type { LiveMessage } from '../../src/checkout/page/live-message.ts';
 
-/** A stream of server-sent events, as far as it has come. */
+/** The received part of a stream of server-sent events. */
 export type EventStream = {
   status: number;
   headers: IncomingHttpHeaders;
   text(): string;
-  /** Those of type `page`, oldest first. */
+  /** The events of type `page`, oldest first. */
   messages(): (LiveMessage & { id: string })[];
   hasEnded(): boolean;
   close(): void;
-  /** Takes no bytes from now on. */
+  /** Stops reading bytes. */
   pause(): void;
 };
 
-/** Opens a stream as a browser does, and gathers what comes. */
+/** Opens a stream like a browser and collects its events. */
 export async function openEventStream(
   url: string,
   options: { headers?: Record<string, string>; method?: string } = {},
@@ -28,7 +28,7 @@ export async function openEventStream(
   response.on('data', (part: string) => {
     text += part;
   });
-  // An end by force is one, too.
+  // An aborted stream ends too.
   response.on('error', () => undefined);
   response.on('close', () => {
     hasEnded = true;

@@ -1,8 +1,8 @@
 import { OTHER_EVENT } from '../../src/api/event-schemas.ts';
 
 /**
- * An OpenAPI document as this release fills it: the known values are all that there are, and no event is of a later release. Types of the SDK
- * and what judges answers go by it.
+ * Closes an OpenAPI document to this release: the known values are the only ones, and no event comes from a later release. The SDK's types
+ * and the tests of answers use it.
  */
 export function closeKnown<Document>(document: Document): Document {
   const close = (part: unknown): unknown => {
@@ -19,7 +19,7 @@ export function closeKnown<Document>(document: Document): Document {
   return close(document) as Document;
 }
 
-/** The same with every `$ref` to a part of its own replaced by that part. Ours has no circles. */
+/** Also replaces every local `$ref` by the part that it refers to. Our document has no cycles. */
 export function expandReferences<Document>(open: Document): Document {
   const document = closeKnown(open);
   const expand = (part: unknown): unknown => {

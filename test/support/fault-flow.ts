@@ -7,10 +7,10 @@ import { call, createInvoice, eventually, type Json, payableOf, readInvoice, typ
 
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
-/** What one node does while a test runs: several faults at once, as a node has them. */
+/** The faults of one node during a test: several at once, as in a real node. */
 export type Bent = readonly [node: number, kinds: readonly FaultKind[]];
 
-/** An order that is paid directly, one that is paid by a contract, and one that nobody pays and that lies are about. */
+/** An order that is paid directly, one that is paid by a contract, and one that is never paid and whose payment is forged. */
 export type Orders = { direct: string; internal: string; unpaid: string };
 
 export async function createOrders(running: TestService): Promise<Orders> {
@@ -18,7 +18,7 @@ export async function createOrders(running: TestService): Promise<Orders> {
   return { direct: await create(), internal: await create(), unpaid: await create() };
 }
 
-/** Pays the two orders that are paid, each once; the payments wait for the next block. */
+/** Pays both orders once each; the payments wait for the next block. */
 export async function payOrders(running: TestService, { direct, internal }: Orders): Promise<void> {
   const contract = running.devnet.usdtContract;
   const [first, second] = [await payableOf(running, direct), await payableOf(running, internal)];
@@ -30,7 +30,7 @@ export async function payOrders(running: TestService, { direct, internal }: Orde
   });
 }
 
-/** Bends nodes; what is forged pays the order that nobody pays. */
+/** Gives nodes their faults. Forged transfers pay the order that isn't paid. */
 export async function bend(running: TestService, { unpaid }: Orders, bent: readonly Bent[]): Promise<void> {
   const { address, amountMicro } = await payableOf(running, unpaid);
   const faultOf = (kind: FaultKind): Fault =>
@@ -42,7 +42,7 @@ export function heal(running: TestService): void {
   for (const { setFault } of running.nodes) setFault();
 }
 
-/** What `GET /readyz` says of the network. */
+/** Returns the network's state from `GET /readyz`. */
 export async function readyz(running: TestService): Promise<Json> {
   return (await call(`${running.metricsUrl}/readyz`)).body.networks.devnet;
 }
@@ -55,12 +55,12 @@ export async function untilHeadIsExamined(running: TestService): Promise<void> {
   );
 }
 
-/** Rounds of the watcher that failed so far, whatever the reason. */
+/** Counts the watcher's failed rounds so far, whatever the reason. */
 export function failedRounds(running: TestService): Promise<number> {
   return metricOf(running, 'quittance_watcher_failures_total');
 }
 
-/** Waits until the watcher failed at least twice more: it tried, and tried again. */
+/** Waits until the watcher has failed at least twice more, so it has retried. */
 export async function untilItFails(running: TestService): Promise<void> {
   const before = await failedRounds(running);
   await eventually(
@@ -69,7 +69,7 @@ export async function untilItFails(running: TestService): Promise<void> {
   );
 }
 
-/** What tells that faults were felt. */
+/** Returns the signs that faults had an effect. */
 async function signsOf(running: TestService, orders: Orders, bent: readonly Bent[]) {
   return {
     failures: await failedRounds(running),
@@ -82,8 +82,8 @@ async function signsOf(running: TestService, orders: Orders, bent: readonly Bent
 }
 
 /**
- * Waits until the faults had their chance since `before`: something is paid in spite of them, an alarm or failures tell of them, or the
- * bent nodes answered often. Nodes that failed are asked ever more seldom, so `before` is from before the faults.
+ * Waits until the faults since `before` had their chance: a payment was recorded despite them, an alarm or failures report them, or the
+ * faulty nodes answered often. Failing nodes are queried less and less, so `before` must be read before the faults begin.
  */
 async function untilFelt(
   running: TestService,
@@ -101,7 +101,9 @@ async function untilFelt(
   );
 }
 
-/** Pays under the faults, ends them when they had their chance, and expects that nothing false was believed and nothing is lost. */
+/**
+ * Pays while the faults are active and ends them after they had their chance. Expects that nothing false was believed and nothing was lost.
+ */
 export async function liveThrough(running: TestService, bent: readonly Bent[], limitMs?: number): Promise<void> {
   await untilHeadIsExamined(running);
   const orders = await createOrders(running);
@@ -115,7 +117,7 @@ export async function liveThrough(running: TestService, bent: readonly Bent[], l
   await expectTruth(running, orders, { evidence: running.nodes.length === 1 ? 'single-node' : 'agreed:2', limitMs });
 }
 
-/** The alarms of a kind so far, the closed ones included. */
+/** Returns the alarms of a kind so far, including closed ones. */
 export async function alarmsOf(
   running: Pick<TestService, 'db'>,
   kind: string,
@@ -137,7 +139,7 @@ export async function untilAlarm(running: TestService, kind: string): Promise<vo
   );
 }
 
-/** Waits until no alarm is open any more. */
+/** Waits until no alarm is open. */
 export async function untilCalm(running: TestService): Promise<void> {
   const open = unlistedStatement(
     '',
@@ -150,7 +152,10 @@ export async function untilCalm(running: TestService): Promise<void> {
   );
 }
 
-/** Both orders become paid, once each; the third never moved; and the ledger has exactly the two transfers with what proves them. */
+/**
+ * Expects that both orders become paid once, that the third never changed, and that the ledger has exactly the two transfers with their
+ * evidence.
+ */
 export async function expectTruth(
   running: TestService,
   { direct, internal, unpaid }: Orders,
@@ -175,7 +180,7 @@ export async function expectTruth(
   if (verified.join() !== [evidence, 'proven'].sort().join()) throw wrong('ledger', verified);
 }
 
-/** The order that nobody pays has seen no transfer. */
+/** Expects that the unpaid order has no transfer. */
 export async function expectNothingFalse(running: TestService, { unpaid }: Orders): Promise<void> {
   expectUntouched((await readInvoice(running, unpaid)).body);
 }

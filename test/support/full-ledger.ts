@@ -1,10 +1,10 @@
 import type pg from 'pg';
 import { type AccountHex, accountToAddress } from '../../src/tron/address.ts';
 
-/** A UUID of a test's own; ids of different things begin with another digit. */
+/** Returns a UUID for tests. Ids of different things begin with a different digit. */
 export const uuid = (n: number) => `00000000-0000-7000-8000-${n.toString(16).padStart(12, '0')}`;
 const bytes = (length: number, n: number) => `\\x${n.toString(16).padStart(length * 2, '0')}`;
-/** The address of which the account is the number `n`. */
+/** Returns the address whose account is the number `n`. */
 export const addressOf = (n: number) => accountToAddress(bytes(20, n).slice(2) as AccountHex);
 
 export const PROJECT = uuid(0x1001);
@@ -12,14 +12,16 @@ const KEY = uuid(0x2001);
 
 const AT = '2026-09-01 12:00:00.123456+00';
 const LATER = '2026-09-01 13:30:00.654321+00';
-/** What a line of `copy` must escape, and what JSON, shells and terminals trip over. */
-/** As a shop may say it. */
+/**
+ * JSON options as a shop may send them. `ODD` contains the characters that `copy` must escape and that JSON, shells and terminals stumble
+ * over.
+ */
 const OPTIONS = '{"expiresInSeconds":900,"description":"Tee"}';
 const ODD = 'Grüße ₮ "\\N" \\. \\t\ttab\nline\r 𝄞 \u2028 null';
 
 /**
- * Fills a database that has the migrations up to `version` with rows of every table and every status there is, as a service of that
- * release would have written them. Returns the names of the tables.
+ * Fills a database that is migrated to `version` with rows of every table and status, as a service of that release would have written them.
+ * Returns the names of the tables.
  */
 export async function fillLedger(client: pg.ClientBase, version: number): Promise<void> {
   const insert = async (table: string, ...rows: Record<string, unknown>[]) => {
@@ -350,7 +352,7 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
       ...{ failing_since: AT, disabled_at: LATER, disabled_reason: 'it answered 410' },
       ...since(4, { description: ODD, event_types: ['invoice.paid'], consecutive_failures: 9, open_until: LATER }),
       ...since(27, { adapter: 'epusdt', currency: 'CNY', rate_micro: 7_200_000 }),
-      // Since 0033 an adapter has none.
+      // Since 0033 an adapter has none of these.
       ...since(27, { failing_since: null, consecutive_failures: 0, open_until: null }),
       ...since(31, {
         rate_source: '{"min":"6.5","max":"8"}',
@@ -437,7 +439,7 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
   await client.query('commit');
 }
 
-/** Every row of the given tables as text, of the given columns, in one order. */
+/** Returns every row of the given tables and columns as text, in a fixed order. */
 export async function readRows(
   client: pg.ClientBase,
   columns: ReadonlyMap<string, readonly string[]>,
@@ -450,7 +452,7 @@ export async function readRows(
   return rows;
 }
 
-/** The tables of a database with their columns. */
+/** Returns the tables of a database with their columns. */
 export async function readColumns(client: pg.ClientBase): Promise<Map<string, string[]>> {
   const { rows } = await client.query<{ name: string; columns: string[] }>(
     `select c.relname::text as name, array_agg(a.attname::text order by a.attnum) as columns
@@ -462,7 +464,7 @@ export async function readColumns(client: pg.ClientBase): Promise<Map<string, st
 
 type Insert = (table: string, ...rows: Record<string, unknown>[]) => Promise<void>;
 
-/** Two people: one with everything that somebody signs in with, and one who was removed. */
+/** Inserts two people: one with every means of signing in, and one who was removed. */
 async function insertPeople(insert: Insert): Promise<void> {
   const [ann, bert] = [uuid(0x9001), uuid(0x9002)];
   await insert(
@@ -492,7 +494,10 @@ async function insertPeople(insert: Insert): Promise<void> {
   await insert('spent_challenges', { sha256: bytes(32, 5), expires_at: AT });
 }
 
-/** As where no process with a master key has run: the next one is not refused for a key that sealed nothing here. */
+/**
+ * Makes the database look as if no process with a master key has run. Otherwise the next one would be refused for a key that sealed nothing
+ * here.
+ */
 export async function forgetProofs(client: pg.ClientBase): Promise<void> {
   await client.query(
     `set session_replication_role = 'replica'; delete from ledger_proofs; set session_replication_role = 'origin'`,

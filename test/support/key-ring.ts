@@ -4,7 +4,7 @@ import { addWebhookEndpoint, type NewEndpoint } from '../../src/operator/subject
 import { createKeyRing, createMasterKey } from '../../src/runtime/key-ring.ts';
 import type { Database } from '../../src/store/db/database.ts';
 
-/** The keys of every service and dispatcher that one test file starts. */
+/** The keys of every service and dispatcher in one test file. */
 export const TEST_KEY_RING = createKeyRing([createMasterKey()]);
 
 /** Adds an endpoint with its secret, as the command does. */

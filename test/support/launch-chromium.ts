@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { type Browser, chromium } from 'playwright-core';
 
 /**
- * Starts the Chromium that npm installed. The first call for a directory unpacks it there (about 2 s); who made the directory
+ * Starts the Chromium that npm installed. The first call for a directory unpacks it there (about 2 s). The code that created the directory
  * removes it.
  */
 export async function launchChromiumIn(parent: string): Promise<Browser> {
@@ -19,14 +19,14 @@ export async function launchChromiumIn(parent: string): Promise<Browser> {
     args: ARGS,
     env: {
       PATH: '/usr/local/bin:/usr/bin:/bin',
-      // What Chromium writes besides its profile ends with the run.
+      // Everything that Chromium writes besides its profile is deleted with the run.
       HOME: parent,
       TMPDIR: parent,
       FONTCONFIG_PATH: join(directory, 'fonts'),
       ...((await exists(libraries)) ? { LD_LIBRARY_PATH: libraries } : {}),
     },
   };
-  // Chromium itself may crash while it starts: once one of its threads did (a fault in libc). No page was open yet.
+  // Chromium itself may crash while starting, as it once did in libc. No page is open at that point.
   return chromium.launch(options).catch((error: Error) => {
     if (!error.message.includes('signal=SIGSEGV')) throw error;
     process.stderr.write(`Chromium crashed while it started, and is started again: ${error.message.slice(-300)}\n`);
@@ -34,7 +34,10 @@ export async function launchChromiumIn(parent: string): Promise<Browser> {
   });
 }
 
-/** No sandbox, because it cannot be had as root or in most containers, and only our own pages are opened; and no network of its own. */
+/**
+ * Without a sandbox, because root and most containers can't have one and only our own pages are opened; and without its own network
+ * services.
+ */
 const ARGS = [
   '--no-sandbox',
   '--disable-gpu',
@@ -54,7 +57,7 @@ const ARGS = [
 /** Unpacking takes two seconds on two cores; this is for a machine under load. */
 const UNPACK_TIMEOUT_MS = 60_000;
 
-/** Of the workers that need it first, one unpacks it and the others wait for the finished directory to appear. */
+/** The first worker that needs it unpacks it, and the others wait for the finished directory to appear. */
 async function unpackOnce(directory: string): Promise<void> {
   const draft = `${directory}.draft`;
   const deadlineMs = performance.now() + UNPACK_TIMEOUT_MS;
@@ -66,7 +69,7 @@ async function unpackOnce(directory: string): Promise<void> {
       continue;
     }
     const script = fileURLToPath(new URL('./chromium-unpack.ts', import.meta.url));
-    // The package unpacks into os.tmpdir() of its process, so it gets a process whose temporary directory is the draft.
+    // The package unpacks into os.tmpdir(), so it runs in a process whose temporary directory is the draft.
     await promisify(execFile)(process.execPath, ['--import', 'ts-blank-space/register', script, directory], {
       env: { ...process.env, TMPDIR: draft },
     });

@@ -8,15 +8,15 @@ import { type BackupMade, type Protection, writeBackup } from '../../src/operato
 import { type Database, openDatabase } from '../../src/store/db/database.ts';
 import { createTestDatabase, type TestDatabase } from './postgres.ts';
 
-/** `db` and `client` are the owner's. */
+/** `db` and `client` connect as the owner. */
 export type LedgerDatabase = TestDatabase & { db: Database; client: pg.Client };
 
-/** A database of one test, migrated and empty, with a plain connection beside ours. */
+/** Creates a migrated, empty database for one test, with a plain connection besides ours. */
 export async function newLedger(): Promise<LedgerDatabase> {
   const database = await createTestDatabase();
   onTestFinished(() => database.drop());
   const client = new pg.Client(database.owner);
-  client.on('error', () => undefined); // A test may end it.
+  client.on('error', () => undefined); // A test may end the connection.
   await client.connect();
   const options = { poolSize: 4, applicationName: 'test', onError: () => undefined };
   const db = openDatabase({ ...options, connection: database.owner });
@@ -27,14 +27,14 @@ export async function newLedger(): Promise<LedgerDatabase> {
   return { ...database, db, client };
 }
 
-/** A directory of one test. */
+/** Creates a directory for one test. */
 export async function newFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'quittance-backup-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   return folder;
 }
 
-/** Writes a backup of a test's database, as the service's user. */
+/** Writes a backup of a test's database as the service's user. */
 export async function backUp({ connection }: TestDatabase, path: string, protection?: Protection): Promise<BackupMade> {
   const more = protection === undefined ? {} : { protection };
   return writeBackup({ connection, path, release: 'test', now: unixMs(Date.now()), ...more });

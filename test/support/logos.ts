@@ -1,4 +1,4 @@
-/** Pictures of 48 x 20 px in one colour, as Chromium's canvas writes them (without colour profiles). */
+/** Single-colour pictures of 48 x 20 px, as Chromium's canvas writes them (without colour profiles). */
 export const LOGOS = {
   png: fromBase64(
     'iVBORw0KGgoAAAANSUhEUgAAADAAAAAUCAYAAADLP76nAAAAUUlEQVR4AezSwQnAMAwEweBnOksh6b8Eu4h5GMEK9LwD7Wq9/7cn73qGTwfcFpiBDCCBXggBcjwDjBALMoAAOZ4BRogFGUCAHM8AI8SC8QYOAAAA//94jshbAAAABklEQVQDAGd9Unnt7qmZAAAAAElFTkSuQmCC',

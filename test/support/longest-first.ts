@@ -2,9 +2,9 @@ import type { TestSpecification } from 'vitest/node';
 import { BaseSequencer } from 'vitest/node';
 
 /**
- * The simulated hours, which compute all the time, begin in two workers, and beside them in the others what mostly waits. Then folders
- * whose files take long however short they are, and the rest of test/; the unit tests of src/ fill the end, those first that wait for
- * nodes that hang.
+ * The simulated hours, which need the processor all the time, begin in two workers, while the other workers run tests that mostly wait.
+ * Then come folders whose files take long despite their size, and the rest of test/. The unit tests of src/ fill the end, beginning with
+ * those that wait for hanging nodes.
  */
 const RANKS = [
   /\/test\/simulation\/seeds-/,
@@ -14,8 +14,8 @@ const RANKS = [
 ];
 
 /**
- * Runs what takes long first, so that no worker is left alone with it at the end. Vitest does so by the durations of the last
- * run, which a fresh checkout does not have: then it goes by the size of the file.
+ * Runs long tests first, so that none of them is still running alone at the end. Vitest sorts by the durations of the previous run; a fresh
+ * checkout has none, so this sorts by file size.
  */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

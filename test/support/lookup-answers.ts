@@ -16,7 +16,7 @@ const LIKELY = [
   { kind: 'swapped_digits' },
 ] as const;
 
-/** One of every kind that the look-up of a transaction answers, with every detail that is worded for itself. */
+/** One answer of every kind that looking up a transaction can give, with every detail that has its own wording. */
 export const LOOKUP_ANSWERS: readonly LookupAnswer[] = [
   { code: 'paid', ...EXACT },
   { code: 'confirming', ...EXACT, confirmations: 3, required: 19, earlierTransaction: null },

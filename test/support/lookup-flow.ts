@@ -33,7 +33,7 @@ export async function pay(
   return (await payScenario(service.payer, options)).txIds.at(-1) ?? '';
 }
 
-/** Asks as a client of its own, who has not asked before. */
+/** Asks as a new client that hasn't asked before. */
 export function ask(
   invoice: Invoice,
   transaction: unknown,
@@ -48,7 +48,7 @@ export function ask(
   });
 }
 
-/** Waits until the watcher has recorded all that is irreversible now. */
+/** Waits until the watcher has recorded everything that is irreversible now. */
 export async function untilRecorded(service: TestService): Promise<void> {
   const { number } = service.devnet.solid();
   await eventually(
@@ -59,7 +59,7 @@ export async function untilRecorded(service: TestService): Promise<void> {
 
 type ApiOnly = { url: string; requests(): Promise<number>; advance(ms: number): void };
 
-/** Another process of the service, which follows no chain, counts its requests to nodes from zero, and has a clock that stands. */
+/** Another process of the service that follows no chain. It counts its requests to nodes from zero, and its clock is frozen. */
 export async function withApiOnly(
   service: TestService,
   work: (api: ApiOnly) => Promise<void>,

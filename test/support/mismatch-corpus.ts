@@ -17,12 +17,12 @@ import {
 import { createRandom, type Random } from './random.ts';
 
 /**
- * A transfer that somebody sent by a known mistake. `accepted` holds the true cause, and another only where the two are one
- * and the same event, as told at the generator. `meant` are the ids of the invoices that the payer meant.
+ * A transfer that was sent by a known mistake. `accepted` holds the true cause, and another one only if both describe the same event, as
+ * explained at the generator. `meant` are the ids of the invoices that the payer meant.
  */
 export type Case = { shop: ShopName; label: CauseCode; accepted: CauseCode[]; meant: string[]; facts: MismatchFacts };
 
-/** What a payer did; null where the invoice leaves no room for the mistake. */
+/** The payer's mistake; null if the invoice leaves no room for it. */
 type Mistake = {
   amountMicro: bigint;
   accepted?: CauseCode[];
@@ -36,18 +36,18 @@ type MakeMistake = (random: Random, invoice: Suspect, shop: Shop) => Mistake;
 
 const ONE_USDT = 1_000_000n;
 
-/** The digits of an amount as people type it, with all six decimals. */
+/** An amount as people type it, with all six decimals. */
 function typed(amountMicro: bigint): string {
   return formatAmount(microUsdt(amountMicro));
 }
 
-/** What a wallet makes of a typed amount: it cuts off a seventh decimal. */
+/** A wallet's reading of a typed amount: it cuts off a seventh decimal. */
 function read(text: string): bigint {
   const [integer = '0', fraction = ''] = text.split('.');
   return BigInt(integer + fraction.slice(0, 6).padEnd(6, '0'));
 }
 
-/** Typical figures mostly, and now and then another round one. */
+/** Mostly typical fees, and occasionally another round one. */
 function anyFee(random: Random): bigint {
   const typical = [
     1_000_000n,
@@ -63,12 +63,12 @@ function anyFee(random: Random): bigint {
   return random() < 0.85 ? pick(random, typical) : BigInt(1 + below(random, 40)) * 100_000n;
 }
 
-/** Who types an amount without decimals types no zeros: 25, not 25.000000. */
+/** An amount without decimals is typed without zeros: 25, not 25.000000. */
 function typedPlaces(invoice: Suspect): string {
   return typed(invoice.payableMicro).replace(/\.?0+$/, '');
 }
 
-/** Whether a digit too many or too few among the last decimals leaves the very amount that one wrong digit or a swap leaves. */
+/** Whether an extra or missing digit among the last decimals gives the same amount as one wrong digit or a swap. */
 function isSmallerSlip({ payableMicro }: Suspect, amountMicro: bigint): boolean {
   const [meant, wrong] = [typed(payableMicro), typed(amountMicro)];
   if (meant.length !== wrong.length) return false;
@@ -86,7 +86,7 @@ const MISTAKES: Partial<Record<CauseCode, MakeMistake>> = {
     const share = pick(random, [10n, 50n, 100n]);
     return { amountMicro: payableMicro - (payableMicro * share) / 10_000n };
   },
-  // A rounded amount that is also what cutting off gives is the same event: either name is right.
+  // If rounding and cutting off give the same amount, they are the same event, and either name is right.
   ROUNDED: (random, { payableMicro, requestedMicro }) => {
     const unit = 10n ** BigInt(6 - pick(random, [0, 1, 2, 3, 4, 5]));
     const up = random() < 0.2;
@@ -121,7 +121,7 @@ const MISTAKES: Partial<Record<CauseCode, MakeMistake>> = {
   },
   DIGIT_MISSING: (random, invoice) => {
     const text = typedPlaces(invoice);
-    // The last decimal left out is one cut off.
+    // Leaving out the last decimal is the same as cutting it off.
     const at = below(random, text.includes('.') ? text.length - 1 : text.length);
     if (text.charAt(at) === '.') return null;
     const wrong = text.slice(0, at) + text.slice(at + 1);
@@ -157,7 +157,7 @@ const MISTAKES: Partial<Record<CauseCode, MakeMistake>> = {
     const isFirst = random() < 0.5;
     const [amountMicro, otherMicro] = isFirst ? [part, payableMicro - part] : [payableMicro - part, part];
     const siblings = [{ amountMicro: otherMicro, at: unixMs(shop.now - 120_000) }];
-    // What is left of a fee and then topped up is both: a fee, and a part.
+    // A payment reduced by a fee and then topped up is both: a fee and a part.
     return { amountMicro, siblings, accepted: isFirst ? [] : ['FEE_DEDUCTED'] };
   },
   OTHER_ADDRESS: (random, { payableMicro, address }, shop) => {
@@ -179,11 +179,11 @@ const MISTAKES: Partial<Record<CauseCode, MakeMistake>> = {
     const sender = pick(random, [{ isOurs: true }, { hasDeposited: true }]);
     return { amountMicro, sender };
   },
-  // Nobody of this shop: another address's money, or a figure with all its decimals.
+  // A transfer unrelated to this shop: another address's money, or an amount with all its decimals.
   UNKNOWN: (random) => ({
     amountMicro: BigInt(5_000_000 + below(random, 2_000_000_000)) * 10n + BigInt(1 + below(random, 9)),
   }),
-  // Whatever invoice it resembles.
+  // Applies whatever invoice the amount resembles.
   SELF_TRANSFER: (_random, { payableMicro, address }) => ({
     ...{ amountMicro: payableMicro - ONE_USDT, from: address, to: address },
     meant: [],
@@ -198,7 +198,7 @@ function openAt(shop: Shop, address: string): Suspect[] {
 
 const REDRAWS = 40;
 
-/** A stream of its own for each shop and label, so that a new label changes no case of another. */
+/** Each shop and label has its own random stream, so that a new label doesn't change the cases of another. */
 function streamOf(seed: number, ...names: string[]): Random {
   const hash = createHash('sha256')
     .update([seed, ...names].join(' '))
@@ -206,7 +206,7 @@ function streamOf(seed: number, ...names: string[]): Random {
   return createRandom(hash.readUInt32LE());
 }
 
-/** Labelled cases of every cause in every kind of shop, `perKind` of each where the shop has room for the mistake. */
+/** Generates labelled cases of every cause in every kind of shop, `perKind` of each if the shop has room for the mistake. */
 export function makeCorpus(seed: number, perKind: number): Case[] {
   return SHOP_NAMES.flatMap((name) => {
     const shared = makeShop(streamOf(seed, name), name);
@@ -228,7 +228,7 @@ function makeCase(random: Random, shop: Shop, label: CauseCode): Case | null {
     const mistake = MISTAKES[label]?.(random, invoice, shop) ?? null;
     if (mistake === null || mistake.amountMicro <= 0n) continue;
     const to = mistake.to ?? invoice.address;
-    // An exact amount is a payment or a duplicate, and nobody asks about it.
+    // An exact amount is a payment or a duplicate, so no one asks about it.
     if (shop.invoices.some((other) => other.address === to && other.payableMicro === mistake.amountMicro)) continue;
     return {
       shop: shop.name,
@@ -243,7 +243,7 @@ function makeCase(random: Random, shop: Shop, label: CauseCode): Case | null {
 
 const NEWEST = 200;
 
-/** What the ledger knows of a transfer: of the shop's invoices those that the search finds, and the newest that were not paid. */
+/** Returns the ledger's facts about a transfer: the shop's invoices that the search finds, and the newest unpaid ones. */
 export function factsAbout(
   shop: Shop,
   { amountMicro, to, from, sender, siblings = [] }: NonNullable<Mistake> & { to: string; from: string },

@@ -5,7 +5,7 @@ import type { Policy } from '../../src/domain/policy.ts';
 import { type UnixMs, unixMs } from '../../src/domain/time.ts';
 import type { Random } from './random.ts';
 
-/** A shop at a moment: its invoices of the last days. */
+/** A shop at one moment, with its invoices of the last days. */
 export type Shop = {
   name: ShopName;
   policy: Policy;
@@ -38,12 +38,12 @@ export function randomAddress(random: Random): string {
   return `T${Array.from({ length: 33 }, () => alphabet.charAt(below(random, alphabet.length))).join('')}`;
 }
 
-/** A price that nobody else in a list has: any with two decimals between 2 and 500. */
+/** A price that no one else in a list has: any with two decimals between 2 and 500. */
 function anyPrice(random: Random): bigint {
   return BigInt(200 + below(random, 49_800)) * 10_000n;
 }
 
-/** Makes a shop with open, expired and paid invoices, as `policy` lets them be: no (address, amount) twice. */
+/** Creates a shop with open, expired and paid invoices within its `policy`, so that no (address, amount) occurs twice. */
 export function makeShop(random: Random, name: ShopName): Shop {
   const policy = name === 'exact' ? 'exact' : 'tail';
   const addresses = Array.from({ length: { 'mixed prices': 3, exact: 12 }[name as string] ?? 1 }, () =>
@@ -59,7 +59,7 @@ export function makeShop(random: Random, name: ShopName): Shop {
         : anyPrice(random);
   const open = { 'one invoice': 1, fifty: 50, 'six hundred of one price': 600, 'mixed prices': 120, exact: 40 }[name];
   const past = name === 'one invoice' ? 0 : 100;
-  // Who pays has paid mostly; who does not pays little attention.
+  // Most attentive payers have already paid; those with open invoices pay less attention.
   for (let i = 0; i < open; i++) addInvoice(random, shop, price(), below(random, 25) * MINUTE_MS, null);
   for (let i = 0; i < past; i++) {
     const ageMs = LIFETIME_MS + below(random, 2 * 24 * 60) * MINUTE_MS;
@@ -68,7 +68,7 @@ export function makeShop(random: Random, name: ShopName): Shop {
   return shop;
 }
 
-/** Adds an invoice of this age; `null` if the amount is not to be had. */
+/** Adds an invoice of this age, or returns `null` if the amount isn't available. */
 export function addInvoice(
   random: Random,
   shop: Shop,
@@ -99,7 +99,7 @@ export function addInvoice(
   return invoice;
 }
 
-/** The code words of a price, drawn once: making them takes longer than all the rest. */
+/** The code words of a price, calculated once because that takes longer than everything else. */
 const wordsOf = new Map<bigint, bigint[]>();
 
 function freeAmount(random: Random, shop: Shop, requestedMicro: bigint): bigint | null {

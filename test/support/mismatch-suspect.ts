@@ -2,10 +2,10 @@ import type { Suspect } from '../../src/domain/mismatch/facts.ts';
 import { microUsdt } from '../../src/domain/money.ts';
 import { unixMs } from '../../src/domain/time.ts';
 
-/** When the invoice of `suspectOf` is made; it expires half an hour later. */
+/** When the invoice of `suspectOf` is created. It expires half an hour later. */
 export const CREATED_AT = unixMs(1_800_000_000_000);
 
-/** An open invoice `order-1` that asks for so much, in micro-USDT. */
+/** Returns an open invoice `order-1` for this amount, in micro-USDT. */
 export function suspectOf(requestedMicro: bigint, payableMicro: bigint, more: Partial<Suspect> = {}): Suspect {
   return {
     id: '00000000-0000-7000-8000-000000000001',

@@ -12,7 +12,7 @@ import { choosePostgresUser, removeAs, runAs, spawnOptions } from '../../src/sto
 import { createTemplate } from './postgres-template.ts';
 import { eventually } from './service.ts';
 
-/** Where npm installed the oldest PostgreSQL that works: on Linux on x64, else `null`. */
+/** Returns where npm installed the oldest supported PostgreSQL; `null` except on Linux x64. */
 export function findOldestPostgres(): string | null {
   try {
     return join(dirname(createRequire(import.meta.url).resolve('postgres-15')), '..');
@@ -24,7 +24,7 @@ export function findOldestPostgres(): string | null {
 
 type Server = { owner: PostgresConnection; connection: PostgresConnection; stop(): Promise<void> };
 
-/** A server of it on a Unix socket, with the template of test databases. It ends with its `stop`. */
+/** Starts its server on a Unix socket, with the template of test databases. `stop` ends it. */
 export async function startOldestPostgres(packageRoot: string): Promise<Server> {
   const user = await choosePostgresUser(undefined);
   const log = createLogger({ level: 'silent' });

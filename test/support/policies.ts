@@ -6,7 +6,7 @@ import type { TestProject, TestService } from './service.ts';
 export const setPolicy = (service: Pick<TestService, 'ownerString'>, project: TestProject, policy: Policy) =>
   runSql(service, 'update projects set policy = $2 where id = $1', [project.id, policy]);
 
-/** Adds an address of a policy to a project. Nobody has its key. */
+/** Adds an address of a policy to a project. No one has its key. */
 export function addAddress(service: Pick<TestService, 'ownerString'>, project: TestProject, policy: Policy) {
   return runSql(
     service,

@@ -9,18 +9,18 @@ import { makeRunDirectory } from './run-directory.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Whether all cases of large tables are run, or some of each kind. */
+    /** Whether to run all cases of large tables, or some of each kind. */
     everyCase: boolean;
     /** The superuser of the run's server. */
     postgres: PostgresConnection;
-    /** As whom the service works: a member of the group role that deploy/roles.sql grants to. It owns nothing. */
+    /** The service's user: a member of the group role to which deploy/roles.sql grants its rights. It owns nothing. */
     runtimeUser: Pick<PostgresConnection, 'user' | 'password'>;
     /** A directory of this test run, deleted at its end. */
     runDirectory: string;
   }
 }
 
-/** Starts one PostgreSQL for the whole run, with a template database that has every migration. Several runs may go on side by side. */
+/** Starts one PostgreSQL for the whole run, with a fully migrated template database. Several runs may be active at once. */
 export default async function setUpPostgres(project: TestProject): Promise<() => Promise<void>> {
   const parent = await makeRunDirectory();
   let postgres: EmbeddedPostgres | undefined;
@@ -36,7 +36,7 @@ export default async function setUpPostgres(project: TestProject): Promise<() =>
     project.provide('postgres', owner);
     project.provide('runtimeUser', { user: connection.user, password: connection.password });
     project.provide('runDirectory', parent);
-    // A watched run that starts over has other source.
+    // When a watched run restarts, the source has changed.
     project.onTestsRerun(() => rm(join(parent, 'command'), { recursive: true, force: true }));
     return tearDown;
   } catch (error) {

@@ -6,10 +6,10 @@ import type { PostgresConnection } from '../../src/store/embedded/connection.ts'
 
 export const TEMPLATE = 'quittance_template';
 
-/** Makes the database that every test database is a copy of, with the grants of the role as which the service works. */
+/** Creates the database that all test databases are copied from, with the grants of the service's role. */
 export async function createTemplate(owner: PostgresConnection, runtime: PostgresConnection): Promise<void> {
   await withClient(owner, async (client) => {
-    // Each of some thousand connections would spend three milliseconds on what makes a stolen hash of the password slow to guess.
+    // These iterations make a stolen password hash slow to guess, but would cost each of about a thousand connections three milliseconds.
     const [{ has: canChoose } = {}] = (
       await client.query<{ has: boolean }>(`select current_setting('scram_iterations', true) is not null as has`)
     ).rows;
@@ -18,7 +18,7 @@ export async function createTemplate(owner: PostgresConnection, runtime: Postgre
     await client.query(`create database ${TEMPLATE}`);
   });
   await migrateTemplate({ ...owner, database: TEMPLATE });
-  // Nobody may connect any more: a database with a connection cannot be copied.
+  // Blocks further connections, because a database with a connection can't be copied.
   await withClient(owner, (client) => client.query(`alter database ${TEMPLATE} with allow_connections false`));
 }
 
@@ -31,7 +31,7 @@ async function migrateTemplate(connection: PostgresConnection): Promise<void> {
     },
   });
   try {
-    // What they make may differ from the record, until that is made anew: test/store/schema-record.ts.
+    // The migrations may differ from the record until it's regenerated: test/store/schema-record.ts.
     await migrate(database, { migrations: await readMigrations() });
     await database.transaction(grantRuntimeRole);
   } finally {
@@ -39,7 +39,7 @@ async function migrateTemplate(connection: PostgresConnection): Promise<void> {
   }
 }
 
-/** Runs one piece of work on a connection of its own. */
+/** Runs work on a new connection. */
 export async function withClient<T>(
   connection: PostgresConnection,
   work: (client: pg.Client) => Promise<T>,

@@ -6,8 +6,8 @@ import type { PostgresConnection } from '../../src/store/embedded/connection.ts'
 import { TEMPLATE, withClient } from './postgres-template.ts';
 
 /**
- * A database of one test file: migrated, empty, its own. `connection` is that of the service, which owns nothing and deletes nothing;
- * `owner` is for what a test changes around the program. `drop` closes the connections that are left.
+ * The migrated, empty database of one test file. `connection` is the service's, which owns nothing and deletes nothing; `owner` is for
+ * changes that a test makes behind the program's back. `drop` closes remaining connections.
  */
 export type TestDatabase = {
   connectionString: string;
@@ -17,12 +17,15 @@ export type TestDatabase = {
   drop(): Promise<void>;
 };
 
-/** A pool on a test's database, which may be dropped under it: the service's, or with `{ connection: database.owner }` the owner's. */
+/**
+ * Opens a pool on a test's database, which may be dropped while it's open: the service's, or with `{ connection: database.owner }` the
+ * owner's.
+ */
 export function openTestDatabase({ connection }: Pick<TestDatabase, 'connection'>, poolSize = 1): Database {
   return openDatabase({ connection, poolSize, applicationName: 'test', onError: () => undefined });
 }
 
-/** On the run's server, or on another one that has the template. */
+/** Creates it on the run's server, or on another server that has the template. */
 export async function createTestDatabase(
   { owner: server, connection: { user, password } } = {
     ...{ owner: inject('postgres'), connection: inject('runtimeUser') },
@@ -31,7 +34,7 @@ export async function createTestDatabase(
   const database = `test_${randomUUID().replaceAll('-', '')}`;
   await withClient(server, async (client) => {
     await retryWhileBusy(() => client.query(`create database ${database} template ${TEMPLATE} strategy file_copy`));
-    // What was granted on the template as a whole is not copied.
+    // Grants on the template database itself aren't copied.
     await client.query(`revoke temporary on database ${database} from public`);
   });
   const owner = { ...server, database };
@@ -47,12 +50,12 @@ export async function createTestDatabase(
   };
 }
 
-/** A Unix socket as a URL has its directory for a host: postgres://user:password@%2Ftmp%2Fquittance-a1B2c3:5432/database */
+/** A URL has the directory of a Unix socket as its host: postgres://user:password@%2Ftmp%2Fquittance-a1B2c3:5432/database */
 function connectionString({ host, port, user, password, database }: PostgresConnection): string {
   return `postgres://${user}:${encodeURIComponent(password)}@${encodeURIComponent(host)}:${port}/${database}`;
 }
 
-/** "source database is being accessed by other users" (object_in_use): a background worker is in the template for a moment. */
+/** "source database is being accessed by other users" (object_in_use): a background worker is briefly connected to the template. */
 const OBJECT_IN_USE = '55006';
 const MAX_ATTEMPTS = 100;
 

@@ -1,7 +1,7 @@
-/** A source of numbers in 0 … 1 that a seed repeats. */
+/** A source of numbers from 0 to 1, reproducible from a seed. */
 export type Random = () => number;
 
-/** mulberry32: small, quick, and the same on every machine. */
+/** mulberry32: small, fast, and the same on every machine. */
 export function createRandom(seed: number): Random {
   let state = seed >>> 0;
   return () => {

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import type { AccountHex } from '../../src/tron/address.ts';
 
-/** A block of a private java-tron 4.8.0 network, as one node showed it in both of its languages; `raw_data` is left out of the JSON. */
+/** A block of a private java-tron 4.8.0 network, as one node returned it through both of its APIs. `raw_data` is omitted from the JSON. */
 type RealBlock = {
   number: number;
   /** `Wallet/GetBlockByNum`. */
   bytes: Uint8Array;
-  /** `/wallet/getblock`, as text: JSON.parse would round what is over 2^53. */
+  /** `/wallet/getblock`, as text, because JSON.parse would round numbers above 2^53. */
   json: string;
   /** `Wallet/GetTransactionInfoByBlockNum`, and `/wallet/gettransactioninfobyblocknum` without internal transactions. */
   infoBytes: Uint8Array;
@@ -16,8 +16,8 @@ type RealBlock = {
 };
 
 /**
- * What is odd about them. Those of `outer-field` to `header-raw` hold bytes that JSON does not show, or not as every reader reads it;
- * anybody but for `header-raw` can have such a block made.
+ * The blocks' peculiarities. Those from `outer-field` to `header-raw` contain bytes that JSON doesn't show, or that readers interpret
+ * differently. Anyone can cause such a block, except for `header-raw`.
  */
 export type Oddity =
   | 'outer-field'
@@ -34,7 +34,7 @@ type Stored = Record<Oddity, Omit<RealBlock, 'bytes' | 'infoBytes'> & { bytes: s
 
 const stored = JSON.parse(readFileSync(join(import.meta.dirname, 'real-blocks.json'), 'utf8')) as Stored;
 
-/** The USDT contract of that network, which is Tether's code. */
+/** The USDT contract of that network, which has Tether's code. */
 export const REAL_USDT = '34cbbbe312b8ca4a0f2a61ef34643d481ac8ab9f' as AccountHex;
 
 export function realBlock(oddity: Oddity): RealBlock {
@@ -42,12 +42,12 @@ export function realBlock(oddity: Oddity): RealBlock {
   return { ...rest, bytes: fromBase64(bytes), infoBytes: fromBase64(infoBytes) };
 }
 
-/** No Buffer: equal bytes are equal values. */
+/** Doesn't return a Buffer, so that equal bytes compare as equal values. */
 function fromBase64(text: string): Uint8Array {
   return Uint8Array.from(Buffer.from(text, 'base64'));
 }
 
-/** Block 79072107 of the main network as gRPC shows it: one of its 619 transactions has a field 1002 in its result. */
+/** Block 79072107 of the main network, as gRPC returns it: one of its 619 transactions has a field 1002 in its result. */
 export function mainNetworkBlock(): Uint8Array {
   return gunzipSync(readFileSync(join(import.meta.dirname, 'main-network-block.pb.gz')));
 }

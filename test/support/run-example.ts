@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
-/** How a program of the reference is run, by its language there. */
+/** How to run a program of the reference, by its language there. */
 const RUNS: Readonly<Record<string, { file: string; command: string }>> = {
   curl: { file: 'example.sh', command: 'sh' },
   js: { file: 'example.mjs', command: process.execPath },
@@ -14,7 +14,7 @@ const RUNS: Readonly<Record<string, { file: string; command: string }>> = {
   java: { file: 'Example.java', command: 'java' },
 };
 
-/** Whether the machine has what a program of the language needs. */
+/** Whether the machine has the tools for a language. */
 export function canRun(language: string): Promise<boolean> {
   const [program = ''] = language === 'curl' ? ['curl'] : (RUNS[language]?.command.split(' ') ?? []);
   return promisify(execFile)(program, [language === 'go' ? 'version' : '--version']).then(
@@ -23,7 +23,7 @@ export function canRun(language: string): Promise<boolean> {
   );
 }
 
-/** Runs a program as a developer would who copied it from the reference, and returns what it prints. */
+/** Runs a program like a developer who copied it from the reference, and returns its output. */
 export async function runExample(language: string, code: string, apiKey: string): Promise<string> {
   const { file, command } = RUNS[language] ?? { file: '', command: '' };
   const folder = await mkdtemp(join(tmpdir(), 'example-'));

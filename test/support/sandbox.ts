@@ -11,16 +11,16 @@ const ROOT = resolve(import.meta.dirname, '../..');
 
 export type SandboxProcess = {
   file: SandboxFile;
-  /** The database server's process, which must never outlive the sandbox. */
+  /** The process id of the database server, which must never outlive the sandbox. */
   postgresPid: number;
   output(): string;
   /** The exit code, once it has ended. */
   ended: Promise<number | null>;
-  /** Sends a signal and waits for the end. Answers how long it took. */
+  /** Sends a signal, waits for the end, and returns how long that took. */
   end(signal: 'SIGINT' | 'SIGTERM' | 'SIGKILL'): Promise<{ code: number | null; elapsedMs: number }>;
 };
 
-/** Runs `quittance start` as a user would, on a data directory, and waits until it is ready. */
+/** Runs `quittance start` on a data directory as a user would, and waits until it's ready. */
 export async function startSandboxProcess(
   dataDir: string,
   env: Record<string, string> = {},
@@ -50,7 +50,7 @@ export async function startSandboxProcess(
     (found) => found !== null,
   );
   if (file === null) throw new Error('unreachable: eventually answers only a file');
-  // The console starts after the rest, and is the last: a signal before it ends the process at once.
+  // The console starts last. A signal before that would end the process at once.
   await eventually(
     async () => output.includes('/sandbox/') || child.exitCode !== null,
     (isStarted) => isStarted,
@@ -69,12 +69,12 @@ export async function startSandboxProcess(
   };
 }
 
-/** Runs a command beside a sandbox, and returns the JSON that it prints. Rejects with `code`, `stdout` and `stderr` when it fails. */
+/** Runs a command beside a sandbox and returns the JSON that it prints. On failure, rejects with `code`, `stdout` and `stderr`. */
 export function runInSandbox(dataDir: string, ...args: string[]): Promise<Json> {
   return runWith({ QUITTANCE_DATA_DIR: dataDir }, ...args);
 }
 
-/** The same in any environment. */
+/** Does the same in any environment. */
 export async function runWith(env: NodeJS.ProcessEnv, ...args: string[]): Promise<Json> {
   const surroundings = recordSurroundings({ env });
   const code = await main([...args, '--json'], surroundings);
@@ -83,7 +83,7 @@ export async function runWith(env: NodeJS.ProcessEnv, ...args: string[]): Promis
   return JSON.parse(written.stdout);
 }
 
-/** A new invoice of the demo project: the five fields. */
+/** Creates an invoice of the demo project, and returns its five fields. */
 export async function createSandboxInvoice(file: SandboxFile, externalId: string, amount = '25.00'): Promise<Json> {
   const { body } = await call(`${file.baseUrl}/v1/invoices`, {
     method: 'POST',

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { request } from 'undici';
 import type { Json } from './service.ts';
 
-/** What a later release may answer; no client of today knows any of it. */
+/** Possible answers of a later release that today's clients don't know. */
 export const TOMORROW = {
   status: 'ON_HOLD',
   code: 'CODE_OF_TOMORROW',
@@ -12,9 +12,9 @@ export const TOMORROW = {
 } as const;
 
 /**
- * The service as a later release may be: a proxy that adds a member to every object, an event of an unknown type to each page of the feed, and
- * makes each status of an invoice that was read, each code of an error and each reason of a transfer an unknown one. What was created keeps
- * its status.
+ * Simulates a later release of the service: a proxy that adds a member to every object, adds an event of an unknown type to each page of
+ * the feed, and replaces the status of each invoice read, each error code and each reason of a transfer by an unknown one. A created
+ * invoice keeps its status.
  */
 export async function startServerOfTomorrow(target: string): Promise<{ url: string; stop(): Promise<void> }> {
   const server = createServer(async (incoming, response) => {
@@ -58,7 +58,7 @@ function ofTomorrow(body: Json, method: string): Json {
   return extended({ ...body, data });
 }
 
-/** With a member more in each object, but for what you said yourself. */
+/** Adds a member to each object, except to data that the client itself sent. */
 function extended(value: Json): Json {
   if (Array.isArray(value)) return value.map(extended);
   if (typeof value !== 'object' || value === null) return value;

@@ -34,13 +34,13 @@ import { PATIENCE_MS } from './patience.ts';
 import { createTestDatabase, type TestDatabase } from './postgres.ts';
 import { findSteadyPort } from './steady-port.ts';
 
-/** Time that a test moves: the system's, plus what it was advanced by. */
+/** A clock that a test moves: the system's time plus the time it was advanced. */
 type TestClock = {
   now(): number;
   advance(ms: number): void;
   /**
-   * Stands still from now on but for `advance`, so that nothing depends on how fast the machine is. Goes on with what is returned:
-   * what follows the chain needs a clock that goes.
+   * Freezes the clock except for `advance`, so that nothing depends on the machine's speed. Call the returned function to continue, because
+   * following the chain needs a running clock.
    */
   freeze(): () => void;
 };
@@ -73,10 +73,10 @@ export type TestService = {
   url: string;
   db: Database;
   connectionString: string;
-  /** For what a test changes around the service, whose own user may not. */
+  /** For changes that a test makes behind the service's back, which the service's own user may not make. */
   ownerString: string;
   devnet: Devnet;
-  /** What each node of the pool can be bent with, in order of preference; the first is the devnet's own. */
+  /** The nodes of the pool in order of preference, each with its faults. The first is the devnet's own. */
   nodes: readonly { url: string; setFault(...faults: readonly Fault[]): void }[];
   payer: Payer;
   project: TestProject;
@@ -84,7 +84,7 @@ export type TestService = {
   inboxUrl: string;
   metricsUrl: string;
   clock: TestClock;
-  /** Stops the service and starts it anew over the same database and chain. */
+  /** Stops the service and starts it again with the same database and chain. */
   restart(): Promise<void>;
   /** Stops only the service; `restart` starts it again. */
   stopService(): Promise<void>;
@@ -93,32 +93,32 @@ export type TestService = {
 
 export type TestServiceOptions = {
   config?: Partial<ServiceOptions['config']>;
-  /** Another way to the database than straight to a new one. */
+  /** Connects to an existing database instead of a new one. */
   connection?: ServiceOptions['connection'];
-  /** Something that stands between the service and its new database. */
+  /** Puts something between the service and its new database. */
   through?: (connection: TestDatabase['connection']) => Promise<ServiceOptions['connection']>;
-  /** Another PostgreSQL than that of the run, with the template. */
+  /** A PostgreSQL other than the run's, with the template. */
   server?: Parameters<typeof createTestDatabase>[0];
-  /** The node refuses everything until the test heals it. */
+  /** The node refuses everything until the test fixes it. */
   isNodeDown?: boolean;
   addressCount?: number;
-  /** Nodes of as many operators over the one chain; 1 by default. */
+  /** The number of nodes, each of another operator, on the same chain; 1 by default. */
   nodeCount?: number;
-  /** Operators that must agree; 1 by default, and 2 with more than one node. */
+  /** How many operators must agree; 1 by default, or 2 with more than one node. */
   agreement?: number;
   producers?: number;
-  /** Whether the test's clock is held against the database's and the chain's. */
+  /** Whether the test's clock is compared with the database's and the chain's. */
   comparesClocks?: boolean;
-  /** Hears what the service logs; by default nobody does. */
+  /** Receives the service's log, which is discarded by default. */
   log?: ServiceOptions['log'];
-  /** What a sandbox can do; by default the service is none. */
+  /** The sandbox's controls. By default, the service isn't a sandbox. */
   sandbox?: ServiceOptions['sandbox'];
-  /** Blocks come by themselves at this rhythm; by default only when the test says so. */
+  /** Makes blocks at this interval. By default, blocks are only made on demand. */
   blockMs?: number;
 };
 
 const SILENT = createLogger({ level: 'silent' });
-/** How often the watcher looks; the devnet makes blocks only when the test says so. */
+/** How often the watcher looks for blocks, which the devnet only makes on demand. */
 const LOOK_MS = 40;
 
 type Cleanups = (() => Promise<unknown>)[];
@@ -127,7 +127,7 @@ async function cleanUp(cleanups: Cleanups): Promise<void> {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 }
 
-/** The real service over a real PostgreSQL and a devnet whose blocks the test makes. A start that fails leaves nothing. */
+/** Starts the real service with a real PostgreSQL and a devnet whose blocks the test makes. A failed start leaves nothing behind. */
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
   const cleanups: Cleanups = [];
   try {
@@ -150,7 +150,7 @@ async function startParts(options: TestServiceOptions, cleanups: Cleanups): Prom
     dataDir: null,
     blockMs,
     producers: options.producers ?? 5,
-    // What is mined at once must not be ahead of the clock, or the network would wait for it.
+    // Blocks mined at the start must not be ahead of the clock, or the network would wait for it.
     ...(blockMs === 0 ? {} : { genesisTimestampMs: Date.now() - 20 * blockMs }),
   });
   cleanups.push(() => devnet.stop());
@@ -158,7 +158,7 @@ async function startParts(options: TestServiceOptions, cleanups: Cleanups): Prom
   const { nodeCount = 1 } = options;
   const nodes: TestService['nodes'][number][] = [devnet];
   while (nodes.length < nodeCount) nodes.push(await devnet.addNode());
-  // The payer's wallet asks a node that stays well.
+  // The payer's wallet uses a node that never fails.
   const wallet = await devnet.addNode();
   if (options.isNodeDown === true) devnet.setFault({ kind: 'unavailable-503' });
   const usdt = parseAddress(devnet.usdtContract);
@@ -200,7 +200,7 @@ async function startParts(options: TestServiceOptions, cleanups: Cleanups): Prom
       clock,
       comparesClocks: options.comparesClocks ?? false,
       blockMs: blockMs === 0 ? LOOK_MS : blockMs,
-      // The test itself keeps this event loop waiting; who wants load to be shed starts a process.
+      // The test itself blocks this event loop. Tests of load shedding start a separate process.
       lagMs: () => 0,
     });
   let service: Service | null = await start(await findSteadyPort());
@@ -210,7 +210,7 @@ async function startParts(options: TestServiceOptions, cleanups: Cleanups): Prom
   };
   cleanups.push(stopService);
   const { db } = service;
-  // The chain's clock stands still until a node was asked.
+  // The chain's clock doesn't run until a node was queried.
   if (options.isNodeDown !== true && (options.config?.roles ?? ['watcher']).includes('watcher')) {
     await eventually(
       () => findCursor(db, 'devnet'),
@@ -241,7 +241,7 @@ async function startParts(options: TestServiceOptions, cleanups: Cleanups): Prom
     stopService,
     restart: async () => {
       await stopService();
-      // The same port, so that links and URLs of the test stay right.
+      // Uses the same port, so that the test's links and URLs stay valid.
       service = await start(Number(new URL(url).port));
     },
     stop: () => cleanUp(cleanups),
@@ -265,7 +265,7 @@ export async function createTestProject(
   const uuid = () => uuidV7(Date.now(), randomBytes(10));
   const [id, keyId] = [uuid(), uuid()];
   const limits = { maxUnpaid, maxUnpaidPerMinute };
-  // A watcher of another process followed it before, or no invoice would be made.
+  // Pretends that another process's watcher followed it before; otherwise no invoice could be created.
   if (options.wasWatched !== false) await watchOnce(db, network);
   await insertProject(db, { id, name: 'Test shop', network, policy, maxSurchargeMicro, invoiceLifetimeMs, ...limits });
   const apiKey = formatApiKey(network, keyId, randomBytes(32));
@@ -281,7 +281,7 @@ export async function createTestProject(
   return { id, projectId: encodeId('prj', id), keyId, apiKey, addresses };
 }
 
-/** Leaves what a watcher leaves that ended; takes the lease from no one who holds it. With real money, a block was seen too. */
+/** Leaves the same rows as a watcher that ended, without taking the lease from a current holder. With real money, a block was seen too. */
 async function watchOnce(db: Database, network: Network): Promise<void> {
   const lease = await acquireLease(db, watcherLease(network), 'a former watcher', 600_000);
   if (lease !== null) await releaseLease(db, lease);
@@ -295,7 +295,7 @@ const seeOnce = unlistedStatement(
    values ($1, 1, decode(repeat('01', 32), 'hex'), '2026-01-01', decode(repeat('02', 32), 'hex')) on conflict do nothing`,
 );
 
-/** One HTTP call with a JSON answer. */
+/** Makes an HTTP call and parses its JSON answer. */
 export async function call(
   url: string,
   options: { method?: string; headers?: Record<string, string | string[]>; body?: string | Buffer } = {},
@@ -311,7 +311,7 @@ export async function call(
 
 export type CreateOverrides = { idempotencyKey?: string; apiKey?: string; body?: Record<string, unknown> };
 
-/** `POST /v1/invoices` with a fresh key and external id unless told otherwise. */
+/** Calls `POST /v1/invoices`, by default with a new idempotency key and external id. */
 export function createInvoice(service: TestService, overrides: CreateOverrides = {}): Promise<Answer> {
   return call(`${service.url}/v1/invoices`, {
     method: 'POST',
@@ -330,14 +330,14 @@ export function createInvoice(service: TestService, overrides: CreateOverrides =
   });
 }
 
-/** `GET /v1/invoices/:id?expand=payment`. */
+/** Calls `GET /v1/invoices/:id?expand=payment`. */
 export function readInvoice(service: TestService, invoiceId: string): Promise<Answer> {
   return call(`${service.url}/v1/invoices/${invoiceId}?expand=payment`, {
     headers: { 'x-api-key': service.project.apiKey },
   });
 }
 
-/** Where to pay an invoice, and how much. */
+/** Returns the address and amount of an invoice. */
 export async function payableOf(
   service: TestService,
   invoiceId: string,
@@ -348,24 +348,24 @@ export async function payableOf(
   return { address: body.payment.address, amountMicro: amount.amountMicro };
 }
 
-/** Sends exactly what an invoice asks for; the transfer waits for a block. */
+/** Sends exactly an invoice's amount; the transfer waits for a block. */
 export async function payExactly(service: TestService, invoiceId: string): Promise<void> {
   const { address, amountMicro } = await payableOf(service, invoiceId);
   await service.payer.transfer({ contract: service.devnet.usdtContract, to: address, amountMicro });
 }
 
-/** What the inbox received, oldest first. */
+/** Returns the inbox's webhooks, oldest first. */
 export async function inboxOf(service: TestService, invoiceId?: string): Promise<Json[]> {
   const query = invoiceId === undefined ? '' : `?invoiceId=${invoiceId}`;
   return (await call(`${service.inboxUrl}${query}`)).body.data;
 }
 
-/** Between two looks: short at first, and longer while one waits anyway, for looks take what is waited for its processor. */
+/** The interval between two checks. It grows, because checks use the processor that the awaited work needs. */
 const POLL_MS = { first: 10, longest: 60 };
 
 const UNTOLD = unlistedStatement('', { id: 'uuid' }, 'select transfer_id as id from untold_transfers limit 1');
 
-/** Until an event tells of each transfer that was recorded and paid nothing. */
+/** Waits until each unmatched transfer has its event. */
 export async function untilTold({ db }: { db: Database }): Promise<void> {
   await eventually(
     () => db.run(UNTOLD, []),
@@ -373,7 +373,7 @@ export async function untilTold({ db }: { db: Database }): Promise<void> {
   );
 }
 
-/** Waits until `look` answers something that `isDone` accepts; fails with what was seen last. Bounded; polls, never guesses a time. */
+/** Polls until `look` returns something that `isDone` accepts. On timeout, fails with what it saw last. */
 export async function eventually<Seen>(
   look: () => Promise<Seen> | Seen,
   isDone: (seen: Seen) => boolean,
@@ -392,7 +392,7 @@ export async function eventually<Seen>(
   }
 }
 
-/** Asks again for as long as the answer is 503, as integrators are told to: of much at once, a busy machine sheds some. */
+/** Repeats a request while it gets 503, as integrators are advised to: under load, a busy machine refuses some. */
 export async function untilServed<Reply extends Pick<Answer, 'status'> & { headers: Record<string, unknown> }>(
   ask: () => Promise<Reply>,
 ): Promise<Reply> {
@@ -403,7 +403,7 @@ export async function untilServed<Reply extends Pick<Answer, 'status'> & { heade
   }
 }
 
-/** Creates an invoice by one request, repeated as it is while it is shed. */
+/** Creates an invoice with one request, repeated unchanged while it gets 503. */
 export function createPatiently(service: TestService, overrides: CreateOverrides = {}): Promise<Answer> {
   const same = {
     idempotencyKey: randomUUID(),

@@ -1,11 +1,11 @@
 import { inject } from 'vitest';
 
-/** Every case in `npm run test:long`; each `step`-th in `npm test`, where all of them together would take minutes. */
+/** Returns every case in `npm run test:long`. In `npm test`, where all of them would take minutes, returns every `step`-th. */
 export function someCases<Case>(cases: readonly Case[], step: number): Case[] {
   return cases.filter((_, at) => inject('everyCase') || at % step === 0);
 }
 
-/** Each case with every variant in `npm run test:long`; in `npm test` with one, and the next case with the next. */
+/** Combines each case with every variant in `npm run test:long`. In `npm test`, gives each case one variant in turn. */
 export function withVariants<Case, Variant>(cases: readonly Case[], variants: readonly Variant[]): [Case, Variant][] {
   return cases.flatMap((each, at) =>
     variants

@@ -9,8 +9,8 @@ const JUDGES = {
 };
 
 /**
- * Lets a test write the rows of a ledger one by one, in transactions of their own: what PAID means is judged no more, until what it returns is
- * called. Nothing else is switched off, so the rows are otherwise as a service writes them.
+ * Lets a test write a ledger's rows one by one in separate transactions: the rules of PAID aren't enforced until the returned function is
+ * called. All other checks stay active, so the rows are otherwise valid.
  */
 export async function letRowsStandAlone(
   owner: PostgresConnection | { connectionString: string },

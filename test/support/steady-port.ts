@@ -1,12 +1,15 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Below what any system hands out by itself, so that who asks for any free port never gets one of these. */
+/** Below the range of automatically assigned ports, so that a request for any free port never gets one of these. */
 const FIRST = 20_000;
 const COUNT = 12_000;
 const MAX_TRIES = 100;
 
-/** A port for a server that keeps it when it starts again: nobody listens there now, and nobody gets it by chance while it is away. */
+/**
+ * Finds a port for a server that needs the same port after a restart: nothing listens there now, and nothing gets it by chance while the
+ * server is down.
+ */
 export async function findSteadyPort(): Promise<number> {
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const port = FIRST + Math.floor(Math.random() * COUNT);

@@ -2,13 +2,13 @@ import { Readable, Writable } from 'node:stream';
 import { createTerminal, type Surroundings, type Terminal } from '../../src/cli/terminal/terminal.ts';
 
 export type Recording = Surroundings & {
-  /** What was written so far. */
+  /** The output so far. */
   readonly written: { stdout: string; stderr: string };
 };
 
 type Options = { env?: NodeJS.ProcessEnv; stdin?: NodeJS.ReadableStream | string; isTTY?: boolean };
 
-/** Surroundings for a command in this process, of which a test sees what is written. `stdin` holds nothing, unless given. */
+/** Creates the surroundings of a command in this process and records its output. `stdin` is empty by default. */
 export function recordSurroundings({ env = {}, stdin = '', isTTY = false }: Options = {}): Recording {
   const written = { stdout: '', stderr: '' };
   const record = (name: keyof typeof written) =>
@@ -28,7 +28,7 @@ export function recordSurroundings({ env = {}, stdin = '', isTTY = false }: Opti
   };
 }
 
-/** A terminal for a part of a command in this process. */
+/** Creates a terminal for part of a command in this process. */
 export function recordTerminal({ json = false, ...options }: Options & { json?: boolean } = {}): Terminal & Recording {
   const surroundings = recordSurroundings(options);
   return { ...createTerminal(surroundings, { json }), written: surroundings.written };

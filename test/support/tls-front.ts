@@ -3,20 +3,20 @@ import { TLSSocket } from 'node:tls';
 import { onTestFinished } from 'vitest';
 import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
 
-/** A PostgreSQL that takes TLS, as seen from its network. */
+/** A PostgreSQL that accepts TLS, as seen from its network. */
 export type TlsFront = {
-  /** A URL of it at `localhost`; `query` is what stands behind the "?". */
+  /** Returns its URL at `localhost`; `query` follows the "?". */
   url(query: string): string;
-  /** All that clients have sent, as anybody on the way sees it. */
+  /** All bytes that clients have sent, as anyone on the network path sees them. */
   sent(): Buffer;
-  /** Connections that got as far as speaking to PostgreSQL. */
+  /** How many connections got as far as speaking to PostgreSQL. */
   admittedCount(): number;
 };
 
-/** What a client asks first that wants TLS (PostgreSQL's protocol, SSLRequest). */
+/** The first message of a client that wants TLS (PostgreSQL's protocol, SSLRequest). */
 const SSL_REQUEST = Buffer.from('0000000804d2162f', 'hex');
 
-/** Stands before a test's database until the test ends. Without a certificate it refuses TLS, as a server without TLS does. */
+/** Accepts connections for a test's database until the test ends. Without a certificate it refuses TLS, like a server without TLS. */
 export async function startTlsFront(
   database: PostgresConnection,
   certificate: { key: string; cert: string } | null,
@@ -53,7 +53,7 @@ export async function startTlsFront(
       secure.once('data', (bytes) => admit(secure, bytes));
     });
   });
-  // Apart from it, for what a TLS socket reads nobody else sees.
+  // A separate server, because no one else sees the bytes that a TLS socket reads.
   const outer = createServer((client) => {
     client.on('data', (bytes) => sent.push(bytes));
     link(client, connect((inner.address() as AddressInfo).port, '127.0.0.1'));

@@ -4,7 +4,7 @@ import type { ServiceOptions } from '../../src/service/context.ts';
 import { parseAddress } from '../../src/tron/address.ts';
 import { askNode } from './devnet.ts';
 
-/** Another run of the same network, equal to it block by block up to its head, made by the same producers. It has no transactions. */
+/** Starts another instance of the same network, equal block by block up to its head and with the same producers. It has no transactions. */
 export async function startTwin(devnet: Devnet): Promise<Devnet> {
   const timeOf = async (number: number) => {
     const block = await askNode<{ block_header: { raw_data: { timestamp: number } } }>(devnet.url, '/wallet/getblock', {
@@ -26,10 +26,10 @@ export async function startTwin(devnet: Devnet): Promise<Devnet> {
   throw new Error('the two runs of the network differ');
 }
 
-/** Part of a service's configuration. It is read at each start, so that a restarted service can be given other nodes. */
+/** Part of a service's configuration. It's read at each start, so that a restarted service can get other nodes. */
 export type Networks = { networks?: ServiceOptions['config']['networks'] };
 
-/** The setting for a devnet of these nodes, each of an operator of its own. */
+/** Returns the setting for these nodes of a devnet, each with a different operator. */
 export function networksOf(
   { usdtContract }: Devnet,
   urls: readonly string[],

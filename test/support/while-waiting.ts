@@ -3,7 +3,7 @@ import type { PostgresConnection } from '../../src/store/embedded/connection.ts'
 import { withClient } from './postgres-template.ts';
 import { eventually } from './service.ts';
 
-/** Begins `read`, commits `change` when it has come as far as `table`, and returns what it read. */
+/** Starts `read`, commits `change` once the read has reached `table`, and returns the result of the read. */
 export function whileWaiting<Read>(
   connection: PostgresConnection,
   table: string,

@@ -1,12 +1,12 @@
 import type { createAuthenticator } from '../../people/authenticator.ts';
 import type { OpenConsole } from '../open-console.ts';
 
-/** What a browser has: a session in its cookie. */
+/** A browser's cookie with a session. */
 export const cookieOf = (token: string) => `__Host-quittance=${token}`;
 
 type Page = { text: string };
 
-/** The values of a form of a page that posts to a path; of several the one with a field of this name. */
+/** Returns the values of a page's form that posts to a path. If there are several, the one with this field. */
 export function formOf({ text }: Page, path: string, field = 'token'): Record<string, string> {
   const forms = text.split('<form ').filter((each) => each.includes(`action="${path}"`));
   const form = forms.find((each) => each.includes(`name="${field}"`))?.split('</form>')[0];
@@ -15,7 +15,7 @@ export function formOf({ text }: Page, path: string, field = 'token'): Record<st
   return Object.fromEntries(inputs.map(([, name = '', value = '']) => [name, unescapeText(value)]));
 }
 
-/** What a page asks a passkey by. */
+/** Returns the options with which a page asks for a passkey. */
 export function passkeyOptionsOf({ text }: Page): { challenge: string } {
   const [, options] = /data-options="([^"]+)"/.exec(text) ?? [];
   if (options === undefined) throw new Error(`the page asks no passkey: ${text.slice(0, 2000)}`);
@@ -33,19 +33,19 @@ function unescapeText(text: string): string {
 
 type Browser = { ask: OpenConsole['ask']; cookie: string };
 
-/** Opens a form, fills it in and sends it. The answer asks for a proof, where one is needed. */
+/** Opens, fills in and submits a form. The answer asks for a proof of identity if one is required. */
 export async function send({ ask, cookie }: Browser, path: string, filled: Record<string, string> = {}) {
   const page = await ask(path, { cookie });
   return ask(path, { cookie, form: { ...formOf(page, path), ...filled } });
 }
 
-/** The same, and proves by the code of an app who it is. */
+/** Does the same, and proves the identity with an app's code. */
 export async function sendWithCode(browser: Browser, path: string, code: string, filled: Record<string, string> = {}) {
   const asked = await send(browser, path, filled);
   return browser.ask(path, { cookie: browser.cookie, form: { ...formOf(asked, path, 'code'), code } });
 }
 
-/** The same by a passkey; a form that is refused before it asks for one is answered as it is. */
+/** Does the same with a passkey. Returns the answer unchanged if the form is refused before it asks for one. */
 export async function sendWithPasskey(
   browser: Browser,
   path: string,

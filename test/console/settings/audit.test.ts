@@ -9,7 +9,7 @@ const AUDIT = '/settings/audit';
 const SHOP = '0199a3c0-0000-7000-8000-000000000001';
 const ODD = '<script>alert(1)</script>';
 
-/** An owner, and a log of 120 entries by somebody with an odd name, on a subject of each kind. */
+/** An owner, and a log of 120 entries by someone with an odd name, about every kind of subject. */
 async function openLog() {
   const desk = await openConsole();
   const ann = await joinByPasskey(desk, 'ann');

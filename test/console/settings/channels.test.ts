@@ -7,7 +7,7 @@ import { cookieOf, formOf, send, sendWithPasskey } from './ask-again.ts';
 const PAGE = '/settings/notifications';
 const SIX_MINUTES_MS = 360_000;
 
-/** An owner with a passkey, and a look at the page. */
+/** An owner with a passkey, and a function that loads the page. */
 async function openChannels() {
   const desk = await openConsole();
   const ann = await joinByPasskey(desk, 'ann');

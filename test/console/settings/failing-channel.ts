@@ -6,7 +6,7 @@ import { listNotifyChannels, recordChannelFailed } from '../../../src/store/outb
 import type { TestConsole } from '../console.ts';
 import { operationDeps } from '../operation-deps.ts';
 
-/** A channel of notifications that fails, with a name and a reason that are as long as they may be. */
+/** Adds a failing notification channel, whose name and failure have the greatest allowed length. */
 export async function addFailingChannel({ service, actors }: TestConsole): Promise<string> {
   const { db, clock } = service;
   const deps = {

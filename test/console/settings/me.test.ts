@@ -9,7 +9,7 @@ import { cookieOf, formOf, passkeyOptionsOf, send, sendWithCode, sendWithPasskey
 const ME = '/settings/me';
 const NEW = `${ME}/passkeys/new`;
 
-/** A viewer who is signed in by a password and an app. */
+/** A viewer who is signed in with a password and an app. */
 async function openViewer() {
   const desk = await openConsole();
   const ann = await joinByPassword(desk, 'ann', 'viewer');

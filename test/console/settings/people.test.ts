@@ -9,7 +9,7 @@ import { cookieOf, formOf, send, sendWithCode } from './ask-again.ts';
 
 const NEW = '/settings/people/new';
 
-/** An owner who is signed in by a password and an app, and two shops, one with a name of 100 letters from right to left. */
+/** An owner who is signed in with a password and an app, and two shops, one with a right-to-left name of 100 letters. */
 async function openOwned() {
   const desk = await openConsole();
   const [shop, other] = [await createTestProject(desk.db), await createTestProject(desk.db)];

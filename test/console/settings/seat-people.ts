@@ -12,7 +12,10 @@ const NAMES: readonly [login: string, name: string, role: Role][] = [
 ];
 const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
 
-/** Makes Ana a person who has signed in, twice, and others with names as long as they may be; one has not taken up its link. */
+/**
+ * Adds Ana as a person who has signed in twice, and others with names of the greatest allowed length, one of whom hasn't redeemed their
+ * link.
+ */
 export async function seatPeople({ people, actors, sessions }: TestConsole): Promise<void> {
   const deps = people();
   const ann = commandActor('ann');

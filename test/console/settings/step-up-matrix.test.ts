@@ -24,14 +24,14 @@ const XPUB =
   'xpub6D1AabNHCupeiLM65ZR9UStMhJ1vCpyV4XbZdyhMZBiJXALQtmn9p42VTQckoHVn8WNqS7dqnJokZHAHcHGoaQgmv8D45oNUKx6DZMNZBCd';
 const DERIVE = '/addresses/derive';
 const GRACE_MS = 300_000;
-/** How many other forms each proof is tried on: the following ones. */
+/** How many other forms each proof is tested with: the ones that follow it. */
 const OTHER_FORMS = 6;
 
-/** The project that a form is about, and its subject or content. */
+/** The project of a form, and its subject or content. */
 type Target = { project: 0 | 1; subject: 0 | 1 };
 type Row = {
   action: ActionName;
-  /** Its path. */
+  /** Returns its path. */
   at(seat: Seat, target: Target): string;
   fill?(seat: Seat, target: Target): Record<string, string>;
 };
@@ -42,7 +42,7 @@ const endpointOf = ({ endpoints }: Seat, { project, subject }: Target) => `/webh
 const personOf = ({ people }: Seat, { subject }: Target) => `/settings/people/${people[subject]}`;
 const either = ({ subject }: Target, one: string, other: string) => (subject === 0 ? one : other);
 
-/** Every form of the console that asks for a proof. */
+/** Every form of the console that requires a proof. */
 const ROWS: readonly Row[] = [
   {
     action: 'addAddresses',
@@ -141,7 +141,7 @@ const ROWS: readonly Row[] = [
 
 const stepUpOf = (action: ActionName) => (ACTIONS[action] as Rule).stepUp;
 
-/** Two projects with everything that a form can be about, and what a signed-in owner with a passkey sees of them. */
+/** Creates two projects with everything that a form can be about, and a signed-in owner with a passkey. */
 async function seat() {
   const backups = { name: 'QUITTANCE_BACKUP_DIR', value: '/backups', isSet: true, isSecret: false };
   const desk = await openConsole({ settings: [backups] });
@@ -206,7 +206,7 @@ type Seat = Awaited<ReturnType<typeof seat>>;
 type Page = { status: number; text: string };
 const A: Target = { project: 0, subject: 0 };
 
-/** Opens a form, fills it in and sends it with what is given beside it. `null`: the form can't be opened. */
+/** Opens, fills in and submits a form with additional values. Returns `null` if the form can't be opened. */
 async function send(world: Seat, { action, at, fill }: Row, target: Target, proof: Record<string, string> = {}) {
   const { ask, cookie, projects } = world;
   const [path, filled] = [at(world, target), fill?.(world, target) ?? {}];
@@ -224,7 +224,7 @@ async function send(world: Seat, { action, at, fill }: Row, target: Target, proo
   return { path, sent, ofProject: form['project'] };
 }
 
-/** The passkey that is made for a form is kept, because the same one must come with the proof. */
+/** Keeps the passkey created for a form, because the proof must come with the same one. */
 const created = new WeakMap<Seat, string>();
 
 async function createdBy(world: Seat, action: ActionName, page: Page): Promise<Record<string, string>> {
@@ -234,7 +234,7 @@ async function createdBy(world: Seat, action: ActionName, page: Page): Promise<R
   return { created: value };
 }
 
-/** Asks for the proof of a form, and signs it. */
+/** Requests the proof for a form and signs it. */
 async function sign(world: Seat, row: Row, target = A) {
   const asked = await send(world, row, target);
   if (asked?.sent.status !== 200 || !asked.sent.text.includes('Confirm this change')) {
@@ -243,18 +243,18 @@ async function sign(world: Seat, row: Row, target = A) {
   return { ...asked, proof: { passkey: JSON.stringify(world.ann.key.sign(passkeyOptionsOf(asked.sent))) } };
 }
 
-/** Sends what was signed, as the page that asked for it does. */
+/** Submits the signed proof from the page that asked for it. */
 async function finish({ ask, cookie }: Seat, { path, sent, proof }: Awaited<ReturnType<typeof sign>>) {
   return ask(path, { cookie, form: { ...formOf(sent, path, 'passkey'), ...proof } });
 }
 
-/** How often anything but proofs and sign-ins was recorded. */
+/** Counts the recorded actions other than proofs and sign-ins. */
 async function doneIn({ sql }: Seat): Promise<number> {
   const [row] = await sql(`select count(*)::int as count from operator_actions where action not like 'session.%'`);
   return row.count;
 }
 
-/** The proof did nothing: it was refused, or there was no form to send it with. */
+/** Expects that the proof had no effect: it was refused, or there was no form to submit it with. */
 async function refuses(world: Seat, row: Row, target: Target, proof: Record<string, string>) {
   const before = await doneIn(world);
   const reply = await send(world, row, target, proof);
@@ -262,7 +262,7 @@ async function refuses(world: Seat, row: Row, target: Target, proof: Record<stri
 }
 const REFUSED = [true, 0];
 
-/** The forms in the order in which one world can take all of them. */
+/** Runs the forms in an order in which one world can accept all of them. */
 async function forEachRow(work: (world: Seat, row: Row) => Promise<void>) {
   const world = await seat();
   for (const row of ROWS) {

@@ -6,7 +6,7 @@ import { cookieOf, formOf, passkeyOptionsOf, send, sendWithCode, sendWithPasskey
 
 const SIX_MINUTES_MS = 360_000;
 
-/** An owner with a passkey, who might remove bob or carl. */
+/** An owner with a passkey, who may remove bob or carl. */
 async function openWithPasskey() {
   const desk = await openConsole();
   const ann = await joinByPasskey(desk, 'ann');
@@ -21,7 +21,7 @@ test('a passkey that signed “remove bob” removes bob, and not carl, not with
   const { ask, browser, ann, bob, carl, at, left, pass } = await openWithPasskey();
   const { cookie } = browser;
   const [remove, other] = [`${at(bob)}/remove`, `${at(carl)}/remove`];
-  // The session of the same person in another browser.
+  // The same person's session in another browser.
   const request = passkeyOptionsOf(await ask('/sign-in'));
   const second = await ask('/sign-in', { form: { passkey: JSON.stringify(ann.key.sign(request)) } });
   const asked = await send(browser, remove);
@@ -140,7 +140,7 @@ test('a person who is no owner any more, or has gone, is let no further with a f
   await sql("update people set role = 'owner' where login = 'bob'");
   const page = await ask(`${at(carl)}/remove`, { cookie: cookieOf(bob.token) });
   expect(page.status).toBe(200);
-  // Without the ends of sessions that a change of role brings: rights are read with each request.
+  // Changes the role without ending the sessions, because rights are read on each request.
   await sql("update people set role = 'viewer' where login = 'bob'");
   const form = formOf(page, `${at(carl)}/remove`);
   const refused = await ask(`${at(carl)}/remove`, { cookie: cookieOf(bob.token), form });

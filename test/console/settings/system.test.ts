@@ -13,7 +13,7 @@ import { cookieOf, sendWithPasskey } from './ask-again.ts';
 const SYSTEM = '/settings/system';
 const MARK = 'C4n4ry';
 
-/** Every variable that may hold a secret, with one wherever it could stand. */
+/** Every variable that may hold a secret, with a marked secret wherever one could appear. */
 const SECRETS: Record<string, string> = {
   DATABASE_URL: `postgres://${MARK}user:${MARK}@db.example:6432/shop?sslmode=verify-full&application_name=${MARK}`,
   DATABASE_OWNER_URL: `postgres://${MARK}@db.example/shop?password=${MARK}&sslmode=verify-full`,
@@ -36,7 +36,7 @@ async function openSystem(env: NodeJS.ProcessEnv) {
   const { token, key } = await joinByPasskey(desk, 'ann');
   const cookie = cookieOf(token);
   const look = () => desk.ask(SYSTEM, { cookie });
-  /** A variable and what is shown of it, as text. */
+  /** Returns a variable and its displayed value as text. */
   const shownOf = async (name: string) => {
     const row = (await look()).text
       .split('<tr role="row">')
@@ -145,7 +145,7 @@ test('an owner asks for a backup after proving again who it is, and the page say
   expect(asked.text).not.toContain('Back up now');
   const requests = () => sql("select acted_by as by from operator_actions where action = 'backup.requested'");
   expect(await requests()).toEqual([{ by: 'ann' }]);
-  // It waits already.
+  // A request is already pending.
   expect((await sendWithPasskey({ ask, cookie }, `${SYSTEM}/backup`, key)).status).toBe(303);
   expect(await requests()).toHaveLength(1);
 
