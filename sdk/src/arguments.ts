@@ -26,7 +26,7 @@ export function readExternalId(externalId: string): string {
   return refuse('externalId must be a text of 1 to 200 characters');
 }
 
-export function readId(id: string, kind: 'inv' | 'evt'): string {
+export function readId(id: string, kind: 'inv' | 'evt' | 'whe'): string {
   if (typeof id === 'string' && /^\w{5,100}$/.test(id) && id.startsWith(`${kind}_`)) return id;
   return refuse(`the id must begin with ${kind}_`);
 }

@@ -10,7 +10,7 @@ const USER_AGENT = 'quittance-sdk/0.1.0';
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
 export type Call = {
-  method: 'GET' | 'POST';
+  method: 'GET' | 'POST' | 'PATCH';
   /** From `/v1/` on, with its query. */
   path: string;
   headers?: Record<string, string>;
