@@ -1,48 +1,78 @@
 /**
- * The import rules of the house. Each folder of src/ lists what it may import; everything else is a violation.
+ * The import rules of the house. Each folder lists what it may import; everything else is a violation.
  * test/rules/import-rules.test.ts plants violations and expects this file to report them.
  */
 const mayImport = {
-  tron: [],
-  domain: ['tron'],
-  store: ['domain', 'tron'],
-  payments: ['store', 'domain', 'tron'],
-  chain: ['payments', 'store', 'domain', 'tron'],
-  webhooks: ['store', 'domain'],
-  notify: ['webhooks', 'store', 'domain'],
-  operator: ['payments', 'chain', 'webhooks', 'notify', 'store', 'domain', 'tron'],
-  web: ['domain'],
-  // Of what operators do, a key does what concerns the endpoints of its project.
-  api: [
-    ...['web', 'payments', 'store', 'domain'],
-    'operator/(operation|actor|command-words|subjects/webhook(s|-sending)|input/problems)',
+  'packages/tron': [],
+  'packages/devnet': ['packages/tron'],
+  'core/runtime': [],
+  'core/domain': ['packages/tron'],
+  'core/store': ['core/domain', 'packages/tron'],
+  'core/payments': ['core/store', 'core/domain', 'packages/tron'],
+  'core/chain': ['core/payments', 'core/store', 'core/domain', 'packages/tron'],
+  'core/webhooks': ['core/store', 'core/domain'],
+  'faces/web': ['core/domain'],
+  'faces/notify': ['core/webhooks', 'core/store', 'core/domain'],
+  'faces/operator': [
+    ...['core/payments', 'core/chain', 'core/webhooks', 'faces/notify', 'core/store', 'core/domain', 'packages/tron'],
   ],
-  checkout: ['web', 'payments', 'store', 'domain'],
+  // Of what operators do, a key does what concerns the endpoints of its project.
+  'faces/api': [
+    ...['faces/web', 'core/payments', 'core/store', 'core/domain'],
+    'faces/operator/(operation|actor|command-words|subjects/webhook(s|-sending)|input/problems)',
+  ],
+  'faces/checkout': ['faces/web', 'core/payments', 'core/store', 'core/domain'],
   // What other systems call back goes by our webhooks, whose rules for targets and secrets hold here too.
-  adapters: ['web', 'webhooks', 'payments', 'store', 'domain'],
-  admin: ['web', 'operator', 'domain'],
-  console: ['web', 'operator', 'domain'],
-  // It plays the chain for others to judge: of the rules of money only the mistakes of payers that it makes, and what loopback is.
-  devnet: ['domain/(loopback|mismatch)', 'tron'],
-  developer: ['devnet', 'service', 'operator', 'webhooks', 'store', 'domain', 'tron', 'config'],
-  runtime: [],
+  'faces/adapters': ['faces/web', 'core/webhooks', 'core/payments', 'core/store', 'core/domain'],
+  'faces/admin': ['faces/web', 'faces/operator', 'core/domain'],
+  'faces/console': ['faces/web', 'faces/operator', 'core/domain'],
+  server: ['faces', 'core', 'packages/tron'],
+  developer: [
+    ...['server', 'faces/operator', 'core/webhooks', 'core/store', 'core/domain'],
+    // The sandbox makes the mistakes of payers that the diagnosis names.
+    ...['packages/devnet', 'packages/tron'],
+  ],
 };
 
-const folderRules = Object.entries(mayImport).map(([folder, allowed]) => ({
-  name: `${folder}-imports`,
-  comment: `src/${folder} may import only: ${['itself', 'runtime', ...allowed].join(', ')}`,
-  severity: 'error',
-  from: { path: `^src/${folder}/`, pathNot: '\\.test\\.ts$' },
-  to: { path: '^src/', pathNot: `^src/(${[folder, 'runtime', ...allowed].join('|')})(/|\\.ts$)` },
-}));
+/** `packages/tron` is beside src/, and everything else is in it. */
+const placeOf = (folder) => (folder.startsWith('packages/') ? `${folder}/src` : `src/${folder}`);
+
+/** Everything in src/ may use the runtime, but what is pure. */
+const folderRules = Object.entries(mayImport).map(([folder, others]) => {
+  const allowed = [folder, ...(folder.startsWith('packages/') ? [] : ['core/runtime']), ...others];
+  return {
+    name: `${folder.replace('/', '-')}-imports`,
+    comment: `${placeOf(folder)} may import only: ${allowed.join(', ')}`,
+    severity: 'error',
+    from: { path: `^${placeOf(folder)}/`, pathNot: '\\.test\\.ts$' },
+    to: { path: '^(src|packages)/', pathNot: `^(${allowed.map(placeOf).join('|')})(/|\\.ts$)` },
+  };
+});
 
 /** The database, the nodes and a watcher are each opened in one place, and what payers are told is taken from one. */
 const opening = ['terminal/(with-database|with-nodes|follow-scratch|payer-words)'];
+
+/** What computes, and knows neither the machine nor the time. */
+const PURE = '^(packages/tron/src|src/core/domain)/';
 
 /** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {
   forbidden: [
     ...folderRules,
+    {
+      name: 'core-imports-no-face',
+      comment: 'what decides and records a payment knows nobody who asks for it',
+      severity: 'error',
+      from: { path: '^src/core/', pathNot: '\\.test\\.ts$' },
+      to: { path: '^src/(?!core/)' },
+    },
+    {
+      name: 'faces-are-composed',
+      comment: 'the server composes the faces; none of them knows it, the commands or the tools of developers',
+      severity: 'error',
+      from: { path: '^src/faces/', pathNot: '\\.test\\.ts$' },
+      to: { path: '^src/(server|developer|cli)/' },
+    },
     {
       name: 'no-cycles',
       severity: 'error',
@@ -51,30 +81,33 @@ module.exports = {
     },
     {
       name: 'pure-core-has-no-node',
-      comment: 'src/tron and src/domain do no I/O: no Node built-ins, and no packages but @noble and @scure',
+      comment: 'packages/tron and src/core/domain do no I/O: no Node built-ins, and no packages but @noble and @scure',
       severity: 'error',
-      from: { path: '^src/(tron|domain)/', pathNot: '\\.test\\.ts$' },
+      from: { path: PURE, pathNot: '\\.test\\.ts$' },
       to: { dependencyTypes: ['core'] },
     },
     {
       name: 'pure-core-packages',
       severity: 'error',
-      from: { path: '^src/(tron|domain)/', pathNot: '\\.test\\.ts$' },
+      from: { path: PURE, pathNot: '\\.test\\.ts$' },
       to: { path: 'node_modules', pathNot: 'node_modules/(@noble|@scure)/' },
     },
     {
       name: 'pure-core-has-no-runtime',
       comment: 'the clock, the log and the metrics are arguments, never imports, in the pure core',
       severity: 'error',
-      from: { path: '^src/(tron|domain)/', pathNot: '\\.test\\.ts$' },
-      to: { path: '^src/runtime/' },
+      from: { path: PURE, pathNot: '\\.test\\.ts$' },
+      to: { path: '^src/core/runtime/' },
     },
     {
       name: 'cli-is-a-face',
-      comment: 'a command parses, calls a use case of src/operator and prints; what lies below is not its business',
+      comment:
+        'a command parses, calls a use case of src/faces/operator and prints; what lies below is not its business',
       severity: 'error',
       from: { path: '^src/cli/', pathNot: `^src/cli/(${opening.join('|')})|\\.test\\.ts$` },
-      to: { path: '^src/(store|payments|chain|webhooks|notify|web|api|checkout|admin|console|service)(/|\\.ts$)' },
+      to: {
+        path: '^src/(core/(store|payments|chain|webhooks)|faces/(notify|web|api|checkout|admin|console)|server/service)(/|\\.ts$)',
+      },
     },
     {
       name: 'commands-are-apart',
@@ -87,8 +120,8 @@ module.exports = {
       name: 'service-runs-without-commands',
       comment: 'nothing that a running service loads leads to commands, to tools of developers or to the local network',
       severity: 'error',
-      from: { path: '^src/(main|service)\\.ts$' },
-      to: { path: '^src/(cli|developer|devnet)/', reachable: true },
+      from: { path: '^src/server/(main|service)\\.ts$' },
+      to: { path: '^(src/(cli|developer)|packages/devnet)/', reachable: true },
     },
     {
       name: 'only-commands-import-developer',
@@ -102,17 +135,16 @@ module.exports = {
     },
     {
       name: 'only-developer-imports-devnet',
-      comment:
-        'src/developer, its commands for the list of scenarios, and address/ for the contracts that take no payments',
+      comment: 'a network with keys that everybody knows is for the sandbox',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(devnet|developer|cli/(developer|address))/|\\.test\\.ts$' },
-      to: { path: '^src/devnet/' },
+      from: { path: '^src/', pathNot: '^src/developer/|\\.test\\.ts$' },
+      to: { path: '^packages/devnet/src/' },
     },
     {
       name: 'only-store-speaks-sql',
-      comment: 'pg is imported in src/store only',
+      comment: 'pg is imported in src/core/store only',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/store/|\\.test\\.ts$' },
+      from: { path: '^src/', pathNot: '^src/core/store/|\\.test\\.ts$' },
       to: { path: 'node_modules/(pg|@types/pg)/' },
     },
     {
@@ -120,20 +152,20 @@ module.exports = {
       comment:
         'the SDK is a package of its own without dependencies; for Node 18 it asks for node:crypto, where there is none in the globals',
       severity: 'error',
-      from: { path: '^sdk/' },
-      to: { pathNot: '^(sdk/|(node:)?crypto$)' },
+      from: { path: '^packages/sdk/' },
+      to: { pathNot: '^(packages/sdk/|(node:)?crypto$)' },
     },
     {
       name: 'only-tests-import-sdk',
       comment: 'the SDK is for integrators; the server has its own code',
       severity: 'error',
-      from: { path: '^(src|bin)/', pathNot: '\\.test\\.ts$' },
-      to: { path: '^sdk/' },
+      from: { path: '^(src|bin|packages/(tron|devnet))/', pathNot: '\\.test\\.ts$' },
+      to: { path: '^packages/sdk/' },
     },
     {
       name: 'source-imports-no-tests',
       severity: 'error',
-      from: { path: '^src/', pathNot: '\\.test\\.ts$' },
+      from: { path: '^(src|packages)/', pathNot: '\\.test\\.ts$' },
       to: { path: '^(test|bench)/|\\.test\\.ts$' },
     },
     {
@@ -156,7 +188,7 @@ module.exports = {
     tsPreCompilationDeps: true,
     enhancedResolveOptions: {
       exportsFields: ['exports'],
-      conditionNames: ['import', 'require', 'node', 'default', 'types'],
+      conditionNames: ['@quittance/source', 'import', 'require', 'node', 'default', 'types'],
     },
   },
 };

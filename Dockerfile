@@ -17,7 +17,7 @@ RUN npm ci --ignore-scripts --no-audit --no-fund --omit=dev --omit=optional
 FROM build AS build-embedded
 # The links of PostgreSQL's libraries, which an npm package cannot hold; later nothing can be written here.
 RUN npm ci --ignore-scripts --no-audit --no-fund --omit=dev && node --input-type=module --eval \
-    "await (await import('/app/dist/store/embedded/binaries.js')).findBinaries({ user: undefined, sharedDir: '/tmp', log: console })"
+    "await (await import('/app/dist/core/store/embedded/binaries.js')).findBinaries({ user: undefined, sharedDir: '/tmp', log: console })"
 
 # Node.js, the libraries that it is linked with, and a user: nothing else is needed, and nothing else can be run.
 FROM ${DEBIAN_IMAGE} AS root

@@ -5,8 +5,15 @@ import { LongestFirst } from './test/support/longest-first.ts';
 import { PATIENCE_MS } from './test/support/patience.ts';
 
 export default defineConfig({
+  // Tests run the sources of the packages beside src/, and not what was built of them.
+  resolve: {
+    alias: [
+      { find: /^@quittance\/(tron|devnet)$/, replacement: join(import.meta.dirname, 'packages/$1/src/index.ts') },
+      { find: /^@quittance\/(tron|devnet)\/(.+)$/, replacement: join(import.meta.dirname, 'packages/$1/src/$2.ts') },
+    ],
+  },
   test: {
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+    include: ['{src,packages}/**/*.test.ts', 'test/**/*.test.ts'],
     // Minutes of every combination, database servers that die, a Debian that is installed, generators of the network, and shop systems: commands of their own run them.
     exclude: [
       ...configDefaults.exclude,

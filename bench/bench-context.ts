@@ -1,4 +1,4 @@
-import type { PostgresConnection } from '../src/store/embedded/connection.ts';
+import type { PostgresConnection } from '../src/core/store/embedded/connection.ts';
 
 import type { Target } from './targets.ts';
 

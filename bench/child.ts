@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import type { PostgresConnection } from '../src/store/embedded/connection.ts';
+import type { PostgresConnection } from '../src/core/store/embedded/connection.ts';
 import { BENCH_MASTER_KEY } from './master-key.ts';
 
 /** A server under load, or the load's own process. `stop` waits until it is gone. */

@@ -1,7 +1,7 @@
 import pg from 'pg';
-import { openDatabase } from '../src/store/db/database.ts';
-import { migrate } from '../src/store/db/migrate.ts';
-import type { PostgresConnection } from '../src/store/embedded/connection.ts';
+import { openDatabase } from '../src/core/store/db/database.ts';
+import { migrate } from '../src/core/store/db/migrate.ts';
+import type { PostgresConnection } from '../src/core/store/embedded/connection.ts';
 import { benchSeals } from './master-key.ts';
 import { type Shop, seedInvoices, seedShop } from './seed.ts';
 

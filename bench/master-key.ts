@@ -1,5 +1,5 @@
-import { createKeyRing, createMasterKey } from '../src/runtime/key-ring.ts';
-import { createSeals } from '../src/store/db/seals.ts';
+import { createKeyRing, createMasterKey } from '../src/core/runtime/key-ring.ts';
+import { createSeals } from '../src/core/store/db/seals.ts';
 
 /** Seals the secrets of the endpoints of one benchmark run, in this process and in those that it starts. */
 const key = createMasterKey();

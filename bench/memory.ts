@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { PostgresConnection } from '../src/store/embedded/connection.ts';
+import type { PostgresConnection } from '../src/core/store/embedded/connection.ts';
 import { type Child, startService } from './child.ts';
 import { onServer } from './databases.ts';
 import { descendants, residentBytes } from './proc.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type pg from 'pg';
-import { encodeId } from '../src/domain/ids.ts';
-import type { PostgresConnection } from '../src/store/embedded/connection.ts';
+import { encodeId } from '../src/core/domain/ids.ts';
+import type { PostgresConnection } from '../src/core/store/embedded/connection.ts';
 import { ask, type Child, type Server, startBaseline, startScript, startService } from './child.ts';
 import { createDatabases, onServer, SIDES, type Side, TABLES, type Tables, tableOf } from './databases.ts';
 import type { ChainServerPlan } from './ingest/chain-server.ts';

@@ -1,14 +1,14 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
+import { accountToAddress } from '@quittance/tron/address';
+import { accountFromPublicKey } from '@quittance/tron/public-key';
 import type { Client } from 'pg';
-import { formatApiKey } from '../src/domain/api-key.ts';
-import { uuidV7 } from '../src/domain/ids.ts';
-import { insertApiKey } from '../src/store/access/api-keys.ts';
-import type { Database } from '../src/store/db/database.ts';
-import { insertAddress } from '../src/store/ledger/addresses.ts';
-import { insertProject } from '../src/store/ledger/projects.ts';
-import { accountToAddress } from '../src/tron/address.ts';
-import { accountFromPublicKey } from '../src/tron/public-key.ts';
+import { formatApiKey } from '../src/core/domain/api-key.ts';
+import { uuidV7 } from '../src/core/domain/ids.ts';
+import { insertApiKey } from '../src/core/store/access/api-keys.ts';
+import type { Database } from '../src/core/store/db/database.ts';
+import { insertAddress } from '../src/core/store/ledger/addresses.ts';
+import { insertProject } from '../src/core/store/ledger/projects.ts';
 import { createPlacer, MAX_SURCHARGE_MICRO, type Place } from './prices.ts';
 
 export type Shop = { projectId: string; addressIds: string[]; apiKey: string };

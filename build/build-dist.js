@@ -1,10 +1,14 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join, posix, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
-const SRC = join(ROOT, 'src');
+/** Where sources lie, and where below dist/ their builds do. */
+const SOURCES = [
+  { folder: 'src', to: '' },
+  ...['tron', 'devnet'].map((name) => ({ folder: `packages/${name}/src`, to: `packages/${name}` })),
+];
 const DIST = join(ROOT, 'dist');
 /** A line for each source: the digest of what it is and what it became, and its path. */
 const STAMP = 'built-from';
@@ -19,7 +23,7 @@ const MAX_PROBLEMS = 10;
 export class BuildError extends Error {}
 
 /**
- * Makes dist/ stand for src/: what changed is built, what is gone goes. Only content is believed, of both sides, and neither times nor
+ * Makes dist/ what src/ and packages/ build to: what changed is built, what is gone goes. Only content is believed, of both sides, and neither times nor
  * sizes: a build that was killed, overtaken by another, or edited does not pass. Several processes may do this at once.
  */
 export async function buildDist() {
@@ -52,12 +56,14 @@ function look() {
   return { sources, stamp, changed, isWhole: changed.length === 0 && stamp.size === sources.size };
 }
 
-/** From the path inside src/ to the text. */
+/** From the path of the source, such as `src/cli/main.ts`, to the text. */
 function readSources() {
-  const paths = readdirSync(SRC, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && /(?<!\.test)\.ts$|\.json$/.test(entry.name))
-    .map((entry) => join(entry.parentPath, entry.name));
-  return new Map(paths.map((path) => [relative(SRC, path), readFileSync(path, 'utf8')]));
+  const paths = SOURCES.flatMap(({ folder }) =>
+    readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && /(?<!\.test)\.ts$|\.json$/.test(entry.name))
+      .map((entry) => relative(ROOT, join(entry.parentPath, entry.name))),
+  );
+  return new Map(paths.map((path) => [path, readFileSync(join(ROOT, path), 'utf8')]));
 }
 
 /** The text of a file of dist/, `undefined` if there is none. */
@@ -70,16 +76,26 @@ function readBuilt(name) {
   }
 }
 
-function outputOf(name) {
-  return name.replace(/\.ts$/, '.js');
+/** `packages/tron/src/hex.ts` becomes `packages/tron/hex.js` below dist/, and `src/cli/main.ts` becomes `cli/main.js`. */
+function outputOf(path) {
+  const { folder, to } = SOURCES.find(({ folder }) => path.startsWith(`${folder}/`));
+  return posix.join(to, path.slice(folder.length + 1)).replace(/\.ts$/, '.js');
+}
+
+/** What `@quittance/tron/hex` is called by a file of dist/: a package of Quittance has its packages in it. */
+function pathTo(specifier, from) {
+  const [, name, path = 'index'] = /^@quittance\/(tron|devnet)(?:\/(.+))?$/.exec(specifier) ?? [];
+  if (name === undefined) return specifier;
+  const led = posix.relative(posix.dirname(outputOf(from)), `packages/${name}/${path}.js`);
+  return led.startsWith('.') ? led : `./${led}`;
 }
 
 /** Of this checkout alone: Node looks for a package in each folder above as well, and above one in /tmp anybody may put it. */
 const BUILDERS = ['ts-blank-space', 'typescript'];
 const { devDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-/** What builds: this file, and the packages that it uses. */
+/** What builds: these files, and the packages that they use. */
 const BUILDER = [
-  readFileSync(fileURLToPath(import.meta.url), 'utf8'),
+  ...['build-dist.js', 'erase-types.js'].map((name) => readFileSync(join(ROOT, 'build', name), 'utf8')),
   ...BUILDERS.map((name) => devDependencies[name]),
 ].join('\0');
 
@@ -87,14 +103,14 @@ function digestOf(source, output) {
   return createHash('sha256').update(BUILDER).update(`\0${source}\0${output}`).digest('base64url');
 }
 
-/** From the path inside src/ to the JavaScript, or to the JSON as it is. */
+/** From the path of the source to the JavaScript, or to the JSON as it is. */
 async function build(names, sources) {
   if (names.length === 0) return new Map();
   if (!BUILDERS.every((name) => existsSync(join(ROOT, 'node_modules', name)))) throw notInstalled();
   const { eraseTypes } = await import('./erase-types.js');
   const results = names.map((name) => {
     const compile = name.endsWith('.json') ? checkJson : eraseTypes;
-    return [name, compile(join('src', name), sources.get(name))];
+    return [name, compile(name, sources.get(name), (specifier) => pathTo(specifier, name))];
   });
   const problems = results.flatMap(([, result]) => result.problems);
   if (problems.length === 0) return new Map(results.map(([name, { text }]) => [name, text]));
@@ -135,7 +151,7 @@ function isInUse(draft) {
   return found !== undefined && Date.now() - found.mtimeMs < DRAFT_LIMIT_MS;
 }
 
-const STATE = 'dist/ is not what the sources in src/ build to';
+const STATE = 'dist/ is not what the sources in src/ and packages/ build to';
 
 function notInstalled() {
   const fix = 'run "npm ci --include=dev", then "npm run build"; "npm prune --omit=dev" may remove them again';

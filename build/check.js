@@ -6,7 +6,7 @@ import { delimiter, join } from 'node:path';
 const CHECKS = [
   'tsc',
   'npm run --silent measure -- --check',
-  'depcruise --config .dependency-cruiser.cjs src bin build test bench deploy sdk/src',
+  'depcruise --config .dependency-cruiser.cjs src packages/tron/src packages/devnet/src packages/sdk/src bin build test bench deploy',
   'knip',
   'biome ci --error-on-warnings .',
 ];

@@ -13,8 +13,9 @@ const known = JSON.parse(readFileSync(file, 'utf8'));
 const today = new Date().toISOString().slice(0, 10);
 
 const lines = {};
-for (const [path, { version, license, hasInstallScript, dev }] of Object.entries(packages)) {
-  if (path === '' || dev === true) continue;
+for (const [path, { version, license, hasInstallScript, dev, link }] of Object.entries(packages)) {
+  // Our own packages are links.
+  if (!path.startsWith('node_modules/') || link === true || dev === true) continue;
   const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
   // MIT, installs by a script, published 2026-06-06, taken 2026-06-20: why, if those days are less than a week apart
   const [dates = `published ${askDate(name, version)}, taken ${today}`] =

@@ -12,11 +12,13 @@ import { npmCommand } from './npm.js';
 const root = join(import.meta.dirname, '..');
 const read = (name) => JSON.parse(readFileSync(join(root, name), 'utf8'));
 
-const { devDependencies: _, ...manifest } = read('package.json');
+const { devDependencies: _, workspaces: _w, ...manifest } = read('package.json');
 const lock = read('package-lock.json');
 const { '': self, ...packages } = lock.packages;
-const { devDependencies: __, ...ownLock } = self;
-const production = Object.entries(packages).filter(([, { dev }]) => dev !== true);
+const { devDependencies: __, workspaces: __w, ...ownLock } = self;
+const production = Object.entries(packages).filter(
+  ([path, { dev, link }]) => !dev && !link && path.startsWith('node_modules/'),
+);
 
 const parent = mkdtempSync(join(tmpdir(), 'quittance-sbom-'));
 try {

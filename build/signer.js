@@ -10,7 +10,12 @@ import { rolldown } from 'rolldown';
 const ROOT = join(import.meta.dirname, '..');
 const file = resolve(process.argv[2] ?? join(ROOT, 'dist/manifest-sign.mjs'));
 
-const bundle = await rolldown({ input: join(ROOT, 'src/cli/manifest/sign-alone.ts'), platform: 'node', cwd: ROOT });
+const bundle = await rolldown({
+  input: join(ROOT, 'src/cli/manifest/sign-alone.ts'),
+  platform: 'node',
+  cwd: ROOT,
+  resolve: { conditionNames: ['@quittance/source', 'import', 'node', 'default'] },
+});
 await bundle.write({ file, format: 'esm', codeSplitting: false, comments: { legal: true } });
 await bundle.close();
 console.log(`${createHash('sha256').update(readFileSync(file)).digest('hex')}  ${file}`);

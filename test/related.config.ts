@@ -7,5 +7,6 @@ const root = join(import.meta.dirname, '..');
 
 /** `npm run related`: the tests that watch what is not committed yet, or else the last commit; `SINCE=main npm run related` after a commit. */
 export default defineConfig({
+  ...base,
   test: { ...base.test, include: relatedTests(root, changedFiles(root, process.env['SINCE'])) },
 });

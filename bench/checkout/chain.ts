@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
+import type { PostgresConnection } from '../../src/core/store/embedded/connection.ts';
 import { createShop, insertInvoices, planPayments } from '../ingest/shop.ts';
 
 type OpenInvoice = { id: string; token: string };

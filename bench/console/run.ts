@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import type { Client } from 'pg';
-import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { openSession } from '../../src/operator/subjects/sessions.ts';
-import { insertPerson } from '../../src/store/access/people.ts';
-import type { Database } from '../../src/store/db/database.ts';
-import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
+import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { insertPerson } from '../../src/core/store/access/people.ts';
+import type { Database } from '../../src/core/store/db/database.ts';
+import type { PostgresConnection } from '../../src/core/store/embedded/connection.ts';
+import { openSession } from '../../src/faces/operator/subjects/sessions.ts';
 import type { BenchContext, BenchResult } from '../bench-context.ts';
 import { ask, freePort, startScript, startService } from '../child.ts';
 import { onServer } from '../databases.ts';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { formatApiKey } from '../../src/domain/api-key.ts';
-import { uuidV7 } from '../../src/domain/ids.ts';
+import { formatApiKey } from '../../src/core/domain/api-key.ts';
+import { uuidV7 } from '../../src/core/domain/ids.ts';
 
 /**
  * `half-open`: connections that begin a request and never end it; those that are cut off are opened again, up to 500 in a second. `junk`: reads with keys

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { startDevnet } from '../../src/devnet/devnet.ts';
-import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
+import { startDevnet } from '@quittance/devnet';
+import type { PostgresConnection } from '../../src/core/store/embedded/connection.ts';
 import type { BenchContext, BenchResult } from '../bench-context.ts';
 import { ask, type Child, freePort, startScript, startService } from '../child.ts';
 import { onServer } from '../databases.ts';

@@ -1,9 +1,9 @@
 import { randomBytes, randomInt, randomUUID } from 'node:crypto';
-import type { MicroUsdt } from '../../src/domain/money.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { createInvoice } from '../../src/payments/create-invoice.ts';
-import { pooledRandom } from '../../src/runtime/random.ts';
-import type { Database } from '../../src/store/db/database.ts';
+import type { MicroUsdt } from '../../src/core/domain/money.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { createInvoice } from '../../src/core/payments/create-invoice.ts';
+import { pooledRandom } from '../../src/core/runtime/random.ts';
+import type { Database } from '../../src/core/store/db/database.ts';
 import { MAX_SURCHARGE_MICRO } from '../prices.ts';
 import type { GrowthShop } from './shop.ts';
 

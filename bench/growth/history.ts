@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
-import type { Watching } from '../../src/payments/watching.ts';
-import type { Database } from '../../src/store/db/database.ts';
-import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
+import type { Watching } from '../../src/core/payments/watching.ts';
+import type { Database } from '../../src/core/store/db/database.ts';
+import type { PostgresConnection } from '../../src/core/store/embedded/connection.ts';
 import { onServer } from '../databases.ts';
 import { createMany } from './create.ts';
 import { addressCount, fillHistory, PRICE_COUNT, priceAt } from './fill.ts';

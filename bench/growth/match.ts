@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
+import type { AccountHex } from '@quittance/tron/address';
 import type { Client } from 'pg';
-import type { ChainTransfer, SolidBlock } from '../../src/domain/chain-block.ts';
-import { type UnixMs, unixMs } from '../../src/domain/time.ts';
-import { applySolidBlocks } from '../../src/payments/apply-solid-blocks.ts';
-import type { Watching } from '../../src/payments/watching.ts';
-import { pooledRandom } from '../../src/runtime/random.ts';
-import { findCursor, insertCursor } from '../../src/store/chain/cursor.ts';
-import { acquireLease } from '../../src/store/chain/leases.ts';
-import type { Database } from '../../src/store/db/database.ts';
-import type { AccountHex } from '../../src/tron/address.ts';
+import type { ChainTransfer, SolidBlock } from '../../src/core/domain/chain-block.ts';
+import { type UnixMs, unixMs } from '../../src/core/domain/time.ts';
+import { applySolidBlocks } from '../../src/core/payments/apply-solid-blocks.ts';
+import type { Watching } from '../../src/core/payments/watching.ts';
+import { pooledRandom } from '../../src/core/runtime/random.ts';
+import { findCursor, insertCursor } from '../../src/core/store/chain/cursor.ts';
+import { acquireLease } from '../../src/core/store/chain/leases.ts';
+import type { Database } from '../../src/core/store/db/database.ts';
 import type { GrowthShop } from './shop.ts';
 
 /** Transfers of a block of the main network, and how many of them pay an invoice. */

@@ -1,5 +1,5 @@
-import type { MicroUsdt } from '../../src/domain/money.ts';
-import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
+import type { MicroUsdt } from '../../src/core/domain/money.ts';
+import type { PostgresConnection } from '../../src/core/store/embedded/connection.ts';
 import { createMany } from './create.ts';
 import { fillExact, fillWords, priceAt } from './fill.ts';
 import { createDatabase, createGrowthShop, fillQuickly, type GrowthShop } from './shop.ts';

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import type { AccountHex } from '../../src/tron/address.ts';
-import { encodeTransferCall, encodeTransferFromCall, USDT_CONTRACTS } from '../../src/tron/usdt.ts';
+import type { AccountHex } from '@quittance/tron/address';
+import { encodeTransferCall, encodeTransferFromCall, USDT_CONTRACTS } from '@quittance/tron/usdt';
 import type { RandomStream } from './random-stream.ts';
 import {
   assetCall,
@@ -161,7 +161,7 @@ export function leafOf({ whole }: MadeTransaction): Buffer {
   return hash('sha256', whole, 'buffer');
 }
 
-/** The root over leaves, as src/tron/merkle computes it, with the sha256 of OpenSSL. */
+/** The root over leaves, as packages/tron/src/merkle computes it, with the sha256 of OpenSSL. */
 export function rootOf(leaves: readonly Buffer[]): string {
   let level = leaves;
   while (level.length > 1) {

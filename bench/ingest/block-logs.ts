@@ -1,4 +1,4 @@
-import { USDT_CONTRACTS } from '../../src/tron/usdt.ts';
+import { USDT_CONTRACTS } from '@quittance/tron/usdt';
 import type { Log, MadeTransaction } from './transaction-parts.ts';
 
 /** `address` of a filter of `eth_getLogs` for all logs of USDT. */

@@ -1,9 +1,9 @@
 import { hexToBytes } from '@noble/hashes/utils.js';
-import { encodeMessage } from '../../src/devnet/wire/protobuf-json.ts';
-import { TRANSACTION_INFO_LIST } from '../../src/devnet/wire/schemas.ts';
-import { type BlockHeaderJson, blockIdOf, encodeBlockHeader } from '../../src/tron/block-header.ts';
-import { writeBytes, writeElement, writeInt64 } from '../../src/tron/protobuf.ts';
-import { signMessage } from '../../src/tron/signature.ts';
+import { encodeMessage } from '@quittance/devnet/wire/protobuf-json';
+import { TRANSACTION_INFO_LIST } from '@quittance/devnet/wire/schemas';
+import { type BlockHeaderJson, blockIdOf, encodeBlockHeader } from '@quittance/tron/block-header';
+import { writeBytes, writeElement, writeInt64 } from '@quittance/tron/protobuf';
+import { signMessage } from '@quittance/tron/signature';
 import { directTransfer, insideTransfers, leafOf, makeTransactions, rootOf } from './block-body.ts';
 import { type LogTemplate, logsOfBlock, logTemplate } from './block-logs.ts';
 import { makeProducers, type Producer } from './producers.ts';

@@ -1,9 +1,9 @@
 import { pathToFileURL } from 'node:url';
 import { setFlagsFromString, writeHeapSnapshot } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { readConfig } from '../../src/config/config.ts';
-import { createLogger } from '../../src/runtime/log.ts';
-import { openKeyRing } from '../../src/runtime/open-key-ring.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { openKeyRing } from '../../src/core/runtime/open-key-ring.ts';
+import { readConfig } from '../../src/server/config/config.ts';
 
 /** What this process is told in BENCH_SERVICE: where the release's service.js is, the database, and the rhythm of the network. */
 export type FastServicePlan = { module: string; connection: object; blockMs: number };
@@ -13,7 +13,9 @@ export type ServiceMemory = { heapUsed: number; external: number };
 
 /** The release's watcher and dispatcher on a network that is faster than the command allows. Settings come as always. */
 const plan = JSON.parse(process.env['BENCH_SERVICE'] ?? '{}') as FastServicePlan;
-const { startService } = (await import(pathToFileURL(plan.module).href)) as typeof import('../../src/service.ts');
+const { startService } = (await import(
+  pathToFileURL(plan.module).href
+)) as typeof import('../../src/server/service.ts');
 const read = readConfig(process.env);
 if (read.kind !== 'ok') throw new Error(JSON.stringify(read.errors));
 const { config } = read;

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { encodeId } from '../../src/domain/ids.ts';
+import { encodeId } from '../../src/core/domain/ids.ts';
 import type { BenchContext } from '../bench-context.ts';
 import { ask, startScript } from '../child.ts';
 import { BENCH_MASTER_KEY } from '../master-key.ts';

@@ -1,4 +1,4 @@
-import { decodeMessage, encodeMessage, type Schema } from '../../src/devnet/wire/protobuf-json.ts';
+import { decodeMessage, encodeMessage, type Schema } from '@quittance/devnet/wire/protobuf-json';
 import {
   ACCOUNT,
   ACCOUNT_REQUEST,
@@ -8,10 +8,10 @@ import {
   NUMBER_MESSAGE,
   TRANSACTION_EXTENTION,
   WITNESS_LIST,
-} from '../../src/devnet/wire/schemas.ts';
-import { accountFromHex41 } from '../../src/tron/address.ts';
-import { blockIdOf, encodeBlockHeader } from '../../src/tron/block-header.ts';
-import { writeElement } from '../../src/tron/protobuf.ts';
+} from '@quittance/devnet/wire/schemas';
+import { accountFromHex41 } from '@quittance/tron/address';
+import { blockIdOf, encodeBlockHeader } from '@quittance/tron/block-header';
+import { writeElement } from '@quittance/tron/protobuf';
 import { USDT_FILTER } from './block-logs.ts';
 import type { Day, DayBlock, DayPlan } from './day.ts';
 

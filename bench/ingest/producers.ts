@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
-import type { AccountHex } from '../../src/tron/address.ts';
-import { accountFromPublicKey } from '../../src/tron/public-key.ts';
+import type { AccountHex } from '@quittance/tron/address';
+import { accountFromPublicKey } from '@quittance/tron/public-key';
 
 /** A block producer; `signer` is the account of the key that signs its blocks. */
 export type Producer = { account: AccountHex; signer: AccountHex; privateKey: Uint8Array };

@@ -1,11 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { uuidV7 } from '../../src/domain/ids.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { addWebhookEndpoint } from '../../src/operator/subjects/webhooks.ts';
-import { openDatabase } from '../../src/store/db/database.ts';
-import { migrate } from '../../src/store/db/migrate.ts';
-import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
-import { createWebhookSecret } from '../../src/webhooks/sign.ts';
+import { uuidV7 } from '../../src/core/domain/ids.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { openDatabase } from '../../src/core/store/db/database.ts';
+import { migrate } from '../../src/core/store/db/migrate.ts';
+import type { PostgresConnection } from '../../src/core/store/embedded/connection.ts';
+import { createWebhookSecret } from '../../src/core/webhooks/sign.ts';
+import { addWebhookEndpoint } from '../../src/faces/operator/subjects/webhooks.ts';
 import { onServer } from '../databases.ts';
 import { BENCH_KEY_RING, benchSeals } from '../master-key.ts';
 import { type Shop, seedShop } from '../seed.ts';

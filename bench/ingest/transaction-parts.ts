@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
-import { writeBytes, writeElement, writeInt64 } from '../../src/tron/protobuf.ts';
-import { contractRetNumber, encodeTransaction } from '../../src/tron/transaction.ts';
-import { TRANSFER_TOPIC } from '../../src/tron/usdt.ts';
+import { writeBytes, writeElement, writeInt64 } from '@quittance/tron/protobuf';
+import { contractRetNumber, encodeTransaction } from '@quittance/tron/transaction';
+import { TRANSFER_TOPIC } from '@quittance/tron/usdt';
 import type { RandomStream } from './random-stream.ts';
 
 /** A transaction as a node would have it: its JSON in a block, its JSON among the infos, and the bytes that are hashed. */

@@ -1,4 +1,4 @@
-import * as table from '../../src/domain/mismatch/mistakes.ts';
+import * as table from '../../src/core/domain/mismatch/mistakes.ts';
 import type { RandomStream } from '../ingest/random-stream.ts';
 
 /** A mistake whose amounts are drawn at random where there are too many of them. */

@@ -1,6 +1,6 @@
-import { COMMON_FEES } from '../../src/domain/mismatch/fee-errors.ts';
-import { shortly } from '../../src/domain/mismatch/finding.ts';
-import { formatAmount, type MicroUsdt } from '../../src/domain/money.ts';
+import { COMMON_FEES } from '../../src/core/domain/mismatch/fee-errors.ts';
+import { shortly } from '../../src/core/domain/mismatch/finding.ts';
+import { formatAmount, type MicroUsdt } from '../../src/core/domain/money.ts';
 import type { BenchResult } from '../bench-context.ts';
 import { createRandomStream } from '../ingest/random-stream.ts';
 import { table } from '../targets.ts';

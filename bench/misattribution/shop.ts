@@ -1,4 +1,4 @@
-import { COMMON_FEES } from '../../src/domain/mismatch/fee-errors.ts';
+import { COMMON_FEES } from '../../src/core/domain/mismatch/fee-errors.ts';
 
 const CENT_MICRO = 10_000n;
 

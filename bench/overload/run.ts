@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { encodeId } from '../../src/domain/ids.ts';
+import { encodeId } from '../../src/core/domain/ids.ts';
 import type { BenchContext, BenchResult } from '../bench-context.ts';
 import { ask, type Child, startScript } from '../child.ts';
 import { onServer } from '../databases.ts';

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
-import { commandActor } from '../../src/operator/actor.ts';
-import { showRequest } from '../../src/operator/subjects/requests.ts';
-import { insertRequests, type LoggedRequest } from '../../src/store/access/requests.ts';
-import { openDatabase } from '../../src/store/db/database.ts';
-import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
+import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
+import { insertRequests, type LoggedRequest } from '../../src/core/store/access/requests.ts';
+import { openDatabase } from '../../src/core/store/db/database.ts';
+import type { PostgresConnection } from '../../src/core/store/embedded/connection.ts';
+import { commandActor } from '../../src/faces/operator/actor.ts';
+import { showRequest } from '../../src/faces/operator/subjects/requests.ts';
 
 const DAYS = 30;
 const DAY_MS = 86_400_000;

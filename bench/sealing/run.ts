@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
-import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
+import type { PostgresConnection } from '../../src/core/store/embedded/connection.ts';
 import type { BenchContext, BenchResult } from '../bench-context.ts';
 import { ask, startScript, startService } from '../child.ts';
 import { newKey } from '../console/new-key.ts';

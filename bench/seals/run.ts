@@ -1,4 +1,4 @@
-import { encodeId } from '../../src/domain/ids.ts';
+import { encodeId } from '../../src/core/domain/ids.ts';
 import type { BenchContext, BenchResult } from '../bench-context.ts';
 import { startScript, startService } from '../child.ts';
 import { onServer } from '../databases.ts';

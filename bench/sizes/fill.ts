@@ -6,9 +6,9 @@ import {
   eventBody,
   type ProjectedInvoice,
   projectInvoice,
-} from '../../src/domain/event.ts';
-import type { MicroUsdt } from '../../src/domain/money.ts';
-import { unixMs } from '../../src/domain/time.ts';
+} from '../../src/core/domain/event.ts';
+import type { MicroUsdt } from '../../src/core/domain/money.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
 import type { GrowthShop } from '../growth/shop.ts';
 
 export type LedgerCounts = { paid: number; expired: number; events: number; deliveries: number; attempts: number };

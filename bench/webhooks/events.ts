@@ -1,11 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Client } from 'pg';
-import { unixMs } from '../../src/domain/time.ts';
-import { addWebhookEndpoint } from '../../src/operator/subjects/webhooks.ts';
-import { createKeyRing, parseMasterKey } from '../../src/runtime/key-ring.ts';
-import { openDatabase } from '../../src/store/db/database.ts';
-import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
-import { createWebhookSecret } from '../../src/webhooks/sign.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { createKeyRing, parseMasterKey } from '../../src/core/runtime/key-ring.ts';
+import { openDatabase } from '../../src/core/store/db/database.ts';
+import type { PostgresConnection } from '../../src/core/store/embedded/connection.ts';
+import { createWebhookSecret } from '../../src/core/webhooks/sign.ts';
+import { addWebhookEndpoint } from '../../src/faces/operator/subjects/webhooks.ts';
 import { BENCH_MASTER_KEY } from '../master-key.ts';
 
 /** What a paid invoice's event weighs. */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Agent, request } from 'undici';
-import { createWebhookSecret, signWebhook } from '../../src/webhooks/sign.ts';
+import { createWebhookSecret, signWebhook } from '../../src/core/webhooks/sign.ts';
 
 /** So many webhooks to these URLs in turn, from as many closed loops as `concurrency` says. */
 export type PostJob = { urls: string[]; count: number; concurrency: number; body: string };

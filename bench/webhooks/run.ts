@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { encodeId } from '../../src/domain/ids.ts';
+import { encodeId } from '../../src/core/domain/ids.ts';
 import type { BenchContext, BenchResult } from '../bench-context.ts';
 import { ask, type Child, startScript, startService } from '../child.ts';
 import { createShop } from '../ingest/shop.ts';

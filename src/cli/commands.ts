@@ -1,7 +1,7 @@
 import { type Command, Option } from '@commander-js/extra-typings';
-import { AppError } from '../domain/errors.ts';
-import { NETWORK_CHOICE } from '../domain/network.ts';
-import { POLICIES } from '../domain/policy.ts';
+import { AppError } from '../core/domain/errors.ts';
+import { NETWORK_CHOICE } from '../core/domain/network.ts';
+import { POLICIES } from '../core/domain/policy.ts';
 import { addKeyCommand, addSignCommand } from './manifest/sign-commands.ts';
 import { runAndPrint } from './terminal/add-operations.ts';
 import { collect, PROJECT_OPTION, type Print, type Result, type Terminal } from './terminal/terminal.ts';
@@ -130,7 +130,9 @@ async function replay(
   input: Input,
   by: string | undefined,
 ): Promise<Result | null> {
-  const { readReplayedEvents, replayEvents, replayPeriod } = await import('../operator/subjects/delivery-replay.ts');
+  const { readReplayedEvents, replayEvents, replayPeriod } = await import(
+    '../faces/operator/subjects/delivery-replay.ts'
+  );
   const { endpoint, from, isDryRun, isConfirmed } = input;
   if (events.length > 0) {
     readReplayedEvents(events);

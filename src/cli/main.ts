@@ -1,6 +1,6 @@
 import type { Command } from '@commander-js/extra-typings';
-import type { LocalOperation } from '../operator/operation.ts';
-import { readVersion } from '../runtime/version.ts';
+import { readVersion } from '../core/runtime/version.ts';
+import type { LocalOperation } from '../faces/operator/operation.ts';
 import {
   addBackupCommands,
   addDatabaseCommands,
@@ -109,37 +109,43 @@ export async function addCommands(
   await add(
     'project',
     'manage projects; each belongs to one network permanently',
-    () => import('../operator/subjects/projects.ts'),
+    () => import('../faces/operator/subjects/projects.ts'),
   );
-  await add('key', 'manage API keys', () => import('../operator/subjects/keys.ts'));
+  await add('key', 'manage API keys', () => import('../faces/operator/subjects/keys.ts'));
   await add(
     'admin-key',
     'manage keys of the admin API, for --server and for programs',
-    () => import('../operator/subjects/admin-keys.ts'),
+    () => import('../faces/operator/subjects/admin-keys.ts'),
   );
   await add('address', 'manage the receiving addresses of your wallet; never its keys', loadAddresses, {
     ways: { 'address derive': async (...given) => (await import('./address/derive.ts')).printDerived(...given) },
   });
   await add('webhook', 'manage webhook endpoints', async () => {
-    const { operations } = await import('../operator/subjects/webhooks.ts');
-    return { operations: [...operations, ...(await import('../operator/subjects/webhook-sending.ts')).operations] };
+    const { operations } = await import('../faces/operator/subjects/webhooks.ts');
+    return {
+      operations: [...operations, ...(await import('../faces/operator/subjects/webhook-sending.ts')).operations],
+    };
   });
   await add(
     'adapter',
     'connect shops that use the API of epusdt, BEpusdt or EPay',
-    () => import('../operator/subjects/adapters.ts'),
+    () => import('../faces/operator/subjects/adapters.ts'),
   );
   addReplay(
-    await add('deliveries', 'show and repeat webhook deliveries', () => import('../operator/subjects/deliveries.ts')),
+    await add(
+      'deliveries',
+      'show and repeat webhook deliveries',
+      () => import('../faces/operator/subjects/deliveries.ts'),
+    ),
     terminal,
     print,
   );
-  await add('notify', 'manage notification channels for alarms', () => import('../operator/subjects/notify.ts'));
-  await add('request', 'show API requests of the last 30 days', () => import('../operator/subjects/requests.ts'));
+  await add('notify', 'manage notification channels for alarms', () => import('../faces/operator/subjects/notify.ts'));
+  await add('request', 'show API requests of the last 30 days', () => import('../faces/operator/subjects/requests.ts'));
   await add(
     'receipt',
     'check signed receipts of paid invoices, and rotate their key',
-    () => import('../operator/subjects/receipts.ts'),
+    () => import('../faces/operator/subjects/receipts.ts'),
     {
       addFirst: (group) => addReceiptCheck(group, terminal, print),
     },
@@ -148,7 +154,7 @@ export async function addCommands(
     await add(
       'master-key',
       'manage the master keys that encrypt secrets in the database',
-      () => import('../operator/subjects/master-keys.ts'),
+      () => import('../faces/operator/subjects/master-keys.ts'),
     ),
     terminal,
     print,
@@ -161,31 +167,31 @@ export async function addCommands(
   await addAlone(
     'reconcile',
     'compare the balances of your addresses on the chain with the ledger; exits 1 on a difference',
-    () => import('../operator/subjects/balances.ts'),
+    () => import('../faces/operator/subjects/balances.ts'),
   );
-  await add('invoice', 'manage the invoices of your shops', () => import('../operator/subjects/invoices.ts'));
+  await add('invoice', 'manage the invoices of your shops', () => import('../faces/operator/subjects/invoices.ts'));
   await add('transfers', 'show transfers to your addresses, and resolve unmatched ones', async () => {
     const subjects = await Promise.all([
-      import('../operator/subjects/transfers.ts'),
-      import('../operator/subjects/transfer-decisions.ts'),
-      import('../operator/subjects/transfer-export.ts'),
+      import('../faces/operator/subjects/transfers.ts'),
+      import('../faces/operator/subjects/transfer-decisions.ts'),
+      import('../faces/operator/subjects/transfer-export.ts'),
     ]);
     return { operations: subjects.flatMap(({ operations }): readonly LocalOperation[] => operations) };
   });
   addReportCommand(program, terminal, print);
-  await add('user', 'manage users of the console', () => import('../operator/subjects/people.ts'));
-  await add('session', 'show and end console sessions', () => import('../operator/subjects/sessions.ts'));
-  await add('audit', 'read and verify the audit log', () => import('../operator/subjects/audit.ts'));
+  await add('user', 'manage users of the console', () => import('../faces/operator/subjects/people.ts'));
+  await add('session', 'show and end console sessions', () => import('../faces/operator/subjects/sessions.ts'));
+  await add('audit', 'read and verify the audit log', () => import('../faces/operator/subjects/audit.ts'));
   await addDeveloperCommands(program, terminal, print, isWanted);
 }
 
 /** In the order of the help. */
 async function loadAddresses() {
   const [{ operations: own }, derivation, changes, capacity] = await Promise.all([
-    import('../operator/subjects/addresses.ts'),
-    import('../operator/subjects/address-derivation.ts'),
-    import('../operator/subjects/address-changes.ts'),
-    import('../operator/subjects/capacity.ts'),
+    import('../faces/operator/subjects/addresses.ts'),
+    import('../faces/operator/subjects/address-derivation.ts'),
+    import('../faces/operator/subjects/address-changes.ts'),
+    import('../faces/operator/subjects/capacity.ts'),
   ]);
   const [add, list, ...others] = own;
   return {
@@ -195,10 +201,10 @@ async function loadAddresses() {
 
 async function loadChain() {
   const [{ operations: own }, ranges, repair, producers] = await Promise.all([
-    import('../operator/subjects/chain.ts'),
-    import('../operator/subjects/chain-ranges.ts'),
-    import('../operator/subjects/chain-repair.ts'),
-    import('../operator/subjects/chain-producers.ts'),
+    import('../faces/operator/subjects/chain.ts'),
+    import('../faces/operator/subjects/chain-ranges.ts'),
+    import('../faces/operator/subjects/chain-repair.ts'),
+    import('../faces/operator/subjects/chain-producers.ts'),
   ]);
   const [status, ...decisions] = own;
   const [pass, ...ofProducers] = producers.operations;

@@ -5,7 +5,7 @@ import type { Terminal } from './terminal/terminal.ts';
 /** Runs the service of this environment until it's stopped. */
 export async function start(terminal: Terminal): Promise<void> {
   const config = loadConfig(terminal, { showWarnings: true });
-  const { main } = await import('../main.ts');
+  const { main } = await import('../server/main.ts');
   const loadSandbox = async () => (await import('../developer/sandbox/run-sandbox.ts')).runSandbox;
   await main(config, loadSandbox).catch((error: unknown) => {
     throw explainDatabaseError(error, config);

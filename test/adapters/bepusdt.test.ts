@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { decodeId } from '../../src/domain/ids.ts';
+import { decodeId } from '../../src/core/domain/ids.ts';
 import { runSql } from '../contract/sql.ts';
 import { eventually, payExactly, startTestService, type TestService } from '../support/service.ts';
 import { addTestAdapter, orderAtEpusdt, SECRET, type ShopAdapter, send, signAsShop, startShop } from './fixture.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { FORMS } from '../../src/adapters/fields.ts';
+import { FORMS } from '../../src/faces/adapters/fields.ts';
 import { runSql } from '../contract/sql.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { type Asked, addTestAdapter, SECRET, type ShopAdapter, send, signAsShop } from './fixture.ts';

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { request } from 'undici';
-import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { storeAdapter } from '../../src/operator/subjects/adapters.ts';
-import type { AdapterKind } from '../../src/store/outbox/adapter-orders.ts';
+import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import type { AdapterKind } from '../../src/core/store/outbox/adapter-orders.ts';
+import { storeAdapter } from '../../src/faces/operator/subjects/adapters.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import type { Json, TestProject, TestService } from '../support/service.ts';
 

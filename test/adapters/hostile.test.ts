@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { exchange } from '../../src/adapters/create-adapted-order.ts';
+import { exchange } from '../../src/faces/adapters/create-adapted-order.ts';
 import { hostileText } from '../fuzz/hostile-text.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { addTestAdapter, SECRET, type ShopAdapter, send, signAsShop } from './fixture.ts';

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { boundsAround, isLargeChange } from '../../src/domain/rate.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { commandActor } from '../../src/operator/actor.ts';
-import { enableAdapter } from '../../src/operator/subjects/adapters.ts';
-import { addChannel } from '../../src/operator/subjects/notify.ts';
+import { boundsAround, isLargeChange } from '../../src/core/domain/rate.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { commandActor } from '../../src/faces/operator/actor.ts';
+import { enableAdapter } from '../../src/faces/operator/subjects/adapters.ts';
+import { addChannel } from '../../src/faces/operator/subjects/notify.ts';
 import { runSql } from '../contract/sql.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { createTestProject, startTestService, type TestService } from '../support/service.ts';

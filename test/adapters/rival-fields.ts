@@ -1,4 +1,4 @@
-import type { FORMS } from '../../src/adapters/fields.ts';
+import type { FORMS } from '../../src/faces/adapters/fields.ts';
 
 /**
  * The parameter names that each system publishes for its orders, and those that plugins send: one list for each table or plugin, with its

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { checkFields, FORMS } from '../../src/adapters/fields.ts';
-import { startedField } from '../../src/webhooks/adapter-signature.ts';
+import { startedField } from '../../src/core/webhooks/adapter-signature.ts';
+import { checkFields, FORMS } from '../../src/faces/adapters/fields.ts';
 import { runSql } from '../contract/sql.ts';
 import { eventually, payExactly, startTestService, type TestService } from '../support/service.ts';
 import { addTestAdapter, orderAtEpay, orderAtEpusdt, type ShopAdapter, send, startShop } from './fixture.ts';

@@ -1,27 +1,27 @@
 import { randomBytes } from 'node:crypto';
+import { USDT_CONTRACTS } from '@quittance/tron/usdt';
 import { expect, onTestFinished, test } from 'vitest';
-import { decodeId, encodeId, uuidV7 } from '../../src/domain/ids.ts';
+import { decodeId, encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
+import { applyAddressChange } from '../../src/core/payments/apply-address-change.ts';
+import { revokeAdminKey } from '../../src/core/store/access/admin-keys.ts';
+import { findPerson } from '../../src/core/store/access/people.ts';
+import { openDatabase } from '../../src/core/store/db/database.ts';
+import { insertAddress } from '../../src/core/store/ledger/addresses.ts';
 import {
   confirmAddressChange,
   listAddressChanges,
   showAddressChange,
   withdrawAddressChange,
-} from '../../src/operator/subjects/address-changes.ts';
-import { acknowledgeAlarms, readAlarmKind } from '../../src/operator/subjects/chain.ts';
+} from '../../src/faces/operator/subjects/address-changes.ts';
+import { acknowledgeAlarms, readAlarmKind } from '../../src/faces/operator/subjects/chain.ts';
 import {
   changeRole,
   invitePerson,
   readNewPerson,
   removePerson,
   resetPerson,
-} from '../../src/operator/subjects/people.ts';
-import { personActor } from '../../src/operator/subjects/sessions.ts';
-import { applyAddressChange } from '../../src/payments/apply-address-change.ts';
-import { revokeAdminKey } from '../../src/store/access/admin-keys.ts';
-import { findPerson } from '../../src/store/access/people.ts';
-import { openDatabase } from '../../src/store/db/database.ts';
-import { insertAddress } from '../../src/store/ledger/addresses.ts';
-import { USDT_CONTRACTS } from '../../src/tron/usdt.ts';
+} from '../../src/faces/operator/subjects/people.ts';
+import { personActor } from '../../src/faces/operator/subjects/sessions.ts';
 import { ANN, HOUR_MS } from '../people/desk.ts';
 import { changeOf, newAddress, openShop, type Shop } from './shop.ts';
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { unixMs } from '../../src/domain/time.ts';
-import { commandActor } from '../../src/operator/actor.ts';
-import { NO_MANIFEST } from '../../src/operator/operation.ts';
-import { showAddress } from '../../src/operator/subjects/addresses.ts';
-import { compareBalances, listBalances } from '../../src/operator/subjects/balances.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { commandActor } from '../../src/faces/operator/actor.ts';
+import { NO_MANIFEST } from '../../src/faces/operator/operation.ts';
+import { showAddress } from '../../src/faces/operator/subjects/addresses.ts';
+import { compareBalances, listBalances } from '../../src/faces/operator/subjects/balances.ts';
 import { type Books, startBooks } from '../support/books.ts';
 
 let books: Books;

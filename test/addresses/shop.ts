@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
-import type { Actor } from '../../src/operator/actor.ts';
-import { NO_MANIFEST } from '../../src/operator/operation.ts';
-import { type Added, addAddresses } from '../../src/operator/subjects/addresses.ts';
-import { listAudit, readAuditFilter } from '../../src/operator/subjects/audit.ts';
-import { personActor } from '../../src/operator/subjects/sessions.ts';
-import { insertAdminKey } from '../../src/store/access/admin-keys.ts';
-import { findPerson } from '../../src/store/access/people.ts';
-import { findOpenAlarms } from '../../src/store/chain/alarms.ts';
-import { insertAddress, listAddresses } from '../../src/store/ledger/addresses.ts';
-import { insertProject } from '../../src/store/ledger/projects.ts';
-import { type AccountHex, accountToAddress } from '../../src/tron/address.ts';
+import { type AccountHex, accountToAddress } from '@quittance/tron/address';
+import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
+import { insertAdminKey } from '../../src/core/store/access/admin-keys.ts';
+import { findPerson } from '../../src/core/store/access/people.ts';
+import { findOpenAlarms } from '../../src/core/store/chain/alarms.ts';
+import { insertAddress, listAddresses } from '../../src/core/store/ledger/addresses.ts';
+import { insertProject } from '../../src/core/store/ledger/projects.ts';
+import type { Actor } from '../../src/faces/operator/actor.ts';
+import { NO_MANIFEST } from '../../src/faces/operator/operation.ts';
+import { type Added, addAddresses } from '../../src/faces/operator/subjects/addresses.ts';
+import { listAudit, readAuditFilter } from '../../src/faces/operator/subjects/audit.ts';
+import { personActor } from '../../src/faces/operator/subjects/sessions.ts';
 import { ANN, type Desk, openDesk } from '../people/desk.ts';
 
 /** Returns an address to which no one has the key. */

@@ -1,8 +1,8 @@
 import { onTestFinished } from 'vitest';
-import type { Role } from '../../src/operator/actor.ts';
-import { createLogger } from '../../src/runtime/log.ts';
-import type { ServiceOptions } from '../../src/service/context.ts';
-import { startService } from '../../src/service.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import type { Role } from '../../src/faces/operator/actor.ts';
+import type { ServiceOptions } from '../../src/server/context.ts';
+import { startService } from '../../src/server/service.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { findSteadyPort } from '../support/steady-port.ts';

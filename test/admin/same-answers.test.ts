@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Schema from 'typebox/schema';
 import { afterEach, expect, test, vi } from 'vitest';
-import { encodeId } from '../../src/domain/ids.ts';
+import { encodeId } from '../../src/core/domain/ids.ts';
 import { addressOf, at, txIdOf } from '../cli/explain-ledger.ts';
 import { openGoldenShop } from '../cli/golden-shop.ts';
 import { newDirectory, runCli } from '../cli/run-cli.ts';

@@ -1,7 +1,7 @@
+import { USDT_CONTRACTS } from '@quittance/tron/usdt';
 import { expect, test } from 'vitest';
 import { type DayPlan, makeDay } from '../../bench/ingest/day.ts';
 import { answerOf } from '../../bench/ingest/node-answers.ts';
-import { USDT_CONTRACTS } from '../../src/tron/usdt.ts';
 
 const FIRST = 77_000_000;
 const ACCOUNT = 'ab'.repeat(20);

@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { LANGUAGES } from '../../src/checkout/words/languages.ts';
+import { LANGUAGES } from '../../src/faces/checkout/words/languages.ts';
 import { checkoutPage, FULL_BRAND } from '../support/checkout-page.ts';
 import { launchChromium } from '../support/chromium.ts';
 import { someCases, withVariants } from '../support/some-cases.ts';

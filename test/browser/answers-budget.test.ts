@@ -1,13 +1,13 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { renderAnswer } from '../../src/checkout/lookup/answer.ts';
-import { renderApology } from '../../src/checkout/page/answer-page.ts';
-import { ASSETS } from '../../src/checkout/page/assets.ts';
-import { newNonce } from '../../src/checkout/page/headers.ts';
-import { renderPage, renderSuspended } from '../../src/checkout/page/page.ts';
-import { renderReceipt } from '../../src/checkout/receipt/receipt-routes.ts';
-import { LANGUAGES } from '../../src/checkout/words/languages.ts';
-import { wordsOf } from '../../src/checkout/words/words.ts';
+import { renderAnswer } from '../../src/faces/checkout/lookup/answer.ts';
+import { renderApology } from '../../src/faces/checkout/page/answer-page.ts';
+import { ASSETS } from '../../src/faces/checkout/page/assets.ts';
+import { newNonce } from '../../src/faces/checkout/page/headers.ts';
+import { renderPage, renderSuspended } from '../../src/faces/checkout/page/page.ts';
+import { renderReceipt } from '../../src/faces/checkout/receipt/receipt-routes.ts';
+import { LANGUAGES } from '../../src/faces/checkout/words/languages.ts';
+import { wordsOf } from '../../src/faces/checkout/words/words.ts';
 import { checkoutPage, FULL_BRAND, PAGE_VIEWS, suspendedPage } from '../support/checkout-page.ts';
 import { LOOKUP_ANSWERS } from '../support/lookup-answers.ts';
 

@@ -1,6 +1,6 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { unixMs } from '../../src/domain/time.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
 import { MASTER_KEY, startConsoleOver } from '../admin/console-service.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { codeOf } from '../people/desk.ts';

@@ -1,8 +1,8 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { LANGUAGES, type Language } from '../../src/checkout/words/languages.ts';
-import { microUsdt } from '../../src/domain/money.ts';
-import { unixMs } from '../../src/domain/time.ts';
+import { microUsdt } from '../../src/core/domain/money.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { LANGUAGES, type Language } from '../../src/faces/checkout/words/languages.ts';
 import { checkoutPage, FULL_BRAND, PAGE_VIEWS, type PageView } from '../support/checkout-page.ts';
 import { launchChromium } from '../support/chromium.ts';
 import { someCases, withVariants } from '../support/some-cases.ts';

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { formatAmount, microUsdt } from '../../src/domain/money.ts';
+import { formatAmount, microUsdt } from '../../src/core/domain/money.ts';
 import { runSql } from '../contract/sql.ts';
 import { createInvoice, createTestProject } from '../support/service.ts';
 import {

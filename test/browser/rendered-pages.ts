@@ -1,21 +1,20 @@
 import type { ServerResponse } from 'node:http';
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
-import { renderAnswer } from '../../src/checkout/lookup/answer.ts';
-import { answerPage, answerUnavailable } from '../../src/checkout/page/answer-page.ts';
-import { ASSETS } from '../../src/checkout/page/assets.ts';
-import type { Question } from '../../src/checkout/page/help.ts';
-import { composeMessage, versionOf } from '../../src/checkout/page/live-message.ts';
-import { renderPage } from '../../src/checkout/page/page.ts';
-import { isReadable, type LinkPage, type Page } from '../../src/checkout/page/page-state.ts';
-import { WALLET_NODES } from '../../src/checkout/page/wallets.ts';
-import { renderReceipt } from '../../src/checkout/receipt/receipt-routes.ts';
-import { chooseLanguage, type Language } from '../../src/checkout/words/languages.ts';
-import { wordsOf } from '../../src/checkout/words/words.ts';
-
-import { AppError } from '../../src/domain/errors.ts';
-import type { LookupAnswer } from '../../src/domain/lookup/lookup.ts';
-import type { UnixMs } from '../../src/domain/time.ts';
-import { serveAsset } from '../../src/web/assets.ts';
+import { AppError } from '../../src/core/domain/errors.ts';
+import type { LookupAnswer } from '../../src/core/domain/lookup/lookup.ts';
+import type { UnixMs } from '../../src/core/domain/time.ts';
+import { renderAnswer } from '../../src/faces/checkout/lookup/answer.ts';
+import { answerPage, answerUnavailable } from '../../src/faces/checkout/page/answer-page.ts';
+import { ASSETS } from '../../src/faces/checkout/page/assets.ts';
+import type { Question } from '../../src/faces/checkout/page/help.ts';
+import { composeMessage, versionOf } from '../../src/faces/checkout/page/live-message.ts';
+import { renderPage } from '../../src/faces/checkout/page/page.ts';
+import { isReadable, type LinkPage, type Page } from '../../src/faces/checkout/page/page-state.ts';
+import { WALLET_NODES } from '../../src/faces/checkout/page/wallets.ts';
+import { renderReceipt } from '../../src/faces/checkout/receipt/receipt-routes.ts';
+import { chooseLanguage, type Language } from '../../src/faces/checkout/words/languages.ts';
+import { wordsOf } from '../../src/faces/checkout/words/words.ts';
+import { serveAsset } from '../../src/faces/web/assets.ts';
 import { checkoutPage, FULL_BRAND, PAGE_VIEWS, type PageView, suspendedPage } from '../support/checkout-page.ts';
 
 /** Every view that a link can show. */

@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type PageState, stateOf } from '../../src/checkout/page/page-state.ts';
+import { type PageState, stateOf } from '../../src/faces/checkout/page/page-state.ts';
 import { checkoutPage, FULL_BRAND, PAGE_VIEWS, suspendedPage } from '../support/checkout-page.ts';
 import { launchChromium } from '../support/chromium.ts';
 import { openPage, START_TIMEOUT_MS, untilHeading } from './checkout.ts';

@@ -1,6 +1,6 @@
+import { parseAddress } from '@quittance/tron/address';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { parseAddress } from '../../src/tron/address.ts';
 import { startTestDevnet } from '../support/devnet.ts';
 import { untilHeadIsExamined } from '../support/fault-flow.ts';
 import { untilRecorded } from '../support/lookup-flow.ts';

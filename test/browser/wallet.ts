@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { bytesToHex } from '@noble/hashes/utils.js';
+import type { Payer } from '@quittance/devnet/payer';
 import type { Page } from 'playwright-core';
 import { request } from 'undici';
-import type { Payer } from '../../src/devnet/payer/payer.ts';
 import type { TestService } from '../support/service.ts';
 import { type CheckoutTest, newInvoice, type OpenedPage, openPage, type TestInvoice } from './checkout.ts';
 

@@ -1,19 +1,19 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { onTestFinished } from 'vitest';
+import { uuidV7 } from '../../src/core/domain/ids.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { createMetrics, type Metrics } from '../../src/core/runtime/metrics.ts';
+import { type Database, openDatabase } from '../../src/core/store/db/database.ts';
 import {
   createLivePages,
   type LivePage,
   type LivePages,
   type LivePagesDeps,
-} from '../../src/checkout/live/live-routes.ts';
-import type { LiveMessage } from '../../src/checkout/page/live-message.ts';
-import { wordsOf } from '../../src/checkout/words/words.ts';
-import { uuidV7 } from '../../src/domain/ids.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { createLogger } from '../../src/runtime/log.ts';
-import { createMetrics, type Metrics } from '../../src/runtime/metrics.ts';
-import { type Database, openDatabase } from '../../src/store/db/database.ts';
+} from '../../src/faces/checkout/live/live-routes.ts';
+import type { LiveMessage } from '../../src/faces/checkout/page/live-message.ts';
+import { wordsOf } from '../../src/faces/checkout/words/words.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { createTestProject, eventually } from '../support/service.ts';
 import { letRowsStandAlone } from '../support/stand-alone.ts';

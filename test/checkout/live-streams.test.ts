@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { unixMs } from '../../src/domain/time.ts';
-import { createLiveStreams, type LiveStream } from '../../src/web/live-streams.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { createLiveStreams, type LiveStream } from '../../src/faces/web/live-streams.ts';
 import { openEventStream } from '../support/event-stream.ts';
 import { eventually } from '../support/service.ts';
 

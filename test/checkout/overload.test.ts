@@ -1,10 +1,10 @@
 import { afterEach, expect, test } from 'vitest';
-import { limitPages } from '../../src/checkout/page/page-limits.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { createLogger } from '../../src/runtime/log.ts';
-import { createMetrics } from '../../src/runtime/metrics.ts';
-import { LIMITS } from '../../src/web/load-gate.ts';
-import { createServer } from '../../src/web/server.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { createMetrics } from '../../src/core/runtime/metrics.ts';
+import { limitPages } from '../../src/faces/checkout/page/page-limits.ts';
+import { LIMITS } from '../../src/faces/web/load-gate.ts';
+import { createServer } from '../../src/faces/web/server.ts';
 import { eventually } from '../support/service.ts';
 
 let stop = async () => {};

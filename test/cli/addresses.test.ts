@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { startDevnet } from '@quittance/devnet';
+import { type AccountXpub, deriveAddresses } from '@quittance/tron/account-xpub';
+import { type AccountHex, accountToAddress } from '@quittance/tron/address';
 import { HDKey } from '@scure/bip32';
 import { afterAll, expect, test } from 'vitest';
-import { startDevnet } from '../../src/devnet/devnet.ts';
-import { decodeId, encodeId, uuidV7 } from '../../src/domain/ids.ts';
-import type { Network } from '../../src/domain/network.ts';
-import { listOperatorActions } from '../../src/store/access/audit-log.ts';
-import { openDatabase } from '../../src/store/db/database.ts';
-import { insertAddresses } from '../../src/store/ledger/addresses.ts';
-import { insertProject } from '../../src/store/ledger/projects.ts';
-import { type AccountXpub, deriveAddresses } from '../../src/tron/account-xpub.ts';
-import { type AccountHex, accountToAddress } from '../../src/tron/address.ts';
+import { decodeId, encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
+import type { Network } from '../../src/core/domain/network.ts';
+import { listOperatorActions } from '../../src/core/store/access/audit-log.ts';
+import { openDatabase } from '../../src/core/store/db/database.ts';
+import { insertAddresses } from '../../src/core/store/ledger/addresses.ts';
+import { insertProject } from '../../src/core/store/ledger/projects.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { type CliOutput, newDirectory, runCli } from './run-cli.ts';
 

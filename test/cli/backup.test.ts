@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { createLogger } from '../../src/runtime/log.ts';
-import { readMigrations } from '../../src/store/db/migrate.ts';
-import { startEmbeddedPostgres } from '../../src/store/embedded/embedded.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { readMigrations } from '../../src/core/store/db/migrate.ts';
+import { startEmbeddedPostgres } from '../../src/core/store/embedded/embedded.ts';
 import { runSql } from '../contract/sql.ts';
 import { fillLedger, forgetProofs } from '../support/full-ledger.ts';
 import { newLedger } from '../support/ledger-copies.ts';

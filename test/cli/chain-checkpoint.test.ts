@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { CheckpointFile } from '../../src/chain/proof/checkpoints.ts';
-import { loadProducers, refreshProducers } from '../../src/chain/verify/producers.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { clearHalt, setHalt, updateCursor } from '../../src/store/chain/cursor.ts';
+import type { CheckpointFile } from '../../src/core/chain/proof/checkpoints.ts';
+import { loadProducers, refreshProducers } from '../../src/core/chain/verify/producers.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { clearHalt, setHalt, updateCursor } from '../../src/core/store/chain/cursor.ts';
 import { type Books, startBooks } from '../support/books.ts';
 import { letRowsStandAlone } from '../support/stand-alone.ts';
 import { type CliOutput, newDirectory, runCli } from './run-cli.ts';

@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { encodeId } from '../../src/domain/ids.ts';
-import { applySolidBlocks } from '../../src/payments/apply-solid-blocks.ts';
-import { listOperatorActions } from '../../src/store/access/audit-log.ts';
-import { findCursor } from '../../src/store/chain/cursor.ts';
-import { findPassedBlock } from '../../src/store/chain/passed-blocks.ts';
-import { findInvoicePayment } from '../../src/store/ledger/payments.ts';
+import { encodeId } from '../../src/core/domain/ids.ts';
+import { applySolidBlocks } from '../../src/core/payments/apply-solid-blocks.ts';
+import { listOperatorActions } from '../../src/core/store/access/audit-log.ts';
+import { findCursor } from '../../src/core/store/chain/cursor.ts';
+import { findPassedBlock } from '../../src/core/store/chain/passed-blocks.ts';
+import { findInvoicePayment } from '../../src/core/store/ledger/payments.ts';
 import { type Books, startBooks } from '../support/books.ts';
 import { type CliOutput, runCli } from './run-cli.ts';
 

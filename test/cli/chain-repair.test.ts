@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { BEHIND_BLOCKS } from '../../src/domain/books.ts';
-import { encodeId } from '../../src/domain/ids.ts';
-import { findOpenAlarms } from '../../src/store/chain/alarms.ts';
-import { findInvoicePayment } from '../../src/store/ledger/payments.ts';
+import { BEHIND_BLOCKS } from '../../src/core/domain/books.ts';
+import { encodeId } from '../../src/core/domain/ids.ts';
+import { findOpenAlarms } from '../../src/core/store/chain/alarms.ts';
+import { findInvoicePayment } from '../../src/core/store/ledger/payments.ts';
 import { type Books, startBooks } from '../support/books.ts';
 import { type CliOutput, runCli } from './run-cli.ts';
 

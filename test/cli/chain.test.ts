@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { AlarmKind } from '../../src/domain/alarm-kinds.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/store/chain/alarms.ts';
-import { findHalt, setHalt } from '../../src/store/chain/cursor.ts';
-import { acquireLease, releaseLease, watcherLease } from '../../src/store/chain/leases.ts';
-import { saveChainStatus } from '../../src/store/chain/status.ts';
+import type { AlarmKind } from '../../src/core/domain/alarm-kinds.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/core/store/chain/alarms.ts';
+import { findHalt, setHalt } from '../../src/core/store/chain/cursor.ts';
+import { acquireLease, releaseLease, watcherLease } from '../../src/core/store/chain/leases.ts';
+import { saveChainStatus } from '../../src/core/store/chain/status.ts';
 import { type Books, startBooks } from '../support/books.ts';
 import { type CliOutput, runCli } from './run-cli.ts';
 

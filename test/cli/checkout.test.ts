@@ -13,18 +13,19 @@ import { newDirectory, runProcess } from './run-cli.ts';
 
 const IS_ROOT = process.getuid?.() === 0;
 const NOBODY = 65_534;
-const VERSION = 'src/runtime/version.ts';
+const VERSION = 'src/core/runtime/version.ts';
 
 /** The files that --version and --help load, and some more of each kind. */
 const SOURCES = [
-  'src/checkout/words',
+  'src/faces/checkout/words',
   'src/cli',
   'src/developer/trigger',
-  'src/devnet/payer',
-  'src/domain',
-  'src/operator/input',
-  'src/runtime',
-  'src/service.ts',
+  'packages/devnet/src',
+  'packages/tron/src',
+  'src/core/domain',
+  'src/faces/operator/input',
+  'src/core/runtime',
+  'src/server/service.ts',
 ];
 
 let bare: string;
@@ -103,10 +104,10 @@ describe('a checkout runs its sources as they are', () => {
   test('when the build was torn, edited, or lost what it says of itself', async () => {
     const checkout = await copyCopy(built);
     const dist = (name: string) => join(checkout, 'dist', name);
-    writeFileSync(dist('runtime/version.js'), '');
+    writeFileSync(dist('core/runtime/version.js'), '');
     writeFileSync(dist('cli/main.js'), 'export const main = () => 7;\n');
-    writeFileSync(dist('checkout/words/fr.json'), '{}');
-    rmSync(dist('service.js'));
+    writeFileSync(dist('faces/checkout/words/fr.json'), '{}');
+    rmSync(dist('server/service.js'));
     expect(await runVersion(checkout)).toMatchObject({ code: 0, stderr: '' });
     expect(buildOf(checkout)).toEqual(buildOf(built));
     writeFileSync(dist('built-from'), readFileSync(dist('built-from'), 'utf8').slice(0, 1000));
@@ -118,7 +119,7 @@ describe('a checkout runs its sources as they are', () => {
   test('when several start at once, with much to build and with little', async () => {
     const checkout = await copyCopy(built);
     const startThree = () => Promise.all([1, 2, 3].map(() => runVersion(checkout)));
-    await rm(join(checkout, 'dist/domain'), { recursive: true });
+    await rm(join(checkout, 'dist/core/domain'), { recursive: true });
     for (const { code, stderr } of await startThree()) expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(buildOf(checkout)).toEqual(buildOf(built));
     change(checkout, 'String(version)', "'other-version'");
@@ -138,7 +139,7 @@ describe('a checkout runs its sources as they are', () => {
       // If the check comes too late, start over.
     } while (existsSync(join(checkout, 'dist/built-from')));
     // A draft left by an earlier process that was killed between writing and renaming.
-    const draft = join(checkout, 'dist/main.js.99.draft');
+    const draft = join(checkout, 'dist/server/main.js.99.draft');
     writeFileSync(draft, 'half of');
     utimesSync(draft, 1, 1);
     expect(await runVersion(checkout)).toMatchObject({ code: 0, stderr: '' });
@@ -160,11 +161,11 @@ describe('a checkout that cannot build says why and what to do, and runs nothing
   test.each(
     someCases(
       [
-        ['is no TypeScript', 'String(version', /src\/runtime\/version\.ts\(\d+,\d+\): '\)' expected\./],
+        ['is no TypeScript', 'String(version', /src\/core\/runtime\/version\.ts\(\d+,\d+\): '\)' expected\./],
         [
           'needs more than that its types are erased',
           'enum A { B }',
-          /src\/runtime\/version\.ts\(\d+,3\): .*cannot be erased/,
+          /src\/core\/runtime\/version\.ts\(\d+,3\): .*cannot be erased/,
         ],
       ],
       2,
@@ -177,9 +178,9 @@ describe('a checkout that cannot build says why and what to do, and runs nothing
 
   test('a catalogue of words that is no JSON', async () => {
     const checkout = await copyCopy(built);
-    const path = join(checkout, 'src/checkout/words/fr.json');
+    const path = join(checkout, 'src/faces/checkout/words/fr.json');
     writeFileSync(path, readFileSync(path, 'utf8').replace('",\n', '"\n'));
-    const stderr = expect.stringMatching(/src\/checkout\/words\/fr\.json: .*JSON at position \d+/);
+    const stderr = expect.stringMatching(/src\/faces\/checkout\/words\/fr\.json: .*JSON at position \d+/);
     expect(await runVersion(checkout)).toMatchObject({ code: 1, stdout: '', stderr });
   });
 
@@ -270,7 +271,7 @@ describe('of what others left among the temporary files', () => {
       const args = ['-f', '-e', 'trace=%file', '-o', trace, process.execPath, commandOf(checkout), command];
       spawnSync('strace', args, { env: { ...process.env, TMPDIR: temporary } });
       const lines = readFileSync(trace, 'utf8').split('\n');
-      expect(lines.some((line) => line.includes('dist/runtime/version.js'))).toBe(true);
+      expect(lines.some((line) => line.includes('dist/core/runtime/version.js'))).toBe(true);
       expect(lines.filter((line) => line.includes(`"${temporary}`))).toEqual([]);
     }
   });

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { withDatabase } from '../../src/cli/terminal/with-database.ts';
-import { lockDataDir } from '../../src/runtime/instance-lock.ts';
-import { createLogger } from '../../src/runtime/log.ts';
-import { openDatabase } from '../../src/store/db/database.ts';
-import { migrate, readMigrations } from '../../src/store/db/migrate.ts';
-import { startEmbeddedPostgres } from '../../src/store/embedded/embedded.ts';
+import { lockDataDir } from '../../src/core/runtime/instance-lock.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { openDatabase } from '../../src/core/store/db/database.ts';
+import { migrate, readMigrations } from '../../src/core/store/db/migrate.ts';
+import { startEmbeddedPostgres } from '../../src/core/store/embedded/embedded.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
 import { recordTerminal } from '../support/terminal.ts';

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { PLAIN_SCENARIO_NAMES } from '../../src/devnet/payer/scenarios.ts';
-import { formatAmount, microUsdt } from '../../src/domain/money.ts';
+import { formatAmount, microUsdt } from '../../src/core/domain/money.ts';
+import { PLAIN_SCENARIO_NAMES } from '../../src/developer/scenarios/scenarios.ts';
 import { createInvoice, payableOf, startTestService, untilStatus } from '../support/service.ts';
 import { newDirectory, runCli, runProcess, startProcess } from './run-cli.ts';
 

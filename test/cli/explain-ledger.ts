@@ -1,3 +1,4 @@
+import { type AccountHex, accountToAddress } from '@quittance/tron/address';
 import { onTestFinished } from 'vitest';
 import {
   describePayment,
@@ -5,12 +6,11 @@ import {
   type EventType,
   eventBody,
   projectInvoice,
-} from '../../src/domain/event.ts';
-import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
-import type { InvoiceStatus } from '../../src/domain/invoice.ts';
-import { microUsdt, parseAmount } from '../../src/domain/money.ts';
-import { type UnixMs, unixMs } from '../../src/domain/time.ts';
-import { type AccountHex, accountToAddress } from '../../src/tron/address.ts';
+} from '../../src/core/domain/event.ts';
+import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
+import type { InvoiceStatus } from '../../src/core/domain/invoice.ts';
+import { microUsdt, parseAmount } from '../../src/core/domain/money.ts';
+import { type UnixMs, unixMs } from '../../src/core/domain/time.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
 import { whileWaiting } from '../support/while-waiting.ts';

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, onTestFinished, test, vi } from 'vitest';
-import { encodeId } from '../../src/domain/ids.ts';
-import { listAuditEntries } from '../../src/store/access/audit-log.ts';
+import { encodeId } from '../../src/core/domain/ids.ts';
+import { listAuditEntries } from '../../src/core/store/access/audit-log.ts';
 import { startBooks } from '../support/books.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { addressOf, at, createLedger } from './explain-ledger.ts';

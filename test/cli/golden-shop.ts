@@ -1,6 +1,6 @@
-import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
-import { insertRequests } from '../../src/store/access/requests.ts';
-import { openDatabase } from '../../src/store/db/database.ts';
+import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
+import { insertRequests } from '../../src/core/store/access/requests.ts';
+import { openDatabase } from '../../src/core/store/db/database.ts';
 import { letRowsStandAlone } from '../support/stand-alone.ts';
 import { type Address, addressOf, at, createLedger, type Invoice, type Project, txIdOf } from './explain-ledger.ts';
 

@@ -2,7 +2,7 @@ import { createHash, createPrivateKey, createPublicKey, sign } from 'node:crypto
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
-import { formatManifest } from '../../src/domain/manifest/manifest.ts';
+import { formatManifest } from '../../src/core/domain/manifest/manifest.ts';
 import { SSH_KEY, SSH_SIGNATURE, VECTOR } from '../manifest/vector.ts';
 import { addressOf, txIdOf } from './explain-ledger.ts';
 import { startRecording } from './golden-record.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterEach, test, vi } from 'vitest';
-import { encodeId } from '../../src/domain/ids.ts';
+import { encodeId } from '../../src/core/domain/ids.ts';
 import { addressOf, txIdOf } from './explain-ledger.ts';
 import { startRecording } from './golden-record.ts';
 import { openGoldenShop } from './golden-shop.ts';

@@ -19,7 +19,7 @@ async function blockOf(heading: string, page = 'docs/guides/install.md'): Promis
 
 /** Builds the package with npm, including its dependencies, because tests must not need the network. */
 async function packQuittance(): Promise<string> {
-  const [checkout, folder] = [await copyCheckout(['src', 'deploy']), await newFolder()];
+  const [checkout, folder] = [await copyCheckout(['src', 'packages', 'deploy']), await newFolder()];
   await run('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: checkout });
   const [archive = ''] = await readdir(folder);
   await run('tar', ['-xzf', archive], { cwd: folder });

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Schema from 'typebox/schema';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { InvoiceListView, InvoiceView } from '../../src/operator/subjects/invoices.ts';
+import { InvoiceListView, InvoiceView } from '../../src/faces/operator/subjects/invoices.ts';
 import { runSql } from '../contract/sql.ts';
 import {
   createInvoice,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { decodeId } from '../../src/domain/ids.ts';
-import { createMasterKey } from '../../src/runtime/key-ring.ts';
+import { decodeId } from '../../src/core/domain/ids.ts';
+import { createMasterKey } from '../../src/core/runtime/key-ring.ts';
 import { runSql } from '../contract/sql.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import {

@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { formatApiKey } from '../../src/core/domain/api-key.ts';
+import { uuidV7 } from '../../src/core/domain/ids.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { revokeApiKey } from '../../src/core/store/access/api-keys.ts';
 import type { ListenOptions } from '../../src/developer/listen/settings.ts';
-import { formatApiKey } from '../../src/domain/api-key.ts';
-import { uuidV7 } from '../../src/domain/ids.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { revokeApiKey } from '../../src/store/access/api-keys.ts';
 import { createTestProject, eventually, startTestService, type TestService } from '../support/service.ts';
 import {
   type Answering,

@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { formatManifest } from '../../src/domain/manifest/manifest.ts';
+import { formatManifest } from '../../src/core/domain/manifest/manifest.ts';
 import { VECTOR } from '../manifest/vector.ts';
 import { copyCheckout, linkProductionPackages, newFolder, productionPackages } from '../support/checkout-copy.ts';
 import { deadLinks } from '../support/document-links.ts';
@@ -12,9 +12,12 @@ import { runProcess } from './run-cli.ts';
 const run = promisify(execFile);
 
 test('the package holds a build of the sources as they were when it was packed, and runs with what it depends on', async () => {
-  const checkout = await copyCheckout(['src', 'docs', 'deploy', 'compose.yaml']);
+  const checkout = await copyCheckout(['src', 'packages', 'docs', 'deploy', 'compose.yaml']);
   await run('npm', ['run', '--silent', 'build'], { cwd: checkout });
-  await writeFile(join(checkout, 'src/runtime/version.ts'), "export const readVersion = (): string => 'newest';\n");
+  await writeFile(
+    join(checkout, 'src/core/runtime/version.ts'),
+    "export const readVersion = (): string => 'newest';\n",
+  );
   const folder = await newFolder();
   await run('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: checkout });
   const [archive = ''] = await readdir(folder);
@@ -52,7 +55,7 @@ test('the package holds a build of the sources as they were when it was packed, 
   expect(await alone(signer, 'sign', ...signing, byFile)).toMatchObject({ signers: [publicKey] });
   expect(await readFile(byFile)).toEqual(await readFile(byPackage));
 
-  const { wordsOf } = await import(join(modules, 'quittance/dist/checkout/words/words.js'));
+  const { wordsOf } = await import(join(modules, 'quittance/dist/faces/checkout/words/words.js'));
   expect(wordsOf('fr').text('paid')).toBe('Payé');
 
   // The command that the sandbox prints exists: an installed package has no npm scripts of ours.

@@ -4,9 +4,9 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { formatManifest } from '../../src/domain/manifest/manifest.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { installManifest } from '../../src/operator/manifest/install-manifest.ts';
+import { formatManifest } from '../../src/core/domain/manifest/manifest.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { installManifest } from '../../src/faces/operator/manifest/install-manifest.ts';
 import { VECTOR } from '../manifest/vector.ts';
 import { newFolder } from '../support/checkout-copy.ts';
 

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openDatabase } from '../../src/store/db/database.ts';
+import { openDatabase } from '../../src/core/store/db/database.ts';
 import { createCertificate } from '../support/create-certificate.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { startTlsFront } from '../support/tls-front.ts';

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import { decodeId } from '../../src/domain/ids.ts';
+import { decodeId } from '../../src/core/domain/ids.ts';
 import { addTestAdapter, orderAtEpusdt, SECRET, send, startShop } from '../adapters/fixture.ts';
 import { runSql } from '../contract/sql.ts';
 import { createCertificate } from '../support/create-certificate.ts';

@@ -6,5 +6,6 @@ import base from '../../vitest.config.ts';
  * minutes.
  */
 export default defineConfig({
+  ...base,
   test: { ...base.test, include: ['test/clients/**/*.test.ts'], exclude: configDefaults.exclude },
 });

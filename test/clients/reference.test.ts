@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { plainText, rawHtml } from '../../src/web/html.ts';
+import { plainText, rawHtml } from '../../src/faces/web/html.ts';
 import { canRun, runExample } from '../support/run-example.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 

@@ -17,10 +17,10 @@ let service: TestService;
 beforeAll(async () => {
   service = await startTestService();
   folder = await mkdtemp(join(tmpdir(), 'sdk-'));
-  await run(process.execPath, [join(ROOT, 'build/sdk.js')]);
+  await run(process.execPath, [join(ROOT, 'build/package.js'), 'sdk']);
   const [command, ...parameters] = npmCommand();
   const npm = (...more: string[]) => run(command, [...parameters, ...more]);
-  await npm('pack', join(ROOT, 'sdk'), '--silent');
+  await npm('pack', join(ROOT, 'packages/sdk'), '--silent');
   await writeFile(join(folder, 'package.json'), '{"private":true}');
   await npm('install', '--silent', '--ignore-scripts', './quittance-sdk-0.1.0.tgz', ...TOOLS);
   await writeFile(join(folder, 'use.cjs'), `const { Quittance } = require('@quittance/sdk');${USE}`);

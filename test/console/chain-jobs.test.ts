@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { unlimitedNode } from '../../src/domain/node.ts';
-import { commandActor } from '../../src/operator/actor.ts';
-import { listAudit, readAuditFilter } from '../../src/operator/subjects/audit.ts';
-import { findInvoicePayment } from '../../src/store/ledger/payments.ts';
+import { unlimitedNode } from '../../src/core/domain/node.ts';
+import { findInvoicePayment } from '../../src/core/store/ledger/payments.ts';
+import { commandActor } from '../../src/faces/operator/actor.ts';
+import { listAudit, readAuditFilter } from '../../src/faces/operator/subjects/audit.ts';
 import { startConsoleOver } from '../admin/console-service.ts';
 import { withClient } from '../support/postgres-template.ts';
 import { eventually } from '../support/service.ts';

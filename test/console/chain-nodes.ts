@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { createNodePool } from '../../src/chain/nodes/node-pool.ts';
-import { createKnownTerms } from '../../src/chain/verify/fee-terms.ts';
-import { unlimitedNode } from '../../src/domain/node.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import type { NodeAccess, NodeDeps } from '../../src/operator/operation.ts';
+import { parseAddress } from '@quittance/tron/address';
+import { createNodePool } from '../../src/core/chain/nodes/node-pool.ts';
+import { createKnownTerms } from '../../src/core/chain/verify/fee-terms.ts';
+import { unlimitedNode } from '../../src/core/domain/node.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
 
-import { createLogger } from '../../src/runtime/log.ts';
-import { createMetrics } from '../../src/runtime/metrics.ts';
-import { parseAddress } from '../../src/tron/address.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { createMetrics } from '../../src/core/runtime/metrics.ts';
+import type { NodeAccess, NodeDeps } from '../../src/faces/operator/operation.ts';
 import type { TestService } from '../support/service.ts';
 
 /** A console's access to nodes, which can be held up. */

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { AlarmKind } from '../../src/domain/alarm-kinds.ts';
-import { commandActor } from '../../src/operator/actor.ts';
-import { listAudit, readAuditFilter } from '../../src/operator/subjects/audit.ts';
-import { findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/store/chain/alarms.ts';
-import { clearHalt, findHalt, setHalt } from '../../src/store/chain/cursor.ts';
-import { saveChainStatus } from '../../src/store/chain/status.ts';
+import type { AlarmKind } from '../../src/core/domain/alarm-kinds.ts';
+import { findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/core/store/chain/alarms.ts';
+import { clearHalt, findHalt, setHalt } from '../../src/core/store/chain/cursor.ts';
+import { saveChainStatus } from '../../src/core/store/chain/status.ts';
+import { commandActor } from '../../src/faces/operator/actor.ts';
+import { listAudit, readAuditFilter } from '../../src/faces/operator/subjects/audit.ts';
 import { withClient } from '../support/postgres-template.ts';
 import { type ChainDesk, openChainDesk } from './chain-desk.ts';
 import { actorNamed, openConsole, type Reply, tokenIn } from './console.ts';

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { AppError } from '../../src/domain/errors.ts';
-import { encodeId } from '../../src/domain/ids.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { commandActor } from '../../src/operator/actor.ts';
-import { listAudit, readAuditFilter } from '../../src/operator/subjects/audit.ts';
-import { showTransfers } from '../../src/operator/subjects/transfers.ts';
-import { createLogger } from '../../src/runtime/log.ts';
+import { AppError } from '../../src/core/domain/errors.ts';
+import { encodeId } from '../../src/core/domain/ids.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { commandActor } from '../../src/faces/operator/actor.ts';
+import { listAudit, readAuditFilter } from '../../src/faces/operator/subjects/audit.ts';
+import { showTransfers } from '../../src/faces/operator/subjects/transfers.ts';
 import { openTestDatabase } from '../support/postgres.ts';
 import { eventually, inboxOf } from '../support/service.ts';
 import {

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { unixMs } from '../../src/domain/time.ts';
-import { commandActor } from '../../src/operator/actor.ts';
-import { listInvoices } from '../../src/operator/subjects/invoices.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { commandActor } from '../../src/faces/operator/actor.ts';
+import { listInvoices } from '../../src/faces/operator/subjects/invoices.ts';
 import { startTestService } from '../support/service.ts';
 import { writeHistory } from './console.ts';
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { encodeId } from '../../src/domain/ids.ts';
-import { raiseAlarm } from '../../src/store/chain/alarms.ts';
+import { encodeId } from '../../src/core/domain/ids.ts';
+import { raiseAlarm } from '../../src/core/store/chain/alarms.ts';
 import { newAddress } from '../addresses/shop.ts';
 import { START_TIMEOUT_MS } from '../browser/checkout.ts';
 import { launchChromium } from '../support/chromium.ts';

@@ -1,12 +1,11 @@
 import { onTestFinished } from 'vitest';
-import { renderExample } from '../../src/checkout/page/example.ts';
-import { registerConsole } from '../../src/console/register.ts';
-import { addSignInRoutes, createSessions } from '../../src/console/sign-in/sign-in-routes.ts';
-
-import type { SettingView } from '../../src/operator/system/views.ts';
-import { createLogger } from '../../src/runtime/log.ts';
-import { createMetrics } from '../../src/runtime/metrics.ts';
-import { createServer } from '../../src/web/server.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { createMetrics } from '../../src/core/runtime/metrics.ts';
+import { renderExample } from '../../src/faces/checkout/page/example.ts';
+import { registerConsole } from '../../src/faces/console/register.ts';
+import { addSignInRoutes, createSessions } from '../../src/faces/console/sign-in/sign-in-routes.ts';
+import type { SettingView } from '../../src/faces/operator/system/views.ts';
+import { createServer } from '../../src/faces/web/server.ts';
 import { openDesk } from '../people/desk.ts';
 import { operationDeps, ownProcess } from './operation-deps.ts';
 

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { readConfig } from '../../src/config/config.ts';
-import type { ConsoleDeps } from '../../src/console/page/console-deps.ts';
-import type { UnixMs } from '../../src/domain/time.ts';
-import { doctorSettings } from '../../src/operator/doctor/check.ts';
-import { runDoctor } from '../../src/operator/doctor/run-doctor.ts';
-import { NO_MANIFEST, type OperationDeps } from '../../src/operator/operation.ts';
-import { createLogger } from '../../src/runtime/log.ts';
+import type { UnixMs } from '../../src/core/domain/time.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import type { ConsoleDeps } from '../../src/faces/console/page/console-deps.ts';
+import { doctorSettings } from '../../src/faces/operator/doctor/check.ts';
+import { runDoctor } from '../../src/faces/operator/doctor/run-doctor.ts';
+import { NO_MANIFEST, type OperationDeps } from '../../src/faces/operator/operation.ts';
+import { readConfig } from '../../src/server/config/config.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 
 /** The dependencies of operations, besides the database, for a test's console that queries no nodes. */

@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
+import { parseAddress } from '@quittance/tron/address';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
-import { formatAmount, microUsdt } from '../../src/domain/money.ts';
-import { commandActor } from '../../src/operator/actor.ts';
-import { listAudit, readAuditFilter } from '../../src/operator/subjects/audit.ts';
-import { exportTransfers, readSelection } from '../../src/operator/subjects/transfer-export.ts';
-import { insertAddress } from '../../src/store/ledger/addresses.ts';
-import { parseAddress } from '../../src/tron/address.ts';
-import { shrinkStyle } from '../../src/web/assets.ts';
+import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
+import { formatAmount, microUsdt } from '../../src/core/domain/money.ts';
+import { insertAddress } from '../../src/core/store/ledger/addresses.ts';
+import { commandActor } from '../../src/faces/operator/actor.ts';
+import { listAudit, readAuditFilter } from '../../src/faces/operator/subjects/audit.ts';
+import { exportTransfers, readSelection } from '../../src/faces/operator/subjects/transfer-export.ts';
+import { shrinkStyle } from '../../src/faces/web/assets.ts';
 import { createInvoice, createTestProject, payableOf, readInvoice, untilStatus } from '../support/service.ts';
 import {
   actorNamed,

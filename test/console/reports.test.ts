@@ -1,11 +1,11 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { DAY_MS } from '../../src/domain/capacity.ts';
-import { formatAmount, microUsdt } from '../../src/domain/money.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { commandActor } from '../../src/operator/actor.ts';
-import { dayOf } from '../../src/operator/subjects/reports.ts';
-import { exportTransfers, readSelection } from '../../src/operator/subjects/transfer-export.ts';
+import { DAY_MS } from '../../src/core/domain/capacity.ts';
+import { formatAmount, microUsdt } from '../../src/core/domain/money.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { commandActor } from '../../src/faces/operator/actor.ts';
+import { dayOf } from '../../src/faces/operator/subjects/reports.ts';
+import { exportTransfers, readSelection } from '../../src/faces/operator/subjects/transfer-export.ts';
 import { createTestProject, type TestProject } from '../support/service.ts';
 import {
   actorNamed,

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
-import { insertRequests, type LoggedRequest } from '../../src/store/access/requests.ts';
+import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
+import { insertRequests, type LoggedRequest } from '../../src/core/store/access/requests.ts';
 import { createTestProject, type TestProject } from '../support/service.ts';
 import { actorNamed, type Made, newInvoice, refusedRequest, startTestConsole, type TestConsole } from './console.ts';
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { NO_ADDRESS } from '../../src/checkout/page/example.ts';
-import { MAX_LOGO_BYTES } from '../../src/domain/brand/logo.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { commandActor } from '../../src/operator/actor.ts';
-import { listAudit, readAuditFilter } from '../../src/operator/subjects/audit.ts';
-import { showProject, updateProject } from '../../src/operator/subjects/projects.ts';
+import { MAX_LOGO_BYTES } from '../../src/core/domain/brand/logo.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { NO_ADDRESS } from '../../src/faces/checkout/page/example.ts';
+import { commandActor } from '../../src/faces/operator/actor.ts';
+import { listAudit, readAuditFilter } from '../../src/faces/operator/subjects/audit.ts';
+import { showProject, updateProject } from '../../src/faces/operator/subjects/projects.ts';
 import { LOGOS } from '../support/logos.ts';
 import { createTestProject, payableOf, readInvoice } from '../support/service.ts';
 import {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { changeRole } from '../../src/operator/subjects/people.ts';
-import { openInvitation } from '../../src/operator/subjects/sign-in.ts';
+import { changeRole } from '../../src/faces/operator/subjects/people.ts';
+import { openInvitation } from '../../src/faces/operator/subjects/sign-in.ts';
 import { ANN, codeOf, joinByPassword, PASSWORD } from '../people/desk.ts';
 import { openConsole, SANDBOX } from './open-console.ts';
 

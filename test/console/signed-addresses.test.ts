@@ -1,8 +1,8 @@
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createAddressGuard } from '../../src/payments/manifest/address-guard.ts';
-import { readInstalled } from '../../src/payments/manifest/read-installed.ts';
-import { listAddresses } from '../../src/store/ledger/addresses.ts';
+import { createAddressGuard } from '../../src/core/payments/manifest/address-guard.ts';
+import { readInstalled } from '../../src/core/payments/manifest/read-installed.ts';
+import { listAddresses } from '../../src/core/store/ledger/addresses.ts';
 import { newAddress } from '../addresses/shop.ts';
 import { type GuardedService, openGuardedService } from '../manifest/guarded-service.ts';
 import { OTHER_XPUB } from '../manifest/xpubs.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { payScenario } from '../../src/devnet/payer/pay-scenario.ts';
+import { payScenario } from '../../src/developer/scenarios/pay-scenario.ts';
 import { expandReferences } from '../support/expand-references.ts';
 import {
   createTestProject,

@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
+import { accountToAddress } from '@quittance/tron/address';
+import { accountFromPublicKey } from '@quittance/tron/public-key';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { accountToAddress } from '../../src/tron/address.ts';
-import { accountFromPublicKey } from '../../src/tron/public-key.ts';
 import { type CliOutput, newDirectory, runCli } from '../cli/run-cli.ts';
 import {
   call,

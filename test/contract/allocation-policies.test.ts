@@ -1,10 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
+import { accountToAddress, parseAddress } from '@quittance/tron/address';
+import { accountFromPublicKey } from '@quittance/tron/public-key';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { uuidV7 } from '../../src/domain/ids.ts';
-import { insertAddress } from '../../src/store/ledger/addresses.ts';
-import { accountToAddress, parseAddress } from '../../src/tron/address.ts';
-import { accountFromPublicKey } from '../../src/tron/public-key.ts';
+import { uuidV7 } from '../../src/core/domain/ids.ts';
+import { insertAddress } from '../../src/core/store/ledger/addresses.ts';
 import { type CliOutput, runCli } from '../cli/run-cli.ts';
 import { DAMM } from '../support/damm-table.ts';
 import {

@@ -1,11 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
+import { accountToAddress } from '@quittance/tron/address';
+import { accountFromPublicKey } from '@quittance/tron/public-key';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { isCodeWord } from '../../src/domain/code-word.ts';
-import { uuidV7 } from '../../src/domain/ids.ts';
-import { insertAddress } from '../../src/store/ledger/addresses.ts';
-import { accountToAddress } from '../../src/tron/address.ts';
-import { accountFromPublicKey } from '../../src/tron/public-key.ts';
+import { isCodeWord } from '../../src/core/domain/code-word.ts';
+import { uuidV7 } from '../../src/core/domain/ids.ts';
+import { insertAddress } from '../../src/core/store/ledger/addresses.ts';
 import {
   createTestProject,
   startTestService,

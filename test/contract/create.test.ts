@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { base58 } from '@scure/base';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { decodeId } from '../../src/domain/ids.ts';
+import { decodeId } from '../../src/core/domain/ids.ts';
 import { createTestProject, startTestService, type TestService } from '../support/service.ts';
 import { ask, created, expectProblem, get, INVOICE_ID, order, post } from './ask.ts';
 import { runSql } from './sql.ts';

@@ -1,9 +1,9 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js';
+import { accountToAddress } from '@quittance/tron/address';
+import { accountFromPublicKey } from '@quittance/tron/public-key';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { payScenario } from '../../src/devnet/payer/pay-scenario.ts';
-import type { Scenario } from '../../src/devnet/payer/scenarios.ts';
-import { accountToAddress } from '../../src/tron/address.ts';
-import { accountFromPublicKey } from '../../src/tron/public-key.ts';
+import { payScenario } from '../../src/developer/scenarios/pay-scenario.ts';
+import type { Scenario } from '../../src/developer/scenarios/scenarios.ts';
 import { type CliOutput, runCli } from '../cli/run-cli.ts';
 import {
   createTestProject,

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import Schema from 'typebox/schema';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { AppError } from '../../src/domain/errors.ts';
-import { disableEndpoint, rotateSecret } from '../../src/operator/subjects/webhook-sending.ts';
-import { addEndpoint, updateEndpoint } from '../../src/operator/subjects/webhooks.ts';
-import { formatSecret } from '../../src/webhooks/sign.ts';
+import { AppError } from '../../src/core/domain/errors.ts';
+import { formatSecret } from '../../src/core/webhooks/sign.ts';
+import { disableEndpoint, rotateSecret } from '../../src/faces/operator/subjects/webhook-sending.ts';
+import { addEndpoint, updateEndpoint } from '../../src/faces/operator/subjects/webhooks.ts';
 import type { Json } from '../support/service.ts';
 import { readDocument } from './openapi-changes.ts';
 
@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 const ENDPOINT = { endpointId: 'whe_01k2m9t0b3e8zr6v5x4c7d1f2g' };
 
-/** Whether the code accepts a body, according to the reader of the operation's input. */
+/** Whether the code takes a body, by what reads the operation's input. */
 const READERS: Record<string, (body: never) => unknown> = {
   CreateWebhookEndpoint: (body: Json) => addEndpoint.read(body as never, 0 as never),
   UpdateWebhookEndpoint: (body: Json) => updateEndpoint.read({ ...ENDPOINT, ...body } as never, 0 as never),

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { formatApiKey } from '../../src/domain/api-key.ts';
-import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { revokeApiKey } from '../../src/store/access/api-keys.ts';
-import { createWebhookSecret } from '../../src/webhooks/sign.ts';
+import { formatApiKey } from '../../src/core/domain/api-key.ts';
+import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { revokeApiKey } from '../../src/core/store/access/api-keys.ts';
+import { createWebhookSecret } from '../../src/core/webhooks/sign.ts';
 import { addTestEndpoint } from '../support/key-ring.ts';
 import {
   createTestProject,

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import type { EventType } from '../../src/domain/event.ts';
-import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import type { Database } from '../../src/store/db/database.ts';
-import { recordEvents } from '../../src/store/outbox/events.ts';
+import type { EventType } from '../../src/core/domain/event.ts';
+import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import type { Database } from '../../src/core/store/db/database.ts';
+import { recordEvents } from '../../src/core/store/outbox/events.ts';
 
 /** Writes one event of each named type to a project, as the service does, and returns their API ids, oldest first. */
 export async function addTyped(db: Database, projectId: string, types: readonly EventType[]): Promise<string[]> {

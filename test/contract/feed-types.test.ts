@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { EVENT_TYPES, type EventType } from '../../src/domain/event.ts';
+import { EVENT_TYPES, type EventType } from '../../src/core/domain/event.ts';
 import {
   createTestProject,
   type Json,

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { request } from 'undici';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { unixMs } from '../../src/domain/time.ts';
-import { createLogger } from '../../src/runtime/log.ts';
-import { startService } from '../../src/service.ts';
-import { revokeApiKey } from '../../src/store/access/api-keys.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { revokeApiKey } from '../../src/core/store/access/api-keys.ts';
+import { startService } from '../../src/server/service.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import {
   createTestProject,

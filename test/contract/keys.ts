@@ -1,11 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { formatApiKey } from '../../src/domain/api-key.ts';
-import { uuidV7 } from '../../src/domain/ids.ts';
-import type { Network } from '../../src/domain/network.ts';
-import type { Scope } from '../../src/domain/scope.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { insertApiKey } from '../../src/store/access/api-keys.ts';
-import type { Database } from '../../src/store/db/database.ts';
+import { formatApiKey } from '../../src/core/domain/api-key.ts';
+import { uuidV7 } from '../../src/core/domain/ids.ts';
+import type { Network } from '../../src/core/domain/network.ts';
+import type { Scope } from '../../src/core/domain/scope.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { insertApiKey } from '../../src/core/store/access/api-keys.ts';
+import type { Database } from '../../src/core/store/db/database.ts';
 
 /** Adds another key to a project. `expiresAtMs` is in Unix milliseconds. */
 export async function addKey(

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { formatApiKey } from '../../src/domain/api-key.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { commandActor } from '../../src/operator/actor.ts';
-import { archiveProject, unarchiveProject } from '../../src/operator/subjects/projects.ts';
-import { revokeApiKey } from '../../src/store/access/api-keys.ts';
+import { formatApiKey } from '../../src/core/domain/api-key.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { revokeApiKey } from '../../src/core/store/access/api-keys.ts';
+import { commandActor } from '../../src/faces/operator/actor.ts';
+import { archiveProject, unarchiveProject } from '../../src/faces/operator/subjects/projects.ts';
 import {
   createTestProject,
   eventually,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { decodeId, encodeId, firstIdOf } from '../../src/domain/ids.ts';
+import { decodeId, encodeId, firstIdOf } from '../../src/core/domain/ids.ts';
 import {
   createTestProject,
   type Json,

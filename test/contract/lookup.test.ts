@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
+import { accountToAddress } from '@quittance/tron/address';
+import { accountFromPublicKey } from '@quittance/tron/public-key';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { payScenario } from '../../src/devnet/payer/pay-scenario.ts';
-import type { Scenario } from '../../src/devnet/payer/scenarios.ts';
-import { uuidV7 } from '../../src/domain/ids.ts';
-import { formatAmount, microUsdt } from '../../src/domain/money.ts';
-import { insertAddress } from '../../src/store/ledger/addresses.ts';
-import { accountToAddress } from '../../src/tron/address.ts';
-import { accountFromPublicKey } from '../../src/tron/public-key.ts';
+import { uuidV7 } from '../../src/core/domain/ids.ts';
+import { formatAmount, microUsdt } from '../../src/core/domain/money.ts';
+import { insertAddress } from '../../src/core/store/ledger/addresses.ts';
+import { payScenario } from '../../src/developer/scenarios/pay-scenario.ts';
+import type { Scenario } from '../../src/developer/scenarios/scenarios.ts';
 import { untilRecorded, withApiOnly } from '../support/lookup-flow.ts';
 import {
   createTestProject,

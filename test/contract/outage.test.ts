@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { createLogger } from '../../src/runtime/log.ts';
-import { type Service, startService } from '../../src/service.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { type Service, startService } from '../../src/server/service.ts';
 import { type DatabaseLink, startDatabaseLink } from '../support/database-link.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import {

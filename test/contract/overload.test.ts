@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { payScenario } from '../../src/devnet/payer/pay-scenario.ts';
-import { CONNECTION_LIMITS } from '../../src/web/bound-connections.ts';
+import { payScenario } from '../../src/developer/scenarios/pay-scenario.ts';
+import { CONNECTION_LIMITS } from '../../src/faces/web/bound-connections.ts';
 import {
   call,
   createInvoice,

@@ -102,7 +102,7 @@ test('so is the reference, its files together', async () => {
 });
 
 test('the default is 100 requests/s with a burst of 200', async () => {
-  const { readConfig } = await import('../../src/config/config.ts');
+  const { readConfig } = await import('../../src/server/config/config.ts');
   const read = readConfig({});
   expect(read).toMatchObject({ kind: 'ok', config: { rateLimit: { perSecond: 100, burst: 200 } } });
 });

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
+import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
 import { createTestProject, startTestService, type TestProject, type TestService } from '../support/service.ts';
 import { ask, created, expectProblem, get, indistinct, sendRaw } from './ask.ts';
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { SCOPES } from '../../src/domain/scope.ts';
-import { plainText, rawHtml } from '../../src/web/html.ts';
-import { PROBLEMS } from '../../src/web/problem.ts';
+import { SCOPES } from '../../src/core/domain/scope.ts';
+import { plainText, rawHtml } from '../../src/faces/web/html.ts';
+import { PROBLEMS } from '../../src/faces/web/problem.ts';
 import { canRun, runExample } from '../support/run-example.ts';
 import { type Json, startTestService, type TestService } from '../support/service.ts';
 import { ask, expectProblem, get, type Reply } from './ask.ts';

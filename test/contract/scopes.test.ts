@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SCOPES, type Scope } from '../../src/core/domain/scope.ts';
 import { createSandboxControls } from '../../src/developer/sandbox/sandbox-controls.ts';
 import { sandboxNotRunning } from '../../src/developer/sandbox/sandbox-file.ts';
-import { SCOPES, type Scope } from '../../src/domain/scope.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { type Json, startTestService, type TestService } from '../support/service.ts';
 import { ask, expectProblem, order, type Reply } from './ask.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { payScenario } from '../../src/devnet/payer/pay-scenario.ts';
-import { SCENARIO_NAMES, type Scenario, scenarioOf } from '../../src/devnet/payer/scenarios.ts';
-import { parseAmount } from '../../src/domain/money.ts';
+import { parseAmount } from '../../src/core/domain/money.ts';
+import { payScenario } from '../../src/developer/scenarios/pay-scenario.ts';
+import { SCENARIO_NAMES, type Scenario, scenarioOf } from '../../src/developer/scenarios/scenarios.ts';
 import { type CliOutput, runCli } from '../cli/run-cli.ts';
 import {
   call,

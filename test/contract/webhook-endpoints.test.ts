@@ -1,15 +1,15 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { parseAddress } from '@quittance/tron/address';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { unlimitedNode } from '../../src/domain/node.ts';
-import { SCOPES } from '../../src/domain/scope.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { commandActor } from '../../src/operator/actor.ts';
-import { disableEndpoint } from '../../src/operator/subjects/webhook-sending.ts';
-import { createLogger } from '../../src/runtime/log.ts';
-import { startService } from '../../src/service.ts';
-import { insertWebhookEndpoint } from '../../src/store/outbox/webhook-endpoints.ts';
-import { parseAddress } from '../../src/tron/address.ts';
+import { unlimitedNode } from '../../src/core/domain/node.ts';
+import { SCOPES } from '../../src/core/domain/scope.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { insertWebhookEndpoint } from '../../src/core/store/outbox/webhook-endpoints.ts';
+import { commandActor } from '../../src/faces/operator/actor.ts';
+import { disableEndpoint } from '../../src/faces/operator/subjects/webhook-sending.ts';
+import { startService } from '../../src/server/service.ts';
 import {
   createTestProject,
   type Json,

@@ -3,9 +3,9 @@ import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { payScenario } from '../../src/devnet/payer/pay-scenario.ts';
-import type { Scenario } from '../../src/devnet/payer/scenarios.ts';
-import { createWebhookSecret } from '../../src/webhooks/sign.ts';
+import { createWebhookSecret } from '../../src/core/webhooks/sign.ts';
+import { payScenario } from '../../src/developer/scenarios/pay-scenario.ts';
+import type { Scenario } from '../../src/developer/scenarios/scenarios.ts';
 import { addTestEndpoint } from '../support/key-ring.ts';
 import {
   eventually,

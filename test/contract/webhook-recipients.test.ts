@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
-import type { Network } from '../../src/domain/network.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { insertEvents } from '../../src/store/outbox/events.ts';
-import { createWebhookSecret } from '../../src/webhooks/sign.ts';
+import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
+import type { Network } from '../../src/core/domain/network.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { insertEvents } from '../../src/core/store/outbox/events.ts';
+import { createWebhookSecret } from '../../src/core/webhooks/sign.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { addTestEndpoint, TEST_KEY_RING } from '../support/key-ring.ts';
 import { createTestProject, eventually, type Json } from '../support/service.ts';

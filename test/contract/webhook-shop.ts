@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { expect, onTestFinished, vi } from 'vitest';
-import { encodeId } from '../../src/domain/ids.ts';
-import { createLogger } from '../../src/runtime/log.ts';
-import { createMetrics } from '../../src/runtime/metrics.ts';
-import { type DispatcherOptions, startDispatcher } from '../../src/webhooks/dispatcher.ts';
-import { createWebhookSecret } from '../../src/webhooks/sign.ts';
+import { encodeId } from '../../src/core/domain/ids.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { createMetrics } from '../../src/core/runtime/metrics.ts';
+import { type DispatcherOptions, startDispatcher } from '../../src/core/webhooks/dispatcher.ts';
+import { createWebhookSecret } from '../../src/core/webhooks/sign.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { addTestEndpoint, TEST_KEY_RING } from '../support/key-ring.ts';
 import {

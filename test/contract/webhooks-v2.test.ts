@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { decodeId } from '../../src/domain/ids.ts';
-import { ATTEMPT_TIMEOUT_MS } from '../../src/webhooks/send.ts';
+import { decodeId } from '../../src/core/domain/ids.ts';
+import { ATTEMPT_TIMEOUT_MS } from '../../src/core/webhooks/send.ts';
 import { eventually, type Json } from '../support/service.ts';
 import { runSql } from './sql.ts';
 import type { Hit } from './webhook-receiver.ts';

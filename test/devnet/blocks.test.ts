@@ -1,10 +1,10 @@
+import { accountFromHex41 } from '@quittance/tron/address';
+import { type BlockHeaderJson, blockIdOf, encodeBlockHeader, recoverWitness } from '@quittance/tron/block-header';
+import { txTrieRoot } from '@quittance/tron/merkle';
+import { encodeTransaction, type TransactionJson, transactionFromJson, txIdOf } from '@quittance/tron/transaction';
 import { expect, test } from 'vitest';
-import { payScenario } from '../../src/devnet/payer/pay-scenario.ts';
-import { SCENARIO_NAMES } from '../../src/devnet/payer/scenarios.ts';
-import { accountFromHex41 } from '../../src/tron/address.ts';
-import { type BlockHeaderJson, blockIdOf, encodeBlockHeader, recoverWitness } from '../../src/tron/block-header.ts';
-import { txTrieRoot } from '../../src/tron/merkle.ts';
-import { encodeTransaction, type TransactionJson, transactionFromJson, txIdOf } from '../../src/tron/transaction.ts';
+import { payScenario } from '../../src/developer/scenarios/pay-scenario.ts';
+import { SCENARIO_NAMES } from '../../src/developer/scenarios/scenarios.ts';
 import { askNode, contractsOf, payerOf, startTestDevnet } from '../support/devnet.ts';
 
 const INVOICE = { address: 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH', amountMicro: 25_000_014n };

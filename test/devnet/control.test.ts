@@ -1,6 +1,6 @@
 import { request } from 'node:http';
+import { isFromThisMachine } from '@quittance/devnet/node/control';
 import { describe, expect, test } from 'vitest';
-import { isFromThisMachine } from '../../src/devnet/node/control.ts';
 import { askNode, askNodeText, payerOf, startTestDevnet } from '../support/devnet.ts';
 
 const RECIPIENT = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH';

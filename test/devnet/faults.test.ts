@@ -1,5 +1,5 @@
+import type { Fault } from '@quittance/devnet/faults/faults';
 import { expect, test } from 'vitest';
-import type { Fault } from '../../src/devnet/faults/faults.ts';
 import { askNode, askNodeText, payerOf, startTestDevnet } from '../support/devnet.ts';
 
 const RECIPIENT = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH';

@@ -1,7 +1,7 @@
+import type { Devnet } from '@quittance/devnet';
+import { type AccountHex, parseAddress } from '@quittance/tron/address';
+import { TRANSFER_TOPIC } from '@quittance/tron/usdt';
 import { expect, test } from 'vitest';
-import type { Devnet } from '../../src/devnet/devnet.ts';
-import { type AccountHex, parseAddress } from '../../src/tron/address.ts';
-import { TRANSFER_TOPIC } from '../../src/tron/usdt.ts';
 import { askNode, askNodeText, payerOf, startTestDevnet } from '../support/devnet.ts';
 import { readBlock } from './read-block.ts';
 

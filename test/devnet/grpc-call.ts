@@ -1,8 +1,8 @@
 import { connect, type IncomingHttpHeaders } from 'node:http2';
 import { bytesToHex } from '@noble/hashes/utils.js';
-import { accountFromHex41, accountToAddress } from '../../src/tron/address.ts';
-import { blockIdOf, recoverWitness } from '../../src/tron/block-header.ts';
-import { txTrieRoot } from '../../src/tron/merkle.ts';
+import { accountFromHex41, accountToAddress } from '@quittance/tron/address';
+import { blockIdOf, recoverWitness } from '@quittance/tron/block-header';
+import { txTrieRoot } from '@quittance/tron/merkle';
 import {
   bytesField,
   int64Field,
@@ -11,8 +11,8 @@ import {
   repeatedBytesField,
   writeBytes,
   writeInt64,
-} from '../../src/tron/protobuf.ts';
-import { txIdOf } from '../../src/tron/transaction.ts';
+} from '@quittance/tron/protobuf';
+import { txIdOf } from '@quittance/tron/transaction';
 
 /** The result of a call: the HTTP status, the gRPC status (undefined if there was none), and the messages. */
 interface CallResult {

@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { connect } from 'node:http2';
 import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js';
+import { POISONS } from '@quittance/devnet';
+import type { Fault } from '@quittance/devnet/faults/faults';
+import { parseAddress } from '@quittance/tron/address';
+import { bytesField, int64Field, repeatedBytesField, writeBytes, writeInt64 } from '@quittance/tron/protobuf';
+import { decodeTransferLog } from '@quittance/tron/usdt';
 import { expect, test } from 'vitest';
-import { POISONS } from '../../src/devnet/devnet.ts';
-import type { Fault } from '../../src/devnet/faults/faults.ts';
-import { parseAddress } from '../../src/tron/address.ts';
-import { bytesField, int64Field, repeatedBytesField, writeBytes, writeInt64 } from '../../src/tron/protobuf.ts';
-import { decodeTransferLog } from '../../src/tron/usdt.ts';
 import { askNode, payerOf, startTestDevnet, temporaryDirectory } from '../support/devnet.ts';
 import {
   askGrpc,

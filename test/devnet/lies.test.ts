@@ -1,7 +1,7 @@
+import { FAULT_KINDS, type Fault } from '@quittance/devnet/faults/faults';
+import { accountToAddress } from '@quittance/tron/address';
+import { decodeTransferLog } from '@quittance/tron/usdt';
 import { expect, test } from 'vitest';
-import { FAULT_KINDS, type Fault } from '../../src/devnet/faults/faults.ts';
-import { accountToAddress } from '../../src/tron/address.ts';
-import { decodeTransferLog } from '../../src/tron/usdt.ts';
 import { askNode, askNodeText, payerOf, startTestDevnet } from '../support/devnet.ts';
 import { amountsOf, readBlock, witnessKeyOf } from './read-block.ts';
 

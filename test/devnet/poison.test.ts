@@ -1,8 +1,8 @@
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';
+import { type PoisonKind, poisoned } from '@quittance/devnet';
+import { encodeTransaction } from '@quittance/tron/transaction';
 import { TronWeb } from 'tronweb';
 import { expect, test } from 'vitest';
-import { type PoisonKind, poisoned } from '../../src/devnet/devnet.ts';
-import { encodeTransaction } from '../../src/tron/transaction.ts';
 import { askNode, askNodeText, payerOf, startTestDevnet, temporaryDirectory } from '../support/devnet.ts';
 import { amountsOf, readBlock } from './read-block.ts';
 

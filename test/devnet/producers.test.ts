@@ -1,5 +1,5 @@
+import type { Devnet } from '@quittance/devnet';
 import { expect, test, vi } from 'vitest';
-import type { Devnet } from '../../src/devnet/devnet.ts';
 import { askNode, payerOf, startTestDevnet, temporaryDirectory } from '../support/devnet.ts';
 import { PATIENCE_MS } from '../support/patience.ts';
 import { readBlock, witnessKeyOf } from './read-block.ts';

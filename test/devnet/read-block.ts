@@ -1,7 +1,7 @@
-import { accountFromHex41, accountToAddress } from '../../src/tron/address.ts';
-import { type BlockHeaderJson, blockIdOf, encodeBlockHeader, recoverWitness } from '../../src/tron/block-header.ts';
-import { txTrieRoot } from '../../src/tron/merkle.ts';
-import { encodeTransaction, type TransactionJson, transactionFromJson } from '../../src/tron/transaction.ts';
+import { accountFromHex41, accountToAddress } from '@quittance/tron/address';
+import { type BlockHeaderJson, blockIdOf, encodeBlockHeader, recoverWitness } from '@quittance/tron/block-header';
+import { txTrieRoot } from '@quittance/tron/merkle';
+import { encodeTransaction, type TransactionJson, transactionFromJson } from '@quittance/tron/transaction';
 import { askNode } from '../support/devnet.ts';
 
 interface BlockAnswer {

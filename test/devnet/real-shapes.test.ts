@@ -1,6 +1,6 @@
+import { blockIdOf } from '@quittance/tron/block-header';
+import { bytesField } from '@quittance/tron/protobuf';
 import { expect, test } from 'vitest';
-import { blockIdOf } from '../../src/tron/block-header.ts';
-import { bytesField } from '../../src/tron/protobuf.ts';
 import { askNode, askNodeText, payerOf, startTestDevnet, temporaryDirectory } from '../support/devnet.ts';
 import { askGrpc, fieldsOf, judge, numberMessage } from './grpc-call.ts';
 

@@ -1,5 +1,5 @@
+import type { Fault } from '@quittance/devnet/faults/faults';
 import { expect, test } from 'vitest';
-import type { Fault } from '../../src/devnet/faults/faults.ts';
 import { askNode, payerOf, startTestDevnet } from '../support/devnet.ts';
 import { amountsOf, readBlock, witnessKeyOf } from './read-block.ts';
 

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { appendFileSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { Devnet } from '@quittance/devnet';
 import { expect, onTestFinished, test } from 'vitest';
-import type { Devnet } from '../../src/devnet/devnet.ts';
 import { askNode, payerOf, startTestDevnet, temporaryDirectory } from '../support/devnet.ts';
 
 const RECIPIENT = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH';
@@ -60,12 +60,12 @@ test('a network that is killed has lost nothing it served', async () => {
 test('a network that is killed while it makes blocks has kept every block it showed', async () => {
   const dataDir = temporaryDirectory();
   const program = `
-    import { startDevnet } from ${JSON.stringify(new URL('../../src/devnet/devnet.ts', import.meta.url).href)};
+    import { startDevnet } from ${JSON.stringify(new URL('../../packages/devnet/src/index.ts', import.meta.url).href)};
     const devnet = await startDevnet({ dataDir: ${JSON.stringify(dataDir)}, blockMs: 1 });
     setInterval(() => console.log(JSON.stringify(devnet.head())), 1);`;
   const child = spawn(
     process.execPath,
-    ['--import', 'ts-blank-space/register', '--input-type=module', '--eval', program],
+    ['--conditions=@quittance/source', '--import', 'ts-blank-space/register', '--input-type=module', '--eval', program],
     {
       stdio: ['ignore', 'pipe', 'inherit'],
     },

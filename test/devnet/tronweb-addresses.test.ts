@@ -1,8 +1,8 @@
+import { type AccountXpub, deriveAddresses, parseAccountXpub } from '@quittance/tron/account-xpub';
 import { HDKey } from '@scure/bip32';
 import fc from 'fast-check';
 import { TronWeb } from 'tronweb';
 import { expect, test } from 'vitest';
-import { type AccountXpub, deriveAddresses, parseAccountXpub } from '../../src/tron/account-xpub.ts';
 
 const PHRASE = `${'abandon '.repeat(11)}about`;
 /** Its account m/44'/195'/0'. */

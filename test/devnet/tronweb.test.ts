@@ -1,6 +1,6 @@
+import { decodeTransferLog } from '@quittance/tron/usdt';
 import { TronWeb } from 'tronweb';
 import { expect, test } from 'vitest';
-import { decodeTransferLog } from '../../src/tron/usdt.ts';
 import { askNode, startTestDevnet } from '../support/devnet.ts';
 
 const RECIPIENT = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH';

@@ -1,8 +1,8 @@
+import type { Devnet } from '@quittance/devnet';
+import { createPayer } from '@quittance/devnet/payer';
+import { accountToAddress, parseAddress } from '@quittance/tron/address';
+import { decodeTransferLog } from '@quittance/tron/usdt';
 import { expect, test } from 'vitest';
-import type { Devnet } from '../../src/devnet/devnet.ts';
-import { createPayer } from '../../src/devnet/payer/payer.ts';
-import { accountToAddress, parseAddress } from '../../src/tron/address.ts';
-import { decodeTransferLog } from '../../src/tron/usdt.ts';
 import { askNode, payerOf, startTestDevnet } from '../support/devnet.ts';
 
 const RECIPIENT = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH';

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createMasterKey } from '../../src/runtime/key-ring.ts';
-import { raiseAlarm, resolveAlarms } from '../../src/store/chain/alarms.ts';
+import { createMasterKey } from '../../src/core/runtime/key-ring.ts';
+import { raiseAlarm, resolveAlarms } from '../../src/core/store/chain/alarms.ts';
 import { runSql } from '../contract/sql.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { eventually, startTestService, type TestService } from '../support/service.ts';

@@ -1,11 +1,11 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { startDevnet } from '@quittance/devnet';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startDevnet } from '../../src/devnet/devnet.ts';
-import { unlimitedNode } from '../../src/domain/node.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import type { DoctorNetwork } from '../../src/operator/doctor/check.ts';
+import { unlimitedNode } from '../../src/core/domain/node.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import type { DoctorNetwork } from '../../src/faces/operator/doctor/check.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { examine, expectNamed, type Fault, settingsOf, told } from './doctored.ts';
 

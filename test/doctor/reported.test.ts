@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { unixMs } from '../../src/domain/time.ts';
-import type { Check, Look, Probed } from '../../src/operator/doctor/check.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import type { Check, Look, Probed } from '../../src/faces/operator/doctor/check.ts';
 import {
   databaseDurability,
   databaseRights,
@@ -9,8 +9,8 @@ import {
   publicUrl,
   readServer,
   streams,
-} from '../../src/operator/doctor/environment-checks.ts';
-import { CHECKS } from '../../src/operator/doctor/run-doctor.ts';
+} from '../../src/faces/operator/doctor/environment-checks.ts';
+import { CHECKS } from '../../src/faces/operator/doctor/run-doctor.ts';
 
 /** States that no test can plant in a shared server, in the form in which the server or proxy would report them. */
 const NOW = unixMs(Date.parse('2026-12-01T00:00:00Z'));

@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs';
 import { chmod, mkdir, readdir, rm, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { createLogger } from '../../src/runtime/log.ts';
-import { startEmbeddedPostgres } from '../../src/store/embedded/embedded.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { startEmbeddedPostgres } from '../../src/core/store/embedded/embedded.ts';
 import { copyProject } from './project-copy.ts';
 import {
   IS_LINUX,

@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs';
 import { appendFile, lstat, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest';
-import { createLogger } from '../../src/runtime/log.ts';
-import { readRunningPostgres } from '../../src/store/embedded/connection.ts';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/store/embedded/embedded.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { readRunningPostgres } from '../../src/core/store/embedded/connection.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/core/store/embedded/embedded.ts';
 import { copyProject, nativePath } from './project-copy.ts';
 import { IS_LINUX, makeDirectory, processesOf, query, ready, spawnServer, stop } from './server.ts';
 

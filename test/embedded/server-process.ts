@@ -2,8 +2,8 @@
  * Runs an embedded PostgreSQL on the data directory of the first argument, until a line arrives on standard input or SIGTERM. Reports
  * events as lines of JSON on standard output. The second argument is the shared directory.
  */
-import { createLogger } from '../../src/runtime/log.ts';
-import { startEmbeddedPostgres } from '../../src/store/embedded/embedded.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { startEmbeddedPostgres } from '../../src/core/store/embedded/embedded.ts';
 
 const [dataDir = '', sharedDir] = process.argv.slice(2);
 

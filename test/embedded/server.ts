@@ -6,8 +6,8 @@ import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { inject } from 'vitest';
-import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
-import type { UnexpectedExit } from '../../src/store/embedded/embedded.ts';
+import type { PostgresConnection } from '../../src/core/store/embedded/connection.ts';
+import type { UnexpectedExit } from '../../src/core/store/embedded/embedded.ts';
 import { PATIENCE_MS } from '../support/patience.ts';
 import { REACHABLE_SCRIPT } from './project-copy.ts';
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createWebhookSecret } from '../../src/webhooks/sign.ts';
+import { createWebhookSecret } from '../../src/core/webhooks/sign.ts';
 import { addTestEndpoint } from '../support/key-ring.ts';
 import {
   type Answer,

@@ -74,14 +74,14 @@ async function installSdk(folder: string): Promise<void> {
   const sdk = join(modules, '@quittance/sdk');
   await mkdir(sdk, { recursive: true });
   await build({
-    entryPoints: ['index.ts', 'middleware/express.ts'].map((file) => join(ROOT, 'sdk/src', file)),
+    entryPoints: ['index.ts', 'middleware/express.ts'].map((file) => join(ROOT, 'packages/sdk/src', file)),
     bundle: true,
     splitting: true,
     format: 'esm',
-    outbase: join(ROOT, 'sdk/src'),
+    outbase: join(ROOT, 'packages/sdk/src'),
     outdir: join(sdk, 'dist/esm'),
     logLevel: 'silent',
   });
-  await copyFile(join(ROOT, 'sdk/package.json'), join(sdk, 'package.json'));
+  await copyFile(join(ROOT, 'packages/sdk/package.json'), join(sdk, 'package.json'));
   await symlink(join(ROOT, 'test/node_modules/express'), join(modules, 'express'));
 }

@@ -1,11 +1,11 @@
+import { type Devnet, startDevnet } from '@quittance/devnet';
+import { parseAddress } from '@quittance/tron/address';
 import { expect, onTestFinished, test } from 'vitest';
-import { type Devnet, startDevnet } from '../../src/devnet/devnet.ts';
-import { unlimitedNode } from '../../src/domain/node.ts';
-import type { Clock } from '../../src/runtime/clock.ts';
-import { createLogger } from '../../src/runtime/log.ts';
-import { type Service, startService } from '../../src/service.ts';
-import { findCursor } from '../../src/store/chain/cursor.ts';
-import { parseAddress } from '../../src/tron/address.ts';
+import { unlimitedNode } from '../../src/core/domain/node.ts';
+import type { Clock } from '../../src/core/runtime/clock.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { findCursor } from '../../src/core/store/chain/cursor.ts';
+import { type Service, startService } from '../../src/server/service.ts';
 import { alarmsOf } from '../support/fault-flow.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { eventually, startTestService, type TestService } from '../support/service.ts';

@@ -1,15 +1,15 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { type AccountHex, accountToAddress } from '@quittance/tron/address';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { DAY_MS } from '../../src/domain/capacity.ts';
-import { uuidV7 } from '../../src/domain/ids.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { startCapacityWatch } from '../../src/payments/watch-capacity.ts';
-import { createLogger } from '../../src/runtime/log.ts';
-import { createMetrics } from '../../src/runtime/metrics.ts';
-import { findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/store/chain/alarms.ts';
-import { insertAddress } from '../../src/store/ledger/addresses.ts';
-import { type AccountHex, accountToAddress } from '../../src/tron/address.ts';
+import { DAY_MS } from '../../src/core/domain/capacity.ts';
+import { uuidV7 } from '../../src/core/domain/ids.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { startCapacityWatch } from '../../src/core/payments/watch-capacity.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { createMetrics } from '../../src/core/runtime/metrics.ts';
+import { findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/core/store/chain/alarms.ts';
+import { insertAddress } from '../../src/core/store/ledger/addresses.ts';
 import { runSql } from '../contract/sql.ts';
 import {
   call,

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { findCursor } from '../../src/store/chain/cursor.ts';
-import { findChainStatus } from '../../src/store/chain/status.ts';
-import { unlistedStatement } from '../../src/store/db/statement.ts';
+import { findCursor } from '../../src/core/store/chain/cursor.ts';
+import { findChainStatus } from '../../src/core/store/chain/status.ts';
+import { unlistedStatement } from '../../src/core/store/db/statement.ts';
 import {
   alarmKinds,
   evidenceOf,

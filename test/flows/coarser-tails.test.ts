@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { payScenario } from '../../src/devnet/payer/pay-scenario.ts';
-import type { Scenario } from '../../src/devnet/payer/scenarios.ts';
-import { isCodeWord } from '../../src/domain/code-word.ts';
-import { asTyped } from '../../src/domain/money.ts';
-import type { Policy } from '../../src/domain/policy.ts';
+import { isCodeWord } from '../../src/core/domain/code-word.ts';
+import { asTyped } from '../../src/core/domain/money.ts';
+import type { Policy } from '../../src/core/domain/policy.ts';
+import { payScenario } from '../../src/developer/scenarios/pay-scenario.ts';
+import type { Scenario } from '../../src/developer/scenarios/scenarios.ts';
 import { runSql } from '../contract/sql.ts';
 import { ask, contractsOf, type Invoice, untilRecorded } from '../support/lookup-flow.ts';
 import {

@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
+import { parseAddress } from '@quittance/tron/address';
 import { afterEach, describe, expect, test } from 'vitest';
-import { CONTRACT_EVENTS, type ContractEventName } from '../../src/domain/contract-event.ts';
-import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
-import { commandActor } from '../../src/operator/actor.ts';
-import { readCandidates } from '../../src/operator/input/read-candidates.ts';
-import { activateAddresses } from '../../src/operator/subjects/addresses.ts';
-import { diagnoseTransfers } from '../../src/payments/mismatch/diagnose-transfers.ts';
-import { findOpenAlarms } from '../../src/store/chain/alarms.ts';
-import { findFrozen, findPause } from '../../src/store/chain/contract-states.ts';
-import { insertAddress } from '../../src/store/ledger/addresses.ts';
-import { parseAddress } from '../../src/tron/address.ts';
+import { CONTRACT_EVENTS, type ContractEventName } from '../../src/core/domain/contract-event.ts';
+import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
+import { diagnoseTransfers } from '../../src/core/payments/mismatch/diagnose-transfers.ts';
+import { findOpenAlarms } from '../../src/core/store/chain/alarms.ts';
+import { findFrozen, findPause } from '../../src/core/store/chain/contract-states.ts';
+import { insertAddress } from '../../src/core/store/ledger/addresses.ts';
+import { commandActor } from '../../src/faces/operator/actor.ts';
+import { readCandidates } from '../../src/faces/operator/input/read-candidates.ts';
+import { activateAddresses } from '../../src/faces/operator/subjects/addresses.ts';
 import { runSql } from '../contract/sql.ts';
 import {
   alarmKinds,

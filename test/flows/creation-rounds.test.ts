@@ -1,11 +1,11 @@
 import { randomBytes, randomInt, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { microUsdt } from '../../src/domain/money.ts';
-import type { Policy } from '../../src/domain/policy.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { type Created, createInvoice } from '../../src/payments/create-invoice.ts';
-import { revokeApiKey } from '../../src/store/access/api-keys.ts';
-import type { Database } from '../../src/store/db/database.ts';
+import { microUsdt } from '../../src/core/domain/money.ts';
+import type { Policy } from '../../src/core/domain/policy.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { type Created, createInvoice } from '../../src/core/payments/create-invoice.ts';
+import { revokeApiKey } from '../../src/core/store/access/api-keys.ts';
+import type { Database } from '../../src/core/store/db/database.ts';
 import { runSql } from '../contract/sql.ts';
 import { addAddress, setPolicy } from '../support/policies.ts';
 import { createTestProject, startTestService, type TestProject, type TestService } from '../support/service.ts';

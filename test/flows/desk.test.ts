@@ -2,13 +2,13 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { decodeId } from '../../src/domain/ids.ts';
-import type { ResolutionKind } from '../../src/domain/resolution.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { commandActor } from '../../src/operator/actor.ts';
-import { resolveTransfers } from '../../src/operator/subjects/transfer-decisions.ts';
-import { findTransfersOfTransaction } from '../../src/operator/subjects/transfer-export.ts';
-import { findCursor } from '../../src/store/chain/cursor.ts';
+import { decodeId } from '../../src/core/domain/ids.ts';
+import type { ResolutionKind } from '../../src/core/domain/resolution.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { findCursor } from '../../src/core/store/chain/cursor.ts';
+import { commandActor } from '../../src/faces/operator/actor.ts';
+import { resolveTransfers } from '../../src/faces/operator/subjects/transfer-decisions.ts';
+import { findTransfersOfTransaction } from '../../src/faces/operator/subjects/transfer-export.ts';
 import { openEventStream } from '../support/event-stream.ts';
 import {
   call,

@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { lstat, rename, symlink, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
-import { createLogger } from '../../src/runtime/log.ts';
-import { findOpenAlarms } from '../../src/store/chain/alarms.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { findOpenAlarms } from '../../src/core/store/chain/alarms.ts';
 import { withClient } from '../support/postgres-template.ts';
 import { call, createInvoice, eventually, startTestService, type TestService } from '../support/service.ts';
 

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { renderGeneral } from '../../src/checkout/lookup/answer.ts';
-import { wordsOf } from '../../src/checkout/words/words.ts';
-import type { Scenario } from '../../src/devnet/payer/scenarios.ts';
-import { plainText, rawHtml } from '../../src/web/html.ts';
+import type { Scenario } from '../../src/developer/scenarios/scenarios.ts';
+import { renderGeneral } from '../../src/faces/checkout/lookup/answer.ts';
+import { wordsOf } from '../../src/faces/checkout/words/words.ts';
+import { plainText, rawHtml } from '../../src/faces/web/html.ts';
 import { newDirectory, runCli } from '../cli/run-cli.ts';
 import { untilHeadIsExamined } from '../support/fault-flow.ts';
 import { ask, newInvoice, pay } from '../support/lookup-flow.ts';

@@ -1,7 +1,7 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { createPayer } from '@quittance/devnet/payer';
 import { afterEach, expect, test } from 'vitest';
-import { createPayer } from '../../src/devnet/payer/payer.ts';
-import { migrate, readMigrations } from '../../src/store/db/migrate.ts';
+import { migrate, readMigrations } from '../../src/core/store/db/migrate.ts';
 import { untilItFails } from '../support/fault-flow.ts';
 import { createTestDatabase, openTestDatabase } from '../support/postgres.ts';
 import {

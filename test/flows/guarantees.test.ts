@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { createLiveReads } from '../../src/checkout/live/live-routes.ts';
-import { createMetrics } from '../../src/runtime/metrics.ts';
-import { migrate } from '../../src/store/db/migrate.ts';
+import { createMetrics } from '../../src/core/runtime/metrics.ts';
+import { migrate } from '../../src/core/store/db/migrate.ts';
+import { createLiveReads } from '../../src/faces/checkout/live/live-routes.ts';
 import { runSql } from '../contract/sql.ts';
 import { openEventStream } from '../support/event-stream.ts';
 import {

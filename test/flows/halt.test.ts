@@ -1,8 +1,8 @@
+import type { Devnet } from '@quittance/devnet';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Devnet } from '../../src/devnet/devnet.ts';
-import { clearHalt, findCursor, findHalt } from '../../src/store/chain/cursor.ts';
-import { findChainStatus } from '../../src/store/chain/status.ts';
-import { unlistedStatement } from '../../src/store/db/statement.ts';
+import { clearHalt, findCursor, findHalt } from '../../src/core/store/chain/cursor.ts';
+import { findChainStatus } from '../../src/core/store/chain/status.ts';
+import { unlistedStatement } from '../../src/core/store/db/statement.ts';
 import {
   alarmKinds,
   metricOf,

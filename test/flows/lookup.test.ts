@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { payScenario } from '../../src/devnet/payer/pay-scenario.ts';
-import type { Scenario } from '../../src/devnet/payer/scenarios.ts';
-import { decodeId } from '../../src/domain/ids.ts';
-import { likelyMistake } from '../../src/domain/mismatch/likely-mistake.ts';
-import { formatAmount, microUsdt } from '../../src/domain/money.ts';
+import { decodeId } from '../../src/core/domain/ids.ts';
+import { likelyMistake } from '../../src/core/domain/mismatch/likely-mistake.ts';
+import { formatAmount, microUsdt } from '../../src/core/domain/money.ts';
+import { payScenario } from '../../src/developer/scenarios/pay-scenario.ts';
+import type { Scenario } from '../../src/developer/scenarios/scenarios.ts';
 import { runSql } from '../contract/sql.ts';
 import { type FaultKind, untilHeadIsExamined } from '../support/fault-flow.ts';
 import { ask, contractsOf, type Invoice, newInvoice, pay, untilRecorded, withApiOnly } from '../support/lookup-flow.ts';

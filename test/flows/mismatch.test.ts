@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Cause } from '../../src/domain/mismatch.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { commandActor } from '../../src/operator/actor.ts';
-import { listTransfers } from '../../src/operator/subjects/transfers.ts';
-import { diagnoseTransfers } from '../../src/payments/mismatch/diagnose-transfers.ts';
+import type { Cause } from '../../src/core/domain/mismatch.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { diagnoseTransfers } from '../../src/core/payments/mismatch/diagnose-transfers.ts';
+import { commandActor } from '../../src/faces/operator/actor.ts';
+import { listTransfers } from '../../src/faces/operator/subjects/transfers.ts';
 import { runSql } from '../contract/sql.ts';
 import {
   call,

@@ -1,6 +1,6 @@
 import { request } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { findChainStatus } from '../../src/store/chain/status.ts';
+import { findChainStatus } from '../../src/core/store/chain/status.ts';
 import { createInvoice, eventually, startTestService, type TestService } from '../support/service.ts';
 
 let service: TestService;

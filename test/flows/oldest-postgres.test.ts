@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { OLDEST_POSTGRES } from '../../src/store/db/refuse-server.ts';
-import { allStatements } from '../../src/store/db/statement.ts';
+import { OLDEST_POSTGRES } from '../../src/core/store/db/refuse-server.ts';
+import { allStatements } from '../../src/core/store/db/statement.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { runSql } from '../contract/sql.ts';
 import { importStatements } from '../support/import-statements.ts';

@@ -1,16 +1,16 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { type AccountXpub, deriveAddresses } from '@quittance/tron/account-xpub';
 import { HDKey } from '@scure/bip32';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { microUsdt } from '../../src/domain/money.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { commandActor } from '../../src/operator/actor.ts';
-import { recordedActor } from '../../src/operator/record-actions.ts';
-import { deriveNextAddresses } from '../../src/payments/derive-addresses.ts';
-import { createRelief } from '../../src/payments/watch-capacity.ts';
-import { createLogger } from '../../src/runtime/log.ts';
-import { type Service, startService } from '../../src/service.ts';
-import { findOpenAlarms } from '../../src/store/chain/alarms.ts';
-import { type AccountXpub, deriveAddresses } from '../../src/tron/account-xpub.ts';
+import { microUsdt } from '../../src/core/domain/money.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { deriveNextAddresses } from '../../src/core/payments/derive-addresses.ts';
+import { createRelief } from '../../src/core/payments/watch-capacity.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { findOpenAlarms } from '../../src/core/store/chain/alarms.ts';
+import { commandActor } from '../../src/faces/operator/actor.ts';
+import { recordedActor } from '../../src/faces/operator/record-actions.ts';
+import { type Service, startService } from '../../src/server/service.ts';
 import { runSql } from '../contract/sql.ts';
 import { setPolicy } from '../support/policies.ts';
 import {

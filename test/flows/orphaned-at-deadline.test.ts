@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { unixMs } from '../../src/domain/time.ts';
-import { detectBlocks } from '../../src/payments/detect-blocks.ts';
-import { findCursor } from '../../src/store/chain/cursor.ts';
-import { findInvoicePayment } from '../../src/store/ledger/payments.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { detectBlocks } from '../../src/core/payments/detect-blocks.ts';
+import { findCursor } from '../../src/core/store/chain/cursor.ts';
+import { findInvoicePayment } from '../../src/core/store/ledger/payments.ts';
 import { type Books, startBooks } from '../support/books.ts';
 
 let books: Books;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createLogger } from '../../src/runtime/log.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
 import { type DatabaseLink, startDatabaseLink } from '../support/database-link.ts';
 import { call, createInvoice, eventually, startTestService, type TestService } from '../support/service.ts';
 

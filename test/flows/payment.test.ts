@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { payScenario } from '../../src/devnet/payer/pay-scenario.ts';
+import { payScenario } from '../../src/developer/scenarios/pay-scenario.ts';
 import {
   createInvoice,
   eventually,

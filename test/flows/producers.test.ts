@@ -1,7 +1,7 @@
+import { producerAccount } from '@quittance/devnet/evm/keys';
 import { afterEach, describe, expect, test } from 'vitest';
-import { producerAccount } from '../../src/devnet/evm/keys.ts';
-import { findOpenAlarms } from '../../src/store/chain/alarms.ts';
-import { findProducerSets } from '../../src/store/chain/producer-sets.ts';
+import { findOpenAlarms } from '../../src/core/store/chain/alarms.ts';
+import { findProducerSets } from '../../src/core/store/chain/producer-sets.ts';
 import {
   alarmKinds,
   evidenceOf,

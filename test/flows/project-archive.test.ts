@@ -1,13 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { unixMs } from '../../src/domain/time.ts';
-import { commandActor } from '../../src/operator/actor.ts';
-import { selectProject } from '../../src/operator/select.ts';
-import { listAudit, readAuditFilter } from '../../src/operator/subjects/audit.ts';
-import { createInvoiceByHand } from '../../src/operator/subjects/invoices.ts';
-import { archiveProject, listProjects, unarchiveProject, updateProject } from '../../src/operator/subjects/projects.ts';
-import { raiseAlarm } from '../../src/store/chain/alarms.ts';
-import { listCapacityProjects } from '../../src/store/ledger/capacity.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { raiseAlarm } from '../../src/core/store/chain/alarms.ts';
+import { listCapacityProjects } from '../../src/core/store/ledger/capacity.ts';
+import { commandActor } from '../../src/faces/operator/actor.ts';
+import { selectProject } from '../../src/faces/operator/select.ts';
+import { listAudit, readAuditFilter } from '../../src/faces/operator/subjects/audit.ts';
+import { createInvoiceByHand } from '../../src/faces/operator/subjects/invoices.ts';
+import {
+  archiveProject,
+  listProjects,
+  unarchiveProject,
+  updateProject,
+} from '../../src/faces/operator/subjects/projects.ts';
 import { runSql } from '../contract/sql.ts';
 import {
   createInvoice,

@@ -1,9 +1,9 @@
 import { afterEach, expect, test } from 'vitest';
 import { cliActor } from '../../src/cli/terminal/terminal.ts';
-import { acknowledgeAlarms } from '../../src/operator/subjects/chain.ts';
-import { notePromotion } from '../../src/payments/note-timeline.ts';
-import { createLogger } from '../../src/runtime/log.ts';
-import { findOpenAlarms } from '../../src/store/chain/alarms.ts';
+import { notePromotion } from '../../src/core/payments/note-timeline.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { findOpenAlarms } from '../../src/core/store/chain/alarms.ts';
+import { acknowledgeAlarms } from '../../src/faces/operator/subjects/chain.ts';
 import { runSql } from '../contract/sql.ts';
 import {
   call,

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { startReconciler } from '../../src/chain/reconcile/reconcile.ts';
-import { reconcileAddress } from '../../src/chain/reconcile/reconcile-address.ts';
-import { commandActor } from '../../src/operator/actor.ts';
-import { rescanRange } from '../../src/operator/subjects/chain-ranges.ts';
-import { whileLeading } from '../../src/payments/watching.ts';
-import { findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/store/chain/alarms.ts';
-import { listBookedAddresses, markChecksDue } from '../../src/store/chain/balance-checks.ts';
-import type { Database } from '../../src/store/db/database.ts';
+import { startReconciler } from '../../src/core/chain/reconcile/reconcile.ts';
+import { reconcileAddress } from '../../src/core/chain/reconcile/reconcile-address.ts';
+import { whileLeading } from '../../src/core/payments/watching.ts';
+import { findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/core/store/chain/alarms.ts';
+import { listBookedAddresses, markChecksDue } from '../../src/core/store/chain/balance-checks.ts';
+import type { Database } from '../../src/core/store/db/database.ts';
+import { commandActor } from '../../src/faces/operator/actor.ts';
+import { rescanRange } from '../../src/faces/operator/subjects/chain-ranges.ts';
 import { type Books, startBooks } from '../support/books.ts';
 import { eventually } from '../support/service.ts';
 

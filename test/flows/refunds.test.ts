@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
+import { PENNILESS } from '@quittance/devnet/evm/keys';
+import { accountToAddress, parseAddress } from '@quittance/tron/address';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { PENNILESS } from '../../src/devnet/evm/keys.ts';
-import type { AppError } from '../../src/domain/errors.ts';
-import { decodeId, uuidV7 } from '../../src/domain/ids.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { commandActor } from '../../src/operator/actor.ts';
-import { writeText } from '../../src/operator/command-words.ts';
-import { refundTransfer } from '../../src/operator/subjects/transfer-decisions.ts';
-import { showTransfers } from '../../src/operator/subjects/transfers.ts';
-import { insertAddress } from '../../src/store/ledger/addresses.ts';
-import { accountToAddress, parseAddress } from '../../src/tron/address.ts';
+import type { AppError } from '../../src/core/domain/errors.ts';
+import { decodeId, uuidV7 } from '../../src/core/domain/ids.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { insertAddress } from '../../src/core/store/ledger/addresses.ts';
+import { commandActor } from '../../src/faces/operator/actor.ts';
+import { writeText } from '../../src/faces/operator/command-words.ts';
+import { refundTransfer } from '../../src/faces/operator/subjects/transfer-decisions.ts';
+import { showTransfers } from '../../src/faces/operator/subjects/transfers.ts';
 import { runCli } from '../cli/run-cli.ts';
 import {
   actorNamed,

@@ -1,12 +1,15 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { DAY_MS } from '../../src/domain/capacity.ts';
-import { formatAmount, type MicroUsdt, microUsdt } from '../../src/domain/money.ts';
-import { toIso, type UnixMs, unixMs } from '../../src/domain/time.ts';
-import { commandActor } from '../../src/operator/actor.ts';
-import { reconcileNow } from '../../src/operator/subjects/balances.ts';
-import { planRepair, repair } from '../../src/operator/subjects/chain-repair.ts';
-import { exportInvoices } from '../../src/operator/subjects/invoices.ts';
+import { DAY_MS } from '../../src/core/domain/capacity.ts';
+import { formatAmount, type MicroUsdt, microUsdt } from '../../src/core/domain/money.ts';
+import { toIso, type UnixMs, unixMs } from '../../src/core/domain/time.ts';
+import { applySolidBlocks } from '../../src/core/payments/apply-solid-blocks.ts';
+import { findCursor } from '../../src/core/store/chain/cursor.ts';
+import { findInvoicePayment } from '../../src/core/store/ledger/payments.ts';
+import { commandActor } from '../../src/faces/operator/actor.ts';
+import { reconcileNow } from '../../src/faces/operator/subjects/balances.ts';
+import { planRepair, repair } from '../../src/faces/operator/subjects/chain-repair.ts';
+import { exportInvoices } from '../../src/faces/operator/subjects/invoices.ts';
 import {
   dayOf,
   type ReportSums,
@@ -14,12 +17,9 @@ import {
   readReportPeriod,
   showReport,
   writeReport,
-} from '../../src/operator/subjects/reports.ts';
-import { resolveTransfers } from '../../src/operator/subjects/transfer-decisions.ts';
-import { exportTransfers, readSelection } from '../../src/operator/subjects/transfer-export.ts';
-import { applySolidBlocks } from '../../src/payments/apply-solid-blocks.ts';
-import { findCursor } from '../../src/store/chain/cursor.ts';
-import { findInvoicePayment } from '../../src/store/ledger/payments.ts';
+} from '../../src/faces/operator/subjects/reports.ts';
+import { resolveTransfers } from '../../src/faces/operator/subjects/transfer-decisions.ts';
+import { exportTransfers, readSelection } from '../../src/faces/operator/subjects/transfer-export.ts';
 import { newDirectory, runCli } from '../cli/run-cli.ts';
 import { type Books, startBooks } from '../support/books.ts';
 import { openTestDatabase } from '../support/postgres.ts';

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { decodeId } from '../../src/domain/ids.ts';
+import { decodeId } from '../../src/core/domain/ids.ts';
 import { runSql } from '../contract/sql.ts';
 import { addTestEndpoint } from '../support/key-ring.ts';
 import {

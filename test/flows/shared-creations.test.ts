@@ -1,12 +1,17 @@
 import { randomBytes, randomInt, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { AppError } from '../../src/domain/errors.ts';
-import { microUsdt } from '../../src/domain/money.ts';
-import type { Policy } from '../../src/domain/policy.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { type Created, type CreateInput, createInvoice, createSharing } from '../../src/payments/create-invoice.ts';
-import type { Database } from '../../src/store/db/database.ts';
+import { AppError } from '../../src/core/domain/errors.ts';
+import { microUsdt } from '../../src/core/domain/money.ts';
+import type { Policy } from '../../src/core/domain/policy.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import {
+  type Created,
+  type CreateInput,
+  createInvoice,
+  createSharing,
+} from '../../src/core/payments/create-invoice.ts';
+import type { Database } from '../../src/core/store/db/database.ts';
 import { addAddress, setPolicy } from '../support/policies.ts';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { createTestProject, type TestProject } from '../support/service.ts';

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { unlistedStatement } from '../../src/store/db/statement.ts';
+import { unlistedStatement } from '../../src/core/store/db/statement.ts';
 import { untilAlarm, untilHeadIsExamined } from '../support/fault-flow.ts';
 import { eventually, startTestService } from '../support/service.ts';
 

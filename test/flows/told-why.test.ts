@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { AppError } from '../../src/domain/errors.ts';
-import { encodeId } from '../../src/domain/ids.ts';
-import { startEmitting } from '../../src/payments/emit-unmatched-events.ts';
-import type { Database, Sql } from '../../src/store/db/database.ts';
-import { unlistedStatement } from '../../src/store/db/statement.ts';
-import { findInvoicePayment } from '../../src/store/ledger/payments.ts';
+import { AppError } from '../../src/core/domain/errors.ts';
+import { encodeId } from '../../src/core/domain/ids.ts';
+import { startEmitting } from '../../src/core/payments/emit-unmatched-events.ts';
+import type { Database, Sql } from '../../src/core/store/db/database.ts';
+import { unlistedStatement } from '../../src/core/store/db/statement.ts';
+import { findInvoicePayment } from '../../src/core/store/ledger/payments.ts';
 import { type Books, startBooks } from '../support/books.ts';
 import { eventually } from '../support/service.ts';
 

@@ -1,9 +1,9 @@
+import { USDT_CONTRACTS } from '@quittance/tron/usdt';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { unlimitedNode } from '../../src/domain/node.ts';
-import { createLogger } from '../../src/runtime/log.ts';
-import { findOpenAlarms } from '../../src/store/chain/alarms.ts';
-import { acquireLease, watcherLease } from '../../src/store/chain/leases.ts';
-import { USDT_CONTRACTS } from '../../src/tron/usdt.ts';
+import { unlimitedNode } from '../../src/core/domain/node.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { findOpenAlarms } from '../../src/core/store/chain/alarms.ts';
+import { acquireLease, watcherLease } from '../../src/core/store/chain/leases.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { runSql } from '../contract/sql.ts';
 import {

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
+import type { AccountHex } from '@quittance/tron/address';
 import { expect, onTestFinished, test } from 'vitest';
-import { unixMs } from '../../src/domain/time.ts';
-import { applySolidBlocks } from '../../src/payments/apply-solid-blocks.ts';
-import { detectBlocks } from '../../src/payments/detect-blocks.ts';
-import type { Watching } from '../../src/payments/watching.ts';
-import { findCursor, insertCursor, lockCursor } from '../../src/store/chain/cursor.ts';
-import { acquireLease } from '../../src/store/chain/leases.ts';
-import { unlistedStatement } from '../../src/store/db/statement.ts';
-import type { AccountHex } from '../../src/tron/address.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { applySolidBlocks } from '../../src/core/payments/apply-solid-blocks.ts';
+import { detectBlocks } from '../../src/core/payments/detect-blocks.ts';
+import type { Watching } from '../../src/core/payments/watching.ts';
+import { findCursor, insertCursor, lockCursor } from '../../src/core/store/chain/cursor.ts';
+import { acquireLease } from '../../src/core/store/chain/leases.ts';
+import { unlistedStatement } from '../../src/core/store/db/statement.ts';
 import { createTestDatabase, openTestDatabase } from '../support/postgres.ts';
 import { eventually } from '../support/service.ts';
 

@@ -1,12 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { encodeId } from '../../src/core/domain/ids.ts';
+import { SCOPES } from '../../src/core/domain/scope.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { revokeApiKey } from '../../src/core/store/access/api-keys.ts';
+import { createWebhookSecret } from '../../src/core/webhooks/sign.ts';
 import { createSandboxControls } from '../../src/developer/sandbox/sandbox-controls.ts';
 import { sandboxNotRunning } from '../../src/developer/sandbox/sandbox-file.ts';
 import type { Sandbox } from '../../src/developer/sandbox/with-sandbox.ts';
-import { encodeId } from '../../src/domain/ids.ts';
-import { SCOPES } from '../../src/domain/scope.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { revokeApiKey } from '../../src/store/access/api-keys.ts';
-import { createWebhookSecret } from '../../src/webhooks/sign.ts';
 import { addTestAdapter } from '../adapters/fixture.ts';
 import { addKey } from '../contract/keys.ts';
 import { expandReferences } from '../support/expand-references.ts';

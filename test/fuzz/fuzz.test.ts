@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { timeOfId } from '../../src/domain/ids.ts';
+import { timeOfId } from '../../src/core/domain/ids.ts';
 import { expectUnharmed } from './after-fuzz.ts';
 import { type Bend, startBendingRelay } from './bending-relay.ts';
 import { fuzz } from './fuzz.ts';

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { isPrimary } from '../../deploy/ha/cluster.ts';
 import type { Member } from '../../deploy/ha/member.ts';
 import { findPrograms } from '../../deploy/ha/requirements.ts';
-import { encodeId } from '../../src/domain/ids.ts';
+import { encodeId } from '../../src/core/domain/ids.ts';
 import { BUILT_COMMAND } from '../support/command.ts';
 import { eventually } from '../support/service.ts';
 import { FAILURES, type Failure } from './failures.ts';

@@ -3,6 +3,7 @@ import base from '../../vitest.config.ts';
 
 /** `npm run test:ha`: a replicated PostgreSQL that loses its primary under load, in every way. About a minute for each failure. */
 export default defineConfig({
+  ...base,
   test: {
     ...base.test,
     include: ['test/ha/**/*.test.ts'],

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Payer } from '@quittance/devnet/payer';
 import { request } from 'undici';
-import type { Payer } from '../../src/devnet/payer/payer.ts';
-import { parseAmount } from '../../src/domain/money.ts';
+import { parseAmount } from '../../src/core/domain/money.ts';
 
 /** An invoice that was acknowledged: `body` is what the 201 said, `read` what it showed when it was read next. */
 type Acknowledged = { id: string; externalId: string; body: string; read: string | null; isToBePaid: boolean };

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { verifyWebhook } from '../../src/webhooks/sign.ts';
+import { verifyWebhook } from '../../src/core/webhooks/sign.ts';
 
 /** A shop's receiver: it verifies the bytes, answers 204, and takes a repeat for what it is. */
 export type Receiver = {

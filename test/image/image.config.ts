@@ -3,6 +3,7 @@ import base from '../../vitest.config.ts';
 
 /** `npm run test:image`: the images, built by buildah, and the services of compose.yaml in containers. Needs root, the network and some minutes. */
 export default defineConfig({
+  ...base,
   test: {
     ...base.test,
     include: ['test/image/**/*.test.ts'],

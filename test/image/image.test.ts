@@ -222,7 +222,7 @@ async function readRights(container: Running) {
 
 /** Somebody in the network of the containers. */
 function startPayer(network: Network) {
-  const node = [process.execPath, '--import', 'ts-blank-space/register'];
+  const node = [process.execPath, '--conditions=@quittance/source', '--import', 'ts-blank-space/register'];
   const child = network.inside([...node, join(import.meta.dirname, 'payer.ts'), HOSTS.chain]);
   onTestFinished(() => void child.kill('SIGKILL'));
   const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]();

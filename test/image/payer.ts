@@ -4,9 +4,9 @@
 import { readFileSync } from 'node:fs';
 import type { LookupFunction } from 'node:net';
 import { createInterface } from 'node:readline';
+import { startDevnet } from '@quittance/devnet';
+import { createPayer } from '@quittance/devnet/payer';
 import { Agent, request } from 'undici';
-import { startDevnet } from '../../src/devnet/devnet.ts';
-import { createPayer } from '../../src/devnet/payer/payer.ts';
 
 const host = process.argv[2] ?? '';
 const devnet = await startDevnet({ dataDir: null, blockMs: 200, producers: 3, host });

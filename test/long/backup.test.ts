@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createAgeKey } from '../../src/operator/backup/backup-read.ts';
-import type { Protection } from '../../src/operator/backup/create-backup.ts';
-import { loadBackup } from '../../src/operator/backup/restore-backup.ts';
-import { readMigrations } from '../../src/store/db/migrate.ts';
+import { readMigrations } from '../../src/core/store/db/migrate.ts';
+import { createAgeKey } from '../../src/faces/operator/backup/backup-read.ts';
+import type { Protection } from '../../src/faces/operator/backup/create-backup.ts';
+import { loadBackup } from '../../src/faces/operator/backup/restore-backup.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { fillLedger, forgetProofs, PROJECT, uuid } from '../support/full-ledger.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';

@@ -1,5 +1,5 @@
+import { FAULT_KINDS } from '@quittance/devnet/faults/faults';
 import { describe, test } from 'vitest';
-import { FAULT_KINDS } from '../../src/devnet/faults/faults.ts';
 import { type FaultKind, liveThrough } from '../support/fault-flow.ts';
 import { startTestService } from '../support/service.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { unlistedStatement } from '../../src/store/db/statement.ts';
+import { unlistedStatement } from '../../src/core/store/db/statement.ts';
 import { createTestDatabase, openTestDatabase } from '../support/postgres.ts';
 
 const backendPid = unlistedStatement('', { pid: 'int4' }, 'select pg_backend_pid() as pid');

@@ -13,6 +13,7 @@ const shortened = readdirSync(TEST, { recursive: true, encoding: 'utf8' }).filte
 
 /** `npm run test:long`: every kind of fault at every place, every pair of kinds, simulated days, processes that are killed, and what takes long. Each file can be run alone. */
 export default defineConfig({
+  ...base,
   test: {
     ...base.test,
     include: [

@@ -1,5 +1,5 @@
+import { FAULT_KINDS } from '@quittance/devnet/faults/faults';
 import { afterEach, expect, test } from 'vitest';
-import { FAULT_KINDS } from '../../src/devnet/faults/faults.ts';
 import {
   alarmsOf,
   bend,

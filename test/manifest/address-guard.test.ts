@@ -1,10 +1,10 @@
+import { parseAddress } from '@quittance/tron/address';
 import { expect, test } from 'vitest';
-import { decodeId } from '../../src/domain/ids.ts';
-import { headOf } from '../../src/domain/manifest/manifest-head.ts';
-import { createAddressGuard } from '../../src/payments/manifest/address-guard.ts';
-import { type InstalledManifest, nativeSha256, rulesOf } from '../../src/payments/manifest/read-installed.ts';
-import type { OwnAddress } from '../../src/store/db/address-column.ts';
-import { parseAddress } from '../../src/tron/address.ts';
+import { decodeId } from '../../src/core/domain/ids.ts';
+import { headOf } from '../../src/core/domain/manifest/manifest-head.ts';
+import { createAddressGuard } from '../../src/core/payments/manifest/address-guard.ts';
+import { type InstalledManifest, nativeSha256, rulesOf } from '../../src/core/payments/manifest/read-installed.ts';
+import type { OwnAddress } from '../../src/core/store/db/address-column.ts';
 import { VECTOR } from './vector.ts';
 
 const [PROJECT = '', OTHER = ''] = ['prj_01j9zk7v5rfq4bt4n9q1v7h3ce', 'prj_01j9zk7v5rfq4bt4n9q1v7h3cf'].map(

@@ -1,12 +1,12 @@
 import { readFile, truncate, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { encodeId } from '../../src/domain/ids.ts';
-import type { Manifest } from '../../src/domain/manifest/manifest.ts';
-import { headOf } from '../../src/domain/manifest/manifest-head.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { installManifest, readLedgerFacts } from '../../src/operator/manifest/install-manifest.ts';
-import { nativeSha256 } from '../../src/payments/manifest/read-installed.ts';
+import { encodeId } from '../../src/core/domain/ids.ts';
+import type { Manifest } from '../../src/core/domain/manifest/manifest.ts';
+import { headOf } from '../../src/core/domain/manifest/manifest-head.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { nativeSha256 } from '../../src/core/payments/manifest/read-installed.ts';
+import { installManifest, readLedgerFacts } from '../../src/faces/operator/manifest/install-manifest.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { createInvoice, eventually } from '../support/service.ts';
 import { type GuardedService, signedText, startGuardedService } from './guarded-service.ts';

@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { deriveAddresses, parseAccountXpub } from '@quittance/tron/account-xpub';
 import { expect, test } from 'vitest';
-import { parseManifest } from '../../src/domain/manifest/manifest.ts';
-import { deriveAddresses, parseAccountXpub } from '../../src/tron/account-xpub.ts';
+import { parseManifest } from '../../src/core/domain/manifest/manifest.ts';
 import { newDirectory, runCli } from '../cli/run-cli.ts';
 import { runSql } from '../contract/sql.ts';
 import { createInvoice, eventually, readInvoice, startTestService } from '../support/service.ts';
@@ -141,7 +141,7 @@ test('a key is made, addresses are drafted, signed without a database, installed
 test('an address of a range that its account key does not yield is not signed', async () => {
   const path = world();
   const { VECTOR } = await import('./vector.ts');
-  const { formatManifest } = await import('../../src/domain/manifest/manifest.ts');
+  const { formatManifest } = await import('../../src/core/domain/manifest/manifest.ts');
   const addresses = derive(HONEST_XPUB, 0, 2).map(({ address }) => address as string);
   const write = (name: string, range: string[]) => {
     const entry = {

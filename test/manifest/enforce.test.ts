@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
+import type { AccountXpub } from '@quittance/tron/account-xpub';
+import { parseAddress } from '@quittance/tron/address';
 import { expect, test } from 'vitest';
-import { unixMs } from '../../src/domain/time.ts';
-import { commandActor } from '../../src/operator/actor.ts';
-import { recordedActor } from '../../src/operator/record-actions.ts';
-import { deriveNextAddresses } from '../../src/payments/derive-addresses.ts';
-import type { AccountXpub } from '../../src/tron/account-xpub.ts';
-import { parseAddress } from '../../src/tron/address.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { deriveNextAddresses } from '../../src/core/payments/derive-addresses.ts';
+import { commandActor } from '../../src/faces/operator/actor.ts';
+import { recordedActor } from '../../src/faces/operator/record-actions.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { runSql } from '../contract/sql.ts';
 import { openEventStream } from '../support/event-stream.ts';

@@ -2,12 +2,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { formatManifest, type Manifest } from '../../src/domain/manifest/manifest.ts';
-import { headOf } from '../../src/domain/manifest/manifest-head.ts';
-import { signHead } from '../../src/domain/manifest/manifest-signature.ts';
-import { type ManifestSettings, nativeSha256 } from '../../src/payments/manifest/read-installed.ts';
-import type { ServiceOptions } from '../../src/service/context.ts';
-import { findLedgerIdentity } from '../../src/store/db/ledger-identity.ts';
+import { formatManifest, type Manifest } from '../../src/core/domain/manifest/manifest.ts';
+import { headOf } from '../../src/core/domain/manifest/manifest-head.ts';
+import { signHead } from '../../src/core/domain/manifest/manifest-signature.ts';
+import { type ManifestSettings, nativeSha256 } from '../../src/core/payments/manifest/read-installed.ts';
+import { findLedgerIdentity } from '../../src/core/store/db/ledger-identity.ts';
+import type { ServiceOptions } from '../../src/server/context.ts';
 import { runSql } from '../contract/sql.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 

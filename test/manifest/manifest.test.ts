@@ -5,24 +5,24 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { expect, onTestFinished, test } from 'vitest';
-import { pathOf } from '../../src/domain/manifest/address-tree.ts';
-import { describeChanges } from '../../src/domain/manifest/describe-changes.ts';
+import { pathOf } from '../../src/core/domain/manifest/address-tree.ts';
+import { describeChanges } from '../../src/core/domain/manifest/describe-changes.ts';
 import {
   formatManifest,
   type Manifest,
   type ManifestSignature,
   parseManifest,
   vouchedAddresses,
-} from '../../src/domain/manifest/manifest.ts';
-import { headOf } from '../../src/domain/manifest/manifest-head.ts';
+} from '../../src/core/domain/manifest/manifest.ts';
+import { headOf } from '../../src/core/domain/manifest/manifest-head.ts';
 import {
   formatPinnedKeys,
   lackOfSignatures,
   parsePinnedKeys,
   parseSshSignature,
   signHead,
-} from '../../src/domain/manifest/manifest-signature.ts';
-import { nativeSha256 } from '../../src/payments/manifest/read-installed.ts';
+} from '../../src/core/domain/manifest/manifest-signature.ts';
+import { nativeSha256 } from '../../src/core/payments/manifest/read-installed.ts';
 import { SSH_KEY, SSH_SIGNATURE, TOKEN_KEY, TOKEN_SIGNATURE, VECTOR, VECTOR_HEAD } from './vector.ts';
 
 const KEYS = [1, 2, 3].map((byte) => new Uint8Array(32).fill(byte));

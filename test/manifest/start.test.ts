@@ -1,8 +1,8 @@
 import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
-import { createLogger } from '../../src/runtime/log.ts';
-import type { Context } from '../../src/service/context.ts';
-import { startManifest } from '../../src/service.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import type { Context } from '../../src/server/context.ts';
+import { startManifest } from '../../src/server/service.ts';
 
 /** What a start without a manifest says, on these networks. */
 async function saidOn(...networks: Context['networks']): Promise<string> {

@@ -1,4 +1,4 @@
-import type { Manifest } from '../../src/domain/manifest/manifest.ts';
+import type { Manifest } from '../../src/core/domain/manifest/manifest.ts';
 
 /** Made once, and kept: what is signed may never change its form. */
 export const VECTOR: Manifest = {

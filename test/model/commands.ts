@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { EVENT_TYPES } from '../../src/domain/event.ts';
+import { EVENT_TYPES } from '../../src/core/domain/event.ts';
 import { at, type Command, key, note, pick, type Tally } from './command.ts';
 import { type EndpointPlan, endpoints, toEndpointOperation } from './endpoint-commands.ts';
 import { linearize } from './linearize.ts';

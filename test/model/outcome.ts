@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { decodeId } from '../../src/domain/ids.ts';
+import { decodeId } from '../../src/core/domain/ids.ts';
 import type { Outcome } from './model.ts';
 
 /** What comes of an operation that nobody is answered. */

@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
+import { accountToAddress } from '@quittance/tron/address';
+import { accountFromPublicKey } from '@quittance/tron/public-key';
 import pg from 'pg';
-import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
-import type { Scope } from '../../src/domain/scope.ts';
-import { insertAddress } from '../../src/store/ledger/addresses.ts';
-import { accountToAddress } from '../../src/tron/address.ts';
-import { accountFromPublicKey } from '../../src/tron/public-key.ts';
+import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
+import type { Scope } from '../../src/core/domain/scope.ts';
+import { insertAddress } from '../../src/core/store/ledger/addresses.ts';
 import { addTestAdapter, type ShopAdapter } from '../adapters/fixture.ts';
 import { addKey } from '../contract/keys.ts';
 import {

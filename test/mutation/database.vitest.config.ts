@@ -3,6 +3,7 @@ import base from '../../vitest.config.ts';
 
 /** The tests of what only a database can decide, in the changing of one thing after the other. */
 export default defineConfig({
+  ...base,
   test: {
     ...base.test,
     include: [

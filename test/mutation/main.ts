@@ -5,7 +5,7 @@ import { reasonOf } from './survivors.ts';
 /**
  * `npm run mutation` changes one thing after the other in the code that decides about money, and expects that a test fails each time.
  * It prints the share of changes that were noticed, per file and per group, and those that were not; a group below 85 % fails the
- * run. With paths, as in `npm run mutation -- src/tron/usdt.ts`, only what matches them is changed. What a former run found out about
+ * run. With paths, as in `npm run mutation -- packages/tron/src/usdt.ts`, only what matches them is changed. What a former run found out about
  * code and tests that are still the same is taken from .mutation/, unless `--force` is given.
  */
 const { values, positionals } = parseArgs({

@@ -1,16 +1,20 @@
 import { defineConfig } from 'vitest/config';
+import base from '../../vitest.config.ts';
 import { LoadFailures } from './load-failures.ts';
 import { OwnTests } from './own-tests.ts';
 
+const { resolve = {} } = base;
+
 /** The tests of code that needs neither a database nor a service, in the changing of one thing after the other. */
 export default defineConfig({
+  resolve,
   test: {
     include: [
-      'src/{domain,tron}/**/*.test.ts',
-      'src/webhooks/{sign,target,target-connector,ip-ranges}.test.ts',
-      'src/runtime/key-ring.test.ts',
-      'src/api/read-create-input.test.ts',
-      'src/web/json-body.test.ts',
+      '{src/core/domain,packages/tron/src}/**/*.test.ts',
+      'src/core/webhooks/{sign,target,target-connector,ip-ranges}.test.ts',
+      'src/core/runtime/key-ring.test.ts',
+      'src/faces/api/read-create-input.test.ts',
+      'src/faces/web/json-body.test.ts',
     ],
     reporters: [new LoadFailures()],
     setupFiles: ['test/mutation/no-shrinking.ts'],

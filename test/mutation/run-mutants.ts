@@ -12,18 +12,18 @@ const SUITES: readonly Suite[] = [
   {
     name: 'pure',
     places: [
-      'src/tron/',
-      'src/domain/',
-      'src/webhooks/sign.ts',
-      'src/webhooks/target.ts',
-      'src/webhooks/target-connector.ts',
-      'src/webhooks/ip-ranges.ts',
-      'src/runtime/key-ring.ts',
-      'src/api/read-create-input.ts',
-      'src/web/json-body.ts',
+      'packages/tron/src/',
+      'src/core/domain/',
+      'src/core/webhooks/sign.ts',
+      'src/core/webhooks/target.ts',
+      'src/core/webhooks/target-connector.ts',
+      'src/core/webhooks/ip-ranges.ts',
+      'src/core/runtime/key-ring.ts',
+      'src/faces/api/read-create-input.ts',
+      'src/faces/web/json-body.ts',
     ],
   },
-  { name: 'database', places: ['src/payments/create-invoice.ts', 'src/store/ledger/invoices.ts'] },
+  { name: 'database', places: ['src/core/payments/create-invoice.ts', 'src/core/store/ledger/invoices.ts'] },
 ];
 
 /** Changes the files whose path begins with one of `paths` (all if there are none), and runs the tests that reach each change. */
@@ -53,7 +53,7 @@ async function changeFiles(suite: Suite['name'], files: string[], force: boolean
     // The tests with a database are named one by one, and one of them finds the statements by reading a directory.
     vitest: { configFile: `test/mutation/${suite}.vitest.config.ts`, related: suite !== 'database' },
     // The tests of a change run in a copy of the project, for which this is enough.
-    ignorePatterns: ['bench', 'bin', 'deploy', 'dist', 'docs', 'sdk', '.quittance', '.screenshots'],
+    ignorePatterns: ['bench', 'bin', 'deploy', 'dist', 'docs', 'packages/sdk', '.quittance', '.screenshots'],
     tempDirName: '.mutation/copy',
     incremental: true,
     incrementalFile,

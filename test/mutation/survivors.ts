@@ -12,58 +12,58 @@ const ITSELF = 'what arrived itself is passed over';
 
 /** Why no test notices the changes of a line, by file and by a part of the line. */
 const REASONS: Readonly<Record<string, readonly Reason[]>> = {
-  'src/api/read-create-input.ts': [
+  'src/faces/api/read-create-input.ts': [
     ["(asset = '', network = '')", TYPE],
     ['errors.length > 0 || requestedMicro === null', TYPE],
   ],
-  'src/domain/code-word.ts': [
+  'src/core/domain/code-word.ts': [
     ['const firstBlock', FAST],
     ['const lastBlock', FAST],
     ['if (firstBlock >= lastBlock)', FAST],
     ['prefix * 10n < range.belowMicro', FAST],
     ['draws < count * 4', 'one draw more is as good'],
   ],
-  'src/domain/brand/colour.ts': [
+  'src/core/domain/brand/colour.ts': [
     ['?.[1]?.toLowerCase', TYPE],
     ['>= LEAST_ACCENT_CONTRAST', BOUND],
     ['>= LEAST_INK_CONTRAST', 'the card has that contrast with ink, whatever tints it a little'],
     ['contrastOf(accent, WHITE) >=', BOUND],
     ['/^#[0-9a-f]{6}$/.test', 'only the palette calls it'],
   ],
-  'src/domain/invoice.ts': [['default:', TYPE]],
-  'src/domain/brand/logo.ts': [
+  'src/core/domain/invoice.ts': [['default:', TYPE]],
+  'src/core/domain/brand/logo.ts': [
     ['at + 25 <= bytes.length', 'the end must stand behind it'],
     ['at + 9 <= bytes.length', 'the end must stand behind it'],
   ],
-  'src/domain/lookup/lookup.ts': [
+  'src/core/domain/lookup/lookup.ts': [
     ['default:', TYPE],
     ["case 'duplicate'", 'the invoice of a duplicate is paid, of which the next case says the same'],
     ['arrivedMicro < payableMicro', 'equal amounts went before'],
     ['invoice.solidNumber !== null', LATER],
   ],
-  'src/domain/mismatch/fee-errors.ts': [
+  'src/core/domain/mismatch/fee-errors.ts': [
     ['OTHER_CENTS.uptoMicro', '1 USDT is a typical fee, and never gets here'],
     ['if (amountMicro >= payableMicro)', FAST],
     ['MAX_SHARE) - WHOLE_SHARE', FAST],
   ],
-  'src/domain/mismatch/fit-invoice.ts': [
+  'src/core/domain/mismatch/fit-invoice.ts': [
     ['invoice === undefined', LATER],
     ['best * WORTH_TELLING', BOUND],
     ['>= own.weight * EQUALLY_NEAR', BOUND],
     ['weight * EQUALLY_NEAR > own.weight', BOUND],
   ],
-  'src/domain/mismatch/rank-causes.ts': [
+  'src/core/domain/mismatch/rank-causes.ts': [
     ['share >= WORTH_TELLING', BOUND],
     ['>= best.weight * EQUALLY_NEAR', BOUND],
     ['share > 0', 'what has no share has no weight'],
     ['invoice === undefined ? 0n', 'no two findings of one cause are without an invoice'],
   ],
-  'src/domain/mismatch/rounding-errors.ts': [
+  'src/core/domain/mismatch/rounding-errors.ts': [
     ['differenceMicro >= ONE_USDT', FAST],
     ['amountMicro > payableMicro', 'equal amounts went before'],
     ['value < 0n', 'equal amounts went before'],
   ],
-  'src/domain/mismatch/search-ranges.ts': [
+  'src/core/domain/mismatch/search-ranges.ts': [
     ['.flatMap((f) =>', MORE],
     ['amountMicro % 2n === 0n', MORE],
     ['micro > 0n && isCodeWord', 'nothing is no code word'],
@@ -72,8 +72,8 @@ const REASONS: Readonly<Record<string, readonly Reason[]>> = {
     ['(amountMicro + 1n) * factor - 1n', MORE],
     ['low < 1n ? 1n', FAST],
   ],
-  'src/domain/mismatch/sender-causes.ts': [['amountMicro <= TINY_MICRO', 'of 100 only the first digit is not 0']],
-  'src/domain/mismatch/typing-errors.ts': [
+  'src/core/domain/mismatch/sender-causes.ts': [['amountMicro <= TINY_MICRO', 'of 100 only the first digit is not 0']],
+  'src/core/domain/mismatch/typing-errors.ts': [
     ['if (digit === typed)', ITSELF],
     [
       'at < text.length - 1; at++',
@@ -86,44 +86,44 @@ const REASONS: Readonly<Record<string, readonly Reason[]>> = {
     ['if (at < point)', 'the point itself was passed over'],
     ['at > point', 'the point itself was passed over'],
   ],
-  'src/domain/mismatch/payment-patterns.ts': [
+  'src/core/domain/mismatch/payment-patterns.ts': [
     ['const smaller', FAST],
     ['byPayable.get(restMicro) ?? []', TYPE],
     ['last !== undefined', TYPE],
   ],
-  'src/domain/brand/oklch.ts': [
+  'src/core/domain/brand/oklch.ts': [
     ['kept < 1 && step < CHROMA_STEPS', 'more steps come closer than a channel can show'],
     ['value <= 0.04045', BOUND],
     ['clipped <= 0.0031308', BOUND],
     ['light >= -GAMUT_SLACK', BOUND],
   ],
-  'src/domain/money.ts': [
+  'src/core/domain/money.ts': [
     ["text.split('.')", TYPE],
     ['value < 0n', 'nothing is its own negative'],
   ],
-  'src/domain/api-key.ts': [
+  'src/core/domain/api-key.ts': [
     ['const KEY =', 'the checksum is over all that stands before it'],
     ['= match;', TYPE],
     ['keyUuid === null', TYPE],
   ],
-  'src/domain/capacity.ts': [
+  'src/core/domain/capacity.ts': [
     ['daysLeft7 === null || daysLeft30 === null', 'what was used in 7 days was used in 30'],
     ['daysLeft !== null', 'without days left nothing was used, which is asked as well'],
     ['firstUseAt === null', 'nothing, and a first use at that very moment, lead to the same time'],
   ],
-  'src/domain/receipt/canonical-json.ts': [['left < right', 'no two members have one name']],
-  'src/domain/receipt/receipt.ts': [
+  'src/core/domain/receipt/canonical-json.ts': [['left < right', 'no two members have one name']],
+  'src/core/domain/receipt/receipt.ts': [
     ['version: (value)', 'it was compared before'],
     ['chain: (value)', LATER],
     ['if (!isObject(value)) return', 'both that are asked for are objects by then'],
     ["typeof value !== 'string') return false", LATER],
   ],
-  'src/domain/receipt/receipt-key.ts': [
+  'src/core/domain/receipt/receipt-key.ts': [
     ['MAX_KEY_SET_BYTES', 'it bounds a download, and is tested there'],
     ['!Array.isArray(keys)', LATER],
     ["X.test(key.x ?? '')", TYPE],
   ],
-  'src/domain/receipt/receipt-signature.ts': [
+  'src/core/domain/receipt/receipt-signature.ts': [
     ["read.signature.split('.')", TYPE],
     ['publicKey !== null', TYPE],
     ["typeof x !== 'string'", LATER],
@@ -131,70 +131,72 @@ const REASONS: Readonly<Record<string, readonly Reason[]>> = {
     ['json.matchAll', 'only names stand before a colon'],
     ["typeof value !== 'object' || value === null", 'a null would have been refused'],
   ],
-  'src/domain/lookup/read-fee.ts': [
+  'src/core/domain/lookup/read-fee.ts': [
     ['const plain = text', FAST],
     ['const [, integer', TYPE],
   ],
-  'src/domain/solidity.ts': [
+  'src/core/domain/solidity.ts': [
     ['blocks.length - 1', 'there is no block behind the last, and what is none is passed over'],
     ['block === undefined', TYPE],
   ],
-  'src/tron/account-xpub.ts': [
+  'packages/tron/src/account-xpub.ts': [
     ['.exec(text) ?? []', 'a list of one member has no second, as a list of none'],
     ['publicKey === null', TYPE],
   ],
-  'src/tron/address.ts': [
+  'packages/tron/src/address.ts': [
     ['bytes.length !== 25', LATER],
     ['payload[0] !== PREFIX', 'no other prefix with a right checksum makes 34 characters that begin with T'],
   ],
-  'src/tron/hex.ts': [['hex.length % 2 !== 0', LATER]],
-  'src/tron/merkle.ts': [
+  'packages/tron/src/hex.ts': [['hex.length % 2 !== 0', LATER]],
+  'packages/tron/src/merkle.ts': [
     ["let root = ''", 'the first pair replaces it'],
     ['index + 1 < count', 'the hash of one node is overwritten by the node itself'],
   ],
-  'src/tron/protobuf.ts': [
+  'packages/tron/src/protobuf.ts': [
     ['tag.value > 0xffff_ffffn', 'the largest tag has a wire type that is refused'],
     ['byte === undefined', LATER],
   ],
-  'src/tron/read-contract.ts': [
+  'packages/tron/src/read-contract.ts': [
     ['?? []', LATER],
     ['raw === null', LATER],
   ],
-  'src/tron/scan-message.ts': [
+  'packages/tron/src/scan-message.ts': [
     ['from < 0', 'no value stands at 0, for its tag is before it'],
     ['byte === undefined', LATER],
   ],
-  'src/tron/signature.ts': [['recovery > 1', '2 and 3 stand for an r that nobody can find, and are refused later']],
-  'src/tron/transaction-bytes.ts': [
+  'packages/tron/src/signature.ts': [
+    ['recovery > 1', '2 and 3 stand for an r that nobody can find, and are refused later'],
+  ],
+  'packages/tron/src/transaction-bytes.ts': [
     ['rawEnd === null', LATER],
     ["typeof ret === 'string'", LATER],
     ["typeof contractRet === 'string'", LATER],
     ["typeof value !== 'number'", LATER],
     ['value >= 0 && value < 0x80', FAST],
   ],
-  'src/web/json-body.ts': [
+  'src/faces/web/json-body.ts': [
     ['reason.slice(0, 200)', 'the messages of this engine are shorter, and those of another may not be'],
     ['let isKeyNext = false', 'the first brace sets it'],
     ['i < text.length', 'there is no character behind the last'],
     ['depth === 1', 'the depth is asked twice: when a key may come, and when it does'],
   ],
-  'src/webhooks/ip-ranges.ts': [
+  'src/core/webhooks/ip-ranges.ts': [
     ["text.split('/')", TYPE],
     ["hex.split('::')", TYPE],
     ['const V4_MAPPED', 'this block names no address: what it holds does'],
     ['const GLOBAL_UNICAST', 'this block names no address: it is where the public ones are'],
   ],
-  'src/webhooks/sign.ts': [
+  'src/core/webhooks/sign.ts': [
     ['bytes.length >= SECRET_BOUNDS.min', 'the pattern of a secret has the same bounds, in characters'],
     ['const SECRET =', 'the text is compared with the one of its bytes afterwards'],
   ],
-  'src/webhooks/target-connector.ts': [
+  'src/core/webhooks/target-connector.ts': [
     ['Math.ceil(connectTimeoutMs', 'no address of this machine swallows packets'],
     ['(ca === undefined', TYPE],
     ['callback(refusal(check), [])', 'with an error nobody looks at the addresses'],
     ['callback(error, [])', 'with an error nobody looks at the addresses'],
   ],
-  'src/webhooks/target.ts': [['url.hostname.replace', 'a host has brackets at both ends or none']],
+  'src/core/webhooks/target.ts': [['url.hostname.replace', 'a host has brackets at both ends or none']],
 };
 
 /** Why no test notices this change; `null` where nobody has found a reason. */

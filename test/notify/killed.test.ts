@@ -11,7 +11,7 @@ type World = Awaited<ReturnType<typeof createWorld>>;
 /** A process that tells operators; `kill` ends it between two instructions, and its connections to the database with it. */
 function forkNotifier({ database, sql }: World) {
   const child = fork(fileURLToPath(new URL('notifier-process.ts', import.meta.url)), [], {
-    execArgv: ['--import', 'ts-blank-space/register'],
+    execArgv: ['--conditions=@quittance/source', '--import', 'ts-blank-space/register'],
     env: {
       ...process.env,
       TEST_DATABASE: JSON.stringify(database.connection),

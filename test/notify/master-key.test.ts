@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { commandActor } from '../../src/operator/actor.ts';
-import { describeMissingKeys, findMasterKeys, rotateMasterKey } from '../../src/operator/subjects/master-keys.ts';
-import { createKeyRing, createMasterKey } from '../../src/runtime/key-ring.ts';
+import { createKeyRing, createMasterKey } from '../../src/core/runtime/key-ring.ts';
+import { commandActor } from '../../src/faces/operator/actor.ts';
+import { describeMissingKeys, findMasterKeys, rotateMasterKey } from '../../src/faces/operator/subjects/master-keys.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { createWorld, eventually, startReceiver } from './fixture.ts';
 

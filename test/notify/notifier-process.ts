@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { unixMs } from '../../src/domain/time.ts';
-import { startNotifier } from '../../src/notify/notifier.ts';
-import { createKeyRing, parseMasterKey } from '../../src/runtime/key-ring.ts';
-import { createLogger } from '../../src/runtime/log.ts';
-import { openDatabase } from '../../src/store/db/database.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { createKeyRing, parseMasterKey } from '../../src/core/runtime/key-ring.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { openDatabase } from '../../src/core/store/db/database.ts';
+import { startNotifier } from '../../src/faces/notify/notifier.ts';
 
 /** A process that tells operators, to be killed: the database and the master key stand in its environment. */
 const connection = JSON.parse(process.env['TEST_DATABASE'] ?? '{}');

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { encodeId } from '../../src/domain/ids.ts';
-import { commandActor, type Role } from '../../src/operator/actor.ts';
-import { createAdminKeyOperation } from '../../src/operator/subjects/admin-keys.ts';
-import { removeChannel } from '../../src/operator/subjects/notify.ts';
-import { changeRole, invitePerson, resetPerson } from '../../src/operator/subjects/people.ts';
+import { encodeId } from '../../src/core/domain/ids.ts';
+import { commandActor, type Role } from '../../src/faces/operator/actor.ts';
+import { createAdminKeyOperation } from '../../src/faces/operator/subjects/admin-keys.ts';
+import { removeChannel } from '../../src/faces/operator/subjects/notify.ts';
+import { changeRole, invitePerson, resetPerson } from '../../src/faces/operator/subjects/people.ts';
 import { bodiesOf, createWorld, eventually, must, startMailServer, startReceiver } from './fixture.ts';
 
 test('each channel is told once that an alarm is raised, and once that it is over, whichever process does it', async () => {

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { html } from '../../src/web/html.ts';
+import { html } from '../../src/faces/web/html.ts';
 import { launchChromium } from '../support/chromium.ts';
 import { createWorld, eventually, startMailServer } from './fixture.ts';
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { unixMs } from '../../src/domain/time.ts';
-import { TooBusy } from '../../src/operator/people/sign-in-proofs.ts';
-import { invitePerson, removePerson, resetPerson } from '../../src/operator/subjects/people.ts';
-import { findSession } from '../../src/operator/subjects/sessions.ts';
-import { openInvitation, redeemInvitation, startSession } from '../../src/operator/subjects/sign-in.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { TooBusy } from '../../src/faces/operator/people/sign-in-proofs.ts';
+import { invitePerson, removePerson, resetPerson } from '../../src/faces/operator/subjects/people.ts';
+import { findSession } from '../../src/faces/operator/subjects/sessions.ts';
+import { openInvitation, redeemInvitation, startSession } from '../../src/faces/operator/subjects/sign-in.ts';
 import { createAuthenticator } from './authenticator.ts';
 import { ANN, CONSOLE, codeOf, from, joinByPasskey, joinByPassword, openDesk, PASSWORD, tokenOf } from './desk.ts';
 

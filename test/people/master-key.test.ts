@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { describeMissingKeys, findMasterKeys, rotateMasterKey } from '../../src/operator/subjects/master-keys.ts';
-import { startSession } from '../../src/operator/subjects/sign-in.ts';
-import { createKeyRing, createMasterKey } from '../../src/runtime/key-ring.ts';
+import { createKeyRing, createMasterKey } from '../../src/core/runtime/key-ring.ts';
+import { describeMissingKeys, findMasterKeys, rotateMasterKey } from '../../src/faces/operator/subjects/master-keys.ts';
+import { startSession } from '../../src/faces/operator/subjects/sign-in.ts';
 import { ANN, from, joinByPassword, openDesk, PASSWORD } from './desk.ts';
 
 const textOf = ({ bytes }: { bytes: Buffer }) => bytes.toString('base64');

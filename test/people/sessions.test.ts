@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { encodeId } from '../../src/domain/ids.ts';
-import { changeRole, removePerson } from '../../src/operator/subjects/people.ts';
+import { encodeId } from '../../src/core/domain/ids.ts';
+import { changeRole, removePerson } from '../../src/faces/operator/subjects/people.ts';
 import {
   endOwnSession,
   endSession,
@@ -9,7 +9,7 @@ import {
   listSessions,
   personActor,
   type Session,
-} from '../../src/operator/subjects/sessions.ts';
+} from '../../src/faces/operator/subjects/sessions.ts';
 import {
   addPasskey,
   listOwnPasskeys,
@@ -19,7 +19,7 @@ import {
   type SignedAction,
   startSession,
   stepUp,
-} from '../../src/operator/subjects/sign-in.ts';
+} from '../../src/faces/operator/subjects/sign-in.ts';
 import { createAuthenticator } from './authenticator.ts';
 import { ANN, CONSOLE, type Desk, from, HOUR_MS, joinByPasskey, joinByPassword, openDesk, PASSWORD } from './desk.ts';
 

@@ -1,10 +1,15 @@
 import { expect, test } from 'vitest';
-import { createSignInLimits, hashPassword } from '../../src/operator/people/sign-in-proofs.ts';
+import { createSignInLimits, hashPassword } from '../../src/faces/operator/people/sign-in-proofs.ts';
 
-import { resetPerson } from '../../src/operator/subjects/people.ts';
-import { findSession } from '../../src/operator/subjects/sessions.ts';
-import { requestSignIn, requestStepUp, type SignInOutcome, startSession } from '../../src/operator/subjects/sign-in.ts';
-import { createTokenBuckets } from '../../src/web/token-bucket.ts';
+import { resetPerson } from '../../src/faces/operator/subjects/people.ts';
+import { findSession } from '../../src/faces/operator/subjects/sessions.ts';
+import {
+  requestSignIn,
+  requestStepUp,
+  type SignInOutcome,
+  startSession,
+} from '../../src/faces/operator/subjects/sign-in.ts';
+import { createTokenBuckets } from '../../src/faces/web/token-bucket.ts';
 import { createAuthenticator } from './authenticator.ts';
 import { ANN, CONSOLE, type Desk, from, joinByPasskey, joinByPassword, openDesk, PASSWORD } from './desk.ts';
 

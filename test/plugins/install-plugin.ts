@@ -31,10 +31,11 @@ export async function installPlugin(name: string): Promise<Installed> {
     npm(cwd, ...args, '--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund');
   const pack = async (folder: string, ...args: string[]) => (await npm(parent, 'pack', folder, ...args)).stdout.trim();
   try {
-    await run(parent, process.execPath, [join(ROOT, 'build/sdk.js')]);
-    const sdk = await pack(join(ROOT, 'sdk'), '--ignore-scripts');
+    await run(parent, process.execPath, [join(ROOT, 'build/package.js'), 'sdk']);
+    const sdk = await pack(join(ROOT, 'packages/sdk'), '--ignore-scripts');
     await run(parent, 'tar', ['xzf', sdk]);
-    await rename(join(parent, 'package'), join(parent, 'sdk'));
+    await mkdir(join(parent, 'packages'));
+    await rename(join(parent, 'package'), join(parent, 'packages/sdk'));
     await mkdir(plugin, { recursive: true });
     for (const file of ['package.json', 'package-lock.json', '.npmrc', 'tsconfig.json', 'src'])
       await cp(join(ROOT, 'plugins', name, file), join(plugin, file), { recursive: true });
@@ -56,7 +57,7 @@ export async function installPlugin(name: string): Promise<Installed> {
     await cp(join(plugin, '.npmrc'), join(shop, '.npmrc'));
     await install(shop, 'install', join(parent, sdk), join(parent, packed));
     // What is not in the packages is not there.
-    for (const folder of [plugin, join(parent, 'sdk')]) await rm(folder, { recursive: true });
+    for (const folder of [plugin, join(parent, 'packages/sdk')]) await rm(folder, { recursive: true });
     return { kind: 'installed', folder: shop, remove };
   } catch (error) {
     await remove();

@@ -3,6 +3,7 @@ import base from '../../vitest.config.ts';
 
 /** `npm run test:plugins`: the plugins in the shops that they are for, each installed from the network. Takes minutes. */
 export default defineConfig({
+  ...base,
   test: {
     ...base.test,
     include: ['test/plugins/**/*.test.ts'],

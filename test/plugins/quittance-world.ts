@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createPayer, type Payer } from '../../src/devnet/payer/payer.ts';
+import { createPayer, type Payer } from '@quittance/devnet/payer';
 import { runInSandbox, type SandboxProcess, startSandboxProcess } from '../support/sandbox.ts';
 import { call, eventually, type Json } from '../support/service.ts';
 import { findSteadyPort } from '../support/steady-port.ts';

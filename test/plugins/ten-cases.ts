@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 // The SDK signs as Quittance does.
-import { sign } from '../../sdk/src/webhooks/sign.ts';
+import { sign } from '../../packages/sdk/src/webhooks/sign.ts';
 import { call, eventually, type Json } from '../support/service.ts';
 import type { QuittanceWorld } from './quittance-world.ts';
 

@@ -1,6 +1,6 @@
-import type { Devnet } from '../../src/devnet/devnet.ts';
-import { type AccountHex, parseAddress } from '../../src/tron/address.ts';
-import { TRANSFER_TOPIC } from '../../src/tron/usdt.ts';
+import type { Devnet } from '@quittance/devnet';
+import { type AccountHex, parseAddress } from '@quittance/tron/address';
+import { TRANSFER_TOPIC } from '@quittance/tron/usdt';
 import { askNode } from '../support/devnet.ts';
 
 /** What the chain holds of our addresses: `<block> <txId> <log> <amount>` of each transfer in, and the id of each block. */

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Devnet } from '@quittance/devnet';
+import { createPayer } from '@quittance/devnet/payer';
 import { Agent, type Dispatcher, request } from 'undici';
-import type { Devnet } from '../../src/devnet/devnet.ts';
-import { createPayer } from '../../src/devnet/payer/payer.ts';
-import { parseAmount } from '../../src/domain/money.ts';
+import { parseAmount } from '../../src/core/domain/money.ts';
 import type { Dice } from './dice.ts';
 import type { Shop } from './shop.ts';
 

@@ -1,8 +1,8 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { type Devnet, startDevnet } from '@quittance/devnet';
 import { inject } from 'vitest';
-import { type Devnet, startDevnet } from '../../src/devnet/devnet.ts';
-import { readMigrations } from '../../src/store/db/migrate.ts';
+import { readMigrations } from '../../src/core/store/db/migrate.ts';
 import { eventually } from '../support/service.ts';
 import { type Failpoint, nameOf } from './failpoint.ts';
 import { killPostgres } from './kill-postgres.ts';

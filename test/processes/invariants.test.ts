@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { encodeId } from '../../src/domain/ids.ts';
-import { insertWebhookEndpoint } from '../../src/store/outbox/webhook-endpoints.ts';
+import { encodeId } from '../../src/core/domain/ids.ts';
+import { insertWebhookEndpoint } from '../../src/core/store/outbox/webhook-endpoints.ts';
 import { type Books, startBooks } from '../support/books.ts';
 import { createChainTruth } from './chain-truth.ts';
 import { CHECKERS, findUndelivered, findViolationsAtRest, type World } from './invariants.ts';

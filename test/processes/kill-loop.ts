@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { type Devnet, startDevnet } from '@quittance/devnet';
 import type pg from 'pg';
 import { inject } from 'vitest';
-import { type Devnet, startDevnet } from '../../src/devnet/devnet.ts';
-import { createWebhookSecret } from '../../src/webhooks/sign.ts';
+import { createWebhookSecret } from '../../src/core/webhooks/sign.ts';
 import { eventually } from '../support/service.ts';
 import { findSteadyPort } from '../support/steady-port.ts';
 import { createChainTruth } from './chain-truth.ts';

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import { verifyWebhook } from '../../src/webhooks/sign.ts';
+import { verifyWebhook } from '../../src/core/webhooks/sign.ts';
 
 /** A shop's receiver: verifies, takes each webhook id once, and ships what `invoice.paid` names. It outlives the service. */
 export type Receiver = {

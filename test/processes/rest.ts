@@ -1,5 +1,5 @@
+import type { Devnet } from '@quittance/devnet';
 import type pg from 'pg';
-import type { Devnet } from '../../src/devnet/devnet.ts';
 import { eventually } from '../support/service.ts';
 
 /** Waits until every payment that was sent is irreversible and recorded, every event made and delivered, by the service's own means alone. */

@@ -1,10 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type pg from 'pg';
-import { unixMs } from '../../src/domain/time.ts';
-import { addWebhookEndpoint } from '../../src/operator/subjects/webhooks.ts';
-import { createKeyRing, createMasterKey } from '../../src/runtime/key-ring.ts';
-import { openDatabase } from '../../src/store/db/database.ts';
-import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { createKeyRing, createMasterKey } from '../../src/core/runtime/key-ring.ts';
+import { openDatabase } from '../../src/core/store/db/database.ts';
+import type { PostgresConnection } from '../../src/core/store/embedded/connection.ts';
+import { addWebhookEndpoint } from '../../src/faces/operator/subjects/webhooks.ts';
 import { call, createTestProject, eventually, type TestProject } from '../support/service.ts';
 
 const KEY = createMasterKey();

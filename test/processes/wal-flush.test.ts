@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
-import { createWebhookSecret } from '../../src/webhooks/sign.ts';
+import { createWebhookSecret } from '../../src/core/webhooks/sign.ts';
 import { startTestDevnet } from '../support/devnet.ts';
 import { call, eventually } from '../support/service.ts';
 import { findSteadyPort } from '../support/steady-port.ts';

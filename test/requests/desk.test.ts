@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { decodeId, encodeId, timeOfId, uuidV7 } from '../../src/domain/ids.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { type Actor, commandActor } from '../../src/operator/actor.ts';
-import { perform } from '../../src/operator/operation.ts';
-import { listRequests as listing, showRequest as showing } from '../../src/operator/subjects/requests.ts';
+import { decodeId, encodeId, timeOfId, uuidV7 } from '../../src/core/domain/ids.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { type Actor, commandActor } from '../../src/faces/operator/actor.ts';
+import { perform } from '../../src/faces/operator/operation.ts';
+import { listRequests as listing, showRequest as showing } from '../../src/faces/operator/subjects/requests.ts';
 
 const readRequestFilter = (asked: object) => listing.read(asked as never, 0 as never);
 const listRequests = (deps: object, actor: Actor, wanted: object) =>
@@ -12,8 +12,8 @@ const listRequests = (deps: object, actor: Actor, wanted: object) =>
 const showRequest = (deps: object, actor: Actor, wanted: object) =>
   perform(showing, deps as never, actor, wanted as never);
 
-import { forgetOldRequests, insertRequests, type LoggedRequest } from '../../src/store/access/requests.ts';
-import type { Database } from '../../src/store/db/database.ts';
+import { forgetOldRequests, insertRequests, type LoggedRequest } from '../../src/core/store/access/requests.ts';
+import type { Database } from '../../src/core/store/db/database.ts';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
 import { createTestProject, type TestProject } from '../support/service.ts';

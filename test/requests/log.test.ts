@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { NIL_UUID } from '../../src/domain/ids.ts';
-import { commandActor } from '../../src/operator/actor.ts';
-import { showRequest as showing } from '../../src/operator/subjects/requests.ts';
+import { NIL_UUID } from '../../src/core/domain/ids.ts';
+import { commandActor } from '../../src/faces/operator/actor.ts';
+import { showRequest as showing } from '../../src/faces/operator/subjects/requests.ts';
 
 const showRequest = (deps: object, actor: object, wanted: object) =>
   showing.run(deps as never, actor as never, wanted as never);

@@ -1,6 +1,6 @@
 import pg from 'pg';
-import { createLogger } from '../../src/runtime/log.ts';
-import { type Service, startService } from '../../src/service.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { type Service, startService } from '../../src/server/service.ts';
 import { type DatabaseLink, startDatabaseLink } from '../support/database-link.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { createTestProject, type Json, type TestProject } from '../support/service.ts';

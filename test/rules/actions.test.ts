@@ -2,10 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
 import { expect, test } from 'vitest';
-import { ACTIONS, type Rule } from '../../src/operator/actions.ts';
+import { ACTIONS, type Rule } from '../../src/faces/operator/actions.ts';
 
 const RULES: Readonly<Record<string, Rule>> = ACTIONS;
-const ROOT = join(import.meta.dirname, '../../src/operator');
+const ROOT = join(import.meta.dirname, '../../src/faces/operator');
 
 /** Parts of use cases that other files and tests call. */
 const INNER = [

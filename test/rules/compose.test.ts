@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { readConfig } from '../../src/config/config.ts';
+import { readConfig } from '../../src/server/config/config.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { fillVariables, readEnvFile } from '../support/compose.ts';
 

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { SETTINGS } from '../../src/config/settings.ts';
+import { SETTINGS } from '../../src/server/config/settings.ts';
 
 const FOLDER = new URL('../../deploy/debian/', import.meta.url);
 

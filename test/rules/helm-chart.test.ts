@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
-import { FILE_VARIABLES, NEEDED_ROLES, VARIABLES } from '../../src/config/settings.ts';
+import { FILE_VARIABLES, NEEDED_ROLES, VARIABLES } from '../../src/server/config/settings.ts';
 
 const run = promisify(execFile);
 const CHART = new URL('../../deploy/helm/quittance/', import.meta.url);

@@ -4,15 +4,26 @@ import { resolve } from 'node:path';
 const ROOT = resolve(import.meta.dirname, '../..');
 const PROGRAM = 'test/node_modules/dependency-cruiser/bin/dependency-cruise.mjs';
 
-/**
- * Returns the imports between the folders of src/ as a Mermaid flowchart. `npm run diagram` prints it for
- * docs/contributing/architecture.md.
- */
+/** What imports what between the parts of the program, as a Mermaid flowchart. `npm run diagram` prints it for docs/contributing/architecture.md. */
 export function importDiagram(): string {
   const args = [
     resolve(ROOT, PROGRAM),
-    ...['--config', resolve(ROOT, '.dependency-cruiser.cjs'), '--include-only', '^src/', '--exclude', '\\.test\\.ts$'],
-    ...['--collapse', '^src/[^/]+', '--output-type', 'mermaid', 'src'],
+    ...[
+      '--config',
+      resolve(ROOT, '.dependency-cruiser.cjs'),
+      '--include-only',
+      '^(src|packages)/',
+      '--exclude',
+      '\\.test\\.ts$',
+    ],
+    ...[
+      '--collapse',
+      '^(src/(core|faces|server|developer|cli)|packages/[^/]+)',
+      '--output-type',
+      'mermaid',
+      'src',
+      'packages',
+    ],
   ];
   return execFileSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' }).trim();
 }

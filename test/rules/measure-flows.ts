@@ -8,11 +8,11 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
-import { startDevnet } from '../../src/devnet/devnet.ts';
-import { createPayer } from '../../src/devnet/payer/payer.ts';
-import { createMasterKey } from '../../src/runtime/key-ring.ts';
-import { createLogger } from '../../src/runtime/log.ts';
-import { startEmbeddedPostgres } from '../../src/store/embedded/embedded.ts';
+import { startDevnet } from '@quittance/devnet';
+import { createPayer } from '@quittance/devnet/payer';
+import { createMasterKey } from '../../src/core/runtime/key-ring.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { startEmbeddedPostgres } from '../../src/core/store/embedded/embedded.ts';
 import type { Called } from './covered-service.ts';
 
 /** The files of `src/` in which a function is called while a running service does one thing. */
@@ -114,7 +114,7 @@ type Covered = { url: string; take(): Promise<string[]> };
 async function startCovered(env: NodeJS.ProcessEnv, stops: (() => Promise<unknown>)[]): Promise<Covered> {
   const child = fork(join(import.meta.dirname, 'covered-service.ts'), [], {
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
-    execArgv: ['--import', 'ts-blank-space/register'],
+    execArgv: ['--conditions=@quittance/source', '--import', 'ts-blank-space/register'],
     env,
     cwd: ROOT,
   });

@@ -31,19 +31,19 @@ test('two folders that import each other are a pair, even one within the other',
     'src/cli/main.ts': "import './x/x.ts';\n",
     'src/cli/x/x.ts': "import '../terminal.ts';\nimport '../../store/read.ts';\n",
     'src/cli/terminal.ts': '',
-    'src/store/read.ts': "import '../tron/tron.ts';\n",
-    'src/tron/tron.ts': "import type { T } from '../store/deep/t.ts';\n",
+    'src/store/read.ts': "import '@quittance/tron/tron';\n",
+    'packages/tron/src/tron.ts': "import type { T } from '../../../src/store/deep/t.ts';\n",
     'src/store/deep/t.ts': '',
   });
-  expect(twoWayPairs).toEqual({ fullDepth: ['src/cli <-> src/cli/x'], topLevel: ['src/store <-> src/tron'] });
+  expect(twoWayPairs).toEqual({ fullDepth: ['src/cli <-> src/cli/x'], topLevel: ['packages/tron <-> src/store'] });
 });
 
 test('a running service imports what it may come to, and neither commands nor the sandbox', () => {
   const { importedByService } = measure({
-    'src/main.ts': "import './service.ts';\nawait import('./cli/sandbox.ts');\nawait import('./late.ts');\n",
-    'src/service.ts': "import type { A } from './a.ts';\n",
-    'src/a.ts': 'export type A = 1;\n',
-    'src/late.ts': '',
+    'src/server/main.ts': "import './service.ts';\nawait import('../cli/sandbox.ts');\nawait import('./late.ts');\n",
+    'src/server/service.ts': "import type { A } from './a.ts';\n",
+    'src/server/a.ts': 'export type A = 1;\n',
+    'src/server/late.ts': '',
     'src/cli/sandbox.ts': body(10),
   });
   expect(importedByService).toEqual({ fromMain: { files: 4, lines: 5 }, fromService: { files: 2, lines: 2 } });

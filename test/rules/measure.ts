@@ -12,6 +12,7 @@ export function measureSource(files: readonly SourceFile[]) {
   return {
     files: files.length,
     lines: sumOfLines(files),
+    parts: Object.fromEntries(PARTS.map((part) => [part, sizeOf(files.filter(({ path }) => path.startsWith(part)))])),
     fileLines: { median: quantile(0.5), p90: quantile(0.9), max: quantile(1) },
     importCycles: importCycles(files),
     twoWayPairs: { fullDepth: twoWayPairs(files), topLevel: twoWayPairs(files, 2) },
@@ -19,11 +20,21 @@ export function measureSource(files: readonly SourceFile[]) {
     takenOnce: takenOnce(files),
     // main.ts reads the settings of a service process and starts service.ts. The sandbox starts only service.ts.
     importedByService: {
-      fromMain: sizeOf(reachedFrom('src/main.ts', files)),
-      fromService: sizeOf(reachedFrom('src/service.ts', files)),
+      fromMain: sizeOf(reachedFrom('src/server/main.ts', files)),
+      fromService: sizeOf(reachedFrom('src/server/service.ts', files)),
     },
   };
 }
+
+const PARTS = [
+  'packages/tron/',
+  'packages/devnet/',
+  'src/core/',
+  'src/faces/',
+  'src/server/',
+  'src/developer/',
+  'src/cli/',
+];
 
 type Measures = ReturnType<typeof measureSource> & { flows?: Flows };
 
@@ -60,6 +71,7 @@ function toTable(measures: Measures): string {
   const rows: [string, string | number, string[]?][] = [
     ['source files', measures.files],
     ['lines', measures.lines],
+    ...Object.entries(measures.parts).map(([part, found]) => [`  of ${part}`, size(found)] as [string, string]),
     ['lines of a file: median, p90, max', `${fileLines.median}, ${fileLines.p90}, ${fileLines.max}`],
     ['import cycles', measures.importCycles.length, measures.importCycles.map((cycle) => cycle.join(' '))],
     ['two-way folder pairs', twoWayPairs.fullDepth.length, twoWayPairs.fullDepth],

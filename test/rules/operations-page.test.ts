@@ -1,7 +1,7 @@
 import { access, readdir, readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { FILE_VARIABLES, VARIABLES } from '../../src/config/settings.ts';
-import { createMetrics } from '../../src/runtime/metrics.ts';
+import { createMetrics } from '../../src/core/runtime/metrics.ts';
+import { FILE_VARIABLES, VARIABLES } from '../../src/server/config/settings.ts';
 
 const GUIDES = new URL('../../docs/guides/', import.meta.url);
 const EXPLAINED = new URL('../../docs/explained/', import.meta.url);

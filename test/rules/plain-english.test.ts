@@ -4,6 +4,7 @@ import ts from 'typescript';
 import { expect, test } from 'vitest';
 import RULES from './plain-english.json' with { type: 'json' };
 import { GENERATED } from './reference-pages.ts';
+import { SOURCE_FOLDERS } from './source-tree.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -87,7 +88,8 @@ type Text = { path: string; text: string };
 /** Reads all text that people see, by place. */
 function readProse(): Record<Place, Text[]> {
   const prose: Record<Place, Text[]> = { strings: [], comments: [], docs: [] };
-  for (const path of pathsBelow('src', (path) => path.endsWith('.ts') && !path.endsWith('.test.ts'))) {
+  const isSource = (path: string) => path.endsWith('.ts') && !path.endsWith('.test.ts');
+  for (const path of SOURCE_FOLDERS.flatMap((folder) => pathsBelow(folder, isSource))) {
     const { strings, comments } = proseOf(path, read(path));
     prose.strings.push(...strings.map((text) => ({ path, text })));
     prose.comments.push(...comments.map((text) => ({ path, text })));

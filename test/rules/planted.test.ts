@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { relative } from 'node:path';
 import ts from 'typescript';
 import { expect, test } from 'vitest';
-import { NETWORKS } from '../../src/domain/network.ts';
+import { NETWORKS } from '../../src/core/domain/network.ts';
 
 const ROOT = new URL('../../', import.meta.url).pathname;
 
@@ -10,14 +10,14 @@ const ROOT = new URL('../../', import.meta.url).pathname;
 const PLANTS = [
   {
     recipe: 'Add an event type',
-    file: 'src/domain/event.ts',
+    file: 'src/core/domain/event.ts',
     find: "  'ping',\n] as const;",
     plant: "  'ping',\n  'planted.event',\n] as const;",
     named: 'planted.event',
   },
   {
     recipe: 'Add an alarm',
-    file: 'src/domain/alarm-kinds.ts',
+    file: 'src/core/domain/alarm-kinds.ts',
     find: '} as const satisfies Record<string, AlarmRow>;',
     plant:
       "  'planted-alarm': { scope: 'network', rank: 1, isUrgent: true, endsBy: 'cause' },\n} as const satisfies Record<string, AlarmRow>;",
@@ -25,14 +25,14 @@ const PLANTS = [
   },
   {
     recipe: 'Add a network',
-    file: 'src/domain/network.ts',
+    file: 'src/core/domain/network.ts',
     find: "'devnet'] as const;",
     plant: "'devnet', 'plantednet'] as const;",
     named: 'plantednet',
   },
   {
     recipe: "Add a field on the payer's page",
-    file: 'src/store/ledger/checkout.ts',
+    file: 'src/core/store/ledger/checkout.ts',
     find: "const columns = {\n  id: 'uuid',",
     plant: "const columns = {\n  plantedField: 'text',\n  id: 'uuid',",
     named: 'plantedField',

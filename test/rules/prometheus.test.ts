@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { ALARM_KINDS } from '../../src/domain/alarm-kinds.ts';
-import { createMetrics } from '../../src/runtime/metrics.ts';
+import { ALARM_KINDS } from '../../src/core/domain/alarm-kinds.ts';
+import { createMetrics } from '../../src/core/runtime/metrics.ts';
 import { labelsOf, matches, selectorsOf } from './promql.ts';
 
 const ROOT = new URL('../../', import.meta.url);

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { VARIABLES } from '../../src/config/settings.ts';
+import { VARIABLES } from '../../src/server/config/settings.ts';
 import { GENERATED, referencePages } from './reference-pages.ts';
 import { VARIABLE_TEXTS } from './variable-texts.ts';
 

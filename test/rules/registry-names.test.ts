@@ -13,7 +13,19 @@ const FETCHES =
 
 const files = execFileSync(
   'git',
-  ['ls-files', '-z', '--', 'README.md', 'CONTRIBUTING.md', 'docs', 'src', 'sdk', 'plugins', 'deploy', 'website'],
+  [
+    'ls-files',
+    '-z',
+    '--',
+    'README.md',
+    'CONTRIBUTING.md',
+    'docs',
+    'src',
+    'packages/sdk',
+    'plugins',
+    'deploy',
+    'website',
+  ],
   {
     cwd: ROOT,
     encoding: 'utf8',

@@ -5,11 +5,11 @@ import { relatedTests } from './related.ts';
 const ROOT = join(import.meta.dirname, '../..');
 
 test.each([
-  ['src/domain/money.ts', 'src/domain/money.test.ts'],
-  ['src/operator/subjects/requests.ts', 'test/requests/log.test.ts'],
+  ['src/core/domain/money.ts', 'src/core/domain/money.test.ts'],
+  ['src/faces/operator/subjects/requests.ts', 'test/requests/log.test.ts'],
   ['docs/guides/listen.md', 'test/flows/sandbox-scenarios.test.ts'],
   ['migrations/0030_untold_transfers.sql', 'test/cli/database.test.ts'],
-  ['public/checkout.js', 'src/web/minify.test.ts'],
+  ['public/checkout.js', 'src/faces/web/minify.test.ts'],
 ])('a change of %s is watched by %s, and by the rules', (changed, watching) => {
   const related = relatedTests(ROOT, [changed]);
   expect(related).toContain(watching);
@@ -17,7 +17,7 @@ test.each([
 });
 
 test('a changed test watches itself, and one that is gone is not run', () => {
-  const changed = ['src/domain/money.test.ts', 'src/domain/gone.test.ts'];
+  const changed = ['src/core/domain/money.test.ts', 'src/core/domain/gone.test.ts'];
   const unit = relatedTests(ROOT, changed).filter((path) => path.startsWith('src/'));
-  expect(unit).toEqual(['src/domain/money.test.ts']);
+  expect(unit).toEqual(['src/core/domain/money.test.ts']);
 });

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join, posix } from 'node:path';
+import { importedFile } from './source-tree.ts';
 
 /** This many test files run in less than two minutes on two cores. */
 const MOST = 20;
@@ -11,15 +12,15 @@ const MOST = 20;
  */
 export function relatedTests(root: string, changed: readonly string[]): string[] {
   const texts = new Map<string, string>();
-  for (const folder of ['src', 'test'])
+  for (const folder of ['src', 'packages', 'test'])
     for (const path of readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }))
       if (path.endsWith('.ts') && !path.includes('node_modules'))
         texts.set(posix.join(folder, path), readFileSync(join(root, folder, path), 'utf8'));
   const importers = new Map<string, string[]>();
   for (const [path, text] of texts)
-    for (const [, specifier = ''] of text.matchAll(/(?:from|import\()\s*'(\.[^']+)'/g)) {
-      const to = posix.join(posix.dirname(path), specifier);
-      importers.set(to, [...(importers.get(to) ?? []), path]);
+    for (const [, specifier = ''] of text.matchAll(/(?:from|import\()\s*'([.@][^']+)'/g)) {
+      const to = importedFile(path, specifier);
+      if (to !== null) importers.set(to, [...(importers.get(to) ?? []), path]);
     }
   const naming = (path: string) => [...texts].filter(([, text]) => text.includes(basename(path))).map(([of]) => of);
   const found = new Set(changed);
@@ -27,7 +28,8 @@ export function relatedTests(root: string, changed: readonly string[]): string[]
     const next = path.endsWith('.ts') ? importers.get(path) : naming(path);
     for (const each of next ?? []) found.add(each);
   }
-  const isTest = (path: string) => /^(src|test)\/(?!(long|ha|image|deb|clients|plugins)\/).*\.test\.ts$/.test(path);
+  const isTest = (path: string) =>
+    /^(src|packages|test)\/(?!(long|ha|image|deb|clients|plugins)\/).*\.test\.ts$/.test(path);
   const rules = [...texts.keys()].filter((path) => path.startsWith('test/rules/') && isTest(path));
   return [...new Set([...[...found].filter(isTest).slice(0, MOST), ...rules])].filter((path) => texts.has(path));
 }

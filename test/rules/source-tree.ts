@@ -8,16 +8,28 @@ import ts from 'typescript';
  */
 type Import = { to: string; isLate: boolean; names: readonly string[] | null };
 
-/** `path` is relative, such as `src/domain/money.ts`. `lines` counts all lines like `wc -l`. `functions` are the exported ones. */
+/** `path` as in `src/core/domain/money.ts`; `lines` are all lines, as `wc -l` counts them; `functions` are those that are exported. */
 export type SourceFile = { path: string; lines: number; imports: Import[]; functions: string[] };
 
-/** Reads the TypeScript files below `folder` of a checkout, except unit tests, by path. */
-export function readSourceTree(root: string, folder = 'src'): SourceFile[] {
+/** What a running Quittance consists of: `src/`, and the packages that it is built with. */
+export const SOURCE_FOLDERS = ['src', 'packages/tron/src', 'packages/devnet/src'];
+
+/** The TypeScript of a checkout without its unit tests, by folder and path. */
+export function readSourceTree(root: string, folders: readonly string[] = SOURCE_FOLDERS): SourceFile[] {
   const isSource = (path: string) => path.endsWith('.ts') && !path.endsWith('.test.ts');
-  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter(isSource)
-    .sort()
-    .map((path) => readSource(posix.join(folder, path), readFileSync(join(root, folder, path), 'utf8')));
+  return folders.flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter(isSource)
+      .sort()
+      .map((path) => readSource(posix.join(folder, path), readFileSync(join(root, folder, path), 'utf8'))),
+  );
+}
+
+/** The file that an import of `specifier` in `path` loads, or null for a package of others and a part of Node. */
+export function importedFile(path: string, specifier: string): string | null {
+  if (specifier.startsWith('.')) return posix.join(posix.dirname(path), specifier);
+  const [, name, file = 'index'] = /^@quittance\/(tron|devnet)(?:\/(.+))?$/.exec(specifier) ?? [];
+  return name === undefined ? null : `packages/${name}/src/${file}.ts`;
 }
 
 export function readSource(path: string, text: string): SourceFile {
@@ -25,10 +37,8 @@ export function readSource(path: string, text: string): SourceFile {
   const file: SourceFile = { path, lines: text.split('\n').length - 1, imports: [], functions: [] };
   const visit = (node: ts.Node): void => {
     const found = importOf(node);
-    if (found?.specifier.startsWith('.')) {
-      const to = posix.join(posix.dirname(path), found.specifier);
-      file.imports.push({ to, isLate: found.isLate, names: namesOf(node) });
-    }
+    const to = found && importedFile(path, found.specifier);
+    if (found && to) file.imports.push({ to, isLate: found.isLate, names: namesOf(node) });
     if (ts.isFunctionDeclaration(node) && node.name !== undefined && isExported(node))
       file.functions.push(node.name.text);
     ts.forEachChild(node, visit);

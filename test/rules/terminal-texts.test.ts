@@ -4,12 +4,12 @@ import { Command } from '@commander-js/extra-typings';
 import ts from 'typescript';
 import { expect, test } from 'vitest';
 import { addCommands } from '../../src/cli/main.ts';
-import { ON_THE_MACHINE, renderKept, renderText } from '../../src/console/page/words.ts';
-import { say } from '../../src/domain/message.ts';
-import { optionOf } from '../../src/operator/command-words.ts';
+import { say } from '../../src/core/domain/message.ts';
+import { ON_THE_MACHINE, renderKept, renderText } from '../../src/faces/console/page/words.ts';
+import { optionOf } from '../../src/faces/operator/command-words.ts';
 import { recordTerminal } from '../support/terminal.ts';
 
-const FOLDER = new URL('../../src/operator/', import.meta.url).pathname;
+const FOLDER = new URL('../../src/faces/operator/', import.meta.url).pathname;
 const files = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' })
   .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts'))
   .map((path) => ({ path, source: parse(readFileSync(join(FOLDER, path), 'utf8')) }));
@@ -123,11 +123,11 @@ const sources = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })
 
 /** Console pages that show a command, and why. */
 const FOR_WHO_INSTALLS = {
-  'console/page/routes.ts': 'the first account, and one that lost all it signs in with, are made on the machine',
+  'faces/console/page/routes.ts': 'the first account, and one that lost all it signs in with, are made on the machine',
 };
 
 test('no page of the console has a command in its own texts but those for the person who installs it', () => {
-  const pages = sources.filter(({ path }) => path.startsWith('console/'));
+  const pages = sources.filter(({ path }) => path.startsWith('faces/console/'));
   expect(pages.length).toBeGreaterThan(30);
   const found = pages
     .filter(({ source }) => terminalTexts(source).some((text) => COMMAND.test(text) || text.includes('quittance --')))

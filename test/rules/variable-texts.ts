@@ -1,4 +1,4 @@
-import type { Variable } from '../../src/config/settings.ts';
+import type { Variable } from '../../src/server/config/settings.ts';
 
 type Text = {
   /** The purpose of the variable, with a link to the guide if there is one. */

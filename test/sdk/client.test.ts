@@ -11,8 +11,8 @@ import {
   Quittance,
   type QuittanceOptions,
   type WebhookEvent,
-} from '../../sdk/src/index.ts';
-import type { ProblemCode } from '../../src/web/problem.ts';
+} from '../../packages/sdk/src/index.ts';
+import type { ProblemCode } from '../../src/faces/web/problem.ts';
 import { INVOICE, json, startAnsweringServer } from './answering-server.ts';
 import { SDK_KEY } from './sdk-key.ts';
 
@@ -169,7 +169,9 @@ describe('invoices', () => {
   test('it says who asks', async () => {
     server.answer(json(200, INVOICE));
     await quittance.invoices.get(INVOICE.invoiceId);
-    const { version } = JSON.parse(await readFile(join(import.meta.dirname, '../../sdk/package.json'), 'utf8'));
+    const { version } = JSON.parse(
+      await readFile(join(import.meta.dirname, '../../packages/sdk/package.json'), 'utf8'),
+    );
     expect(server.seen[0]?.headers['user-agent']).toBe(`quittance-sdk/${version}`);
   });
 

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test, vi } from 'vitest';
-import { WebhookVerificationError, webhooks } from '../../sdk/src/index.ts';
-import { formatSecret, signWebhook } from '../../src/webhooks/sign.ts';
+import { WebhookVerificationError, webhooks } from '../../packages/sdk/src/index.ts';
+import { formatSecret, signWebhook } from '../../src/core/webhooks/sign.ts';
 import { FORGERIES, GENUINE, NOW_MS } from './forgeries.ts';
 
 type Received = Pick<(typeof FORGERIES)[number], 'body' | 'headers' | 'secret'>;

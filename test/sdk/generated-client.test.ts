@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import createClient from 'openapi-fetch';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { paths } from '../../sdk/src/openapi.ts';
+import type { paths } from '../../packages/sdk/src/openapi.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 let service: TestService;

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createLists } from '../../sdk/src/lists.ts';
+import { createLists } from '../../packages/sdk/src/lists.ts';
 import { createInvoice, payExactly, startTestService, type TestService, untilStatus } from '../support/service.ts';
 import { json, startAnsweringServer } from './answering-server.ts';
 import { SDK_KEY } from './sdk-key.ts';
@@ -25,7 +25,7 @@ async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
 
 test('it takes at most 3.5 KB with all that it needs, minified and compressed', async () => {
   const built = await build({
-    entryPoints: [join(import.meta.dirname, '../../sdk/src/lists.ts')],
+    entryPoints: [join(import.meta.dirname, '../../packages/sdk/src/lists.ts')],
     ...{ bundle: true, write: false, target: 'es2022', format: 'esm', minify: true, platform: 'neutral' },
   });
   const size = gzipSync(built.outputFiles[0]?.text ?? '', { level: 9 }).length;

@@ -3,11 +3,11 @@ import type { AddressInfo } from 'node:net';
 import express from 'express';
 import Fastify from 'fastify';
 import { Hono } from 'hono';
-import type { WebhookEvent } from '../../sdk/src/index.ts';
-import { quittanceWebhook as forExpress } from '../../sdk/src/middleware/express.ts';
-import { quittanceWebhook as forFastify } from '../../sdk/src/middleware/fastify.ts';
-import { quittanceWebhook as forHono } from '../../sdk/src/middleware/hono.ts';
-import { quittanceWebhook as forAppRouter, quittanceWebhookPage } from '../../sdk/src/middleware/next.ts';
+import type { WebhookEvent } from '../../packages/sdk/src/index.ts';
+import { quittanceWebhook as forExpress } from '../../packages/sdk/src/middleware/express.ts';
+import { quittanceWebhook as forFastify } from '../../packages/sdk/src/middleware/fastify.ts';
+import { quittanceWebhook as forHono } from '../../packages/sdk/src/middleware/hono.ts';
+import { quittanceWebhook as forAppRouter, quittanceWebhookPage } from '../../packages/sdk/src/middleware/next.ts';
 
 type Delivery = { headers: Record<string, string>; body: Buffer };
 type Reply = { status: number; contentType: string | null; text: string };

@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import type { WebhookEvent } from '../../sdk/src/index.ts';
-import { quittanceWebhook as forExpress } from '../../sdk/src/middleware/express.ts';
-import { quittanceWebhook as forHono } from '../../sdk/src/middleware/hono.ts';
-import { quittanceWebhook } from '../../sdk/src/middleware/web.ts';
-import { createWebhookSecret, parseSecret, signWebhook } from '../../src/webhooks/sign.ts';
+import type { WebhookEvent } from '../../packages/sdk/src/index.ts';
+import { quittanceWebhook as forExpress } from '../../packages/sdk/src/middleware/express.ts';
+import { quittanceWebhook as forHono } from '../../packages/sdk/src/middleware/hono.ts';
+import { quittanceWebhook } from '../../packages/sdk/src/middleware/web.ts';
+import { createWebhookSecret, parseSecret, signWebhook } from '../../src/core/webhooks/sign.ts';
 import { HOSTS, type Host, type Options, type StartHost, TOO_LATE } from './middleware-hosts.ts';
 
 const NOW = 1_788_264_000;

@@ -5,7 +5,7 @@ import openapiTypescript, { astToString } from 'openapi-typescript';
 import { createDocumentedApi } from '../support/documented-api.ts';
 import { closeKnown } from '../support/expand-references.ts';
 
-const TYPES_FILE = resolve(import.meta.dirname, '../../sdk/src/openapi.ts');
+const TYPES_FILE = resolve(import.meta.dirname, '../../packages/sdk/src/openapi.ts');
 
 const HEADING =
   '// Generated from /openapi.json by `npm run sdk:types`. Do not edit: a test compares it with the API.\n\n';

@@ -10,13 +10,13 @@ import { gzipSync } from 'node:zlib';
 import { type BuildOptions, build } from 'esbuild';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { webhooks } from '../../sdk/src/index.ts';
+import { webhooks } from '../../packages/sdk/src/index.ts';
 import { GENUINE, NOW_MS } from './forgeries.ts';
 import { readTypes, renderTypes } from './openapi-types.ts';
 import { SDK_KEY } from './sdk-key.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
-const SDK = join(ROOT, 'sdk');
+const SDK = join(ROOT, 'packages/sdk');
 const MAX_GZIP_BYTES = 6 * 1024;
 
 async function bundle(options: BuildOptions): Promise<string> {
@@ -100,7 +100,7 @@ describe('the package as it is built', () => {
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
   test('compiles without the types of Node.js, depends on nothing, and every entry can be imported and required', async () => {
-    await promisify(execFile)(process.execPath, [join(ROOT, 'build/sdk.js'), join(folder, 'dist')]);
+    await promisify(execFile)(process.execPath, [join(ROOT, 'build/package.js'), 'sdk', join(folder, 'dist')]);
     const manifest = JSON.parse(await readFile(join(SDK, 'package.json'), 'utf8'));
     const { exports, dependencies, main } = manifest;
     expect(dependencies).toBeUndefined();

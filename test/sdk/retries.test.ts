@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { QuittanceError } from '../../sdk/src/index.ts';
-import { readRetryAfter, retryWaitMs } from '../../sdk/src/retry.ts';
-import { type QuittanceOptions, readSettings } from '../../sdk/src/settings.ts';
-import { type Call, createTransport } from '../../sdk/src/transport.ts';
+import { QuittanceError } from '../../packages/sdk/src/index.ts';
+import { readRetryAfter, retryWaitMs } from '../../packages/sdk/src/retry.ts';
+import { type QuittanceOptions, readSettings } from '../../packages/sdk/src/settings.ts';
+import { type Call, createTransport } from '../../packages/sdk/src/transport.ts';
 import { type AnswerStep, json, startAnsweringServer } from './answering-server.ts';
 import { SDK_KEY } from './sdk-key.ts';
 

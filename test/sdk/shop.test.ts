@@ -1,9 +1,9 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { isFulfillable, Quittance, type WebhookEvent } from '../../sdk/src/index.ts';
-import { quittanceWebhook } from '../../sdk/src/middleware/express.ts';
-import { createWebhookSecret } from '../../src/webhooks/sign.ts';
+import { isFulfillable, Quittance, type WebhookEvent } from '../../packages/sdk/src/index.ts';
+import { quittanceWebhook } from '../../packages/sdk/src/middleware/express.ts';
+import { createWebhookSecret } from '../../src/core/webhooks/sign.ts';
 import { addTestEndpoint } from '../support/key-ring.ts';
 import { eventually, payableOf, startTestService, type TestService } from '../support/service.ts';
 import { SDK_KEY } from './sdk-key.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { isFulfillable, Quittance, type QuittanceError } from '../../sdk/src/index.ts';
-import { createLists } from '../../sdk/src/lists.ts';
+import { isFulfillable, Quittance, type QuittanceError } from '../../packages/sdk/src/index.ts';
+import { createLists } from '../../packages/sdk/src/lists.ts';
 import { startServerOfTomorrow, TOMORROW } from '../support/server-of-tomorrow.ts';
 import { eventually, payableOf, payExactly, startTestService, type TestService } from '../support/service.ts';
 

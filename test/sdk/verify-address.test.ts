@@ -2,12 +2,12 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { expect, test } from 'vitest';
-import { verifyAddress } from '../../sdk/src/address/verify-address.ts';
-import { pathOf } from '../../src/domain/manifest/address-tree.ts';
-import { headOf } from '../../src/domain/manifest/manifest-head.ts';
-import { parseSshSignature, signHead } from '../../src/domain/manifest/manifest-signature.ts';
-import { checkReceipt } from '../../src/domain/receipt/receipt-signature.ts';
-import { nativeSha256 } from '../../src/payments/manifest/read-installed.ts';
+import { verifyAddress } from '../../packages/sdk/src/address/verify-address.ts';
+import { pathOf } from '../../src/core/domain/manifest/address-tree.ts';
+import { headOf } from '../../src/core/domain/manifest/manifest-head.ts';
+import { parseSshSignature, signHead } from '../../src/core/domain/manifest/manifest-signature.ts';
+import { checkReceipt } from '../../src/core/domain/receipt/receipt-signature.ts';
+import { nativeSha256 } from '../../src/core/payments/manifest/read-installed.ts';
 import { startGuardedService } from '../manifest/guarded-service.ts';
 import { SSH_KEY, SSH_SIGNATURE, TOKEN_KEY, TOKEN_SIGNATURE, VECTOR, VECTOR_HEAD } from '../manifest/vector.ts';
 import { createInvoice, readInvoice, untilStatus } from '../support/service.ts';
@@ -23,7 +23,7 @@ const proof = { head: head.text, signatures, network: 'mainnet', projectId, path
 
 test('it takes at most 1.5 KB, minified and compressed', async () => {
   const built = await build({
-    entryPoints: [join(import.meta.dirname, '../../sdk/src/address/verify-address.ts')],
+    entryPoints: [join(import.meta.dirname, '../../packages/sdk/src/address/verify-address.ts')],
     ...{ bundle: true, write: false, target: 'es2022', format: 'esm', minify: true, platform: 'neutral' },
   });
   const size = gzipSync(built.outputFiles[0]?.text ?? '', { level: 9 }).length;

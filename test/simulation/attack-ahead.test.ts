@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { RANGE_BLOCKS } from '../../src/chain/verify/read-block.ts';
+import { RANGE_BLOCKS } from '../../src/core/chain/verify/read-block.ts';
 import { someCases } from '../support/some-cases.ts';
 import { createAttackChain, evilBranch } from './attack-chain.ts';
 import { type AttackNode, createAttackNode } from './attack-node.ts';

@@ -1,9 +1,9 @@
 import pg from 'pg';
-import type { AlarmKind } from '../../src/domain/alarm-kinds.ts';
-import { microUsdt } from '../../src/domain/money.ts';
-import type { UnixMs } from '../../src/domain/time.ts';
-import { createInvoice } from '../../src/payments/create-invoice.ts';
-import { openDatabase } from '../../src/store/db/database.ts';
+import type { AlarmKind } from '../../src/core/domain/alarm-kinds.ts';
+import { microUsdt } from '../../src/core/domain/money.ts';
+import type { UnixMs } from '../../src/core/domain/time.ts';
+import { createInvoice } from '../../src/core/payments/create-invoice.ts';
+import { openDatabase } from '../../src/core/store/db/database.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { createTestProject } from '../support/service.ts';
 

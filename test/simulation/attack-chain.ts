@@ -1,13 +1,13 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
-import { keyPairOf } from '../../src/devnet/evm/keys.ts';
-import type { AccountHex } from '../../src/tron/address.ts';
-import { type BlockHeaderJson, blockIdOf, encodeBlockHeader } from '../../src/tron/block-header.ts';
-import { txTrieRoot } from '../../src/tron/merkle.ts';
-import { encodeRawTransaction } from '../../src/tron/raw-transaction.ts';
-import { signMessage } from '../../src/tron/signature.ts';
-import { contractRetNumber, encodeTransaction, txIdOf } from '../../src/tron/transaction.ts';
-import { encodeTransferCall, TRANSFER_TOPIC, USDT_CONTRACTS } from '../../src/tron/usdt.ts';
+import { keyPairOf } from '@quittance/devnet/evm/keys';
+import type { AccountHex } from '@quittance/tron/address';
+import { type BlockHeaderJson, blockIdOf, encodeBlockHeader } from '@quittance/tron/block-header';
+import { txTrieRoot } from '@quittance/tron/merkle';
+import { encodeRawTransaction } from '@quittance/tron/raw-transaction';
+import { signMessage } from '@quittance/tron/signature';
+import { contractRetNumber, encodeTransaction, txIdOf } from '@quittance/tron/transaction';
+import { encodeTransferCall, TRANSFER_TOPIC, USDT_CONTRACTS } from '@quittance/tron/usdt';
 
 type Key = ReturnType<typeof keyPairOf>;
 type Log = { from: string; to: string; amount: bigint };

@@ -1,12 +1,12 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { GENESIS_BLOCK_IDS } from '@quittance/tron/genesis';
 import { afterEach, expect, test } from 'vitest';
-import { createNodePool } from '../../src/chain/nodes/node-pool.ts';
-import { unlimitedNode } from '../../src/domain/node.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { createLogger } from '../../src/runtime/log.ts';
-import { createMetrics } from '../../src/runtime/metrics.ts';
-import { GENESIS_BLOCK_IDS } from '../../src/tron/genesis.ts';
+import { createNodePool } from '../../src/core/chain/nodes/node-pool.ts';
+import { unlimitedNode } from '../../src/core/domain/node.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { createMetrics } from '../../src/core/runtime/metrics.ts';
 import { someCases } from '../support/some-cases.ts';
 import { blockAfter, chainOf, EVIL, HONEST, keyAt, SLOT_MS } from './attack-chain.ts';
 import { type AttackNode, createAttackNode, type Lies } from './attack-node.ts';

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { LONG_RANGE_BLOCKS } from '../../src/chain/verify/read-block.ts';
+import { LONG_RANGE_BLOCKS } from '../../src/core/chain/verify/read-block.ts';
 import { someCases } from '../support/some-cases.ts';
 import {
   createAttackChain,

@@ -1,7 +1,7 @@
-import { createJsonReader } from '../../src/chain/nodes/json-reader.ts';
-import type { Node } from '../../src/chain/nodes/node.ts';
-import { AppError } from '../../src/domain/errors.ts';
-import { GENESIS_BLOCK_IDS } from '../../src/tron/genesis.ts';
+import { GENESIS_BLOCK_IDS } from '@quittance/tron/genesis';
+import { createJsonReader } from '../../src/core/chain/nodes/json-reader.ts';
+import type { Node } from '../../src/core/chain/nodes/node.ts';
+import { AppError } from '../../src/core/domain/errors.ts';
 import { type AttackChain, type Block, blockJson, HONEST, infosJson, type RpcLog, rpcLogsOf } from './attack-chain.ts';
 
 type Body = {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { RANGE_BLOCKS } from '../../src/chain/verify/read-block.ts';
+import { RANGE_BLOCKS } from '../../src/core/chain/verify/read-block.ts';
 import { type Block, blockAfter, createAttackChain, directTransfer, EVIL, evilBranch, keyAt } from './attack-chain.ts';
 import { createAttackNode } from './attack-node.ts';
 import { type AttackWorld, createAttackWorld } from './attack-world.ts';

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { PERIOD_MS } from '../../src/chain/verify/producers.ts';
+import { PERIOD_MS } from '../../src/core/chain/verify/producers.ts';
 import { someCases } from '../support/some-cases.ts';
 import {
   blockAfter,

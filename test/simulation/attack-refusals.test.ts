@@ -1,11 +1,11 @@
 import { afterEach, expect, test } from 'vitest';
-import type { NodeClient, NodeClientOptions } from '../../src/chain/nodes/client.ts';
-import { createNodePool } from '../../src/chain/nodes/node-pool.ts';
-import { AppError } from '../../src/domain/errors.ts';
-import { unlimitedNode } from '../../src/domain/node.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { createLogger } from '../../src/runtime/log.ts';
-import { createMetrics } from '../../src/runtime/metrics.ts';
+import type { NodeClient, NodeClientOptions } from '../../src/core/chain/nodes/client.ts';
+import { createNodePool } from '../../src/core/chain/nodes/node-pool.ts';
+import { AppError } from '../../src/core/domain/errors.ts';
+import { unlimitedNode } from '../../src/core/domain/node.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { createMetrics } from '../../src/core/runtime/metrics.ts';
 import { someCases } from '../support/some-cases.ts';
 import { createAttackChain, directTransfer, innerTransfer, SLOT_MS } from './attack-chain.ts';
 import { type AttackNode, createAttackNode } from './attack-node.ts';

@@ -1,8 +1,8 @@
-import type { Node } from '../../src/chain/nodes/node.ts';
-import type { Checkpoint, Member } from '../../src/chain/proof/checkpoints.ts';
-import { AppError } from '../../src/domain/errors.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { GENESIS_BLOCK_IDS } from '../../src/tron/genesis.ts';
+import { GENESIS_BLOCK_IDS } from '@quittance/tron/genesis';
+import type { Node } from '../../src/core/chain/nodes/node.ts';
+import type { Checkpoint, Member } from '../../src/core/chain/proof/checkpoints.ts';
+import { AppError } from '../../src/core/domain/errors.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
 import { type Block, blockAfter, blockJson, HONEST, type Mark, SLOT_MS } from './attack-chain.ts';
 
 /** A producer: whose account, and with whose key it signs. */

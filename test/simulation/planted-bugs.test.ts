@@ -1,5 +1,5 @@
 import { afterAll, expect, test, vi } from 'vitest';
-import { AppError } from '../../src/domain/errors.ts';
+import { AppError } from '../../src/core/domain/errors.ts';
 import { someCases } from '../support/some-cases.ts';
 import { INVARIANTS } from './invariants/all.ts';
 import { type CodeBug, PLANTED_BUGS, type PlantedBug } from './planted-bugs.ts';
@@ -8,16 +8,16 @@ import { liveDay, shows } from './planted-day.ts';
 // Files of one worker share modules; these are to be loaded anew with the mistakes, and without them again by who comes next.
 vi.hoisted(() => vi.resetModules());
 afterAll(() => {
-  vi.doUnmock(import('../../src/chain/proof/prove-block.ts'));
-  vi.doUnmock(import('../../src/domain/solidity.ts'));
-  vi.doUnmock(import('../../src/webhooks/sign.ts'));
+  vi.doUnmock(import('../../src/core/chain/proof/prove-block.ts'));
+  vi.doUnmock(import('../../src/core/domain/solidity.ts'));
+  vi.doUnmock(import('../../src/core/webhooks/sign.ts'));
   vi.resetModules();
 });
 
 /** The mistake that is in the code now. */
 const code = vi.hoisted((): { bug: CodeBug } => ({ bug: {} }));
 
-vi.mock(import('../../src/chain/proof/prove-block.ts'), async (original) => {
+vi.mock(import('../../src/core/chain/proof/prove-block.ts'), async (original) => {
   const right = await original();
   return {
     ...right,
@@ -29,7 +29,7 @@ vi.mock(import('../../src/chain/proof/prove-block.ts'), async (original) => {
   };
 });
 
-vi.mock(import('../../src/domain/solidity.ts'), async (original) => {
+vi.mock(import('../../src/core/domain/solidity.ts'), async (original) => {
   const right = await original();
   return {
     ...right,
@@ -38,7 +38,7 @@ vi.mock(import('../../src/domain/solidity.ts'), async (original) => {
   };
 });
 
-vi.mock(import('../../src/webhooks/sign.ts'), async (original) => {
+vi.mock(import('../../src/core/webhooks/sign.ts'), async (original) => {
   const right = await original();
   return {
     ...right,

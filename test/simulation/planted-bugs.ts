@@ -1,4 +1,4 @@
-import type { SignedHeaders, signWebhook } from '../../src/webhooks/sign.ts';
+import type { SignedHeaders, signWebhook } from '../../src/core/webhooks/sign.ts';
 import type { Plant } from './engine/simulated-database.ts';
 
 /** A mistake in code that is no statement; the test puts it in the place of the right one. */

@@ -1,8 +1,8 @@
 import { bytesToHex } from '@noble/hashes/utils.js';
-import { createPoison } from '../../src/devnet/devnet.ts';
-import { PAYER, USDT } from '../../src/devnet/evm/keys.ts';
-import { createPayer } from '../../src/devnet/payer/payer.ts';
-import { accountToAddress } from '../../src/tron/address.ts';
+import { createPoison } from '@quittance/devnet';
+import { PAYER, USDT } from '@quittance/devnet/evm/keys';
+import { createPayer } from '@quittance/devnet/payer';
+import { accountToAddress } from '@quittance/tron/address';
 import { check } from './invariants/all.ts';
 import { merged, type PlantedBug } from './planted-bugs.ts';
 import type { Acknowledged } from './truth.ts';

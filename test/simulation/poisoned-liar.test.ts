@@ -1,10 +1,10 @@
 import { bytesToHex } from '@noble/hashes/utils.js';
+import { createPoison } from '@quittance/devnet';
+import { PAYER, USDT } from '@quittance/devnet/evm/keys';
+import type { Fault } from '@quittance/devnet/faults/faults';
+import { createPayer } from '@quittance/devnet/payer';
+import { accountToAddress } from '@quittance/tron/address';
 import { expect, test } from 'vitest';
-import { createPoison } from '../../src/devnet/devnet.ts';
-import { PAYER, USDT } from '../../src/devnet/evm/keys.ts';
-import type { Fault } from '../../src/devnet/faults/faults.ts';
-import { createPayer } from '../../src/devnet/payer/payer.ts';
-import { accountToAddress } from '../../src/tron/address.ts';
 import { check } from './invariants/all.ts';
 import { createWorld } from './world/world.ts';
 

@@ -1,4 +1,4 @@
-import type { AccountHex } from '../../src/tron/address.ts';
+import type { AccountHex } from '@quittance/tron/address';
 
 type Row = Record<string, unknown>;
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { unixMs } from '../../src/domain/time.ts';
-import { type ChainStatus, findRememberedPauses, saveChainStatus } from '../../src/store/chain/status.ts';
-import type { Database } from '../../src/store/db/database.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { type ChainStatus, findRememberedPauses, saveChainStatus } from '../../src/core/store/chain/status.ts';
+import type { Database } from '../../src/core/store/db/database.ts';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.ts';
 
 const NOW = Date.parse('2026-09-01T12:00:00Z');

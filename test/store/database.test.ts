@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { inBackupSession } from '../../src/store/db/copy-session.ts';
-import type { Sql } from '../../src/store/db/database.ts';
-import { migrate, readMigrations } from '../../src/store/db/migrate.ts';
-import { type Shape, unlistedStatement } from '../../src/store/db/statement.ts';
+import { inBackupSession } from '../../src/core/store/db/copy-session.ts';
+import type { Sql } from '../../src/core/store/db/database.ts';
+import { migrate, readMigrations } from '../../src/core/store/db/migrate.ts';
+import { type Shape, unlistedStatement } from '../../src/core/store/db/statement.ts';
 import { createTestDatabase, openTestDatabase } from '../support/postgres.ts';
 import { eventually } from '../support/service.ts';
 

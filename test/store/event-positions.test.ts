@@ -1,12 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { type Database, openDatabase } from '../../src/store/db/database.ts';
-import { migrate, readMigrations } from '../../src/store/db/migrate.ts';
-import { findFeedPage } from '../../src/store/outbox/event-feed.ts';
-import { recordEvents } from '../../src/store/outbox/events.ts';
+import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { type Database, openDatabase } from '../../src/core/store/db/database.ts';
+import { migrate, readMigrations } from '../../src/core/store/db/migrate.ts';
+import { findFeedPage } from '../../src/core/store/outbox/event-feed.ts';
+import { recordEvents } from '../../src/core/store/outbox/events.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { createTestProject, eventually, type TestProject } from '../support/service.ts';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readMigrations } from '../../src/store/db/migrate.ts';
+import { readMigrations } from '../../src/core/store/db/migrate.ts';
 import { fillLedger, uuid } from '../support/full-ledger.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 

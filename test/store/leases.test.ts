@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { acquireLease, releaseLease, renewLease } from '../../src/store/chain/leases.ts';
-import type { Database } from '../../src/store/db/database.ts';
+import { acquireLease, releaseLease, renewLease } from '../../src/core/store/chain/leases.ts';
+import type { Database } from '../../src/core/store/db/database.ts';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
 

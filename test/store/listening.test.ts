@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, Socket } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { openDatabase } from '../../src/store/db/database.ts';
+import { openDatabase } from '../../src/core/store/db/database.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
 import { eventually } from '../support/service.ts';

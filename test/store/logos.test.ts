@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { findLogo, insertLogo } from '../../src/store/ledger/logos.ts';
+import { findLogo, insertLogo } from '../../src/core/store/ledger/logos.ts';
 import { createTestDatabase, openTestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
 

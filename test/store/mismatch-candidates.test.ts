@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { codeWords, wordRange } from '../../src/domain/code-word.ts';
-import { firstIdOf, uuidV7 } from '../../src/domain/ids.ts';
-import { microUsdt } from '../../src/domain/money.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { findCandidates } from '../../src/operator/explain/statements.ts';
+import { codeWords, wordRange } from '../../src/core/domain/code-word.ts';
+import { firstIdOf, uuidV7 } from '../../src/core/domain/ids.ts';
+import { microUsdt } from '../../src/core/domain/money.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
 import {
   diagnoseTransfers,
   findFewRecentUnpaid,
   findRecentUnpaid,
   readMismatches,
-} from '../../src/payments/mismatch/diagnose-transfers.ts';
-import { type Database, openDatabase } from '../../src/store/db/database.ts';
+} from '../../src/core/payments/mismatch/diagnose-transfers.ts';
+import { type Database, openDatabase } from '../../src/core/store/db/database.ts';
+import { findCandidates } from '../../src/faces/operator/explain/statements.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
 import { createTestProject, type TestProject } from '../support/service.ts';

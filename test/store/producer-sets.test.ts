@@ -1,14 +1,14 @@
+import type { AccountHex } from '@quittance/tron/address';
 import { expect, test } from 'vitest';
-import { unixMs } from '../../src/domain/time.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
 import {
   confirmProducers,
   findBaseline,
   findProducerSets,
   insertProducerSet,
   type ProducerSet,
-} from '../../src/store/chain/producer-sets.ts';
-import { openDatabase } from '../../src/store/db/database.ts';
-import type { AccountHex } from '../../src/tron/address.ts';
+} from '../../src/core/store/chain/producer-sets.ts';
+import { openDatabase } from '../../src/core/store/db/database.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { encodeId } from '../../src/domain/ids.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { revokeApiKey } from '../../src/store/access/api-keys.ts';
+import { encodeId } from '../../src/core/domain/ids.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { revokeApiKey } from '../../src/core/store/access/api-keys.ts';
 import {
   call,
   createInvoice,

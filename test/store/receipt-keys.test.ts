@@ -1,17 +1,17 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createReceiptSigner } from '../../src/checkout/receipt/receipt-signer.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { commandActor } from '../../src/operator/actor.ts';
-import { rotateReceiptKey } from '../../src/operator/subjects/receipts.ts';
-import { addWebhookEndpoint } from '../../src/operator/subjects/webhooks.ts';
-import { createKeyRing, createMasterKey } from '../../src/runtime/key-ring.ts';
-import { createLogger } from '../../src/runtime/log.ts';
-import { ensureReceiptKey } from '../../src/store/access/encrypt-receipt-key.ts';
-import { readPublicReceiptKeys } from '../../src/store/access/receipt-keys.ts';
-import { type Database, openDatabase } from '../../src/store/db/database.ts';
-import { createWebhookSecret } from '../../src/webhooks/sign.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { createKeyRing, createMasterKey } from '../../src/core/runtime/key-ring.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { ensureReceiptKey } from '../../src/core/store/access/encrypt-receipt-key.ts';
+import { readPublicReceiptKeys } from '../../src/core/store/access/receipt-keys.ts';
+import { type Database, openDatabase } from '../../src/core/store/db/database.ts';
+import { createWebhookSecret } from '../../src/core/webhooks/sign.ts';
+import { createReceiptSigner } from '../../src/faces/checkout/receipt/receipt-signer.ts';
+import { commandActor } from '../../src/faces/operator/actor.ts';
+import { rotateReceiptKey } from '../../src/faces/operator/subjects/receipts.ts';
+import { addWebhookEndpoint } from '../../src/faces/operator/subjects/webhooks.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 
 const [ours, foreign] = [createKeyRing([createMasterKey()]), createKeyRing([createMasterKey()])];

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
-import { createLogger } from '../../src/runtime/log.ts';
-import { startService } from '../../src/service.ts';
-import { migrate, readMigrations } from '../../src/store/db/migrate.ts';
-import { findOwnership } from '../../src/store/db/runtime-role.ts';
-import { allStatements } from '../../src/store/db/statement.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { migrate, readMigrations } from '../../src/core/store/db/migrate.ts';
+import { findOwnership } from '../../src/core/store/db/runtime-role.ts';
+import { allStatements } from '../../src/core/store/db/statement.ts';
+import { startService } from '../../src/server/service.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { importStatements } from '../support/import-statements.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';

@@ -1,10 +1,15 @@
 import { readFile } from 'node:fs/promises';
 import pg from 'pg';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import type { Database } from '../../src/store/db/database.ts';
-import { closeLedger } from '../../src/store/db/ledger-identity.ts';
-import { migrate, readMigrations } from '../../src/store/db/migrate.ts';
-import { findSchemaChanges, nameChange, readSchemaObjects, SCHEMA_FILE } from '../../src/store/db/schema-changes.ts';
+import type { Database } from '../../src/core/store/db/database.ts';
+import { closeLedger } from '../../src/core/store/db/ledger-identity.ts';
+import { migrate, readMigrations } from '../../src/core/store/db/migrate.ts';
+import {
+  findSchemaChanges,
+  nameChange,
+  readSchemaObjects,
+  SCHEMA_FILE,
+} from '../../src/core/store/db/schema-changes.ts';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.ts';
 
 let db: Database;

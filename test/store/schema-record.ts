@@ -6,7 +6,7 @@
  */
 import { writeFile } from 'node:fs/promises';
 import { onTestFinished, test } from 'vitest';
-import { readSchemaObjects, SCHEMA_FILE } from '../../src/store/db/schema-changes.ts';
+import { readSchemaObjects, SCHEMA_FILE } from '../../src/core/store/db/schema-changes.ts';
 import { createTestDatabase, openTestDatabase } from '../support/postgres.ts';
 
 test('records the schema of this release', async () => {

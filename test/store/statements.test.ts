@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { allStatements } from '../../src/store/db/statement.ts';
+import { allStatements } from '../../src/core/store/db/statement.ts';
 import { importStatements } from '../support/import-statements.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 

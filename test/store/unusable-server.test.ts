@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, inject, onTestFinished, test } from 'vitest';
-import { claimLedger } from '../../src/store/db/claim-ledger.ts';
-import { type Database, openDatabase } from '../../src/store/db/database.ts';
-import { isLossyLedger } from '../../src/store/db/ledger-identity.ts';
-import { createAdmission } from '../../src/store/db/server-admission.ts';
-import { unlistedStatement } from '../../src/store/db/statement.ts';
+import { claimLedger } from '../../src/core/store/db/claim-ledger.ts';
+import { type Database, openDatabase } from '../../src/core/store/db/database.ts';
+import { isLossyLedger } from '../../src/core/store/db/ledger-identity.ts';
+import { createAdmission } from '../../src/core/store/db/server-admission.ts';
+import { unlistedStatement } from '../../src/core/store/db/statement.ts';
 import { runSql } from '../contract/sql.ts';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';

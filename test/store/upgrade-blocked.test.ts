@@ -2,8 +2,14 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Database, Sql } from '../../src/store/db/database.ts';
-import { type Migration, migrate, pendingMigrations, readMigrations, stepsOf } from '../../src/store/db/migrate.ts';
+import type { Database, Sql } from '../../src/core/store/db/database.ts';
+import {
+  type Migration,
+  migrate,
+  pendingMigrations,
+  readMigrations,
+  stepsOf,
+} from '../../src/core/store/db/migrate.ts';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { eventually } from '../support/service.ts';
 

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { openDatabase } from '../../src/store/db/database.ts';
-import { migrate, readMigrations } from '../../src/store/db/migrate.ts';
+import { openDatabase } from '../../src/core/store/db/database.ts';
+import { migrate, readMigrations } from '../../src/core/store/db/migrate.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 
 /** What a release said to PostgreSQL: upgrade-record.ts wrote it in a checkout of that release. */

@@ -1,13 +1,13 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { bytesToHex } from '@noble/hashes/utils.js';
-import type { AccountHex } from '../../src/tron/address.ts';
-import { type BlockHeaderJson, blockIdOf, encodeBlockHeader } from '../../src/tron/block-header.ts';
-import { txTrieRoot } from '../../src/tron/merkle.ts';
-import { accountFromPublicKey } from '../../src/tron/public-key.ts';
-import { encodeRawTransaction, type RawTransaction } from '../../src/tron/raw-transaction.ts';
-import { signMessage } from '../../src/tron/signature.ts';
-import { encodeTransaction, type TransactionJson, transactionFromJson, txIdOf } from '../../src/tron/transaction.ts';
-import { encodeTransferCall, TRANSFER_TOPIC } from '../../src/tron/usdt.ts';
+import type { AccountHex } from '@quittance/tron/address';
+import { type BlockHeaderJson, blockIdOf, encodeBlockHeader } from '@quittance/tron/block-header';
+import { txTrieRoot } from '@quittance/tron/merkle';
+import { accountFromPublicKey } from '@quittance/tron/public-key';
+import { encodeRawTransaction, type RawTransaction } from '@quittance/tron/raw-transaction';
+import { signMessage } from '@quittance/tron/signature';
+import { encodeTransaction, type TransactionJson, transactionFromJson, txIdOf } from '@quittance/tron/transaction';
+import { encodeTransferCall, TRANSFER_TOPIC } from '@quittance/tron/usdt';
 
 /** Block 66987565 of the Nile network, from `getblock` with `detail: false`. */
 export const NILE_HEADER = {

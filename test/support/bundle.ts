@@ -10,6 +10,7 @@ export async function bundle(options: Pick<BuildOptions, 'entryPoints' | 'outdir
   await esbuild.build({
     ...options,
     bundle: true,
+    conditions: ['@quittance/source'],
     splitting: true,
     format: 'esm',
     platform: 'node',

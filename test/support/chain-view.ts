@@ -1,10 +1,10 @@
-import { MULTISEND } from '../../src/devnet/evm/keys.ts';
-import type { AlarmKind } from '../../src/domain/alarm-kinds.ts';
-import { decodeId } from '../../src/domain/ids.ts';
-import { findOpenAlarms } from '../../src/store/chain/alarms.ts';
-import { findCursor } from '../../src/store/chain/cursor.ts';
-import { unlistedStatement } from '../../src/store/db/statement.ts';
-import { accountToAddress } from '../../src/tron/address.ts';
+import { MULTISEND } from '@quittance/devnet/evm/keys';
+import { accountToAddress } from '@quittance/tron/address';
+import type { AlarmKind } from '../../src/core/domain/alarm-kinds.ts';
+import { decodeId } from '../../src/core/domain/ids.ts';
+import { findOpenAlarms } from '../../src/core/store/chain/alarms.ts';
+import { findCursor } from '../../src/core/store/chain/cursor.ts';
+import { unlistedStatement } from '../../src/core/store/db/statement.ts';
 import { askNode } from './devnet.ts';
 import { createInvoice, eventually, payableOf, readInvoice, type TestService, untilStatus } from './service.ts';
 

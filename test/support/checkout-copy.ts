@@ -21,7 +21,7 @@ const PARTS = [
  * Copies the checkout as git has it, without a build but with every package. Any user can read it, and it's deleted after the test run.
  * `sources` selects parts of src/, because each file takes time to build.
  */
-export async function copyCheckout(sources: readonly string[] = ['src']): Promise<string> {
+export async function copyCheckout(sources: readonly string[] = ['src', 'packages']): Promise<string> {
   const to = await newFolder();
   for (const name of [...PARTS, ...sources]) await cp(join(ROOT, name), join(to, name), { recursive: true });
   await symlink(join(ROOT, 'node_modules'), join(to, 'node_modules'));
@@ -39,8 +39,8 @@ export async function copyCopy(from: string): Promise<string> {
 export async function productionPackages(): Promise<string[]> {
   const { packages } = JSON.parse(await readFile(join(ROOT, 'package-lock.json'), 'utf8'));
   const prefix = 'node_modules/';
-  return Object.entries<{ dev?: boolean; devOptional?: boolean }>(packages)
-    .filter(([path, { dev, devOptional }]) => path.startsWith(prefix) && !dev && !devOptional)
+  return Object.entries<{ dev?: boolean; devOptional?: boolean; link?: boolean }>(packages)
+    .filter(([path, { dev, devOptional, link }]) => path.startsWith(prefix) && !dev && !devOptional && !link)
     .map(([path]) => path.slice(prefix.length))
     .filter((name) => !name.includes(`/${prefix}`));
 }

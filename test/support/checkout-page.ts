@@ -1,11 +1,16 @@
-import { PAGE_STATES, type Page, type PageState, type SuspendedPage } from '../../src/checkout/page/page-state.ts';
-import type { Language } from '../../src/checkout/words/languages.ts';
-import { type Words, wordsOf } from '../../src/checkout/words/words.ts';
-import { microUsdt } from '../../src/domain/money.ts';
-import { type UnixMs, unixMs } from '../../src/domain/time.ts';
-import type { Brand, CheckoutInvoice } from '../../src/store/ledger/checkout.ts';
-import type { PayingTransfer } from '../../src/store/ledger/paying-transfer.ts';
-import type { TronAddress } from '../../src/tron/address.ts';
+import type { TronAddress } from '@quittance/tron/address';
+import { microUsdt } from '../../src/core/domain/money.ts';
+import { type UnixMs, unixMs } from '../../src/core/domain/time.ts';
+import type { Brand, CheckoutInvoice } from '../../src/core/store/ledger/checkout.ts';
+import type { PayingTransfer } from '../../src/core/store/ledger/paying-transfer.ts';
+import {
+  PAGE_STATES,
+  type Page,
+  type PageState,
+  type SuspendedPage,
+} from '../../src/faces/checkout/page/page-state.ts';
+import type { Language } from '../../src/faces/checkout/words/languages.ts';
+import { type Words, wordsOf } from '../../src/faces/checkout/words/words.ts';
 
 /** A little over 12 minutes before the invoice expires. */
 const NOW = Date.parse('2026-09-01T12:17:30.000Z');

@@ -30,7 +30,7 @@ async function build(folder: string, external: string[]): Promise<void> {
   // Every bundle is as deep as the files of src/ that look for things beside src/, such as the migrations.
   await bundle({ entryPoints: [join(ROOT, 'src/cli/main.ts')], outdir: join(folder, 'dist/cli'), external });
   // These are read from beside the bundle that contains their reader.
-  const words = join(ROOT, 'src/checkout/words');
+  const words = join(ROOT, 'src/faces/checkout/words');
   for (const name of await readdir(words))
     if (name.endsWith('.json')) await cp(join(words, name), join(folder, 'dist/cli', name));
 }

@@ -1,6 +1,6 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
-import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
+import type { PostgresConnection } from '../../src/core/store/embedded/connection.ts';
 
 /** A connection between a service and its PostgreSQL that can be broken on demand. */
 export type DatabaseLink = {

@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type Devnet, type DevnetOptions, startDevnet } from '@quittance/devnet';
+import { createPayer, type Payer } from '@quittance/devnet/payer';
 import { request } from 'undici';
 import { onTestFinished } from 'vitest';
-import { type Devnet, type DevnetOptions, startDevnet } from '../../src/devnet/devnet.ts';
-import { createPayer, type Payer } from '../../src/devnet/payer/payer.ts';
 
 /** 2026-01-01T00:00:00Z. A fixed start makes every block id of a test repeatable. */
 const GENESIS_MS = 1_767_225_600_000;

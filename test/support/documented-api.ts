@@ -1,14 +1,14 @@
 import Fastify, { type FastifyInstance } from 'fastify';
-import type { ApiDeps } from '../../src/api/api-deps.ts';
-import { registerEvents } from '../../src/api/events.ts';
-import { registerInvoices } from '../../src/api/invoices.ts';
-import { registerOpenApi } from '../../src/api/openapi.ts';
-import { registerSandbox, type SandboxControls } from '../../src/api/sandbox.ts';
-import { registerTransfers } from '../../src/api/transfers.ts';
-import { registerWebhookEndpoints } from '../../src/api/webhook-endpoints.ts';
-import { SCENARIO_NAMES } from '../../src/devnet/payer/scenarios.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { readClients } from '../../src/web/client-address.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { SCENARIO_NAMES } from '../../src/developer/scenarios/scenarios.ts';
+import type { ApiDeps } from '../../src/faces/api/api-deps.ts';
+import { registerEvents } from '../../src/faces/api/events.ts';
+import { registerInvoices } from '../../src/faces/api/invoices.ts';
+import { registerOpenApi } from '../../src/faces/api/openapi.ts';
+import { registerSandbox, type SandboxControls } from '../../src/faces/api/sandbox.ts';
+import { registerTransfers } from '../../src/faces/api/transfers.ts';
+import { registerWebhookEndpoints } from '../../src/faces/api/webhook-endpoints.ts';
+import { readClients } from '../../src/faces/web/client-address.ts';
 
 /** Creates the API's document and reference without a database. Its routes exist only to be described, and must not be called. */
 export async function createDocumentedApi({ isSandbox }: { isSandbox: boolean }): Promise<FastifyInstance> {

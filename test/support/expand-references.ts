@@ -1,4 +1,4 @@
-import { OTHER_EVENT } from '../../src/api/event-schemas.ts';
+import { OTHER_EVENT } from '../../src/faces/api/event-schemas.ts';
 
 /**
  * Closes an OpenAPI document to this release: the known values are the only ones, and no event comes from a later release. The SDK's types

@@ -1,7 +1,7 @@
-import { MULTISEND } from '../../src/devnet/evm/keys.ts';
-import type { FAULT_KINDS, Fault } from '../../src/devnet/faults/faults.ts';
-import { unlistedStatement } from '../../src/store/db/statement.ts';
-import { accountToAddress } from '../../src/tron/address.ts';
+import { MULTISEND } from '@quittance/devnet/evm/keys';
+import type { FAULT_KINDS, Fault } from '@quittance/devnet/faults/faults';
+import { accountToAddress } from '@quittance/tron/address';
+import { unlistedStatement } from '../../src/core/store/db/statement.ts';
 import { metricOf } from './chain-view.ts';
 import { call, createInvoice, eventually, type Json, payableOf, readInvoice, type TestService } from './service.ts';
 

@@ -1,5 +1,5 @@
+import { type AccountHex, accountToAddress } from '@quittance/tron/address';
 import type pg from 'pg';
-import { type AccountHex, accountToAddress } from '../../src/tron/address.ts';
 
 /** Returns a UUID for tests. Ids of different things begin with a different digit. */
 export const uuid = (n: number) => `00000000-0000-7000-8000-${n.toString(16).padStart(12, '0')}`;

@@ -1,8 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { unixMs } from '../../src/domain/time.ts';
-import { addWebhookEndpoint, type NewEndpoint } from '../../src/operator/subjects/webhooks.ts';
-import { createKeyRing, createMasterKey } from '../../src/runtime/key-ring.ts';
-import type { Database } from '../../src/store/db/database.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { createKeyRing, createMasterKey } from '../../src/core/runtime/key-ring.ts';
+import type { Database } from '../../src/core/store/db/database.ts';
+import { addWebhookEndpoint, type NewEndpoint } from '../../src/faces/operator/subjects/webhooks.ts';
 
 /** The keys of every service and dispatcher in one test file. */
 export const TEST_KEY_RING = createKeyRing([createMasterKey()]);

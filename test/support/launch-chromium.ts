@@ -70,9 +70,13 @@ async function unpackOnce(directory: string): Promise<void> {
     }
     const script = fileURLToPath(new URL('./chromium-unpack.ts', import.meta.url));
     // The package unpacks into os.tmpdir(), so it runs in a process whose temporary directory is the draft.
-    await promisify(execFile)(process.execPath, ['--import', 'ts-blank-space/register', script, directory], {
-      env: { ...process.env, TMPDIR: draft },
-    });
+    await promisify(execFile)(
+      process.execPath,
+      ['--conditions=@quittance/source', '--import', 'ts-blank-space/register', script, directory],
+      {
+        env: { ...process.env, TMPDIR: draft },
+      },
+    );
     await rename(draft, directory);
   }
 }

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { onTestFinished } from 'vitest';
-import { unixMs } from '../../src/domain/time.ts';
-import { type BackupMade, type Protection, writeBackup } from '../../src/operator/backup/create-backup.ts';
-import { type Database, openDatabase } from '../../src/store/db/database.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { type Database, openDatabase } from '../../src/core/store/db/database.ts';
+import { type BackupMade, type Protection, writeBackup } from '../../src/faces/operator/backup/create-backup.ts';
 import { createTestDatabase, type TestDatabase } from './postgres.ts';
 
 /** `db` and `client` connect as the owner. */

@@ -1,4 +1,4 @@
-import type { LookupAnswer } from '../../src/domain/lookup/lookup.ts';
+import type { LookupAnswer } from '../../src/core/domain/lookup/lookup.ts';
 
 const PLACED = { blockNumber: 68_123_456, blockTime: '2026-09-01T12:10:00.000Z' };
 const EXACT = { ...PLACED, amount: '123456.990007' };

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
+import { parseAddress } from '@quittance/tron/address';
 import { onTestFinished } from 'vitest';
-import { payScenario } from '../../src/devnet/payer/pay-scenario.ts';
-import type { Scenario } from '../../src/devnet/payer/scenarios.ts';
-import { formatAmount, microUsdt } from '../../src/domain/money.ts';
-import { unlimitedNode } from '../../src/domain/node.ts';
-import { createLogger } from '../../src/runtime/log.ts';
-import { startService } from '../../src/service.ts';
-import { parseAddress } from '../../src/tron/address.ts';
+import { formatAmount, microUsdt } from '../../src/core/domain/money.ts';
+import { unlimitedNode } from '../../src/core/domain/node.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { payScenario } from '../../src/developer/scenarios/pay-scenario.ts';
+import type { Scenario } from '../../src/developer/scenarios/scenarios.ts';
+import { startService } from '../../src/server/service.ts';
 import { type Answer, call, createInvoice, eventually, payableOf, type TestService } from './service.ts';
 
 export type Invoice = { id: string; checkoutUrl: string; address: string; amountMicro: bigint; amount: string };

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import type { MismatchFacts, Sender, Sibling, Suspect } from '../../src/domain/mismatch/facts.ts';
-import { searchRanges } from '../../src/domain/mismatch/search-ranges.ts';
-import type { CauseCode } from '../../src/domain/mismatch.ts';
-import { formatAmount, microUsdt } from '../../src/domain/money.ts';
-import { unixMs } from '../../src/domain/time.ts';
+import type { MismatchFacts, Sender, Sibling, Suspect } from '../../src/core/domain/mismatch/facts.ts';
+import { searchRanges } from '../../src/core/domain/mismatch/search-ranges.ts';
+import type { CauseCode } from '../../src/core/domain/mismatch.ts';
+import { formatAmount, microUsdt } from '../../src/core/domain/money.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
 import {
   below,
   makeShop,

@@ -1,8 +1,8 @@
-import { codeWords, wordRange } from '../../src/domain/code-word.ts';
-import type { Suspect } from '../../src/domain/mismatch/facts.ts';
-import { microUsdt } from '../../src/domain/money.ts';
-import type { Policy } from '../../src/domain/policy.ts';
-import { type UnixMs, unixMs } from '../../src/domain/time.ts';
+import { codeWords, wordRange } from '../../src/core/domain/code-word.ts';
+import type { Suspect } from '../../src/core/domain/mismatch/facts.ts';
+import { microUsdt } from '../../src/core/domain/money.ts';
+import type { Policy } from '../../src/core/domain/policy.ts';
+import { type UnixMs, unixMs } from '../../src/core/domain/time.ts';
 import type { Random } from './random.ts';
 
 /** A shop at one moment, with its invoices of the last days. */

@@ -1,6 +1,6 @@
-import type { Suspect } from '../../src/domain/mismatch/facts.ts';
-import { microUsdt } from '../../src/domain/money.ts';
-import { unixMs } from '../../src/domain/time.ts';
+import type { Suspect } from '../../src/core/domain/mismatch/facts.ts';
+import { microUsdt } from '../../src/core/domain/money.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
 
 /** When the invoice of `suspectOf` is created. It expires half an hour later. */
 export const CREATED_AT = unixMs(1_800_000_000_000);

@@ -4,11 +4,11 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { createLogger } from '../../src/runtime/log.ts';
-import { findBinaries } from '../../src/store/embedded/binaries.ts';
-import { type PostgresConnection, tryToConnect } from '../../src/store/embedded/connection.ts';
-import { makeRuntimeUser } from '../../src/store/embedded/embedded.ts';
-import { choosePostgresUser, removeAs, runAs, spawnOptions } from '../../src/store/embedded/user.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { findBinaries } from '../../src/core/store/embedded/binaries.ts';
+import { type PostgresConnection, tryToConnect } from '../../src/core/store/embedded/connection.ts';
+import { makeRuntimeUser } from '../../src/core/store/embedded/embedded.ts';
+import { choosePostgresUser, removeAs, runAs, spawnOptions } from '../../src/core/store/embedded/user.ts';
 import { createTemplate } from './postgres-template.ts';
 import { eventually } from './service.ts';
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Policy } from '../../src/domain/policy.ts';
+import type { Policy } from '../../src/core/domain/policy.ts';
 import { runSql } from '../contract/sql.ts';
 import type { TestProject, TestService } from './service.ts';
 

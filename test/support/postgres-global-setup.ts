@@ -1,9 +1,9 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { createLogger } from '../../src/runtime/log.ts';
-import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/store/embedded/embedded.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import type { PostgresConnection } from '../../src/core/store/embedded/connection.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/core/store/embedded/embedded.ts';
 import { createTemplate } from './postgres-template.ts';
 import { makeRunDirectory } from './run-directory.ts';
 

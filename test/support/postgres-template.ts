@@ -1,8 +1,8 @@
 import pg from 'pg';
-import { openDatabase } from '../../src/store/db/database.ts';
-import { migrate, readMigrations } from '../../src/store/db/migrate.ts';
-import { grantRuntimeRole } from '../../src/store/db/runtime-role.ts';
-import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
+import { openDatabase } from '../../src/core/store/db/database.ts';
+import { migrate, readMigrations } from '../../src/core/store/db/migrate.ts';
+import { grantRuntimeRole } from '../../src/core/store/db/runtime-role.ts';
+import type { PostgresConnection } from '../../src/core/store/embedded/connection.ts';
 
 export const TEMPLATE = 'quittance_template';
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { inject } from 'vitest';
-import { type Database, openDatabase } from '../../src/store/db/database.ts';
-import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
+import { type Database, openDatabase } from '../../src/core/store/db/database.ts';
+import type { PostgresConnection } from '../../src/core/store/embedded/connection.ts';
 import { TEMPLATE, withClient } from './postgres-template.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import type { AccountHex } from '../../src/tron/address.ts';
+import type { AccountHex } from '@quittance/tron/address';
 
 /** A block of a private java-tron 4.8.0 network, as one node returned it through both of its APIs. `raw_data` is omitted from the JSON. */
 type RealBlock = {
@@ -49,5 +49,5 @@ function fromBase64(text: string): Uint8Array {
 
 /** Block 79072107 of the main network, as gRPC returns it: one of its 619 transactions has a field 1002 in its result. */
 export function mainNetworkBlock(): Uint8Array {
-  return gunzipSync(readFileSync(join(import.meta.dirname, 'main-network-block.pb.gz')));
+  return gunzipSync(readFileSync(join(import.meta.dirname, '../../packages/tron/example/block-79072107.pb.gz')));
 }

@@ -1,7 +1,7 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { onTestFinished } from 'vitest';
-import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
+import type { PostgresConnection } from '../../src/core/store/embedded/connection.ts';
 
 /** A PostgreSQL that accepts TLS, as seen from its network. */
 export type TlsFront = {

@@ -1,7 +1,7 @@
-import { type Devnet, startDevnet } from '../../src/devnet/devnet.ts';
-import { unlimitedNode } from '../../src/domain/node.ts';
-import type { ServiceOptions } from '../../src/service/context.ts';
-import { parseAddress } from '../../src/tron/address.ts';
+import { type Devnet, startDevnet } from '@quittance/devnet';
+import { parseAddress } from '@quittance/tron/address';
+import { unlimitedNode } from '../../src/core/domain/node.ts';
+import type { ServiceOptions } from '../../src/server/context.ts';
 import { askNode } from './devnet.ts';
 
 /** Starts another instance of the same network, equal block by block up to its head and with the same producers. It has no transactions. */

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
+import type { PostgresConnection } from '../../src/core/store/embedded/connection.ts';
 import { withClient } from './postgres-template.ts';
 import { eventually } from './service.ts';
 

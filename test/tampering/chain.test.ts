@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
-import { resolveAlarms } from '../../src/store/chain/alarms.ts';
-import { findProducerSets } from '../../src/store/chain/producer-sets.ts';
+import { resolveAlarms } from '../../src/core/store/chain/alarms.ts';
+import { findProducerSets } from '../../src/core/store/chain/producer-sets.ts';
 import { eventually } from '../support/service.ts';
 import { type Attempt, tryGroup, World } from './world.ts';
 

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { unixMs } from '../../src/domain/time.ts';
-import type { ExternalCheckpoint } from '../../src/payments/external-checkpoint.ts';
-import { startInventoryWatch } from '../../src/payments/inventory/watch-inventory.ts';
-import { createSealNotifier } from '../../src/payments/row-alarm.ts';
-import type { KeyRing } from '../../src/runtime/key-ring.ts';
-import { createLogger } from '../../src/runtime/log.ts';
-import { createMetrics, type Metrics } from '../../src/runtime/metrics.ts';
-import { openDatabase } from '../../src/store/db/database.ts';
-import { createSeals } from '../../src/store/db/seals.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import type { ExternalCheckpoint } from '../../src/core/payments/external-checkpoint.ts';
+import { startInventoryWatch } from '../../src/core/payments/inventory/watch-inventory.ts';
+import { createSealNotifier } from '../../src/core/payments/row-alarm.ts';
+import type { KeyRing } from '../../src/core/runtime/key-ring.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { createMetrics, type Metrics } from '../../src/core/runtime/metrics.ts';
+import { openDatabase } from '../../src/core/store/db/database.ts';
+import { createSeals } from '../../src/core/store/db/seals.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { eventually } from '../support/service.ts';
 

@@ -1,10 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { decodeId, encodeId } from '../../src/domain/ids.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { insertAdminKey } from '../../src/store/access/admin-keys.ts';
-import { insertPasskey } from '../../src/store/access/passkeys.ts';
-import { insertPerson } from '../../src/store/access/people.ts';
+import { decodeId, encodeId } from '../../src/core/domain/ids.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { insertAdminKey } from '../../src/core/store/access/admin-keys.ts';
+import { insertPasskey } from '../../src/core/store/access/passkeys.ts';
+import { insertPerson } from '../../src/core/store/access/people.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { runSql } from '../contract/sql.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { decodeId, uuidV7 } from '../../src/domain/ids.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { findDueAddresses } from '../../src/store/chain/balance-checks.ts';
-import { findPassedBlock, insertPassedBlock } from '../../src/store/chain/passed-blocks.ts';
+import { decodeId, uuidV7 } from '../../src/core/domain/ids.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { findDueAddresses } from '../../src/core/store/chain/balance-checks.ts';
+import { findPassedBlock, insertPassedBlock } from '../../src/core/store/chain/passed-blocks.ts';
 import { runSql } from '../contract/sql.ts';
 import { eventually, inboxOf } from '../support/service.ts';
 import { type Order, tellStatus, World } from './world.ts';

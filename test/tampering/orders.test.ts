@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
-import { decodeId, uuidV7 } from '../../src/domain/ids.ts';
+import { decodeId, uuidV7 } from '../../src/core/domain/ids.ts';
 import { runSql } from '../contract/sql.ts';
 import { createInvoice, createTestProject } from '../support/service.ts';
 import { type Attempt, type Order, tellStatus, tryGroup, World } from './world.ts';

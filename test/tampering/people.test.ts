@@ -1,29 +1,29 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { formatAdminKey } from '../../src/domain/api-key.ts';
-import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
-import { checkSeals, type SealsView, sealLedger } from '../../src/operator/ledger/seal-ledger.ts';
-import { hashPassword } from '../../src/operator/people/sign-in-proofs.ts';
+import { formatAdminKey } from '../../src/core/domain/api-key.ts';
+import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
+import { createKeyRing, createMasterKey, type KeyRing } from '../../src/core/runtime/key-ring.ts';
+import { openDatabase } from '../../src/core/store/db/database.ts';
+import type { SealProblem } from '../../src/core/store/db/seal.ts';
+import { createSeals } from '../../src/core/store/db/seals.ts';
+import { checkSeals, type SealsView, sealLedger } from '../../src/faces/operator/ledger/seal-ledger.ts';
+import { hashPassword } from '../../src/faces/operator/people/sign-in-proofs.ts';
 import {
   authenticateAdminKey,
   createAdminKeyOperation,
   revokeAdminKeyOperation,
-} from '../../src/operator/subjects/admin-keys.ts';
-import { rotateMasterKey } from '../../src/operator/subjects/master-keys.ts';
-import { changeRole, removePerson, resetPerson } from '../../src/operator/subjects/people.ts';
-import { endSession, findSession, personActor } from '../../src/operator/subjects/sessions.ts';
+} from '../../src/faces/operator/subjects/admin-keys.ts';
+import { rotateMasterKey } from '../../src/faces/operator/subjects/master-keys.ts';
+import { changeRole, removePerson, resetPerson } from '../../src/faces/operator/subjects/people.ts';
+import { endSession, findSession, personActor } from '../../src/faces/operator/subjects/sessions.ts';
 import {
   openInvitation,
   recoveryCodeHash,
   requestSignIn,
   startSession,
   stepUp,
-} from '../../src/operator/subjects/sign-in.ts';
-import { createKeyRing, createMasterKey, type KeyRing } from '../../src/runtime/key-ring.ts';
-import { openDatabase } from '../../src/store/db/database.ts';
-import type { SealProblem } from '../../src/store/db/seal.ts';
-import { createSeals } from '../../src/store/db/seals.ts';
+} from '../../src/faces/operator/subjects/sign-in.ts';
 import { ANN, type Desk, from, joinByPasskey, joinByPassword, openDesk, PASSWORD } from '../people/desk.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { someCases } from '../support/some-cases.ts';

@@ -4,10 +4,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { decodeId, encodeId } from '../../src/domain/ids.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { commandActor } from '../../src/operator/actor.ts';
-import { addChannel } from '../../src/operator/subjects/notify.ts';
+import { decodeId, encodeId } from '../../src/core/domain/ids.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { commandActor } from '../../src/faces/operator/actor.ts';
+import { addChannel } from '../../src/faces/operator/subjects/notify.ts';
 import { fillLedger } from '../support/full-ledger.ts';
 import { addTestEndpoint, TEST_KEY_RING } from '../support/key-ring.ts';
 import {

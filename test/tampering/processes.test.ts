@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
-import { createMasterKey } from '../../src/runtime/key-ring.ts';
+import { createMasterKey } from '../../src/core/runtime/key-ring.ts';
 import { runCli, startProcess } from '../cli/run-cli.ts';
 import { runSql } from '../contract/sql.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';

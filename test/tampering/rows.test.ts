@@ -1,10 +1,10 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { formatApiKey } from '../../src/domain/api-key.ts';
-import { decodeId, uuidV7 } from '../../src/domain/ids.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { insertApiKey } from '../../src/store/access/api-keys.ts';
-import { findWebhookEndpoint, insertWebhookEndpoint } from '../../src/store/outbox/webhook-endpoints.ts';
+import { formatApiKey } from '../../src/core/domain/api-key.ts';
+import { decodeId, uuidV7 } from '../../src/core/domain/ids.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { insertApiKey } from '../../src/core/store/access/api-keys.ts';
+import { findWebhookEndpoint, insertWebhookEndpoint } from '../../src/core/store/outbox/webhook-endpoints.ts';
 import { addKey } from '../contract/keys.ts';
 import { runSql } from '../contract/sql.ts';
 import {

@@ -1,9 +1,9 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
-import { formatApiKey } from '../../src/domain/api-key.ts';
-import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
-import { revokeApiKey } from '../../src/store/access/api-keys.ts';
-import { findAccountKey } from '../../src/store/ledger/account-keys.ts';
+import { formatApiKey } from '../../src/core/domain/api-key.ts';
+import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
+import { revokeApiKey } from '../../src/core/store/access/api-keys.ts';
+import { findAccountKey } from '../../src/core/store/ledger/account-keys.ts';
 import { runSql } from '../contract/sql.ts';
 import { call, createInvoice, inboxOf } from '../support/service.ts';
 import { type Attempt, type Shop, tryGroup, World } from './world.ts';

@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { unixMs } from '../../src/domain/time.ts';
-import { commandActor } from '../../src/operator/actor.ts';
-import { acknowledgeAlarms, readAlarmKind, showStatus } from '../../src/operator/subjects/chain.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
 import {
   countOpenAlarms,
   findSilenced,
   raiseAlarm,
   reopenAlarms,
   resolveAlarms,
-} from '../../src/store/chain/alarms.ts';
+} from '../../src/core/store/chain/alarms.ts';
+import { commandActor } from '../../src/faces/operator/actor.ts';
+import { acknowledgeAlarms, readAlarmKind, showStatus } from '../../src/faces/operator/subjects/chain.ts';
 import { startTestConsole, type TestConsole } from '../console/console.ts';
 import { createWorld as createOperators, startReceiver } from '../notify/fixture.ts';
 import { call, eventually } from '../support/service.ts';

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { uuidV7 } from '../../src/domain/ids.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { commandActor } from '../../src/operator/actor.ts';
-import { findNewestBackup } from '../../src/operator/backup/backup-directory.ts';
-import { recordActions } from '../../src/operator/record-actions.ts';
+import { uuidV7 } from '../../src/core/domain/ids.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { commandActor } from '../../src/faces/operator/actor.ts';
+import { findNewestBackup } from '../../src/faces/operator/backup/backup-directory.ts';
+import { recordActions } from '../../src/faces/operator/record-actions.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { runSql } from '../contract/sql.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';

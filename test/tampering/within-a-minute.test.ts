@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { decodeId, uuidV7 } from '../../src/domain/ids.ts';
+import { decodeId, uuidV7 } from '../../src/core/domain/ids.ts';
 import { runSql } from '../contract/sql.ts';
 import { createInvoice, payableOf, startTestService, type TestService, untilStatus } from '../support/service.ts';
 

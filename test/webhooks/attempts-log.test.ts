@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { unixMs } from '../../src/domain/time.ts';
-import { LEASE_MS, leaseDueDeliveries, returnDeliveries } from '../../src/store/outbox/deliveries.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { LEASE_MS, leaseDueDeliveries, returnDeliveries } from '../../src/core/store/outbox/deliveries.ts';
 import { createWorld, deliveredOutcome, failedOutcome, recordOne, type World } from './fixture.ts';
 
 let world: World;

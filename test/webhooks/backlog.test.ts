@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { unixMs } from '../../src/domain/time.ts';
-import { LEASE_MS, leaseDueDeliveries } from '../../src/store/outbox/deliveries.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { LEASE_MS, leaseDueDeliveries } from '../../src/core/store/outbox/deliveries.ts';
 import { deliverBacklog } from './backlog-flow.ts';
 import { createWorld, type World } from './fixture.ts';
 

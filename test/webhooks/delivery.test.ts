@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { encodeId } from '../../src/domain/ids.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { createLogger } from '../../src/runtime/log.ts';
-import { createTally } from '../../src/runtime/log-throttle.ts';
-import { createMetrics } from '../../src/runtime/metrics.ts';
-import { leaseDueDeliveries } from '../../src/store/outbox/deliveries.ts';
-import { createExpediter } from '../../src/webhooks/expedite-retries.ts';
-import { recordAttempts } from '../../src/webhooks/record-attempts.ts';
+import { encodeId } from '../../src/core/domain/ids.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { createTally } from '../../src/core/runtime/log-throttle.ts';
+import { createMetrics } from '../../src/core/runtime/metrics.ts';
+import { leaseDueDeliveries } from '../../src/core/store/outbox/deliveries.ts';
+import { createExpediter } from '../../src/core/webhooks/expedite-retries.ts';
+import { recordAttempts } from '../../src/core/webhooks/record-attempts.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import {
   attemptsMade,

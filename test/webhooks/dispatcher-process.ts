@@ -1,8 +1,8 @@
-import { createKeyRing, parseMasterKey } from '../../src/runtime/key-ring.ts';
-import { createLogger } from '../../src/runtime/log.ts';
-import { createMetrics } from '../../src/runtime/metrics.ts';
-import { openDatabase } from '../../src/store/db/database.ts';
-import { startDispatcher } from '../../src/webhooks/dispatcher.ts';
+import { createKeyRing, parseMasterKey } from '../../src/core/runtime/key-ring.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { createMetrics } from '../../src/core/runtime/metrics.ts';
+import { openDatabase } from '../../src/core/store/db/database.ts';
+import { startDispatcher } from '../../src/core/webhooks/dispatcher.ts';
 
 /** A dispatcher in a process of its own, to be killed: the database and the master key stand in its environment. */
 const connection = JSON.parse(process.env['TEST_DATABASE'] ?? '{}');

@@ -1,16 +1,16 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { unixMs } from '../../src/domain/time.ts';
-import { addWebhookEndpoint } from '../../src/operator/subjects/webhooks.ts';
-import type { Database } from '../../src/store/db/database.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import type { Database } from '../../src/core/store/db/database.ts';
 import {
   changeWebhookEndpoint,
   disableWebhookEndpoint,
   enableWebhookEndpoint,
   findWebhookEndpoint,
   listWebhookEndpoints,
-} from '../../src/store/outbox/webhook-endpoints.ts';
-import { createWebhookSecret } from '../../src/webhooks/sign.ts';
+} from '../../src/core/store/outbox/webhook-endpoints.ts';
+import { createWebhookSecret } from '../../src/core/webhooks/sign.ts';
+import { addWebhookEndpoint } from '../../src/faces/operator/subjects/webhooks.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { createWorld, type World } from './fixture.ts';
 

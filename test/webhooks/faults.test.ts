@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { LEASE_MS } from '../../src/store/outbox/deliveries.ts';
+import { LEASE_MS } from '../../src/core/store/outbox/deliveries.ts';
 import { startDatabaseLink } from '../support/database-link.ts';
 import {
   attemptsMade,

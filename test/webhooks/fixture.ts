@@ -7,17 +7,17 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { Webhook } from 'standardwebhooks';
 import { expect, vi } from 'vitest';
-import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
-import { type UnixMs, unixMs } from '../../src/domain/time.ts';
-import { createLogger } from '../../src/runtime/log.ts';
-import { createMetrics, type Metrics } from '../../src/runtime/metrics.ts';
-import { type Database, openDatabase } from '../../src/store/db/database.ts';
-import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
-import { LEASE_MS, type LeasedDelivery } from '../../src/store/outbox/deliveries.ts';
-import { type AttemptOutcome, recordOutcomes } from '../../src/store/outbox/delivery-outcomes.ts';
-import { type DispatcherOptions, startDispatcher } from '../../src/webhooks/dispatcher.ts';
-import { storeEndpointSecret } from '../../src/webhooks/endpoint-secrets.ts';
-import { createWebhookSecret } from '../../src/webhooks/sign.ts';
+import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
+import { type UnixMs, unixMs } from '../../src/core/domain/time.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { createMetrics, type Metrics } from '../../src/core/runtime/metrics.ts';
+import { type Database, openDatabase } from '../../src/core/store/db/database.ts';
+import type { PostgresConnection } from '../../src/core/store/embedded/connection.ts';
+import { LEASE_MS, type LeasedDelivery } from '../../src/core/store/outbox/deliveries.ts';
+import { type AttemptOutcome, recordOutcomes } from '../../src/core/store/outbox/delivery-outcomes.ts';
+import { type DispatcherOptions, startDispatcher } from '../../src/core/webhooks/dispatcher.ts';
+import { storeEndpointSecret } from '../../src/core/webhooks/endpoint-secrets.ts';
+import { createWebhookSecret } from '../../src/core/webhooks/sign.ts';
 import { addTestEndpoint, TEST_KEY_RING } from '../support/key-ring.ts';
 import { PATIENCE_MS } from '../support/patience.ts';
 import { createTestDatabase } from '../support/postgres.ts';
@@ -253,7 +253,7 @@ function movableClock() {
 /** A dispatcher in a process of its own, with the real clock; the caller ends it. */
 export function forkDispatcher(world: World): ChildProcess {
   return fork(fileURLToPath(new URL('dispatcher-process.ts', import.meta.url)), [], {
-    execArgv: ['--import', 'ts-blank-space/register'],
+    execArgv: ['--conditions=@quittance/source', '--import', 'ts-blank-space/register'],
     env: {
       ...process.env,
       TEST_DATABASE: JSON.stringify(world.connection),

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { unixMs } from '../../src/domain/time.ts';
-import { createLogger } from '../../src/runtime/log.ts';
-import { createMetrics } from '../../src/runtime/metrics.ts';
-import { unlistedStatement } from '../../src/store/db/statement.ts';
-import { LEASE_MS, leaseDueDeliveries, returnDeliveries } from '../../src/store/outbox/deliveries.ts';
-import { createOutcomeQueue } from '../../src/webhooks/delivery-line.ts';
-import { createExpediter } from '../../src/webhooks/expedite-retries.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { createMetrics } from '../../src/core/runtime/metrics.ts';
+import { unlistedStatement } from '../../src/core/store/db/statement.ts';
+import { LEASE_MS, leaseDueDeliveries, returnDeliveries } from '../../src/core/store/outbox/deliveries.ts';
+import { createOutcomeQueue } from '../../src/core/webhooks/delivery-line.ts';
+import { createExpediter } from '../../src/core/webhooks/expedite-retries.ts';
 import {
   attemptsMade,
   createWorld,

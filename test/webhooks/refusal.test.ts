@@ -1,18 +1,18 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { encodeId } from '../../src/domain/ids.ts';
-import { schedulePosition } from '../../src/domain/retry.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { commandActor } from '../../src/operator/actor.ts';
-import { readDeliveries } from '../../src/operator/explain/facts.ts';
-import { describeEvent } from '../../src/operator/explain/timeline.ts';
-import { enableEndpoint } from '../../src/operator/subjects/webhook-sending.ts';
-import { createLogger } from '../../src/runtime/log.ts';
-import { createTally } from '../../src/runtime/log-throttle.ts';
-import { createMetrics } from '../../src/runtime/metrics.ts';
-import { leaseDueDeliveries, returnDeliveries } from '../../src/store/outbox/deliveries.ts';
-import { expediteDeliveries } from '../../src/store/outbox/expedite-deliveries.ts';
-import { createExpediter } from '../../src/webhooks/expedite-retries.ts';
-import { recordAttempts } from '../../src/webhooks/record-attempts.ts';
+import { encodeId } from '../../src/core/domain/ids.ts';
+import { schedulePosition } from '../../src/core/domain/retry.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { createTally } from '../../src/core/runtime/log-throttle.ts';
+import { createMetrics } from '../../src/core/runtime/metrics.ts';
+import { leaseDueDeliveries, returnDeliveries } from '../../src/core/store/outbox/deliveries.ts';
+import { expediteDeliveries } from '../../src/core/store/outbox/expedite-deliveries.ts';
+import { createExpediter } from '../../src/core/webhooks/expedite-retries.ts';
+import { recordAttempts } from '../../src/core/webhooks/record-attempts.ts';
+import { commandActor } from '../../src/faces/operator/actor.ts';
+import { readDeliveries } from '../../src/faces/operator/explain/facts.ts';
+import { describeEvent } from '../../src/faces/operator/explain/timeline.ts';
+import { enableEndpoint } from '../../src/faces/operator/subjects/webhook-sending.ts';
 import {
   createWorld,
   deliveredOutcome,

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { unixMs } from '../../src/domain/time.ts';
-import { replayDeliveries } from '../../src/operator/subjects/delivery-replay.ts';
-import { expediteDeliveries } from '../../src/operator/subjects/webhook-sending.ts';
-import { LEASE_MS, leaseDueDeliveries } from '../../src/store/outbox/deliveries.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { LEASE_MS, leaseDueDeliveries } from '../../src/core/store/outbox/deliveries.ts';
+import { replayDeliveries } from '../../src/faces/operator/subjects/delivery-replay.ts';
+import { expediteDeliveries } from '../../src/faces/operator/subjects/webhook-sending.ts';
 import { createWorld, deliveredOutcome, failedOutcome, recordOne, type World } from './fixture.ts';
 
 let world: World;

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { NIL_UUID, uuidV7 } from '../../src/domain/ids.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { createLogger } from '../../src/runtime/log.ts';
-import { deleteFinishedDeliveries, startRetention } from '../../src/webhooks/retention.ts';
+import { NIL_UUID, uuidV7 } from '../../src/core/domain/ids.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { deleteFinishedDeliveries, startRetention } from '../../src/core/webhooks/retention.ts';
 import { createWorld, eventually, type World } from './fixture.ts';
 
 const DAY_MS = 86_400_000;

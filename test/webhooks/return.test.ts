@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { failurePauseMs } from '../../src/domain/circuit.ts';
-import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
-import { schedulePosition } from '../../src/domain/retry.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { leaseDueDeliveries } from '../../src/store/outbox/deliveries.ts';
-import { insertEvents } from '../../src/store/outbox/events.ts';
-import { expediteDeliveries } from '../../src/store/outbox/expedite-deliveries.ts';
+import { failurePauseMs } from '../../src/core/domain/circuit.ts';
+import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
+import { schedulePosition } from '../../src/core/domain/retry.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { leaseDueDeliveries } from '../../src/core/store/outbox/deliveries.ts';
+import { insertEvents } from '../../src/core/store/outbox/events.ts';
+import { expediteDeliveries } from '../../src/core/store/outbox/expedite-deliveries.ts';
 import { createWorld, eventually, forkDispatcher, type Row, startReceiver, type World } from './fixture.ts';
 
 let world: World;

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { uuidV7 } from '../../src/domain/ids.ts';
-import { MAX_ATTEMPTS, retryDelayMs } from '../../src/domain/retry.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { replayDeliveries } from '../../src/operator/subjects/delivery-replay.ts';
-import { expediteDeliveries } from '../../src/operator/subjects/webhook-sending.ts';
-import { insertEvents } from '../../src/store/outbox/events.ts';
+import { uuidV7 } from '../../src/core/domain/ids.ts';
+import { MAX_ATTEMPTS, retryDelayMs } from '../../src/core/domain/retry.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { insertEvents } from '../../src/core/store/outbox/events.ts';
+import { replayDeliveries } from '../../src/faces/operator/subjects/delivery-replay.ts';
+import { expediteDeliveries } from '../../src/faces/operator/subjects/webhook-sending.ts';
 import { createWorld } from './fixture.ts';
 
 const HOUR_MS = 3_600_000;

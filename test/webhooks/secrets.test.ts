@@ -5,22 +5,26 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { readConfig } from '../../src/config/config.ts';
-import { encodeId } from '../../src/domain/ids.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { reencryptSecrets } from '../../src/operator/subjects/master-keys.ts';
-import { addWebhookEndpoint } from '../../src/operator/subjects/webhooks.ts';
-import { keyFilePath, writeKeyFile } from '../../src/runtime/key-file.ts';
-import { createKeyRing, createMasterKey, encrypt, type KeyRing } from '../../src/runtime/key-ring.ts';
-import { createLogger } from '../../src/runtime/log.ts';
-import { requireKeyRing } from '../../src/runtime/open-key-ring.ts';
-import { startService } from '../../src/service.ts';
-import { type Database, openDatabase } from '../../src/store/db/database.ts';
-import { insertWebhookEndpoint } from '../../src/store/outbox/webhook-endpoints.ts';
-import { countSecretsByKey, endWebhookSecrets, findActiveSecrets } from '../../src/store/outbox/webhook-secrets.ts';
-import { addEndpointSecret, openEndpointSecrets } from '../../src/webhooks/endpoint-secrets.ts';
-import { createWebhookSecret } from '../../src/webhooks/sign.ts';
-import { refuseMissingKeys, startSecretWatch } from '../../src/webhooks/watch-endpoints.ts';
+import { encodeId } from '../../src/core/domain/ids.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { keyFilePath, writeKeyFile } from '../../src/core/runtime/key-file.ts';
+import { createKeyRing, createMasterKey, encrypt, type KeyRing } from '../../src/core/runtime/key-ring.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { requireKeyRing } from '../../src/core/runtime/open-key-ring.ts';
+import { type Database, openDatabase } from '../../src/core/store/db/database.ts';
+import { insertWebhookEndpoint } from '../../src/core/store/outbox/webhook-endpoints.ts';
+import {
+  countSecretsByKey,
+  endWebhookSecrets,
+  findActiveSecrets,
+} from '../../src/core/store/outbox/webhook-secrets.ts';
+import { addEndpointSecret, openEndpointSecrets } from '../../src/core/webhooks/endpoint-secrets.ts';
+import { createWebhookSecret } from '../../src/core/webhooks/sign.ts';
+import { refuseMissingKeys, startSecretWatch } from '../../src/core/webhooks/watch-endpoints.ts';
+import { reencryptSecrets } from '../../src/faces/operator/subjects/master-keys.ts';
+import { addWebhookEndpoint } from '../../src/faces/operator/subjects/webhooks.ts';
+import { readConfig } from '../../src/server/config/config.ts';
+import { startService } from '../../src/server/service.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { eventually } from './fixture.ts';
 

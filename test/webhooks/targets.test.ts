@@ -2,8 +2,12 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { Agent, request } from 'undici';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { checkTarget } from '../../src/webhooks/target.ts';
-import { createCheckedLookup, createTargetConnector, type LookupAll } from '../../src/webhooks/target-connector.ts';
+import { checkTarget } from '../../src/core/webhooks/target.ts';
+import {
+  createCheckedLookup,
+  createTargetConnector,
+  type LookupAll,
+} from '../../src/core/webhooks/target-connector.ts';
 
 /** What the names of these tests resolve to. No test asks the resolver of the machine, or connects to another one. */
 const INSIDE: Readonly<Record<string, readonly string[]>> = {

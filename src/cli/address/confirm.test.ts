@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
+import type { AccountXpub } from '@quittance/tron/account-xpub';
 import { expect, test } from 'vitest';
 import { recordTerminal } from '../../../test/support/terminal.ts';
-import type { AccountXpub } from '../../tron/account-xpub.ts';
 import { describeError } from '../terminal/describe-error.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { confirmFirstAddress } from './derive.ts';

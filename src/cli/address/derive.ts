@@ -1,6 +1,6 @@
-import { AppError } from '../../domain/errors.ts';
-import { writeText } from '../../operator/command-words.ts';
-import { type LocalOperation, NO_MANIFEST } from '../../operator/operation.ts';
+import { AppError } from '../../core/domain/errors.ts';
+import { writeText } from '../../faces/operator/command-words.ts';
+import { type LocalOperation, NO_MANIFEST } from '../../faces/operator/operation.ts';
 import {
   ASKED_LENGTH,
   type Derived,
@@ -8,8 +8,8 @@ import {
   findDerivationKey,
   firstAddresses,
   limitDerivation,
-} from '../../operator/subjects/address-derivation.ts';
-import { otherPolicyNote } from '../../operator/subjects/addresses.ts';
+} from '../../faces/operator/subjects/address-derivation.ts';
+import { otherPolicyNote } from '../../faces/operator/subjects/addresses.ts';
 import type { Typed } from '../terminal/add-operations.ts';
 import { askPerson, hasPerson } from '../terminal/ask-person.ts';
 import { cliActor, type Result, type Terminal } from '../terminal/terminal.ts';

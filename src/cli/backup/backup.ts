@@ -1,10 +1,10 @@
 import { basename, resolve } from 'node:path';
-import { toIso } from '../../domain/time.ts';
-import type { BackupView } from '../../operator/backup/backup-format.ts';
-import { createBackup, makeKey } from '../../operator/backup/create-backup.ts';
-import { formatFields } from '../../operator/command-words.ts';
-import { openKeyRing } from '../../runtime/open-key-ring.ts';
-import { readVersion } from '../../runtime/version.ts';
+import { toIso } from '../../core/domain/time.ts';
+import { openKeyRing } from '../../core/runtime/open-key-ring.ts';
+import { readVersion } from '../../core/runtime/version.ts';
+import type { BackupView } from '../../faces/operator/backup/backup-format.ts';
+import { createBackup, makeKey } from '../../faces/operator/backup/create-backup.ts';
+import { formatFields } from '../../faces/operator/command-words.ts';
 import { cliActor, type Result, type Terminal } from '../terminal/terminal.ts';
 
 import { now, withDatabase } from '../terminal/with-database.ts';

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
-import type { Config } from '../../config/config.ts';
-import { AppError } from '../../domain/errors.ts';
-import { type Authenticity, describeMac } from '../../operator/backup/backup-format.ts';
-import { areIdentities, type Opening } from '../../operator/backup/backup-read.ts';
-import { clip } from '../../operator/input/problems.ts';
-import { openKeyRing } from '../../runtime/open-key-ring.ts';
+import { AppError } from '../../core/domain/errors.ts';
+import { openKeyRing } from '../../core/runtime/open-key-ring.ts';
+import { type Authenticity, describeMac } from '../../faces/operator/backup/backup-format.ts';
+import { areIdentities, type Opening } from '../../faces/operator/backup/backup-read.ts';
+import { clip } from '../../faces/operator/input/problems.ts';
+import type { Config } from '../../server/config/config.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 export type OpenOptions = { identity?: string; unauthenticated?: boolean };

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
-import { AppError } from '../../domain/errors.ts';
-import { acceptRestore, restoreBackup } from '../../operator/backup/restore-backup.ts';
-import { formatFields, writeText } from '../../operator/command-words.ts';
+import { AppError } from '../../core/domain/errors.ts';
+import { acceptRestore, restoreBackup } from '../../faces/operator/backup/restore-backup.ts';
+import { formatFields, writeText } from '../../faces/operator/command-words.ts';
 
-import { readReason } from '../../operator/input/readers.ts';
+import { readReason } from '../../faces/operator/input/readers.ts';
 import { cliActor, type Result, type Terminal } from '../terminal/terminal.ts';
 
 import { encryptingWith, withDatabase } from '../terminal/with-database.ts';

@@ -1,15 +1,14 @@
 import { resolve } from 'node:path';
+import { createLogger } from '../../core/runtime/log.ts';
 import type {
   Authenticity,
   RefusedBackupView,
   Rescanned,
   TotalDifference,
   VerifiedBackupView,
-} from '../../operator/backup/backup-format.ts';
-import { verifyBackup, withScratch } from '../../operator/backup/verify-backup.ts';
-import { type Column, columnsText, formatFields, writeText } from '../../operator/command-words.ts';
-
-import { createLogger } from '../../runtime/log.ts';
+} from '../../faces/operator/backup/backup-format.ts';
+import { verifyBackup, withScratch } from '../../faces/operator/backup/verify-backup.ts';
+import { type Column, columnsText, formatFields, writeText } from '../../faces/operator/command-words.ts';
 import { describeError, EXIT } from '../terminal/describe-error.ts';
 import { followScratch } from '../terminal/follow-scratch.ts';
 import { loadConfig } from '../terminal/load-config.ts';

@@ -1,13 +1,13 @@
-import { AppError } from '../../domain/errors.ts';
-import { toIso, unixMs } from '../../domain/time.ts';
-import { type Column, columnsText } from '../../operator/command-words.ts';
+import { AppError } from '../../core/domain/errors.ts';
+import { toIso, unixMs } from '../../core/domain/time.ts';
+import { type Column, columnsText } from '../../faces/operator/command-words.ts';
 import {
   listSharedDatabases,
   removeSharedDatabases,
   SHARED_DIR,
   type SharedHome,
   selectSharedDatabases,
-} from '../../operator/system/remove-databases.ts';
+} from '../../faces/operator/system/remove-databases.ts';
 import { askPerson, hasPerson } from '../terminal/ask-person.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { refuseServer } from '../terminal/load-config.ts';

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
+import type { Scenario } from '../../developer/scenarios/scenarios.ts';
 import { TRIGGERS } from '../../developer/trigger/triggers.ts';
-import type { Scenario } from '../../devnet/payer/scenarios.ts';
 import { collect, type Print, type Terminal } from '../terminal/terminal.ts';
 
 /** Adds the commands for shop developers. Scenarios are loaded only for commands that list them. */
@@ -10,7 +10,8 @@ export async function addDeveloperCommands(
   print: Print,
   isWanted: (group: string) => boolean,
 ): Promise<void> {
-  const loaded = isWanted('sandbox') || isWanted('devnet') ? await import('../../devnet/payer/scenarios.ts') : null;
+  const loaded =
+    isWanted('sandbox') || isWanted('devnet') ? await import('../../developer/scenarios/scenarios.ts') : null;
   const [all, plain] = [loaded?.SCENARIO_NAMES ?? [], loaded?.PLAIN_SCENARIO_NAMES ?? []];
   const helpOf = (names: readonly Scenario[]) =>
     listOf(Object.fromEntries(names.map((name) => [name, loaded?.scenarioOf(name).help ?? ''])));

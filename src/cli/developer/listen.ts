@@ -1,8 +1,8 @@
+import { EVENT_TYPE_WIDTH } from '../../core/domain/event.ts';
 import { type ListenReport, listen, listenSecret } from '../../developer/listen/listen.ts';
 import { type ListenOptions, readListenKey, readListenSettings } from '../../developer/listen/settings.ts';
 import { stateDirectory } from '../../developer/listen/state.ts';
-import { EVENT_TYPE_WIDTH } from '../../domain/event.ts';
-import { printable, printableJson } from '../../operator/input/problems.ts';
+import { printable, printableJson } from '../../faces/operator/input/problems.ts';
 import { loadConfig } from '../terminal/load-config.ts';
 import { stopSignal, type Terminal } from '../terminal/terminal.ts';
 

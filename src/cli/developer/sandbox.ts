@@ -1,9 +1,9 @@
+import { AppError } from '../../core/domain/errors.ts';
 import { fillSandbox, MOST_FILLED } from '../../developer/sandbox/fill/fill-sandbox.ts';
 import { type PayOptions, payInvoice, refuseNeedlessSecond } from '../../developer/sandbox/pay-invoice.ts';
 import type { InvoiceOptions } from '../../developer/trigger/happen-to-invoice.ts';
 import { readTrigger, trigger } from '../../developer/trigger/trigger.ts';
-import { AppError } from '../../domain/errors.ts';
-import { clip, FieldError, printableJson } from '../../operator/input/problems.ts';
+import { clip, FieldError, printableJson } from '../../faces/operator/input/problems.ts';
 import { loadConfig } from '../terminal/load-config.ts';
 import { cliActor, type Result, type Terminal } from '../terminal/terminal.ts';
 

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Config } from '../../config/config.ts';
-import { writeText } from '../../operator/command-words.ts';
-import { type DoctorDatabase, doctorSettings, type State } from '../../operator/doctor/check.ts';
-import { type CheckView, type DoctorView, gatherChecks, runDoctor } from '../../operator/doctor/run-doctor.ts';
-import { printable } from '../../operator/input/problems.ts';
+import { writeText } from '../../faces/operator/command-words.ts';
+import { type DoctorDatabase, doctorSettings, type State } from '../../faces/operator/doctor/check.ts';
+import { type CheckView, type DoctorView, gatherChecks, runDoctor } from '../../faces/operator/doctor/run-doctor.ts';
+import { printable } from '../../faces/operator/input/problems.ts';
+import type { Config } from '../../server/config/config.ts';
 import { describeError, EXIT } from '../terminal/describe-error.ts';
 import { explainDatabaseError } from '../terminal/explain-database-error.ts';
 import { loadConfig } from '../terminal/load-config.ts';

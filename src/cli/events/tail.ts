@@ -1,7 +1,7 @@
 import { once } from 'node:events';
-import { EVENT_TYPE_WIDTH } from '../../domain/event.ts';
-import { printable, printableJson } from '../../operator/input/problems.ts';
-import { readTail, tailEvents } from '../../operator/subjects/events.ts';
+import { EVENT_TYPE_WIDTH } from '../../core/domain/event.ts';
+import { printable, printableJson } from '../../faces/operator/input/problems.ts';
+import { readTail, tailEvents } from '../../faces/operator/subjects/events.ts';
 import { cliActor, type Terminal } from '../terminal/terminal.ts';
 
 import { withDatabase } from '../terminal/with-database.ts';

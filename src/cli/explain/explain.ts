@@ -1,10 +1,10 @@
-import { toIso } from '../../domain/time.ts';
-import type { TimelineEntry } from '../../domain/timeline.ts';
-import { formatFields, writeText } from '../../operator/command-words.ts';
+import { toIso } from '../../core/domain/time.ts';
+import type { TimelineEntry } from '../../core/domain/timeline.ts';
+import { formatFields, writeText } from '../../faces/operator/command-words.ts';
 
-import { explainSubjectOperation } from '../../operator/explain/explain.ts';
-import { describeStep, type Explanation, printableText, toView } from '../../operator/explain/explanation.ts';
-import { printable } from '../../operator/input/problems.ts';
+import { explainSubjectOperation } from '../../faces/operator/explain/explain.ts';
+import { describeStep, type Explanation, printableText, toView } from '../../faces/operator/explain/explanation.ts';
+import { printable } from '../../faces/operator/input/problems.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { runOperation } from '../terminal/run-operation.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';

@@ -1,5 +1,5 @@
-import { AppError } from '../../domain/errors.ts';
-import { type Column, columnsText, formatFields } from '../../operator/command-words.ts';
+import { AppError } from '../../core/domain/errors.ts';
+import { type Column, columnsText, formatFields } from '../../faces/operator/command-words.ts';
 import {
   acceptRow,
   type ChangedRow,
@@ -7,7 +7,7 @@ import {
   type SealsView,
   sealLedger,
   selectChangedRow,
-} from '../../operator/ledger/seal-ledger.ts';
+} from '../../faces/operator/ledger/seal-ledger.ts';
 import { askPerson, hasPerson } from '../terminal/ask-person.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { cliActor, type Result, type Terminal } from '../terminal/terminal.ts';

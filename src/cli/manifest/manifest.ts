@@ -1,10 +1,9 @@
 import { resolve } from 'node:path';
-import type { Config } from '../../config/config.ts';
-import { AppError } from '../../domain/errors.ts';
-import { isNetwork, type Network } from '../../domain/network.ts';
-import type { Policy } from '../../domain/policy.ts';
-import { formatFields } from '../../operator/command-words.ts';
-import { clip } from '../../operator/input/problems.ts';
+import { AppError } from '../../core/domain/errors.ts';
+import { isNetwork, type Network } from '../../core/domain/network.ts';
+import type { Policy } from '../../core/domain/policy.ts';
+import { formatFields } from '../../faces/operator/command-words.ts';
+import { clip } from '../../faces/operator/input/problems.ts';
 import {
   draftManifest,
   installManifest,
@@ -12,13 +11,14 @@ import {
   readGivenSettings,
   readInForce,
   readLedgerFacts,
-} from '../../operator/manifest/install-manifest.ts';
+} from '../../faces/operator/manifest/install-manifest.ts';
 import {
   checkExpansion,
   type ManifestFile,
   readManifestFile,
   viewManifest,
-} from '../../operator/manifest/sign-manifest.ts';
+} from '../../faces/operator/manifest/sign-manifest.ts';
+import type { Config } from '../../server/config/config.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { loadConfig } from '../terminal/load-config.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';

@@ -1,13 +1,13 @@
 import { resolve } from 'node:path';
-import { AppError } from '../../domain/errors.ts';
-import { type PinnedKeys, parsePinnedKeys } from '../../domain/manifest/manifest-signature.ts';
-import { type Column, columnsText, formatFields } from '../../operator/command-words.ts';
+import { AppError } from '../../core/domain/errors.ts';
+import { type PinnedKeys, parsePinnedKeys } from '../../core/domain/manifest/manifest-signature.ts';
+import { type Column, columnsText, formatFields } from '../../faces/operator/command-words.ts';
 import {
   checkExpansion,
   type ManifestView,
   readManifestFile,
   viewManifest,
-} from '../../operator/manifest/sign-manifest.ts';
+} from '../../faces/operator/manifest/sign-manifest.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import type { Result } from '../terminal/terminal.ts';
 

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { AppError } from '../../domain/errors.ts';
-import { SIGNATURE_NAMESPACE } from '../../domain/manifest/manifest-signature.ts';
-import { formatFields } from '../../operator/command-words.ts';
-import { clip } from '../../operator/input/problems.ts';
+import { AppError } from '../../core/domain/errors.ts';
+import { SIGNATURE_NAMESPACE } from '../../core/domain/manifest/manifest-signature.ts';
+import { formatFields } from '../../faces/operator/command-words.ts';
+import { clip } from '../../faces/operator/input/problems.ts';
 import {
   addSshSignature,
   makeSigningKey,
@@ -12,7 +12,7 @@ import {
   signManifest,
   type Unsigned,
   writeNewFile,
-} from '../../operator/manifest/sign-manifest.ts';
+} from '../../faces/operator/manifest/sign-manifest.ts';
 import { askPerson, askSecret, hasPerson } from '../terminal/ask-person.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
 

@@ -1,5 +1,5 @@
-import { formatFields } from '../../operator/command-words.ts';
-import { type RotatedMasterKeyView, rotateMasterKey } from '../../operator/subjects/master-keys.ts';
+import { formatFields } from '../../faces/operator/command-words.ts';
+import { type RotatedMasterKeyView, rotateMasterKey } from '../../faces/operator/subjects/master-keys.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { cliActor, type Result, type Terminal } from '../terminal/terminal.ts';
 

@@ -1,7 +1,7 @@
-import { AppError } from '../../domain/errors.ts';
-import { asSum } from '../../domain/money.ts';
-import { type Column, columnsText, formatFields } from '../../operator/command-words.ts';
-import { type ReportSums, type ReportView, showReport, writeReport } from '../../operator/subjects/reports.ts';
+import { AppError } from '../../core/domain/errors.ts';
+import { asSum } from '../../core/domain/money.ts';
+import { type Column, columnsText, formatFields } from '../../faces/operator/command-words.ts';
+import { type ReportSums, type ReportView, showReport, writeReport } from '../../faces/operator/subjects/reports.ts';
 import { runOperation } from '../terminal/run-operation.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
 

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { lstat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { AppError } from '../../domain/errors.ts';
-import { createMasterKey } from '../../runtime/key-ring.ts';
-import { writePrivateFile } from '../../runtime/private-file.ts';
+import { AppError } from '../../core/domain/errors.ts';
+import { createMasterKey } from '../../core/runtime/key-ring.ts';
+import { writePrivateFile } from '../../core/runtime/private-file.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
 
 /** A host name for which Caddy can get a certificate, without a port. */

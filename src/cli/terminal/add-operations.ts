@@ -1,11 +1,10 @@
 import { Argument, type Command, Option } from '@commander-js/extra-typings';
-import { AppError } from '../../domain/errors.ts';
-import { optionOf, type Printed, writeText } from '../../operator/command-words.ts';
-
-import type { ExportedRows } from '../../operator/export/write-rows.ts';
-import type { LocalOperation } from '../../operator/operation.ts';
-import { type Option as Declared, declaredOption, membersOf } from '../../operator/option.ts';
-import type { TSchema } from '../../runtime/type.ts';
+import { AppError } from '../../core/domain/errors.ts';
+import type { TSchema } from '../../core/runtime/type.ts';
+import { optionOf, type Printed, writeText } from '../../faces/operator/command-words.ts';
+import type { ExportedRows } from '../../faces/operator/export/write-rows.ts';
+import type { LocalOperation } from '../../faces/operator/operation.ts';
+import { type Option as Declared, declaredOption, membersOf } from '../../faces/operator/option.ts';
 import { askPerson, hasPerson } from './ask-person.ts';
 import { EXIT } from './describe-error.ts';
 import { collect, type Print, type Result, type Terminal } from './terminal.ts';

@@ -1,14 +1,14 @@
 import { Client, type Dispatcher } from 'undici';
-import { readAdminKey } from '../../domain/api-key.ts';
-import { AppError, type ErrorCode } from '../../domain/errors.ts';
-import { isLoopback } from '../../domain/loopback.ts';
-import { parseUrl } from '../../domain/url.ts';
-import { clip } from '../../operator/input/problems.ts';
-import type { Given, Operation } from '../../operator/operation.ts';
-import { OUTCOME_TYPE, readOutcome } from '../../operator/wire/outcome-json.ts';
-import { parseObject } from '../../runtime/parse-object.ts';
-import { reasonOf } from '../../runtime/reason-of.ts';
-import type { Static, TSchema } from '../../runtime/type.ts';
+import { readAdminKey } from '../../core/domain/api-key.ts';
+import { AppError, type ErrorCode } from '../../core/domain/errors.ts';
+import { isLoopback } from '../../core/domain/loopback.ts';
+import { parseUrl } from '../../core/domain/url.ts';
+import { parseObject } from '../../core/runtime/parse-object.ts';
+import { reasonOf } from '../../core/runtime/reason-of.ts';
+import type { Static, TSchema } from '../../core/runtime/type.ts';
+import { clip } from '../../faces/operator/input/problems.ts';
+import type { Given, Operation } from '../../faces/operator/operation.ts';
+import { OUTCOME_TYPE, readOutcome } from '../../faces/operator/wire/outcome-json.ts';
 import { askSecret, hasPerson } from './ask-person.ts';
 import type { Terminal } from './terminal.ts';
 

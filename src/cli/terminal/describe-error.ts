@@ -1,6 +1,6 @@
-import { AppError } from '../../domain/errors.ts';
-import { writeText } from '../../operator/command-words.ts';
-import { reasonOf } from '../../runtime/reason-of.ts';
+import { AppError } from '../../core/domain/errors.ts';
+import { reasonOf } from '../../core/runtime/reason-of.ts';
+import { writeText } from '../../faces/operator/command-words.ts';
 
 /** Scripts rely on these exit codes, so they never change. */
 export const EXIT = { ok: 0, failed: 1, usage: 2, notFound: 3, conflict: 4, unavailable: 5 } as const;

@@ -1,5 +1,5 @@
-import type { Config } from '../../config/config.ts';
-import { AppError } from '../../domain/errors.ts';
+import { AppError } from '../../core/domain/errors.ts';
+import type { Config } from '../../server/config/config.ts';
 
 /** Adds to a database error what an operator can do about it. Returns any other error unchanged. `databaseUrl` comes from `variable`. */
 export function explainDatabaseError(

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { open, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { AppError } from '../../domain/errors.ts';
-import { type ExportedRows, writeRows } from '../../operator/export/write-rows.ts';
-import { clip } from '../../operator/input/problems.ts';
+import { AppError } from '../../core/domain/errors.ts';
+import { type ExportedRows, writeRows } from '../../faces/operator/export/write-rows.ts';
+import { clip } from '../../faces/operator/input/problems.ts';
 import type { Result, Terminal } from './terminal.ts';
 
 /** Where to write rows, and as csv or json. */

@@ -1,9 +1,9 @@
-import type { Config } from '../../config/config.ts';
-import { AppError } from '../../domain/errors.ts';
-import { isLocalNetwork } from '../../domain/network.ts';
-import type { FollowDeps } from '../../operator/backup/verify-backup.ts';
-import { createLogger } from '../../runtime/log.ts';
-import { startService } from '../../service.ts';
+import { AppError } from '../../core/domain/errors.ts';
+import { isLocalNetwork } from '../../core/domain/network.ts';
+import { createLogger } from '../../core/runtime/log.ts';
+import type { FollowDeps } from '../../faces/operator/backup/verify-backup.ts';
+import type { Config } from '../../server/config/config.ts';
+import { startService } from '../../server/service.ts';
 import { configuredNetworks, findNetworkConfig } from './select-network.ts';
 
 /** Makes a scratch database follow the chain with the regular watcher and the nodes configured here. */

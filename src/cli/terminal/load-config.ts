@@ -1,5 +1,5 @@
-import { type Config, readConfig } from '../../config/config.ts';
-import { AppError } from '../../domain/errors.ts';
+import { AppError } from '../../core/domain/errors.ts';
+import { type Config, readConfig } from '../../server/config/config.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Loads this environment's configuration, for commands that run locally. Throws `CONFIG_INVALID` with every problem. */

@@ -1,9 +1,11 @@
 import { randomInt } from 'node:crypto';
 import { constants, createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { AppError } from '../../domain/errors.ts';
-import { clip, detectSecret, quoteWhole } from '../../operator/input/problems.ts';
-import { type AddressEntry, readList } from '../../operator/input/readers.ts';
+import { AppError } from '../../core/domain/errors.ts';
+import { createLogger } from '../../core/runtime/log.ts';
+import type { Static, TSchema } from '../../core/runtime/type.ts';
+import { clip, detectSecret, quoteWhole } from '../../faces/operator/input/problems.ts';
+import { type AddressEntry, readList } from '../../faces/operator/input/readers.ts';
 import {
   type Given,
   type LocalOperation,
@@ -11,10 +13,8 @@ import {
   type Operation,
   type OperationDeps,
   perform,
-} from '../../operator/operation.ts';
-import { declaredOption, membersOf } from '../../operator/option.ts';
-import { createLogger } from '../../runtime/log.ts';
-import type { Static, TSchema } from '../../runtime/type.ts';
+} from '../../faces/operator/operation.ts';
+import { declaredOption, membersOf } from '../../faces/operator/option.ts';
 import { configuredNetworks, publicUrlOf } from './select-network.ts';
 import { cliActor, type Terminal } from './terminal.ts';
 import { type CommandDatabase, now, withDatabase } from './with-database.ts';
@@ -58,7 +58,7 @@ function depsOf(terminal: Terminal, database: CommandDatabase): OperationDeps {
     addressGuard: NO_MANIFEST,
     networks: configuredNetworks(config),
     ...{ publicUrl: () => publicUrlOf(config), randomBelow: (n) => randomInt(n) },
-    deadlineClock: async () => (await import('../../operator/subjects/invoices.ts')).readDeadlineClock(db),
+    deadlineClock: async () => (await import('../../faces/operator/subjects/invoices.ts')).readDeadlineClock(db),
     nodes: async () => {
       const [{ usingNodes }, { describeForPayer }] = await Promise.all([
         import('./with-nodes.ts'),

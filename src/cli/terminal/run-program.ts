@@ -1,6 +1,6 @@
 import { Command, CommanderError } from '@commander-js/extra-typings';
-import { AppError } from '../../domain/errors.ts';
-import { detectSecret, holdsKeyOrId } from '../../operator/input/problems.ts';
+import { AppError } from '../../core/domain/errors.ts';
+import { detectSecret, holdsKeyOrId } from '../../faces/operator/input/problems.ts';
 import { describeError, EXIT, type ExitCode } from './describe-error.ts';
 import { createTerminal, printError, type Surroundings, secretProblem, type Terminal } from './terminal.ts';
 

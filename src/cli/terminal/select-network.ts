@@ -1,7 +1,7 @@
-import type { Config, NetworkConfig } from '../../config/config.ts';
+import { AppError } from '../../core/domain/errors.ts';
+import type { Network } from '../../core/domain/network.ts';
 import { readSandboxNetwork } from '../../developer/sandbox/sandbox-network.ts';
-import { AppError } from '../../domain/errors.ts';
-import type { Network } from '../../domain/network.ts';
+import type { Config, NetworkConfig } from '../../server/config/config.ts';
 
 /** Returns the networks with nodes configured here; in a sandbox, the one that it creates. */
 export function configuredNetworks({ sandbox, networks }: Pick<Config, 'sandbox' | 'networks'>): Network[] {

@@ -1,9 +1,9 @@
 import { hostname, userInfo } from 'node:os';
-import { AppError } from '../../domain/errors.ts';
-import { type Actor, commandActor } from '../../operator/actor.ts';
-import { asWritten, secretMessage } from '../../operator/command-words.ts';
-import { detectSecret, printableJson } from '../../operator/input/problems.ts';
-import { whenParentDies } from '../../runtime/parent-process.ts';
+import { AppError } from '../../core/domain/errors.ts';
+import { whenParentDies } from '../../core/runtime/parent-process.ts';
+import { type Actor, commandActor } from '../../faces/operator/actor.ts';
+import { asWritten, secretMessage } from '../../faces/operator/command-words.ts';
+import { detectSecret, printableJson } from '../../faces/operator/input/problems.ts';
 import { type DescribedError, EXIT, type ExitCode } from './describe-error.ts';
 
 /**

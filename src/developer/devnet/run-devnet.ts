@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { join } from 'node:path';
-import type { Config } from '../../config/config.ts';
-import type { Devnet } from '../../devnet/devnet.ts';
-import { AppError, type FieldProblem } from '../../domain/errors.ts';
-import { clip, fieldProblem } from '../../operator/input/problems.ts';
-import { lockDataDir } from '../../runtime/instance-lock.ts';
+import type { Devnet } from '@quittance/devnet';
+import { AppError, type FieldProblem } from '../../core/domain/errors.ts';
+import { lockDataDir } from '../../core/runtime/instance-lock.ts';
+import { clip, fieldProblem } from '../../faces/operator/input/problems.ts';
+import type { Config } from '../../server/config/config.ts';
 
 export type DevnetInput = {
   port: string;
@@ -74,7 +74,7 @@ export async function runDevnet(
   // Like java-tron, it serves each API on its own port: the next three ports, or any free ones.
   const ports = port === 0 ? {} : { solidityPort: port + 1, grpcPort: port + 2, grpcSolidityPort: port + 3 };
   try {
-    const { startDevnet } = await import('../../devnet/devnet.ts');
+    const { startDevnet } = await import('@quittance/devnet');
     const devnet = await startDevnet({ ...settings, ...ports, separatePorts: true }).catch((error: unknown) => {
       throw explain(error, settings);
     });

@@ -1,6 +1,6 @@
-import { assertNever } from '../../domain/assert-never.ts';
-import { AppError } from '../../domain/errors.ts';
-import { printable } from '../../operator/input/problems.ts';
+import { assertNever } from '../../core/domain/assert-never.ts';
+import { AppError } from '../../core/domain/errors.ts';
+import { printable } from '../../faces/operator/input/problems.ts';
 import { backoff, pause, whileWanted } from './pause.ts';
 import { readEvent } from './read-event.ts';
 import { type FeedSource, readFeed } from './read-feed.ts';

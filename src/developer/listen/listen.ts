@@ -1,11 +1,11 @@
 import { createHmac } from 'node:crypto';
 import { Agent, type Dispatcher, request } from 'undici';
-import { AppError } from '../../domain/errors.ts';
-import { printable } from '../../operator/input/problems.ts';
-import { parseObject } from '../../runtime/parse-object.ts';
-import { redactAnswer } from '../../webhooks/redact.ts';
-import { USER_AGENT } from '../../webhooks/send.ts';
-import { formatSecret, signWebhook } from '../../webhooks/sign.ts';
+import { AppError } from '../../core/domain/errors.ts';
+import { parseObject } from '../../core/runtime/parse-object.ts';
+import { redactAnswer } from '../../core/webhooks/redact.ts';
+import { USER_AGENT } from '../../core/webhooks/send.ts';
+import { formatSecret, signWebhook } from '../../core/webhooks/sign.ts';
+import { printable } from '../../faces/operator/input/problems.ts';
 import { createFeedReader, type FeedReader } from './follow-feed.ts';
 import { backoff, pause, whileWanted } from './pause.ts';
 import { type FeedEvent, readEvent } from './read-event.ts';

@@ -1,5 +1,5 @@
-import { decodeId } from '../../domain/ids.ts';
-import { asObject, parseObject } from '../../runtime/parse-object.ts';
+import { decodeId } from '../../core/domain/ids.ts';
+import { asObject, parseObject } from '../../core/runtime/parse-object.ts';
 
 /** The displayed parts of an event in the feed. Texts are unescaped, so the code that shows them must escape them. */
 export type FeedEvent = { id: string; type: string; invoiceId: string | null; externalId: string | null };

@@ -1,6 +1,6 @@
 import { type Dispatcher, request } from 'undici';
-import { parseObject } from '../../runtime/parse-object.ts';
-import { readRetryAfter } from '../../webhooks/send.ts';
+import { parseObject } from '../../core/runtime/parse-object.ts';
+import { readRetryAfter } from '../../core/webhooks/send.ts';
 import { type FeedPage, splitFeed } from './split-feed.ts';
 
 /** The outcome of reading the feed once. Only `away` may be temporary. Texts are as the server sent them, shortened but unescaped. */

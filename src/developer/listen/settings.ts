@@ -1,10 +1,10 @@
-import { httpUrl } from '../../config/url-problems.ts';
-import { readApiKey } from '../../domain/api-key.ts';
-import { AppError } from '../../domain/errors.ts';
-import { EVENT_TYPES } from '../../domain/event.ts';
-import { decodeId, encodeId } from '../../domain/ids.ts';
-import { isLoopback } from '../../domain/loopback.ts';
-import { clip } from '../../operator/input/problems.ts';
+import { readApiKey } from '../../core/domain/api-key.ts';
+import { AppError } from '../../core/domain/errors.ts';
+import { EVENT_TYPES } from '../../core/domain/event.ts';
+import { decodeId, encodeId } from '../../core/domain/ids.ts';
+import { isLoopback } from '../../core/domain/loopback.ts';
+import { clip } from '../../faces/operator/input/problems.ts';
+import { httpUrl } from '../../server/config/url-problems.ts';
 import { findSandboxFile } from '../sandbox/sandbox-file.ts';
 
 export type ListenOptions = {

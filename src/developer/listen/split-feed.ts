@@ -1,5 +1,5 @@
-import { decodeId } from '../../domain/ids.ts';
-import { asObject } from '../../runtime/parse-object.ts';
+import { decodeId } from '../../core/domain/ids.ts';
+import { asObject } from '../../core/runtime/parse-object.ts';
 
 /** A page of the feed. `events` holds the exact bytes of each event as the server stored and sent it. */
 export type FeedPage = {

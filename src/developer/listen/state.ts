@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import { mkdir, readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
-import { AppError } from '../../domain/errors.ts';
-import { decodeId } from '../../domain/ids.ts';
-import { DataDirError, lockDataDir } from '../../runtime/instance-lock.ts';
-import { parseObject } from '../../runtime/parse-object.ts';
-import { writePrivateFile } from '../../runtime/private-file.ts';
+import { AppError } from '../../core/domain/errors.ts';
+import { decodeId } from '../../core/domain/ids.ts';
+import { DataDirError, lockDataDir } from '../../core/runtime/instance-lock.ts';
+import { parseObject } from '../../core/runtime/parse-object.ts';
+import { writePrivateFile } from '../../core/runtime/private-file.ts';
 
 /** Each route has its own state, so forwarding the same key to another URL starts independently. */
 export type Route = { server: string; keyId: string; forwardTo: string };

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { request } from 'undici';
-import { isCheckoutToken } from '../../domain/checkout-token.ts';
-import { AppError } from '../../domain/errors.ts';
-import { decodeId, encodeId } from '../../domain/ids.ts';
-import type { InvoiceStatus } from '../../domain/invoice.ts';
-import { clip } from '../../operator/input/problems.ts';
-import { findCheckoutInvoice } from '../../store/ledger/checkout.ts';
-import { findInvoicePayment, type InvoicePayment } from '../../store/ledger/payments.ts';
+import { isCheckoutToken } from '../../core/domain/checkout-token.ts';
+import { AppError } from '../../core/domain/errors.ts';
+import { decodeId, encodeId } from '../../core/domain/ids.ts';
+import type { InvoiceStatus } from '../../core/domain/invoice.ts';
+import { findCheckoutInvoice } from '../../core/store/ledger/checkout.ts';
+import { findInvoicePayment, type InvoicePayment } from '../../core/store/ledger/payments.ts';
+import { clip } from '../../faces/operator/input/problems.ts';
 import { findIdOfOrder } from './sandbox-project.ts';
 import type { Sandbox } from './with-sandbox.ts';
 

@@ -4,7 +4,7 @@ import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createWebhookSecret, signWebhook } from '../../webhooks/sign.ts';
+import { createWebhookSecret, signWebhook } from '../../core/webhooks/sign.ts';
 import { startInbox } from './inbox.ts';
 
 const NOW_MS = Date.UTC(2026, 8, 1, 12);

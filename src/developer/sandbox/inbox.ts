@@ -3,12 +3,12 @@ import { appendFileSync, mkdirSync, readFileSync, renameSync, writeFileSync } fr
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname } from 'node:path';
-import { foreignRequest } from '../../devnet/node/foreign-request.ts';
-import { AppError } from '../../domain/errors.ts';
-import { toIso, unixMs } from '../../domain/time.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import { asObject } from '../../runtime/parse-object.ts';
-import { verifyWebhook } from '../../webhooks/sign.ts';
+import { foreignRequest } from '@quittance/devnet/node/foreign-request';
+import { AppError } from '../../core/domain/errors.ts';
+import { toIso, unixMs } from '../../core/domain/time.ts';
+import type { Clock } from '../../core/runtime/clock.ts';
+import { asObject } from '../../core/runtime/parse-object.ts';
+import { verifyWebhook } from '../../core/webhooks/sign.ts';
 
 export type InboxOptions = {
   host: string;

@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
-import { AppError } from '../../domain/errors.ts';
-import { unixMs } from '../../domain/time.ts';
-import { systemClock } from '../../runtime/clock.ts';
-import type { Database } from '../../store/db/database.ts';
+import { AppError } from '../../core/domain/errors.ts';
+import { unixMs } from '../../core/domain/time.ts';
+import { systemClock } from '../../core/runtime/clock.ts';
+import type { Database } from '../../core/store/db/database.ts';
 import type { Payable } from './find-payable.ts';
 import { bringDeadlineForward } from './sandbox-project.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
+import { CONTROL_PATH } from '@quittance/devnet/node/control';
 import { request } from 'undici';
-import { CONTROL_PATH } from '../../devnet/node/control.ts';
-import { AppError } from '../../domain/errors.ts';
+import { AppError } from '../../core/domain/errors.ts';
 import type { Payable } from './find-payable.ts';
 import type { SandboxFile } from './sandbox-file.ts';
 

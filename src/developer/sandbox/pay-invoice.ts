@@ -1,10 +1,10 @@
-import type { ScenarioResult } from '../../devnet/payer/pay-scenario.ts';
-import { createPayer } from '../../devnet/payer/payer.ts';
-import { type Scenario, scenarioOf } from '../../devnet/payer/scenarios.ts';
-import { AppError } from '../../domain/errors.ts';
-import { encodeId } from '../../domain/ids.ts';
-import { formatAmount } from '../../domain/money.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { createPayer } from '@quittance/devnet/payer';
+import { AppError } from '../../core/domain/errors.ts';
+import { encodeId } from '../../core/domain/ids.ts';
+import { formatAmount } from '../../core/domain/money.ts';
+import { systemClock } from '../../core/runtime/clock.ts';
+import type { ScenarioResult } from '../scenarios/pay-scenario.ts';
+import { type Scenario, scenarioOf } from '../scenarios/scenarios.ts';
 import { createInvoice, findPayable, type Payable } from './find-payable.ts';
 import { letExpire } from './let-expire.ts';
 import { type OrphanedPayment, orphanPayment } from './orphan-payment.ts';

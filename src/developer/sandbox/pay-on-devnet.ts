@@ -1,13 +1,13 @@
 import { bytesToHex } from '@noble/hashes/utils.js';
-import { FAKE_USDT, MULTISEND, PAYER, USDT } from '../../devnet/evm/keys.ts';
-import { payScenario, type ScenarioOptions, type ScenarioResult } from '../../devnet/payer/pay-scenario.ts';
-import { createPayer, type Payer, post } from '../../devnet/payer/payer.ts';
-import { type Scenario, scenarioOf } from '../../devnet/payer/scenarios.ts';
-import { AppError, type FieldProblem } from '../../domain/errors.ts';
-import { formatAmount, microUsdt, parseAmount } from '../../domain/money.ts';
-import { parseUrl } from '../../domain/url.ts';
-import { clip, fieldProblem } from '../../operator/input/problems.ts';
-import { accountToAddress, parseAddress } from '../../tron/address.ts';
+import { FAKE_USDT, MULTISEND, PAYER, USDT } from '@quittance/devnet/evm/keys';
+import { createPayer, type Payer, post } from '@quittance/devnet/payer';
+import { accountToAddress, parseAddress } from '@quittance/tron/address';
+import { AppError, type FieldProblem } from '../../core/domain/errors.ts';
+import { formatAmount, microUsdt, parseAmount } from '../../core/domain/money.ts';
+import { parseUrl } from '../../core/domain/url.ts';
+import { clip, fieldProblem } from '../../faces/operator/input/problems.ts';
+import { payScenario, type ScenarioOptions, type ScenarioResult } from '../scenarios/pay-scenario.ts';
+import { type Scenario, scenarioOf } from '../scenarios/scenarios.ts';
 
 export type SentView = { txId: string; to: string; amount: string; contract: string };
 

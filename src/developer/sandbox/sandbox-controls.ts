@@ -1,6 +1,6 @@
-import { SCENARIO_NAMES, type Scenario } from '../../devnet/payer/scenarios.ts';
-import type { KeyRing } from '../../runtime/key-ring.ts';
-import type { ServiceOptions } from '../../service/context.ts';
+import type { KeyRing } from '../../core/runtime/key-ring.ts';
+import type { ServiceOptions } from '../../server/context.ts';
+import { SCENARIO_NAMES, type Scenario } from '../scenarios/scenarios.ts';
 import { payWith } from './pay-invoice.ts';
 import { bringDeadlinesForward, findRetiredAddress } from './sandbox-project.ts';
 import { createFreshProject, endProject } from './sandbox-projects.ts';

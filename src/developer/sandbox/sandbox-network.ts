@@ -1,7 +1,7 @@
-import type { NetworkConfig } from '../../config/config.ts';
-import { AppError } from '../../domain/errors.ts';
-import { unlimitedNode } from '../../domain/node.ts';
-import { parseAddress } from '../../tron/address.ts';
+import { parseAddress } from '@quittance/tron/address';
+import { AppError } from '../../core/domain/errors.ts';
+import { unlimitedNode } from '../../core/domain/node.ts';
+import type { NetworkConfig } from '../../server/config/config.ts';
 import { readSandboxFile, type SandboxFile } from './sandbox-file.ts';
 
 /** The sandbox's own network, over gRPC as we advise others. */

@@ -1,7 +1,7 @@
-import type { UnixMs } from '../../domain/time.ts';
-import { addressColumn } from '../../store/db/address-column.ts';
-import { answerOf } from '../../store/db/rows-of.ts';
-import { count } from '../../store/db/statement.ts';
+import type { UnixMs } from '../../core/domain/time.ts';
+import { addressColumn } from '../../core/store/db/address-column.ts';
+import { answerOf } from '../../core/store/db/rows-of.ts';
+import { count } from '../../core/store/db/statement.ts';
 
 /**
  * Brings a pending invoice's deadline forward, so that no one has to wait for it. Returns the deadline, or `null` if nothing was changed;

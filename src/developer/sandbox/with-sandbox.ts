@@ -1,8 +1,8 @@
-import { decodeId } from '../../domain/ids.ts';
-import { openKeyRing } from '../../runtime/open-key-ring.ts';
-import { type Database, openDatabase } from '../../store/db/database.ts';
-import { createSeals } from '../../store/db/seals.ts';
-import { readRunningPostgres } from '../../store/embedded/connection.ts';
+import { decodeId } from '../../core/domain/ids.ts';
+import { openKeyRing } from '../../core/runtime/open-key-ring.ts';
+import { type Database, openDatabase } from '../../core/store/db/database.ts';
+import { createSeals } from '../../core/store/db/seals.ts';
+import { readRunningPostgres } from '../../core/store/embedded/connection.ts';
 import { readSandboxFile, type SandboxFile, sandboxNotRunning } from './sandbox-file.ts';
 
 /**

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { assertNever } from '../../domain/assert-never.ts';
-import { AppError } from '../../domain/errors.ts';
-import { unixMs } from '../../domain/time.ts';
-import { commandActor } from '../../operator/actor.ts';
-import { resolveTransfers } from '../../operator/subjects/transfer-decisions.ts';
-import { systemClock } from '../../runtime/clock.ts';
-import { requestClaim } from '../../store/ledger/lookup.ts';
+import { assertNever } from '../../core/domain/assert-never.ts';
+import { AppError } from '../../core/domain/errors.ts';
+import { unixMs } from '../../core/domain/time.ts';
+import { systemClock } from '../../core/runtime/clock.ts';
+import { requestClaim } from '../../core/store/ledger/lookup.ts';
+import { commandActor } from '../../faces/operator/actor.ts';
+import { resolveTransfers } from '../../faces/operator/subjects/transfer-decisions.ts';
 import { createInvoice, findPayable, type Payable } from '../sandbox/find-payable.ts';
 import { letExpire } from '../sandbox/let-expire.ts';
 import { orphanPayment } from '../sandbox/orphan-payment.ts';

@@ -1,4 +1,4 @@
-import type { EventType } from '../../domain/event.ts';
+import type { EventType } from '../../core/domain/event.ts';
 
 /** How to make each event happen. Only types are imported, so that showing help stays fast. */
 export const TRIGGERS = {

@@ -1,5 +1,5 @@
-import { AppError } from '../../domain/errors.ts';
-import { asObject, parseObject } from '../../runtime/parse-object.ts';
+import { AppError } from '../../core/domain/errors.ts';
+import { asObject, parseObject } from '../../core/runtime/parse-object.ts';
 import type { FeedReader } from '../listen/follow-feed.ts';
 import { pause } from '../listen/pause.ts';
 import { readEvent } from '../listen/read-event.ts';

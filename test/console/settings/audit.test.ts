@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { encodeId } from '../../../src/domain/ids.ts';
-import { recordActions } from '../../../src/operator/record-actions.ts';
+import { encodeId } from '../../../src/core/domain/ids.ts';
+import { recordActions } from '../../../src/faces/operator/record-actions.ts';
 import { ANN, joinByPasskey } from '../../people/desk.ts';
 import { openConsole } from '../open-console.ts';
 import { cookieOf } from './ask-again.ts';

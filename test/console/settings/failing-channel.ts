@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { unixMs } from '../../../src/domain/time.ts';
-import { commandActor } from '../../../src/operator/actor.ts';
-import { addChannel } from '../../../src/operator/subjects/notify.ts';
-import { listNotifyChannels, recordChannelFailed } from '../../../src/store/outbox/notify-channels.ts';
+import { unixMs } from '../../../src/core/domain/time.ts';
+import { listNotifyChannels, recordChannelFailed } from '../../../src/core/store/outbox/notify-channels.ts';
+import { commandActor } from '../../../src/faces/operator/actor.ts';
+import { addChannel } from '../../../src/faces/operator/subjects/notify.ts';
 import type { TestConsole } from '../console.ts';
 import { operationDeps } from '../operation-deps.ts';
 

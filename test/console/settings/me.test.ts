@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { encodeId } from '../../../src/domain/ids.ts';
-import { listAudit, readAuditFilter } from '../../../src/operator/subjects/audit.ts';
+import { encodeId } from '../../../src/core/domain/ids.ts';
+import { listAudit, readAuditFilter } from '../../../src/faces/operator/subjects/audit.ts';
 import { createAuthenticator } from '../../people/authenticator.ts';
 import { ANN, CONSOLE, joinByPasskey, joinByPassword, PASSWORD } from '../../people/desk.ts';
 import { openConsole, SANDBOX } from '../open-console.ts';

@@ -1,7 +1,7 @@
 import { request } from 'undici';
 import { expect, test } from 'vitest';
-import { encodeId } from '../../../src/domain/ids.ts';
-import { listAudit, readAuditFilter } from '../../../src/operator/subjects/audit.ts';
+import { encodeId } from '../../../src/core/domain/ids.ts';
+import { listAudit, readAuditFilter } from '../../../src/faces/operator/subjects/audit.ts';
 import { ANN, CONSOLE, from, joinByPasskey, joinByPassword } from '../../people/desk.ts';
 import { createTestProject } from '../../support/service.ts';
 import { openConsole } from '../open-console.ts';

@@ -1,7 +1,7 @@
-import { commandActor, type Role } from '../../../src/operator/actor.ts';
-import { invitePerson, readNewPerson } from '../../../src/operator/subjects/people.ts';
-import { findSession, personActor } from '../../../src/operator/subjects/sessions.ts';
-import { openInvitation, redeemInvitation } from '../../../src/operator/subjects/sign-in.ts';
+import { commandActor, type Role } from '../../../src/faces/operator/actor.ts';
+import { invitePerson, readNewPerson } from '../../../src/faces/operator/subjects/people.ts';
+import { findSession, personActor } from '../../../src/faces/operator/subjects/sessions.ts';
+import { openInvitation, redeemInvitation } from '../../../src/faces/operator/subjects/sign-in.ts';
 import { codeOf } from '../../people/desk.ts';
 import type { TestConsole } from '../console.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { encodeId } from '../../../src/domain/ids.ts';
+import { encodeId } from '../../../src/core/domain/ids.ts';
 import { joinByPasskey, joinByPassword, PASSWORD } from '../../people/desk.ts';
 import { openConsole } from '../open-console.ts';
 import { cookieOf, formOf, passkeyOptionsOf, send, sendWithCode, sendWithPasskey } from './ask-again.ts';

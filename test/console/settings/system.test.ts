@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { readConfig } from '../../../src/config/config.ts';
-import { FILE_VARIABLES, NODE_VARIABLES, SECRET_VARIABLES, VARIABLES } from '../../../src/config/settings.ts';
-import { recordActions } from '../../../src/operator/record-actions.ts';
-import { readMigrations } from '../../../src/store/db/migrate.ts';
+import { readMigrations } from '../../../src/core/store/db/migrate.ts';
+import { recordActions } from '../../../src/faces/operator/record-actions.ts';
+import { readConfig } from '../../../src/server/config/config.ts';
+import { FILE_VARIABLES, NODE_VARIABLES, SECRET_VARIABLES, VARIABLES } from '../../../src/server/config/settings.ts';
 import { newDirectory } from '../../cli/run-cli.ts';
 import { ANN, joinByPasskey } from '../../people/desk.ts';
 import { openConsole } from '../open-console.ts';

@@ -1,4 +1,4 @@
-import { type Connection, type Database, openDatabase } from '../../../src/store/db/database.ts';
+import { type Connection, type Database, openDatabase } from '../../../src/core/store/db/database.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
 /** A pool of connections, by the name under which PostgreSQL shows them. */

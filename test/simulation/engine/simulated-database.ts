@@ -1,7 +1,7 @@
-import { AppError } from '../../../src/domain/errors.ts';
-import type { Database, Sql } from '../../../src/store/db/database.ts';
-import type { Shape, Statement } from '../../../src/store/db/statement.ts';
-import { DELIVERIES_CHANNEL } from '../../../src/store/outbox/events.ts';
+import { AppError } from '../../../src/core/domain/errors.ts';
+import type { Database, Sql } from '../../../src/core/store/db/database.ts';
+import type { Shape, Statement } from '../../../src/core/store/db/statement.ts';
+import { DELIVERIES_CHANNEL } from '../../../src/core/store/outbox/events.ts';
 import { POOL_SIZE, type Session } from './sessions.ts';
 import type { Settling } from './settling.ts';
 import type { SimulatedProcess } from './simulated-process.ts';

@@ -1,4 +1,4 @@
-import { decodeId } from '../../../src/domain/ids.ts';
+import { decodeId } from '../../../src/core/domain/ids.ts';
 import type { Truth } from '../truth.ts';
 import { fromSql } from './from-sql.ts';
 

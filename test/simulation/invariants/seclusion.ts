@@ -1,4 +1,4 @@
-import { decodeId, type IdPrefix } from '../../../src/domain/ids.ts';
+import { decodeId, type IdPrefix } from '../../../src/core/domain/ids.ts';
 import type { Invariant, Truth } from '../truth.ts';
 import { fromSql } from './from-sql.ts';
 

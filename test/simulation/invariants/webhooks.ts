@@ -1,5 +1,5 @@
 import { Webhook } from 'standardwebhooks';
-import { decodeId } from '../../../src/domain/ids.ts';
+import { decodeId } from '../../../src/core/domain/ids.ts';
 import type { Invariant, Received, Truth } from '../truth.ts';
 
 /** What receivers refuse, in seconds; and how far the clock of a sender may be off while faults go on. */

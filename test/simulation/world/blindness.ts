@@ -1,5 +1,5 @@
-import type { Fault } from '../../../src/devnet/faults/faults.ts';
-import { REFUSALS } from '../../../src/devnet/faults/refusals.ts';
+import type { Fault } from '@quittance/devnet/faults/faults';
+import { REFUSALS } from '@quittance/devnet/faults/refusals';
 
 /** A node with one of these shows no block at all. */
 const SHOWS_NOTHING = new Set([...REFUSALS.keys(), 'truncated', 'hang', 'reset', 'slow-drip', 'bracket-bomb']);

@@ -1,9 +1,9 @@
 import { bytesToHex } from '@noble/hashes/utils.js';
-import { FAKE_USDT, MULTISEND, PAYER, USDT } from '../../../src/devnet/evm/keys.ts';
-import { payScenario } from '../../../src/devnet/payer/pay-scenario.ts';
-import { createPayer } from '../../../src/devnet/payer/payer.ts';
-import type { Scenario } from '../../../src/devnet/payer/scenarios.ts';
-import { type AccountHex, accountToAddress } from '../../../src/tron/address.ts';
+import { FAKE_USDT, MULTISEND, PAYER, USDT } from '@quittance/devnet/evm/keys';
+import { createPayer } from '@quittance/devnet/payer';
+import { type AccountHex, accountToAddress } from '@quittance/tron/address';
+import { payScenario } from '../../../src/developer/scenarios/pay-scenario.ts';
+import type { Scenario } from '../../../src/developer/scenarios/scenarios.ts';
 import type { Random } from '../engine/random.ts';
 import type { Owner, VirtualTime } from '../engine/virtual-time.ts';
 import type { Acknowledged } from '../truth.ts';

@@ -1,6 +1,6 @@
 import { hexToBytes } from '@noble/hashes/utils.js';
-import { createPoison, POISONS, poisoned, relay } from '../../../src/devnet/devnet.ts';
-import { NOISE_SHAPES } from '../../../src/devnet/evm/abi.ts';
+import { createPoison, POISONS, poisoned, relay } from '@quittance/devnet';
+import { NOISE_SHAPES } from '@quittance/devnet/evm/abi';
 import type { Random } from '../engine/random.ts';
 import type { SimulatedChain } from './simulated-chain.ts';
 

@@ -1,9 +1,9 @@
-import type { GrpcCall, Question } from '../../../src/chain/nodes/question.ts';
-import { ParameterError } from '../../../src/devnet/chain/parameters.ts';
-import type { Fault } from '../../../src/devnet/faults/faults.ts';
-import { type Answering, answerRequest } from '../../../src/devnet/node/node-answers.ts';
-import { answerCall, floodOf, type GrpcService } from '../../../src/devnet/node/node-server.ts';
-import { jsonPieces, repeat } from '../../../src/devnet/wire/json-text.ts';
+import { ParameterError } from '@quittance/devnet/chain/parameters';
+import type { Fault } from '@quittance/devnet/faults/faults';
+import { type Answering, answerRequest } from '@quittance/devnet/node/node-answers';
+import { answerCall, floodOf, type GrpcService } from '@quittance/devnet/node/node-server';
+import { jsonPieces, repeat } from '@quittance/devnet/wire/json-text';
+import type { GrpcCall, Question } from '../../../src/core/chain/nodes/question.ts';
 
 type Asked = Question<unknown>;
 

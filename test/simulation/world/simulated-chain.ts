@@ -1,12 +1,12 @@
-import type { Block } from '../../../src/devnet/chain/block.ts';
-import { type Ledger, openLedger } from '../../../src/devnet/chain/ledger.ts';
-import { createLedgerStorage } from '../../../src/devnet/chain/ledger-storage.ts';
-import { mineBlocks, mineUntilSolid } from '../../../src/devnet/chain/mine.ts';
-import { withoutStalled, withReplaced, withRotated, withStalled } from '../../../src/devnet/chain/schedule.ts';
-import { USDT } from '../../../src/devnet/evm/keys.ts';
-import { answerRequest, fallSick } from '../../../src/devnet/node/node-answers.ts';
-import type { AccountHex } from '../../../src/tron/address.ts';
-import { TRANSFER_TOPIC } from '../../../src/tron/usdt.ts';
+import type { Block } from '@quittance/devnet/chain/block';
+import { type Ledger, openLedger } from '@quittance/devnet/chain/ledger';
+import { createLedgerStorage } from '@quittance/devnet/chain/ledger-storage';
+import { mineBlocks, mineUntilSolid } from '@quittance/devnet/chain/mine';
+import { withoutStalled, withReplaced, withRotated, withStalled } from '@quittance/devnet/chain/schedule';
+import { USDT } from '@quittance/devnet/evm/keys';
+import { answerRequest, fallSick } from '@quittance/devnet/node/node-answers';
+import type { AccountHex } from '@quittance/tron/address';
+import { TRANSFER_TOPIC } from '@quittance/tron/usdt';
 import type { Random } from '../engine/random.ts';
 import type { Appearance, TrueTransfer, Truth } from '../truth.ts';
 

@@ -1,5 +1,5 @@
-import type { Policy } from '../../../src/domain/policy.ts';
-import type { AccountHex } from '../../../src/tron/address.ts';
+import type { AccountHex } from '@quittance/tron/address';
+import type { Policy } from '../../../src/core/domain/policy.ts';
 import type { Random } from '../engine/random.ts';
 import type { Owner, VirtualTime } from '../engine/virtual-time.ts';
 import type { Acknowledged } from '../truth.ts';

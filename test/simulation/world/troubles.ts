@@ -1,4 +1,4 @@
-import { FAULT_KINDS, type Fault } from '../../../src/devnet/faults/faults.ts';
+import { FAULT_KINDS, type Fault } from '@quittance/devnet/faults/faults';
 import type { Random } from '../engine/random.ts';
 import type { Settling } from '../engine/settling.ts';
 import type { Strike } from '../engine/simulated-database.ts';

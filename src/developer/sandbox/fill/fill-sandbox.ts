@@ -1,7 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { formatCheckoutToken } from '../../../domain/checkout-token.ts';
-import { codeWords, wordRange } from '../../../domain/code-word.ts';
-import { AppError } from '../../../domain/errors.ts';
+import { type AccountHex, accountToAddress } from '@quittance/tron/address';
+import { formatCheckoutToken } from '../../../core/domain/checkout-token.ts';
+import { codeWords, wordRange } from '../../../core/domain/code-word.ts';
+import { AppError } from '../../../core/domain/errors.ts';
 import {
   describeDecision,
   describePayment,
@@ -10,22 +11,21 @@ import {
   eventBody,
   INVOICE_EVENTS,
   projectInvoice,
-} from '../../../domain/event.ts';
-import { decodeId, uuidV7 } from '../../../domain/ids.ts';
-import type { InvoiceStatus } from '../../../domain/invoice.ts';
-import { MISTAKES } from '../../../domain/mismatch/mistakes.ts';
-import { type MicroUsdt, microUsdt } from '../../../domain/money.ts';
-import { isLocalNetwork } from '../../../domain/network.ts';
-import type { ResolutionKind } from '../../../domain/resolution.ts';
-import { MAX_ATTEMPTS } from '../../../domain/retry.ts';
-import { toIso, type UnixMs, unixMs } from '../../../domain/time.ts';
-import type { Actor } from '../../../operator/actor.ts';
-import { createProject } from '../../../operator/subjects/projects.ts';
-import { addEndpoint } from '../../../operator/subjects/webhooks.ts';
-import { findCursor } from '../../../store/chain/cursor.ts';
-import type { Database } from '../../../store/db/database.ts';
-import { listProjects } from '../../../store/ledger/projects.ts';
-import { type AccountHex, accountToAddress } from '../../../tron/address.ts';
+} from '../../../core/domain/event.ts';
+import { decodeId, uuidV7 } from '../../../core/domain/ids.ts';
+import type { InvoiceStatus } from '../../../core/domain/invoice.ts';
+import { MISTAKES } from '../../../core/domain/mismatch/mistakes.ts';
+import { type MicroUsdt, microUsdt } from '../../../core/domain/money.ts';
+import { isLocalNetwork } from '../../../core/domain/network.ts';
+import type { ResolutionKind } from '../../../core/domain/resolution.ts';
+import { MAX_ATTEMPTS } from '../../../core/domain/retry.ts';
+import { toIso, type UnixMs, unixMs } from '../../../core/domain/time.ts';
+import { findCursor } from '../../../core/store/chain/cursor.ts';
+import type { Database } from '../../../core/store/db/database.ts';
+import { listProjects } from '../../../core/store/ledger/projects.ts';
+import type { Actor } from '../../../faces/operator/actor.ts';
+import { createProject } from '../../../faces/operator/subjects/projects.ts';
+import { addEndpoint } from '../../../faces/operator/subjects/webhooks.ts';
 import { type FilledRows, insertRows, noRows, takePositions } from './insert-rows.ts';
 
 const DAY_MS = 86_400_000;

@@ -1,6 +1,6 @@
-import type { Sql } from '../../../store/db/database.ts';
-import { answerOf, commandOf } from '../../../store/db/rows-of.ts';
-import { type SealedTable, type Sealer, snakeCase } from '../../../store/db/seal.ts';
+import type { Sql } from '../../../core/store/db/database.ts';
+import { answerOf, commandOf } from '../../../core/store/db/rows-of.ts';
+import { type SealedTable, type Sealer, snakeCase } from '../../../core/store/db/seal.ts';
 import {
   SEALED_ADDRESS,
   SEALED_EVENT,
@@ -10,8 +10,8 @@ import {
   SEALED_RESOLUTION,
   SEALED_STATUS,
   SEALED_TRANSFER,
-} from '../../../store/db/sealed-tables.ts';
-import { count } from '../../../store/db/statement.ts';
+} from '../../../core/store/db/sealed-tables.ts';
+import { count } from '../../../core/store/db/statement.ts';
 
 const COLUMNS = {
   addresses: 'id, project_id, network, account, address, policy, position, created_at, mac',

@@ -1,0 +1,129 @@
+import type { AccountHex } from '@quittance/tron/address';
+import { inGroups } from '../../runtime/in-groups.ts';
+import type { Node } from '../nodes/node.ts';
+import { ofDifferentOperators } from '../nodes/operators.ts';
+import { orNull } from '../proof/or-null.ts';
+import type { ExaminedBlock } from '../proof/prove-block.ts';
+import { type ReadBlock, readLogsIfThere, readLogsOf } from '../verify/read-block.ts';
+import { type FollowDeps, type Following, tipOf } from './following.ts';
+import { addVote, settle, toWindowBlock, type WindowBlock } from './window.ts';
+
+/** A node may be this many blocks behind another without being wrong. */
+const LAG_BLOCKS = 3;
+/** Blocks whose logs are requested in one step: at the head, and while catching up. */
+const STEP_BLOCKS = 4;
+const BEHIND_STEP_BLOCKS = 64;
+const BEHIND_PAUSE_MS = 250;
+const PARALLEL_BLOCKS = 8;
+/**
+ * With this many open blocks, no further blocks are read for `AWAY_MS` while catching up. An operator that is down for longer doesn't block
+ * reading.
+ */
+const MANY_OPEN_BLOCKS = 64;
+const AWAY_MS = 10_000;
+/** Operators that differ are asked again after this many block times. */
+const DISPUTE_BLOCKS = 2;
+
+/** Logs that the header doesn't prove need agreement. If it proves every log of a block, no other node is asked. */
+export function needsAgreement({ block, logs }: ReadBlock): boolean {
+  const isOpen = block.transactions.some(
+    ({ isSuccess, isContract, call }) => isSuccess && isContract !== false && call === null,
+  );
+  return isOpen || logs.isForwarded || logs.transfers.some(({ isProven }) => !isProven);
+}
+
+/** Creates a window block from one node's answer, and adds the answers of the other nodes as far as they have the block. */
+export async function withQuorum(
+  deps: FollowDeps,
+  read: ReadBlock,
+  signer: AccountHex | null,
+  others: readonly Node[],
+): Promise<WindowBlock> {
+  const block = toWindowBlock(read, signer);
+  const agreement = needsAgreement(read) ? deps.agreement : 1;
+  settle(block, agreement);
+  if (block.agreed === null) {
+    await Promise.all(others.map((node) => ask(deps, block, read.block, node, { mayLag: true })));
+  }
+  return block;
+}
+
+/** The nodes that are asked in addition to the one that shows the blocks. */
+export function othersFor({ agreement }: FollowDeps, nodes: readonly Node[], first: Node): Node[] {
+  return ofDifferentOperators(
+    nodes.filter(({ operator }) => operator !== first.operator),
+    agreement - 1,
+  );
+}
+
+/**
+ * Requests the logs of blocks on which too few operators agree, oldest first. Asks operators that haven't shown theirs. If operators
+ * differ, periodically asks all of them again. Disagreement about a block that all must have raises an alarm. No node is asked while too
+ * few operators are available to reach agreement. `isNewestAsked`: they were asked for the newest block a moment ago. `isBehind`: many
+ * blocks at a time, and again at once while some are settled.
+ */
+export async function gatherQuorum(
+  deps: FollowDeps,
+  following: Following,
+  nodes: readonly Node[],
+  { isNewestAsked, isBehind = false }: { isNewestAsked: boolean; isBehind?: boolean },
+): Promise<void> {
+  const asked = isNewestAsked ? following.window.slice(0, -1) : following.window;
+  const open = asked.filter(({ agreed }) => agreed === null).slice(0, isBehind ? BEHIND_STEP_BLOCKS : STEP_BLOCKS);
+  const operators = ofDifferentOperators(nodes, nodes.length);
+  const nowMs = performance.now();
+  if (open.length === 0 || operators.length < deps.agreement || nowMs < following.quorumNextMs) return;
+  following.quorumNextMs = nowMs + (isBehind ? BEHIND_PAUSE_MS : deps.blockMs / 2);
+  await inGroups(open, isBehind ? PARALLEL_BLOCKS : 1, async (block) => {
+    const { examined } = block;
+    if (examined === null) return;
+    // If no known key signed a block, other nodes may rightly lack it.
+    const mayLag = block.signer === null || block.number > tipOf(following).number - LAG_BLOCKS;
+    const isDisputed = new Set([...block.votes.values()].map(({ logs }) => logs.digest)).size > 1;
+    const isRetry = isDisputed && nowMs >= following.disputeNextMs;
+    const silent = operators.filter(({ operator }) => !block.votes.has(operator));
+    const wanted = isRetry ? operators : isDisputed ? silent : silent.slice(0, deps.agreement - 1);
+    await Promise.all(wanted.map((node) => ask(deps, block, examined, node, { mayLag })));
+    if (block.agreed === null && isRetry && !mayLag) await logDispute(deps, block);
+  });
+  if (isBehind && open.some(({ agreed }) => agreed !== null)) following.quorumNextMs = nowMs;
+  if (nowMs >= following.disputeNextMs) following.disputeNextMs = nowMs + DISPUTE_BLOCKS * deps.blockMs;
+}
+
+/** While catching up, settles as many blocks that wait for agreement as possible. */
+export async function gatherOpen(deps: FollowDeps, following: Following): Promise<void> {
+  const countOpen = () => following.window.filter(({ agreed }) => agreed === null).length;
+  if (countOpen() > 0) {
+    await gatherQuorum(deps, following, await deps.pool.available(), { isNewestAsked: false, isBehind: true });
+  }
+  following.openSinceMs = countOpen() < MANY_OPEN_BLOCKS ? null : (following.openSinceMs ?? performance.now());
+}
+
+/** Whether reading should pause, because an operator is down without which no block can be recorded. */
+export function awaitsOperator({ openSinceMs }: Following): boolean {
+  return openSinceMs !== null && performance.now() - openSinceMs < AWAY_MS;
+}
+
+/** Only the oldest block is reported: the others wait for it anyway. */
+async function logDispute({ agreement, alarms }: FollowDeps, { number, id, votes }: WindowBlock): Promise<void> {
+  const shown = [...votes.values()].map(
+    ({ origin, logs }) => `${origin}: ${logs.transfers.length} transfers (${logs.digest.slice(0, 12)})`,
+  );
+  await alarms.raise(
+    'nodes-disagree',
+    '',
+    `block ${number} (${id}) waits until ${agreement} operators show the same USDT logs; so far ${shown.join(', ')}. ` +
+      'No later payment becomes PAID. Add a node of another operator, or wait until another node answers correctly.',
+  );
+}
+
+async function ask(
+  deps: FollowDeps,
+  block: WindowBlock,
+  examined: ExaminedBlock,
+  node: Node,
+  { mayLag }: { mayLag: boolean },
+): Promise<void> {
+  const logs = await (mayLag ? readLogsIfThere(deps, node, examined) : readLogsOf(deps, node, examined)).catch(orNull);
+  if (logs !== null) addVote(block, node, logs, deps.agreement);
+}

@@ -1,0 +1,346 @@
+import { setMaxListeners } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ShownHeader } from '@quittance/tron/shown-block';
+import { AppError } from '../../domain/errors.ts';
+import type { Network } from '../../domain/network.ts';
+import { type NodeSpec, nodeOrigin } from '../../domain/node.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import { backoffMs } from '../../runtime/backoff.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { Metrics } from '../../runtime/metrics.ts';
+import type { RememberedPause } from '../../store/chain/status.ts';
+import { readBlockId } from '../proof/prove-block.ts';
+import { createAdaptiveTimeout } from './adaptive-timeout.ts';
+import { headerAt } from './ask-block.ts';
+import type { NodeClient, NodeClientOptions } from './client.ts';
+import type { Node, NodeHealth, NodeProblem } from './node.ts';
+import { createNodeLine, type NodeLineOptions } from './node-line.ts';
+import { ALONE } from './node-pause.ts';
+
+/** The available nodes of one network, in order of preference. */
+export type NodePool = {
+  /**
+   * The nodes that may be asked now, in order of preference. A node that is being retried comes last. Each was verified to be on the right
+   * network. While a verified node is healthy, this makes no request and waits for none.
+   */
+  available(): Promise<Node[]>;
+  /** Reports a wrong answer. Pauses the node, for twice as long with each consecutive report. */
+  report(node: Node, problem: NodeProblem, reason: string): void;
+  /** Ends a node's series of failures, because its answer was right. Called per verified block. */
+  praise(node: Node): void;
+  health(): NodeHealth[];
+  /** Restores the pauses from a previous process, by the node's origin. Pauses of unknown nodes are ignored. */
+  restore(pauses: readonly RememberedPause[]): void;
+  /** Sets the id of block 0 by which nodes are recognised (64 hex). `null`: not known yet, so any node passes. */
+  setGenesis(id: string | null): void;
+  close(): Promise<void>;
+};
+
+type NodePoolOptions = {
+  network: Network;
+  nodes: readonly NodeSpec[];
+  now(): UnixMs;
+  log: Logger;
+  metrics: Metrics;
+  /** The block time. Timeouts at the head are chosen so that failover takes less than one block time. */
+  blockMs: number;
+  /** A monotonic clock in milliseconds. */
+  clockMs?(): number;
+  random?(): number;
+  /** Creates a client. Default: one that asks over the network. */
+  createClient?(options: NodeClientOptions): NodeClient;
+};
+
+/** The timeout of a small answer if no other node is available. */
+const ALONE_TIMEOUT_MS = 10_000;
+/**
+ * The timeout of a small answer if another node is available, as a share of the block time. The other node can then answer within the same
+ * block time.
+ */
+const FAILOVER_SHARE = 0.6;
+const MIN_FAILOVER_MS = 1500;
+/** How long a start waits for further nodes once one is verified, so that a slightly slower preferred node still counts. */
+const GRACE_MS = 250;
+
+/** Never fails because of a node. An unavailable node is left out until it can be asked again. */
+export function createNodePool(options: NodePoolOptions): NodePool {
+  const { nodes, blockMs, clockMs = () => performance.now(), random = Math.random } = options;
+  const timeoutMs = nodes.length === 1 ? ALONE_TIMEOUT_MS : Math.max(MIN_FAILOVER_MS, FAILOVER_SHARE * blockMs);
+  const patience = createAdaptiveTimeout();
+  const closing = new AbortController();
+  // Each request that waits for its turn adds a listener. The budget limits their number.
+  setMaxListeners(0, closing.signal);
+  const origins = nameOrigins(nodes);
+  const members: NodeMember[] = nodes.map((spec, index) =>
+    createNodeMember({
+      ...options,
+      spec,
+      origin: origins[index] ?? spec.operator,
+      timeoutMs,
+      patience,
+      clockMs,
+      random,
+      closing: closing.signal,
+      isAlone: () => !members.some((other, place) => place !== index && other.isUsable()),
+    }),
+  );
+  const byOrigin = new Map(members.map((member) => [member.node.origin, member]));
+  const ready = () => members.filter((member) => member.isUsable() && member.isRecognised());
+  return {
+    available: async () => {
+      if (closing.signal.aborted) return [];
+      if (!members.some((member) => member.isUsable()))
+        for (const member of members) member.shortenPause(ALONE.longestMs);
+      for (const member of members) member.showMetrics();
+      const checks = members.flatMap((member) => member.recognise() ?? []);
+      if (ready().length === 0 && checks.length > 0) await firstThenGrace(checks);
+      return inOrder(ready());
+    },
+    report: ({ origin }, problem, reason) => byOrigin.get(origin)?.report(problem, reason),
+    praise: ({ origin }) => byOrigin.get(origin)?.praise(),
+    health: () => members.map((member) => member.health()),
+    restore: (pauses) => {
+      for (const pause of pauses) byOrigin.get(pause.url)?.restorePause(pause);
+    },
+    setGenesis: (id) => {
+      for (const member of members) member.setGenesis(id);
+    },
+    close: async () => {
+      closing.abort();
+      await Promise.all(members.map((member) => member.close()));
+    },
+  };
+}
+
+/** A node that failed and has a pending request is on trial: one request tries it, and the others go to other nodes. */
+function inOrder(members: readonly NodeMember[]): Node[] {
+  const steady = members.filter((member) => !member.isOnTrial());
+  const onTrial = members.filter((member) => member.isOnTrial());
+  return [...steady, ...onTrial].map(({ node }) => node);
+}
+
+/** Waits until all checks are done, or until one succeeded and the grace period passed. Checks never reject. */
+async function firstThenGrace(checks: readonly Promise<boolean>[]): Promise<void> {
+  const succeeded = checks.map(async (check) => {
+    if (!(await check)) throw new Error('not recognised');
+  });
+  const grace = Promise.any(succeeded).then(
+    () => delay(GRACE_MS, undefined, { ref: false }),
+    () => undefined,
+  );
+  await Promise.race([Promise.all(checks), grace]);
+}
+
+/** Names for logs, without paths, which may contain a token. Several nodes on one host are numbered. */
+function nameOrigins(nodes: readonly NodeSpec[]): string[] {
+  const seen = new Map<string, number>();
+  return nodes.map(({ url }) => {
+    const origin = nodeOrigin(url);
+    const count = (seen.get(origin) ?? 0) + 1;
+    seen.set(origin, count);
+    return count === 1 ? origin : `${origin}#${count}`;
+  });
+}
+
+/** A node of a pool with its budget, its pauses and the state of its network check. */
+type NodeMember = {
+  node: Node;
+  /** Not paused, not out of budget, and not on the wrong network. */
+  isUsable(): boolean;
+  isRecognised(): boolean;
+  isOnTrial(): boolean;
+  /** Starts a check of its network if one is due. Returns the pending check, or `null`. */
+  recognise(): Promise<boolean> | null;
+  report(problem: NodeProblem, reason: string): void;
+  praise(): void;
+  shortenPause(maxMs: number): void;
+  restorePause(remembered: { failures: number; pausedForMs: number; reason: string | null }): void;
+  setGenesis(id: string | null): void;
+  health(): NodeHealth;
+  showMetrics(): void;
+  close(): Promise<void>;
+};
+
+/** After a pause of this length a node's network is checked again, before its answers are used. */
+const LONG_PAUSE_MS = 2000;
+
+function createNodeMember(options: NodeLineOptions): NodeMember {
+  const { spec, origin, network, metrics } = options;
+  const line = createNodeLine(options);
+  const { pause, budget, seen } = line;
+  const identity = createNodeIdentity({ ...options, ask: line.ask, onFailure: line.report });
+  const isUsable = () => line.isOpen() && !identity.isWrong();
+  const stateOf = (): NodeHealth['state'] => {
+    if (identity.isWrong()) return 'wrong-network';
+    if (budget.isExhausted()) return 'out-of-budget';
+    if (pause.remainingMs() > 0) return 'paused';
+    return seen.isWell && identity.isRecognised() ? 'healthy' : 'unknown';
+  };
+  const ask: Node['ask'] = async (question, call) => {
+    if (!identity.isWrong()) return line.ask(question, call);
+    throw new AppError('NODE_REFUSED', `${origin} was not asked: the node is of another network`, { retryable: true });
+  };
+  const isRecognised = () => {
+    if (pause.takeLong(LONG_PAUSE_MS)) identity.doubt();
+    return identity.isRecognised();
+  };
+  return {
+    node: {
+      ...{ url: spec.url, origin, operator: spec.operator, ask },
+      ...{ hasBytes: line.hasBytes, isOpenFor: line.isOpenFor, setAside: line.setAside },
+      requestsLeft: budget.requestsLeft,
+    },
+    isUsable,
+    isRecognised,
+    isOnTrial: () => pause.failures() > 0 && seen.inFlight > 0,
+    recognise: () => (line.isOpen() && !isRecognised() ? identity.check() : null),
+    report: (problem, reason) => {
+      if (problem === 'wrong-network') identity.markWrong(reason);
+      else line.report(`${problem}: ${reason}`);
+    },
+    praise: line.praise,
+    shortenPause: pause.shorten,
+    restorePause: ({ reason, ...remembered }) => {
+      pause.restore(remembered);
+      seen.reason ??= reason;
+    },
+    setGenesis: identity.setGenesis,
+    health: () => {
+      const { requests, refusals, answerMs, reason } = seen;
+      return {
+        url: origin,
+        operator: spec.operator,
+        state: stateOf(),
+        reason: identity.wrongReason() ?? reason,
+        pausedForMs: Math.ceil(pause.remainingMs()),
+        failures: pause.failures(),
+        requests,
+        refusals,
+        requestsToday: budget.requestsToday(),
+        requestsPerDay: spec.requestsPerDay,
+        answerMs,
+      };
+    },
+    showMetrics: () => {
+      metrics.nodePaused.set({ network, node: origin }, isUsable() ? 0 : 1);
+      metrics.nodeBudgetUsed.set({ network, node: origin }, budget.usedShare() ?? 0);
+    },
+    close: async () => {
+      await line.close();
+      await identity.settled();
+    },
+  };
+}
+
+/** Uses the genesis block to determine whether a node is on the right network. */
+type NodeIdentity = {
+  /** Also true while no genesis block is known: then any node passes. */
+  isRecognised(): boolean;
+  isWrong(): boolean;
+  wrongReason(): string | null;
+  /** Requires another check before the node counts as recognised. */
+  doubt(): void;
+  markWrong(reason: string): void;
+  setGenesis(id: string | null): void;
+  /**
+   * Starts a check if one is due. Returns the pending check, which never rejects and resolves to whether the node is recognised, or `null`.
+   */
+  check(): Promise<boolean> | null;
+  /** Resolves when no check is pending. */
+  settled(): Promise<unknown>;
+};
+
+type IdentityOptions = {
+  network: Network;
+  origin: string;
+  timeoutMs: number;
+  clockMs(): number;
+  /** Whether no other node can be asked now. */
+  isAlone(): boolean;
+  log: Logger;
+  ask: Node['ask'];
+  /** Called when the node answers, but not with its genesis block. */
+  onFailure(reason: string): void;
+};
+
+/**
+ * A node of the wrong network is checked again, because its operator may have corrected it. The interval doubles up to the longest pause of
+ * a failing node, because the others may be too few to agree without it. It stays short if no other node is available.
+ */
+const RECHECK = { firstMs: 5000, longestMs: 60_000 };
+/** A start must not wait long for a node that hangs. */
+const MAX_CHECK_MS = 3000;
+
+function createNodeIdentity(options: IdentityOptions): NodeIdentity {
+  const { network, origin, clockMs, isAlone, log, ask, onFailure } = options;
+  const timeoutMs = Math.min(options.timeoutMs, MAX_CHECK_MS);
+  let genesisId: string | null = null;
+  let state: 'unknown' | 'right' | 'wrong' = 'unknown';
+  let reason: string | null = null;
+  let wrongMs = 0;
+  let wrongTimes = 0;
+  let checking: Promise<boolean> | null = null;
+  const isRecognised = () => state === 'right' || (state === 'unknown' && genesisId === null);
+  const markWrong = (what: string) => {
+    const isNew = state !== 'wrong';
+    state = 'wrong';
+    reason = what;
+    wrongMs = clockMs();
+    wrongTimes += 1;
+    if (!isNew) return;
+    const variable = `QUITTANCE_${network.toUpperCase()}_NODES`;
+    log.error({ network, node: origin, reason }, `${origin} is a node of another network: correct ${variable}`);
+  };
+  const run = async (): Promise<boolean> => {
+    const expected = genesisId;
+    // The request itself already counted a refusal.
+    const answer = await ask(headerAt('any', 0), { timeoutMs }).then(readShown, () => null);
+    // Another genesis block may have been set in the meantime. The next check compares with that one.
+    if (answer === null || expected !== genesisId) return false;
+    const { id } = answer;
+    if (id === null) onFailure('it does not show its genesis block');
+    else if (id !== expected) markWrong(`its genesis block is ${id}, expected ${expected}`);
+    else {
+      state = 'right';
+      reason = null;
+      wrongTimes = 0;
+    }
+    return isRecognised();
+  };
+  const recheckMs = () => (isAlone() ? RECHECK.firstMs : backoffMs(wrongTimes, RECHECK));
+  const isDue = () =>
+    genesisId !== null && (state === 'wrong' ? clockMs() - wrongMs >= recheckMs() : state === 'unknown');
+  return {
+    isRecognised,
+    markWrong,
+    isWrong: () => state === 'wrong',
+    wrongReason: () => (state === 'wrong' ? reason : null),
+    doubt: () => {
+      if (state === 'right') state = 'unknown';
+    },
+    setGenesis: (id) => {
+      if (id === genesisId) return;
+      genesisId = id;
+      state = 'unknown';
+    },
+    check: () => {
+      if (checking === null && isDue()) {
+        checking = run().finally(() => {
+          checking = null;
+        });
+      }
+      return checking;
+    },
+    settled: () => checking ?? Promise.resolve(),
+  };
+}
+
+/** The id of block 0; `null` if the node doesn't show one. */
+function readShown(shown: ShownHeader | null): { id: string | null } {
+  try {
+    const mark = shown === null ? null : readBlockId(shown);
+    return { id: mark?.number === 0 ? mark.id : null };
+  } catch {
+    return { id: null };
+  }
+}

@@ -1,0 +1,89 @@
+import { type AccountHex, accountToAddress, parseAddress } from '@quittance/tron/address';
+import { AppError } from '../../domain/errors.ts';
+import { isNetwork, type Network } from '../../domain/network.ts';
+import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
+
+/**
+ * A block of each real network with its producers at that time. With it, a first start needn't trust nodes about the producers. None ships
+ * yet. A maintainer creates each one with an instance that follows the network, and another maintainer checks it
+ * (docs/decisions/0045-checkpoints.md).
+ */
+const SHIPPED: Partial<Record<Network, CheckpointFile>> = {};
+
+/** An irreversible block with the producers at that time, each with its signing key. */
+export type Checkpoint = {
+  network: Network;
+  number: number;
+  id: string;
+  time: UnixMs;
+  producers: readonly Member[];
+};
+
+export type Member = { account: AccountHex; signer: AccountHex };
+
+/** A checkpoint as it's shipped, printed and checked, with addresses in Base58. Block 0 can't be a checkpoint. */
+export type CheckpointFile = {
+  network: string;
+  number: number;
+  id: string;
+  /** `2026-09-01T12:00:00.000Z`. */
+  time: string;
+  producers: readonly { address: string; signer: string }[];
+};
+
+/** The network has 27 super representatives; a private one may have fewer. */
+const MAX_PRODUCERS = 27;
+
+/** The checkpoint that this release ships for a network; `null` if there's none. */
+export function shippedCheckpoint(network: Network): Checkpoint | null {
+  const file = SHIPPED[network];
+  return file === undefined ? null : readCheckpoint(file);
+}
+
+export function writeCheckpoint({ time, producers, ...rest }: Checkpoint): CheckpointFile {
+  return {
+    ...rest,
+    time: toIso(time),
+    producers: producers.map(({ account, signer }) => ({
+      address: accountToAddress(account),
+      signer: accountToAddress(signer),
+    })),
+  };
+}
+
+/** Reads a checkpoint from untrusted JSON. Error: `INVALID_ARGUMENT`, which names the problem. */
+export function readCheckpoint(json: unknown): Checkpoint {
+  const { network, number, id, time, producers } = recordOf(json);
+  if (typeof network !== 'string' || !isNetwork(network)) throw wrong('"network" is not a network');
+  if (typeof number !== 'number' || !Number.isSafeInteger(number) || number < 1)
+    throw wrong('"number" is not a height');
+  const prefix = number.toString(16).padStart(16, '0');
+  if (typeof id !== 'string' || !/^[0-9a-f]{64}$/.test(id) || !id.startsWith(prefix)) {
+    throw wrong(`"id" is not the id of block ${number}, 64 hexadecimal characters that begin with ${prefix}`);
+  }
+  const timeMs = typeof time === 'string' ? Date.parse(time) : Number.NaN;
+  if (!(timeMs >= 0)) throw wrong('"time" is not a time');
+  if (!Array.isArray(producers) || producers.length < 1 || producers.length > MAX_PRODUCERS) {
+    throw wrong(`"producers" is not a list of 1 to ${MAX_PRODUCERS}`);
+  }
+  const members = producers.map((each: unknown) => {
+    const { address, signer } = recordOf(each);
+    return { account: readAccount(address), signer: readAccount(signer) };
+  });
+  if (new Set(members.map(({ account }) => account)).size !== members.length) throw wrong('a producer appears twice');
+  return { network, number, id, time: unixMs(timeMs), producers: members };
+}
+
+function recordOf(json: unknown): Record<string, unknown> {
+  return typeof json === 'object' && json !== null ? (json as Record<string, unknown>) : {};
+}
+
+function readAccount(address: unknown): AccountHex {
+  const parsed = parseAddress(typeof address === 'string' ? address : '');
+  if (parsed.kind === 'ok') return parsed.account;
+  throw wrong(`a producer has no valid "address" or "signer": ${parsed.reason}`);
+}
+
+function wrong(what: string): AppError {
+  return new AppError('INVALID_ARGUMENT', `this is not a checkpoint: ${what}`);
+}

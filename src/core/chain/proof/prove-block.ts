@@ -1,0 +1,207 @@
+import { createPublicKey, hash, type KeyObject, verify } from 'node:crypto';
+import { type AccountHex, accountFromHex41 } from '@quittance/tron/address';
+import { type BlockHeaderFields, blockIdOf, decodeBlockHeader } from '@quittance/tron/block-header';
+import { bytesFromHex, hexOf } from '@quittance/tron/hex';
+import { rootOfLeaves } from '@quittance/tron/merkle';
+import { CREATE_CONTRACT_TYPE, readContract, TRIGGER_CONTRACT_TYPE } from '@quittance/tron/read-contract';
+import type { Sha256Hex } from '@quittance/tron/sha256';
+import type { ShownBlock, ShownHeader } from '@quittance/tron/shown-block';
+import { recoverKey } from '@quittance/tron/signature';
+import type { TransactionBytes } from '@quittance/tron/transaction-bytes';
+import { decodeTransferCallBytes } from '@quittance/tron/usdt';
+import { AppError } from '../../domain/errors.ts';
+import { type UnixMs, unixMs } from '../../domain/time.ts';
+
+export type ProvenHeader = {
+  number: number;
+  id: string;
+  parentId: string;
+  time: UnixMs;
+  producer: AccountHex;
+  /** The key that signed: the producer's witness permission key, if the header is genuine. `null`: the signed bytes are unavailable. */
+  signer: AccountHex | null;
+  txTrieRoot: string;
+};
+
+export type ShownTransactionFacts = {
+  txId: string;
+  /** `ret[0].contractRet` is SUCCESS. */
+  isSuccess: boolean;
+  /** A contract call or creation (types 31 and 30): only these may have logs. `null`: its bytes are unreadable. */
+  isContract: boolean | null;
+  /** A direct, successful `transfer` or `transferFrom` call of USDT. Also `null` if the block isn't proven. */
+  call: { from: AccountHex; to: AccountHex; value: bigint } | null;
+};
+
+/** `isProven`: the header commits to the transactions. Otherwise they are only a node's claim, because its JSON hides some of the bytes. */
+export type ExaminedBlock = ProvenHeader & { isProven: boolean; transactions: ShownTransactionFacts[] };
+
+const HASH = /^[0-9a-f]{64}$/;
+/** The height of block 0, with which its id begins. */
+const GENESIS_PREFIX = '0'.repeat(16);
+const NO_ROOT = '00'.repeat(32);
+
+/** The size of an inner node of the transactions' Merkle tree. A transaction of this size could pass for a whole subtree. */
+const NODE_BYTES = 64;
+
+const sha256: Sha256Hex = (bytes) => hash('sha256', bytes, 'hex');
+
+type Expected = { number: number; slotMs: number | null };
+
+/**
+ * Proves a block from its bytes: the id and the signature belong to the header, and the header commits to exactly these transactions with
+ * their signatures and results. The caller checks whether the signer is the producer's key. `slotMs`: block times are multiples of it;
+ * `null` if unknown. If JSON hides some of the bytes, the block isn't proven.
+ * Errors: `NODE_REFUSED` (not this block), `BLOCK_UNVERIFIABLE` (it contradicts its own hashes); both retryable.
+ */
+export function examineBlock(shown: ShownBlock, expected: Expected & { usdt: AccountHex }): ExaminedBlock {
+  const { number, usdt } = expected;
+  const { hasBytes, ...header } = readHeader(shown, expected);
+  const contract = bytesFromHex(`41${usdt}`) ?? new Uint8Array(0);
+  const transactions: ShownTransactionFacts[] = [];
+  const seen = new Set<string>();
+  const leaves: string[] = [];
+  for (const transaction of shown.transactions) {
+    const txId = sha256(transaction.rawData);
+    const { shownId, whole } = transaction;
+    if (shownId !== null && shownId !== txId)
+      throw contradicts(`txID ${shownId} in block ${number} does not match its raw_data_hex`);
+    if (whole.length === NODE_BYTES) throw contradicts(`transaction ${txId} in block ${number} has 64 bytes`);
+    if (seen.has(txId)) throw contradicts(`transaction ${txId} appears twice in block ${number}`);
+    seen.add(txId);
+    leaves.push(sha256(whole));
+    transactions.push(describeTransaction(txId, transaction, contract));
+  }
+  const root = rootOfLeaves(leaves, sha256);
+  const isProven = hasBytes && root === header.txTrieRoot;
+  if (!isProven && shown.isExact) {
+    throw contradicts(
+      `the ${leaves.length} transactions of block ${number} have root ${root}, not ${header.txTrieRoot}`,
+    );
+  }
+  return {
+    ...header,
+    isProven,
+    transactions: isProven ? transactions : transactions.map((each) => ({ ...each, call: null })),
+  };
+}
+
+/** Proves a header, as `examineBlock` does. It proves nothing about its transactions. */
+export function proveHeader(shown: ShownHeader, expected: Expected): ProvenHeader {
+  const { hasBytes, ...header } = readHeader(shown, expected);
+  if (hasBytes) return header;
+  throw contradicts(`the header of block ${expected.number} does not have the id ${header.id}`);
+}
+
+/**
+ * Number, id and time of any block, without a check of its signature. The id is recomputed from the header, except for block 0 in JSON: it
+ * has no signature, and its id is compared with a known one anyway. Errors: as `proveHeader`.
+ */
+export function readBlockId(shown: ShownHeader): { number: number; id: string; time: UnixMs } {
+  const { number, timestamp } = decoded(shown);
+  const { shownId } = shown;
+  const computed = blockIdOf(shown.header, number, sha256);
+  const isGenesis = number === 0 && shownId !== null && HASH.test(shownId) && shownId.startsWith(GENESIS_PREFIX);
+  if (!isGenesis && shownId !== null && shownId !== computed) {
+    throw contradicts(`the header of block ${number} has id ${computed}, not ${shownId}`);
+  }
+  return { number, id: isGenesis ? shownId : computed, time: unixMs(Math.max(0, timestamp)) };
+}
+
+/** Whether the header's bytes hash to its id. A header that was received as bytes always passes. */
+export function isReproduced({ header, shownId }: ShownHeader): boolean {
+  if (shownId === null) return true;
+  const number = decodeBlockHeader(header)?.number;
+  return number !== undefined && blockIdOf(header, number, sha256) === shownId;
+}
+
+function readHeader(shown: ShownHeader, { number, slotMs }: Expected): ProvenHeader & { hasBytes: boolean } {
+  const { timestamp, ...raw } = decoded(shown);
+  if (raw.number !== number) throw refused(`block ${raw.number} where ${number} was asked for`);
+  const { parentHash, witnessAddress } = raw;
+  if (!HASH.test(parentHash)) throw refused(`parentHash ${parentHash}`);
+  const txTrieRoot = raw.txTrieRoot === '' ? NO_ROOT : raw.txTrieRoot;
+  if (!HASH.test(txTrieRoot)) throw refused(`txTrieRoot ${txTrieRoot} of block ${number}`);
+  const producer = accountFromHex41(witnessAddress);
+  if (producer === null) throw refused(`witness_address ${witnessAddress} of block ${number}`);
+  if (Number.parseInt(parentHash.slice(0, 16), 16) !== number - 1) {
+    throw contradicts(`parent ${parentHash} of block ${number} has another height`);
+  }
+  if (slotMs !== null && timestamp % slotMs !== 0) {
+    throw contradicts(`the time ${timestamp} of block ${number} is not a multiple of ${slotMs} ms`);
+  }
+  const computed = blockIdOf(shown.header, number, sha256);
+  const id = shown.shownId ?? computed;
+  if (!HASH.test(id)) throw refused(`blockID ${id}`);
+  if (Number.parseInt(id.slice(0, 16), 16) !== number)
+    throw contradicts(`id ${id} of block ${number} has another height`);
+  const hasBytes = id === computed;
+  const signer = hasBytes ? recoverProducer(producer, shown.header, hexOf(shown.signature)) : null;
+  if (hasBytes && signer === null) throw contradicts(`no key can have made the signature of block ${number}`);
+  return { number, id, parentId: parentHash, time: unixMs(timestamp), producer, signer, txTrieRoot, hasBytes };
+}
+
+function decoded(shown: ShownHeader): BlockHeaderFields {
+  const fields = decodeBlockHeader(shown.header);
+  if (fields === null) throw refused('its header cannot be read');
+  return fields;
+}
+
+/** Reads the facts of a transaction from its bytes. `usdt`: the contract's address of 21 bytes. */
+export function describeTransaction(
+  txId: string,
+  { rawData, isSuccess }: Pick<TransactionBytes, 'rawData' | 'isSuccess'>,
+  usdt: Uint8Array,
+): ShownTransactionFacts {
+  const contract = readContract(rawData, usdt);
+  const type = contract?.type;
+  const isContract = type === undefined ? null : type === TRIGGER_CONTRACT_TYPE || type === CREATE_CONTRACT_TYPE;
+  const call = isSuccess ? (contract?.call ?? null) : null;
+  const transfer = call === null ? null : decodeTransferCallBytes(call.calldata);
+  if (call === null || transfer === null) return { txId, isSuccess, isContract, call: null };
+  const { from, to, value } = transfer;
+  return { txId, isSuccess, isContract, call: { from: from ?? call.owner, to, value } };
+}
+
+function refused(seen: string): AppError {
+  return new AppError('NODE_REFUSED', `the node's answer is not a block: ${seen}`, { retryable: true });
+}
+
+function contradicts(seen: string): AppError {
+  return new AppError('BLOCK_UNVERIFIABLE', `the block contradicts itself: ${seen}`, { retryable: true });
+}
+
+/** More keys than a network's producers have, so that the keys in use stay cached. */
+const MAX_KEYS = 128;
+/** DER of a SubjectPublicKeyInfo with an uncompressed secp256k1 point (RFC 5480), up to the point. */
+const SPKI_PREFIX = Buffer.from('3056301006072a8648ce3d020106052b8104000a034200', 'hex');
+
+/** Keys that were recovered from signatures, by the producer whose blocks they signed, the oldest first. */
+const keys = new Map<string, { signer: AccountHex; key: KeyObject }>();
+
+/**
+ * The account that signed a header, or `null` if the signature is invalid. Recovering a key from a signature takes 1.4 ms, and verifying a
+ * signature with a known key a quarter of that (OpenSSL). So the key of the producer's earlier blocks is tried first.
+ */
+export function recoverProducer(producer: AccountHex, header: Uint8Array, signatureHex: string): AccountHex | null {
+  const known = keys.get(producer);
+  // The last byte only selects one of the possible keys.
+  const signature = Buffer.from(signatureHex, 'hex').subarray(0, 64);
+  if (known !== undefined && signatureHex.length >= 130 && signature.length === 64) {
+    const key = { key: known.key, dsaEncoding: 'ieee-p1363' } as const;
+    if (verify('sha256', header, key, signature)) return known.signer;
+  }
+  const recovered = recoverKey(header, signatureHex);
+  if (recovered === null) return null;
+  keys.delete(producer);
+  keys.set(producer, { signer: recovered.account, key: toKey(recovered.publicKey) });
+  for (const oldest of keys.keys()) {
+    if (keys.size <= MAX_KEYS) break;
+    keys.delete(oldest);
+  }
+  return recovered.account;
+}
+
+function toKey(point: Uint8Array): KeyObject {
+  return createPublicKey({ key: Buffer.concat([SPKI_PREFIX, point]), format: 'der', type: 'spki' });
+}

@@ -1,0 +1,99 @@
+import type { AccountHex } from '@quittance/tron/address';
+import type { Network } from '../../domain/network.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import { whileLeading } from '../../payments/watching.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { type Loop, startLoop } from '../../runtime/loop.ts';
+import type { LoopHealth } from '../../runtime/loop-health.ts';
+import type { Metrics } from '../../runtime/metrics.ts';
+import { findDueAddresses } from '../../store/chain/balance-checks.ts';
+import type { Database } from '../../store/db/database.ts';
+import type { NodePool } from '../nodes/node-pool.ts';
+import { formatSigned, reconcileAddress } from './reconcile-address.ts';
+
+export type ReconcilerDeps = {
+  db: Database;
+  network: Network;
+  pool: NodePool;
+  usdt: AccountHex;
+  agreement: number;
+  now(): UnixMs;
+  random(bytes: number): Uint8Array;
+  log: Logger;
+  loops?: LoopHealth;
+  metrics: Metrics;
+  /** Whether this process follows the network. Only one process checks. */
+  isLeader(): boolean;
+  /** The pause between two addresses. Default: 2,000 ms. Tests shorten it. */
+  pauseMs?: number;
+  confirmAfterMs?: number;
+  /** How long one address may wait for the ledger. Default: 40,000 ms. */
+  patienceMs?: number;
+};
+
+/** An address costs four requests, and this pause leaves the nodes' budgets to others: 5,000 addresses a day are 20,000 requests. */
+const PAUSE_MS = 2000;
+const MAX_PAUSE_MS = 60_000;
+/** The addresses that one round considers to find one that isn't deferred. */
+const CANDIDATES = 500;
+/** An address that couldn't be checked is deferred for this long. */
+const PUT_OFF_MS = 60_000;
+/** While no payer waits, the ledger advances only every eighth block. */
+const PATIENCE_MS = 40_000;
+/** Two blocks. In that time another back end answers, and a stale balance becomes current. */
+const CONFIRM_AFTER_MS = 6000;
+
+/** Checks due addresses one after the other, while this process is the leader. Never ends by itself. */
+export function startReconciler(deps: ReconcilerDeps): Loop {
+  const { network, pool, now, log, metrics } = deps;
+  const db = whileLeading(deps.db, network, deps.isLeader);
+  const { pauseMs = PAUSE_MS, confirmAfterMs = CONFIRM_AFTER_MS, patienceMs = PATIENCE_MS } = deps;
+  const putOff = new Map<string, number>();
+  const stopping = new AbortController();
+  const loop = startLoop({
+    name: `books of ${network}`,
+    log,
+    health: deps.loops,
+    maxPauseMs: MAX_PAUSE_MS,
+    run: async (isStopping) => {
+      if (!deps.isLeader()) return pauseMs;
+      for (const [id, untilMs] of putOff) if (untilMs <= performance.now()) putOff.delete(id);
+      const due = await findDueAddresses(db, network, now(), CANDIDATES);
+      const address = due.find(({ id }) => !putOff.has(id));
+      if (address === undefined) return pauseMs;
+      // The last node in order of preference is the least likely to have delivered the blocks.
+      const node = (await pool.available()).at(-1);
+      if (node === undefined) return pauseMs; // The watcher reports that the chain isn't visible.
+      putOff.set(address.id, performance.now() + PUT_OFF_MS);
+      const wait = { patienceMs, confirmAfterMs, signal: stopping.signal };
+      const outcome = await reconcileAddress({ ...deps, ...wait, db, node }, address).catch((error: unknown) => {
+        if (isStopping() || !deps.isLeader()) return null;
+        throw error;
+      });
+      if (outcome === null) return 0;
+      if (outcome.kind === 'too-early') {
+        log.debug({ network, address: address.address, reason: outcome.reason }, 'an address is checked later');
+        return pauseMs;
+      }
+      putOff.delete(address.id);
+      const labels = { network, address: address.address };
+      if (outcome.kind === 'good') {
+        // A series for each address ever checked would be too many. Addresses that differ are rare.
+        metrics.balanceDifference.remove(labels);
+        return pauseMs;
+      }
+      const { ledgerMicro, chainMicro, from, to } = outcome;
+      metrics.balanceDifference.set(labels, Number(chainMicro - ledgerMicro) / 1_000_000);
+      const amounts = { ledger: formatSigned(ledgerMicro), chain: formatSigned(chainMicro) };
+      log.error({ ...labels, ...amounts, from, to }, 'the books of an address do not balance with the chain');
+      return pauseMs;
+    },
+  });
+  return {
+    stop: () => {
+      const ended = loop.stop();
+      stopping.abort();
+      return ended;
+    },
+  };
+}

@@ -1,0 +1,157 @@
+import { type AccountHex, accountFromWord, accountToAddress } from '@quittance/tron/address';
+import { AppError } from '../../domain/errors.ts';
+import { constantCall } from '../nodes/ask-contract.ts';
+import type { Node } from '../nodes/node.ts';
+import type { NodePool } from '../nodes/node-pool.ts';
+import { ofDifferentOperators } from '../nodes/operators.ts';
+
+/**
+ * The terms of the transfer fee of Tether's contract, as in `calcFee` of its source. 0 `basisPoints` means no fee, as it has always been.
+ */
+export type FeeTerms = { owner: AccountHex; basisPoints: bigint; maxFee: bigint };
+
+/** The contract limits the owner's settings (`MAX_SETTABLE_BASIS_POINTS`, `MAX_SETTABLE_FEE`). A node that reports more is wrong. */
+const MAX_BASIS_POINTS = 20n;
+const MAX_FEE = 50_000_000n;
+/** Without this pause, a node that shows odd splits could make Quittance ask the contract for each of them. */
+const REFRESH_MS = 60_000;
+/** Previous terms explain older blocks. */
+const MAX_KNOWN = 16;
+/** A single operator could name terms that hide a payment, so one is never trusted. */
+const LEAST_OPERATORS = 2;
+
+export type KnownTerms = {
+  known(): readonly FeeTerms[];
+  /** The contract to which Tether's replaced contract (`deprecate`) forwards calls in a block of that height. `null`: none is known. */
+  successorAt(number: number): AccountHex | null;
+  /**
+   * A direct call in the block of that height logged nothing itself. Returns whether operators agree that the contract was replaced. Its
+   * successor counts only from that height on, because before it may have been another token. Asks once a minute at most.
+   */
+  isForwarding(deps: TermsDeps, number: number): Promise<boolean>;
+  /**
+   * The contract was replaced in the block of that height. `named`: the successor in the event, if at least two operators agreed on the
+   * event. Otherwise nodes are asked for it.
+   */
+  noteReplaced(number: number, named?: AccountHex | null): void;
+  /**
+   * The height of that event until the successor is known, then infinity. Transfers of the successor may be missing in that block and in
+   * all later ones. Asks at once, and then once a minute at most.
+   */
+  unansweredFrom(deps: TermsDeps): Promise<number>;
+  /** The successors that single nodes named most recently. Only for display, because one operator isn't trusted. */
+  namedSuccessors(): readonly AccountHex[];
+  /** Each node's most recent answer about a successor, for display. */
+  answers(): string;
+  /** Asks again, once a minute at most. Returns whether there are new terms. */
+  refresh(deps: TermsDeps): Promise<boolean>;
+};
+
+type TermsDeps = { pool: Pick<NodePool, 'available'>; agreement: number; usdt: AccountHex };
+
+export function feeOf({ basisPoints, maxFee }: FeeTerms, value: bigint): bigint {
+  const fee = (value * basisPoints) / 10_000n;
+  return fee > maxFee ? maxFee : fee;
+}
+
+/** A contract only returns its current terms. They are added to the previous ones, and apply to all blocks that are read from now on. */
+export function createKnownTerms(clockMs: () => number = () => performance.now()): KnownTerms {
+  const known = new Map<string, FeeTerms>();
+  let nextMs = Number.NEGATIVE_INFINITY;
+  let underWay: Promise<boolean> | null = null;
+  let successor: AccountHex | null = null;
+  let heard: readonly { origin: string; terms: Terms | null }[] = [];
+  let forwardsFrom = Number.POSITIVE_INFINITY;
+  let replacedIn = Number.POSITIVE_INFINITY;
+  let namedIn = Number.NEGATIVE_INFINITY;
+  const askAll = async ({ pool, agreement, usdt }: TermsDeps): Promise<boolean> => {
+    const nodes = ofDifferentOperators(await pool.available(), Number.POSITIVE_INFINITY);
+    heard = await Promise.all(nodes.map(async (node) => ({ origin: node.origin, terms: await readTerms(node, usdt) })));
+    const answers = heard.flatMap(({ terms }) => terms ?? []);
+    const [first] = answers;
+    // If one operator names different terms, it may be the honest one, so no terms count.
+    const names = new Set(answers.map(nameOf));
+    if (first === undefined || answers.length < Math.max(LEAST_OPERATORS, agreement) || names.size > 1) return false;
+    const { successor: replacedBy, ...terms } = first;
+    // The contract can't revert this. Operators that name no successor show a state before the event.
+    successor = replacedBy ?? successor;
+    if (known.has(nameOf(first))) return false;
+    known.set(nameOf(first), terms);
+    for (const oldest of known.keys()) {
+      if (known.size <= MAX_KNOWN) break;
+      known.delete(oldest);
+    }
+    return true;
+  };
+  // Blocks are read concurrently, so all of them wait for the first request.
+  const refresh = async (deps: TermsDeps): Promise<boolean> => {
+    if (underWay !== null) return underWay;
+    if (clockMs() < nextMs) return false;
+    nextMs = clockMs() + REFRESH_MS;
+    underWay = askAll(deps).finally(() => {
+      underWay = null;
+    });
+    return underWay;
+  };
+  return {
+    known: () => [...known.values()],
+    successorAt: (number) => (number >= Math.min(forwardsFrom, replacedIn) ? successor : null),
+    isForwarding: async (deps, number) => {
+      if (successor === null) await refresh(deps);
+      if (successor !== null) forwardsFrom = Math.min(forwardsFrom, number);
+      return successor !== null;
+    },
+    noteReplaced: (number, named = null) => {
+      if (named !== null && number > namedIn) [namedIn, successor] = [number, named];
+      if (number >= replacedIn) return;
+      replacedIn = number;
+      nextMs = Number.NEGATIVE_INFINITY;
+    },
+    unansweredFrom: async (deps) => {
+      const isOpen = () => replacedIn < Number.POSITIVE_INFINITY && successor === null;
+      if (isOpen()) await refresh(deps);
+      return isOpen() ? replacedIn : Number.POSITIVE_INFINITY;
+    },
+    namedSuccessors: () => [...new Set(heard.flatMap(({ terms }) => terms?.successor ?? []))],
+    answers: () => heard.map(({ origin, terms }) => `${origin} ${saidIn(terms)}`).join('; ') || 'no node is available',
+    refresh,
+  };
+}
+
+type Terms = FeeTerms & { successor: AccountHex | null };
+
+/** `null`: the node gives no answer or an impossible one. Costs five requests. A contract without these methods was never replaced. */
+async function readTerms(node: Node, usdt: AccountHex): Promise<Terms | null> {
+  const read = async (method: string): Promise<string | null> => {
+    // Asks for the newest state, because the block being examined may have set a fee.
+    const answer = await node.ask(constantCall('any', usdt, method));
+    return answer.kind === 'answered' ? (answer.words?.[0] ?? null) : null;
+  };
+  try {
+    const [owner, basisPoints, maxFee, deprecated, upgraded] = await Promise.all([
+      read('owner()'),
+      read('basisPointsRate()'),
+      read('maximumFee()'),
+      read('deprecated()'),
+      read('upgradedAddress()'),
+    ]);
+    if (owner === null || basisPoints === null || maxFee === null) return null;
+    const account = accountFromWord(owner);
+    const terms = { basisPoints: BigInt(`0x${basisPoints}`), maxFee: BigInt(`0x${maxFee}`) };
+    if (account === null || terms.basisPoints >= MAX_BASIS_POINTS || terms.maxFee >= MAX_FEE) return null;
+    const isReplaced = deprecated !== null && BigInt(`0x${deprecated}`) !== 0n;
+    return { owner: account, ...terms, successor: isReplaced ? accountFromWord(upgraded ?? '') : null };
+  } catch (error) {
+    if (error instanceof AppError) return null;
+    throw error;
+  }
+}
+
+function saidIn(terms: Terms | null): string {
+  if (terms === null) return 'does not answer';
+  return terms.successor === null ? 'names none' : `names ${accountToAddress(terms.successor)}`;
+}
+
+function nameOf({ owner, basisPoints, maxFee, successor }: Terms): string {
+  return `${owner} ${basisPoints} ${maxFee} ${successor}`;
+}

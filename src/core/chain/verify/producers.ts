@@ -1,0 +1,233 @@
+import { type AccountHex, accountFromHex41, accountToAddress, parseAddress } from '@quittance/tron/address';
+import { AppError } from '../../domain/errors.ts';
+import type { Network } from '../../domain/network.ts';
+import { solidHeight, solidThreshold } from '../../domain/solidity.ts';
+import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
+import { inGroups } from '../../runtime/in-groups.ts';
+import { reasonOf } from '../../runtime/reason-of.ts';
+import {
+  confirmProducers,
+  findBaseline,
+  findProducerSets,
+  insertProducerSet,
+  type ProducerSet,
+} from '../../store/chain/producer-sets.ts';
+import type { Sql } from '../../store/db/database.ts';
+import { accountAt, activeWitnesses } from '../nodes/ask-accounts.ts';
+import type { Node } from '../nodes/node.ts';
+import type { NodePool } from '../nodes/node-pool.ts';
+import { ofDifferentOperators } from '../nodes/operators.ts';
+import type { ProvenHeader } from '../proof/prove-block.ts';
+import type { SolidHeader } from './read-block.ts';
+
+/** The current set, and earlier sets, whose members made older blocks. Newest first. */
+export type KnownProducers = { newest: ProducerSet; earlier: readonly ProducerSet[] };
+
+/** Votes are counted every 6 h, at 0, 6, 12 and 18 o'clock UTC (java-tron `MAINTENANCE_TIME_INTERVAL`). */
+export const PERIOD_MS = 6 * 3_600_000;
+
+/** The number of earlier sets that still count. A vote and key changes may follow each other within a few blocks. */
+const EARLIER_SETS = 3;
+
+/** The producers in the database, or `null` before the first start. */
+export async function loadProducers(db: Sql, network: Network): Promise<KnownProducers | null> {
+  const [newest, ...earlier] = await findProducerSets(db, network, 1 + EARLIER_SETS);
+  return newest === undefined ? null : { newest, earlier };
+}
+
+/** Whether a current or recent producer signed the block with its key. */
+export function isSignedBy({ newest, earlier }: KnownProducers, header: Signed): boolean {
+  return [newest, ...earlier].some((set) => isMember(set, header));
+}
+
+type Signed = Pick<ProvenHeader, 'producer' | 'signer'>;
+
+function isMember({ producers }: ProducerSet, { producer, signer }: Signed): boolean {
+  return producers.some((member) => member.account === producer && member.signer === signer);
+}
+
+/** The same for a block that a node calls irreversible. Block 0 is recognised by its id. */
+export function isKnownSolid(known: KnownProducers | null, solid: SolidHeader): boolean {
+  return solid.producer === null || (known !== null && isSignedBy(known, solid));
+}
+
+/**
+ * The height up to which verified, linked blocks (heights ascending) are irreversible, or `null`. Enough members of one set must have made
+ * them, each signing with its key in that set. Members and keys of different sets aren't added up, so several small changes give no more
+ * power than one change. A member that signs with another key doesn't count.
+ */
+export function solidHeightBy(
+  { newest, earlier }: KnownProducers,
+  blocks: readonly (Signed & { number: number })[],
+): number | null {
+  const heights = [newest, ...earlier].flatMap((set) => {
+    const voters = new Set(set.producers.map(({ account }) => account));
+    const votes = blocks.filter((block) => isMember(set, block));
+    return solidHeight(votes, voters, solidThreshold(set.producers.length)) ?? [];
+  });
+  return heights.length === 0 ? null : Math.max(...heights);
+}
+
+type ProducerDeps = { db: Sql; network: Network; agreement: number; pool: Pick<NodePool, 'report'> };
+
+/**
+ * Asks nodes of different operators for the current producers. Adopts the set that `agreement` of them name if a vote can have made the
+ * change. A period may add at most as many new members as can't decide alone. The key of the producer `suspect` is requested again; `clock`
+ * is this server's clock. Returns the set that is then current.
+ * Errors: `NODES_DISAGREE`; `NODE_REFUSED` if too few answer.
+ */
+export async function refreshProducers(
+  deps: ProducerDeps,
+  nodes: readonly Node[],
+  known: KnownProducers | null,
+  { clock, suspect }: { clock: UnixMs; suspect: AccountHex | null },
+): Promise<KnownProducers> {
+  const { db, network } = deps;
+  const { producers, origins } = await readAgreed(deps, nodes, known, suspect);
+  if (known !== null && textOf(known.newest.producers) === textOf(producers)) {
+    await confirmProducers(db, network, clock);
+    return known;
+  }
+  await refuseUnlikely(db, network, producers, clock);
+  const reason = known === null ? 'first' : isSameMembers(known.newest.producers, producers) ? 'key' : 'vote';
+  await insertProducerSet(db, network, { chainTime: clock, reason, producers, nodes: origins });
+  const adopted = await loadProducers(db, network);
+  if (adopted === null) throw new Error(`the producers of ${network} were not stored`);
+  return adopted;
+}
+
+/**
+ * The producers that the nodes agree on, for a caller that knows none yet, or that accepts any change. Stores nothing. Errors: as above.
+ */
+export async function nameProducers(
+  deps: ProducerDeps,
+  nodes: readonly Node[],
+  { clock, reason }: { clock: UnixMs; reason: ProducerSet['reason'] },
+): Promise<ProducerSet> {
+  const { producers, origins } = await readAgreed(deps, nodes, null, null);
+  return { chainTime: clock, reason, producers, nodes: origins };
+}
+
+type ProducersAnswer = { node: Node; producers: ProducerSet['producers'] };
+
+/**
+ * The producers that `agreement` operators name. Asks the preferred nodes first, and further nodes while these differ or fail. A node that
+ * names other producers is paused.
+ */
+async function readAgreed(
+  { agreement, pool }: ProducerDeps,
+  nodes: readonly Node[],
+  known: KnownProducers | null,
+  suspect: AccountHex | null,
+): Promise<{ producers: ProducerSet['producers']; origins: string[] }> {
+  const candidates = ofDifferentOperators(nodes, nodes.length);
+  const answers: ProducersAnswer[] = [];
+  const failed: string[] = [];
+  for (let asked = 0; asked < candidates.length; ) {
+    const group = candidates.slice(asked, asked === 0 ? agreement : asked + 1);
+    asked += group.length;
+    const settled = await Promise.allSettled(group.map((node) => readProducers(node, known?.newest ?? null, suspect)));
+    for (const [index, answer] of settled.entries()) {
+      const node = group[index];
+      if (node === undefined) continue;
+      if (answer.status === 'fulfilled') answers.push({ node, producers: answer.value });
+      else {
+        const reason = reasonOf(answer.reason);
+        failed.push(reason);
+        pool.report(node, 'incomplete', reason);
+      }
+    }
+    for (const { producers } of answers) {
+      const same = answers.filter((each) => textOf(each.producers) === textOf(producers));
+      if (same.length < agreement) continue;
+      const odd = answers.filter((each) => !same.includes(each));
+      for (const { node } of odd) pool.report(node, 'disagrees', 'it names other producers than the other nodes do');
+      return { producers, origins: same.map(({ node }) => node.origin) };
+    }
+  }
+  if (answers.length >= agreement) {
+    throw disagree(`${answers.map(({ node }) => node.origin).join(' and ')} name different producers`);
+  }
+  const why = failed.length === 0 ? '' : `: ${failed.join('; ')}`;
+  throw new AppError('NO_NODE', `${agreement} operators must name the producers, and only ${answers.length} do${why}`, {
+    retryable: true,
+  });
+}
+
+function textOf(producers: ProducerSet['producers']): string {
+  return producers.map(({ account, signer }) => `${account} ${signer}`).join();
+}
+
+/**
+ * Refuses a set with more new keys than votes can add since the last period's set. A member that signs with another key counts as a new
+ * member. `now` is this server's clock, because nodes can claim any time.
+ */
+async function refuseUnlikely(db: Sql, network: Network, producers: ProducerSet['producers'], now: UnixMs) {
+  const period = Math.floor(now / PERIOD_MS);
+  const before = await findBaseline(db, network, unixMs(period * PERIOD_MS));
+  if (before === null) return;
+  const pairOf = ({ account, signer }: ProducerSet['producers'][number]) => `${account} ${signer}`;
+  const old = new Set(before.producers.map(pairOf));
+  const added = producers.filter((producer) => !old.has(pairOf(producer))).length;
+  // Not since it was adopted: a set that was current an hour ago can't contain a week of changes.
+  const periods = Math.max(1, period - Math.floor(before.confirmedAt / PERIOD_MS));
+  const size = before.producers.length;
+  const bound = Math.max(1, size - solidThreshold(size)) * periods;
+  // Fewer producers would need fewer votes, but the network has always had 27.
+  if (added <= bound && producers.length >= size) return;
+  throw disagree(
+    `the nodes name ${producers.length} producers of which ${added} are new, or sign with a new key, since ${toIso(before.confirmedAt)}, and at most ${bound} can be; ` +
+      'if the network really changed so much, accept its producers with: quittance chain producers --accept --yes',
+  );
+}
+
+function isSameMembers(left: ProducerSet['producers'], right: ProducerSet['producers']): boolean {
+  const members = (set: ProducerSet['producers']) => set.map(({ account }) => account).join();
+  return members(left) === members(right);
+}
+
+function disagree(message: string): AppError {
+  return new AppError('NODES_DISAGREE', message, { retryable: true });
+}
+
+/** Concurrent `getaccount` calls. */
+const PARALLEL_ACCOUNTS = 4;
+/** The network has 27 super representatives. A private one may have fewer. */
+const MAX_PRODUCERS = 27;
+
+/** The active producers from `listwitnesses`, each with its signing key, ordered by account. */
+async function readProducers(
+  node: Node,
+  known: ProducerSet | null,
+  suspect: AccountHex | null,
+): Promise<ProducerSet['producers']> {
+  const accounts = (await node.ask(activeWitnesses())).map(readAccount);
+  if (accounts.length < 1 || accounts.length > MAX_PRODUCERS || new Set(accounts).size !== accounts.length) {
+    throw refused(`${node.origin} names ${accounts.length} active producers`);
+  }
+  const cached = new Map(known?.producers.map(({ account, signer }) => [account, signer]));
+  const producers = await inGroups(accounts, PARALLEL_ACCOUNTS, async (account) => {
+    const signer = account === suspect ? undefined : cached.get(account);
+    return { account, signer: signer ?? (await readSigner(node, account)) };
+  });
+  return producers.sort((left, right) => (left.account < right.account ? -1 : 1));
+}
+
+/** Without a witness permission, the account's own key signs. */
+async function readSigner(node: Node, account: AccountHex): Promise<AccountHex> {
+  const known = await node.ask(accountAt(account));
+  if (known === null) throw refused(`${node.origin} does not know the producer ${accountToAddress(account)}`);
+  return known.witnessKey === undefined ? account : readAccount(known.witnessKey);
+}
+
+function readAccount(address: unknown): AccountHex {
+  const account = typeof address === 'string' ? accountFromHex41(address) : null;
+  if (account !== null) return account;
+  const parsed = typeof address === 'string' ? parseAddress(address) : null;
+  if (parsed?.kind === 'ok') return parsed.account;
+  throw refused(`${JSON.stringify(address)?.slice(0, 80)} is not the address of a producer`);
+}
+
+function refused(message: string): AppError {
+  return new AppError('NODE_REFUSED', message, { retryable: true });
+}

@@ -1,0 +1,303 @@
+import { type AccountHex, accountToAddress } from '@quittance/tron/address';
+import type { ShownHeader } from '@quittance/tron/shown-block';
+import type { Evidence } from '../../domain/chain-block.ts';
+import { AppError } from '../../domain/errors.ts';
+import type { Network } from '../../domain/network.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import { inGroups } from '../../runtime/in-groups.ts';
+import type { Metrics } from '../../runtime/metrics.ts';
+import { reasonOf } from '../../runtime/reason-of.ts';
+import type { Sql } from '../../store/db/database.ts';
+import { blockAt, blocksBetween, headerAt } from '../nodes/ask-block.ts';
+import { infoOf, infosOf, type ShownInfo } from '../nodes/ask-infos.ts';
+import type { AskOptions, Node } from '../nodes/node.ts';
+import type { NodePool } from '../nodes/node-pool.ts';
+import { AnswerTooLarge } from '../nodes/refusal.ts';
+import {
+  type ExaminedBlock,
+  examineBlock,
+  isReproduced,
+  type ProvenHeader,
+  proveHeader,
+  readBlockId,
+  type ShownTransactionFacts,
+} from '../proof/prove-block.ts';
+import type { KnownTerms } from './fee-terms.ts';
+import { type BlockLogs, NoLogOfCall, readLogs } from './read-logs.ts';
+
+/** The parameters for checking a network's blocks. `slotMs`: block times are multiples of it; `null` if unknown. */
+export type ChainParameters = { usdt: AccountHex; slotMs: number | null };
+
+/** The dependencies of a check, apart from the node. `agreement`: how many operators must agree. */
+export type ReadDeps = ChainParameters & {
+  db: Sql;
+  network: Network;
+  pool: Pick<NodePool, 'report' | 'available'>;
+  agreement: number;
+  fees: KnownTerms;
+  metrics: Metrics;
+};
+
+/** Real networks make a block every 3 s, at times that are multiples of it (java-tron `BLOCK_PRODUCED_INTERVAL`). */
+export const SLOT_MS = 3000;
+
+/** Blocks in one `getblockbylimitnext`: 2.5 MB of JSON on the main network. With ten, the service needs 305 MB, above the target. */
+export const RANGE_BLOCKS = 6;
+/** The same if logs replace the infos of all blocks, because infos take most of the memory. */
+export const LONG_RANGE_BLOCKS = 16;
+/** Concurrent requests for the infos of single transactions, and their total timeout. */
+const PARALLEL_INFOS = 4;
+const SINGLE_INFOS_MS = 15_000;
+/** The length of a node's message that is shown. */
+const MAX_REASON = 600;
+
+export type BlockMark = { number: number; id: string; time: UnixMs };
+
+/**
+ * A block with its USDT logs. `word`: the operators that agree on them, if no other node must be asked. `digest`: of their claims about an
+ * unproven block (64 hex).
+ */
+export type ReadBlock = {
+  node: Node;
+  block: ExaminedBlock;
+  logs: BlockLogs;
+  word: Evidence | null;
+  digest?: string;
+};
+
+/** The block as the node shows it, proven unless its JSON hides bytes. `null`: the node doesn't have it. Costs one request. */
+export async function readExamined(
+  deps: ReadDeps,
+  node: Node,
+  number: number,
+  call: { wantsBytes?: boolean } = {},
+): Promise<ExaminedBlock | null> {
+  const shown = await node.ask(blockAt(number), call);
+  return shown === null ? null : checked(deps, node, () => examineBlock(shown, { ...deps, number }));
+}
+
+/** The logs of a block. `null`: the node doesn't have it yet, or is on another branch for a moment, which isn't a fault. */
+export async function readLogsIfThere(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<BlockLogs | null> {
+  const byBytes = await readByBytes(deps, node, block);
+  if (byBytes !== null) return byBytes;
+  const infos = await readInfos(deps, node, block);
+  try {
+    return await judgeLogs(deps, node, block, infos);
+  } catch (error) {
+    if (!(error instanceof AppError && error.code === 'BLOCK_UNVERIFIABLE')) return null;
+    return checked(deps, node, () => {
+      throw error;
+    });
+  }
+}
+
+/** The logs that a node shows for a block, which may come from another node. Costs one request at most. */
+export async function readLogsOf(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<BlockLogs> {
+  const byBytes = await readByBytes(deps, node, block);
+  if (byBytes !== null) return byBytes;
+  const infos = await readInfos(deps, node, block);
+  try {
+    return await judgeLogs(deps, node, block, infos);
+  } catch (error) {
+    return checked(deps, node, () => {
+      throw error;
+    });
+  }
+}
+
+/**
+ * The logs of a block from the separate gRPC API of a node that is normally asked over HTTP. Bytes are read in a fraction of the time of
+ * JSON, which matters if a stranger filled the block. `null`: there's no such API, or its answer is of no use. The node isn't blamed for
+ * that.
+ */
+async function readByBytes(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<BlockLogs | null> {
+  if (!node.isOpenFor('bytes')) return null;
+  try {
+    return await judgeLogs(deps, node, block, await readInfos(deps, node, block, true), true);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    node.setAside('bytes', reasonOf(error).slice(0, MAX_REASON));
+    return null;
+  }
+}
+
+async function judgeLogs(
+  deps: ReadDeps,
+  node: Node,
+  block: ExaminedBlock,
+  infos: ShownInfo[],
+  isByBytes = false,
+): Promise<BlockLogs> {
+  const { usdt, fees } = deps;
+  const judge = (shown: readonly ShownInfo[]) =>
+    readLogs(block, shown, usdt, fees.known(), fees.successorAt(block.number));
+  try {
+    const logs = judge(infos);
+    return logs.hasOddSplit && (await fees.refresh(deps)) ? judge(infos) : logs;
+  } catch (error) {
+    const isAsked = fees.successorAt(block.number) !== null;
+    if (!(error instanceof NoLogOfCall) || isAsked) throw error;
+    if (!(await fees.isForwarding(deps, block.number))) throw explained(error, fees.namedSuccessors());
+    // This time with the successor's logs.
+    return judge(await readInfos(deps, node, block, isByBytes));
+  } finally {
+    // Awaited promises hold their results until the next full garbage collection, which could be hundreds of blocks away.
+    infos.length = 0;
+  }
+}
+
+/** Tells the operator first how a held payment relates to a contract that Tether replaced. */
+function explained(error: NoLogOfCall, successors: readonly AccountHex[]): AppError {
+  if (successors.length === 0) return error;
+  const names = successors.map(accountToAddress).join(' or ');
+  const what = `nodes say that the USDT contract was replaced (Deprecate) by ${names} and forwards payments to it. Such payments count once two operators show the same, and are held until then. Add a node of another operator, and check whether Tether announced this. Seen: ${error.message}`;
+  return new AppError(error.code, what, { retryable: true });
+}
+
+/**
+ * Costs one request, or none if the block proves that nothing in it can have logs. A stranger who fills a block with megabytes of results
+ * must not delay it. In that case single transactions are requested.
+ */
+async function readInfos(deps: ReadDeps, node: Node, block: ExaminedBlock, isByBytes = false): Promise<ShownInfo[]> {
+  if (block.isProven && !block.transactions.some(mayHaveLogs))
+    return block.transactions.map((each) => noLogs(block, each));
+  try {
+    const question = infosOf(block.number, ...contractsOf(deps, block));
+    if (isByBytes)
+      return await node.ask({ ...question, substitutable: 'bytes' }, { mayBeLarge: true, wantsBytes: true });
+    return await node.ask(question, { mayBeLarge: true });
+  } catch (error) {
+    if (!(error instanceof AnswerTooLarge)) throw error;
+  }
+  return readSingleInfos(deps, node, block);
+}
+
+/** If another node is available, a slow node is abandoned. The last node may take as long as it needs. */
+async function readSingleInfos(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<ShownInfo[]> {
+  const startedMs = performance.now();
+  return inGroups(block.transactions, PARALLEL_INFOS, async (transaction) => {
+    const { txId } = transaction;
+    if (!mayHaveLogs(transaction)) return noLogs(block, transaction);
+    if (performance.now() - startedMs > SINGLE_INFOS_MS && (await deps.pool.available()).length > 1) {
+      return checked(deps, node, () => {
+        throw incomplete(
+          `it takes longer than ${SINGLE_INFOS_MS} ms to show the results of the transactions of block ${block.number}`,
+        );
+      });
+    }
+    const info = await node.ask(infoOf(txId, contractsOf(deps, block)));
+    if (info === null) throw incomplete(`${node.origin} does not show the result of ${txId}`);
+    return info;
+  });
+}
+
+/** The contracts whose logs are read: USDT, and its successor. */
+function contractsOf({ usdt, fees }: ReadDeps, { number }: ExaminedBlock): AccountHex[] {
+  const successor = fees.successorAt(number);
+  return successor === null ? [usdt] : [usdt, successor];
+}
+
+/** Only successful contract calls and creations have logs, whatever contract they call. */
+function mayHaveLogs({ isSuccess, isContract }: ShownTransactionFacts): boolean {
+  return isSuccess && isContract !== false;
+}
+
+/** The info that a node would show for a transaction with these logs. */
+export function infoWithLogs(
+  block: ExaminedBlock,
+  transaction: ShownTransactionFacts,
+  log: readonly unknown[],
+): ShownInfo {
+  const info = { ...noLogs(block, transaction), log };
+  return mayHaveLogs(transaction) ? { ...info, receipt: { result: 'SUCCESS' } } : info;
+}
+
+/** The info that every node must show for a transaction that can't have logs. */
+function noLogs({ number, time }: ExaminedBlock, { txId }: ShownTransactionFacts): ShownInfo {
+  return { id: txId, blockNumber: number, blockTimeStamp: time };
+}
+
+/**
+ * The blocks from `first` to `last` (at most `LONG_RANGE_BLOCKS`), as `readExamined`, in order. Costs one request. Errors: as `readBlock`;
+ * an incomplete range is `NODE_REFUSED`.
+ */
+export async function readRange(deps: ReadDeps, node: Node, first: number, last: number): Promise<ExaminedBlock[]> {
+  const shown = await node.ask(blocksBetween(first, last));
+  return checked(deps, node, () => {
+    if (shown.length !== last - first + 1) {
+      throw incomplete(`it does not show all of the blocks ${first} to ${last}`);
+    }
+    return shown.splice(0).map((block, index) => examineBlock(block, { ...deps, number: first + index }));
+  });
+}
+
+/** Block 0, which has no signature. It's recognised by its id. */
+export type Genesis = BlockMark & { number: 0; producer: null };
+/** A header with any signer, or block 0. */
+export type SolidHeader = ProvenHeader | Genesis;
+
+/** The newest block that the node calls irreversible, with any signer. Costs one request. */
+export async function readNewestSolid(deps: ReadDeps, node: Node): Promise<SolidHeader> {
+  return readHeader(deps, node, 'solid');
+}
+
+/** The irreversible header at a height. Costs one request. Errors: as `readBlock`. */
+export function readHeaderAt(deps: ReadDeps, node: Node, number: number): Promise<ProvenHeader> {
+  return readHeader(deps, node, 'solid', number) as Promise<ProvenHeader>;
+}
+
+/** The same, irreversible or not. If back ends behind one address disagree about irreversibility, all of them have this header. */
+export function readAnyHeaderAt(deps: ReadDeps, node: Node, number: number): Promise<ProvenHeader> {
+  return readHeader(deps, node, 'any', number) as Promise<ProvenHeader>;
+}
+
+/**
+ * The header of any block. `null`: the node doesn't have it, because it may keep no history. The node isn't paused for that or for
+ * refusing.
+ */
+export async function readHeaderIfThere(deps: ReadDeps, node: Node, number: number): Promise<ProvenHeader | null> {
+  const shown = await askHeader(node, headerAt('any', number), { isOptional: true });
+  return shown === null ? null : checked(deps, node, () => proveHeader(shown, { ...deps, number }));
+}
+
+async function readHeader(deps: ReadDeps, node: Node, side: 'solid' | 'any', number?: number): Promise<SolidHeader> {
+  const shown = await askHeader(node, headerAt(side, number));
+  return checked(deps, node, () => {
+    if (shown === null) throw incomplete(`it does not show block ${number ?? 'of its own'}, which it must have`);
+    if (number !== undefined) return proveHeader(shown, { ...deps, number });
+    const mark = readBlockId(shown);
+    return mark.number === 0
+      ? { ...mark, number: 0, producer: null }
+      : proveHeader(shown, { ...deps, number: mark.number });
+  });
+}
+
+/** If JSON doesn't reproduce a header, it's requested by gRPC if the node supports that. */
+async function askHeader(
+  node: Node,
+  question: ReturnType<typeof headerAt>,
+  call: AskOptions = {},
+): Promise<ShownHeader | null> {
+  const shown = await node.ask(question, call);
+  const isHidden = shown !== null && node.hasBytes && !isReproduced(shown);
+  return isHidden ? node.ask(question, { ...call, wantsBytes: true }) : shown;
+}
+
+/** Runs a check of a node's answer, and reports the node to the pool if the check fails. */
+export function checked<Result>({ network, pool, metrics }: ReadDeps, node: Node, check: () => Result): Result {
+  try {
+    return check();
+  } catch (error) {
+    // Any error of a check is due to the node's answer, and its message may be arbitrarily long.
+    const code = error instanceof AppError ? error.code : 'NODE_REFUSED';
+    const problem = code === 'BLOCK_UNVERIFIABLE' ? 'unverifiable' : 'incomplete';
+    const reason = reasonOf(error).slice(0, MAX_REASON);
+    metrics.blockVerifyFailures.inc({ network, node: node.origin, problem });
+    pool.report(node, problem, reason);
+    throw new AppError(code, `${node.origin}: ${reason}`, { retryable: true });
+  }
+}
+
+function incomplete(message: string): AppError {
+  return new AppError('NODE_REFUSED', message, { retryable: true });
+}

@@ -1,0 +1,177 @@
+import type { AccountHex } from '@quittance/tron/address';
+import type { ChainTransfer, Evidence } from '../../domain/chain-block.ts';
+import { AppError } from '../../domain/errors.ts';
+import { findOurAccounts } from '../../store/chain/incoming.ts';
+import type { Node } from '../nodes/node.ts';
+import type { Question } from '../nodes/question.ts';
+import { orNull } from '../proof/or-null.ts';
+import type { ExaminedBlock, ShownTransactionFacts } from '../proof/prove-block.ts';
+import type { FeeTerms } from './fee-terms.ts';
+import { infoWithLogs, type ReadBlock, type ReadDeps } from './read-block.ts';
+import { readLogs } from './read-logs.ts';
+
+/** A single block needs no more requests with infos. */
+const MIN_BLOCKS = 2;
+
+/** The blocks for which the logs were enough, and the nodes whose logs were of no use for any block. */
+type ReadByLogs = { blocks: ReadBlock[]; useless: Node[] };
+
+/**
+ * Returns the blocks for which USDT logs, as each of `nodes` shows them by JSON-RPC, replace infos. That is possible if only direct calls,
+ * which the header proves, moved USDT to or from a project's address, and if the contract itself didn't change. The result contains only
+ * transfers of project addresses. Other blocks need infos, which give a log's position in its transaction.
+ * A node's answer for a block counts only if it contains every direct call that the block proves, and at least one. A node without an index
+ * of the block shows nothing. Its logs must also lie between those of an earlier and a later block of the same answer, in order, because
+ * nodes truncate long answers silently. So a node can hide no more than it can with infos: transfers by contracts. `nodes` are of different
+ * operators, as many as must agree. Each is asked once; none is asked if that saves no requests.
+ */
+export async function readByLogs(
+  deps: ReadDeps,
+  nodes: readonly Node[],
+  blocks: readonly ExaminedBlock[],
+): Promise<ReadByLogs> {
+  const [node] = nodes;
+  const checkable = blocks.filter((block) => block.isProven && block.transactions.some(movesUsdt));
+  if (node === undefined || checkable.length < MIN_BLOCKS) return { blocks: [], useless: [] };
+  const shown = await Promise.all(nodes.map((each) => readTransfers(deps, each, checkable)));
+  const useless = nodes.filter((_, index) => shown[index]?.size === 0);
+  const usable = checkable.filter(({ id }) => shown.every((transfers) => transfers.has(id)));
+  const transfersIn = ({ id }: ExaminedBlock) => shown.flatMap((transfers) => transfers.get(id) ?? []);
+  const parties = new Set(usable.flatMap(transfersIn).flatMap(({ from, to }) => [from, to]));
+  const ours = await findOurAccounts(deps.db, deps.network, [...parties]);
+  const isOurs = ({ from, to }: ChainTransfer) => ours.has(from) || ours.has(to);
+  const word: Evidence = { nodes: nodes.map(({ origin }) => origin), operatorCount: nodes.length };
+  const read = usable.flatMap((block): ReadBlock[] => {
+    if (transfersIn(block).some((transfer) => isOurs(transfer) && !transfer.isProven)) return [];
+    const transfers = shown[0]?.get(block.id)?.filter(isOurs) ?? [];
+    const nothingElse = { events: [], digest: '', hasOddSplit: false, isForwarded: false };
+    // Every direct call in the block logged its transfer itself, so the contract hadn't been replaced.
+    return [{ node, block, logs: { ...nothingElse, transfers, successor: deps.fees.successorAt(block.number) }, word }];
+  });
+  return { blocks: read, useless };
+}
+
+function movesUsdt({ call }: ShownTransactionFacts): boolean {
+  return call !== null && call.value > 0n;
+}
+
+/** The transfers in each block, by block id, for the blocks of which the node shows everything that can be checked. */
+async function readTransfers(
+  { usdt, fees }: ReadDeps,
+  node: Node,
+  blocks: readonly ExaminedBlock[],
+): Promise<Map<string, ChainTransfer[]>> {
+  const numbers = blocks.map(({ number }) => number);
+  // One extra block on either side shows that the first and the last block are complete.
+  const question = logsBetween(Math.max(0, Math.min(...numbers) - 1), Math.max(...numbers) + 1, usdt);
+  const logs = (await node.ask(question, { isOptional: true }).catch(orNull)) ?? [];
+  const heights = logs.map(({ blockNumber }) => blockNumber);
+  const [first = 0, last = 0] = [heights[0], heights.at(-1)];
+  if (!heights.every((height, index) => height >= (heights[index - 1] ?? first))) return new Map();
+  const byBlock = grouped(logs, ({ blockId }) => blockId);
+  const readable = blocks.flatMap((block): [string, ChainTransfer[]][] => {
+    if (block.number <= first || block.number >= last) return [];
+    const transfers = transfersOf(block, byBlock.get(block.id) ?? [], usdt, fees.known());
+    return transfers === null ? [] : [[block.id, transfers]];
+  });
+  return new Map(readable);
+}
+
+/** `null`: this block needs its infos. */
+function transfersOf(
+  block: ExaminedBlock,
+  shown: readonly ShownLog[],
+  usdt: AccountHex,
+  terms: readonly FeeTerms[],
+): ChainTransfer[] | null {
+  const byTransaction = grouped(shown, ({ txId }) => txId);
+  const transactions = block.transactions.filter(({ txId, call }) => call !== null || byTransaction.has(txId));
+  const infos = transactions.map((transaction) => {
+    const logs = byTransaction.get(transaction.txId) ?? [];
+    byTransaction.delete(transaction.txId);
+    return infoWithLogs(
+      block,
+      transaction,
+      logs.map(({ log }) => log),
+    );
+  });
+  // A log of another block's transaction.
+  if (byTransaction.size > 0) return null;
+  try {
+    const { transfers, events, hasOddSplit } = readLogs({ ...block, transactions }, infos, usdt, terms);
+    return events.length === 0 && !hasOddSplit ? transfers : null;
+  } catch (error) {
+    if (error instanceof AppError) return null;
+    throw error;
+  }
+}
+
+function grouped(logs: readonly ShownLog[], keyOf: (log: ShownLog) => string): Map<string, ShownLog[]> {
+  const groups = new Map<string, ShownLog[]>();
+  for (const log of logs) {
+    const group = groups.get(keyOf(log));
+    if (group === undefined) groups.set(keyOf(log), [log]);
+    else group.push(log);
+  }
+  return groups;
+}
+
+/**
+ * A log from a node's JSON-RPC in the same form as in infos, unchecked. `blockId` and `txId` are hex without prefix if they are valid.
+ * `blockNumber` is `NaN` if it isn't a number.
+ */
+type ShownLog = {
+  blockNumber: number;
+  blockId: string;
+  txId: string;
+  log: { address: string; topics: unknown; data: string };
+};
+
+/** A log takes about 600 bytes. java-tron shows 10,000 at most (`LogMatch`). */
+const LOGS_BYTES = 16 * 1024 * 1024;
+const MAX_LOGS = 20_000;
+const UNREAD = new Set(['transactionIndex', 'logIndex', 'removed']);
+
+/**
+ * The logs of a contract in the blocks from `first` to `last` (`eth_getLogs`). A node also returns none for a block that it hasn't indexed,
+ * so an empty answer proves nothing.
+ */
+export function logsBetween(first: number, last: number, contract: AccountHex): Question<ShownLog[]> {
+  const filter = { fromBlock: hexOf(first), toBlock: hexOf(last), address: `0x${contract}` };
+  return {
+    substitutable: 'logs',
+    ...{ maxBytes: LOGS_BYTES, maxHeldBytes: LOGS_BYTES },
+    http: {
+      path: '/jsonrpc',
+      body: { jsonrpc: '2.0', id: 1, method: 'eth_getLogs', params: [filter] },
+      shape: { skipped: { result: UNREAD }, elements: { result: readLog } },
+      // {"jsonrpc":"2.0","id":1,"result":[…]}, or {…,"error":{"code":-32005,"message":"…"}}.
+      read: (json) => {
+        const { result, error } = json as { result?: unknown; error?: { message?: unknown } | null };
+        if (Array.isArray(result) && result.length <= MAX_LOGS) return result as ShownLog[];
+        const { message = 'neither logs nor an error' } = error ?? {};
+        throw new TypeError(`it does not show the logs of the blocks ${first} to ${last}: ${String(message)}`);
+      },
+    },
+    grpc: null,
+  };
+}
+
+function readLog(shown: unknown): ShownLog {
+  const { blockNumber, blockHash, transactionHash, address, topics, data } = (shown ?? {}) as Record<string, unknown>;
+  const bare = Array.isArray(topics) ? topics.map(withoutPrefix) : topics;
+  return {
+    blockNumber: typeof blockNumber === 'string' ? Number(blockNumber) : Number.NaN,
+    blockId: withoutPrefix(blockHash),
+    txId: withoutPrefix(transactionHash),
+    log: { address: withoutPrefix(address), topics: bare, data: withoutPrefix(data) },
+  };
+}
+
+function withoutPrefix(hex: unknown): string {
+  return typeof hex === 'string' ? hex.replace(/^0x/, '') : '';
+}
+
+function hexOf(number: number): string {
+  return `0x${number.toString(16)}`;
+}

@@ -1,0 +1,235 @@
+import { createHash } from 'node:crypto';
+import { type AccountHex, accountFromWord, accountToAddress } from '@quittance/tron/address';
+import { decodeTransferLog, TRANSFER_TOPIC } from '@quittance/tron/usdt';
+import type { ChainTransfer } from '../../domain/chain-block.ts';
+import { BURNED_TO, CONTRACT_EVENT_TOPICS, type ContractEvent, contractEventRow } from '../../domain/contract-event.ts';
+import { AppError } from '../../domain/errors.ts';
+import type { ShownInfo } from '../nodes/ask-infos.ts';
+import type { ExaminedBlock, ShownTransactionFacts } from '../proof/prove-block.ts';
+import { type FeeTerms, feeOf } from './fee-terms.ts';
+
+export type BlockLogs = {
+  transfers: ChainTransfer[];
+  /** Events of the contract other than transfers. */
+  events: ContractEvent[];
+  /** sha256 (hex) over all USDT logs that the header doesn't prove, in order. Nodes that show the same logs have the same digest. */
+  digest: string;
+  /** A direct call was shown as split, and no known terms of the contract explain that. It counts as a whole. */
+  hasOddSplit: boolean;
+  /** A direct call logged nothing itself, because the contract was replaced. Its effect relies on nodes alone. */
+  isForwarded: boolean;
+  /** The contract that replaced USDT's, whose transfers are included. `null`: none was known. */
+  successor: AccountHex | null;
+};
+
+/** `BLOCK_UNVERIFIABLE`: a direct call that moves USDT logged nothing, as happens once the contract is replaced. */
+export class NoLogOfCall extends AppError {}
+
+/** A log of the USDT contract, with its hex in lower case. */
+type UsdtLog = { logIndex: number; topics: string[]; data: string; isOfSuccessor: boolean };
+
+const WORD = /^[0-9a-f]{64}$/;
+const HEX = /^(?:[0-9a-f]{2})*$/;
+const ACCOUNT = /^(?:41)?[0-9a-f]{40}$/;
+/** How nodes write an address of 21 bytes as a word. */
+const PREFIXED = /^0{22}41/;
+const NO_PREFIX = '0'.repeat(24);
+
+/** The EVM has log0 to log4. */
+const MAX_TOPICS = 4;
+
+/**
+ * Checks a `gettransactioninfobyblocknum` answer against the block and reads the logs of the USDT contract. `[]` can mean an empty block,
+ * an unknown block, a node without history or a faulty node, so count and ids must agree pairwise. `terms`: the known terms for a fee on a
+ * direct transfer. `successor`: the contract that replaced USDT's (`upgradedAddress`), to which that one forwards calls; its transfers
+ * count as USDT's. Errors, both retryable: `NODE_REFUSED` (not the infos of this block), `BLOCK_UNVERIFIABLE` (they contradict the block).
+ */
+export function readLogs(
+  block: Pick<ExaminedBlock, 'number' | 'time' | 'transactions'>,
+  infos: readonly ShownInfo[],
+  usdt: AccountHex,
+  terms: readonly FeeTerms[] = [],
+  successor: AccountHex | null = null,
+): BlockLogs {
+  const { number, time, transactions } = block;
+  if (infos.length !== transactions.length) {
+    throw refused(`${infos.length} infos for ${transactions.length} transactions of block ${number}`);
+  }
+  const logs: BlockLogs = { transfers: [], events: [], digest: '', hasOddSplit: false, isForwarded: false, successor };
+  const digest = createHash('sha256');
+  for (const [index, transaction] of transactions.entries()) {
+    const { txId } = transaction;
+    const info = infos[index] ?? {};
+    if (info.id !== txId) throw refused(`info ${info.id} for transaction ${txId} (${index}) of block ${number}`);
+    if (info.blockNumber !== number || info.blockTimeStamp !== time) {
+      throw refused(
+        `info of ${txId} says block ${info.blockNumber} at ${info.blockTimeStamp}, not ${number} at ${time}`,
+      );
+    }
+    const usdtLogs = readInfo(transaction, info, { usdt, successor });
+    if (usdtLogs.length === 0 && transaction.call === null) continue;
+    const { transfers, isOdd, isForwarded = false } = readTransfers(transaction, usdtLogs, { usdt, successor, terms });
+    logs.transfers.push(...transfers);
+    logs.hasOddSplit ||= isOdd;
+    logs.isForwarded ||= isForwarded;
+    // A proven transfer is the same in the logs of every node, because other logs were refused above.
+    if (!transfers.some(({ isProven }) => isProven)) {
+      for (const { logIndex, topics, data, isOfSuccessor } of usdtLogs)
+        digest.update(`${txId} ${logIndex} ${topics.join()} ${data}${isOfSuccessor ? ' of its successor' : ''}\n`);
+    }
+    const events = usdtLogs.flatMap((log) => (log.isOfSuccessor ? [] : readEvent(txId, log)));
+    // No other node is asked for the logs of a direct call, so such a call must not contain another event.
+    if (transaction.call !== null && events.length > 0) throw contradicts(`the transfer ${txId} has another event`);
+    logs.events.push(...events);
+    logs.transfers.push(...events.flatMap(burnedBy));
+  }
+  return { ...logs, digest: digest.digest('hex') };
+}
+
+/** The USDT logs of one transaction; none if it failed. Throws if its info contradicts the block. */
+function readInfo(
+  { txId, isSuccess, isContract }: ShownTransactionFacts,
+  info: ShownInfo,
+  { usdt, successor }: Omit<Contract, 'terms'>,
+): UsdtLog[] {
+  const claimed = info.receipt?.result;
+  const { log: list = [] } = info;
+  if (!Array.isArray(list)) throw refused(`the logs of ${txId} are not a list`);
+  // A transaction with unreadable bytes may or may not be a call.
+  if (isContract === false || (isContract === null && claimed === undefined)) {
+    if (list.length > 0) throw contradicts(`${txId} calls no contract, yet its info has ${list.length} logs`);
+    return [];
+  }
+  if (!isSuccess) {
+    if (claimed === 'SUCCESS') throw contradicts(`${txId} failed, yet its info says SUCCESS`);
+    return [];
+  }
+  if (claimed !== 'SUCCESS' || info.result !== undefined) {
+    throw contradicts(`${txId} succeeded, yet its info says ${claimed} and ${info.result ?? 'no result'}`);
+  }
+  const logs: UsdtLog[] = [];
+  for (const [logIndex, log] of (list as unknown[]).entries()) {
+    // `null` is a log of another contract, which a request for USDT logs doesn't keep.
+    if (log === null) continue;
+    const { address, topics = [], data = '' } = (log ?? {}) as { address?: unknown; topics?: unknown; data?: unknown };
+    const account = typeof address === 'string' ? address.toLowerCase() : '';
+    if (!ACCOUNT.test(account)) throw contradicts(`log ${logIndex} of ${txId} has address ${address}`);
+    const isOfSuccessor = account.slice(-40) === successor;
+    if (account.slice(-40) !== usdt && !isOfSuccessor) continue;
+    logs.push({ logIndex, ...readHex(`log ${logIndex} of ${txId}`, topics, data), isOfSuccessor });
+  }
+  return logs;
+}
+
+/**
+ * Topics and data in lower case. Nodes write an address in a topic with or without the prefix 41, so it's removed to make digests equal. In
+ * a Transfer all topics are addresses, so all upper bytes are removed.
+ */
+function readHex(place: string, topics: unknown, data: unknown): { topics: string[]; data: string } {
+  if (!Array.isArray(topics) || topics.length > MAX_TOPICS || typeof data !== 'string') {
+    throw contradicts(`${place} is malformed`);
+  }
+  const lower = (topics as unknown[]).map((topic) => (typeof topic === 'string' ? topic.toLowerCase() : ''));
+  const bytes = data.toLowerCase();
+  if (!lower.every((topic) => WORD.test(topic)) || !HEX.test(bytes)) throw contradicts(`${place} is not hex`);
+  const isTransfer = lower[0] === TRANSFER_TOPIC;
+  const masked = lower.map((topic, index) =>
+    index > 0 && (isTransfer || PREFIXED.test(topic)) ? NO_PREFIX + topic.slice(24) : topic,
+  );
+  return { topics: masked, data: bytes };
+}
+
+type Contract = { usdt: AccountHex; successor: AccountHex | null; terms: readonly FeeTerms[] };
+type Transfers = { transfers: ChainTransfer[]; isOdd: boolean; isForwarded?: boolean };
+
+/** The transfers of one transaction. A direct call must have logged its amount, or that amount less Tether's fee. */
+function readTransfers({ txId, call }: ShownTransactionFacts, logs: UsdtLog[], contract: Contract): Transfers {
+  const [transfers, forwarded]: [ChainTransfer[], ChainTransfer[]] = [[], []];
+  for (const { logIndex, topics, data, isOfSuccessor } of logs) {
+    if (topics[0] !== TRANSFER_TOPIC) continue;
+    const transfer = decodeTransferLog({ address: contract.usdt, topics, data });
+    if (transfer === null) throw contradicts(`log ${logIndex} of ${txId} is a malformed Transfer of USDT`);
+    const { from, to, value: amount } = transfer;
+    (isOfSuccessor ? forwarded : transfers).push({ txId, logIndex, from, to, amount, isProven: false });
+  }
+  const isForwarded = call !== null && transfers.length === 0 && contract.successor !== null;
+  const read: Transfers =
+    call === null || isForwarded
+      ? { transfers: [...transfers, ...forwarded], isOdd: false, isForwarded }
+      : readCall(txId, call, transfers, contract.terms);
+  // Zero-value transfers are spam (address poisoning) and move nothing.
+  return { ...read, transfers: read.transfers.filter(({ amount }) => amount > 0n) };
+}
+
+function readCall(
+  txId: string,
+  call: NonNullable<ShownTransactionFacts['call']>,
+  transfers: ChainTransfer[],
+  terms: readonly FeeTerms[],
+): Transfers {
+  const [first, second] = transfers;
+  const { from, to, value } = call;
+  // Such a call moves nothing, whatever it logs. Otherwise a node could make a payment out of it.
+  if (value === 0n && transfers.every(({ amount }) => amount === 0n)) return { transfers, isOdd: false };
+  if (transfers.length === 1 && first?.from === from && first.to === to && first.amount === value) {
+    // A direct call writes this log first, whatever logs a node shows before it. So a transfer has one identity.
+    return { transfers: [{ ...first, logIndex: 0, isProven: true }], isOdd: false };
+  }
+  // A fee adds a second Transfer to the contract's owner: after the first for transfer, before it for transferFrom.
+  if (first !== undefined && second !== undefined && transfers.length === 2) {
+    const [fee, rest] = first.to === to ? [second, first] : [first, second];
+    const isSplit = fee.amount > 0n && fee.amount + rest.amount === value;
+    if (isSplit && rest.to === to && first.from === from && second.from === from) {
+      const isDue = terms.some((each) => each.owner === fee.to && feeOf(each, value) === fee.amount);
+      if (isDue) return { transfers, isOdd: false };
+      // The header commits to the call and its success, but to no other split. Without a fee the transfer is the first log.
+      return { transfers: [{ txId, logIndex: 0, from, to, amount: value, isProven: true }], isOdd: true };
+    }
+  }
+  if (transfers.length === 0) {
+    const what = `${txId} moves ${value} from ${from} to ${to}, yet it has no logs`;
+    throw new NoLogOfCall('BLOCK_UNVERIFIABLE', `${CONTRADICTS}${what}`, { retryable: true });
+  }
+  const seen = transfers.map((each) => `${each.from} to ${each.to}: ${each.amount}`).join('; ');
+  throw contradicts(`${txId} moves ${value} from ${from} to ${to}, yet its logs are: ${seen}`);
+}
+
+/** Reads an event of the contract. Its arguments may be indexed or not, so topics and data are read as one sequence of words. */
+function readEvent(txId: string, { logIndex, topics, data }: UsdtLog): ContractEvent[] {
+  const name = CONTRACT_EVENT_TOPICS.get(topics[0] ?? '');
+  if (name === undefined) return [];
+  const types = contractEventRow(name).arguments;
+  const words = [...topics.slice(1), ...(data.match(/.{64}/g) ?? [])];
+  const accounts = types.map((type, place) => (type === 'address' ? accountFromWord(words[place] ?? '') : null));
+  const isReadable = types.every((type, place) => type !== 'address' || accounts[place] !== null);
+  if (words.length !== types.length || data.length % 64 !== 0 || !isReadable) {
+    throw contradicts(`log ${logIndex} of ${txId} is a malformed ${name} of USDT`);
+  }
+  const texts = words.map((word, place) => {
+    const account = accounts[place];
+    return account ? accountToAddress(account) : String(BigInt(`0x${word}`));
+  });
+  const amountMicro = name === 'DestroyedBlackFunds' ? BigInt(`0x${words[1]}`) : null;
+  const detail = name === 'Params' ? `fee ${texts[0]} basis points, at most ${texts[1]}` : texts.join(' ');
+  return [{ name, txId, logIndex, account: accounts[0] ?? null, amountMicro, detail }];
+}
+
+/**
+ * Tether destroys the balance of a frozen account without a Transfer log. The books record it as a transfer to an account that no one owns.
+ */
+function burnedBy({ txId, logIndex, account, amountMicro }: ContractEvent): ChainTransfer[] {
+  if (account === null || amountMicro === null || amountMicro === 0n) return [];
+  return [{ txId, logIndex, from: account, to: BURNED_TO, amount: amountMicro, isProven: false }];
+}
+
+function refused(seen: string): AppError {
+  return new AppError('NODE_REFUSED', `the node's transaction infos do not match the block: ${seen}`, {
+    retryable: true,
+  });
+}
+
+const CONTRADICTS = 'the transaction infos contradict the block: ';
+
+function contradicts(seen: string): AppError {
+  return new AppError('BLOCK_UNVERIFIABLE', `${CONTRADICTS}${seen}`, { retryable: true });
+}

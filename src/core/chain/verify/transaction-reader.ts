@@ -1,0 +1,343 @@
+import { hash } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { hexToBytes } from '@noble/hashes/utils.js';
+import type { AccountHex } from '@quittance/tron/address';
+import { bytesFromHex } from '@quittance/tron/hex';
+import { writeBytes } from '@quittance/tron/protobuf';
+import { decodeRawTransaction } from '@quittance/tron/raw-transaction';
+import { contractRetName } from '@quittance/tron/transaction';
+import { splitTransaction, type TransactionBytes, transactionBytes } from '@quittance/tron/transaction-bytes';
+import { decodeTransferCall, decodeTransferLog } from '@quittance/tron/usdt';
+import { AppError } from '../../domain/errors.ts';
+import type { TransactionFacts } from '../../domain/lookup/transaction-facts.ts';
+import { microUsdt } from '../../domain/money.ts';
+import { type UnixMs, unixMs } from '../../domain/time.ts';
+import type { ReadTransaction, TransactionQuestion } from '../../payments/look-up-transaction.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { reasonOf } from '../../runtime/reason-of.ts';
+import type { Sql } from '../../store/db/database.ts';
+import { constantCall } from '../nodes/ask-contract.ts';
+import { infoOf, type ShownInfo } from '../nodes/ask-infos.ts';
+import type { Node } from '../nodes/node.ts';
+import type { NodePool } from '../nodes/node-pool.ts';
+import { type Question, wholeMessage } from '../nodes/question.ts';
+import { type RecogniseDeps, recogniseNodes } from '../nodes/recognise-nodes.ts';
+import { AnswerTooLarge } from '../nodes/refusal.ts';
+import { createSemaphore } from '../nodes/semaphore.ts';
+import { orNull } from '../proof/or-null.ts';
+import { describeTransaction } from '../proof/prove-block.ts';
+import { readLogs } from './read-logs.ts';
+
+export type TransactionReaderDeps = RecogniseDeps & {
+  db: Sql;
+  pool: Pick<NodePool, 'available' | 'setGenesis'>;
+  usdt: AccountHex;
+  now(): UnixMs;
+  log: Logger;
+  /** Spends two of the requests that this link and client are allowed. Returns false if they are used up for now. */
+  spend(question: Pick<TransactionQuestion, 'askedFor' | 'client'>): boolean;
+};
+
+/** How long a payer waits. The node's answer is cached for their next request. */
+const PATIENCE_MS = 5000;
+/** The watcher asks the same nodes and has priority, so few of these questions run, and few more wait. */
+const MAX_UNDER_WAY = 2;
+const MAX_QUESTIONS = 20;
+/** At most four questions of one link wait, so filling the queue takes several links. */
+const MAX_OF_ONE_LINK = 4;
+/** If a node fails, or doesn't have the transaction, another one may have it. */
+const MAX_NODES = 2;
+/** A whole question: either two nodes know no such transaction, or the first one shows it. If one fails, it takes more. */
+const REQUESTS_A_SPEND = 2;
+/**
+ * A transaction in an irreversible block and its size are permanent. Above that block, a transaction may appear, move or disappear with
+ * each block.
+ */
+const FINAL_MS = 10 * 60_000;
+const FLEETING_MS = 3000;
+/** Five megabytes at most. A transaction with more transfers isn't cached: it's rare, and asking again costs two requests. */
+const MAX_KEPT = 500;
+const MAX_KEPT_TRANSFERS = 50;
+
+const UNAVAILABLE = { kind: 'unavailable', why: 'for-now' } as const;
+
+type Kept = { facts: TransactionFacts; readAt: UnixMs; keptMs: number };
+
+/**
+ * Looks up transactions on the nodes of one network for payers. It limits the requests, and sends each question only once at a time.
+ * Answers are cached per invoice, so that response times never reveal other people's lookups. Never rejects: a failure is `unavailable`.
+ */
+export function createTransactionReader(deps: TransactionReaderDeps): ReadTransaction {
+  const { now } = deps;
+  const kept = new Map<string, Kept>();
+  const open = new Map<string, Promise<TransactionFacts>>();
+  const turns = createSemaphore(MAX_UNDER_WAY);
+  const read = async (name: string, question: TransactionQuestion): Promise<TransactionFacts> => {
+    const facts = await turns(() => askNodes(deps, question));
+    open.delete(name);
+    if (transferCount(facts) > MAX_KEPT_TRANSFERS) return facts;
+    kept.set(name, { facts, readAt: now(), keptMs: staysSo(facts, question) ? FINAL_MS : FLEETING_MS });
+    if (kept.size > MAX_KEPT) kept.delete(kept.keys().next().value ?? name);
+    return facts;
+  };
+  return async (question) => {
+    const name = `${question.askedFor} ${question.txId}`;
+    const known = kept.get(name);
+    kept.delete(name);
+    // After the clock was set back, an answer is neither fresh nor old.
+    const ageMs = known === undefined ? Number.NaN : now() - known.readAt;
+    if (known !== undefined && ageMs >= 0 && ageMs < known.keptMs) {
+      // Reinserts at the end: the first entry of a Map is the least recently used.
+      kept.set(name, known);
+      return known.facts;
+    }
+    let answer = open.get(name);
+    if (answer === undefined) {
+      const ofThisLink = [...open.keys()].filter((other) => other.startsWith(`${question.askedFor} `)).length;
+      if (open.size >= MAX_QUESTIONS || ofThisLink >= MAX_OF_ONE_LINK) return UNAVAILABLE;
+      answer = read(name, question);
+      open.set(name, answer);
+    }
+    return withPatience(answer);
+  };
+}
+
+/** Decided when it's read: a block of that height is final now, but later it may be a different block. */
+function staysSo(facts: TransactionFacts, { solidNumber }: TransactionQuestion): boolean {
+  if (facts.kind === 'unavailable') return facts.why === 'too-large';
+  if (facts.kind !== 'done' && facts.kind !== 'failed') return false;
+  return solidNumber !== null && facts.blockNumber <= solidNumber;
+}
+
+function transferCount(facts: TransactionFacts): number {
+  return facts.kind === 'done' ? facts.usdt.length + facts.otherTokens.length : 0;
+}
+
+/** Asks nodes in order of preference until one has it. Only if all asked nodes say so, it's `not-found`. */
+async function askNodes(deps: TransactionReaderDeps, question: TransactionQuestion): Promise<TransactionFacts> {
+  const { pool, usdt, network, log } = deps;
+  const { txId, head } = question;
+  try {
+    await recogniseNodes(deps);
+    const nodes = (await pool.available()).slice(0, MAX_NODES);
+    const pay = createPurse(() => deps.spend(question));
+    let facts: TransactionFacts = nodes.length === 0 ? UNAVAILABLE : { kind: 'not-found' };
+    for (const node of nodes) {
+      const known = { usdt, now: deps.now(), head };
+      const shown = await readTransaction(paidBy(pay, node), txId, known).catch((error: unknown) => {
+        const why = whyUnavailable(error);
+        // The payers themselves use up the requests, so warnings about that would fill the log at their rate.
+        const level = why === 'used-up' ? 'debug' : 'warn';
+        const reason = (error as AppError).message;
+        log[level]({ network, node: node.origin, txId, reason }, 'a look-up got no answer from a node');
+        return { kind: 'unavailable', why } as const;
+      });
+      if (shown.kind !== 'not-found' && shown.kind !== 'unavailable') return shown;
+      if (shown.kind === 'unavailable' && !isTooLarge(facts)) facts = shown;
+    }
+    return facts;
+  } catch (error) {
+    log.error({ network, txId, err: error }, 'a look-up failed');
+    return UNAVAILABLE;
+  }
+}
+
+function whyUnavailable(error: unknown): 'for-now' | 'used-up' | 'too-large' {
+  if (error instanceof AnswerTooLarge) return 'too-large';
+  if (!(error instanceof AppError)) throw error;
+  return error.code === 'NODE_REFUSED' ? 'for-now' : 'used-up';
+}
+
+function isTooLarge(facts: TransactionFacts): boolean {
+  return facts.kind === 'unavailable' && facts.why === 'too-large';
+}
+
+/** Pays for the requests of one question in advance, because half a question would be wasted. */
+function createPurse(spend: () => boolean): () => boolean {
+  let left = 0;
+  return () => {
+    if (left === 0) {
+      if (!spend()) return false;
+      left = REQUESTS_A_SPEND;
+    }
+    left -= 1;
+    return true;
+  };
+}
+
+function paidBy(pay: () => boolean, { origin, ask }: Node): Pick<Node, 'origin' | 'ask'> {
+  return {
+    origin,
+    ask: async (...call) => {
+      if (pay()) return ask(...call);
+      throw new AppError('NO_NODE', 'the requests for look-ups are used up for now', { retryable: true });
+    },
+  };
+}
+
+async function withPatience(answer: Promise<TransactionFacts>): Promise<TransactionFacts> {
+  const answered = new AbortController();
+  try {
+    return await Promise.race([answer, delay(PATIENCE_MS, UNAVAILABLE, { signal: answered.signal })]);
+  } finally {
+    answered.abort();
+  }
+}
+
+/**
+ * A payer may ask for any transaction on the chain. So answers are limited in size, and the node isn't blamed for a large or slow one. A
+ * payment takes four kilobytes; this allows one to a thousand recipients.
+ */
+const QUESTION = { maxBytes: 512 * 1024, isOptional: true } as const;
+/** The maximum difference between this server's clock and the chain's. */
+const MAX_AHEAD_MS = 3_600_000;
+/** The blocks of a year. A service that was down for longer answers once its watcher resumes. */
+const MAX_AHEAD_BLOCKS = 10_512_000;
+/** Tron.proto `TransferAssetContract`: a token of the chain itself. */
+const TRC10_TRANSFER_TYPE = 2;
+const MAX_REASON = 300;
+
+/** Facts about the chain that don't come from the node. `head`: the newest examined block. */
+export type Known = { usdt: AccountHex; now: UnixMs; head: { number: number; time: UnixMs } | null };
+
+/**
+ * Reads a transaction as one node shows it. `not-found`: the node has it in no block. Costs one request, two if it exists, and three if a
+ * USDT transfer was refused. Its id and its contract call are recomputed from its bytes. Everything else relies on that node.
+ * Errors: `NODE_REFUSED`; `AnswerTooLarge`, which is one.
+ */
+export async function readTransaction(
+  node: Pick<Node, 'origin' | 'ask'>,
+  txId: string,
+  known: Known,
+): Promise<TransactionFacts> {
+  const info = await node.ask(infoOf(txId, null), QUESTION);
+  if (info === null) return { kind: 'not-found' };
+  const transaction = await node.ask(transactionBy(txId), QUESTION);
+  const facts = readFactsOf(node, txId, { info, transaction }, known);
+  if (facts.kind !== 'failed' || facts.payer === null) return facts;
+  const { account } = facts.payer;
+  return { ...facts, payer: { account, isFrozen: await isFrozen(node, known.usdt, account) } };
+}
+
+/**
+ * Whether the contract refuses transfers from this account. If a node gives no answer, it counts as no, and the payer gets the general
+ * advice.
+ */
+async function isFrozen(node: Pick<Node, 'ask'>, usdt: AccountHex, account: AccountHex): Promise<boolean> {
+  const question = constantCall('any', usdt, 'isBlackListed(address)', account.padStart(64, '0'));
+  const answer = await node.ask(question, { isOptional: true }).catch(orNull);
+  return answer?.kind === 'answered' && BigInt(`0x${answer.words?.[0] ?? '0'}`) !== 0n;
+}
+
+function readFactsOf(
+  node: Pick<Node, 'origin'>,
+  txId: string,
+  shown: { info: ShownInfo; transaction: TransactionBytes | null },
+  known: Known,
+): TransactionFacts {
+  try {
+    return readFacts(txId, shown, known);
+  } catch (error) {
+    // Any error of a check is due to the node's answer, and its message may be arbitrarily long.
+    const reason = reasonOf(error).slice(0, MAX_REASON);
+    throw new AppError('NODE_REFUSED', `${node.origin}: ${reason}`, { retryable: true });
+  }
+}
+
+/**
+ * Throws on an answer that isn't about this transaction or contradicts itself. The info of a failed one:
+ * `{"id":"8c0f…","fee":1000000,"blockNumber":156,"blockTimeStamp":1790865477000,"contractResult":[""],"contract_address":"41…",
+ * "receipt":{"energy_fee":1000000,"result":"OUT_OF_ENERGY"},"result":"FAILED","resMessage":"4e6f…"}`.
+ */
+export function readFacts(
+  txId: string,
+  { info, transaction }: { info: ShownInfo; transaction: TransactionBytes | null },
+  known: Known,
+): TransactionFacts {
+  const { usdt } = known;
+  if (transaction === null) throw new TypeError(`it does not show transaction ${txId}`);
+  const shownId = hash('sha256', transaction.rawData, 'hex');
+  if (shownId !== txId) throw new TypeError(`it shows transaction ${shownId} as ${txId}`);
+  const block = readPlace(info, known);
+  const facts = describeTransaction(txId, transaction, bytesFromHex(`41${usdt}`) ?? new Uint8Array(0));
+  const { transfers } = readLogs({ ...block, transactions: [facts] }, [info], usdt);
+  const placed = { blockNumber: block.number, blockTime: block.time };
+  // Only a contract call can fail inside a block. Any other failing transaction isn't included in one.
+  const mayFail = facts.isContract !== false;
+  const result = contractRetName(transaction.contractRet) ?? 'DEFAULT';
+  if (mayFail && !facts.isSuccess) {
+    const account = result === 'REVERT' ? readPayer(transaction.rawData, usdt) : null;
+    return { kind: 'failed', ...placed, result, payer: account && { account, isFrozen: false } };
+  }
+  return {
+    kind: 'done',
+    ...placed,
+    // A transfer from an account to itself pays no one.
+    usdt: transfers.flatMap(({ from, to, amount }) => (from === to ? [] : { to, amountMicro: microUsdt(amount) })),
+    otherTokens: mayFail ? readOtherTokens(info, usdt) : [],
+    ...readContract(transaction.rawData, usdt),
+  };
+}
+
+function readPlace({ blockNumber, blockTimeStamp }: ShownInfo, { now, head }: Known) {
+  const isHeight = typeof blockNumber === 'number' && Number.isSafeInteger(blockNumber) && blockNumber > 0;
+  const isTime = typeof blockTimeStamp === 'number' && Number.isSafeInteger(blockTimeStamp) && blockTimeStamp >= 0;
+  if (!isHeight || !isTime) throw new TypeError(`it shows a transaction in block ${blockNumber} at ${blockTimeStamp}`);
+  // A local network may be ahead of the clock, and so may its examined blocks.
+  const isAhead = blockTimeStamp - Math.max(now, head?.time ?? now) > MAX_AHEAD_MS;
+  if (isAhead || (head !== null && blockNumber - head.number > MAX_AHEAD_BLOCKS)) {
+    throw new RangeError(
+      `it shows a transaction in block ${blockNumber} at ${blockTimeStamp}, far beyond block ${head?.number} and the time ${now}`,
+    );
+  }
+  return { number: blockNumber, time: unixMs(blockTimeStamp) };
+}
+
+/** Transfer events of other contracts, including fake ones that call themselves USDT. */
+function readOtherTokens({ log = [] }: ShownInfo, usdt: AccountHex): { contract: AccountHex; to: AccountHex }[] {
+  return (log as unknown[]).flatMap((each) => {
+    const transfer = decodeTransferLog(each ?? {});
+    if (transfer === null || transfer.contract === usdt || transfer.value === 0n) return [];
+    return [{ contract: transfer.contract, to: transfer.to }];
+  });
+}
+
+type Done = Extract<TransactionFacts, { kind: 'done' }>;
+
+/** The account whose USDT a transaction asks the USDT contract itself to move. `null`: it's another kind of transaction. */
+function readPayer(rawData: Uint8Array, usdt: AccountHex): AccountHex | null {
+  const contract = decodeRawTransaction(rawData)?.contract;
+  if (contract?.kind !== 'trigger' || contract.contract !== usdt) return null;
+  const call = decodeTransferCall(contract.data);
+  return call === null ? null : (call.from ?? contract.owner);
+}
+
+/** Reads the transaction's effect from its bytes. */
+function readContract(rawData: Uint8Array, usdt: AccountHex): Pick<Done, 'trx' | 'isTrc10' | 'isUsdtCall'> {
+  const contract = decodeRawTransaction(rawData)?.contract;
+  const isTrc10 = contract?.kind === 'other' && contract.type === TRC10_TRANSFER_TYPE;
+  const isUsdtCall = contract?.kind === 'trigger' && contract.contract === usdt;
+  if (contract?.kind !== 'transfer') return { trx: null, isTrc10, isUsdtCall };
+  if (contract.amountSun < 0n) throw new RangeError(`it shows a transfer of ${contract.amountSun} sun`);
+  return { trx: { to: contract.to, amountSun: contract.amountSun }, isTrc10, isUsdtCall };
+}
+
+/** A transaction by its id, in any block. `null`: the node doesn't have it. */
+export function transactionBy(txId: string): Question<TransactionBytes | null> {
+  const found = (bytes: TransactionBytes | null) => {
+    if (bytes === null) throw new TypeError(`its answer for ${txId} is not a transaction`);
+    return bytes;
+  };
+  return {
+    http: {
+      path: '/wallet/gettransactionbyid',
+      body: { value: txId },
+      read: (json) => (Object.keys(json as object).length === 0 ? null : found(transactionBytes(json))),
+    },
+    grpc: {
+      path: '/protocol.Wallet/GetTransactionById',
+      request: writeBytes(1, hexToBytes(txId)),
+      newSink: wholeMessage((bytes) => (bytes.length === 0 ? null : found(splitTransaction(bytes)))),
+    },
+  };
+}

@@ -1,0 +1,281 @@
+import { type AccountHex, accountToAddress } from '@quittance/tron/address';
+import { assertNever } from '../assert-never.ts';
+import { type ContractState, STATE_EFFECTS } from '../contract-event.ts';
+import type { InvoiceStatus } from '../invoice.ts';
+import { type LikelyMistake, likelyMistake } from '../mismatch/likely-mistake.ts';
+import { absolute, formatAmount, type MicroUsdt, microUsdt } from '../money.ts';
+import { toIso, type UnixMs } from '../time.ts';
+import type { InBlock, LedgerFacts, TransactionFacts } from './transaction-facts.ts';
+import type { LinkedNetwork } from './transaction-reference.ts';
+
+/** The one invoice that a payer asks about. */
+export type LookupInvoice = {
+  account: AccountHex;
+  requestedMicro: MicroUsdt;
+  payableMicro: MicroUsdt;
+  status: InvoiceStatus;
+  createdAt: UnixMs;
+  /** A payment must be in a block later than this. */
+  payableAfter: UnixMs;
+  /** The time of the first block in which the transaction was seen with this exact transfer. A fork may have moved it since. */
+  firstSeenAt: UnixMs | null;
+  /** The transaction that paid it, or the first one that is about to. */
+  payingTxId: string | null;
+  /** Whether this transaction was seen as its payment before, in any block. */
+  wasSighted: boolean;
+  /** The height up to which transfers of irreversible blocks are recorded; `null` before the first. */
+  solidNumber: number | null;
+  /** The newest examined block, at or above the solid one. */
+  head: { number: number; time: UnixMs } | null;
+  isPaused: boolean;
+};
+
+type Placed = { blockNumber: number; blockTime: string };
+type Exact = Placed & { amount: string };
+type Differing = Placed & { arrived: string; expected: string; by: string; likely: LikelyMistake | null };
+
+/** The answer on the wire. Amounts are decimal strings with six decimals, times are ISO 8601, addresses and contracts `T…`. */
+export type LookupAnswer =
+  | ({ code: 'paid' } & Exact)
+  /** `earlierTransaction`: another exact transfer that arrived first and will pay instead. Then this one pays nothing. */
+  | ({ code: 'confirming'; confirmations: number; required: number; earlierTransaction: string | null } & Exact)
+  | ({ code: 'exact_but_already_paid'; paidBy: string | null } & Exact)
+  /** It will pay once Quittance has recorded its block, unless there's an `earlierTransaction`, as above. */
+  | ({ code: 'exact_not_yet_examined'; earlierTransaction: string | null } & Exact)
+  /** A node shows it in an examined block that isn't irreversible, but it wasn't found there, or not by enough nodes yet. */
+  | ({ code: 'exact_not_confirmed'; checkAgainSeconds: number } & Exact)
+  /** A node shows it in a recorded block, but it isn't among the block's transfers. */
+  | ({ code: 'exact_not_recorded' } & Exact)
+  /**
+   * It was on the chain before this invoice, so it doesn't pay it. `amount` is the amount that arrived, and `blockTime` that of the first
+   * block in which it was seen.
+   */
+  | ({ code: 'before_invoice'; invoiceCreatedAt: string } & Exact)
+  | ({ code: 'short' } & Differing)
+  | ({ code: 'over' } & Differing)
+  | ({ code: 'other_address'; to: string; amount: string } & Placed)
+  | ({ code: 'other_token'; contract: string } & Placed)
+  /** `result` is the chain's own value: `OUT_OF_ENERGY`, `REVERT`, `OUT_OF_TIME` … */
+  | ({ code: 'failed'; why: FailureReason; result: string } & Placed)
+  /** `amountTrx` if TRX was sent; `toAddress` says whether to the invoice's address. */
+  | ({ code: 'no_usdt_transfer'; moved: Moved; amountTrx: string | null; toAddress: boolean } & Placed)
+  /** Not on the chain yet, or never: transfers inside an exchange have no transaction. */
+  | { code: 'not_found'; checkAgainSeconds: number }
+  /** It was this invoice's payment, and its block was orphaned. It waits to be mined again. */
+  | { code: 'orphaned'; checkAgainSeconds: number }
+  /** A link to another network of TRON than the invoice's. */
+  | { code: 'other_network'; network: LinkedNetwork }
+  | { code: 'not_tron'; looksLike: 'ethereum' | 'solana' | 'ton' }
+  | { code: 'not_a_transaction_id'; looksLike: 'address' | 'part-of-an-id' | 'link' | 'other'; characters: number }
+  | { code: 'unavailable'; checkAgainSeconds: number };
+
+/** These answers are the same for every invoice. */
+export type GeneralAnswer = Extract<
+  LookupAnswer,
+  { code: 'failed' | 'other_address' | 'other_token' | 'no_usdt_transfer' | 'not_found' | 'unavailable' }
+>;
+
+type FailureReason = 'out_of_energy' | 'out_of_time' | 'reverted' | 'other' | StateReason;
+/** A state of the USDT contract that makes a transfer fail again. */
+type StateReason = (typeof STATE_EFFECTS)[ContractState]['lookUp'];
+/** `unknown`: no token with a trace in the logs. Lookups don't check whether a called contract moved TRX. */
+type Moved = 'trx' | 'trc10' | 'other_token' | 'nothing' | 'unknown';
+
+/** With 27 producers a block is irreversible once 19 of them have built on it. */
+const REQUIRED_CONFIRMATIONS = 19;
+/** A wallet shows an id before the network has the transaction in a block. */
+const NOT_FOUND_AGAIN_SECONDS = 60;
+/** Nodes pause for seconds after refusals; a link may ask once a minute; the size of a transaction doesn't change. */
+const UNAVAILABLE_AGAIN_SECONDS = { 'for-now': 5, 'used-up': 60, 'too-large': 600 } as const;
+/** It takes a minute until 19 producers have built on a block. By then a real transfer is confirmed or recorded. */
+const NOT_CONFIRMED_AGAIN_SECONDS = 60;
+
+/**
+ * Explains a transaction for an invoice. It depends only on the transaction's public facts and on this invoice, so the answer doesn't
+ * reveal whether it paid another one. If it has several transfers, the answer describes the one that fits best.
+ */
+export function answerLookup(invoice: LookupInvoice, facts: LedgerFacts | TransactionFacts): LookupAnswer {
+  if (facts.kind === 'not-found' && invoice.wasSighted) {
+    return { code: 'orphaned', checkAgainSeconds: NOT_FOUND_AGAIN_SECONDS };
+  }
+  switch (facts.kind) {
+    case 'matched':
+      return { code: 'paid', ...exactly(invoice, facts) };
+    case 'duplicate':
+      return { code: 'exact_but_already_paid', ...exactly(invoice, facts), paidBy: invoice.payingTxId };
+    case 'sighted':
+      return answerDetected(invoice, facts);
+    case 'done':
+      return answerDone(invoice, facts);
+    case 'unavailable':
+    case 'not-found':
+    case 'failed':
+      return answerUndone(facts, invoice.isPaused);
+    default:
+      return assertNever(facts);
+  }
+}
+
+/** The answer if no invoice is given: the transfer to one of our addresses, the largest one if there are several. */
+export type UnclaimedAnswer = GeneralAnswer | ({ code: 'to_your_address'; to: string; amount: string } & Placed);
+
+/** Explains a transaction for an installation with these addresses and no record of it. */
+export function answerUnclaimed(
+  facts: TransactionFacts,
+  isOurs: (account: AccountHex) => boolean,
+  isPaused: boolean,
+): UnclaimedAnswer {
+  if (facts.kind !== 'done') return answerUndone(facts, isPaused);
+  const byAmount = facts.usdt.toSorted((left, right) => (left.amountMicro > right.amountMicro ? -1 : 1));
+  const here = byAmount.find(({ to }) => isOurs(to));
+  if (here === undefined) return answerElsewhere(facts, isOurs, byAmount[0] ?? null);
+  const [to, amount] = [accountToAddress(here.to), formatAmount(here.amountMicro)];
+  return { code: 'to_your_address', ...placed(facts), to, amount };
+}
+
+function answerUndone(facts: Exclude<TransactionFacts, { kind: 'done' }>, isPaused: boolean): GeneralAnswer {
+  switch (facts.kind) {
+    case 'unavailable':
+      return { code: 'unavailable', checkAgainSeconds: UNAVAILABLE_AGAIN_SECONDS[facts.why] };
+    case 'not-found':
+      return { code: 'not_found', checkAgainSeconds: NOT_FOUND_AGAIN_SECONDS };
+    case 'failed':
+      return { code: 'failed', ...placed(facts), why: whyFailed(facts, isPaused), result: facts.result };
+    default:
+      return assertNever(facts);
+  }
+}
+
+function answerDetected(invoice: LookupInvoice, facts: Extract<LedgerFacts, { kind: 'sighted' }>): LookupAnswer {
+  const exact = exactly(invoice, facts);
+  if (invoice.status === 'PAID') return { code: 'exact_but_already_paid', ...exact, paidBy: invoice.payingTxId };
+  const headNumber = invoice.head?.number ?? facts.blockNumber;
+  return {
+    code: 'confirming',
+    ...exact,
+    confirmations: Math.min(REQUIRED_CONFIRMATIONS, Math.max(1, headNumber - facts.blockNumber + 1)),
+    required: REQUIRED_CONFIRMATIONS,
+    earlierTransaction: invoice.payingTxId === facts.txId ? null : invoice.payingTxId,
+  };
+}
+
+function answerDone(invoice: LookupInvoice, facts: Done): LookupAnswer {
+  const here = nearest(
+    invoice,
+    facts.usdt.filter(({ to }) => to === invoice.account),
+  );
+  if (here !== null) return answerAmount(invoice, facts, here.amountMicro);
+  return answerElsewhere(facts, (to) => to === invoice.account, nearest(invoice, facts.usdt));
+}
+
+type Done = Extract<TransactionFacts, { kind: 'done' }>;
+type Failed = Extract<TransactionFacts, { kind: 'failed' }>;
+
+/** The answer if no USDT arrived here. `elsewhere` is a USDT transfer to someone else. */
+function answerElsewhere(
+  facts: Done,
+  isHere: (account: AccountHex) => boolean,
+  elsewhere: Done['usdt'][number] | null,
+): GeneralAnswer {
+  const token = facts.otherTokens.find(({ to }) => isHere(to));
+  if (token !== undefined) {
+    return { code: 'other_token', ...placed(facts), contract: accountToAddress(token.contract) };
+  }
+  if (elsewhere !== null) {
+    const { to, amountMicro } = elsewhere;
+    return {
+      code: 'other_address',
+      ...placed(facts),
+      to: accountToAddress(to),
+      amount: formatAmount(amountMicro),
+    };
+  }
+  const { trx } = facts;
+  return {
+    code: 'no_usdt_transfer',
+    ...placed(facts),
+    moved: whatMoved(facts),
+    // A sun is a millionth of a TRX, as a micro-USDT is of a USDT.
+    amountTrx: trx && formatAmount(microUsdt(trx.amountSun)),
+    toAddress: trx !== null && isHere(trx.to),
+  };
+}
+
+function whatMoved({ trx, isTrc10, otherTokens, isUsdtCall }: Done): Moved {
+  if (trx !== null) return 'trx';
+  if (isTrc10) return 'trc10';
+  if (otherTokens.length > 0) return 'other_token';
+  return isUsdtCall ? 'nothing' : 'unknown';
+}
+
+function answerAmount(invoice: LookupInvoice, facts: InBlock, arrivedMicro: MicroUsdt): LookupAnswer {
+  const { payableMicro } = invoice;
+  const isExact = arrivedMicro === payableMicro;
+  // It's usually another order's payment: at that time this invoice's address and amount weren't known yet.
+  const came = (isExact ? invoice.firstSeenAt : null) ?? facts.blockTime;
+  if (came <= invoice.payableAfter) {
+    const amount = formatAmount(arrivedMicro);
+    const times = { blockTime: toIso(came), invoiceCreatedAt: toIso(invoice.createdAt) };
+    return { code: 'before_invoice', blockNumber: facts.blockNumber, amount, ...times };
+  }
+  if (isExact) return answerExact(invoice, facts);
+  const isShort = arrivedMicro < payableMicro;
+  return {
+    code: isShort ? 'short' : 'over',
+    ...placed(facts),
+    arrived: formatAmount(arrivedMicro),
+    expected: formatAmount(payableMicro),
+    by: formatAmount(microUsdt(absolute(payableMicro - arrivedMicro))),
+    likely: likelyMistake({ ...invoice, arrivedMicro }),
+  };
+}
+
+/** An exact transfer that isn't in the ledger. */
+function answerExact(invoice: LookupInvoice, facts: InBlock): LookupAnswer {
+  const exact = exactly(invoice, facts);
+  if (invoice.solidNumber !== null && facts.blockNumber <= invoice.solidNumber) {
+    return { code: 'exact_not_recorded', ...exact };
+  }
+  if (invoice.status === 'PAID') return { code: 'exact_but_already_paid', ...exact, paidBy: invoice.payingTxId };
+  const isAboveHead = invoice.head === null || facts.blockNumber > invoice.head.number;
+  if (!isAboveHead) {
+    return { code: 'exact_not_confirmed', ...exact, checkAgainSeconds: NOT_CONFIRMED_AGAIN_SECONDS };
+  }
+  return { code: 'exact_not_yet_examined', ...exact, earlierTransaction: invoice.payingTxId };
+}
+
+/** The transfer whose amount is nearest to the payable amount; the first of equals. */
+function nearest<Transfer extends { amountMicro: MicroUsdt }>(
+  { payableMicro }: LookupInvoice,
+  transfers: readonly Transfer[],
+): Transfer | null {
+  const distance = ({ amountMicro }: Transfer) => absolute(amountMicro - payableMicro);
+  return transfers.reduce<Transfer | null>(
+    (best, each) => (best === null || distance(each) < distance(best) ? each : best),
+    null,
+  );
+}
+
+/** A frozen payer comes first, because another try from that wallet always fails. */
+function whyFailed({ result, payer }: Failed, isPaused: boolean): FailureReason {
+  if (payer?.isFrozen) return STATE_EFFECTS.frozen.lookUp;
+  if (payer !== null && isPaused) return STATE_EFFECTS.paused.lookUp;
+  switch (result) {
+    case 'OUT_OF_ENERGY':
+      return 'out_of_energy';
+    case 'OUT_OF_TIME':
+      return 'out_of_time';
+    case 'REVERT':
+      return 'reverted';
+    default:
+      return 'other';
+  }
+}
+
+function exactly({ payableMicro }: LookupInvoice, facts: InBlock): Exact {
+  return { ...placed(facts), amount: formatAmount(payableMicro) };
+}
+
+function placed({ blockNumber, blockTime }: InBlock): Placed {
+  return { blockNumber, blockTime: toIso(blockTime) };
+}

@@ -1,0 +1,261 @@
+import { randomUUID } from 'node:crypto';
+import { type AccountHex, parseAddress, type TronAddress } from '@quittance/tron/address';
+import { encodeId, uuidV7 } from '../domain/ids.ts';
+import { toIso, type UnixMs } from '../domain/time.ts';
+import {
+  findActionsSince,
+  insertOperatorActions,
+  type OperatorAction,
+  type RecordedAction,
+  type RecordedActor,
+} from '../store/access/audit-log.ts';
+import { BY_ITSELF } from '../store/access/service-actor.ts';
+import { raiseAlarm, resolveAlarms } from '../store/chain/alarms.ts';
+import type { Database, Sql } from '../store/db/database.ts';
+import { findAccountKey, findFirstIndex, insertAccountKey } from '../store/ledger/account-keys.ts';
+import {
+  type AddressChange,
+  type AddressChangeEnd,
+  digestOfChange,
+  endAddressChange,
+  findAddressChange,
+  findWaitingChanges,
+  isProposerOwner,
+} from '../store/ledger/address-changes.ts';
+import { findAddresses, insertAddresses } from '../store/ledger/addresses.ts';
+import { lockProject, type Project } from '../store/ledger/projects.ts';
+
+/** `contracts`: the USDT contracts, whose addresses are never wallets. */
+type ApplyDeps = {
+  db: Database;
+  now(): UnixMs;
+  random(bytes: number): Uint8Array;
+  contracts: readonly AccountHex[];
+};
+
+/** Why a change is applied: its delay has passed, or someone confirms it. */
+type Cause = { kind: 'due' } | { kind: 'confirmed'; actor: RecordedActor };
+
+type Applied =
+  /** `passedOver`: addresses that the project got in the meantime. */
+  | { kind: 'applied'; change: AddressChange; added: TronAddress[]; passedOver: TronAddress[] }
+  /** Nothing was added, and the change has ended. `detail`: the text of its alarm. */
+  | { kind: 'failed'; change: AddressChange; reason: string; detail: string }
+  /** The change had already ended, or isn't due. */
+  | { kind: 'none' };
+
+/** Each attempt but the last failed because another project added one of the addresses first. */
+const MAX_ATTEMPTS = 5;
+
+/**
+ * Adds the addresses of a pending change, all of them or none, and ends it. The audit rows and alarms are written in the same transaction,
+ * which holds the project's lock. The checks of the proposal are repeated. `id`: the change's UUID.
+ */
+export async function applyAddressChange(deps: ApplyDeps, id: string, cause: Cause): Promise<Applied> {
+  const known = await findAddressChange(deps.db, id);
+  if (known === null) return { kind: 'none' };
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
+    try {
+      return await deps.db.transaction(async (tx) => {
+        await lockProject(tx, known.projectId);
+        const change = await findAddressChange(tx, id);
+        const actedAt = deps.now();
+        if (change?.state !== 'waiting' || (cause.kind === 'due' && change.dueAt > actedAt)) return { kind: 'none' };
+        const reason = await findProblem(tx, deps, change, cause);
+        return reason === null
+          ? add(tx, deps, change, { cause, actedAt })
+          : fail(tx, change, { cause, actedAt, reason });
+      });
+    } catch (error) {
+      if (!(error instanceof Overtaken)) throw error;
+    }
+  }
+  throw new Error(`other projects added addresses of ${encodeId('chg', id)} first, ${MAX_ATTEMPTS} times in a row`);
+}
+
+class Overtaken extends Error {}
+
+/** Why a change can't be applied any more; `null` if it can. */
+async function findProblem(
+  tx: Sql,
+  { contracts }: ApplyDeps,
+  change: AddressChange,
+  cause: Cause,
+): Promise<string | null> {
+  const { projectId, network, policy, addresses, derivation } = change;
+  if ((await findFirstIndex(tx)) !== change.firstIndex) return 'the ledger was restored after they were proposed';
+  const unrecorded = await findUnrecorded(tx, change, cause);
+  if (unrecorded !== null) return unrecorded;
+  const accounts = addresses.map(accountOf);
+  const contract = addresses.find((_, index) => contracts.some((each) => each === accounts[index]));
+  if (contract !== undefined) return `${contract} is the USDT contract itself`;
+  const owned = await findAddresses(tx, network, accounts);
+  const foreign = owned.find((each) => each.projectId !== projectId);
+  if (foreign !== undefined) return `${foreign.address} now belongs to another project`;
+  const other = owned.find((each) => each.policy !== policy);
+  if (other !== undefined) return `${other.address} is already in this project, with the policy ${other.policy}`;
+  const key = derivation === null ? null : await findAccountKey(tx, network, derivation.xpub);
+  return key !== null && key.projectId !== projectId ? 'their account key now belongs to another project' : null;
+}
+
+const ENDS_TRUST: readonly RecordedAction[] = ['user.changed', 'user.reset', 'user.removed', 'admin-key.revoked'];
+
+/**
+ * Why the audit log doesn't confirm a change; `null` if it does. An attacker who can write to the table of changes can't write a sealed
+ * entry. The clocks of two processes may differ, so entry numbers decide the order.
+ */
+async function findUnrecorded(tx: Sql, change: AddressChange, cause: Cause): Promise<string | null> {
+  const { id, addresses, actorKind, actorId } = change;
+  const [proposer, changeId, digest] = [
+    encodeId(actorKind === 'admin' ? 'adm' : 'usr', actorId),
+    encodeId('chg', id),
+    digestOfChange(change),
+  ];
+  const recorded = await findActionsSince(tx, 0, [proposer, ...addresses.slice(0, 1)], []);
+  const isOfIt = ({ detail }: { detail: object }) => 'change' in detail && detail.change === changeId;
+  const proposed = recorded.find(
+    (one) => one.action === 'address.proposed' && isOfIt(one) && 'digest' in one.detail && one.detail.digest === digest,
+  );
+  if (proposed === undefined) {
+    return 'the audit log has no matching proposal: an earlier release made it, or the database was changed directly';
+  }
+  const later = recorded.filter(({ seq }) => seq > proposed.seq);
+  if (later.some((one) => isOfIt(one) && one.action !== 'address.proposed'))
+    return 'according to the audit log, the change has already ended';
+  // A person who runs a command here decides for themselves which proposals to trust.
+  if (cause.kind === 'confirmed' && cause.actor.actorKind === 'cli') return null;
+  if (
+    later.some(({ subject, action }) => subject === proposer && ENDS_TRUST.includes(action)) ||
+    !(await isProposerOwner(tx, id))
+  ) {
+    return 'the person or key that proposed them was removed, reset, revoked or given another role afterwards';
+  }
+  return null;
+}
+
+function accountOf(address: TronAddress): AccountHex {
+  const parsed = parseAddress(address);
+  if (parsed.kind === 'ok') return parsed.account;
+  throw new Error(`a change of addresses contains ${address}, which is not an address: ${parsed.reason}`);
+}
+
+type Doing = { cause: Cause; actedAt: UnixMs };
+
+async function add(
+  tx: Sql,
+  { random }: ApplyDeps,
+  change: AddressChange,
+  { cause, actedAt }: Doing,
+): Promise<Extract<Applied, { kind: 'applied' }>> {
+  const { id, projectId, network, policy, addresses, derivation } = change;
+  const newId = () => uuidV7(actedAt, random(10));
+  let accountKeyId: string | null = null;
+  if (derivation !== null) {
+    const { xpub, keyFirstIndex: firstIndex, autoDeriveLimit } = derivation;
+    await insertAccountKey(tx, { id: newId(), projectId, xpub, firstIndex, autoDeriveLimit });
+    accountKeyId = (await findAccountKey(tx, network, xpub))?.id ?? null;
+  }
+  const owned = new Set(
+    (await findAddresses(tx, network, addresses.map(accountOf))).map(({ address }) => address as string),
+  );
+  const entries = addresses.flatMap((address, position) => {
+    const index = derivation?.indexes[position] ?? null;
+    return owned.has(address) ? [] : [{ id: newId(), address, account: accountOf(address), index }];
+  });
+  const inserted = await insertAddresses(tx, { projectId, policy, accountKeyId, entries });
+  if (inserted.length < entries.length) throw new Overtaken();
+  const { actor, by } = actorOf(cause);
+  await end(tx, change, { state: 'applied', at: actedAt, by });
+  const changeId = encodeId('chg', id);
+  const row = { ...actor, projectId, actedAt };
+  await insertOperatorActions(tx, [
+    ...(cause.kind === 'due'
+      ? []
+      : addresses.map(
+          (subject): OperatorAction => ({
+            ...row,
+            action: 'address.confirmed',
+            subject,
+            detail: { change: changeId, proposedBy: change.actedBy },
+          }),
+        )),
+    ...entries.map(({ address: subject, index }): OperatorAction => {
+      const detail = { policy, change: changeId, proposedBy: change.actedBy };
+      if (index === null) return { ...row, action: 'address.added', subject, detail };
+      return { ...row, action: 'address.derived', subject, detail: { ...detail, index, accountKeyId } };
+    }),
+  ]);
+  const added = entries.map(({ address }) => address);
+  return { kind: 'applied', change, added, passedOver: addresses.filter((address) => owned.has(address)) };
+}
+
+async function fail(
+  tx: Sql,
+  change: AddressChange,
+  { cause, actedAt, reason }: Doing & { reason: string },
+): Promise<Extract<Applied, { kind: 'failed' }>> {
+  const { id, projectId, addresses } = change;
+  const { actor, by } = actorOf(cause);
+  await end(tx, change, { state: 'failed', at: actedAt, by, reason });
+  const detail = await raiseFailedChange(tx, change, reason);
+  const recorded = { change: encodeId('chg', id), reason };
+  await insertOperatorActions(
+    tx,
+    addresses.map((subject) => {
+      return { ...actor, projectId, actedAt, action: 'address.failed', subject, detail: recorded };
+    }),
+  );
+  return { kind: 'failed', change, reason, detail };
+}
+
+function actorOf(cause: Cause): { actor: RecordedActor; by: string } {
+  const actor = cause.kind === 'due' ? BY_ITSELF : cause.actor;
+  return { actor, by: actor.actedBy };
+}
+
+/** No one else can end it while the project's lock is held. */
+async function end(tx: Sql, { id, projectId, network }: AddressChange, how: AddressChangeEnd): Promise<void> {
+  if (!(await endAddressChange(tx, id, how))) throw new Error(`${encodeId('chg', id)} ended under the project's lock`);
+  await settleChangeAlarm(tx, { id: projectId, network });
+}
+
+export const PENDING = 'address-change-pending';
+const FAILED = 'address-change-failed';
+
+/** `quittance address pending` shows the rest. */
+const MAX_CHANGES = 3;
+const MAX_ADDRESSES = 3;
+
+/**
+ * Raises a project's alarm about pending address changes, or resolves it if there are none. It runs in the transaction that changes one, so
+ * that every pending change has an alarm.
+ */
+export async function settleChangeAlarm(tx: Sql, { id, network }: Pick<Project, 'id' | 'network'>): Promise<void> {
+  const subject = encodeId('prj', id);
+  const waiting = await findWaitingChanges(tx, id);
+  if (waiting.length === 0) {
+    await resolveAlarms(tx, network, PENDING, subject);
+    return;
+  }
+  const named = waiting.slice(0, MAX_CHANGES).map(describeChange);
+  const more = waiting.length - named.length;
+  const detail = `new addresses are pending for ${subject}: ${named.join('; ')}${more > 0 ? `; and ${more} more` : ''}. If they are not yours, withdraw them ("quittance address withdraw chg_…") and find out who proposed them. To list all of them: "quittance address pending --project ${subject}"`;
+  await raiseAlarm(tx, network, { id: randomUUID(), kind: PENDING, subject, detail });
+}
+
+/** `chg_…: 2 addresses (T…, T…), proposed by ann (console), are added at 2026-…Z`, for alarms and the log. */
+export function describeChange({ id, addresses, actedBy, actorKind, dueAt }: AddressChange): string {
+  const more = addresses.length - MAX_ADDRESSES;
+  const named = `${addresses.slice(0, MAX_ADDRESSES).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  const [count, verb] = addresses.length === 1 ? ['1 address', 'is'] : [`${addresses.length} addresses`, 'are'];
+  return `${encodeId('chg', id)}: ${count} (${named}), proposed by ${actedBy} (${actorKind}), ${verb} to be added at ${toIso(dueAt)}`;
+}
+
+/** Reports that a change couldn't be applied. An operator closes the alarm. */
+async function raiseFailedChange(tx: Sql, change: AddressChange, reason: string): Promise<string> {
+  const { id, projectId, network } = change;
+  const subject = encodeId('prj', projectId);
+  const detail = `the addresses of ${encodeId('chg', id)} were not added to ${subject}: ${reason}. If they are yours, propose them again; then close this alarm with "quittance chain acknowledge --alarm ${FAILED} --network ${network} --subject ${subject}"`;
+  await raiseAlarm(tx, network, { id: randomUUID(), kind: FAILED, subject, detail });
+  return detail;
+}

@@ -1,0 +1,128 @@
+import { type AccountHex, accountToAddress } from '@quittance/tron/address';
+import { type ContractEvent, type ContractState, contractEventRow, STATE_EFFECTS } from '../domain/contract-event.ts';
+import { formatAmount, type MicroUsdt } from '../domain/money.ts';
+import type { Logger } from '../runtime/log.ts';
+import {
+  findFrozen,
+  findPause,
+  REPLACED,
+  setFreeze,
+  setPause,
+  setSeenFreezes,
+  setSeenPause,
+} from '../store/chain/contract-states.ts';
+import { findOurAccounts } from '../store/chain/incoming.ts';
+import { type Finding, settleAlarms, tellAlarm } from '../store/chain/tell-alarms.ts';
+import type { Sql } from '../store/db/database.ts';
+import { type Watching, withCursor } from './watching.ts';
+
+/** The operator's next steps when the contract names its successor. */
+const WHEN_REPLACED =
+  ': it now forwards payments to that contract. Quittance accepts them if the nodes of two operators agree about it. With nodes of only one operator, payments are held: add a ' +
+  'node of another operator. Check whether Tether asks holders to move to the new token.';
+
+type EventBlock = { number: number; events: readonly ContractEvent[] };
+type Deps = Watching & { log: Logger };
+
+/** The states after a sequence of events. An account or the pause is absent if no event concerns it. */
+function statesAfter(events: readonly ContractEvent[]): { frozen: Map<AccountHex, boolean>; isPaused: boolean | null } {
+  const frozen = new Map<AccountHex, boolean>();
+  let isPaused: boolean | null = null;
+  for (const { name, account } of events) {
+    const { begins, ends } = contractEventRow(name);
+    const state = begins ?? ends;
+    if (state === 'paused') isPaused = begins !== undefined;
+    if (state === 'frozen' && account !== null) frozen.set(account, begins !== undefined);
+  }
+  return { frozen, isPaused };
+}
+
+/**
+ * Applies the events of irreversible blocks in order: states, and alarms about single events. Call it before the blocks are recorded. After
+ * a crash in between they are applied again, which changes nothing. Error: `LEASE_LOST`.
+ */
+export async function applyContractEvents(deps: Deps, blocks: readonly EventBlock[]): Promise<void> {
+  if (blocks.every(({ events }) => events.length === 0)) return;
+  await withCursor(deps, async (tx) => {
+    let hasChanged = false;
+    for (const { number, events } of blocks) {
+      const { frozen, isPaused } = statesAfter(events);
+      for (const [account, isFrozen] of frozen) {
+        if (await setFreeze(tx, deps.network, { account, isFrozen, block: number })) hasChanged = true;
+      }
+      if (isPaused !== null && (await setPause(tx, deps.network, isPaused, number))) hasChanged = true;
+      for (const event of events) await reportEvent(deps, tx, number, event);
+    }
+    if (hasChanged) await followStates(deps, tx);
+  });
+}
+
+/**
+ * Shows the states that events above the irreversible block would cause, so that no one is asked to pay in the meantime. `events`: the
+ * complete list, so those of orphaned blocks disappear. Error: `LEASE_LOST`.
+ */
+export async function showPendingEvents(deps: Deps, events: readonly ContractEvent[]): Promise<void> {
+  const { frozen, isPaused } = statesAfter(events);
+  const accounts = [...frozen].flatMap(([account, isFrozen]) => (isFrozen ? [account] : []));
+  await withCursor(deps, async (tx) => {
+    const changed = [
+      await setSeenFreezes(tx, deps.network, accounts),
+      await setSeenPause(tx, deps.network, isPaused === true),
+    ];
+    if (changed.includes(true)) await followStates(deps, tx);
+  });
+}
+
+type AlarmDeps = Pick<Deps, 'network'> & Partial<Pick<Deps, 'log'>>;
+
+/** Raises the alarm of each current state, and closes those of others. It's idempotent. */
+export async function followStates(deps: AlarmDeps, db: Sql): Promise<void> {
+  const frozen = (await findFrozen(db, deps.network)).filter(({ freezeState }) => freezeState !== 'lifted');
+  const pause = (await findPause(db, deps.network))?.pauseState ?? null;
+  const settle = (state: ContractState, found: readonly Omit<Finding, 'network'>[]) =>
+    settleAlarms(
+      { db, log: deps.log },
+      STATE_EFFECTS[state].alarm,
+      found.map((each) => ({ network: deps.network, ...each })),
+      {
+        networks: [deps.network],
+      },
+    );
+  await settle(
+    'frozen',
+    frozen.map(({ address, freezeState }) => ({
+      subject: address,
+      detail: `Tether's contract froze ${address}${doubt(freezeState)}: it can still receive USDT, but cannot send any. New invoices don't use it, and the pages of its open invoices tell payers not to send anything. Ask Tether for the reason. Move payers to other addresses; when Tether has unfrozen the address, use it again with: quittance address activate ${address}`,
+    })),
+  );
+  const detail = `Tether paused all transfers of USDT on TRON${doubt(pause)}: payments fail and cost payers a fee. Payment pages tell payers this and show no address. Wait for Tether; the alarm closes automatically`;
+  await settle('paused', pause === null ? [] : [{ subject: '', detail }]);
+}
+
+function doubt(state: string | null): string {
+  return state === 'seen' ? ', in a block that can still be orphaned' : '';
+}
+
+/** An operator must know of some events even though they leave no state behind. */
+async function reportEvent(deps: Deps, tx: Sql, block: number, event: ContractEvent): Promise<void> {
+  const { network, log } = deps;
+  const { name, txId, logIndex, account, amountMicro, detail } = event;
+  const { alarm } = contractEventRow(name);
+  if (alarm === 'contract-event') {
+    await tellAlarm({ db: tx, log }, alarm, {
+      network,
+      subject: txId,
+      detail:
+        name === 'Deprecate'
+          ? `${REPLACED} ${detail} in block ${block}${WHEN_REPLACED}`
+          : `the USDT contract emitted ${name} ${detail} in block ${block}`,
+    });
+  }
+  if (alarm !== 'funds-destroyed' || account === null || amountMicro === null || amountMicro === 0n) return;
+  if (!(await findOurAccounts(tx, deps.network, [account])).has(account)) return;
+  await tellAlarm({ db: tx, log }, alarm, {
+    network,
+    subject: `${txId}:${logIndex}`,
+    detail: `Tether destroyed ${formatAmount(amountMicro as MicroUsdt)} USDT, the whole balance of the frozen address ${accountToAddress(account)}, in block ${block} (transaction ${txId}). The ledger records it as sent to the zero address. Ask Tether`,
+  });
+}

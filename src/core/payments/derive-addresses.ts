@@ -1,0 +1,168 @@
+import { type AccountXpub, type DerivedAddress, deriveAddresses } from '@quittance/tron/account-xpub';
+import { derivableAt } from '../domain/derivation-index.ts';
+import { uuidV7 } from '../domain/ids.ts';
+import type { Policy } from '../domain/policy.ts';
+import type { UnixMs } from '../domain/time.ts';
+import { insertOperatorActions, type RecordedActor } from '../store/access/audit-log.ts';
+import type { Database, Sql } from '../store/db/database.ts';
+import { claimAutoDerived, findAccountKey, findFirstIndex, insertAccountKey } from '../store/ledger/account-keys.ts';
+import { findAddresses, insertAddresses, type OwnedAddress } from '../store/ledger/addresses.ts';
+import { findProject, lockProject, type Project } from '../store/ledger/projects.ts';
+
+/** `actor`: for the audit log. */
+type Deps = { db: Database; now(): UnixMs; random(bytes: number): Uint8Array; actor: RecordedActor };
+
+type Derived =
+  | {
+      kind: 'derived';
+      project: Project;
+      policy: Policy;
+      /**
+       * Fewer than requested if `MAX_LOOKED_AT`, or the time since a restore, didn't allow as many. The next call continues after the last
+       * one.
+       */
+      added: DerivedAddress[];
+      /** Addresses before the last added one that a project of the network already has, in the order of their index. */
+      skipped: (OwnedAddress & { index: number })[];
+    }
+  /** Nothing was added, because projects of the network already have all `count` addresses from index `from` on. */
+  | { kind: 'all-taken'; from: number; count: number }
+  /** Nothing was added: after a restore a key yields addresses only as time passes. */
+  | { kind: 'too-soon' }
+  | { kind: 'key-of-another-project' }
+  /** Nothing was added: the key would add other addresses than `only`. */
+  | { kind: 'others-come-next' }
+  /** Nothing was added automatically: another process did it, the key reached its limit, or it isn't in use any more. */
+  | { kind: 'not-wanted' };
+
+/**
+ * `isFresh`: the operator knows that no address of the key was ever used here, including in data that a restore lost. `autoDeriveLimit`:
+ * the limit of a new key. `only`: no other addresses are added. `isStillWanted`: automatic derivation asks this once no other process can
+ * add addresses to the project.
+ */
+type Wanted = {
+  projectId: string;
+  xpub: AccountXpub;
+  count: number;
+  policy: Policy | null;
+  isFresh?: boolean;
+  autoDeriveLimit?: number;
+  only?: readonly string[] | null;
+  isStillWanted?(tx: Sql, project: Project): Promise<boolean>;
+};
+
+/**
+ * How many addresses a new key may derive automatically, unless its operator sets a limit. With tails, that is 90,000 invoices of one
+ * price.
+ */
+export const AUTO_DERIVE_LIMIT = 100;
+
+/** As many as one command imports. Deriving them takes 10 to 20 seconds. */
+const MAX_LOOKED_AT = 10_000;
+/** How many are looked up at once if the first ones aren't free. */
+const BATCH = 500;
+/** Each attempt but the last failed because another command derived addresses of the same key first. */
+const MAX_ATTEMPTS = 10;
+
+/**
+ * Adds the next `count` addresses of an account key, which belongs to the project from the first call on. An address that a project of the
+ * network already has is skipped. If it's the last one, the next call checks it again.
+ */
+export async function deriveNextAddresses(deps: Deps, wanted: Wanted): Promise<Derived> {
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
+    const next = await findNextAddresses(deps, wanted);
+    if (next.kind !== 'found') return next;
+    const { only } = wanted;
+    if (only && next.free.map(({ address }) => address).join() !== only.join()) return { kind: 'others-come-next' };
+    const outcome = await add(deps, wanted, next);
+    if (outcome !== 'overtaken') return outcome;
+  }
+  throw new Error(`other commands added addresses of this account key first, ${MAX_ATTEMPTS} times in a row`);
+}
+
+type Found = { free: DerivedAddress[]; skipped: (OwnedAddress & { index: number })[] };
+
+/** `firstIndex`: the start index if the key is new. `project`: its state at the search. */
+type Next =
+  | (Found & { kind: 'found'; project: Project; firstIndex: number })
+  | Extract<Derived, { kind: 'all-taken' | 'too-soon' | 'key-of-another-project' }>;
+
+/** The addresses that an account key would add next. Stores nothing. */
+export async function findNextAddresses(
+  { db, now }: Pick<Deps, 'db' | 'now'>,
+  wanted: Pick<Wanted, 'projectId' | 'xpub' | 'count' | 'isFresh'>,
+): Promise<Next> {
+  const project = await findProject(db, wanted.projectId);
+  if (project === null) throw new Error(`the project ${wanted.projectId} does not exist`);
+  const key = await findAccountKey(db, project.network, wanted.xpub);
+  if (key !== null && key.projectId !== wanted.projectId) return { kind: 'key-of-another-project' };
+  const firstIndex = wanted.isFresh === true ? 0 : await findFirstIndex(db);
+  const from = key?.nextIndex ?? firstIndex;
+  const isPaced = key === null ? firstIndex > 0 : key.wasRestored;
+  const limit = isPaced ? Math.min(MAX_LOOKED_AT, derivableAt(now(), from)) : MAX_LOOKED_AT;
+  if (limit === 0) return { kind: 'too-soon' };
+  const found = await lookAhead(db, project.network, wanted, { from, below: from + limit });
+  if (found.free.length === 0) return { kind: 'all-taken', from, count: limit };
+  return { kind: 'found', project, firstIndex, ...found };
+}
+
+/** Finds the next addresses that no project of the network has. It runs outside a transaction, because deriving takes long. */
+async function lookAhead(
+  db: Sql,
+  network: Project['network'],
+  { xpub, count }: Pick<Wanted, 'xpub' | 'count'>,
+  { from, below }: { from: number; below: number },
+): Promise<Found> {
+  const found: Found = { free: [], skipped: [] };
+  for (let index = from; found.free.length < count && index < below; ) {
+    const size = index === from ? count : BATCH;
+    const derived = deriveAddresses(xpub, index, Math.min(size, below - index));
+    index += derived.length;
+    const accounts = derived.map(({ account }) => account);
+    const owners = new Map((await findAddresses(db, network, accounts)).map((owned) => [owned.address, owned]));
+    for (const each of derived) {
+      if (found.free.length === count) break;
+      const owner = owners.get(each.address);
+      if (owner === undefined) found.free.push(each);
+      else found.skipped.push({ ...owner, index: each.index });
+    }
+  }
+  return found;
+}
+
+/** Adds all found addresses, or none if addresses were added since the search. */
+async function add(deps: Deps, wanted: Wanted, found: Found & { firstIndex: number }): Promise<Derived | 'overtaken'> {
+  const { db, now, random, actor } = deps;
+  const { projectId, xpub, isStillWanted, autoDeriveLimit = AUTO_DERIVE_LIMIT } = wanted;
+  const { firstIndex } = found;
+  try {
+    return await db.transaction(async (tx) => {
+      const project = await lockProject(tx, projectId);
+      if (isStillWanted !== undefined && !(await isStillWanted(tx, project))) return { kind: 'not-wanted' };
+      await insertAccountKey(tx, { id: uuidV7(now(), random(10)), projectId, xpub, firstIndex, autoDeriveLimit });
+      const key = await findAccountKey(tx, project.network, xpub);
+      if (key?.projectId !== projectId) return { kind: 'key-of-another-project' };
+      const isClaimed =
+        isStillWanted === undefined || (key.isInUse && (await claimAutoDerived(tx, key.id, found.free.length)));
+      if (!isClaimed) return { kind: 'not-wanted' };
+      const policy = wanted.policy ?? project.policy;
+      const entries = found.free.map((each) => ({ ...each, id: uuidV7(now(), random(10)) }));
+      const inserted = await insertAddresses(tx, { projectId, policy, accountKeyId: key.id, entries });
+      if (inserted.length < entries.length) throw new Overtaken();
+      const actedAt = now();
+      await insertOperatorActions(
+        tx,
+        found.free.map(({ address, index }) => {
+          const detail = { policy, index, accountKeyId: key.id };
+          return { projectId, action: 'address.derived', subject: address, detail, ...actor, actedAt };
+        }),
+      );
+      return { kind: 'derived', project, policy, added: found.free, skipped: found.skipped };
+    });
+  } catch (error) {
+    if (error instanceof Overtaken) return 'overtaken';
+    throw error;
+  }
+}
+
+class Overtaken extends Error {}

@@ -1,0 +1,453 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { type AccountHex, accountToAddress } from '@quittance/tron/address';
+import { type AlarmKind, alarmRow } from '../../domain/alarm-kinds.ts';
+import { AppError } from '../../domain/errors.ts';
+import { encodeId, firstIdOf, NIL_UUID, uuidV7 } from '../../domain/ids.ts';
+import type { Network } from '../../domain/network.ts';
+import { type UnixMs, unixMs } from '../../domain/time.ts';
+import type { Loop } from '../../runtime/loop.ts';
+import type { Metrics } from '../../runtime/metrics.ts';
+import { findActionsSince, findAuditHead, type RecordedAction } from '../../store/access/audit-log.ts';
+import { readPublicReceiptKeys } from '../../store/access/receipt-keys.ts';
+import {
+  type Alarm,
+  findSilenced,
+  findSoundAlarms,
+  isEndWithoutKey,
+  isUpgrading,
+  raiseAlarm,
+  reopenAlarms,
+  resolveAlarms,
+} from '../../store/chain/alarms.ts';
+import { findProducerSets } from '../../store/chain/producer-sets.ts';
+import type { Sql } from '../../store/db/database.ts';
+import { findLedgerIdentity, requiresSeals } from '../../store/db/ledger-identity.ts';
+import { rowsOf } from '../../store/db/rows-of.ts';
+import { describeSealProblem } from '../../store/db/seal.ts';
+import { text } from '../../store/db/statement.ts';
+import {
+  findInventoryPage,
+  insertInventoryPage,
+  LISTED,
+  type Listed,
+  type Subject,
+  updateInventoryPage,
+} from '../../store/ledger/inventory.ts';
+import { SETTING_TABLES } from '../../store/ledger/settings-rows.ts';
+import { WANTS_EVENT } from '../../store/outbox/adapter-orders.ts';
+import { type ExternalCheckpoint, findLedgerLine, type LedgerLine } from '../external-checkpoint.ts';
+import { guardWhileLeading, type Leading, takeEach, whileLeading } from '../watching.ts';
+import { INVENTORY, tellCutOff, tellDelivery, tellUnexplained } from './inventory-alarms.ts';
+import type { Keeping } from './keeping.ts';
+import { countListed, listNewRows, lookAtYoung, lookOverPage } from './list-rows.ts';
+
+/** Problems with the newest rows and with settings are found within a minute, even if several rounds fail. */
+const PAUSE_MS = 10_000;
+/** At most a tenth of the time. Checking all of a large ledger takes many rounds. */
+const WORK_MS = 1000;
+
+/** As many as change in a month. */
+const MAX_PRODUCER_SETS = 100;
+
+type Options = Leading & {
+  random(bytes: number): Uint8Array;
+  metrics: Metrics;
+  mark: ExternalCheckpoint | null;
+  pauseMs?: number;
+  stallTickMs?: number;
+};
+
+/**
+ * Keeps the inventory of a network while this process is its leader. Lists new rows, and checks that those on the newest page exist with
+ * valid seals, and then those on older pages. Compares settings with their previous state, and reopens alarms that were closed outside
+ * Quittance. Does nothing if rows aren't sealed. Its memory survives while another process leads, so that an attacker who takes the lease
+ * can't erase it. Never ends by itself.
+ */
+export function startInventoryWatch(options: Options): Loop {
+  const { network, isLeader, metrics, mark, pauseMs = PAUSE_MS } = options;
+  const keeping: Keeping = {
+    ...options,
+    db: whileLeading(options.db, network, isLeader),
+    seen: new Map(),
+    young: new Map(),
+    alarms: { open: [], audit: 0 },
+  };
+  const outside = createSeenMark(keeping, mark);
+  let older = olderPages(keeping);
+  const lookAtOlder = async (isOver: () => boolean) => {
+    while (!isOver()) {
+      const { value: place } = older.next();
+      if (place === undefined) {
+        older = olderPages(keeping);
+        break;
+      }
+      await lookOverPage(keeping, place.subject, place.number);
+    }
+  };
+  const look = async (shouldEnd: () => boolean) => {
+    if ((await keeping.db.sealer()) === null) return;
+    const end = performance.now() + WORK_MS;
+    const isOver = () => shouldEnd() || performance.now() > end;
+    await outside.read();
+    const ofRows = LISTED.flatMap((subject) => [
+      async () => {
+        while ((await listNewRows(keeping, subject)) && !isOver());
+        metrics.inventoryRows.set({ network, subject }, countListed(keeping, subject));
+      },
+      () => lookAtYoung(keeping, subject),
+      () => lookOverPage(keeping, subject, lastPage(keeping, subject)),
+    ]);
+    await takeEach([
+      () => keepAlarms(keeping),
+      () => compareSettings(keeping),
+      () => examine(() => readPublicReceiptKeys(keeping.db)),
+      () => examine(() => findProducerSets(keeping.db, network, MAX_PRODUCER_SETS)),
+      ...ofRows,
+      () => lookAtDeliveries(keeping),
+      () => lookAtOlder(isOver),
+      () => outside.write(),
+    ]);
+  };
+  const onFollower = () => {
+    for (const subject of LISTED) metrics.inventoryRows.remove({ network, subject });
+  };
+  return guardWhileLeading(options, { ...options, name: 'inventory', pauseMs, onFollower }, look);
+}
+
+/** Reads rows that are otherwise rarely read. Reading checks their seals, and a wrong seal raises an alarm. */
+async function examine(read: () => Promise<unknown>): Promise<void> {
+  try {
+    await read();
+  } catch (error) {
+    if (!(error instanceof AppError && error.code === 'ROW_CHANGED')) throw error;
+  }
+}
+
+function* olderPages(keeping: Keeping): Generator<{ subject: Listed; number: number }, undefined> {
+  for (const subject of LISTED) {
+    for (let number = lastPage(keeping, subject) - 1; number > 0; number -= 1) yield { subject, number };
+  }
+}
+
+/** 0: there's none. */
+function lastPage({ seen }: Keeping, subject: Listed): number {
+  return seen.get(subject)?.number ?? 0;
+}
+
+const DAY_MS = 86_400_000;
+/** The longest pause between two attempts is a day and a half. */
+const LONGEST_MS = 2 * DAY_MS;
+/** Clocks of processes differ by less, or there's an alarm. */
+const SKEW_MS = 60_000;
+/** As many as a person can handle. */
+const MAX_TOLD = 20;
+/** After one of these actions, an endpoint may want other events than before. */
+const REASONS: readonly RecordedAction[] = ['webhook.added', 'webhook.changed', 'webhook.enabled'];
+
+/**
+ * Finds events of the last day that someone withholds from an endpoint, and makes deliveries due that were postponed for longer than
+ * Quittance does.
+ */
+async function lookAtDeliveries(keeping: Keeping): Promise<void> {
+  const { db, network, now } = keeping;
+  for (const { eventId, endpointId } of (await hastenPutOff(db, network, now(), unixMs(now() + LONGEST_MS))).slice(
+    0,
+    MAX_TOLD,
+  ))
+    await tellDelivery(keeping, {
+      eventId,
+      endpointId,
+      what: 'was postponed for longer than Quittance ever does, so it is due again now',
+    });
+  const found = await findDeliveryDoubts(db, network, firstIdOf(unixMs(now() - DAY_MS)));
+  const names = found.filter(({ kind }) => kind === 'missing').map(({ endpointId }) => encodeId('whe', endpointId));
+  const done = names.length === 0 ? [] : await findActionsSince(db, 0, names, []);
+  for (const { eventId, endpointId, kind, createdAt } of found) {
+    const isReason = ({ subject, action, actedAt }: (typeof done)[number]) =>
+      subject === encodeId('whe', endpointId) && REASONS.includes(action) && actedAt >= createdAt - SKEW_MS;
+    if (kind === 'missing' && done.some(isReason)) continue;
+    const what =
+      kind === 'missing'
+        ? 'is missing, although the endpoint subscribes to it'
+        : 'is marked as finished, but has no matching attempt';
+    await tellDelivery(keeping, { eventId, endpointId, what });
+  }
+}
+
+const SUBJECTS: readonly Subject[] = [...LISTED, 'settings'];
+
+/** The last seen end of the inventory, stored outside the database, so that it survives a restart. */
+function createSeenMark({ db, log, seen }: Keeping, mark: ExternalCheckpoint | null) {
+  let line: LedgerLine | null = null;
+  let written = '';
+  return {
+    /** Reads only once. */
+    read: async () => {
+      if (mark === null || line !== null) return;
+      const found = await findLedgerLine(db);
+      if (found === null) return;
+      const kept = await mark.read(found).catch((error: unknown) => {
+        log.error({ err: error }, 'could not read the saved end of the inventory from the data directory');
+        return null;
+      });
+      line = found;
+      for (const subject of SUBJECTS) {
+        const end = kept?.[subject];
+        if (!seen.has(subject) && isEnd(end)) seen.set(subject, end);
+      }
+    },
+    write: async () => {
+      const ends = Object.fromEntries(seen);
+      const text = JSON.stringify(ends);
+      if (mark === null || line === null || text === written) return;
+      try {
+        await mark.write(line, ends);
+        written = text;
+      } catch (error) {
+        log.warn({ err: error }, 'could not save the end of the inventory in the data directory');
+      }
+    },
+  };
+}
+
+function isEnd(value: unknown): value is { number: number; bytes: number } {
+  if (typeof value !== 'object' || value === null) return false;
+  const { number, bytes } = value as Record<string, unknown>;
+  return Number.isSafeInteger(number) && Number.isSafeInteger(bytes);
+}
+
+/** These also end by themselves, and are raised again while their cause exists. */
+const END_ANYHOW: readonly AlarmKind[] = ['rows-missing', 'audit-broken'];
+/** Except alarms about the inventory itself, which are raised only once. */
+const isKept = ({ kind, subject }: Alarm) =>
+  alarmRow(kind).endsBy === 'operator' && (!END_ANYHOW.includes(kind) || subject.startsWith(INVENTORY));
+
+/**
+ * Reopens alarms that were closed outside Quittance: alarms that only operators close, and that ended without an operator's action in the
+ * audit log. Every other alarm is raised again by the check that detects its cause.
+ */
+async function keepAlarms(keeping: Keeping): Promise<void> {
+  const { db, network, log, alarms: before } = keeping;
+  const { open, audit, done } = await db.snapshot(async (tx) => {
+    const head = (await findAuditHead(tx))?.seq ?? 0;
+    const now = (await findSoundAlarms(tx, network)).alarms.filter(isKept);
+    return { open: now, audit: head, done: await findActionsSince(tx, before.audit, [], ['alarm.acknowledged']) };
+  });
+  const isOpen = (id: string) => open.some((alarm) => alarm.id === id);
+  const acknowledged = new Set(
+    done.filter(({ subject }) => subject === network).map(({ detail }) => 'kind' in detail && detail.kind),
+  );
+  const closed = before.open.filter(({ id, kind }) => !isOpen(id) && !acknowledged.has(kind));
+  for (const { kind, subject, detail } of closed) {
+    await raiseAlarm(db, network, { id: randomUUID(), kind, subject, detail });
+    log.error({ alarm: kind, subject }, 'this alarm was closed directly in the database: it is raised again');
+  }
+  keeping.alarms = { open, audit };
+  await tellSilenced(keeping);
+}
+
+const SILENCED = 'alarms-silenced';
+/** An attacker who closes alarms is likely to do it again. */
+const TOLD_MS = 86_400_000;
+const MAX_NAMED = 5;
+
+/**
+ * Raises an alarm that alarms were closed outside Quittance. It lasts for a day from the last one on, and closing this alarm also counts.
+ * An end that names a master key unknown to this process may be the work of another process, so it has a separate alarm.
+ */
+async function tellSilenced({ db, network, log, now }: Keeping): Promise<void> {
+  const silenced = await findSilenced(db, network);
+  const isOwn = (alarm: (typeof silenced)[number]) => alarm.unknownKey === null || isEndWithoutKey(alarm);
+  const other = silenced.find((alarm) => !isOwn(alarm));
+  if (other !== undefined) {
+    const problem = { table: 'alarms', id: other.id, network, kind: 'unknown-key' } as const;
+    // One alarm for all of them. Otherwise an attacker who closes this one with another key each time would multiply it.
+    const alarm = {
+      kind: 'key-unknown',
+      subject: 'alarms',
+      detail: describeSealProblem(problem, 'key-unknown'),
+    } as const;
+    await raiseAlarm(db, network, { id: randomUUID(), ...alarm });
+  }
+  const own = silenced.filter(isOwn);
+  await reopenAlarms(db, own);
+  const { alarms } = await findSoundAlarms(db, network);
+  const told = alarms.find(({ kind }) => kind === SILENCED);
+  if (own.length === 0) {
+    if (told !== undefined && now() - told.seenAt > TOLD_MS) await resolveAlarms(db, network, SILENCED);
+    return;
+  }
+  // Raising it again would create a new row if someone has closed it in the meantime.
+  if (told !== undefined && own.every(({ kind, seenAt }) => kind === SILENCED || seenAt <= told.seenAt)) return;
+  // Processes without a key, and of the previous release, close alarms whose end they observe.
+  const isMixed = !requiresSeals((await findLedgerIdentity(db))?.id ?? '');
+  if (isMixed && (own.every(isEndWithoutKey) || (await isUpgrading(db)))) return;
+  const names = [...new Set(own.map(({ kind }) => kind))].filter((kind) => kind !== SILENCED);
+  const listed = names.slice(0, MAX_NAMED).join(', ');
+  const detail = `alarms of these kinds were closed directly in the database: ${listed}. They are still open. This alarm cannot be closed by hand; it closes one day after the last attempt. See "Alarms are hidden" in docs/guides/tampering.md`;
+  await raiseAlarm(db, network, { id: randomUUID(), kind: SILENCED, subject: '', detail });
+  if (told === undefined) log.error({ alarm: SILENCED }, detail);
+}
+
+/** `audit`: the last entry of the audit log at that time. `rows`: a digest of each row's state, by `TABLE:ID`. */
+type Settings = { audit: number; rows: Record<string, string> };
+/**
+ * `name`: its name in the audit log. `digest`: `null` if the row's seal is wrong, so that its state doesn't count. `besides`: further
+ * actions that explain a change of any row of its table.
+ */
+type Found = { table: string; id: string; name: string; digest: string | null; besides: readonly RecordedAction[] };
+
+const PAGE = 1;
+const OF_ALL_ROWS: readonly RecordedAction[] = [
+  'ledger.sealed',
+  'master-key.rotated',
+  'backup.restored',
+  'backup.accepted',
+];
+const NOTHING: Settings = { audit: 0, rows: {} };
+
+/**
+ * Compares projects, keys, endpoints and addresses with their previous state. An action in the audit log must name each one that changed
+ * since. A new one needs none, because it's sealed. An unexplained change stays on the page as it was, and is reported again.
+ */
+async function compareSettings(keeping: Keeping): Promise<void> {
+  const { db, network, now, random } = keeping;
+  const seen = keeping.seen.get('settings')?.number ?? 0;
+  const { page, found, head, done, before } = await db.snapshot(async (tx) => {
+    const stored = await findInventoryPage(tx, network, 'settings', PAGE);
+    const rows = await readSettings(tx, keeping);
+    const settings = stored?.seal === true ? readPage(stored.content) : NOTHING;
+    const asked = settings.audit < seen ? [...rows.values()] : differences(settings, rows);
+    const names = asked.flatMap(({ table, id, name }) => [`${table}:${id}`, name]);
+    const since = names.length === 0 ? [] : await findActionsSince(tx, settings.audit, names, OF_ALL_ROWS);
+    const last = (await findAuditHead(tx))?.seq ?? 0;
+    return { page: stored, found: rows, head: last, done: since, before: settings };
+  });
+  if (page !== null && !page.seal) return;
+  if (before.audit < seen) {
+    await tellCutOff(keeping, 'settings');
+    await tellPutBack(keeping, before, found, done);
+  }
+  keeping.seen.set('settings', { number: head, bytes: 0 });
+  const after: Settings = { audit: head, rows: {} };
+  for (const [key, { digest }] of found) {
+    const kept = digest ?? before.rows[key];
+    if (kept !== undefined) after.rows[key] = kept;
+  }
+  for (const { key, table, id, name, was, isGone, besides } of differences(before, found)) {
+    if (done.some((action) => isAbout({ table, id, name, besides }, action) || OF_ALL_ROWS.includes(action.action)))
+      continue;
+    after.rows[key] = was;
+    await tellUnexplained(keeping, { table, id, name, isGone });
+  }
+  const content = Buffer.from(JSON.stringify(after));
+  const written = { network, subject: 'settings', number: PAGE, content } as const;
+  if (page === null) await insertInventoryPage(db, { ...written, id: uuidV7(now(), random(10)) });
+  else if (!content.equals(page.content)) await updateInventoryPage(db, { ...written, id: page.id }, page.content);
+}
+
+type Done = Awaited<ReturnType<typeof findActionsSince>>[number];
+
+function isAbout({ table, id, name, besides }: Omit<Found, 'digest'>, { action, subject }: Done): boolean {
+  return (subject === name && !besides.includes(action)) || subject === `${table}:${id}`;
+}
+
+/** The page was reset to an earlier state. So was a row that matches it, although it was changed since. */
+async function tellPutBack(
+  keeping: Keeping,
+  before: Settings,
+  found: ReadonlyMap<string, Found>,
+  done: readonly Done[],
+): Promise<void> {
+  for (const [key, row] of found) {
+    const isAsBefore = row.digest !== null && before.rows[key] === row.digest;
+    if (!isAsBefore || !done.some((action) => isAbout(row, action))) continue;
+    await tellUnexplained(keeping, { ...row, isGone: false });
+  }
+}
+
+/** If seals only warn, someone may have stored an invalid page. That is an alarm already, and the page is rewritten. */
+function readPage(content: Buffer): Settings {
+  try {
+    const { audit, rows } = JSON.parse(content.toString()) as Partial<Settings>;
+    if (typeof audit === 'number' && typeof rows === 'object' && rows !== null) return { audit, rows };
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+  }
+  return NOTHING;
+}
+
+async function readSettings(tx: Sql, { network }: Keeping): Promise<Map<string, Found>> {
+  const found = new Map<string, Found>();
+  for (const { table, part, prefix, besides, read } of SETTING_TABLES) {
+    for (let after: string | undefined = NIL_UUID; after !== undefined; ) {
+      const rows = await read(tx, network, after);
+      for (const { id, ownerId, account, state, seal } of rows) {
+        const digest = seal === false ? null : createHash('sha256').update(state).digest('hex').slice(0, 32);
+        const row = `${table}:${id}`;
+        const text = account === null ? row : accountToAddress(account as AccountHex);
+        found.set(part === '' ? row : `${row}:${part}`, {
+          table,
+          id,
+          digest,
+          besides,
+          name: prefix === null ? text : encodeId(prefix, ownerId),
+        });
+      }
+      after = rows.at(-1)?.id;
+    }
+  }
+  return found;
+}
+
+/** The rows that are missing or have changed. */
+function differences(before: Settings, found: ReadonlyMap<string, Found>) {
+  return Object.entries(before.rows).flatMap(([key, was]) => {
+    const row = found.get(key);
+    if (row?.digest === null || row?.digest === was) return [];
+    const [table = '', id = ''] = key.split(':');
+    return [{ key, table, id, was, name: row?.name ?? key, besides: row?.besides ?? [], isGone: row === undefined }];
+  });
+}
+
+const doubt = {
+  eventId: 'uuid',
+  endpointId: 'uuid',
+  kind: text<'missing' | 'unproven'>(),
+  createdAt: 'timestamptz',
+} as const;
+
+/**
+ * Checks the newest 1,000 events with ids from the given one on. `missing`: an older, active endpoint wants the event, but has no delivery
+ * of it. `unproven`: a delivery ended without a matching attempt. A ping is for one endpoint. Returns the first 20.
+ */
+const findDeliveryDoubts = rowsOf(
+  'delivery-doubts',
+  doubt,
+  `with newest as materialized (
+     select e.id, e.project_id, e.invoice_id, e.type, e.created_at from events e where e.network = $1 and e.id >= $2 order by e.id desc limit 1000)
+   select e.id as event_id, w.id as endpoint_id, case when d.event_id is null then 'missing' else 'unproven' end as kind, e.created_at
+   from newest e join webhook_endpoints w on w.project_id = e.project_id
+   left join deliveries d on d.event_id = e.id and d.endpoint_id = w.id
+   where case
+     when d.event_id is null then w.disabled_at is null and w.created_at < e.created_at and e.type <> 'ping'
+       and ${WANTS_EVENT}
+     else d.status <> 'pending' and not exists (
+       select from delivery_attempts a where a.event_id = d.event_id and a.endpoint_id = d.endpoint_id
+         and a.attempt = d.attempt_count and (a.error is null) = (d.status = 'delivered')) end
+   order by e.id limit 20`,
+  (network: Network, from: string) => [network, from],
+);
+
+/** Makes deliveries that are due after `after` due at `now`, up to 100 per endpoint, and returns them. */
+const hastenPutOff = rowsOf(
+  'delivery-hasten-put-off',
+  { eventId: 'uuid', endpointId: 'uuid' },
+  `update deliveries d set next_attempt_at = $2
+   from webhook_endpoints w cross join lateral (
+     select p.event_id from deliveries p
+     where p.endpoint_id = w.id and p.status = 'pending' and p.next_attempt_at > $3 limit 100 for update skip locked) late
+   where w.network = $1 and d.endpoint_id = w.id and d.event_id = late.event_id and d.status = 'pending'
+   returning d.event_id, d.endpoint_id`,
+  (network: Network, now: UnixMs, after: UnixMs) => [network, new Date(now), new Date(after)],
+);

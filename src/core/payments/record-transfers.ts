@@ -1,0 +1,237 @@
+import { accountToAddress, type TronAddress } from '@quittance/tron/address';
+import { type ChainTransfer, type SolidBlock, verifiedBy } from '../domain/chain-block.ts';
+import { encodeId, firstIdOf, timeOfId, uuidV7 } from '../domain/ids.ts';
+import { matchTransfer } from '../domain/match.ts';
+import type { MicroUsdt } from '../domain/money.ts';
+import { type UnixMs, unixMs } from '../domain/time.ts';
+import { findIncoming, findOurAccounts, type Incoming, noteArrivals } from '../store/chain/incoming.ts';
+import { findBehindSetAside, insertSetAside, type SetAside } from '../store/chain/set-aside.ts';
+import type { Sql } from '../store/db/database.ts';
+import type { LeftOut } from '../store/db/seal.ts';
+import { type ChangeableInvoice, findChangeable } from '../store/ledger/invoice-changes.ts';
+import { findOutgoing, insertOutgoing, type Outgoing } from '../store/ledger/outgoing-transfers.ts';
+import { findNewestTransfer, insertTransfers, type NewTransfer } from '../store/ledger/transfers.ts';
+import { type PlannedChange, recordChanges } from './record-changes.ts';
+import type { Recording } from './watching.ts';
+
+type Placed = { block: SolidBlock; transfer: ChainTransfer };
+
+/** `index`: its position among the transfers of the blocks that concern a project's address. */
+export type DecidedTransfer = NewTransfer & { toAddress: TronAddress; index: number };
+
+/** The number of transfers of each kind. A transfer between two of our addresses is counted on both sides. */
+export type TransferCounts = { matched: number; duplicate: number; unmatched: number; outgoing: number };
+
+/**
+ * Whether a block of that time can concern an address that was added at `createdAt`. The database decides whether it can pay an invoice.
+ */
+type Concerns = (createdAt: UnixMs, blockTime: UnixMs) => boolean;
+
+/**
+ * `isAgain`: annulled transfers are recorded again, because an operator saw that the chain has them. `mayOvertake`: the transfers were set
+ * aside before.
+ */
+type Rules = { concerns?: Concerns; isAgain?: boolean; mayOvertake?: boolean };
+
+/**
+ * `incoming`: transfers that the ledger lacks, in chain order, with their kinds. `invoices`: their invoices. `aside`: transfers that can't
+ * be recorded now, because the row of their address or invoice fails its check, or because an earlier equal transfer waits for that.
+ */
+export type Decided = {
+  incoming: DecidedTransfer[];
+  outgoing: ReturnType<typeof describeOutgoing>;
+  invoices: ChangeableInvoice[];
+  aside: SetAside[];
+};
+
+/**
+ * Decides the kind of each transfer to and from our addresses. The caller's transaction holds the cursor's lock, so that no other process
+ * decides at the same time.
+ */
+export async function decideTransfers(
+  recording: Recording,
+  tx: Sql,
+  blocks: readonly SolidBlock[],
+  { concerns = () => true, isAgain = false, mayOvertake = false }: Rules = {},
+): Promise<Decided> {
+  const { network } = recording;
+  const parties = blocks.flatMap(({ transfers }) => transfers.flatMap(({ from, to }) => [from, to]));
+  // Nearly all transfers are between strangers. Addresses that are added from now on have no transfers in these blocks, neither incoming
+  // nor outgoing.
+  const ours = await findOurAccounts(tx, network, [...new Set(parties)]);
+  const placed = blocks.flatMap((block) =>
+    block.transfers
+      .filter(({ from, to, amount }) => amount > 0n && (ours.has(from) || ours.has(to)))
+      .map((transfer) => ({ block, transfer })),
+  );
+  const transfers = placed.map(({ block, transfer }) => ({ ...transfer, blockId: block.id, blockTime: block.time }));
+  const aside: SetAside[] = [];
+  const setAside = (index: number, reason: string) => aside.push(asideOf(placedAt(placed, index), reason));
+  const damaged: LeftOut[] = [];
+  const isOfOurs = (side: 'from' | 'to') => (row: { index: number }) =>
+    ours.has(placedAt(placed, row.index).transfer[side]);
+  const found = (await findIncoming(tx, network, transfers, isAgain, damaged)).filter(isOfOurs('to'));
+  const left = (await findOutgoing(tx, network, transfers)).filter(isOfOurs('from'));
+  for (const { row, error } of damaged) setAside(Number(row['index']), error.message);
+  const behind = mayOvertake
+    ? new Set()
+    : await findBehindSetAside(
+        tx,
+        network,
+        found.map(({ index }) => placedAt(placed, index).transfer),
+      );
+  const arrived = found.filter((_, place) => !behind.has(place));
+  for (const [place, { index }] of found.entries()) if (behind.has(place)) setAside(index, BEHIND);
+  const idTime = arrived.length === 0 ? recording.now() : await timeOfNext(recording, tx, arrived);
+  const decided = decide(placed, arrived, concerns, (place) => uuidV7(idTime, recording.random(10), place));
+  await noteArrivals(tx, network, transfers, found);
+  const unsound: LeftOut[] = [];
+  const invoices = await findChangeable(tx, network, invoicesOf(decided), unsound);
+  const reasons = new Map(unsound.map(({ row, error }) => [row['id'], error.message]));
+  const incoming = decided.filter(({ invoiceId, index }) => {
+    const reason = reasons.get(invoiceId);
+    if (reason !== undefined) setAside(index, reason);
+    return reason === undefined;
+  });
+  return { incoming, invoices, aside, outgoing: describeOutgoing(placed, left, concerns) };
+}
+
+const BEHIND = 'an earlier transfer of the same amount to the same address is set aside, and must be recorded first';
+
+function asideOf({ block, transfer }: Placed, reason: string): SetAside {
+  return { kind: 'transfer', block: { ...block, transfers: [transfer] }, reason };
+}
+
+/** A transfer that was decided on but couldn't be written. */
+export function setAsideOf(blocks: readonly SolidBlock[], { txId, logIndex, blockId }: NewTransfer, reason: string) {
+  const block = blocks.find(({ id }) => id === blockId);
+  const transfer = block?.transfers.find((each) => each.txId === txId && each.logIndex === logIndex);
+  if (block === undefined || transfer === undefined) throw new Error(`transfer ${txId} is in none of the blocks`);
+  return asideOf({ block, transfer }, reason);
+}
+
+export function countTransfers(incoming: readonly NewTransfer[], outgoing: number): TransferCounts {
+  const counts = { matched: 0, duplicate: 0, unmatched: 0, outgoing };
+  for (const { kind } of incoming) counts[kind]++;
+  return counts;
+}
+
+/**
+ * Writes the transfers that the ledger lacks, and the invoices that they pay with their events. Transfers that can't be recorded now are
+ * set aside.
+ */
+export async function recordTransfers(
+  recording: Recording,
+  tx: Sql,
+  blocks: readonly SolidBlock[],
+  headNumber: number,
+  rules: Rules = {},
+): Promise<{ counts: TransferCounts; aside: readonly SetAside[] }> {
+  const { network } = recording;
+  const { incoming, invoices, aside, outgoing } = await decideTransfers(recording, tx, blocks, rules);
+  if (incoming.length > 0) await insertTransfers(tx, network, incoming);
+  const left = await insertOutgoing(tx, network, outgoing, rules.isAgain);
+  await recordChanges(recording, tx, planPaid(incoming, invoices), headNumber);
+  await insertSetAside(tx, network, aside);
+  return { counts: countTransfers(incoming, left), aside };
+}
+
+/**
+ * The largest difference of two clocks that raises no alarm, because each may be off by 30 s. An id that an attacker inserts beyond it
+ * affects no other id.
+ */
+const MOST_APART_MS = 60_000;
+
+/**
+ * The time for ids above all existing ones of the projects. So a reader that continues after the last id misses none, whichever process's
+ * clock was ahead.
+ */
+async function timeOfNext({ now }: Recording, tx: Sql, arrived: Incoming[]): Promise<UnixMs> {
+  const at = now();
+  const projectIds = [...new Set(arrived.map(({ projectId }) => projectId))];
+  const newest = await findNewestTransfer(tx, projectIds, firstIdOf(at + MOST_APART_MS));
+  return newest === null ? at : unixMs(Math.max(at, timeOfId(encodeId('trf', newest)) + 1));
+}
+
+/** Decides each incoming transfer in chain order. The first exact transfer of an invoice pays it, and the next is a duplicate. */
+function decide(
+  placed: Placed[],
+  arrived: Incoming[],
+  concerns: Concerns,
+  newId: (place: number) => string,
+): DecidedTransfer[] {
+  const paidHere = new Set<string>();
+  return arrived.flatMap(({ index, projectId, addressId, addressCreatedAt, address, invoice }, place) => {
+    const { block, transfer } = placedAt(placed, index);
+    if (!concerns(addressCreatedAt, block.time)) return [];
+    const reservedBy = invoice && {
+      invoiceId: invoice.id,
+      status: paidHere.has(invoice.id) ? ('PAID' as const) : invoice.status,
+    };
+    const { kind } = matchTransfer(reservedBy);
+    if (kind === 'matched' && invoice !== null) paidHere.add(invoice.id);
+    return [
+      {
+        // Ids increase in chain order, and events follow it.
+        id: newId(place),
+        projectId,
+        addressId,
+        ...describe(block, transfer),
+        fromAddress: accountToAddress(transfer.from),
+        kind,
+        invoiceId: invoice?.id ?? null,
+        producer: block.producer,
+        toAddress: address,
+        index,
+      },
+    ];
+  });
+}
+
+function describeOutgoing(placed: Placed[], left: Outgoing[], concerns: Concerns) {
+  return left.flatMap(({ index, projectId, addressId, addressCreatedAt }) => {
+    const { block, transfer } = placedAt(placed, index);
+    if (!concerns(addressCreatedAt, block.time)) return [];
+    return [{ projectId, addressId, ...describe(block, transfer), toAddress: accountToAddress(transfer.to) }];
+  });
+}
+
+/** The fields that both sides of a transfer store. */
+function describe(block: SolidBlock, transfer: ChainTransfer) {
+  return {
+    txId: transfer.txId,
+    logIndex: transfer.logIndex,
+    blockNumber: block.number,
+    blockId: block.id,
+    blockTime: block.time,
+    amountMicro: transfer.amount,
+    verified: verifiedBy(transfer, block.evidence),
+    nodes: [...block.evidence.nodes],
+  };
+}
+
+function placedAt(placed: Placed[], index: number): Placed {
+  const found = placed[index];
+  if (found === undefined) throw new Error(`the database answered about transfer ${index} of ${placed.length}`);
+  return found;
+}
+
+/** The invoices of those transfers, in the form that `findChangeable` expects. */
+function invoicesOf(transfers: readonly NewTransfer[]): { projectId: string; invoiceId: string }[] {
+  return transfers.flatMap(({ projectId, invoiceId }) => (invoiceId === null ? [] : [{ projectId, invoiceId }]));
+}
+
+/** The changes of the invoices that the transfers pay. */
+export function planPaid(transfers: readonly NewTransfer[], invoices: readonly ChangeableInvoice[]): PlannedChange[] {
+  const byId = new Map(invoices.map((invoice) => [invoice.id, invoice]));
+  return transfers.flatMap((transfer) => {
+    const invoice = transfer.invoiceId === null ? undefined : byId.get(transfer.invoiceId);
+    if (transfer.kind !== 'matched' || invoice === undefined) return [];
+    return [{ invoice, change: { kind: 'paid' }, transaction: seen(transfer), transferId: transfer.id }];
+  });
+}
+
+function seen(transfer: NewTransfer) {
+  const { txId, logIndex, blockNumber, blockTime, fromAddress, amountMicro } = transfer;
+  return { txId, logIndex, blockNumber, blockTime, from: fromAddress, amountMicro: amountMicro as MicroUsdt };
+}

@@ -1,0 +1,146 @@
+import { accountToAddress } from '@quittance/tron/address';
+import type { UnixMs } from '../domain/time.ts';
+import type { Loop } from '../runtime/loop.ts';
+import { settleAlarms } from '../store/chain/tell-alarms.ts';
+import { describeDamaged } from '../store/db/address-column.ts';
+import type { Database, Sql } from '../store/db/database.ts';
+import { pendingMigrations } from '../store/db/migrate.ts';
+import { rowsOf } from '../store/db/rows-of.ts';
+import { findSchemaChanges, nameChange, type SchemaChange, waitBriefly } from '../store/db/schema-changes.ts';
+import { type SealedTable, sealColumn } from '../store/db/seal.ts';
+import {
+  SEALED_ANNULMENT,
+  SEALED_LIMITS,
+  SEALED_OUTGOING,
+  SEALED_PASSED,
+  SEALED_RESOLUTION,
+} from '../store/db/sealed-tables.ts';
+import { isAsSealed } from '../store/db/statement.ts';
+import { findDamagedAddresses } from '../store/ledger/addresses.ts';
+import { notePromotion } from './note-timeline.ts';
+import { guardWhileLeading, type Leading, takeEach, whileLeading } from './watching.ts';
+
+/** Half of the minute within which problems are found. One check takes about 0.1 s. */
+const CHECK_MS = 30_000;
+/** More changes than this mean that everything changed. The rest is reported once these are resolved. */
+const MAX_ALARMS = 20;
+const MAX_SHOWN = 700;
+
+/**
+ * Compares the schema with that of this release, and each address of a network with its account. Checks the seals of operators' decisions,
+ * and records a promotion. Runs at once and then every 30 s, while this process is the leader. Never ends by itself.
+ */
+export function startGuaranteeWatch(options: Leading): Loop {
+  const { network, now, isLeader } = options;
+  const db = whileLeading(options.db, network, isLeader);
+  let lookedAt: UnixMs | null = null;
+  const look = async () => {
+    const at = now();
+    // A clock that was set back doesn't delay this.
+    if (lookedAt !== null && at >= lookedAt && at - lookedAt < CHECK_MS) return;
+    const own = { ...options, db };
+    await takeEach([
+      () => checkSchema(own),
+      () => checkAddresses(own),
+      () => examineDecisions(db),
+      () => notePromotion(own),
+    ]);
+    lookedAt = at;
+  };
+  const onFollower = () => {
+    lookedAt = null;
+  };
+  return guardWhileLeading(options, { name: 'guarantees', onFollower }, look);
+}
+
+async function checkSchema({ network, ...telling }: Leading): Promise<void> {
+  const changes = await compareSchema(telling.db);
+  const found = changes
+    ?.slice(0, MAX_ALARMS)
+    .map((change) => ({ network, subject: change.name.slice(0, 200), detail: describe(change) }));
+  if (found !== undefined) await settleAlarms(telling, 'schema-changed', found, { networks: [network] });
+}
+
+/** `null` if unknown: a newer release has changed the schema, and this process runs until it's replaced. */
+async function compareSchema(db: Database): Promise<SchemaChange[] | null> {
+  for (const isLast of [false, true]) {
+    const changes = await db.snapshot(async (tx) => {
+      await waitBriefly(tx);
+      return (await isOfThisRelease(tx)) ? findSchemaChanges(tx) : null;
+    });
+    // PostgreSQL describes an object as it is now, not as of the start of a transaction. A migration that ends in the meantime would look
+    // like a change.
+    if (changes === null || changes.length === 0 || isLast) return changes;
+  }
+  return null;
+}
+
+async function isOfThisRelease(tx: Sql): Promise<boolean> {
+  try {
+    return (await pendingMigrations(tx)) === 0;
+  } catch (error) {
+    if ((error as { code?: unknown }).code === 'SCHEMA_NEWER') return false;
+    throw error;
+  }
+}
+
+function describe(change: SchemaChange): string {
+  const { expected, found } = change;
+  const parts = [
+    `${nameChange(change)}: the guarantees of the ledger do not hold for new data.`,
+    found === null ? '' : `It is: ${found.slice(0, MAX_SHOWN)}.`,
+    expected === null ? '' : `It should be: ${expected.slice(0, MAX_SHOWN)}.`,
+    'Find out who made this change; see "schema-changed" in docs/reference/alarms.md',
+  ];
+  return parts.filter((part) => part !== '').join(' ');
+}
+
+async function checkAddresses({ network, ...telling }: Leading): Promise<void> {
+  const damaged = await findDamagedAddresses(telling.db, network, MAX_ALARMS);
+  const found = damaged.map((one) => {
+    return { network, subject: accountToAddress(one.account), detail: describeDamaged(one) };
+  });
+  await settleAlarms(telling, 'address-damaged', found, { networks: [network] });
+}
+
+const isSound = (table: SealedTable) => ({ isSound: isAsSealed({ ...table, isReadOnce: true }) });
+
+/** Operators make few decisions. If an attacker adds many, the first of them reveals it. */
+const newest = (name: string, table: SealedTable, order: string) =>
+  rowsOf(
+    name,
+    isSound(table),
+    `select ${sealColumn(table, 't.')} as is_sound from ${table.name} t order by ${order} desc limit 1000`,
+    () => [],
+  );
+
+/** The recent outgoing transfers of each project's addresses, on which "transfers refund" relies. */
+const outgoing = rowsOf(
+  'decisions-outgoing',
+  isSound(SEALED_OUTGOING),
+  `select ${sealColumn(SEALED_OUTGOING, 't.')} as is_sound
+   from (select id from projects order by created_at desc, id limit 1000) p
+   cross join lateral (select * from outgoing_transfers o where o.project_id = p.id order by o.block_number desc limit 100) t
+   limit 10000`,
+  () => [],
+);
+
+const limits = rowsOf(
+  'decisions-limits',
+  isSound(SEALED_LIMITS),
+  `select ${sealColumn(SEALED_LIMITS, 't.')} as is_sound from projects t order by created_at desc, id limit 1000`,
+  () => [],
+);
+
+const DECISIONS = [
+  outgoing,
+  limits,
+  newest('decisions-annulments', SEALED_ANNULMENT, 't.annulled_at'),
+  newest('decisions-resolutions', SEALED_RESOLUTION, 't.id'),
+  newest('decisions-passed-blocks', SEALED_PASSED, 't.id'),
+];
+
+/** Reads the newest decisions of operators and the outgoing transfers, which checks their seals. */
+export async function examineDecisions(db: Sql): Promise<void> {
+  for (const read of DECISIONS) await read(db);
+}

@@ -1,0 +1,11 @@
+import { existsSync } from 'node:fs';
+
+/** The folder of package.json: the nearest one above this file, in the sources and in the build. */
+export const PACKAGE_ROOT = rootAbove(new URL('.', import.meta.url));
+
+function rootAbove(folder: URL): URL {
+  if (existsSync(new URL('package.json', folder))) return folder;
+  const above = new URL('..', folder);
+  if (above.href === folder.href) throw new Error(`no package.json above ${import.meta.url}`);
+  return rootAbove(above);
+}

@@ -1,0 +1,99 @@
+import type { AccountHex } from '@quittance/tron/address';
+import type { Network } from '../../domain/network.ts';
+import { addressColumn } from '../db/address-column.ts';
+import type { Sql } from '../db/database.ts';
+import { answerOf } from '../db/rows-of.ts';
+import { maybeCount, maybeText, type Row, statement, text } from '../db/statement.ts';
+import type { Freeze } from '../ledger/addresses.ts';
+
+/** The pause of the contract, see migration 0037. */
+export type Pause = 'seen' | 'paused';
+
+const frozen = { address: 'address', freezeState: text<Freeze>(), freezeBlock: maybeCount } as const;
+
+const selectFrozen = statement(
+  'contract-frozen',
+  frozen,
+  `select ${addressColumn('a')} as address, a.freeze_state, a.freeze_block from addresses a
+   where a.network = $1 and a.freeze_state is not null order by a.id limit 1000`,
+);
+
+/**
+ * Returns the oldest 1,000 frozen addresses of a network, of any project. An address that fails its integrity check has its own alarm and
+ * doesn't prevent the others from being returned.
+ */
+export function findFrozen(db: Sql, network: Network): Promise<Row<typeof frozen>[]> {
+  return db.run(selectFrozen, [network], []);
+}
+
+/** Returns `null` if no block of the network was examined yet. */
+export const findPause = answerOf(
+  'contract-pause',
+  { solidNumber: maybeCount, pauseState: maybeText<Pause>(), pauseBlock: maybeCount },
+  'select solid_number, pause_state, pause_block from chain_cursors where network = $1',
+  (network: Network) => [network],
+  ([row]) => row ?? null,
+);
+
+/**
+ * Sets which addresses are frozen in blocks that can still be orphaned. Addresses whose state comes from an irreversible block are left
+ * unchanged.
+ */
+export const setSeenFreezes = answerOf(
+  'contract-freeze-seen',
+  { id: 'uuid' },
+  `update addresses a set freeze_state = case when a.freeze_state is null then 'seen' end
+   from (select coalesce(array_agg(decode(e, 'hex')), '{}') as accounts from unnest($2::text[]) e) s
+   where a.network = $1 and (a.freeze_state = 'seen' and a.account <> all (s.accounts) or a.freeze_state is null and a.account = any (s.accounts))
+   returning a.id`,
+  (network: Network, accounts: readonly AccountHex[]) => [network, accounts],
+  ({ length }) => length > 0,
+);
+
+/** Like `setSeenFreezes`, for the pause of the contract. */
+export const setSeenPause = answerOf(
+  'contract-pause-seen',
+  { network: 'text' },
+  `update chain_cursors set pause_state = case when pause_state is null then 'seen' end
+   where network = $1 and (pause_state is null and $2::bool or pause_state = 'seen' and not $2::bool) returning network`,
+  (network: Network, isPaused: boolean) => [network, isPaused],
+  ({ length }) => length > 0,
+);
+
+type Change = { account: AccountHex; isFrozen: boolean; block: number };
+
+/** Records that an irreversible block froze or unfroze an address of a project. Returns whether that changed anything. */
+export const setFreeze = answerOf(
+  'contract-freeze',
+  { id: 'uuid' },
+  `update addresses a set freeze_state = case when $3::bool then 'frozen' else 'lifted' end, freeze_block = $4
+   where a.network = $1 and a.account = decode($2, 'hex') and coalesce(a.freeze_block, -1) < $4
+     and (case when $3::bool then a.freeze_state is distinct from 'frozen' else a.freeze_state = 'frozen' end)
+   returning a.id`,
+  (network: Network, { account, isFrozen, block }: Change) => [network, account, isFrozen, BigInt(block)],
+  ({ length }) => length > 0,
+);
+
+/** Records that an irreversible block paused or resumed transfers. Returns whether that changed anything. */
+export const setPause = answerOf(
+  'contract-pause-set',
+  { network: 'text' },
+  `update chain_cursors set pause_state = case when $2::bool then 'paused' end, pause_block = $3
+   where network = $1 and coalesce(pause_block, -1) < $3
+     and (case when $2::bool then pause_state is distinct from 'paused' else pause_state = 'paused' end) returning network`,
+  (network: Network, isPaused: boolean, block: number) => [network, isPaused, BigInt(block)],
+  ({ length }) => length > 0,
+);
+
+/** The text of the alarm that reports the replacement. It stays in the database, because the replacement is recorded nowhere else. */
+export const REPLACED = 'the USDT contract emitted Deprecate';
+
+/** Returns the irreversible block in which Tether replaced the contract, or `null` if none was recorded. */
+export const findReplacement = answerOf(
+  'contract-replacement',
+  { block: maybeCount },
+  `select min((regexp_match(detail, '^${REPLACED} \\S+ in block (\\d{1,12})'))[1]::bigint) as block from alarms
+   where network = $1 and kind = 'contract-event'`,
+  (network: Network) => [network],
+  ([row]) => row?.block ?? null,
+);

@@ -1,0 +1,76 @@
+import type { AccountHex } from '@quittance/tron/address';
+import type { Network } from '../../domain/network.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import { commandOf, rowOf, rowsOf } from '../db/rows-of.ts';
+import { sealOf } from '../db/seal.ts';
+import { SEALED_PRODUCERS } from '../db/sealed-tables.ts';
+import { json, listColumns, type Row, sealed, text } from '../db/statement.ts';
+
+const columns = {
+  /** `adoptedAt`: when this process adopted the set, by its own clock. */
+  chainTime: 'timestamptz',
+  adoptedAt: 'timestamptz',
+  /** `first`: there was none. `vote`: members changed. `key`: a witness permission changed. `operator`: by command. */
+  reason: text<'first' | 'vote' | 'key' | 'operator'>(),
+  producers: json<readonly { account: AccountHex; signer: AccountHex }[]>(),
+  /** The origins of the nodes that reported it. */
+  nodes: 'text[]',
+  seal: sealed(SEALED_PRODUCERS),
+} as const;
+
+/** The accounts that may produce blocks, each with the account of its signing key (its witness permission). */
+export type ProducerSet = Omit<Row<typeof columns>, 'adoptedAt' | 'seal'>;
+
+/** Returns the newest sets, newest first. */
+export const findProducerSets = rowsOf(
+  'producer-sets-newest',
+  columns,
+  `select ${listColumns(columns)} from producer_sets where network = $1 order by id desc limit $2`,
+  (network: Network, limit: number) => [network, limit],
+);
+
+const confirmed = { ...columns, confirmedAt: 'timestamptz' } as const;
+
+/**
+ * Returns the set to compare a change with, and when it was last seen in force. It is the newest one that was in force before a time or was
+ * accepted by an operator, or else the very first. `null` if there is none.
+ */
+export const findBaseline = rowOf(
+  'producer-sets-baseline',
+  confirmed,
+  `select ${listColumns(confirmed, 's.', {
+    confirmedAt: `coalesce(
+     (select n.replaced_after from producer_sets n where n.network = s.network and n.id > s.id order by n.id limit 1),
+     (select c.confirmed_at from producer_confirmations c where c.network = s.network), s.chain_time)`,
+  })}
+   from producer_sets s cross join lateral (values (s.chain_time < $2 or s.reason = 'operator')) _ (is_before)
+   where s.network = $1 order by is_before desc, case when is_before then -s.id else s.id end limit 1`,
+  (network: Network, time: UnixMs) => [network, new Date(time)],
+);
+
+/** Puts a set in force on which nodes agreed at its `chainTime`. The previous set was in force until its last confirmation. */
+export const insertProducerSet = commandOf(
+  'producer-set-insert',
+  `with adopted as (
+     insert into producer_sets (network, chain_time, replaced_after, reason, producers, nodes, mac)
+     values ($1, $2, coalesce((select confirmed_at from producer_confirmations where network = $1), $2), $3,
+       $4::text::jsonb, $5::text[], $6))
+   insert into producer_confirmations (network, confirmed_at) values ($1, $2)
+   on conflict (network) do update set confirmed_at = excluded.confirmed_at`,
+  (network: Network, { chainTime, reason, producers, nodes }: ProducerSet) => [
+    network,
+    new Date(chainTime),
+    reason,
+    JSON.stringify(producers),
+    nodes,
+    sealOf(SEALED_PRODUCERS, { network, chainTime, producers }),
+  ],
+);
+
+/** Records that nodes agreed on the newest set at a time. */
+export const confirmProducers = commandOf(
+  'producer-set-confirm',
+  `insert into producer_confirmations (network, confirmed_at) values ($1, $2)
+   on conflict (network) do update set confirmed_at = excluded.confirmed_at`,
+  (network: Network, at: UnixMs) => [network, new Date(at)],
+);

@@ -1,0 +1,252 @@
+import type { AccountHex, TronAddress } from '@quittance/tron/address';
+import type { Network } from '../../domain/network.ts';
+import type { Policy } from '../../domain/policy.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import { addressColumn, type DamagedAddress, type OwnAddress, readAddress } from '../db/address-column.ts';
+import type { Sql } from '../db/database.ts';
+import { answerOf, rowsOf } from '../db/rows-of.ts';
+import { hexSeal } from '../db/seal.ts';
+import { SEALED_ADDRESS } from '../db/sealed-tables.ts';
+import { hex, listColumns, maybeText, type Row, type Shape, statement, text } from '../db/statement.ts';
+
+/** The freeze of an address by Tether, see migration 0037. */
+export type Freeze = 'seen' | 'frozen' | 'lifted';
+
+/** `blocked`: permanently retired. `frozen`: by Tether. `unfrozen`: Tether unfroze it, but it wasn't activated again. */
+export const LIFE_STATUSES = ['active', 'retired', 'blocked', 'frozen', 'unfrozen'] as const;
+type Life = { retiredAt: number | null; barredAt?: number | null; freezeState: Freeze | null };
+
+export function lifeStatusOf({ retiredAt, barredAt = null, freezeState }: Life): (typeof LIFE_STATUSES)[number] {
+  if (barredAt !== null) return 'blocked';
+  if (retiredAt !== null) return 'retired';
+  if (freezeState === null) return 'active';
+  return freezeState === 'lifted' ? 'unfrozen' : 'frozen';
+}
+
+/** The SQL of whether an address is used for new invoices: neither retired nor frozen by Tether. `row` is its prefix. */
+export const isInUse = (row: string) => `${row}retired_at is null and ${row}freeze_state is null`;
+
+const columns = {
+  id: 'uuid',
+  address: 'address',
+  policy: text<Policy>(),
+  position: 'int4',
+  createdAt: 'timestamptz',
+  retiredAt: 'timestamptz?',
+  freezeState: maybeText<Freeze>(),
+  accountKeyId: 'uuid?',
+  derivationIndex: 'int4?',
+} as const;
+const COLUMNS = namesOf(columns);
+
+function namesOf(shape: Shape): string {
+  return listColumns(shape).replace(/\baddress\b/, () => `${addressColumn('addresses')} as address`);
+}
+
+/** The maximum number of addresses per list. */
+export const MAX_LISTED = 10_000;
+
+/** Returns the project's addresses by position, after `afterPosition`, at most `MAX_LISTED`. Positions may have gaps. */
+export const listAddresses = rowsOf(
+  'address-list',
+  columns,
+  `select ${COLUMNS} from addresses where project_id = $1 and position > $2 order by position limit ${MAX_LISTED}`,
+  (projectId: string, afterPosition: number = 0) => [projectId, afterPosition],
+);
+
+export type NewAddress = { id: string; account: AccountHex; address: TronAddress };
+
+/**
+ * `policy`: the default is the project's. `accountKeyId`: the key that all `entries` were derived from, each with its `index`; otherwise
+ * null.
+ */
+export type NewAddresses = {
+  projectId: string;
+  policy: Policy | null;
+  accountKeyId: string | null;
+  entries: readonly (NewAddress & { index: number | null })[];
+};
+
+/** The only statement that inserts addresses. */
+export const ADDING = 'address-insert';
+
+// The accounts are sorted, so that two projects adding the same ones don't deadlock.
+/**
+ * Adds addresses at the end of the project's list and returns those that were added. The others already belong to a project of this
+ * network. If two additions run concurrently, one fails, unless each has acquired the project's lock (`lockProject`).
+ */
+export async function insertAddresses(
+  db: Sql,
+  { projectId, policy, accountKeyId, entries }: NewAddresses,
+): Promise<TronAddress[]> {
+  const sealer = await db.sealer();
+  const mac = ({ id, account }: NewAddress) => hexSeal(sealer, SEALED_ADDRESS, { id, projectId, account });
+  const rows = await db.run(insert, [
+    ...[projectId, policy, accountKeyId],
+    entries.map(({ id }) => id),
+    entries.map(({ account }) => account),
+    entries.map(({ address }) => address),
+    entries.map(({ index }) => (index === null ? null : BigInt(index))),
+    entries.map(mac),
+  ]);
+  return rows.map(({ address }) => address);
+}
+
+const insert = statement(
+  ADDING,
+  { address: 'address' },
+  `insert into addresses (id, project_id, network, account, address, policy, account_key_id, derivation_index, position, mac)
+   select e.id, p.id, p.network, decode(e.account, 'hex'), e.address, coalesce($2::text, p.policy), $3::uuid, e.index,
+     (select coalesce(max(position), 0) from addresses where project_id = p.id) + e.place::int4,
+     decode(e.mac, 'hex')
+   from projects p,
+     unnest($4::uuid[], $5::text[], $6::text[], $7::int4[], $8::text[]) with ordinality
+       e(id, account, address, index, mac, place)
+   where p.id = $1
+   order by e.account
+   on conflict (network, account) do nothing
+   returning ${addressColumn('addresses')} as address`,
+);
+
+/** Adds one address. Returns `false` if a project of this network already has it. */
+export async function insertAddress(
+  db: Sql,
+  entry: NewAddress & {
+    projectId: string;
+    policy?: Policy;
+    derivedFrom?: { accountKeyId: string; index: number };
+  },
+): Promise<boolean> {
+  const { id, account, address, projectId, policy = null, derivedFrom } = entry;
+  const entries = [{ id, account, address, index: derivedFrom?.index ?? null }];
+  const accountKeyId = derivedFrom?.accountKeyId ?? null;
+  return (await insertAddresses(db, { projectId, policy, accountKeyId, entries })).length === 1;
+}
+
+const ownedColumns = {
+  id: 'uuid',
+  projectId: 'uuid',
+  address: 'address',
+  policy: text<Policy>(),
+  retiredAt: 'timestamptz?',
+  barredAt: 'timestamptz?',
+  freezeState: maybeText<Freeze>(),
+} as const;
+
+/** An address of any project of a network. A blocked one was in a ledger that was restored, and never gets new invoices. */
+export type OwnedAddress = Row<typeof ownedColumns>;
+
+/** Returns the given accounts that are addresses of a project of this network, in no particular order. */
+export const findAddresses = rowsOf(
+  'address-find',
+  ownedColumns,
+  `select ${namesOf(ownedColumns)} from addresses
+   where network = $1 and account in (select decode(a, 'hex') from unnest($2::text[]) a)`,
+  (network: Network, accounts: readonly AccountHex[]) => [network, accounts],
+);
+
+const countByPolicy = rowsOf(
+  'address-count',
+  { projectId: 'uuid', policy: text<Policy>(), active: 'int4', retired: 'int4' },
+  `select project_id, policy, (count(*) filter (where ${isInUse('')}))::int4 as active,
+     count(retired_at)::int4 as retired
+   from addresses where project_id = any($1::uuid[]) group by project_id, policy`,
+  (projectIds: readonly string[]) => [projectIds],
+);
+
+/** The number of a project's active addresses by policy, and of its retired ones. */
+export type AddressCounts = { active: Record<Policy, number>; retired: number };
+
+export async function countAddressesByProject(
+  db: Sql,
+  projectIds: readonly string[],
+): Promise<Map<string, AddressCounts>> {
+  const byProject = new Map(projectIds.map((id) => [id, noAddresses()]));
+  for (const row of await countByPolicy(db, projectIds)) {
+    const counts = byProject.get(row.projectId);
+    if (counts === undefined) continue;
+    counts.active[row.policy] = row.active;
+    counts.retired += row.retired;
+  }
+  return byProject;
+}
+
+export async function countAddresses(db: Sql, projectId: string): Promise<AddressCounts> {
+  return (await countAddressesByProject(db, [projectId])).get(projectId) ?? noAddresses();
+}
+
+function noAddresses(): AddressCounts {
+  return { active: { tail: 0, 'tail-4': 0, 'tail-3': 0, exact: 0 }, retired: 0 };
+}
+
+/** Retires addresses (by UUID): they get no new invoices but are watched permanently. Returns those that were active. */
+export const markRetired = answerOf(
+  'address-retire',
+  { id: 'uuid' },
+  'update addresses set retired_at = $2 where id = any($1::uuid[]) and retired_at is null returning id',
+  (ids: readonly string[], retiredAt: UnixMs) => [ids, new Date(retiredAt)],
+  (rows) => new Set(rows.map(({ id }) => id)),
+);
+
+/** Activates addresses (by UUID) that were retired, or that Tether froze and unfroze. Returns those. A frozen address is left unchanged. */
+export const markInUse = answerOf(
+  'address-activate',
+  { id: 'uuid' },
+  `update addresses set retired_at = null, freeze_state = null
+   where id = any($1::uuid[]) and (freeze_state = 'lifted' or freeze_state is null and retired_at is not null) returning id`,
+  (ids: readonly string[]) => [ids],
+  (rows) => new Set(rows.map(({ id }) => id)),
+);
+
+/** Whether a project has or ever had an address. Addresses are never deleted. */
+export const hasAddresses = answerOf(
+  'address-any',
+  { hasAny: 'bool' },
+  'select exists (select from addresses where project_id = $1) as has_any',
+  (projectId: string) => [projectId],
+  ([row]) => row?.hasAny === true,
+);
+
+const listAllTexts = rowsOf(
+  'address-all-texts',
+  { id: 'uuid', projectId: 'uuid', account: hex<AccountHex>(), address: text<TronAddress>(), isRetired: 'bool' },
+  `select id, project_id, encode(account, 'hex') as account, address, retired_at is not null as is_retired from addresses
+   where network = $1 and id > $2 order by id limit ${MAX_LISTED}`,
+  (network: Network, after: string) => [network, after],
+);
+
+/** Returns all addresses of a network as stored, in batches. The caller checks whether the text matches the account. */
+export async function* listStored(db: Sql, network: Network): AsyncGenerator<(OwnAddress & { isRetired: boolean })[]> {
+  for (let after: string | undefined = FIRST_UUID; after !== undefined; ) {
+    const rows: (Omit<OwnAddress, 'network'> & { id: string; isRetired: boolean })[] = await listAllTexts(
+      db,
+      network,
+      after,
+    );
+    yield rows.map((row) => ({ ...row, network }));
+    after = rows.length === MAX_LISTED ? rows.at(-1)?.id : undefined;
+  }
+}
+
+const listTexts = rowsOf(
+  'address-texts',
+  { id: 'uuid', address: 'text' },
+  `select id, ${addressColumn('addresses')} as address from addresses where network = $1 and id > $2 order by id limit 500`,
+  (network: Network, after: string) => [network, after],
+);
+
+const FIRST_UUID = '00000000-0000-0000-0000-000000000000';
+
+/** Returns addresses of a network whose text doesn't match their account: the first `limit`, in no particular order. */
+export async function findDamagedAddresses(db: Sql, network: Network, limit: number): Promise<DamagedAddress[]> {
+  const damaged: DamagedAddress[] = [];
+  for (let after: string | undefined = FIRST_UUID; after !== undefined && damaged.length < limit; ) {
+    const rows: { id: string; address: string }[] = await listTexts(db, network, after);
+    for (const { address } of rows) {
+      const read = readAddress(address);
+      if (read.kind === 'damaged') damaged.push(read);
+    }
+    after = rows.at(-1)?.id;
+  }
+  return damaged.slice(0, limit);
+}

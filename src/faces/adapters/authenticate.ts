@@ -1,0 +1,82 @@
+import type { FastifyRequest } from 'fastify';
+import { decodeId } from '../../core/domain/ids.ts';
+import { findValidApiKey } from '../../core/store/access/api-keys.ts';
+import { type Adapter, type AdapterKind, findAdapter } from '../../core/store/outbox/adapter-orders.ts';
+import { findActiveSecrets } from '../../core/store/outbox/webhook-secrets.ts';
+import { adapterSecret } from '../../core/webhooks/adapter-signature.ts';
+import { openEndpointSecrets } from '../../core/webhooks/endpoint-secrets.ts';
+import { noteCaller } from '../web/bound-connections.ts';
+import { clientOf } from '../web/client-address.ts';
+import { Problem } from '../web/problem.ts';
+import { refuseLimited } from '../web/refuse-limited.ts';
+import { ADAPTER_FAILURES, type AdapterDeps } from './adapter-deps.ts';
+import { notHere } from './refusal.ts';
+
+/** An adapter whose signature check the request passed, with its project's rule and its secret. */
+export type Admitted = {
+  adapter: Adapter;
+  rule: NonNullable<Awaited<ReturnType<typeof findValidApiKey>>>;
+  secret: string;
+};
+
+const KIND = Symbol('kind of adapter');
+type KnownRequest = FastifyRequest & { [KIND]?: AdapterKind };
+
+/** The kind of the adapter in the request path, once it was found. */
+export const kindOf = (request: KnownRequest): AdapterKind | undefined => request[KIND];
+
+/**
+ * Finds the adapter in the request path and verifies the request with the adapter's secret. A rejected request uses a token of the client
+ * network, as a wrong API key does. An accepted request uses a token of the adapter.
+ */
+export async function admit(
+  deps: AdapterDeps,
+  request: FastifyRequest,
+  kinds: readonly AdapterKind[],
+  isGenuine: (secret: string) => boolean,
+): Promise<Admitted> {
+  const { failureBuckets, keyBuckets, now } = deps;
+  const { network } = clientOf(request);
+  refuseLimited(failureBuckets.take(network, now()), ADAPTER_FAILURES);
+  const found = await findOpened(deps, request, kinds).catch((error: unknown) => {
+    // A database that doesn't answer is not the client's fault.
+    failureBuckets.giveBack(network);
+    throw error;
+  });
+  if (found === null || !isGenuine(found.secret)) throw notHere();
+  failureBuckets.giveBack(network);
+  noteCaller(request.raw.socket);
+  refuseLimited(keyBuckets.take(found.adapter.id, now()), deps.rateLimit);
+  return found;
+}
+
+/** Returns the enabled adapter with the id in the path, if it is of one of these kinds. */
+export async function findEnabled({ db, now }: AdapterDeps, request: KnownRequest, kinds: readonly AdapterKind[]) {
+  const { adapterId = '' } = request.params as { adapterId?: string };
+  const id = decodeId('whe', adapterId);
+  const rule = id === null ? null : await findValidApiKey(db, id, now());
+  const adapter = rule === null ? null : await findAdapter(db, rule.id);
+  if (rule === null || adapter === null || adapter.projectId !== rule.projectId) return null;
+  if (!kinds.includes(adapter.adapter)) return null;
+  request[KIND] = adapter.adapter;
+  return { adapter, rule };
+}
+
+async function findOpened(
+  deps: AdapterDeps,
+  request: FastifyRequest,
+  kinds: readonly AdapterKind[],
+): Promise<Admitted | null> {
+  const { db, keyRing, now } = deps;
+  const found = await findEnabled(deps, request, kinds);
+  if (found === null) return null;
+  if (keyRing === null) throw unopened('this process has no master key: set QUITTANCE_MASTER_KEY for it');
+  const rows = await findActiveSecrets(db, [found.adapter.id], now());
+  const [opened] = await openEndpointSecrets(keyRing, rows.slice(0, 1));
+  if (opened?.kind !== 'ok') throw unopened('its secret cannot be decrypted with the master keys that are set here');
+  return { ...found, secret: adapterSecret(opened.secret) };
+}
+
+function unopened(reason: string): Problem {
+  return new Problem('UNAVAILABLE', `The adapter accepts no orders: ${reason}.`, { headers: { 'Retry-After': '60' } });
+}

@@ -1,0 +1,111 @@
+import type { Adapter } from '../../core/store/outbox/adapter-orders.ts';
+import { type Fields, startedField } from '../../core/webhooks/adapter-signature.ts';
+import { CODES, Refusal } from './refusal.ts';
+
+/** How a field of another system's protocol is handled. Empty fields count as left out. */
+type Decision = 'used' | { ignored: string } | { refused: string };
+type Form = Readonly<Record<string, Decision>>;
+
+const ADDRESS = { refused: 'the operator sets the receiving addresses' };
+const RATE = { refused: 'the operator sets the rate' };
+const ONE_METHOD = { ignored: 'there is one way to pay: USDT on TRON' };
+const ABOUT_THE_PAYER = { ignored: 'the page adapts to the browser, and Quittance stores nothing about payers' };
+
+const used = <Name extends string>(...names: Name[]) =>
+  Object.fromEntries(names.map((name) => [name, 'used'])) as Record<Name, 'used'>;
+
+const JSON_ORDER = used('order_id', 'amount', 'notify_url', 'redirect_url', 'name', 'signature');
+const BEPUSDT_ORDER = { ...JSON_ORDER, ...used('fiat', 'timeout') };
+const BEPUSDT_TRANSACTION = { ...BEPUSDT_ORDER, ...used('trade_type'), address: ADDRESS, rate: RATE };
+
+/**
+ * Every field that a request of each protocol can have, and how it is handled. Any other field is refused by name, because an unknown field
+ * could change the meaning of an amount.
+ */
+export const FORMS = {
+  // Plugins for BEpusdt and for an early version of the successor also use this form.
+  epusdt: { ...BEPUSDT_TRANSACTION, ...used('currency', 'token', 'network') },
+  bepusdtTransaction: BEPUSDT_TRANSACTION,
+  bepusdtOrder: { ...BEPUSDT_ORDER, ...used('currencies'), reselect: ONE_METHOD },
+  bepusdtCancel: used('trade_id', 'signature'),
+  gmpay: { ...JSON_ORDER, ...used('pid', 'currency', 'token', 'network', 'payment_type') },
+  epay: {
+    ...used('pid', 'type', 'out_trade_no', 'notify_url', 'return_url', 'name', 'money', 'param', 'sign', 'sign_type'),
+    ...used('currency', 'fiat', 'token', 'network'),
+    address: ADDRESS,
+    rate: RATE,
+    mid: ADDRESS,
+    // The payer's browser carries this request. A payer who can append to its text must not be able to keep a rate for longer.
+    timeout: { ignored: 'the project sets how long an order waits' },
+    channel_id: ONE_METHOD,
+    cid: ONE_METHOD,
+    clientip: ABOUT_THE_PAYER,
+    device: ABOUT_THE_PAYER,
+    sitename: { ignored: 'the page shows the name that the operator gave the project' },
+  },
+  epayQuery: used('act', 'pid', 'key', 'trade_no', 'out_trade_no'),
+} satisfies Record<string, Form>;
+
+/** Names that shops use for "USDT on TRON" in one word. */
+const BOTH = ['usdt', 'usdt.trc20', 'usdt.tron', 'usdt-trc20', 'usdt_trc20', 'usdttrc20', 'trc20'];
+const oneOf = (words: readonly string[]) => (value: string) => words.includes(value);
+
+/** The fields that select a coin, each with a test whether its value (in lower case) means USDT on TRON. */
+const COINS: Readonly<Record<string, (value: string) => boolean>> = {
+  trade_type: oneOf(BOTH),
+  type: oneOf(BOTH),
+  token: oneOf(['usdt']),
+  network: oneOf(['tron', 'trc20']),
+  currencies: allowsUsdt,
+};
+
+/** Reads BEpusdt's `currencies`: `USDT,USDC` allows only these, `-ETH,-BNB` allows all but these. */
+function allowsUsdt(list: string): boolean {
+  const words = list.split(',').map((word) => word.trim());
+  const allowed = words.filter((word) => !word.startsWith('-'));
+  return !words.includes('-usdt') && (allowed.length === 0 || allowed.includes('usdt'));
+}
+
+/**
+ * Checks the fields of a request. It refuses unknown fields, texts that would make the signed text ambiguous, other currencies, and
+ * anything but USDT on TRON. Errors: a `Refusal` that names the field.
+ */
+export function checkFields(name: keyof typeof FORMS, fields: Fields, { currency }: Pick<Adapter, 'currency'>): void {
+  const form: Form = FORMS[name];
+  const isField = (field: string) => Object.hasOwn(form, field);
+  for (const [field, value] of fields) {
+    const decision = isField(field) ? form[field] : undefined;
+    if (decision === undefined) refuse(`${show(field)} is not a field of this request: remove it`);
+    if (value === '') continue;
+    if (typeof decision === 'object' && 'refused' in decision) {
+      refuse(`${field} is ${show(value)}, but ${decision.refused}: remove it`);
+    }
+    const started = startedField(value, isField);
+    if (started === null) continue;
+    refuse(
+      `${field} contains "&${started}=", so the signed text can be read as another ${started}: write ${field} without it. In a URL, put ${started} first, behind the question mark`,
+    );
+  }
+  for (const field of ['currency', 'fiat']) {
+    const value = fields.get(field) ?? '';
+    if (value === '' || value.trim().toUpperCase() === currency) continue;
+    throw new Refusal(
+      CODES.rate,
+      `rate calculation failed: ${field} is ${show(value)}, but this adapter has a rate for ${currency} only: send ${field} ${show(currency)}, or ask the operator for an adapter in that currency`,
+    );
+  }
+  for (const [field, isUsdtOnTron] of Object.entries(COINS)) {
+    const value = fields.get(field) ?? '';
+    if (value === '' || isUsdtOnTron(value.trim().toLowerCase())) continue;
+    throw new Refusal(
+      CODES.asset,
+      `supported asset not found: ${field} is ${show(value)}, but this adapter accepts only USDT on TRON (usdt.trc20)`,
+    );
+  }
+}
+
+const show = (text: string) => JSON.stringify(text.slice(0, 64));
+
+function refuse(reason: string): never {
+  throw new Refusal(CODES.fields, `failed to parse request params: ${reason}`);
+}

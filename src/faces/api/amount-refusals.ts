@@ -1,0 +1,41 @@
+import { randomUUID } from 'node:crypto';
+import { encodeId } from '../../core/domain/ids.ts';
+import { formatAmount, type MicroUsdt } from '../../core/domain/money.ts';
+import type { Network } from '../../core/domain/network.ts';
+import type { UnixMs } from '../../core/domain/time.ts';
+import { adviseAddresses } from '../../core/payments/watch-capacity.ts';
+import type { Logger } from '../../core/runtime/log.ts';
+import { createLogThrottle } from '../../core/runtime/log-throttle.ts';
+import type { Metrics } from '../../core/runtime/metrics.ts';
+import { raiseAlarm } from '../../core/store/chain/alarms.ts';
+import type { Sql } from '../../core/store/db/database.ts';
+import { noteRefusedAmount } from '../../core/store/ledger/refused-amounts.ts';
+
+export type AmountRefusal = { projectId: string; network: Network; requestedMicro: MicroUsdt };
+
+export type AmountRefusalDeps = { db: Sql; log: Logger; metrics: Metrics; now(): UnixMs };
+
+/**
+ * Counts requests that found no free payable amount. At most once a minute per project, it logs a warning, stores the amount and raises the
+ * alarm `capacity-low`. The alarm ends when a later measurement finds enough free amounts. The response doesn't depend on this: a database
+ * error is logged, and the next refusal tries again.
+ */
+export function createAmountRefusals({ db, log, metrics, now }: AmountRefusalDeps) {
+  const throttle = createLogThrottle(now);
+  return async ({ projectId, network, requestedMicro }: AmountRefusal): Promise<void> => {
+    const project = encodeId('prj', projectId);
+    metrics.amountUnavailable.inc({ network, project });
+    if (!throttle.isDue(projectId)) return;
+    const amount = formatAmount(requestedMicro);
+    const what = `${project} refused an invoice of ${amount} USDT (AMOUNT_UNAVAILABLE): no payable amount is free.`;
+    try {
+      const detail = `${what} ${await adviseAddresses(db, projectId)}`;
+      log.warn({ project, network, amount }, detail);
+      await noteRefusedAmount(db, projectId, requestedMicro, now());
+      await raiseAlarm(db, network, { id: randomUUID(), kind: 'capacity-low', subject: project, detail });
+    } catch (error) {
+      throttle.forget(projectId);
+      log.warn({ err: error, project }, 'the alarm of a refused invoice could not be raised');
+    }
+  };
+}

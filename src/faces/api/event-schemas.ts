@@ -1,0 +1,260 @@
+import type { EventType } from '../../core/domain/event.ts';
+import { INVOICE_STATUSES, type InvoiceStatus } from '../../core/domain/invoice.ts';
+import { CAUSE_CODES } from '../../core/domain/mismatch.ts';
+import { WIRE_NETWORK } from '../../core/domain/network.ts';
+import { FORMER_RESOLUTIONS, RESOLUTIONS } from '../../core/domain/resolution.ts';
+import { type TSchema, Type } from '../../core/runtime/type.ts';
+import { invoiceWithPayment, PaidPaymentSchema } from './schemas.ts';
+
+const endpointId = Type.String({ examples: ['whe_01k2m9t0b3e8zr6v5x4c7d1f2g'] });
+
+/** The transfer that refunded another transfer. */
+export const RefundSchema = Type.Object(
+  {
+    ...{ txId: Type.String(), logIndex: Type.Integer(), blockNumber: Type.Integer() },
+    blockTime: Type.String({ format: 'date-time' }),
+    from: Type.String({ description: 'Your address that sent it' }),
+    to: Type.String({ description: 'The sender of the transfer' }),
+    amount: Type.String({ examples: ['24.000000'] }),
+  },
+  { title: 'Refund' },
+);
+
+export const NamedInvoiceSchema = Type.Object(
+  {
+    invoiceId: Type.String(),
+    externalId: Type.String(),
+    status: Type.Union(INVOICE_STATUSES.map((value) => Type.Literal(value))),
+  },
+  { title: 'NamedInvoice' },
+);
+
+/** The title of the schema for events that a later release adds. */
+export const OTHER_EVENT = 'OtherEvent';
+
+/** The content of each event type in the feed and in webhooks. The titles become type names in generated clients. */
+export const EVENT_SCHEMAS = {
+  'invoice.confirming': invoiceEvent('invoice.confirming', 'CONFIRMING', {
+    title: 'InvoiceConfirmingEvent',
+    description: 'The payment is in a block that can still be orphaned. Do not fulfil the order yet.',
+  }),
+  'invoice.pending': invoiceEvent('invoice.pending', 'PENDING', {
+    title: 'InvoicePendingEvent',
+    description: 'The block with the payment was orphaned, so the invoice waits for payment again.',
+  }),
+  'invoice.paid': envelope(
+    'invoice.paid',
+    Type.Object({
+      ...invoiceWithPayment,
+      status: Type.Literal('PAID'),
+      payment: PaidPaymentSchema,
+    }),
+    { title: 'InvoicePaidEvent', description: 'The payment is irreversible.' },
+  ),
+  'invoice.expired': invoiceEvent('invoice.expired', 'EXPIRED', {
+    title: 'InvoiceExpiredEvent',
+    description: 'The deadline passed without payment. The invoice can still be paid.',
+  }),
+  'transfer.unmatched': envelope('transfer.unmatched', Type.Object({ ...transferFields(), ...likeliestOfEvent() }), {
+    title: 'TransferUnmatchedEvent',
+    description:
+      'A transfer to one of your addresses matches no payable amount. The event names the likeliest reason, as assessed at that time.',
+  }),
+  'transfer.duplicate': envelope(
+    'transfer.duplicate',
+    Type.Object({
+      ...transferFields(),
+      invoiceId: Type.String({ description: 'The invoice that was already paid' }),
+      ...likeliestOfEvent(),
+    }),
+    {
+      title: 'TransferDuplicateEvent',
+      description: 'A second transfer of the exact amount for an invoice that is already paid.',
+    },
+  ),
+  'transfer.refunded': envelope(
+    'transfer.refunded',
+    Type.Object({
+      ...transferFields(),
+      invoiceId: Type.Optional(Type.String({ description: 'For a duplicate: the invoice that was already paid' })),
+      refund: RefundSchema,
+    }),
+    {
+      title: 'TransferRefundedEvent',
+      description: 'A transfer that paid no invoice was returned to its sender in full, as the chain shows.',
+    },
+  ),
+  'transfer.claimed': envelope(
+    'transfer.claimed',
+    Type.Object({
+      ...transferFields(),
+      ...likeliestFields(),
+      claim: Type.Object(
+        {
+          invoice: NamedInvoiceSchema,
+          claimedAt: Type.String({ format: 'date-time' }),
+          otherClaims: Type.Integer({ minimum: 0, description: 'Other invoices whose payers claimed it before' }),
+        },
+        { title: 'Claim' },
+      ),
+    }),
+    {
+      title: 'TransferClaimedEvent',
+      description:
+        'The payer of an invoice looked up a transfer that paid no invoice, and so claims it. This is not proof, because anyone with the link of the invoice can do it. The payment page asks for no payment until the operator decides.',
+    },
+  ),
+  'transfer.resolved': envelope(
+    'transfer.resolved',
+    Type.Object({
+      ...transferFields(),
+      invoiceId: Type.Optional(Type.String({ description: 'For a duplicate: the invoice that was already paid' })),
+      resolution: Type.Object(
+        {
+          kind: Type.Union(
+            [...RESOLUTIONS, ...Object.keys(FORMER_RESOLUTIONS)].map((value) => Type.Literal(value)),
+            {
+              description:
+                '`credited-outside` and `ignored` are in older events only: `fulfilled-manually` and `kept`.',
+            },
+          ),
+          invoice: Type.Union([Type.Null(), NamedInvoiceSchema], {
+            description: 'The invoice that the operator named for this money, as it was at that time, or null',
+          }),
+          resolvedAt: Type.String({ format: 'date-time' }),
+        },
+        { title: 'Resolution' },
+      ),
+    }),
+    {
+      title: 'TransferResolvedEvent',
+      description:
+        'The operator resolved a transfer that paid no invoice. The newest resolution counts. No invoice changes its status. With `fulfilled-manually`, the page of the named invoice stops asking for payment.',
+    },
+  ),
+  'endpoint.disabled': envelope(
+    'endpoint.disabled',
+    Type.Object({
+      endpointId,
+      description: Type.String({ description: "The operator's description of the endpoint; may be empty" }),
+      reason: Type.String({ description: 'Why it was disabled, in plain words' }),
+      disabledAt: Type.String({ format: 'date-time' }),
+      undelivered: Type.Integer({ minimum: 0, description: 'How many events wait for delivery to it' }),
+      origin: Type.String({ description: 'Scheme, host and port of its URL' }),
+    }),
+    {
+      title: 'EndpointDisabledEvent',
+      description:
+        'Quittance stopped sending to another of your endpoints, because it failed for five days or answered 410. Its events are in the feed.',
+    },
+  ),
+  ping: envelope('ping', Type.Object({ endpointId }), {
+    title: 'PingEvent',
+    description: 'A test event that the operator sends to try the endpoint. It is not about an invoice.',
+  }),
+} as const satisfies Record<EventType, object>;
+
+/** What a later release may send. It is the last of the union, so that known events are told by their own schemas. */
+const OtherEventSchema = Type.Object(
+  {
+    ...{ id: Type.String(), type: Type.String(), timestamp: Type.String({ format: 'date-time' }) },
+    ...{ projectId: Type.String(), network: Type.String(), sequence: Type.Integer({ minimum: 1 }) },
+    data: Type.Object({}, { additionalProperties: true }),
+  },
+  { title: OTHER_EVENT, description: 'An event of a type that a later release adds. Pass over it.' },
+);
+
+export const EventPageSchema = Type.Object(
+  {
+    data: Type.Array(Type.Union([...Object.values(EVENT_SCHEMAS), OtherEventSchema]), {
+      description: 'Oldest first. Later releases may add types: ignore the ones that you do not know.',
+    }),
+    hasMore: Type.Boolean({
+      description: 'Whether there are more events after the last one here; with `types`, after `next`',
+    }),
+    latest: Type.Union([Type.Null(), Type.String()], {
+      description: 'The id of the newest event of the project, or null if it has none',
+    }),
+    next: Type.Optional(
+      Type.Union([Type.Null(), Type.String()], {
+        description: 'Only with `types`: the `after` of the next page, which is also past the events of other types',
+      }),
+    ),
+  },
+  { title: 'EventPage' },
+);
+
+type Words = { title: string; description: string };
+
+function invoiceEvent<const Name extends EventType, const Status extends InvoiceStatus>(
+  type: Name,
+  status: Status,
+  words: Words,
+) {
+  return envelope(type, Type.Object({ ...invoiceWithPayment, status: Type.Literal(status) }), words);
+}
+
+function envelope<const Name extends EventType, Data extends TSchema>(type: Name, data: Data, words: Words) {
+  return Type.Object(
+    {
+      id: Type.String({
+        description: 'Equals the webhook-id header; deduplicate by it',
+        examples: ['evt_01k2m9t0b3e8zr6v5x4c7d1f2g'],
+      }),
+      type: Type.Literal(type),
+      timestamp: Type.String({ format: 'date-time' }),
+      projectId: Type.String(),
+      network: Type.Enum([WIRE_NETWORK], { type: 'string' }),
+      sequence: Type.Integer({
+        minimum: 1,
+        description: 'Counts the events of one invoice without gaps; 1 for an event without an invoice',
+      }),
+      data,
+    },
+    words,
+  );
+}
+
+/** The fields of a transfer in events and lists. */
+export function transferFields() {
+  return {
+    transferId: Type.String({ examples: ['trf_01k2m9t0b3e8zr6v5x4c7d1f2g'] }),
+    txId: Type.String(),
+    logIndex: Type.Integer(),
+    blockNumber: Type.Integer(),
+    blockTime: Type.String({ format: 'date-time' }),
+    from: Type.String(),
+    to: Type.String(),
+    amount: Type.String({ examples: ['25.000137'] }),
+  };
+}
+
+/** The fields that explain why a transfer paid nothing, in events and lists. */
+export function likeliestFields() {
+  return {
+    reason: Type.Union([
+      Type.Null(),
+      Type.Object(
+        {
+          code: Type.Union(CAUSE_CODES.map((value) => Type.Literal(value))),
+          confidence: Type.Union([Type.Literal('high'), Type.Literal('medium'), Type.Literal('low')]),
+        },
+        {
+          title: 'MismatchReason',
+          description:
+            'The likeliest reason why the transfer paid no invoice. It is never certain. Later releases may add codes.',
+        },
+      ),
+    ]),
+    nearestInvoice: Type.Union([Type.Null(), NamedInvoiceSchema], {
+      description:
+        'The invoice that the transfer was probably meant for, according to that reason. The transfer did not pay it: let a person decide.',
+    }),
+  };
+}
+
+/** Events from before these fields existed have neither. */
+function likeliestOfEvent() {
+  const { reason, nearestInvoice } = likeliestFields();
+  return { reason: Type.Optional(reason), nearestInvoice: Type.Optional(nearestInvoice) };
+}

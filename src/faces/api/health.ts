@@ -1,0 +1,148 @@
+import type { FastifyInstance } from 'fastify';
+import type { AlarmKind } from '../../core/domain/alarm-kinds.ts';
+import { AppError } from '../../core/domain/errors.ts';
+import type { Network } from '../../core/domain/network.ts';
+import { shortageBehind } from '../../core/domain/shortage.ts';
+import { toIso, type UnixMs } from '../../core/domain/time.ts';
+import type { HealthProblems } from '../../core/payments/health-problems.ts';
+import {
+  createWatchedNetworks,
+  neverSeen,
+  nodesVariable,
+  type WatchedNetworks,
+} from '../../core/payments/watched-networks.ts';
+import { coalesce } from '../../core/runtime/coalesce.ts';
+import { countOpenAlarms } from '../../core/store/chain/alarms.ts';
+import { type ChainCursor, findCursor, findHalt } from '../../core/store/chain/cursor.ts';
+import { isLeaseHeld, watcherLease } from '../../core/store/chain/leases.ts';
+import { type ChainStatus, findChainStatus, STATUS_SILENT_MS } from '../../core/store/chain/status.ts';
+import type { Database } from '../../core/store/db/database.ts';
+import { isLossyLedger, LOST } from '../../core/store/db/ledger-identity.ts';
+import { pendingMigrations } from '../../core/store/db/migrate.ts';
+
+/** If no watcher reports, the network counts as blind once the newest examined block is older than this: 20 blocks of the main network. */
+const BLIND_AFTER_MS = 60_000;
+
+type HealthDeps = { db: Database; networks: readonly Network[]; now(): UnixMs; troubles: Pick<HealthProblems, 'list'> };
+
+/** Whether invoices can be created. `body` is for operators: reasons, troubles, and each network with its open alarms. */
+export type Readiness = { isReady: boolean; body: object };
+
+/**
+ * Checks whether invoices can be created: the database and the schema must be right, and each network must have been seen once. A chain
+ * that was seen but isn't visible now doesn't make the service unready. Only one check runs at a time, however many clients ask, because
+ * probes are answered even where other requests are refused.
+ */
+export function createReadiness(deps: HealthDeps): () => Promise<Readiness> {
+  const watched = createWatchedNetworks(deps);
+  const lookOnce = coalesce<null, Readiness>({
+    ...{ maxUnderWay: 1, maxTogether: Number.POSITIVE_INFINITY },
+    answer: async (questions) => {
+      const answer = await readiness(deps, watched);
+      return questions.map(() => answer);
+    },
+  });
+  return () => lookOnce(null);
+}
+
+/** Registers the public probes: `GET /healthz` (the process is alive) and `GET /readyz`, which reveals only the status. */
+export function registerHealth(app: FastifyInstance, { readiness }: { readiness(): Promise<Readiness> }): void {
+  app.get('/healthz', { schema: { hide: true } }, async () => ({ status: 'ok' }));
+  app.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
+    const { isReady } = await readiness();
+    return reply.code(isReady ? 200 : 503).send({ status: isReady ? 'ready' : 'unavailable' });
+  });
+}
+
+async function readiness(deps: HealthDeps, watched: WatchedNetworks): Promise<Readiness> {
+  const problem = await findProblem(deps.db);
+  const found = deps.troubles.list();
+  const told = found.map(({ kind, network, detail }) => ({ kind, ...(network === null ? {} : { network }), detail }));
+  const troubles = told.length === 0 ? {} : { troubles: told };
+  const reason = problem ?? found.find(({ isReady }) => !isReady)?.detail;
+  if (reason !== undefined) return { isReady: false, body: { status: 'unavailable', reason, ...troubles } };
+  // Unwatched networks are mostly ones that this process isn't configured for.
+  const names = new Set([...deps.networks, ...found.flatMap(({ network }) => network ?? [])]);
+  const networks = Object.fromEntries(await Promise.all([...names].map((n) => look(deps, n))));
+  const reasons = await Promise.all(deps.networks.map((each) => whyNoInvoices(watched, each)));
+  const unseen = reasons.filter((each) => each !== null).join('; ');
+  if (unseen !== '') {
+    return { isReady: false, body: { status: 'unavailable', reason: unseen, ...troubles, networks } };
+  }
+  return { isReady: true, body: { status: 'ready', ...troubles, networks } };
+}
+
+async function whyNoInvoices(watched: WatchedNetworks, network: Network): Promise<string | null> {
+  if ((await watched.whyNot(network)) === null) return null;
+  return `${neverSeen(network)}, so no invoice is created for it (503): check ${nodesVariable(network)} with "quittance doctor"`;
+}
+
+async function findProblem(db: Database): Promise<string | null> {
+  try {
+    const pending = await pendingMigrations(db, { mayBeUpgrading: true });
+    if (pending > 0) return `${pending} migrations are not applied; run: quittance migrate`;
+    return (await isLossyLedger(db)) ? LOST : null;
+  } catch (error) {
+    // The error message contains the database's host, so it stays in the log.
+    if (error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE') {
+      return shortageBehind(error) ?? 'the database does not answer';
+    }
+    if (error instanceof AppError) return error.message;
+    throw error;
+  }
+}
+
+async function look({ db, now }: HealthDeps, network: Network): Promise<[Network, object]> {
+  // All reads use one snapshot. Otherwise the network could be reported as blind next to alarms that are over.
+  const seen = await db.snapshot(async (tx) => ({
+    cursor: await findCursor(tx, network),
+    reported: await findChainStatus(tx, network),
+    halt: await findHalt(tx, network),
+    alarms: await countOpenAlarms(tx, network),
+    isLed: await isLeaseHeld(tx, watcherLease(network)),
+  }));
+  const { cursor, reported, alarms } = seen;
+  const reason = whyBlind(seen, now());
+  const catchUp = isWatched(seen, now()) ? reported?.status.catchUp : null;
+  return [
+    network,
+    {
+      blind: reason !== null,
+      ...(reason === null ? {} : { reason }),
+      ...(cursor === null
+        ? {}
+        : {
+            headBlock: cursor.head.number,
+            headTime: toIso(cursor.head.time),
+            solidBlock: cursor.solid.number,
+            solidTime: toIso(cursor.solid.time),
+          }),
+      ...(catchUp ? { catchUp } : {}),
+      alarms: [...alarms.keys()].sort(),
+    },
+  ];
+}
+
+type Seen = {
+  cursor: ChainCursor | null;
+  reported: { updatedAt: UnixMs; status: ChainStatus } | null;
+  halt: object | null;
+  alarms: ReadonlyMap<AlarmKind, number>;
+  isLed: boolean;
+};
+
+function isWatched({ reported, isLed }: Seen, now: UnixMs): boolean {
+  return isLed && reported !== null && now - reported.updatedAt <= STATUS_SILENT_MS;
+}
+
+/** The watcher decides. If none reports, because none runs or it hangs, the age of the newest examined block decides. */
+function whyBlind(seen: Seen, now: UnixMs): string | null {
+  const { cursor, halt, alarms } = seen;
+  if (halt !== null || alarms.has('halted')) return 'the watcher is halted: run quittance chain status';
+  if (alarms.has('network-unwatched')) return 'no watcher follows it';
+  if (cursor === null) return 'no node has answered yet';
+  const ageMs = now - cursor.head.time;
+  const old = ageMs > BLIND_AFTER_MS ? `the newest examined block is ${Math.round(ageMs / 1000)} s old` : null;
+  if (alarms.has('blind')) return old ?? 'no node shows the chain: run quittance chain status';
+  return old === null || isWatched(seen, now) ? null : `${old}, and no watcher follows it`;
+}

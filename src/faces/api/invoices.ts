@@ -1,0 +1,291 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { assertNever } from '../../core/domain/assert-never.ts';
+import { describePayment, projectInvoice } from '../../core/domain/event.ts';
+import { encodeId } from '../../core/domain/ids.ts';
+import { formatOptions, readOptions } from '../../core/domain/invoice-options.ts';
+import { formatAmount, type MicroUsdt } from '../../core/domain/money.ts';
+import { toIso } from '../../core/domain/time.ts';
+import { createSharing, findEarlier, type Sharing } from '../../core/payments/create-invoice.ts';
+import { createOrder, type Ordered } from '../../core/payments/create-order.ts';
+import { Type } from '../../core/runtime/type.ts';
+import { findInvoicePayment, type InvoicePayment } from '../../core/store/ledger/payments.ts';
+import { withdrawInvoice } from '../../core/store/ledger/withdraw-invoice.ts';
+import type { Caller } from '../web/authenticate.ts';
+import { headerValues } from '../web/header-values.ts';
+import { clocksApart, Problem, problemOf } from '../web/problem.ts';
+import { notesOf } from '../web/request-notes.ts';
+import type { ApiDeps } from './api-deps.ts';
+import { callerOf, guarded } from './guard.ts';
+import { registerInvoiceList } from './list-invoices.ts';
+import { creationResponses, problemResponses } from './problem-responses.ts';
+import { type CreateFields, invalid, readCreateInput } from './read-create-input.ts';
+import { optionErrors } from './read-invoice-options.ts';
+import { invalidQuery, readQuery } from './read-query.ts';
+import { createReader, type ReadInvoice } from './readable.ts';
+import {
+  CreateInvoiceSchema,
+  InvoiceDetailsSchema,
+  InvoicePath,
+  InvoiceSchema,
+  WithdrawnInvoiceSchema,
+} from './schemas.ts';
+
+const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
+
+/** Registers `POST /v1/invoices`, the routes of one invoice, and `GET /v1/invoices`. */
+export function registerInvoices(app: FastifyInstance, deps: ApiDeps): void {
+  const readInvoice = createReader(deps);
+  const creating = { ...deps, sharing: createSharing(deps) };
+  app.post('/v1/invoices', guarded(deps, 'create', createSchema), (request, reply) => create(creating, request, reply));
+  app.get('/v1/invoices/:invoiceId', guarded(deps, 'read', readSchema), (request) => read(deps, readInvoice, request));
+  registerWithdrawal(app, deps, readInvoice);
+  registerInvoiceList(app, deps);
+}
+
+async function create(deps: ApiDeps & { sharing: Sharing }, request: FastifyRequest, reply: FastifyReply) {
+  const caller = callerOf(request);
+  const idempotencyKey = readIdempotencyKey(request);
+  refuseExpand(request);
+  readQuery(request, []);
+  const body = request.body instanceof Uint8Array ? request.body : new Uint8Array();
+  const fields = readCreateInput(body);
+  notesOf(request).externalId = fields.externalId;
+  const input = { ...caller, ...fields, options: formatOptions(fields.options), idempotencyKey };
+  const errors = optionErrors(fields.options, caller);
+  const created = errors.length === 0 ? await createOrder(deps, input) : await findEarlier(deps, input);
+  if (created === null) throw invalid(errors);
+  if (created.kind === 'amount-unavailable') await deps.onAmountRefused({ ...caller, ...fields });
+  if (created.kind === 'limited') await deps.onUnpaidRefused({ ...caller, ...created });
+  if (created.kind !== 'created' && created.kind !== 'replayed') {
+    throw refusalOf(created, fields, deps, caller.keyId);
+  }
+  reply.code(201);
+  const location = `/v1/invoices/${encodeId('inv', created.invoice.id)}`;
+  reply.header('Location', location);
+  if (created.kind === 'replayed') reply.header('Idempotent-Replayed', 'true');
+  return projectInvoice(created.invoice, deps.publicUrl());
+}
+
+/** A creation answers the five fields, whatever is asked for. */
+function refuseExpand(request: FastifyRequest): void {
+  if ((request.query as { expand?: unknown }).expand === undefined) return;
+  const message =
+    'is not known here: create the invoice, then read it with GET /v1/invoices/{invoiceId}?expand=payment';
+  throw invalidQuery([{ field: 'expand', code: 'UNKNOWN_FIELD', message }]);
+}
+
+function readIdempotencyKey(request: FastifyRequest): string {
+  const values = headerValues(request.raw, 'idempotency-key');
+  const [value] = values;
+  if (value === undefined) {
+    throw new Problem(
+      'IDEMPOTENCY_KEY_REQUIRED',
+      'The Idempotency-Key header is missing; send one that you chose and stored for this order attempt.',
+    );
+  }
+  if (values.length > 1) {
+    throw new Problem(
+      'IDEMPOTENCY_KEY_INVALID',
+      `The Idempotency-Key header was sent ${values.length} times; send it once.`,
+    );
+  }
+  if (!IDEMPOTENCY_KEY.test(value)) {
+    throw new Problem(
+      'IDEMPOTENCY_KEY_INVALID',
+      `The Idempotency-Key header has ${value.length} characters; send 1 to 255 visible ASCII characters, without spaces.`,
+    );
+  }
+  return value;
+}
+
+function refusalOf(
+  created: Exclude<Ordered, { kind: 'created' } | { kind: 'replayed' }>,
+  { requestedMicro }: CreateFields,
+  deps: ApiDeps,
+  keyId: string,
+): Problem {
+  switch (created.kind) {
+    case 'conflict': {
+      const invoiceId = encodeId('inv', created.existing.id);
+      const detail =
+        created.rule === 'idempotencyKey'
+          ? `The Idempotency-Key was already used for other input (different: ${created.fields.join(', ')}), which created ${invoiceId}. Use a new key for a new order attempt.`
+          : `The externalId is already reserved by ${invoiceId}. Read that invoice, or use a new externalId for a new order attempt.`;
+      return new Problem('IDEMPOTENCY_CONFLICT', detail, {
+        extensions: { conflict: created.rule, fields: created.fields, invoiceId },
+      });
+    }
+    case 'amount-unavailable':
+      return new Problem('AMOUNT_UNAVAILABLE', explainUnavailable(created, requestedMicro));
+    case 'limited':
+      return tooManyUnpaid(created);
+    case 'unwatched':
+      return unwatched(created);
+    case 'clocks-apart':
+      return clocksApart(created.problem);
+    case 'project-archived':
+      return new Problem(
+        'PROJECT_ARCHIVED',
+        'The project of this key is archived, so it accepts no new invoices. Existing invoices can still be read and paid. The operator can reactivate the project with: quittance project unarchive.',
+      );
+    case 'key-not-valid':
+      deps.authenticator.forget(keyId);
+      return problemOf('unauthenticated');
+    default:
+      return assertNever(created);
+  }
+}
+
+function explainUnavailable(
+  { policy, addressesInUse, frozenAddresses }: Extract<Ordered, { kind: 'amount-unavailable' }>,
+  requestedMicro: MicroUsdt,
+): string {
+  const amount = `${formatAmount(requestedMicro)} USDT`;
+  const reason =
+    addressesInUse === 0
+      ? `The project has no active address for its policy "${policy}"`
+      : policy === 'exact'
+        ? `The amount ${amount} is reserved on every active address of the project (${addressesInUse}), or arrived there in the last 24 hours without an invoice. With the policy "exact", an address can serve each amount only once`
+        : `All payable amounts for ${amount} are reserved on every active address of the project (${addressesInUse})`;
+  const frozen =
+    frozenAddresses === 0
+      ? ''
+      : ` Tether froze ${frozenAddresses} of its addresses, so ${frozenAddresses === 1 ? 'it gets' : 'they get'} no new invoices.`;
+  return `${reason}.${frozen} The operator can add one with: quittance address add. Then retry with the same Idempotency-Key.`;
+}
+
+function tooManyUnpaid({ rule, limit, retryAfterSeconds }: Extract<Ordered, { kind: 'limited' }>): Problem {
+  const span = rule === 'unpaid' ? { words: '30 minutes', seconds: 1800 } : { words: 'minute', seconds: 60 };
+  return new Problem(
+    'TOO_MANY_UNPAID',
+    `The project has ${limit} unpaid invoices of the last ${span.words}, which is its limit. Nothing was used up: retry in ${retryAfterSeconds} s with the same Idempotency-Key.`,
+    {
+      headers: {
+        'Retry-After': String(retryAfterSeconds),
+        RateLimit: `"${rule}";r=0;t=${retryAfterSeconds}`,
+        'RateLimit-Policy': `"${rule}";q=${limit};w=${span.seconds}`,
+      },
+    },
+  );
+}
+
+/** The client can't fix this, and an operator needs more than seconds. */
+const UNWATCHED_RETRY_SECONDS = 60;
+
+function unwatched({ network, why }: Extract<Ordered, { kind: 'unwatched' }>): Problem {
+  const variable = `QUITTANCE_${network.toUpperCase()}_NODES`;
+  const [reason, fix] =
+    why === 'not-set-up'
+      ? ['is not set up on this server', `The operator has to set ${variable}`]
+      : [
+          'has never been seen by this server: no node has shown it a block',
+          `The operator has to check ${variable} with "quittance doctor"`,
+        ];
+  return new Problem(
+    'UNAVAILABLE',
+    `No invoice was created: the network of this project, ${network}, ${reason}, so a payment would not be seen. ${fix}. Then retry with the same Idempotency-Key.`,
+    { headers: { 'Retry-After': String(UNWATCHED_RETRY_SECONDS) } },
+  );
+}
+
+async function read(deps: ApiDeps, readInvoice: ReadInvoice, request: FastifyRequest) {
+  const caller = callerOf(request);
+  const { expand } = readQuery(request, ['expand']);
+  const wanted = expand?.split(',') ?? [];
+  if (wanted.some((part) => part !== 'payment' && part !== 'metadata')) {
+    const message = 'must be "payment", "metadata", or "payment,metadata"';
+    throw invalidQuery([{ field: 'expand', code: 'UNKNOWN_VALUE', message }]);
+  }
+  const invoice = await readInvoice(request);
+  if (expand === undefined) return projectInvoice(invoice, deps.publicUrl());
+  const payment = await findInvoicePayment(deps.db, caller.projectId, invoice.id);
+  if (payment === null) throw new Error(`invoice ${invoice.id} vanished; rows of invoices are never deleted`);
+  return {
+    ...projectInvoice(payment, deps.publicUrl()),
+    ...(wanted.includes('metadata') && describeOptions(payment.options)),
+    ...(wanted.includes('payment') && describeExpanded(deps, caller, payment)),
+  };
+}
+
+function describeExpanded(deps: ApiDeps, { network }: Caller, payment: InvoicePayment): object {
+  const addressProof = deps.proofOf(network, payment.address);
+  return {
+    payment: { ...describePayment(payment, payment.transaction), ...(addressProof && { addressProof }) },
+    ...(payment.withdrawnAt !== null && { withdrawnAt: toIso(payment.withdrawnAt) }),
+  };
+}
+
+/** The options from the create request. The lifetime isn't repeated, because `expiresAt` shows it. */
+function describeOptions(text: string | null): object {
+  const { metadata = {}, description, returnUrl } = readOptions(text);
+  return { metadata, ...(description !== undefined && { description }), ...(returnUrl !== undefined && { returnUrl }) };
+}
+
+const createSchema = {
+  operationId: 'createInvoice',
+  tags: ['invoices'],
+  summary: 'Create an invoice',
+  headers: Type.Object({
+    'Idempotency-Key': Type.String({
+      pattern: '^[!-~]{1,255}$',
+      description:
+        'You choose and store it for this order attempt; a retry with the same key and body returns the same invoice',
+      examples: ['order-1001'],
+    }),
+  }),
+  body: CreateInvoiceSchema,
+  response: { 201: InvoiceSchema, ...creationResponses(400, 401, 403, 409, 413, 415, 422, 429, 500, 503) },
+};
+
+const readSchema = {
+  operationId: 'readInvoice',
+  tags: ['invoices'],
+  summary: 'Read an invoice',
+  params: InvoicePath,
+  querystring: Type.Object({
+    expand: Type.Optional(
+      Type.String({
+        pattern: '^(payment|metadata)(,(payment|metadata))*$',
+        description:
+          '`payment` adds `payment`, and `withdrawnAt` if you withdrew the invoice; `metadata` adds `metadata`, `description` and `returnUrl`',
+        examples: ['payment'],
+      }),
+    ),
+  }),
+  response: {
+    200: InvoiceDetailsSchema,
+    ...problemResponses(400, 401, 403, 404, 429, 500, 503),
+  },
+};
+
+/** Registers `POST /v1/invoices/:invoiceId/withdraw`. It ignores the body. */
+function registerWithdrawal(app: FastifyInstance, deps: ApiDeps, readInvoice: ReadInvoice): void {
+  app.post('/v1/invoices/:invoiceId/withdraw', guarded(deps, 'create', schema), (request) =>
+    withdraw(deps, readInvoice, request),
+  );
+}
+
+async function withdraw(deps: ApiDeps, readInvoice: ReadInvoice, request: FastifyRequest) {
+  const { projectId, network } = callerOf(request);
+  readQuery(request, []);
+  const { id } = await readInvoice(request);
+  await withdrawInvoice(deps.db, { id, projectId, network, at: deps.now() });
+  const invoice = await findInvoicePayment(deps.db, projectId, id);
+  if (invoice === null) throw new Error(`invoice ${encodeId('inv', id)} vanished; rows of invoices are never deleted`);
+  if (invoice.withdrawnAt === null)
+    throw new Problem(
+      'INVOICE_PAID',
+      'The invoice is PAID, so it cannot be withdrawn. Deliver the order, or send the money back yourself.',
+    );
+  return { ...projectInvoice(invoice, deps.publicUrl()), withdrawnAt: toIso(invoice.withdrawnAt) };
+}
+
+const schema = {
+  operationId: 'withdrawInvoice',
+  tags: ['invoices'],
+  summary: 'Withdraw the page of an invoice',
+  description:
+    'The payment page stops offering a way to pay, and says so. The status does not change: a payment that is under way, or arrives anyway, still pays the invoice. Withdrawing it again changes nothing.',
+  params: InvoicePath,
+  response: { 200: WithdrawnInvoiceSchema, ...problemResponses(400, 401, 403, 404, 409, 413, 415, 429, 500, 503) },
+};

@@ -1,0 +1,120 @@
+import { type InvoiceOptions, OPTION_NAMES } from '../../core/domain/invoice-options.ts';
+import { type MicroUsdt, parseAmount } from '../../core/domain/money.ts';
+import { WIRE_ASSET, WIRE_NETWORK } from '../../core/domain/network.ts';
+import { readJsonObject } from '../web/json-body.ts';
+import { type FieldError, Problem } from '../web/problem.ts';
+import { fieldError, show, typeOf } from './field-errors.ts';
+import { readInvoiceOptions } from './read-invoice-options.ts';
+
+export type CreateFields = { requestedMicro: MicroUsdt; externalId: string; options: InvoiceOptions };
+
+const FIELDS = ['amount', 'asset', 'network', 'externalId'] as const;
+const KNOWN: readonly string[] = [...FIELDS, ...OPTION_NAMES];
+const MAX_EXTERNAL_ID = 200;
+/** A body of 16 KiB could hold thousands of wrong fields. This many are enough to learn from. */
+const MAX_ERRORS = 50;
+
+/**
+ * Reads the body of `POST /v1/invoices`, such as `{"amount":"25.00","asset":"USDT","network":"TRON","externalId":"order-1"}`. Throws one
+ * problem with all field errors. Its code reports an unsupported asset or network only if everything else is valid.
+ */
+export function readCreateInput(body: Uint8Array): CreateFields {
+  const read = readJsonObject(body);
+  if (read.kind === 'invalid-json') throw new Problem('INVALID_JSON', read.detail);
+  if (read.kind === 'not-an-object') {
+    const errors: FieldError[] = [{ field: '', code: 'WRONG_TYPE', message: read.detail }];
+    throw new Problem('INVALID_REQUEST', read.detail, { extensions: { errors } });
+  }
+  const { value, duplicateKeys } = read;
+  const errors: FieldError[] = [
+    ...duplicateKeys.map((key) => fieldError(key, 'DUPLICATE_FIELD', 'occurs more than once; send it once')),
+    ...Object.keys(value)
+      .filter((key) => !KNOWN.includes(key))
+      .map((key) => fieldError(key, 'UNKNOWN_FIELD', `is not known; the fields are ${KNOWN.join(', ')}`)),
+  ];
+  const texts = Object.fromEntries(FIELDS.map((field) => [field, readText(value, field, errors)]));
+  const requestedMicro = readAmount(texts['amount'], errors);
+  const externalId = readExternalId(texts['externalId'], errors);
+  const options = readInvoiceOptions(value, errors);
+  const unsupported = findUnsupported(texts);
+  if (errors.length > 0 || requestedMicro === null || externalId === null) {
+    throw invalid([...errors, ...unsupported.map(({ error }) => error)]);
+  }
+  refuseUnsupported(unsupported);
+  return { requestedMicro, externalId, options };
+}
+
+function readText(value: Record<string, unknown>, field: string, errors: FieldError[]): string | undefined {
+  if (!Object.hasOwn(value, field)) {
+    errors.push(fieldError(field, 'REQUIRED', 'is missing'));
+    return undefined;
+  }
+  const seen = value[field];
+  if (typeof seen === 'string') return seen;
+  errors.push(fieldError(field, 'WRONG_TYPE', `must be a string, not ${typeOf(seen)}`));
+  return undefined;
+}
+
+function readAmount(text: string | undefined, errors: FieldError[]): MicroUsdt | null {
+  if (text === undefined) return null;
+  const parsed = parseAmount(text);
+  if (parsed.kind === 'ok') return parsed.amountMicro;
+  errors.push(fieldError('amount', parsed.code, `${parsed.reason}, not ${show(text)}`));
+  return null;
+}
+
+function readExternalId(text: string | undefined, errors: FieldError[]): string | null {
+  if (text === undefined) return null;
+  const length = [...text].length;
+  if (length < 1 || length > MAX_EXTERNAL_ID) {
+    errors.push(
+      fieldError('externalId', 'WRONG_LENGTH', `must have 1 to ${MAX_EXTERNAL_ID} characters, not ${length}`),
+    );
+    return null;
+  }
+  // PostgreSQL can store neither, and no order id needs them.
+  if (text.includes('\0') || !text.isWellFormed()) {
+    errors.push(fieldError('externalId', 'WRONG_CHARACTER', 'must not contain U+0000 or an unpaired surrogate'));
+    return null;
+  }
+  return text;
+}
+
+type Unsupported = {
+  code: 'UNSUPPORTED_ASSET' | 'UNSUPPORTED_NETWORK';
+  supported: string;
+  detail: string;
+  error: FieldError;
+};
+
+function findUnsupported(texts: Record<string, string | undefined>): Unsupported[] {
+  const fields = [
+    { field: 'asset', code: 'UNSUPPORTED_ASSET', supported: WIRE_ASSET },
+    { field: 'network', code: 'UNSUPPORTED_NETWORK', supported: WIRE_NETWORK },
+  ] as const;
+  return fields.flatMap(({ field, code, supported }) => {
+    const seen = texts[field];
+    if (seen === undefined || seen === supported) return [];
+    const detail = `The ${field} ${show(seen)} is not supported; use ${supported}.`;
+    return [{ code, supported, detail, error: fieldError(field, code, `must be one of: ${supported}`) }];
+  });
+}
+
+/** Throws the problem of the first field, with the errors of both. */
+function refuseUnsupported(unsupported: Unsupported[]): void {
+  const [first] = unsupported;
+  if (first === undefined) return;
+  const detail = unsupported.map((each) => each.detail).join(' ');
+  const errors = unsupported.map(({ error }) => error);
+  throw new Problem(first.code, detail, { extensions: { supported: [first.supported], errors } });
+}
+
+/** The problem for invalid fields, with at most `MAX_ERRORS` of their errors. */
+export function invalid(errors: FieldError[]): Problem {
+  const shown = errors.slice(0, MAX_ERRORS);
+  const detail = `${errors.length === 1 ? 'One field is' : `${errors.length} fields are`} not valid: ${shown
+    .slice(0, 5)
+    .map(({ field, message }) => `${field} ${message}`)
+    .join('; ')}.`;
+  return new Problem('INVALID_REQUEST', detail, { extensions: { errors: shown } });
+}

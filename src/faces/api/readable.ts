@@ -1,0 +1,43 @@
+import type { FastifyRequest } from 'fastify';
+import { assertNever } from '../../core/domain/assert-never.ts';
+import type { ProjectedInvoice } from '../../core/domain/event.ts';
+import { decodeId, NIL_UUID } from '../../core/domain/ids.ts';
+import type { FoundInvoice } from '../../core/store/ledger/invoices.ts';
+import { createInvoiceReader } from '../../core/store/ledger/read-invoices.ts';
+import { Problem, problemOf } from '../web/problem.ts';
+import { notesOf } from '../web/request-notes.ts';
+import type { ApiDeps } from './api-deps.ts';
+import { callerOf } from './guard.ts';
+
+/** Returns the invoice, or `null` if there is none. Errors: `UNAUTHENTICATED` if the key is no longer valid. */
+export function readable(found: FoundInvoice, deps: ApiDeps, keyId: string) {
+  switch (found.kind) {
+    case 'found':
+      return found.invoice;
+    case 'none':
+      return null;
+    case 'key-not-valid':
+      deps.authenticator.forget(keyId);
+      throw problemOf('unauthenticated');
+    default:
+      return assertNever(found);
+  }
+}
+
+/** Returns the invoice in the path, if it belongs to the caller's project. Errors: `UNAUTHENTICATED`, `INVOICE_NOT_FOUND`. */
+export type ReadInvoice = (request: FastifyRequest) => Promise<ProjectedInvoice>;
+
+export function createReader(deps: ApiDeps): ReadInvoice {
+  const findInvoice = createInvoiceReader(deps.db, deps.now);
+  return async (request) => {
+    const { keyId } = callerOf(request);
+    const { invoiceId } = request.params as { invoiceId: string };
+    // A malformed id takes as long as an unknown one.
+    const invoice = readable(await findInvoice({ keyId, id: decodeId('inv', invoiceId) ?? NIL_UUID }), deps, keyId);
+    if (invoice === null) {
+      throw new Problem('INVOICE_NOT_FOUND', 'There is no invoice with this id in the project of this key.');
+    }
+    notesOf(request).externalId = invoice.externalId;
+    return invoice;
+  };
+}

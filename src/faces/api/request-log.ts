@@ -1,0 +1,270 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { timeOfId } from '../../core/domain/ids.ts';
+import { type UnixMs, unixMs } from '../../core/domain/time.ts';
+import type { Logger } from '../../core/runtime/log.ts';
+import { createLogThrottle } from '../../core/runtime/log-throttle.ts';
+import { type Loop, startLoop } from '../../core/runtime/loop.ts';
+import { beginAtZero, type Metrics } from '../../core/runtime/metrics.ts';
+import {
+  forgetOldRequests,
+  insertRequests,
+  type LoggedRequest,
+  type RequestBatch,
+  secondOf,
+} from '../../core/store/access/requests.ts';
+import type { Sql } from '../../core/store/db/database.ts';
+import { notesOf } from '../web/request-notes.ts';
+import { describeRefusal } from './describe-refusal.ts';
+
+type RequestLog = {
+  /** Queues an answered request of the shop API for the log. Never throws and never blocks. */
+  onAnswer(request: FastifyRequest, reply: FastifyReply, tookMs: number): void;
+  /** Starts writing. `stop` writes the rest within a few seconds. */
+  start(): { stop(): Promise<void> };
+};
+
+type Deps = {
+  db: Sql;
+  log: Logger;
+  metrics: Pick<Metrics, 'requestsUnlogged'>;
+  now(): UnixMs;
+  /** Decides which requests are old enough to delete. */
+  certainNow(): UnixMs;
+};
+
+const KEPT_MS = 30 * 86_400_000;
+const HOUR_MS = 3_600_000;
+const PAUSE_MS = 1000;
+/** The pause under load. It limits how many statements run per second. */
+const SHORT_PAUSE_MS = 250;
+/** The longest pause after a failure. */
+const MAX_PAUSE_MS = 5000;
+/** Together with the other parts of the process, this stays within the time for a shutdown. */
+const STOP_MS = 5000;
+
+/** Logs the answered requests of the shop API. It writes them in the background: up to 500 per statement, one statement at a time. */
+export function createRequestLog({ db, log, metrics, now, certainNow }: Deps): RequestLog {
+  const losses = countLosses({ log, metrics, now });
+  const isExplained = countExplained(now);
+  const buffer = createRequestBuffer(losses.add, now);
+  const writer = createWriter(db, buffer, losses.add);
+  return {
+    onAnswer: (request, reply, tookMs) => {
+      if (request.url.startsWith('/v1/')) buffer.add(describe(request, reply, tookMs, isExplained));
+    },
+    start: () => {
+      const loop = startWriting({ db, log, certainNow }, writer, losses);
+      return { stop: () => finish(loop, writer, log) };
+    },
+  };
+}
+
+type Writer = ReturnType<typeof createWriter>;
+
+function startWriting(
+  { db, log, certainNow }: Pick<Deps, 'db' | 'log' | 'certainNow'>,
+  writer: Writer,
+  losses: { tell(): void },
+): Loop {
+  let forgotInHour = -1;
+  return startLoop({
+    name: 'log of requests',
+    log,
+    maxPauseMs: MAX_PAUSE_MS,
+    run: async () => {
+      losses.tell();
+      const hour = Math.floor(certainNow() / HOUR_MS);
+      // Delete old rows before the first write, because the partition may hold rows from weeks ago.
+      if (hour !== forgotInHour) await forgetOldRequests(db, unixMs(Math.max(0, certainNow() - KEPT_MS)));
+      forgotInHour = hour;
+      const written = await writer.write();
+      return written > TOGETHER ? SHORT_PAUSE_MS : PAUSE_MS;
+    },
+  });
+}
+
+async function finish(loop: Loop, writer: Writer, log: Logger): Promise<void> {
+  const limit = new AbortController();
+  const rest = loop.stop().then(async () => {
+    // Requests whose client is gone may still end while the others are written.
+    while (writer.left() > 0) await writer.write();
+  });
+  const failure = await Promise.race([rest, delay(STOP_MS, undefined, { signal: limit.signal })]).then(
+    () => null,
+    (error: unknown) => error,
+  );
+  limit.abort();
+  const left = writer.left();
+  if (left > 0) log.warn({ err: failure, requests: left }, 'the last requests were not written to the request log');
+}
+
+function createWriter(db: Sql, buffer: RequestBuffer, onLost: (why: Loss, count: number) => void) {
+  // After a failed write it is unknown whether the write took effect. Writing the same batches again is idempotent.
+  let taken: RequestBatch[] = [];
+  const takenCount = () => taken.reduce((sum, { requests }) => sum + requests.length, 0);
+  const writeBatches = async (): Promise<number> => {
+    if (taken.length === 0) taken = buffer.take();
+    const count = takenCount();
+    try {
+      if (count > 0) await insertRequests(db, taken);
+    } catch (error) {
+      if (isRetryable(error)) throw error;
+      taken = [];
+      onLost('failed', count);
+      throw error;
+    }
+    taken = [];
+    return count;
+  };
+  const left = () => buffer.size() + takenCount();
+  return {
+    left,
+    /** Writes everything that is queued now and returns the count. If it throws, the next call writes the same requests. */
+    write: async (): Promise<number> => {
+      const wanted = left();
+      let written = 0;
+      while (written < wanted) {
+        const count = await writeBatches();
+        // The rest was dropped meanwhile.
+        if (count === 0) break;
+        written += count;
+      }
+      return written;
+    },
+  };
+}
+
+/** Whether the database is unreachable or only temporarily unable to write. */
+function isRetryable(error: unknown): boolean {
+  return error instanceof Error && 'retryable' in error && error.retryable === true;
+}
+
+function describe(
+  request: FastifyRequest,
+  { statusCode }: FastifyReply,
+  tookMs: number,
+  isExplained: (keyId: string) => boolean,
+): AnsweredRequest {
+  const { key, isAdmitted, problem, externalId } = notesOf(request);
+  const isRefused = problem !== null && problem.status < 500 && key !== null && isAdmitted;
+  return {
+    key,
+    isAdmitted,
+    request: {
+      id: request.id,
+      method: request.method,
+      route: request.routeOptions.url,
+      status: statusCode,
+      took_ms: Math.round(tookMs),
+      code: problem?.code,
+      external_id: externalId ?? undefined,
+      ...(isRefused && isExplained(key.id) && describeRefusal(problem, request.body)),
+    },
+  };
+}
+
+function countLosses({ log, metrics, now }: Omit<Deps, 'db' | 'certainNow'>) {
+  const throttle = createLogThrottle(now);
+  beginAtZero(
+    metrics.requestsUnlogged,
+    LOSSES.map((reason) => ({ reason })),
+  );
+  let lost: Partial<Record<Loss, number>> = {};
+  return {
+    add: (why: Loss, count: number) => {
+      metrics.requestsUnlogged.inc({ reason: why }, count);
+      lost[why] = (lost[why] ?? 0) + count;
+    },
+    /** Logs the losses, at most once a minute. */
+    tell: () => {
+      if (Object.keys(lost).length === 0 || !throttle.isDue('lost')) return;
+      log.warn(
+        lost,
+        'requests are missing in the request log: more arrived than it keeps, or than the database can store',
+      );
+      lost = {};
+    },
+  };
+}
+
+/** `isAdmitted`: the request had a valid key and was within its limit. */
+type AnsweredRequest = Pick<RequestBatch, 'key'> & { isAdmitted: boolean; request: LoggedRequest };
+
+/** Reasons for dropping a request; see the metric `quittance_requests_unlogged_total`. */
+const LOSSES = ['flood', 'full', 'failed'] as const;
+export type Loss = (typeof LOSSES)[number];
+
+type RequestBuffer = {
+  add(answered: AnsweredRequest): void;
+  /** Removes and returns the oldest requests, at most 500, grouped by key and second. */
+  take(): RequestBatch[];
+  size(): number;
+};
+
+/**
+ * The limit per kind for requests that no other limit covers: from strangers, or rejected despite a valid key. At most 30 MB a day and
+ * kind.
+ */
+export const TURNED_AWAY_A_MINUTE = 600;
+/** Refused requests of a key whose fields and body are described. Each takes at most 2 KB. */
+export const EXPLAINED_A_MINUTE = 60;
+/** Three seconds of a process's maximum load, or minutes of its usual load: a few megabytes. */
+export const MAX_WAITING = 20_000;
+/** A write of this size blocks the event loop for less than a millisecond. Larger writes would save hardly any time. */
+export const TOGETHER = 500;
+
+/** Buffers answered requests that aren't written yet. When it is full, it drops the oldest. */
+export function createRequestBuffer(onLost: (why: Loss, count: number) => void, now: () => UnixMs): RequestBuffer {
+  let waiting: AnsweredRequest[] = [];
+  const isFlood = countTurnedAway(now);
+  return {
+    add: (answered) => {
+      if (!answered.isAdmitted && isFlood(answered)) return onLost('flood', 1);
+      waiting.push(answered);
+      if (waiting.length <= MAX_WAITING) return;
+      waiting = waiting.slice(TOGETHER);
+      onLost('full', TOGETHER);
+    },
+    take: () => {
+      const taken = waiting.slice(0, TOGETHER);
+      waiting = waiting.slice(TOGETHER);
+      return inBatches(taken);
+    },
+    size: () => waiting.length,
+  };
+}
+
+function countTurnedAway(now: () => UnixMs): (answered: AnsweredRequest) => boolean {
+  let [minute, strangers, known] = [0, 0, 0];
+  return ({ key }) => {
+    const present = Math.floor(now() / 60_000);
+    if (present !== minute) [minute, strangers, known] = [present, 0, 0];
+    const count = key === null ? ++strangers : ++known;
+    return count > TURNED_AWAY_A_MINUTE;
+  };
+}
+
+/** Whether another refused request of a key is explained in this minute. A shop in a loop would fill the disk with one explanation. */
+function countExplained(now: () => UnixMs): (keyId: string) => boolean {
+  let minute = 0;
+  let counts = new Map<string, number>();
+  return (keyId) => {
+    const present = Math.floor(now() / 60_000);
+    if (present !== minute) [minute, counts] = [present, new Map()];
+    const count = (counts.get(keyId) ?? 0) + 1;
+    counts.set(keyId, count);
+    return count <= EXPLAINED_A_MINUTE;
+  };
+}
+
+function inBatches(taken: readonly AnsweredRequest[]): RequestBatch[] {
+  const batches = new Map<string, Pick<RequestBatch, 'key'> & { requests: [LoggedRequest, ...LoggedRequest[]] }>();
+  for (const { key, request } of taken) {
+    const name = `${key?.id} ${secondOf(timeOfId(request.id))}`;
+    const batch = batches.get(name);
+    if (batch === undefined) batches.set(name, { key, requests: [request] });
+    else batch.requests.push(request);
+  }
+  return [...batches.values()];
+}

@@ -1,0 +1,207 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { AppError } from '../../core/domain/errors.ts';
+import { encodeId } from '../../core/domain/ids.ts';
+import { type Static, Type } from '../../core/runtime/type.ts';
+import { FieldError as InputError } from '../operator/input/problems.ts';
+import { readJsonObject } from '../web/json-body.ts';
+import { singleHeader } from '../web/json-headers.ts';
+import { type FieldError, Problem, unavailable } from '../web/problem.ts';
+import type { ApiDeps } from './api-deps.ts';
+import { callerOf, guarded } from './guard.ts';
+import { problemResponses } from './problem-responses.ts';
+import { readQuery, wrongValue } from './read-query.ts';
+
+/** A request's key and its project (UUID). */
+type SandboxCaller = { projectId: string; apiKey: string };
+
+/**
+ * Controls that exist only in a sandbox, so that a shop's tests need no shell. They act for the project of the caller's key, so that tests
+ * that share a sandbox don't interfere. Errors: `AppError` with the reason.
+ */
+export type SandboxControls = {
+  scenarios: readonly string[];
+  /** Pays an invoice of the caller's project (by id, checkout URL, or externalId) in one of the ways that people pay. */
+  pay(caller: SandboxCaller, invoice: string, scenario: string): Promise<object>;
+  /** Moves the deadlines of the project's waiting invoices closer. */
+  advance(caller: SandboxCaller, seconds: number): Promise<object>;
+  createProject(wanted: { name: string; webhookUrl: string | null }): Promise<FreshProject>;
+  endProject(caller: SandboxCaller): Promise<void>;
+};
+
+const MAX_SECONDS = 365 * 86_400;
+/** A checkout URL is the longest way to name an invoice. */
+const MAX_NAME = 2048;
+
+/** Registers `/sandbox/pay`, `/sandbox/advance` and `/sandbox/projects`, only in a sandbox. */
+export function registerSandbox(app: FastifyInstance, deps: ApiDeps, controls: SandboxControls): void {
+  const { scenarios } = controls;
+  app.post('/sandbox/pay', guarded(deps, 'create', paySchema(scenarios)), async (request) => {
+    const { fields, errors } = readFields(request, ['invoice', 'scenario']);
+    const { invoice, scenario = 'exact' } = fields;
+    const isNamed = typeof invoice === 'string' && invoice !== '' && invoice.length <= MAX_NAME;
+    if (!isNamed) {
+      const bound = `of your project, 1 to ${MAX_NAME} characters, such as "order-1001"`;
+      errors.push(wrongValue('invoice', `must be an invoiceId, a checkoutUrl or an externalId ${bound}`));
+    }
+    const known = scenarios.find((name) => name === scenario);
+    if (known === undefined) errors.push(wrongValue('scenario', `must be one of ${scenarios.join(', ')}`));
+    if (!isNamed || known === undefined || errors.length > 0) throw invalid(errors);
+    return controls.pay(sandboxCaller(request), invoice, known).catch(refuse);
+  });
+  app.post('/sandbox/advance', guarded(deps, 'create', ADVANCE_SCHEMA), async (request) => {
+    const { fields, errors } = readFields(request, ['seconds']);
+    const { seconds } = fields;
+    const isRight = typeof seconds === 'number' && Number.isInteger(seconds) && seconds >= 1 && seconds <= MAX_SECONDS;
+    if (!isRight) {
+      errors.push(wrongValue('seconds', `must be a whole number, 1 to ${MAX_SECONDS}, such as 1800`));
+    }
+    if (!isRight || errors.length > 0) throw invalid(errors);
+    return controls.advance(sandboxCaller(request), seconds).catch(refuse);
+  });
+  app.post('/sandbox/projects', guarded(deps, 'create', CREATE_PROJECT_SCHEMA), async (request, reply) => {
+    const { fields, errors } = readFields(request, ['name', 'webhookUrl']);
+    const { name = 'Test', webhookUrl = null } = fields;
+    if (typeof name !== 'string')
+      errors.push(wrongValue('name', 'must be a text of 1 to 100 characters, such as "Test"'));
+    if (webhookUrl !== null && typeof webhookUrl !== 'string') {
+      errors.push(wrongValue('webhookUrl', 'must be a URL, such as "http://127.0.0.1:3000/hook"'));
+    }
+    if (typeof name !== 'string' || (webhookUrl !== null && typeof webhookUrl !== 'string') || errors.length > 0) {
+      throw invalid(errors);
+    }
+    reply.code(201);
+    return controls.createProject({ name, webhookUrl }).catch(refuse);
+  });
+  app.delete('/sandbox/projects', guarded(deps, 'create', END_PROJECT_SCHEMA), async (request) => {
+    readQuery(request, []);
+    await controls.endProject(sandboxCaller(request)).catch(refuse);
+    const { keyId, projectId } = callerOf(request);
+    deps.authenticator.forget(keyId);
+    return { projectId: encodeId('prj', projectId) };
+  });
+}
+
+function sandboxCaller(request: FastifyRequest): SandboxCaller {
+  return { projectId: callerOf(request).projectId, apiKey: singleHeader(request, 'x-api-key') ?? '' };
+}
+
+function readFields(request: FastifyRequest, known: string[]) {
+  readQuery(request, []);
+  const { body } = request;
+  // The fields say what is missing where there is no body.
+  const read = readJsonObject(body instanceof Uint8Array && body.length > 0 ? body : Buffer.from('{}'));
+  if (read.kind === 'invalid-json') throw new Problem('INVALID_JSON', read.detail);
+  if (read.kind === 'not-an-object') throw invalid([{ field: '', code: 'WRONG_TYPE', message: read.detail }]);
+  const errors = [
+    ...read.duplicateKeys.map((field) => wrongValue(field.slice(0, 60), 'occurs more than once')),
+    ...Object.keys(read.value)
+      .filter((field) => !known.includes(field))
+      .map((field) => ({
+        field: field.slice(0, 60),
+        code: 'UNKNOWN_FIELD',
+        message: `is not known; use one of: ${known.join(', ')}`,
+      })),
+  ];
+  return { fields: read.value, errors };
+}
+
+function refuse(error: unknown): never {
+  if (!(error instanceof AppError)) throw error;
+  if (error instanceof InputError) throw invalid([wrongValue(error.field, String(error.reason))]);
+  if (error.code === 'SANDBOX_NOT_RUNNING') throw unavailable('the sandbox is still starting');
+  if (error.code === 'NOT_FOUND') throw new Problem('INVOICE_NOT_FOUND', error.message);
+  const asked = ['INVALID_ARGUMENT', 'CONFLICT', 'SANDBOX_REFUSED'];
+  throw asked.includes(error.code) ? new Problem('INVALID_REQUEST', error.message) : error;
+}
+
+function invalid(errors: FieldError[]): Problem {
+  const detail = errors.map(({ field, message }) => `${field} ${message}`).join('; ');
+  return new Problem('INVALID_REQUEST', `The request is not valid: ${detail.slice(0, 500)}.`, {
+    extensions: { errors: errors.slice(0, 50) },
+  });
+}
+
+const refusals = problemResponses(400, 401, 403, 404, 413, 415, 429, 500, 503);
+
+function paySchema(scenarios: readonly string[]) {
+  return {
+    operationId: 'sandboxPay',
+    tags: ['sandbox'],
+    summary: 'Pay an invoice, correctly or with a typical mistake',
+    body: Type.Object({
+      invoice: Type.String({
+        description: 'An invoiceId, a checkoutUrl or an externalId of the project of the key',
+        minLength: 1,
+        maxLength: MAX_NAME,
+        examples: ['order-1001'],
+      }),
+      scenario: Type.Optional(Type.Union(scenarios.map((name) => Type.Literal(name)))),
+    }),
+    response: {
+      200: Type.Object({
+        scenario: Type.String(),
+        invoices: Type.Array(Type.String()),
+        sent: Type.Array(
+          Type.Object({ txId: Type.String(), to: Type.String(), amount: Type.String(), contract: Type.String() }),
+        ),
+        outcome: Type.String({ description: 'What was sent, and the expected result' }),
+      }),
+      ...refusals,
+    },
+  };
+}
+
+const ADVANCE_SCHEMA = {
+  operationId: 'sandboxAdvance',
+  tags: ['sandbox'],
+  summary: 'Bring forward the deadlines of the waiting invoices of your project',
+  body: Type.Object({ seconds: Type.Integer({ minimum: 1, maximum: MAX_SECONDS, examples: [1800] }) }),
+  response: {
+    200: Type.Object({ invoices: Type.Integer({ description: 'How many invoices were waiting' }) }),
+    ...refusals,
+  },
+};
+
+const FreshProjectSchema = Type.Object(
+  {
+    projectId: Type.String(),
+    name: Type.String(),
+    apiKey: Type.String({ description: 'A key with every scope. It is shown this one time' }),
+    endpoint: Type.Union([
+      Type.Object({
+        endpointId: Type.String(),
+        url: Type.String(),
+        secret: Type.String({ description: 'Verifies the webhooks. It is shown this one time' }),
+      }),
+      Type.Null(),
+    ]),
+  },
+  { title: 'SandboxProject' },
+);
+type FreshProject = Static<typeof FreshProjectSchema>;
+
+const CREATE_PROJECT_SCHEMA = {
+  operationId: 'createSandboxProject',
+  tags: ['sandbox'],
+  summary: 'Create a fresh project with its own key for one test',
+  body: Type.Object({
+    name: Type.Optional(Type.String({ minLength: 1, maxLength: 100, default: 'Test', examples: ['checkout test'] })),
+    webhookUrl: Type.Optional(
+      Type.String({
+        ...{ minLength: 1, maxLength: MAX_NAME, examples: ['http://127.0.0.1:3000/hook'] },
+        description: 'Where to send its webhooks. If it is missing, the project has no endpoint.',
+      }),
+    ),
+  }),
+  response: { 201: FreshProjectSchema, ...refusals },
+};
+
+const END_PROJECT_SCHEMA = {
+  operationId: 'endSandboxProject',
+  tags: ['sandbox'],
+  summary: 'End the project of the key; its keys are revoked',
+  response: {
+    200: Type.Object({ projectId: Type.String({ description: 'The project that has ended' }) }),
+    ...problemResponses(400, 401, 403, 413, 415, 429, 500, 503),
+  },
+};

@@ -1,0 +1,186 @@
+import { INVOICE_STATUSES } from '../../core/domain/invoice.ts';
+import { SCOPES } from '../../core/domain/scope.ts';
+import { Type } from '../../core/runtime/type.ts';
+import { PROBLEMS } from '../web/problem.ts';
+
+/** The schemas of the public API. They serialise the responses and are published in /openapi.json. */
+
+const status = Type.Union(
+  INVOICE_STATUSES.map((value) => Type.Literal(value)),
+  {
+    description:
+      'PENDING: waiting for the exact transfer. CONFIRMING: the transfer is in a block that is not yet irreversible. PAID: the transfer is irreversible; this status is final. EXPIRED: the deadline passed; the invoice can still be paid.',
+  },
+);
+
+const invoiceId = Type.String({ examples: ['inv_01k2m9t0b3e8zr6v5x4c7d1f2g'] });
+
+/** The path parameters of routes for one invoice. */
+export const InvoicePath = Type.Object({ invoiceId });
+
+const projectionFields = {
+  invoiceId,
+  externalId: Type.String({ description: 'Your own id of the order attempt, as you sent it' }),
+  status,
+  checkoutUrl: Type.String({ format: 'uri', description: 'The payment page for the payer' }),
+  expiresAt: Type.String({ format: 'date-time' }),
+};
+
+export const InvoiceSchema = Type.Object(projectionFields, { title: 'Invoice' });
+
+const transaction = Type.Object(
+  {
+    txId: Type.String(),
+    logIndex: Type.Integer(),
+    blockNumber: Type.Integer(),
+    blockTime: Type.String({ format: 'date-time' }),
+    from: Type.String(),
+    amount: Type.String(),
+    late: Type.Boolean({ description: 'Whether the block is after expiresAt' }),
+    confirmations: Type.Integer(),
+  },
+  { title: 'PaymentTransaction' },
+);
+
+const paymentFields = {
+  requestedAmount: Type.String({ examples: ['25.000000'] }),
+  payableAmount: Type.String({ examples: ['25.000137'] }),
+  address: Type.String(),
+};
+
+const addressProof = Type.Object(
+  {
+    head: Type.String({ description: 'The signed data, as JSON' }),
+    signatures: Type.Array(Type.Object({ form: Type.String(), key: Type.String(), value: Type.String() })),
+    network: Type.String({ examples: ['mainnet'] }),
+    projectId: Type.String(),
+    path: Type.Array(Type.String(), {
+      description: 'The path from the address to the root in the head: L or R, and a SHA-256',
+    }),
+  },
+  {
+    title: 'AddressProof',
+    description:
+      'Proof that the owner signed the address, if signed addresses are in use; only in responses of this API',
+  },
+);
+
+const PaymentSchema = Type.Object(
+  {
+    ...paymentFields,
+    transaction: Type.Union([Type.Null(), transaction]),
+    addressProof: Type.Optional(addressProof),
+  },
+  { title: 'Payment' },
+);
+
+/** The payment of a paid invoice, which always has a transaction. */
+export const PaidPaymentSchema = Type.Object({ ...paymentFields, transaction }, { title: 'PaidPayment' });
+
+const withdrawnAt = Type.String({
+  format: 'date-time',
+  description: 'When you withdrew the invoice; present only if you did',
+});
+
+export const WithdrawnInvoiceSchema = Type.Object({ ...projectionFields, withdrawnAt }, { title: 'WithdrawnInvoice' });
+
+/** The integrator's own data about an invoice. */
+const metadata = Type.Unsafe<Record<string, string>>({
+  type: 'object',
+  maxProperties: 20,
+  propertyNames: { pattern: '^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$' },
+  additionalProperties: { type: 'string' },
+  description: 'Your own data about the invoice, which payers never see; at most 2,048 bytes as JSON',
+  examples: [{ cart: 'c-17' }],
+});
+
+const description = Type.String({
+  minLength: 1,
+  maxLength: 140,
+  description: 'What the invoice is for, in one line that the payer sees on the page',
+  examples: ['Two concert tickets'],
+});
+
+const returnUrl = Type.String({
+  format: 'uri-template',
+  maxLength: 2048,
+  description:
+    "The return link of the page, instead of the project's: an https:// URL such as https://shop.example.com/orders/1001, on a site that the operator has allowed for the project; {invoiceId} is a placeholder",
+});
+
+const said = { description: Type.Optional(description), returnUrl: Type.Optional(returnUrl) };
+
+/** The members of an invoice that was read with its payment, as events have them. */
+export const invoiceWithPayment = {
+  ...projectionFields,
+  metadata: Type.Optional(metadata),
+  ...said,
+  payment: PaymentSchema,
+  withdrawnAt: Type.Optional(withdrawnAt),
+};
+
+/** An invoice with the members that `expand` named and that it has. */
+export const InvoiceDetailsSchema = Type.Object(
+  { ...invoiceWithPayment, payment: Type.Optional(PaymentSchema) },
+  {
+    title: 'InvoiceDetails',
+    description: 'Members beside those of Invoice are there if you ask for them by `expand`.',
+  },
+);
+
+export const InvoiceListSchema = Type.Object(
+  {
+    data: Type.Array(InvoiceSchema, { maxItems: 100 }),
+    next: Type.Optional(
+      Type.Union([Type.Null(), Type.String()], {
+        description: 'The `after` of the next page, or null on the last page; absent if you asked for an externalId',
+      }),
+    ),
+  },
+  { title: 'InvoiceList' },
+);
+
+export const CreateInvoiceSchema = Type.Object(
+  {
+    amount: Type.String({
+      pattern: '^(0|[1-9][0-9]{0,11})(\\.[0-9]{1,6})?$',
+      description: 'Decimal string greater than 0',
+      examples: ['25.00'],
+    }),
+    asset: Type.Literal('USDT'),
+    network: Type.Literal('TRON'),
+    externalId: Type.String({ minLength: 1, maxLength: 200, examples: ['order-1001'] }),
+    returnUrl: Type.Optional(returnUrl),
+    expiresInSeconds: Type.Optional(
+      Type.Integer({
+        minimum: 300,
+        description:
+          "How long the invoice waits for payment; the project's setting is both the maximum and the default",
+        examples: [900],
+      }),
+    ),
+    description: Type.Optional(description),
+    metadata: Type.Optional(metadata),
+  },
+  { additionalProperties: false, title: 'CreateInvoice' },
+);
+
+export const ProblemSchema = Type.Object(
+  {
+    type: Type.String({ format: 'uri' }),
+    title: Type.String(),
+    status: Type.Integer(),
+    code: Type.Enum(Object.keys(PROBLEMS), { type: 'string' }),
+    detail: Type.String(),
+    requestId: Type.String(),
+    errors: Type.Optional(
+      Type.Array(Type.Object({ field: Type.String(), code: Type.String(), message: Type.String() })),
+    ),
+    conflict: Type.Optional(Type.Union([Type.Literal('idempotencyKey'), Type.Literal('externalId')])),
+    fields: Type.Optional(Type.Array(Type.String())),
+    invoiceId: Type.Optional(Type.String()),
+    supported: Type.Optional(Type.Array(Type.String())),
+    scope: Type.Optional(Type.Enum([...SCOPES], { type: 'string' })),
+  },
+  { title: 'Problem', description: 'RFC 9457' },
+);

@@ -1,0 +1,37 @@
+import { randomUUID } from 'node:crypto';
+import { encodeId } from '../../core/domain/ids.ts';
+import { formatAmount } from '../../core/domain/money.ts';
+import type { Network } from '../../core/domain/network.ts';
+import type { UnpaidRule } from '../../core/domain/unpaid.ts';
+import { createLogThrottle } from '../../core/runtime/log-throttle.ts';
+import { raiseAlarm } from '../../core/store/chain/alarms.ts';
+import { findBusiestUnpaid } from '../../core/store/ledger/unpaid.ts';
+import type { AmountRefusalDeps } from './amount-refusals.ts';
+
+export type UnpaidRefusal = { projectId: string; network: Network; rule: UnpaidRule; limit: number };
+
+/**
+ * Counts requests beyond the limits of unpaid invoices. At most once a minute per project, it logs a warning and raises the alarm
+ * `order-flood`. The process that follows the network ends the alarm. The response doesn't depend on this, as with refused amounts.
+ */
+export function createUnpaidRefusals({ db, log, metrics, now }: AmountRefusalDeps) {
+  const throttle = createLogThrottle(now);
+  return async ({ projectId, network, rule, limit }: UnpaidRefusal): Promise<void> => {
+    const project = encodeId('prj', projectId);
+    metrics.unpaidRefused.inc({ network, project });
+    if (!throttle.isDue(projectId)) return;
+    try {
+      const busiest = await findBusiestUnpaid(db, projectId, now());
+      const amount =
+        busiest === null ? '' : `, ${busiest.count} of them recently for ${formatAmount(busiest.requestedMicro)} USDT`;
+      const [span, option] =
+        rule === 'unpaid' ? ['30 minutes', '--max-unpaid'] : ['the last minute', '--max-unpaid-per-minute'];
+      const detail = `${project} has ${limit} unpaid invoices of ${span}, which is its limit${amount}; Quittance refuses more (TOO_MANY_UNPAID). If the shop does not sell that much, someone makes it create orders: limit the orders of one visitor there (see docs/explained/amounts.md). If it is a sale, raise the limit: quittance project update ${project} ${option} ${limit * 2}`;
+      log.warn({ project, network, rule, limit }, detail);
+      await raiseAlarm(db, network, { id: randomUUID(), kind: 'order-flood', subject: project, detail });
+    } catch (error) {
+      throttle.forget(projectId);
+      log.warn({ err: error, project }, 'the alarm of an order flood could not be raised');
+    }
+  };
+}

@@ -1,0 +1,76 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { isCheckoutToken } from '../../../core/domain/checkout-token.ts';
+import type { UnixMs } from '../../../core/domain/time.ts';
+import { type LookUpDeps, lookUpTransaction } from '../../../core/payments/look-up-transaction.ts';
+import { clientOf } from '../../web/client-address.ts';
+import { readJsonObject } from '../../web/json-body.ts';
+import { checkJsonHeaders } from '../../web/json-headers.ts';
+import { Problem } from '../../web/problem.ts';
+import { type RateLimit, refuseLimited } from '../../web/refuse-limited.ts';
+import { createTokenBuckets, type Verdict } from '../../web/token-bucket.ts';
+import { DATA_HEADERS } from '../page/headers.ts';
+import { UNKNOWN_LINK } from '../page/register.ts';
+
+export type LookupRouteDeps = LookUpDeps & { now(): UnixMs; limits: LookupLimits };
+
+/**
+ * The limit per client: several people may share one address, and a person pastes, corrects and pastes again. A link has the same limit,
+ * over all addresses together, so that a payer who waits for one limit isn't stopped by the other.
+ */
+const LIMIT: RateLimit = { perSecond: 1, burst: 10 };
+const MAX_BUCKETS = 10_000;
+
+/** How often clients and links may ask, in any form. */
+export type LookupLimits = { takeOfClient(network: string): Verdict; takeOfLink(checkoutToken: string): Verdict };
+
+export function createLookupLimits(now: () => UnixMs): LookupLimits {
+  const byClient = createTokenBuckets(LIMIT.perSecond, LIMIT.burst, MAX_BUCKETS);
+  const byLink = createTokenBuckets(LIMIT.perSecond, LIMIT.burst, MAX_BUCKETS);
+  return {
+    takeOfClient: (network) => byClient.take(network, now()),
+    takeOfLink: (token) => byLink.take(token, now()),
+  };
+}
+
+/** A link to a block explorer needs about a hundred bytes. */
+const MAX_BODY_BYTES = 4096;
+
+/**
+ * `POST /c/:token/lookup` with `{"transaction":"<id or link>"}` returns the meaning of that transaction for this invoice (`LookupAnswer`).
+ */
+export function registerLookup(app: FastifyInstance, deps: LookupRouteDeps): void {
+  app.post('/c/:token/lookup', {
+    schema: { hide: true },
+    onRequest: async (request, reply) => {
+      reply.headers(DATA_HEADERS);
+      refuseLimited(deps.limits.takeOfClient(clientOf(request).network), LIMIT);
+      // A page of another origin needs permission to send this content type, and this server never grants it.
+      checkJsonHeaders(request, MAX_BODY_BYTES);
+    },
+    handler: async (request, reply) => {
+      const { token } = request.params as { token: string };
+      const pasted = readTransactionField(request);
+      if (!isCheckoutToken(token)) return reply.code(404).send(UNKNOWN_LINK);
+      // Unknown links are counted as well. Otherwise the answer would reveal which links exist.
+      refuseLimited(deps.limits.takeOfLink(token), LIMIT);
+      return (
+        (await lookUpTransaction(deps, token, pasted, clientOf(request).network)) ?? reply.code(404).send(UNKNOWN_LINK)
+      );
+    },
+  });
+}
+
+function readTransactionField({ body }: FastifyRequest): string {
+  const bytes = Buffer.isBuffer(body) ? body : Buffer.alloc(0);
+  if (bytes.length > MAX_BODY_BYTES) {
+    throw new Problem('PAYLOAD_TOO_LARGE', `The body has ${bytes.length} bytes; send at most ${MAX_BODY_BYTES}.`);
+  }
+  const read = readJsonObject(bytes);
+  if (read.kind === 'invalid-json') throw new Problem('INVALID_JSON', read.detail);
+  const transaction = read.kind === 'ok' ? read.value['transaction'] : undefined;
+  if (typeof transaction === 'string') return transaction;
+  const message = 'must be a string: a transaction id, or text that has one, such as a link to it';
+  throw new Problem('INVALID_REQUEST', `transaction ${message}.`, {
+    extensions: { errors: [{ field: 'transaction', code: 'WRONG_TYPE', message }] },
+  });
+}

@@ -1,0 +1,98 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { AppError } from '../../../core/domain/errors.ts';
+import { html } from '../../web/html.ts';
+import { sendCompressed } from '../../web/send-compressed.ts';
+import type { TextKey } from '../words/catalogue.ts';
+import { chooseLanguage } from '../words/languages.ts';
+import { type Words, wordsOf } from '../words/words.ts';
+import { renderLanguages } from './header.ts';
+import { newNonce, type PageOrigins, pageHeaders } from './headers.ts';
+import { renderSuspended } from './page.ts';
+import { type SuspendedPage, suspensionOf } from './page-state.ts';
+import { renderDocument } from './render-document.ts';
+
+/** About as long as a database takes to restart. */
+const RETRY_AFTER_S = 5;
+
+/** A person has to sign. */
+const SUSPENDED_RETRY_AFTER_S = 60;
+
+type RenderedPage = ({ html: string } & Partial<PageOrigins>) | { redirectTo: string };
+
+/**
+ * Answers a request with a page in every case. It shows an apology if `render` returns `null` (unknown link) or the database doesn't
+ * answer. If the address is damaged or not on the signed manifest, it shows the suspended page.
+ */
+export async function answerPage(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  render: (nonce: string) => Promise<RenderedPage | null>,
+): Promise<FastifyReply> {
+  const nonce = newNonce();
+  const words = wordsOf(chooseLanguage(request).language);
+  try {
+    const page = await render(nonce);
+    if (page === null)
+      return await send(request, reply.code(404), nonce, { html: renderApology(words, nonce, 'notFound') });
+    return await send(request, reply, nonce, page);
+  } catch (error) {
+    const page = suspendedPageOf(error, request);
+    if (page !== null) {
+      reply.code(503).header('Retry-After', String(SUSPENDED_RETRY_AFTER_S));
+      return await send(request, reply, nonce, { html: renderSuspended(page, nonce) });
+    }
+    if (!(error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE')) throw error;
+    return await answerUnavailable(request, reply.code(503), RETRY_AFTER_S);
+  }
+}
+
+/** Returns the page for an invoice that Quittance can't rely on, or `null` if the error has another cause. */
+export function suspendedPageOf(error: unknown, request: FastifyRequest): SuspendedPage | null {
+  const suspended = error instanceof Error ? suspensionOf(error) : null;
+  if (suspended === null) return null;
+  const { token: checkoutToken } = request.params as { token: string };
+  const { language, isAsked } = chooseLanguage(request);
+  return { words: wordsOf(language), isLanguageAsked: isAsked, invoice: { checkoutToken, suspended } };
+}
+
+/** Answers with the page for a temporary failure. The caller sets the status. */
+export function answerUnavailable(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  retryAfterSeconds: number,
+): Promise<FastifyReply> {
+  const nonce = newNonce();
+  const html = renderApology(wordsOf(chooseLanguage(request).language), nonce, 'unavailable');
+  return send(request, reply.header('Retry-After', String(retryAfterSeconds)), nonce, { html });
+}
+
+async function send(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  nonce: string,
+  page: RenderedPage,
+): Promise<FastifyReply> {
+  if ('redirectTo' in page) return reply.headers(pageHeaders(nonce)).redirect(page.redirectTo, 303);
+  const { html, ...origins } = page;
+  reply.headers(pageHeaders(nonce, origins)).type('text/html; charset=utf-8');
+  return sendCompressed(request, reply, html);
+}
+
+/**
+ * `notFound`: an unknown link, for any reason. `unavailable`: the database doesn't answer, or the process is overloaded. In both cases the
+ * merchant isn't known.
+ */
+const APOLOGIES = {
+  notFound: ['notFoundText', 'notFoundPaid'],
+  unavailable: ['unavailableText', 'unavailablePaid'],
+} as const satisfies Partial<Record<TextKey, readonly TextKey[]>>;
+
+export function renderApology(words: Words, nonce: string, why: keyof typeof APOLOGIES): string {
+  const { say, text } = words;
+  return renderDocument({
+    ...{ title: text(why), words, nonce },
+    main: html`<header>${renderLanguages(words)}</header>
+<h1>${say(why)}</h1>
+${APOLOGIES[why].map((key) => html`<p>${say(key)}</p>`)}`,
+  });
+}

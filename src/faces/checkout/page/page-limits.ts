@@ -1,0 +1,50 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { UnixMs } from '../../../core/domain/time.ts';
+import { clientOf } from '../../web/client-address.ts';
+import { Problem } from '../../web/problem.ts';
+import { type RateLimit, refuseLimited } from '../../web/refuse-limited.ts';
+import { createTokenBuckets } from '../../web/token-bucket.ts';
+import { answerUnavailable } from './answer-page.ts';
+import { DATA_HEADERS } from './headers.ts';
+
+/**
+ * The limit per client network. Offices, mobile carriers and clients behind an untrusted reverse proxy share one address, and a polling
+ * page sends one request every three seconds. So the limit only stops clients that flood the server. It needn't stop guessing, because
+ * there are 2^128 links.
+ */
+const LIMIT: RateLimit = { perSecond: 50, burst: 500 };
+const MAX_BUCKETS = 10_000;
+/** These routes answer with a page for people. The others answer with JSON. */
+const PAGES = new Set(['/c/:token', '/c/:token/ask', '/c/:token/receipt', '/c/*']);
+
+/** Other public paths that cost a query. */
+const OTHERS = new Set(['/logos/:id', '/.well-known/quittance-receipt-keys.json']);
+
+/**
+ * Limits requests per client to paths below `/c/`, for known and unknown links, and to their assets. Programs' look-ups have their own,
+ * much lower limit.
+ */
+export function limitPages(app: FastifyInstance, { now }: { now(): UnixMs }): void {
+  const buckets = createTokenBuckets(LIMIT.perSecond, LIMIT.burst, MAX_BUCKETS);
+  app.addHook('onRoute', (route) => {
+    if (PAGES.has(route.url)) route.errorHandler ??= apologize;
+  });
+  app.addHook('onRequest', (request, reply, done) => {
+    const { url = '' } = request.routeOptions;
+    if (!(url.startsWith('/c/') || OTHERS.has(url)) || url === '/c/:token/lookup') return done();
+    const verdict = buckets.take(clientOf(request).network, now());
+    if (verdict.kind === 'pass') return done();
+    if (PAGES.has(url)) {
+      answerUnavailable(request, reply.code(429), verdict.retryAfterSeconds).catch(done);
+      return;
+    }
+    reply.headers(DATA_HEADERS);
+    refuseLimited(verdict, LIMIT);
+  });
+}
+
+/** Shows people a page when the overloaded process refuses their request. */
+function apologize(error: Error, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  if (!(error instanceof Problem && error.code === 'OVERLOADED')) throw error;
+  return answerUnavailable(request, reply.code(503), Number(error.headers['Retry-After']));
+}

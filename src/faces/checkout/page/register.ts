@@ -1,0 +1,80 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { isCheckoutToken } from '../../../core/domain/checkout-token.ts';
+import type { UnixMs } from '../../../core/domain/time.ts';
+import type { Database } from '../../../core/store/db/database.ts';
+import { findCheckoutInvoice } from '../../../core/store/ledger/checkout.ts';
+import { serveAsset } from '../../web/assets.ts';
+import { chooseLanguage } from '../words/languages.ts';
+import { wordsOf } from '../words/words.ts';
+import { answerPage, suspendedPageOf } from './answer-page.ts';
+import { ASSETS } from './assets.ts';
+import { DATA_HEADERS, type PageOrigins } from './headers.ts';
+import { renderPage } from './page.ts';
+import { type LinkPage, type Page, type Site, statusOf, suspensionOf } from './page-state.ts';
+import { WALLET_NODES } from './wallets.ts';
+
+/** The answer to scripts for every unknown link. */
+export const UNKNOWN_LINK = { error: 'there is no invoice at this link' };
+
+export type CheckoutDeps = { db: Database; now(): UnixMs; site: Site };
+
+const UNPROVEN = {
+  error: 'no signed list of addresses is in force here, or it does not have the address of this invoice',
+};
+
+/** Registers `GET /c/:token` (the page), `/c/:token/status` and `/c/:token/address-proof.json` (JSON), and the script. */
+export function registerCheckout(app: FastifyInstance, deps: CheckoutDeps): void {
+  const schema = { hide: true };
+  app.get('/c/:token', { schema }, (request, reply) =>
+    answerPage(request, reply, async (nonce) => {
+      const page = await findPage(deps, request);
+      return page && { html: renderPage(page, nonce), ...originsOf(page) };
+    }),
+  );
+  app.get('/c/:token/status', { schema }, async (request, reply) => {
+    reply.headers(DATA_HEADERS);
+    const page = await findLinkPage(deps, request);
+    return page === null ? reply.code(404).send(UNKNOWN_LINK) : statusOf(page);
+  });
+  app.get('/c/:token/address-proof.json', { schema }, async (request, reply) => {
+    const page = await findPage(deps, request);
+    reply.headers(DATA_HEADERS);
+    if (page === null) return reply.code(404).send(UNKNOWN_LINK);
+    const { network, address } = page.invoice;
+    const addressProof = suspensionOf(page.invoice) === null ? deps.site.proofOf(network, address) : null;
+    return addressProof === null ? reply.code(404).send(UNPROVEN) : { address, addressProof };
+  });
+  // Truncated links, and links to which a chat application added text.
+  app.get('/c/*', { schema }, (request, reply) => answerPage(request, reply, async () => null));
+  serveAsset(app, ASSETS.js);
+  serveAsset(app, ASSETS.embed, 'cross-origin');
+}
+
+/** The origins that the page may connect to, and the origins that may embed it. */
+export function originsOf({ invoice: { network, embedOrigins } }: Page): PageOrigins {
+  return { connectTo: WALLET_NODES[network], frameOn: embedOrigins };
+}
+
+/** Like `findPage`, but returns the suspended page if payment is suspended. */
+async function findLinkPage(deps: CheckoutDeps, request: FastifyRequest): Promise<LinkPage | null> {
+  try {
+    return await findPage(deps, request);
+  } catch (error) {
+    const page = suspendedPageOf(error, request);
+    if (page === null) throw error;
+    return page;
+  }
+}
+
+/**
+ * Returns the requested page as its reader sees it, or `null` if the link is unknown. Errors: `DATABASE_UNAVAILABLE`, and the errors for
+ * which `suspensionOf` has a reason.
+ */
+export async function findPage({ db, now, site }: CheckoutDeps, request: FastifyRequest): Promise<Page | null> {
+  const { token } = request.params as { token: string };
+  if (!isCheckoutToken(token)) return null;
+  const invoice = await findCheckoutInvoice(db, token);
+  if (invoice === null) return null;
+  const { language, isAsked } = chooseLanguage(request);
+  return { invoice, words: wordsOf(language), isLanguageAsked: isAsked, now: now(), site };
+}

@@ -1,0 +1,50 @@
+import { accentPalette } from '../../../core/domain/brand/colour.ts';
+import { type Html, html, rawHtml } from '../../web/html.ts';
+import type { Words } from '../words/words.ts';
+import { ASSETS } from './assets.ts';
+
+export type DocumentInput = {
+  title: string;
+  words: Words;
+  /** The nonce of the response's Content-Security-Policy. */
+  nonce: string;
+  main: Html;
+  /** The merchant's colour, such as `#0a6549`. */
+  accent?: string | null;
+  /** Left out for a document without a script. `path`: the script sends requests below it. `texts`: the script's texts. */
+  script?: { path: string; texts: Record<string, string> };
+};
+
+/** A complete document with its style inlined, so that one response is enough to pay. */
+export function renderDocument({ title, words, nonce, main, accent = null, script }: DocumentInput): string {
+  const data = script && html` data-path="${script.path}" data-texts="${JSON.stringify(script.texts)}"`;
+  return html`<!doctype html>
+<html lang="${words.language}" dir="${words.direction}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex, nofollow">
+<meta name="color-scheme" content="light dark">
+<meta name="format-detection" content="telephone=no">
+<title>${title}</title>
+<link rel="icon" href="data:,">
+<style nonce="${nonce}">${rawHtml(ASSETS.css.text + accentStyle(accent))}</style>
+${script ? html`<script src="${ASSETS.js.url}" nonce="${nonce}" defer></script>` : null}
+</head>
+<body${data ?? null}>
+<main>
+${main}
+</main>
+</body>
+</html>
+`.html;
+}
+
+/** Only computed palette colours get into the style: six hex digits each. */
+function accentStyle(accent: string | null): string {
+  if (accent === null) return '';
+  const { light, dark } = accentPalette(accent);
+  const rule = (colours: typeof light) =>
+    `:root{--accent:${colours.accent};--on-accent:${colours.onAccent};--tint:${colours.tint}}`;
+  return `${rule(light)}@media screen and (prefers-color-scheme:dark){${rule(dark)}}`;
+}

@@ -1,0 +1,74 @@
+import type { ReceiptKey } from '../../../core/domain/receipt/receipt-key.ts';
+import type { UnixMs } from '../../../core/domain/time.ts';
+import type { KeyRing } from '../../../core/runtime/key-ring.ts';
+import type { Logger } from '../../../core/runtime/log.ts';
+import { ensureReceiptKey, openReceiptKey } from '../../../core/store/access/encrypt-receipt-key.ts';
+import { type CurrentReceiptKey, findCurrentReceiptKey } from '../../../core/store/access/receipt-keys.ts';
+import type { Database } from '../../../core/store/db/database.ts';
+
+type Deps = {
+  db: Database;
+  /** `null` if this process has no master key. */
+  keyRing: KeyRing | null;
+  log: Logger;
+  now(): UnixMs;
+  random(size: number): Uint8Array;
+};
+
+export type ReceiptSigner = {
+  /** Creates the first key if allowed, and logs the reason if receipts can't be signed here. */
+  prepare(): Promise<void>;
+  /** Returns the current signing key, no matter which process rotated it. `null` if there is none, or it can't be decrypted here. */
+  currentKey(): Promise<ReceiptKey | null>;
+};
+
+/** Nothing depends on a signature: without a key, payments are still confirmed and shown. */
+export function createReceiptSigner({ db, keyRing, log, now, random }: Deps): ReceiptSigner {
+  let open: ReceiptKey | null = null;
+  let reported: string | null = null;
+
+  const openStored = async (ring: KeyRing, stored: CurrentReceiptKey): Promise<ReceiptKey | null> => {
+    const opened = await openReceiptKey(ring, stored);
+    if (opened.kind === 'ok') return opened.key;
+    if (reported !== stored.id)
+      log.error({ receiptKey: stored.id, masterKeyId: stored.masterKeyId }, REMEDIES[opened.kind]);
+    reported = stored.id;
+    return null;
+  };
+
+  const currentKey = async () => {
+    if (keyRing === null) return null;
+    const stored = await findCurrentReceiptKey(db);
+    if (stored === null) return null;
+    if (open?.id !== stored.id) open = await openStored(keyRing, stored);
+    return open;
+  };
+
+  return {
+    currentKey,
+    prepare: async () => {
+      if (keyRing === null) {
+        log.warn(
+          'QUITTANCE_MASTER_KEY is not set in this process, so its receipts are not signed: set it as the other processes of this database have it',
+        );
+        return;
+      }
+      try {
+        if ((await ensureReceiptKey({ db, keyRing, now, random })) === 'refused') log.warn(REFUSED);
+        await currentKey();
+      } catch (error) {
+        log.error({ err: error }, 'the signing key of receipts could not be made ready: restart this process for it');
+      }
+    },
+  };
+}
+
+const REFUSED =
+  'receipts are not signed: secrets of webhooks are sealed under another master key than this process has, so it makes no signing key. Give it the same QUITTANCE_MASTER_KEY as the others, and restart it';
+
+const LOST =
+  'or if that is lost for ever, "quittance receipt rotate --key-is-lost" makes a new signing key; receipts that were handed out stay valid';
+const REMEDIES = {
+  'unknown-key': `receipts are not signed: their signing key is sealed under a master key that is not here. Add it to QUITTANCE_MASTER_KEY, or to the file master-key, from a backup; ${LOST}`,
+  damaged: `receipts are not signed: what is stored of their signing key is damaged. Restore it from a backup, ${LOST}`,
+} as const;

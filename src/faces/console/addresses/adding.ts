@@ -1,0 +1,357 @@
+import { POLICIES, type Policy } from '../../../core/domain/policy.ts';
+import { FieldError } from '../../operator/input/problems.ts';
+import { readCandidates, refusedAddresses } from '../../operator/input/read-candidates.ts';
+import { type AddressEntry, readChoice, readList } from '../../operator/input/readers.ts';
+import { perform } from '../../operator/operation.ts';
+import { mayWait } from '../../operator/subjects/address-changes.ts';
+import {
+  ASKED_LENGTH,
+  type DerivationView,
+  type Derived,
+  deriveAddresses,
+  firstAddresses,
+  showDerivation,
+} from '../../operator/subjects/address-derivation.ts';
+import { type ActivationView, type Added, addAddresses } from '../../operator/subjects/addresses.ts';
+import { countActive, type ListedProjectView, showProject } from '../../operator/subjects/projects.ts';
+import { type Html, html } from '../../web/html.ts';
+import { addForm, type FormField, type FormView, formPage } from '../forms/form.ts';
+
+import type { ConsoleDeps } from '../page/console-deps.ts';
+import type { Page } from '../page/layout.ts';
+import { ltr, outside, time } from '../page/pieces.ts';
+import type { Asked, Routes } from '../page/routes.ts';
+import { type Fields, needProject, readForm, urlTo, type Visit } from '../page/visit.ts';
+
+/** `waits` is whether the addresses must wait for another owner or a day; `unsigned` means only if not all of them are signed. */
+type AddingSubject = { project: ListedProjectView; waits: boolean | 'unsigned' };
+
+async function findAdding(deps: ConsoleDeps, { visit }: Asked, asked: string | undefined): Promise<AddingSubject> {
+  const project = needProject(visit, asked);
+  const { projectId } = project;
+  const { view } = await showProject.run(deps, visit.actor, { projectId });
+  const count = countActive(view.activeAddresses) + view.retiredAddresses;
+  const waits = count > 0 && mayWait(visit.actor, deps.config);
+  return { project, waits: waits && deps.addressGuard.isGuarded(project.network) ? 'unsigned' : waits };
+}
+
+/** Explains the consequence of adding addresses. */
+function renderWait({ waits }: AddingSubject): Html {
+  const signed =
+    waits === 'unsigned'
+      ? html` Where the address manifest in force names all of them, they take invoices at once.`
+      : null;
+  const when = waits
+    ? html`They wait for 24 hours, or until another owner confirms them, and get <strong>no invoices before then</strong>. Meanwhile, an alarm shows them to everyone who manages this project, and any operator can withdraw them.${signed}`
+    : html`They get invoices <strong>immediately</strong>.`;
+  return html`<p>${when} Payers send money straight to these addresses: if an address is not yours, the money is lost.</p>`;
+}
+
+const policyField = (project: ListedProjectView): FormField => ({
+  ...{ kind: 'select', name: 'policy', label: 'Policy (permanent)' },
+  options: [['', `same as the project: ${project.policy}`], ...POLICIES.map((each) => [each, each] as const)],
+});
+
+const FRESH_FIELD: FormField = {
+  ...{ kind: 'check', name: 'isFresh', label: 'After a restore: Quittance never had any of these addresses' },
+  hint: 'Only if this ledger was restored from a backup.',
+};
+
+type Wanted = Parameters<typeof addAddresses.run>[2];
+
+/** The form for pasting addresses. */
+export function addAddingForm(routes: Routes, deps: ConsoleDeps): void {
+  addForm<AddingSubject, Wanted, Added>(routes, deps, {
+    action: 'addAddresses',
+    path: '/addresses/add',
+    find: (asked, project) => findAdding(deps, asked, project),
+    show: (visit, subject) => ({
+      ...{ title: 'Add addresses', about: subject.project, button: 'Add addresses' },
+      consequence: renderWait(subject),
+      fields: [
+        {
+          ...{ kind: 'lines', name: 'list', label: 'Addresses of your wallet' },
+          hint: 'One per line (T…); text after # is ignored. Or CSV with a column "address". Never a private key or a seed phrase.',
+          more: html` dir="ltr" required`,
+        },
+        endingField('firstEnding', 'Last six characters of the first address', 'Copy them from your wallet.'),
+        endingField(
+          'lastEnding',
+          'Last six characters of the last address',
+          'If you add only one address, enter the same characters.',
+        ),
+        policyField(subject.project),
+        FRESH_FIELD,
+      ],
+      back: urlTo(visit, '/addresses', subject.project),
+    }),
+    read: ({ list = '', firstEnding, lastEnding, policy, isFresh }, { project }) => {
+      const entries = readEntries(list);
+      readEnding('firstEnding', firstEnding, entries[0]?.text);
+      readEnding('lastEnding', lastEnding, entries.at(-1)?.text);
+      return addAddresses.read(
+        {
+          ...{ projectId: project.projectId, entries, isChecked: true, isFresh: isFresh !== undefined },
+          policy: readChoice<Policy>('policy', policy, POLICIES) ?? undefined,
+        },
+        deps.now(),
+      );
+    },
+    run: (actor, wanted) => perform(addAddresses, deps, actor, wanted),
+    done: (visit, { project }, added) =>
+      added.kind === 'proposed' ? waitPage(visit, project, added) : addedPage(visit, project, added),
+  });
+}
+
+/** Reports every problem that can be found without the database. Errors: `INVALID_ARGUMENT`. */
+function readEntries(list: string): AddressEntry[] {
+  const entries = readList(list, 'the list');
+  const { problems } = readCandidates(entries, []);
+  if (problems.length > 0) throw refusedAddresses('no address was added', problems);
+  if (entries.length === 0) throw new FieldError('list', 'contains no address: write one per line');
+  return entries;
+}
+
+/** Shows that the addresses are now waiting. */
+function waitPage(
+  visit: Visit,
+  project: ListedProjectView,
+  { view, projectPolicy }: Extract<Added, { kind: 'proposed' }>,
+): Page {
+  const { changeId, dueAt, addresses } = view.proposed;
+  return {
+    title: 'Addresses pending',
+    about: project,
+    main: html`<section class="card form"><p class="first">They are not used for invoices yet.</p><p>They are added at ${time(dueAt)} UTC, or as soon as another owner confirms them.</p>
+<div class="actions"><a class="button" href="/addresses/changes/${changeId}">Details</a><a href="${urlTo(visit, '/addresses', project)}">Addresses</a></div></section>
+${renderNotes(view, projectPolicy, addresses)}`,
+  };
+}
+
+function addedPage(
+  visit: Visit,
+  project: ListedProjectView,
+  { view, projectPolicy }: Extract<Added, { kind: 'added' }>,
+): Page {
+  const items = view.added.map((address) => html`<li><bdi class="mono">${address}</bdi></li>`);
+  return {
+    title: 'Addresses added',
+    about: project,
+    main: html`<section class="card form"><p class="first">New invoices can use them from now on.</p><ul>${items}</ul>
+<div class="actions"><a class="button" href="${urlTo(visit, '/addresses', project)}">Addresses</a></div></section>
+${renderNotes(view, projectPolicy, view.added)}`,
+  };
+}
+
+/** Notes about new addresses: the nodes' answers, and a policy that no invoice uses yet. */
+function renderNotes(
+  { policy, activation }: { policy: Policy; activation: ActivationView | null },
+  projectPolicy: Policy,
+  addresses: readonly string[],
+): Html {
+  const other =
+    policy === projectPolicy
+      ? null
+      : html`<p class="notice">These addresses have the policy ${policy}, but the project uses ${projectPolicy}: they get invoices only after the project has changed to ${policy}.</p>`;
+  return html`${other}${activation === null ? null : renderActivation(activation, addresses.length)}`;
+}
+
+function renderActivation(
+  { checked, neverActivated, contracts, notCheckedBecause }: ActivationView,
+  count: number,
+): Html {
+  const list = (addresses: readonly string[]) => addresses.map((address) => html` ${ltr(address)}`);
+  const danger =
+    contracts.length === 0
+      ? null
+      : html`<p class="notice" role="alert"><strong>Not a wallet:</strong>${list(contracts)} is a smart contract, and money sent there is probably lost. Unless you control it, withdraw or retire it.</p>`;
+  const never =
+    neverActivated.length === 0
+      ? null
+      : html`<section class="card"><h2>Never activated</h2><p class="mono">${list(neverActivated)}</p><p>They can still receive payments. To spend from one, activate it first with about 1 TRX. If you expected an address that is already in use, compare it with your wallet now.</p></section>`;
+  const left =
+    checked >= count
+      ? null
+      : html`<p class="hint">${count - checked} of ${count} could not be checked: <bdi>${notCheckedBecause ?? 'no node answered'}</bdi>.</p>`;
+  return html`${danger}${never}${left}`;
+}
+
+const FIRST = '/addresses/derive';
+const SECOND = '/addresses/derive/compare';
+
+type Derivation = Awaited<ReturnType<typeof showDerivation.run>>;
+
+/** The two steps for deriving addresses: choosing the key and the number, and comparing the result with the wallet. */
+export function addDerivingForms(routes: Routes, deps: ConsoleDeps): void {
+  addForm<
+    AddingSubject,
+    { filled: Fields; read: ReturnType<typeof showDerivation.read> },
+    { filled: Fields; found: Derivation }
+  >(routes, deps, {
+    action: 'showDerivation',
+    path: FIRST,
+    find: (asked, project) => findAdding(deps, asked, project),
+    show: (visit, subject) => ({
+      ...{ title: 'Derive addresses', about: subject.project, button: 'Show the addresses', fields: fieldsOf(subject) },
+      consequence: html`<p>From the public key of an account of your wallet (<span class="mono">m/44'/195'/0'</span>) Quittance can compute its addresses, but cannot spend anything. Nothing is added yet: the next page shows the addresses.</p>`,
+      back: urlTo(visit, '/addresses', subject.project),
+    }),
+    read: (filled, { project }) => ({ filled, read: showDerivation.read(given(filled, project), deps.now()) }),
+    run: async (actor, { filled, read }) => ({ filled, found: await perform(showDerivation, deps, actor, read) }),
+    done: (visit, subject, { filled, found }) => {
+      const seen = found.view.next.map(({ address }) => address).join('\n');
+      return formPage(
+        { ...visit, path: SECOND },
+        secondView(visit, { ...subject, ...found }),
+        { ...filled, seen },
+        null,
+      );
+    },
+  });
+  addSecond(routes, deps);
+}
+
+function addSecond(routes: Routes, deps: ConsoleDeps): void {
+  addForm<AddingSubject & Derivation, ReturnType<typeof deriveAddresses.read>, Derived>(routes, deps, {
+    ...{ action: 'deriveAddresses', path: SECOND, begins: FIRST },
+    find: async (asked, project) => {
+      const subject = await findAdding(deps, asked, project);
+      const filled = readForm(asked.request, null);
+      const wanted = showDerivation.read(given(filled, subject.project), deps.now());
+      return { ...subject, ...(await perform(showDerivation, deps, asked.visit.actor, wanted)) };
+    },
+    show: (visit, subject) => secondView(visit, subject),
+    read: (filled, { key, project }) => {
+      if (filled['ending'] === undefined)
+        throw new FieldError('ending', 'must be six characters, as shown in your wallet');
+      firstAddresses(key.xpub).refuseOther(filled['ending'].trim());
+      return deriveAddresses.read(
+        { ...given(filled, project), xpub: key.xpub, seen: (filled['seen'] ?? '').split(/\s+/) },
+        deps.now(),
+      );
+    },
+    run: (actor, wanted) => perform(deriveAddresses, deps, actor, wanted),
+    done: (visit, { project }, derived) =>
+      derived.kind === 'proposed' ? waitPage(visit, project, derived) : derivedPage(visit, project, derived),
+  });
+}
+
+function fieldsOf({ project }: AddingSubject): FormView['fields'] {
+  return [
+    {
+      ...{ kind: 'line', name: 'xpub', label: 'Public key of the account (xpub6…)' },
+      hint: 'Leave empty to use the key the project already has. Never enter a private key (xprv…).',
+      more: html` dir="ltr" maxlength="200" autocapitalize="off" spellcheck="false"`,
+    },
+    {
+      ...{ kind: 'line', name: 'count', label: 'Number of addresses', value: '3' },
+      more: html` inputmode="numeric" dir="ltr" maxlength="4" required`,
+    },
+    {
+      ...{ kind: 'line', name: 'autoLimit', label: 'Automatic limit for a new key (optional)' },
+      hint: 'Total number of addresses to add automatically when payable amounts run low. Default: 100; 0 turns this off. Many wallets look only 20 addresses ahead.',
+      more: html` inputmode="numeric" dir="ltr" maxlength="5"`,
+    },
+    policyField(project),
+    {
+      ...{ kind: 'check', name: 'isFresh', label: 'After a restore: Quittance never had this key' },
+      hint: 'Only if this ledger was restored from a backup. Starts with the first address of the key.',
+    },
+  ];
+}
+
+/** The input, which both forms share. */
+function given({ xpub, count, autoLimit, policy, isFresh }: Fields, { projectId }: AddingSubject['project']) {
+  return {
+    ...{ projectId, xpub, count: count?.trim(), autoLimit: autoLimit?.trim(), isFresh: isFresh !== undefined },
+    policy: readChoice<Policy>('policy', policy, POLICIES) ?? undefined,
+  };
+}
+
+function secondView(visit: Visit, subject: AddingSubject & Derivation): FormView {
+  const { project, view } = subject;
+  const kept = ['xpub', 'count', 'autoLimit', 'policy', 'isFresh', 'seen'].map(
+    (name) => ({ kind: 'kept', name, label: KEPT[name] ?? name }) as const,
+  );
+  return {
+    ...{ title: 'Are these in your wallet?', about: project, button: 'They are mine: add them' },
+    consequence: html`${renderFirst(view)}${renderNext(view)}${renderWait(subject)}`,
+    fields: [
+      ...kept,
+      endingField(
+        'ending',
+        'Last six characters of #1',
+        'Copy them from your wallet. They are not shown here, because a key does not reveal its owner.',
+      ),
+    ],
+    back: urlTo(visit, FIRST, project),
+  };
+}
+
+const KEPT: Readonly<Record<string, string>> = {
+  ...{
+    xpub: 'Public key of the account',
+    count: 'Number of addresses',
+    autoLimit: 'Automatic limit',
+    policy: 'Policy',
+  },
+  ...{ isFresh: 'After a restore', seen: 'Addresses' },
+};
+
+function renderFirst({ first }: DerivationView): Html {
+  const items = first.map((each) => html`<li><bdi class="mono">${each}</bdi></li>`);
+  return html`<p><strong>The first addresses of this account.</strong> Open it in your wallet and compare all three: some wallets count accounts instead of addresses, and then only #1 matches. If they differ, paste addresses instead.</p><ul>${items}</ul>`;
+}
+
+function renderNext({ next, skipped, first: [one = ''] }: DerivationView): Html {
+  const items = next.map(({ address, derivationIndex }) => {
+    return html`<li><bdi class="mono">${derivationIndex === 0 ? one : `#${derivationIndex + 1} ${address}`}</bdi></li>`;
+  });
+  const over =
+    skipped.length === 0
+      ? null
+      : html`<p class="hint">${skipped.length} earlier addresses are skipped, because they are already in a project.</p>`;
+  return html`<p><strong>Addresses to add</strong></p><ul>${items}</ul>${over}`;
+}
+
+function derivedPage(
+  visit: Visit,
+  project: AddingSubject['project'],
+  { view }: Extract<Derived, { kind: 'added' }>,
+): Page {
+  const items = view.added.map(
+    ({ address, derivationIndex }) => html`<li><bdi class="mono">#${derivationIndex + 1} ${address}</bdi></li>`,
+  );
+  return {
+    title: 'Addresses added',
+    about: project,
+    main: html`<section class="card form"><p class="first">New invoices of ${outside(project.name, 100)} can use them from now on.</p><ul>${items}</ul>
+<p>Your wallet may show only the first few addresses: make it show all the ones you added, or its balance will look too low.</p>
+<div class="actions"><a class="button" href="${urlTo(visit, '/addresses', project)}">Addresses</a></div></section>`,
+  };
+}
+
+/** The person types this from the wallet, because a pasted list may not be the one that was copied. */
+export function endingField(name: string, label: string, hint: string): FormField {
+  const more = html` dir="ltr" maxlength="34" autocapitalize="off" spellcheck="false" required`;
+  return { kind: 'line', name, label, hint, more };
+}
+
+export const ENDING_FIELD = endingField(
+  'ending',
+  'Last six characters of the first address',
+  'Copy them from your wallet, not from this page.',
+);
+
+/** Refuses anything except an address or its end. Errors: `INVALID_ARGUMENT`. */
+export function readEnding(field: string, typed: string | undefined, address: string | undefined): void {
+  const text = typed?.trim();
+  if (text !== undefined && (text === address || text === address?.slice(-ASKED_LENGTH))) return;
+  // The text may be a secret, so it isn't repeated.
+  throw new FieldError(
+    field,
+    text === undefined
+      ? `must be the last ${ASKED_LENGTH} characters, as shown in your wallet`
+      : `does not match the end of that address, so nothing was done: compare the addresses with your wallet, including upper and lower case`,
+  );
+}

@@ -1,0 +1,394 @@
+import { AppError } from '../../../core/domain/errors.ts';
+import type { UnixMs } from '../../../core/domain/time.ts';
+import { keepNewest } from '../../../core/runtime/keep-newest.ts';
+import type { Actor } from '../../operator/actor.ts';
+import { isAllowed } from '../../operator/authorize.ts';
+import { type AddressChangeView, listAddressChanges } from '../../operator/subjects/address-changes.ts';
+import {
+  type BalanceListView,
+  type BalanceView,
+  type ComparedBalancesView,
+  compareBalances,
+  listBalances,
+} from '../../operator/subjects/balances.ts';
+import {
+  type AddressCapacityView,
+  type AmountCapacityView,
+  type CapacityOfAmountView,
+  type CapacityView,
+  showCapacity,
+  showCapacityOfAmount,
+} from '../../operator/subjects/capacity.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
+import { type Html, html } from '../../web/html.ts';
+import { oneClick } from '../forms/form.ts';
+import type { ConsoleDeps } from '../page/console-deps.ts';
+import { describeProblem, type Page } from '../page/layout.ts';
+import { alert, type Column, field, live, ltr, money, number, outside, table, time } from '../page/pieces.ts';
+import type { Answer, Asked, Routes } from '../page/routes.ts';
+import { needProject, readForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
+
+import { addAddingForm, addDerivingForms } from './adding.ts';
+import { addChangeRoutes, addSwitchingForms } from './changes.ts';
+
+/** Adds the list with its capacity, the comparison with the chain, and the forms that change addresses. */
+export function addAddressRoutes(routes: Routes, deps: ConsoleDeps): void {
+  const measure = createMeasure(deps);
+  routes.get('/addresses', 'listBalances', (asked) => list(deps, measure, asked));
+  let isComparing = false;
+  routes.post('/addresses/compare/:projectId/:after', 'compareBalances', async (asked) => {
+    // A comparison queries nodes for up to half a minute, and their requests are limited.
+    if (isComparing) {
+      throw new AppError('CONFLICT', 'addresses are already being compared with the chain: try again in a minute');
+    }
+    isComparing = true;
+    try {
+      return await compare(deps, asked);
+    } finally {
+      isComparing = false;
+    }
+  });
+  addAddingForm(routes, deps);
+  addDerivingForms(routes, deps);
+  addChangeRoutes(routes, deps);
+  addSwitchingForms(routes, deps);
+}
+
+const SAID: Readonly<Record<string, Html>> = {
+  retired: html`The address is retired: new invoices no longer use it.`,
+  active: html`The address is in use again.`,
+};
+
+type Measure = (actor: Actor, project: ListedProjectView) => Promise<CapacityView>;
+
+const MEASURED_MS = 60_000;
+const MAX_MEASURED = 1000;
+
+/** Measuring reads up to 100,000 invoices. The forecast in days doesn't change within a minute, unless the addresses in use do. */
+function createMeasure(deps: ConsoleDeps): Measure {
+  const measured = new Map<string, { at: UnixMs; view: CapacityView }>();
+  return async (actor, { projectId, policy, activeAddresses }) => {
+    const key = [projectId, policy, activeAddresses[policy]].join(' ');
+    const at = deps.now();
+    const known = measured.get(key);
+    if (known !== undefined && at >= known.at && at - known.at < MEASURED_MS) return known.view;
+    const view = await showCapacity.run(deps, actor, { projectId });
+    keepNewest(measured, key, { at, view }, MAX_MEASURED);
+    return view;
+  };
+}
+
+async function list(deps: ConsoleDeps, measure: Measure, { visit, request }: Asked): Promise<Answer> {
+  const { project: asked, after, amount, done } = readQuery(request, ['project', 'after', 'amount', 'done']);
+  const project = needProject(visit, asked);
+  const { projectId, network } = project;
+  const balances = await listBalances.run(deps, visit.actor, listBalances.read({ projectId, after }, deps.now()));
+  const isFirst = after === undefined;
+  const capacity = isFirst ? await measure(visit.actor, project) : null;
+  const { data: changes } = await listAddressChanges.run(deps, visit.actor, { projectId });
+  const shown = { capacity, balances, changes, amount, after, isFirst };
+  const more = { said: SAID[done ?? ''] ?? null, canCompare: deps.networks.includes(network) };
+  try {
+    const wanted =
+      amount === undefined ? null : showCapacityOfAmount.read({ projectId, amount: amount.trim() }, deps.now());
+    const ofAmount = wanted && (await showCapacityOfAmount.run(deps, visit.actor, wanted));
+    return addressesPage(visit, project, { ...shown, ...more, ofAmount, problem: null });
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'INVALID_ARGUMENT') throw error;
+    return addressesPage(visit, project, { ...shown, ...more, ofAmount: null, problem: describeProblem(error) });
+  }
+}
+
+async function compare(deps: ConsoleDeps, { visit, request, tokens }: Asked): Promise<Answer> {
+  const { projectId: asked = '', after } = request.params as { projectId?: string; after?: string };
+  const project = needProject(visit, asked);
+  const taken = tokens.take(visit.path, readForm(request, ['token']).token);
+  if (taken.kind === 'refused') throw new AppError('CONFLICT', taken.reason);
+  const { projectId } = project;
+  const view = await compareBalances.run(deps, visit.actor, compareBalances.read({ projectId, after }, deps.now()));
+  return comparePage(visit, project, { view, after });
+}
+
+type Shown = ShownCapacity & {
+  problem: Html | null;
+  balances: BalanceListView;
+  changes: readonly AddressChangeView[];
+  said: Html | null;
+  isFirst: boolean;
+  /** Whether this process can query nodes of the network. */
+  canCompare: boolean;
+  after: string | undefined;
+};
+
+/** Answers two questions: how long will the addresses last, and are they mine? */
+function addressesPage(visit: Visit, project: ListedProjectView, shown: Shown): Page {
+  const { balances, changes, said, problem, isFirst } = shown;
+  const next =
+    balances.next === null
+      ? null
+      : html`<a class="button quiet" rel="next" href="${urlTo(visit, '/addresses', project, { after: String(balances.next) })}">More addresses</a>`;
+  const list =
+    balances.data.length === 0
+      ? renderNone(isFirst)
+      : html`<section class="card flush" aria-label="Addresses">${table('Addresses, by position', columnsOf(visit, project, balances.data), balances.data)}</section>`;
+  return {
+    title: 'Addresses',
+    about: project,
+    ...(problem === null ? {} : { status: 400 }),
+    main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}${problem === null ? null : alert(problem)}
+${renderActions(visit, project)}${live('additions', html`${renderWaiting(changes)}`, { isSpoken: true })}
+${renderCapacity(visit, project, shown)}
+${live('address-list', list)}
+<div class="pager">${next}${isFirst ? null : html`<a href="${urlTo(visit, '/addresses', project)}">First page</a>`}${renderCompare(visit, project, shown)}</div>
+${isFirst ? renderEnded(changes) : null}`,
+  };
+}
+
+function renderActions(visit: Visit, project: ListedProjectView): Html | null {
+  if (!isAllowed(visit.actor, 'addAddresses')) return null;
+  return html`<div class="actions"><a class="button" href="${urlTo(visit, '/addresses/add', project)}">Add addresses</a><a class="button quiet" href="${urlTo(visit, '/addresses/derive', project)}">Derive from an account key</a></div>`;
+}
+
+/** Pending addresses come first, because an attacker may be trying to add one of their own. */
+function renderWaiting(changes: readonly AddressChangeView[]): Html | null {
+  const waiting = changes.filter(({ state }) => state === 'waiting');
+  if (waiting.length === 0) return null;
+  const items = waiting.map(({ changeId, addresses, policy, proposedBy, proposedAt, dueAt }) => {
+    const [first = ''] = addresses;
+    const more = addresses.length - 1;
+    return html`<li data-rank="1"><span class="rank">Pending</span><div><p><bdi class="mono">${first}</bdi>${more === 0 ? null : html` and ${number(more)} more`}, policy ${policy}, proposed by ${outside(proposedBy.name, 100)} (${proposedBy.kind === 'admin' ? 'admin key' : 'console'}) at ${time(proposedAt)}. Added at ${time(dueAt)} UTC.</p><a class="button" href="/addresses/changes/${changeId}">Details</a></div></li>`;
+  });
+  return html`<section class="card" aria-labelledby="waiting"><h2 id="waiting">Not in use yet: did one of you propose this?</h2><ul class="concerns">${items}</ul></section>`;
+}
+
+function renderEnded(changes: readonly AddressChangeView[]): Html | null {
+  const ended = changes.filter(({ state }) => state !== 'waiting');
+  if (ended.length === 0) return null;
+  return html`<details class="card"><summary>Earlier additions</summary>${table('Earlier additions, newest first', ENDED, ended)}</details>`;
+}
+
+const STATES: Record<AddressChangeView['state'], string> = {
+  waiting: 'Waiting',
+  applied: 'Added',
+  withdrawn: 'Withdrawn',
+  failed: 'Failed',
+};
+
+const ENDED: readonly Column<AddressChangeView>[] = [
+  ['Proposed', ({ changeId, proposedAt }) => html`<a href="/addresses/changes/${changeId}">${time(proposedAt)}</a>`],
+  ['By', ({ proposedBy }) => outside(proposedBy.name, 60)],
+  ['Addresses', ({ addresses }) => number(addresses.length), 'number'],
+  ['Result', ({ state }) => STATES[state]],
+  ['By', ({ endedBy }) => (endedBy === null ? '–' : outside(endedBy, 60))],
+];
+
+function renderNone(isFirst: boolean): Html {
+  if (!isFirst) return html`<section class="card empty"><h2>No more addresses</h2></section>`;
+  return html`<section class="card empty"><h2>No address yet</h2><p>Payers send money straight to your own wallet, and Quittance never needs a private key. Copy addresses from your wallet and add them, or derive them from the public key of an account. You need one address to create <a href="/invoices">invoices</a>.</p></section>`;
+}
+
+function columnsOf(
+  visit: Visit,
+  project: ListedProjectView,
+  rows: readonly BalanceView[],
+): readonly Column<BalanceView>[] {
+  const [mayRetire, mayActivate] = [
+    isAllowed(visit.actor, 'retireAddresses'),
+    isAllowed(visit.actor, 'activateAddresses'),
+  ];
+  const act = ({ address, status }: BalanceView) => {
+    const to = (what: string, label: string) =>
+      html`<a href="${urlTo(visit, `/addresses/${address}/${what}`, project)}" aria-label="${label} ${address}">${label}</a>`;
+    if (status === 'active' && mayRetire) return to('retire', 'Retire');
+    return (status === 'retired' || status === 'unfrozen') && mayActivate ? to('activate', 'Use again') : '–';
+  };
+  const columns = rows.some(({ isSigned }) => isSigned !== null) ? [...COLUMNS, SIGNED] : COLUMNS;
+  return mayRetire ? [...columns, ['Actions', act]] : columns;
+}
+
+const SIGNED: Column<BalanceView> = [
+  'Signed',
+  ({ isSigned }) =>
+    html`<span class="badge" data-state="${isSigned ? 'PAID' : 'CONFIRMING'}">${isSigned ? 'Signed' : 'Not signed'}</span>`,
+];
+
+const COLUMNS: readonly Column<BalanceView>[] = [
+  [
+    'Address',
+    ({ address, position, derivationIndex }) =>
+      html`<a class="row" href="/find?q=${address}"><bdi class="mono">${address}</bdi></a> <small class="hint">${number(position)}${derivationIndex === null ? null : html`, derived #${derivationIndex + 1}`}</small>`,
+  ],
+  ['State', ({ status, policy }) => html`${renderStatus(status)} <small class="hint">${policy}</small>`],
+  ['Ledger balance', ({ ledger }) => (ledger === null ? '–' : money(ledger)), 'number'],
+  [
+    'Last compared',
+    ({ chain }) =>
+      chain === null
+        ? html`<span class="hint">never</span>`
+        : html`<span class="badge" data-state="${chain.isSame ? 'PAID' : 'CONFIRMING'}">${chain.isSame ? 'Same' : 'Different'}</span> ${chain.isSame ? money(chain.balance) : html`${money(chain.balance)} on the chain, ${money(chain.ledger)} in the ledger`} <br><small class="hint">at block ${ltr(number(chain.block))},</small> <small class="hint">${time(chain.checkedAt)}</small>`,
+  ],
+];
+
+const LIFE: Record<BalanceView['status'], readonly [string, string]> = {
+  active: ['In use', 'PAID'],
+  retired: ['Retired', 'EXPIRED'],
+  blocked: ['Retired permanently', 'EXPIRED'],
+  frozen: ['Frozen by Tether', 'CONFIRMING'],
+  unfrozen: ['No longer frozen', 'EXPIRED'],
+};
+
+function renderStatus(status: BalanceView['status']): Html {
+  const [name, look] = LIFE[status];
+  return html`<span class="badge" data-state="${look}">${name}</span>`;
+}
+
+/** One click is enough: it queries nodes and changes only the recorded comparison. */
+function renderCompare(visit: Visit, project: ListedProjectView, { balances, canCompare, after }: Shown): Html | null {
+  if (!canCompare || balances.data.length === 0 || !isAllowed(visit.actor, 'compareBalances')) return null;
+  const path = `/addresses/compare/${project.projectId}/${after ?? '0'}`;
+  return oneClick(visit, path, 'Compare with the chain');
+}
+
+/** `capacity` is only on the first page. `ofAmount` is for the requested amount. */
+type ShownCapacity = {
+  capacity: CapacityView | null;
+  ofAmount: CapacityOfAmountView | null;
+  amount: string | undefined;
+};
+
+/** Shows how long the addresses last, for the amounts in use. */
+function renderCapacity(
+  visit: Visit,
+  project: ListedProjectView,
+  { capacity, ofAmount, amount }: ShownCapacity,
+): Html | null {
+  if (capacity === null) return null;
+  const { daysLeft, freeShare, activeAddresses, policy, maxSurcharge, low, amounts } = capacity;
+  const rows = amounts.slice(0, MAX_AMOUNTS);
+  const verdict =
+    activeAddresses === 0
+      ? html`<p class="notice">No address with the policy ${policy} is in use, so no invoice can be created.</p>`
+      : low
+        ? html`<p class="notice">Payable amounts are running out: add addresses.</p>`
+        : null;
+  const more =
+    amounts.length > rows.length
+      ? html`<p class="hint">The ${rows.length} most urgent of ${amounts.length} amounts requested in the last 30 days.</p>`
+      : null;
+  return html`<section aria-labelledby="capacity"><h2 id="capacity" class="unseen">Capacity</h2>${live(
+    'capacities',
+    html`${verdict}<dl class="tiles"><div class="tile"><dt>First amount runs out in</dt><dd>${daysLeft === null ? '–' : `${number(daysLeft)} days`}</dd><dd class="hint">at the current rate</dd></div>
+<div class="tile"><dt>Free for the scarcest amount</dt><dd>${freeShare === null ? '–' : `${percent(freeShare)} %`}</dd><dd class="hint">${freeShare === null ? 'no invoices in 30 days' : 'of its payable amounts'}</dd></div>
+<div class="tile"><dt>Addresses in use</dt><dd>${number(activeAddresses)}</dd><dd class="hint">${policy === 'exact' ? 'policy exact' : `policy ${policy}, of less than ${maxSurcharge} USDT`}</dd></div></dl>`,
+  )}
+<details class="card filters"${amount === undefined ? null : html` open`}><summary>By amount</summary>${rows.length === 0 ? null : table('Amounts in use, most urgent first', AMOUNTS, rows)}${more}
+<form action="/addresses" method="get">${hiddenProject(visit, project)}${field('amount', 'Check one amount', amount, html` inputmode="decimal" dir="ltr"`)}<div class="actions"><button class="quiet">Show</button></div></form>${ofAmount === null ? null : renderOfAmount(ofAmount)}</details></section>`;
+}
+
+/** No one reads more; the command shows all. */
+const MAX_AMOUNTS = 12;
+const MAX_ADDRESSES = 25;
+
+function renderOfAmount(found: CapacityOfAmountView): Html {
+  const { amount, free, total, perDay7, daysLeft, addresses } = found;
+  const days =
+    daysLeft === null ? 'it was not used in the last 30 days' : `${number(Math.floor(daysLeft))} days are left`;
+  const scarce = addresses.toSorted((a, b) => a.free - b.free || a.position - b.position).slice(0, MAX_ADDRESSES);
+  const more =
+    addresses.length > scarce.length
+      ? html`<p class="hint">The ${scarce.length} scarcest of ${number(addresses.length)} addresses.</p>`
+      : null;
+  return html`<p>For ${ltr(amount)} USDT, ${number(free)} of ${number(total)} payable amounts are free; ${perDay7.toFixed(1)} are used per day, and ${days}.</p>${scarce.length === 0 ? null : table('Free amounts by address', FREE, scarce)}${more}`;
+}
+
+const AMOUNTS: readonly Column<AmountCapacityView>[] = [
+  ['USDT', ({ amount }) => ltr(amount)],
+  ['Free', ({ free, total }) => `${number(free)} of ${number(total)}`, 'number'],
+  ['A day', ({ perDay7 }) => perDay7.toFixed(1), 'number'],
+  [
+    'Days left',
+    ({ daysLeft, low }) => {
+      const shown = daysLeft === null ? '–' : number(Math.floor(daysLeft));
+      return low ? html`<span class="badge" data-state="CONFIRMING">${shown}, low</span>` : shown;
+    },
+    'number',
+  ],
+];
+
+const FREE: readonly Column<AddressCapacityView>[] = [
+  ['Position', ({ position }) => number(position)],
+  ['Address', ({ address }) => html`<bdi class="mono">${address}</bdi>`],
+  ['Free', ({ free, total }) => `${number(free)} of ${number(total)}`, 'number'],
+];
+
+/** Rounds down, so that 100 is shown only if everything is free. */
+const percent = (share: number) => (Math.floor(share * 1000) / 10).toFixed(1);
+
+function hiddenProject({ projects }: Visit, { projectId }: ListedProjectView): Html | null {
+  return projects.length > 1 ? html`<input type="hidden" name="project" value="${projectId}">` : null;
+}
+
+type Compared = ComparedBalancesView['data'][number];
+
+/** Shows the result of comparing a page of addresses with the chain. */
+function comparePage(
+  visit: Visit,
+  project: ListedProjectView,
+  { view, after }: { view: ComparedBalancesView; after: string | undefined },
+): Page {
+  const { data, skipped, node } = view;
+  const differ = data.filter(({ status }) => status === 'differs').length;
+  const early = data.filter(({ status }) => status === 'too-early').length;
+  return {
+    title: 'Compared with the chain',
+    about: project,
+    main: html`${renderVerdict({ same: data.length - differ - early, differ, early })}
+${data.length === 0 ? null : html`<section class="card flush" aria-label="Addresses">${table('Balance of each address', COMPARED, data)}</section>`}
+${node === null ? null : html`<p class="hint">Balances according to ${outside(node, 100)}.</p>`}${skipped.length === 0 ? null : html`<p class="hint">${number(skipped.length)} were compared less than a minute ago, and were not checked again.</p>`}
+<p><a class="button" href="${urlTo(visit, '/addresses', project, { after })}">Addresses</a></p>`,
+  };
+}
+
+function renderVerdict({ same, differ, early }: { same: number; differ: number; early: number }): Html {
+  if (differ > 0) {
+    return html`<p class="notice" role="alert"><strong>${number(differ)} differ.</strong> The alarm balance-differs names the blocks to check: see <a href="/chain">Chain</a>.</p>`;
+  }
+  const left = early === 0 ? null : html` ${number(early)} cannot be compared yet: try again in half a minute.`;
+  return html`<p class="good" role="status">${same === 0 ? null : html`${number(same)} match the ledger.`}${left}</p>`;
+}
+
+const COMPARED: readonly Column<Compared>[] = [
+  ['Address', ({ address }) => html`<bdi class="mono">${address}</bdi>`],
+  [
+    'Result',
+    ({ status }) => {
+      const [name, look] = LOOKS[status];
+      return html`<span class="badge" data-state="${look}">${name}</span>`;
+    },
+  ],
+  [
+    'In the ledger',
+    (row) => (row.status === 'differs' ? money(row.ledger) : row.status === 'good' ? money(row.balance) : '–'),
+    'number',
+  ],
+  [
+    'On the chain',
+    (row) => (row.status === 'differs' ? money(row.chain) : row.status === 'good' ? money(row.balance) : '–'),
+    'number',
+  ],
+  [
+    'Why',
+    (row) =>
+      row.status === 'too-early'
+        ? outside(row.reason, 200)
+        : row.status === 'differs'
+          ? html`blocks ${ltr(number(row.from))} to ${ltr(number(row.to))}`
+          : '–',
+  ],
+];
+
+const LOOKS: Record<Compared['status'], readonly [string, string]> = {
+  good: ['Same', 'PAID'],
+  differs: ['Differs', 'CONFIRMING'],
+  'too-early': ['Not yet', 'EXPIRED'],
+};

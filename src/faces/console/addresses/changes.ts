@@ -1,0 +1,225 @@
+import { AppError } from '../../../core/domain/errors.ts';
+import { isAllowed } from '../../operator/authorize.ts';
+import { clip } from '../../operator/input/problems.ts';
+import {
+  type AddressChangeView,
+  confirmAddressChange,
+  showAddressChange,
+  withdrawAddressChange,
+} from '../../operator/subjects/address-changes.ts';
+import {
+  type AddressView,
+  activateAddresses,
+  retireAddresses,
+  type SwitchedAddressesView,
+  showAddress,
+} from '../../operator/subjects/addresses.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
+import { type Html, html } from '../../web/html.ts';
+import { addForm, byOperation, type FormField } from '../forms/form.ts';
+
+import type { ConsoleDeps } from '../page/console-deps.ts';
+import { facts, number, outside, time } from '../page/pieces.ts';
+import type { Asked, Routes } from '../page/routes.ts';
+import { type Fields, needProject, readQuery, urlTo, type Visit } from '../page/visit.ts';
+
+import { ENDING_FIELD, endingField, readEnding } from './adding.ts';
+
+type Subject = { change: AddressChangeView; refusal: string | null; project: ListedProjectView };
+
+/** Adds the pages of a pending addition: showing, confirming and withdrawing it. */
+export function addChangeRoutes(routes: Routes, deps: ConsoleDeps): void {
+  routes.get('/addresses/changes/:changeId', 'showAddressChange', async (asked) => {
+    const { done } = readQuery(asked.request, ['done']);
+    const { visit } = asked;
+    const { project, change, refusal } = await find(deps, asked);
+    const said = done === undefined ? null : (SAID[done] ?? null);
+    const [name, look] = STATES[change.state];
+    return {
+      title: 'Pending addresses',
+      about: project,
+      beside: html`<span class="badge" data-state="${look}">${name}</span>`,
+      main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
+<section class="card" aria-labelledby="facts"><h2 id="facts">Proposal</h2>${renderFacts(change)}</section>
+<section class="card" aria-labelledby="which"><h2 id="which">${number(change.addresses.length)} ${change.addresses.length === 1 ? 'address' : 'addresses'}</h2>${renderChanged(change)}</section>
+${change.state === 'waiting' ? renderActions(visit, change, refusal) : null}
+<p><a href="${urlTo(visit, '/addresses', project)}">Addresses</a></p>`,
+    };
+  });
+  addConfirmForm(routes, deps);
+  addForm<Subject, { changeId: string }, AddressChangeView>(routes, deps, {
+    ...byOperation(deps, withdrawAddressChange, (_, { change }: Subject) => ({ changeId: change.changeId })),
+    path: '/addresses/changes/:changeId/withdraw',
+    find: (asked) => find(deps, asked),
+    show: (_, { change, project }) => ({
+      ...{ title: 'Withdraw addresses', about: project, button: 'Withdraw', fields: [] },
+      consequence: html`<p>${countOf(change)} not added. To add them later, propose them again.</p>${renderChanged(change)}`,
+      back: `/addresses/changes/${change.changeId}`,
+    }),
+    done: (_, { change }) => ({ goTo: `/addresses/changes/${change.changeId}?done=withdrawn` }),
+  });
+}
+
+const SAID: Readonly<Record<string, ReturnType<typeof html>>> = {
+  confirmed: html`The addresses were added and are now in use.`,
+  withdrawn: html`Withdrawn: no addresses were added.`,
+};
+
+const countOf = ({ addresses }: AddressChangeView) =>
+  addresses.length === 1 ? '1 address is' : `${number(addresses.length)} addresses are`;
+
+function addConfirmForm(routes: Routes, deps: ConsoleDeps): void {
+  addForm<Subject, { changeId: string }, unknown>(routes, deps, {
+    action: 'confirmAddressChange',
+    path: '/addresses/changes/:changeId/confirm',
+    find: (asked) => find(deps, asked),
+    show: (_, { change, project }) => ({
+      ...{ title: 'Confirm addresses', about: project, button: 'They are ours: add them now' },
+      consequence: html`<p>${countOf(change)} added immediately with the policy ${change.policy}, and payers will see them. Money sent to an address that is not yours is lost.</p>${renderChanged(change)}`,
+      fields: [ENDING_FIELD],
+      back: `/addresses/changes/${change.changeId}`,
+    }),
+    read: ({ ending }, { change, refusal }) => {
+      if (refusal !== null) throw new AppError('CONFLICT', `nothing was added: ${refusal}`);
+      readEnding('ending', ending, change.addresses[0]);
+      return { changeId: change.changeId };
+    },
+    run: (actor, wanted) => confirmAddressChange.run(deps, actor, wanted),
+    done: (_, { change }) => ({ goTo: `/addresses/changes/${change.changeId}?done=confirmed` }),
+  });
+}
+
+/** Finds a change that the visitor may see. Hidden projects are reported as not found. Errors: `NOT_FOUND`. */
+async function find(deps: ConsoleDeps, { visit, request }: Asked): Promise<Subject> {
+  const { changeId = '' } = request.params as { changeId?: string };
+  const unknown = new AppError('NOT_FOUND', `there is no change ${clip(changeId)} that you may see`);
+  const { view: change, refusal } = await showAddressChange
+    .run(deps, visit.actor, { changeId })
+    .catch((error: unknown) => {
+      throw error instanceof AppError && error.code !== 'DATABASE_UNAVAILABLE' ? unknown : error;
+    });
+  return { change, refusal, project: needProject(visit, change.projectId) };
+}
+
+const STATES: Record<AddressChangeView['state'], readonly [name: string, look: string]> = {
+  waiting: ['Waiting', 'CONFIRMING'],
+  applied: ['Added', 'PAID'],
+  withdrawn: ['Withdrawn', 'EXPIRED'],
+  failed: ['Failed', 'EXPIRED'],
+};
+
+function renderFacts(change: AddressChangeView): Html {
+  const { proposedBy, origin, proposedAt, dueAt, state, policy, endedAt, endedBy, reason } = change;
+  return facts([
+    ['Proposed by', html`${outside(proposedBy.name, 100)} (${proposedBy.kind === 'admin' ? 'admin key' : 'console'})`],
+    ['From', origin === null ? null : outside(origin, 60)],
+    ['At', html`${time(proposedAt)} UTC`],
+    ['Policy', policy],
+    ['Added automatically at', state === 'waiting' ? html`${time(dueAt)} UTC, unless it is withdrawn` : null],
+    ['Ended', endedAt === null ? null : html`${time(endedAt)} UTC, by ${outside(endedBy ?? '', 100)}`],
+    ['Reason', reason === null ? null : outside(reason, 1000)],
+  ]);
+}
+
+/** Shows addresses in full, because a person compares them with a wallet. */
+function renderChanged({ addresses, derivationIndexes }: AddressChangeView): Html {
+  const items = addresses.map((address, position) => {
+    const index = derivationIndexes?.[position];
+    return html`<li><bdi class="mono">${address}</bdi>${index === undefined ? null : html` <small class="hint">#${index + 1} of an account key</small>`}</li>`;
+  });
+  return html`<ul>${items}</ul>`;
+}
+
+function renderActions(visit: Visit, { changeId }: AddressChangeView, refusal: string | null): Html {
+  const mayConfirm = refusal === null && isAllowed(visit.actor, 'confirmAddressChange');
+  const confirm = mayConfirm
+    ? html`<a class="button" href="/addresses/changes/${changeId}/confirm">They are ours: add them now</a>`
+    : null;
+  const withdraw = isAllowed(visit.actor, 'withdrawAddressChange')
+    ? html`<a class="button quiet" href="/addresses/changes/${changeId}/withdraw">Withdraw</a>`
+    : null;
+  return html`<section class="card form" aria-labelledby="do"><h2 id="do">Is each of them in your wallet?</h2><p>If you do not recognise them, withdraw this and find out who proposed it: a session or an admin key may have been stolen.</p>
+<div class="actions">${confirm}${withdraw}</div>${refusal === null ? null : html`<p class="hint">You cannot confirm it: <bdi>${refusal}</bdi>.</p>`}</section>`;
+}
+
+type Switching = { project: ListedProjectView; address: AddressView };
+type Switched = { view: SwitchedAddressesView };
+
+const NOTE: FormField = {
+  ...{ kind: 'line', name: 'note', label: 'Note (optional)', more: html` maxlength="2000"` },
+  hint: 'Kept with your name in the audit log.',
+};
+
+const ENDING = endingField(
+  'ending',
+  'Last six characters of the address',
+  'Copy them from your wallet, not from this page.',
+);
+
+/** Adds the forms that retire and activate an address. */
+export function addSwitchingForms(routes: Routes, deps: ConsoleDeps): void {
+  const given = ({ note }: Fields, { project, address }: Switching) => {
+    const { projectId } = project;
+    return { projectId, entries: [{ text: address.address, place: 'the address' }], note };
+  };
+  const common = {
+    find: (asked: Asked, project: string | undefined) => findAddress(deps, asked, project),
+    done: (visit: Visit, { project }: Switching, { view }: Switched) => ({
+      goTo: urlTo(visit, '/addresses', project, { done: view.status }),
+    }),
+  };
+  addForm(routes, deps, {
+    ...{ ...common, ...byOperation(deps, retireAddresses, given), path: '/addresses/:address/retire' },
+    show: (visit, { project, address }) => ({
+      ...{ title: 'Retire an address', about: project, button: 'Retire address', fields: [NOTE] },
+      consequence: renderRetiring(address),
+      back: urlTo(visit, '/addresses', project),
+    }),
+  });
+  addForm(routes, deps, {
+    ...common,
+    ...byOperation(deps, activateAddresses, (filled: Fields, subject: Switching) => {
+      readEnding('ending', filled['ending'], subject.address.address);
+      return given(filled, subject);
+    }),
+    ...{ path: '/addresses/:address/activate' },
+    show: (visit, { project, address }) => ({
+      ...{ title: 'Use an address again', about: project, button: 'Use again', fields: [ENDING, NOTE] },
+      consequence: html`${renderAddress(address)}<p>New invoices with the policy ${address.policy} can use it again. Is it still in your wallet? Money sent to an address you can no longer access is lost.</p>`,
+      back: urlTo(visit, '/addresses', project),
+    }),
+  });
+}
+
+const renderAddress = ({ address }: AddressView) => html`<p><bdi class="mono">${address}</bdi></p>`;
+
+function renderRetiring(address: AddressView): Html {
+  const { openInvoices, isOpenInvoicesMore, activeAddresses, projectPolicy, policy, status } = address;
+  const open =
+    openInvoices === null
+      ? 'Its open invoices stay'
+      : openInvoices === 1
+        ? '1 open invoice stays'
+        : `${number(openInvoices)}${isOpenInvoicesMore ? '+' : ''} open invoices stay`;
+  const isLast = status === 'active' && policy === projectPolicy && activeAddresses[policy] === 1;
+  const last = isLast
+    ? html`<p class="notice">It is the last address in use with the policy ${policy}: every new invoice is refused until you add another one.</p>`
+    : null;
+  return html`${renderAddress(address)}<p>${open} payable, but new ones no longer use it. Quittance keeps watching it permanently: transfers to it are recorded, and late payments still count.</p>${last}`;
+}
+
+/** Finds an address of a project that the visitor may see. All others are reported as not found. Errors: `NOT_FOUND`. */
+async function findAddress(
+  deps: ConsoleDeps,
+  { visit, request }: Asked,
+  asked: string | undefined,
+): Promise<Switching> {
+  const { address: text = '' } = request.params as { address?: string };
+  const project = needProject(visit, asked);
+  const { projectId } = project;
+  const address = await showAddress.run(deps, visit.actor, { projectId, address: text }).catch((error: unknown) => {
+    if (!(error instanceof AppError) || error.code !== 'NOT_FOUND') throw error;
+    throw new AppError('NOT_FOUND', `there is no address ${clip(text)} that you may see`);
+  });
+  return { project, address };
+}

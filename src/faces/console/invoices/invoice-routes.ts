@@ -1,0 +1,435 @@
+import { AppError } from '../../../core/domain/errors.ts';
+import { encodeId } from '../../../core/domain/ids.ts';
+import { INVOICE_STATUSES } from '../../../core/domain/invoice.ts';
+import type { Text } from '../../../core/domain/message.ts';
+import { formatAmount, microUsdt } from '../../../core/domain/money.ts';
+import { POLICIES } from '../../../core/domain/policy.ts';
+import { toIso } from '../../../core/domain/time.ts';
+import type { TimelineEntry } from '../../../core/domain/timeline.ts';
+import { isAllowed } from '../../operator/authorize.ts';
+import { explainSubject } from '../../operator/explain/explain.ts';
+import { describeStep, type Explanation, printableText } from '../../operator/explain/explanation.ts';
+import type { Found } from '../../operator/explain/search.ts';
+import { clip, printable } from '../../operator/input/problems.ts';
+import { perform } from '../../operator/operation.ts';
+import { replayEvents } from '../../operator/subjects/delivery-replay.ts';
+import {
+  createInvoiceByHand,
+  exportInvoices,
+  type InvoiceView,
+  listInvoices,
+  showInvoice,
+  withdrawInvoiceByHand,
+} from '../../operator/subjects/invoices.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
+import { type Html, html } from '../../web/html.ts';
+import { renderQr } from '../../web/render-qr.ts';
+import { addForm, byOperation } from '../forms/form.ts';
+import { addList, by, type List } from '../page/add-list.ts';
+import type { ConsoleDeps } from '../page/console-deps.ts';
+import { describeProblem, type Page } from '../page/layout.ts';
+import { alert, badge, copyButton, facts, live, ltr, money, outside, table, time } from '../page/pieces.ts';
+import { type Answer, type Asked, type Routes, sendRows } from '../page/routes.ts';
+import { type Fields, needProject, readForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
+
+import { renderText, writeText } from '../page/words.ts';
+
+/** Adds the list, the export, the page of an invoice, and its creation. */
+export function addInvoiceRoutes(routes: Routes, deps: ConsoleDeps): void {
+  const { get, post } = routes;
+  addList(routes, invoicesList(deps));
+  get('/invoices.csv', 'exportInvoices', async (asked) => {
+    const names = ['project', ...FILTERS.map(({ name }) => name)];
+    const { project, ...filters }: Fields = readQuery(asked.request, names);
+    const { projectId } = needProject(asked.visit, project);
+    const wanted = exportInvoices.read({ ...filters, projectId } as never, deps.now());
+    return sendRows(asked, `invoices-${projectId}.csv`, await perform(exportInvoices, deps, asked.visit.actor, wanted));
+  });
+  addForm(routes, deps, {
+    ...byOperation(deps, createInvoiceByHand, ({ amount = '', externalId = '', note }, project: ListedProjectView) => ({
+      ...{ projectId: project.projectId, amount, externalId, note, idempotencyKey: undefined },
+    })),
+    run: (actor, wanted, once) => perform(createInvoiceByHand, deps, actor, { ...wanted, idempotencyKey: once }),
+    path: '/invoices/new',
+    filled: ['amount'],
+    find: async ({ visit }, project) => needProject(visit, project),
+    show: (visit, project) => ({
+      ...{ title: 'New invoice', about: project, button: 'Create invoice', back: urlTo(visit, '/invoices', project) },
+      consequence: html``,
+      fields: [
+        {
+          ...{ kind: 'line', name: 'amount', label: 'Amount in USDT' },
+          more: html` inputmode="decimal" dir="ltr" required`,
+          hint: 'Such as 25 or 25.50. The payer sends a slightly higher amount, which identifies the payment.',
+        },
+        {
+          ...{ kind: 'line', name: 'externalId', label: 'Order id', more: html` maxlength="200" required` },
+          hint: 'Your own id, such as a bill number. Each one can be used only once.',
+        },
+        {
+          ...{ kind: 'line', name: 'note', label: 'Note (optional)', more: html` maxlength="2000"` },
+          hint: 'Kept with your name in the audit log. The payer never sees it.',
+        },
+      ],
+    }),
+    done: madePage,
+  });
+  get('/invoices/:invoiceId', 'explainSubject', (asked) => show(deps, asked));
+  post('/invoices/:invoiceId/replay', 'replayEvents', (asked) => replay(deps, asked));
+  addForm(routes, deps, {
+    ...byOperation(deps, withdrawInvoiceByHand, (_filled, { invoice }: InvoiceAsked) => invoice),
+    path: '/invoices/:invoiceId/withdraw',
+    find: (asked) => find(deps, asked),
+    show: (_visit, { project, invoice }) => ({
+      ...{ title: 'Withdraw an invoice', about: project, fields: [], button: 'Withdraw' },
+      back: `/invoices/${invoice.invoiceId}`,
+      consequence: html`<p>The payment page of ${outside(invoice.externalId)} will say that the shop withdrew the invoice, and no longer show an amount or an address. This cannot be undone.</p><p>The invoice keeps its status: a payment that still arrives pays it.</p>`,
+    }),
+    done: (_visit, { invoice }) => ({ goTo: `/invoices/${invoice.invoiceId}?withdrawn=1` }),
+  });
+}
+
+/** Finds an invoice that the visitor may see, with its explanation. Errors: `NOT_FOUND`. */
+async function find(deps: ConsoleDeps, { visit, request }: Asked) {
+  const { invoiceId = '' } = request.params as { invoiceId?: string };
+  const explanation = await explainSubject(deps, visit.actor, { text: invoiceId, projectId: undefined });
+  const { subject } = explanation;
+  const [id, projectId] = [String(subject['invoiceId']), String(subject['projectId'])];
+  // The text may be an order id; the search box at the top finds those.
+  if (id !== invoiceId) throw new AppError('NOT_FOUND', `there is no invoice ${clip(invoiceId)} that you may see`);
+  return {
+    explanation,
+    project: needProject(visit, projectId),
+    invoice: await showInvoice.run(deps, visit.actor, { projectId, invoiceId }),
+  };
+}
+
+async function show(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
+  const { sent, withdrawn } = readQuery(asked.request, ['sent', 'withdrawn']);
+  const { project, ...shown } = await find(deps, asked);
+  const said =
+    sent !== undefined
+      ? html`The event is being sent again.`
+      : withdrawn === undefined
+        ? null
+        : html`The invoice is withdrawn.`;
+  return invoicePage(asked.visit, project, { ...shown, requestId: asked.request.id, said, isRefused: false });
+}
+
+type InvoiceAsked = Awaited<ReturnType<typeof find>>;
+
+async function replay(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
+  const { visit, request, tokens } = asked;
+  const { event = '', token } = readForm(request, ['event', 'token']);
+  const { project, ...shown } = await find(deps, asked);
+  const refuse = (said: ReturnType<typeof html>) =>
+    invoicePage(visit, project, { ...shown, requestId: request.id, said, isRefused: true });
+  // Excludes events of other invoices, and of projects that the visitor may not see.
+  if (!shown.explanation.timeline.some((entry) => eventOf(entry) === event)) {
+    return refuse(html`<p>This invoice has no event ${clip(event)}.</p>`);
+  }
+  const taken = tokens.take(`replay ${event}`, token);
+  if (taken.kind === 'refused') return refuse(html`<p>${taken.reason}.</p>`);
+  const wanted = replayEvents.read({ events: [event], isConfirmed: true }, deps.now());
+  try {
+    await perform(replayEvents, deps, visit.actor, wanted);
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'NOT_FOUND') throw error;
+    return refuse(describeProblem(error));
+  }
+  return { goTo: `/invoices/${shown.invoice.invoiceId}?sent=1` };
+}
+
+const invoicesList = (deps: ConsoleDeps): List<InvoiceView> => ({
+  ...{ path: '/invoices', action: 'listInvoices', title: 'Invoices', noun: 'invoices', pageSize: PAGE_SIZE },
+  columns: COLUMNS,
+  filters: () => FILTERS,
+  find: async ({ actor }, { projectId }, filters, before) => {
+    const given = { ...filters, projectId, before, limit: String(PAGE_SIZE) };
+    const found = await perform(listInvoices, deps, actor, listInvoices.read(given as never, deps.now()));
+    return { ...found, next: found.nextBefore };
+  },
+  none: renderNone,
+  beside: (visit, project) =>
+    isAllowed(visit.actor, 'createInvoiceByHand')
+      ? html`<a class="button" href="${urlTo(visit, '/invoices/new', project)}">New invoice</a>`
+      : null,
+  below: (visit, project, filters) =>
+    html`<a href="${urlTo(visit, '/invoices.csv', project, filters)}" download>Download as CSV</a>`,
+});
+
+const FILTERS = [
+  by.choice('status', 'State', INVOICE_STATUSES, (status) => status.toLowerCase()),
+  by.line('amount', 'Amount', html` inputmode="decimal" dir="ltr"`),
+  ...by.days,
+  by.choice('policy', 'Policy', POLICIES),
+];
+
+/** How many rows a page shows. With long order ids, more would exceed 30 kB. */
+const PAGE_SIZE = 50;
+
+const COLUMNS = [
+  [
+    'Order',
+    ({ invoiceId, externalId }: InvoiceView) =>
+      html`<a class="row" href="/invoices/${invoiceId}">${outside(externalId, 60)}</a>`,
+  ],
+  ['State', ({ status }: InvoiceView) => badge(status)],
+  ['Payable amount', ({ payableAmount }: InvoiceView) => ltr(payableAmount), 'number'],
+  ['Created', ({ createdAt }: InvoiceView) => time(createdAt)],
+  ['Paid', ({ paid }: InvoiceView) => (paid === null ? html`<span class="hint">–</span>` : time(paid.time))],
+] as const;
+
+function renderNone(visit: Visit, project: ListedProjectView, isFiltered: boolean): Html {
+  if (isFiltered) {
+    return html`<section class="card empty"><h2>No invoice fits</h2><p>Take a filter away, or find one order by the box at the top: it takes the order id, a checkout link, an address, a transaction or an amount.</p></section>`;
+  }
+  const make = isAllowed(visit.actor, 'createInvoiceByHand')
+    ? html`<p><a class="button" href="${urlTo(visit, '/invoices/new', project)}">Create the first one here</a></p>`
+    : null;
+  const key = isAllowed(visit.actor, 'createKey')
+    ? html`<a href="${urlTo(visit, '/settings/keys/new', project)}">a key</a>`
+    : 'a key that an owner creates';
+  return html`<section class="card empty"><h2>No invoices yet</h2><p>Your shop creates them through the API (<code>POST /v1/invoices</code>), with ${key}. Without a shop, create one by hand and send its link.</p>${make}</section>`;
+}
+
+type Made = Awaited<ReturnType<typeof createInvoiceByHand.run>>;
+
+/** Shows the link and its QR code, to send or to show to the payer. */
+function madePage(visit: Visit, project: ListedProjectView, { invoice }: Made): Page {
+  const { checkoutUrl, invoiceId, externalId, payableAmount, expiresAt } = invoice;
+  return {
+    title: 'Invoice created',
+    about: project,
+    main: html`<section class="card form"><h2>Send this link to the payer</h2>
+<p class="link"><a href="${checkoutUrl}" rel="noreferrer">${ltr(checkoutUrl)}</a></p>${copyButton(checkoutUrl, 'Copy link for the payer')}
+<div class="scan">${renderQr(checkoutUrl, 'QR code of the link')}<p class="hint">Or let the payer scan this code: it opens the payment page. It is not a payment address.</p></div>
+${facts([
+  ['Order', outside(externalId, 200)],
+  ['Payable amount', html`${ltr(payableAmount)} USDT`],
+  ['Pay by', html`${time(expiresAt)} UTC; a later payment still counts`],
+])}
+<div class="actions"><a class="button" href="/invoices/${invoiceId}">Show invoice</a><a href="${urlTo(visit, '/invoices/new', project)}">Create another</a></div></section>`,
+  };
+}
+
+type Shown = {
+  explanation: Explanation;
+  invoice: InvoiceView;
+  requestId: string;
+  /** The outcome of the submitted form. */
+  said: Html | null;
+  isRefused: boolean;
+};
+
+/** Shows everything about one invoice. It can be neither marked as paid nor deleted. */
+function invoicePage(visit: Visit, project: ListedProjectView, shown: Shown): Page {
+  const { explanation, invoice, requestId, said, isRefused } = shown;
+  const { externalId, status, checkoutUrl, paid } = invoice;
+  const receipt =
+    paid === null ? null : html`<a class="button quiet" href="${checkoutUrl}/receipt" rel="noreferrer">Receipt</a>`;
+  return {
+    title: [...externalId].length > 60 ? `${[...externalId].slice(0, 60).join('')}…` : externalId,
+    about: project,
+    beside: live('state', badge(status)),
+    ...(isRefused ? { status: 409 } : {}),
+    main: html`${said === null ? null : isRefused ? alert(said) : html`<p class="good" role="status">${said}</p>`}
+${live('verdict', html`${renderVerdict(explanation)}${renderNext(explanation)}`, { isSpoken: true })}
+${live('amounts', renderAmounts(invoice))}
+<p class="actions"><a class="button quiet" href="${checkoutUrl}" rel="noreferrer">Open as the payer</a>${receipt}${copyButton(checkoutUrl, 'Copy link for the payer')}${renderWithdrawal(visit, shown)}</p>
+${live('events', html`${renderTimeline(explanation, (entry) => renderReplay(visit, invoice, entry))}${renderFields(explanation)}`)}
+${renderSupport(explanation, requestId)}`,
+  };
+}
+
+/** A paid invoice has nothing left to withdraw. */
+function renderWithdrawal(visit: Visit, { invoice: { invoiceId, status }, explanation }: Shown): Html | null {
+  const isWithdrawn = explanation.timeline.some(({ kind }) => kind === 'withdrawn');
+  if (status === 'PAID' || isWithdrawn || !isAllowed(visit.actor, 'withdrawInvoiceByHand')) return null;
+  return html`<a class="button quiet" href="/invoices/${invoiceId}/withdraw">Withdraw</a>`;
+}
+
+function renderAmounts({ requestedAmount, payableAmount, paid, expiresAt, address }: InvoiceView): Html {
+  const tail = formatAmount(microUsdt(microOf(payableAmount) - microOf(requestedAmount)));
+  return html`<section aria-label="Amounts"><dl class="tiles">
+<div class="tile"><dt>Requested</dt><dd>${ltr(requestedAmount)}</dd><dd class="hint">USDT</dd></div>
+<div class="tile"><dt>Payable amount</dt><dd>${ltr(payableAmount)}</dd><dd class="hint">a tail of ${ltr(tail)}, to ${outside(`${address.slice(0, 6)}…${address.slice(-6)}`)}</dd></div>
+<div class="tile"><dt>Received</dt><dd>${paid === null ? '–' : ltr(payableAmount)}</dd><dd class="hint">${paid === null ? html`until ${time(expiresAt)} UTC or later` : html`${time(paid.time)} UTC, <a href="/find?q=${paid.txId}">${paid.txId.slice(0, 8)}…</a>`}</dd></div>
+</dl></section>`;
+}
+
+const microOf = (amount: string) => BigInt(amount.replace('.', ''));
+
+/** Returns the event that a timeline entry reports, or `null`. */
+function eventOf({ kind, data }: TimelineEntry): string | null {
+  const { eventId } = data;
+  return kind === 'event' && typeof eventId === 'string' ? eventId : null;
+}
+
+/** Sends the event again to all of its endpoints. Receivers process an event only once. */
+function renderReplay(visit: Visit, { invoiceId }: InvoiceView, entry: TimelineEntry): Html | null {
+  const eventId = eventOf(entry);
+  if (eventId === null || !isAllowed(visit.actor, 'replayEvents')) return null;
+  return html`<form method="post" action="/invoices/${invoiceId}/replay"><input type="hidden" name="token" value="${visit.token(`replay ${eventId}`)}"><input type="hidden" name="event" value="${eventId}"><button class="quiet">Send again</button></form>`;
+}
+
+/** Shows every possible meaning of a text, in all projects that the person may see. */
+export function foundPage(
+  visit: Visit,
+  typed: string,
+  { invoices, transfers, addresses }: Found,
+  about: ListedProjectView | null,
+): Page {
+  const project = ({ projectName }: { projectName: string }) => html`<bdi>${projectName}</bdi>`;
+  const ofSeveral = <Of extends { projectName: string }>(): [string, (row: Of) => Html][] =>
+    visit.projects.length > 1 ? [['Project', project]] : [];
+  const made = table(
+    'Invoices',
+    [
+      [
+        'Order',
+        ({ id, externalId }) => html`<a class="row" href="/invoices/${encodeId('inv', id)}">${outside(externalId)}</a>`,
+      ],
+      ['Status', ({ status }) => badge(status)],
+      ['Payable amount', ({ payableMicro }) => money(formatAmount(payableMicro)), 'number'],
+      ['Created (UTC)', ({ createdAt }) => time(toIso(createdAt))],
+      ...ofSeveral<Found['invoices'][number]>(),
+    ],
+    invoices,
+  );
+  const came = table(
+    'Transfers',
+    [
+      ['Transaction', ({ txId }) => html`<a class="row" href="/find?q=${txId}">${ltr(`${txId.slice(0, 8)}…`)}</a>`],
+      [
+        'Paid',
+        ({ id, kind }) =>
+          kind === 'matched' ? 'an invoice' : html`nothing: <a href="/unmatched/${encodeId('trf', id)}">${kind}</a>`,
+      ],
+      ['Amount', ({ amountMicro }) => money(formatAmount(amountMicro)), 'number'],
+      ['Block (UTC)', ({ blockTime }) => time(toIso(blockTime))],
+      ...ofSeveral<Found['transfers'][number]>(),
+    ],
+    transfers,
+  );
+  const named = table(
+    'Addresses',
+    [
+      [
+        'Address',
+        ({ address, project: of }) =>
+          html`<a class="row" href="/find?q=${address}${of && `&in=${encodeId('prj', of.id)}`}">${ltr(address)}</a>`,
+      ],
+      ['Whose', ({ project: of }) => (of === null ? 'not yours' : html`<bdi>${of.name}</bdi>, ${of.network}`)],
+    ],
+    addresses,
+  );
+  return {
+    ...{ title: 'Found', about },
+    main: html`<p>Matches for ${outside(typed)}:</p>
+${invoices.length === 0 ? null : html`<h2>Invoices</h2>${made}`}
+${transfers.length === 0 ? null : html`<h2>Transfers</h2>${came}`}
+${addresses.length === 0 ? null : html`<h2>Addresses</h2>${named}`}
+<p class="hint">Shows up to 20 of each, newest first. Partial order ids and metadata are searched only in the newest 10,000 invoices.</p>`,
+  };
+}
+
+/** Shows everything known about a transaction or an address. */
+export function explanationPage(
+  title: string,
+  explanation: Explanation,
+  about: ListedProjectView | null,
+  requestId: string,
+): Page {
+  return {
+    title,
+    about,
+    ...(explanation.isUnknown === true ? { status: 404 } : {}),
+    main: html`${renderVerdict(explanation)}
+${renderNext(explanation)}
+${explanation.timeline.length === 0 ? null : renderTimeline(explanation, () => null)}
+${explanation.fields.length === 0 ? null : renderFields(explanation)}
+${renderSupport(explanation, requestId)}`,
+  };
+}
+
+/** Shows the answer in sentences, the most important one first and large. */
+function renderVerdict({ verdict }: Explanation): Html {
+  const [first = '', ...others] = verdict;
+  const more = others.map((text) => html`<li>${renderText(readable(printableText(text)))}</li>`);
+  return html`<section class="card verdict" aria-label="Answer"><p class="first" dir="auto">${renderText(readable(printableText(first)))}</p>${others.length === 0 ? null : html`<ul>${more}</ul>`}</section>`;
+}
+
+function renderFields({ fields }: Explanation): Html {
+  return html`<section class="card" aria-labelledby="facts"><h2 id="facts">Details</h2>${facts(fields.map(([name, value]) => [name, value === null ? null : html`<bdi>${readable(printable(value))}</bdi>`]))}</section>`;
+}
+
+function renderNext({ next }: Explanation): Html | null {
+  if (next.length === 0) return null;
+  const items = next.map((step) => html`<li>${renderText(describeStep(step))}</li>`);
+  return html`<section class="card" aria-labelledby="next"><h2 id="next">What to do</h2><ul>${items}</ul></section>`;
+}
+
+/** Shows what happened, in order. `act` returns what can be done about an entry. */
+function renderTimeline({ timeline, omissions }: Explanation, act: (entry: TimelineEntry) => Html | null): Html {
+  const items = timeline.map((entry) => {
+    const { at, kind, text } = entry;
+    const iso = toIso(at);
+    return html`<li data-kind="${kind}"><time datetime="${iso}">${iso.slice(0, 10)} <b>${iso.slice(11, 19)}</b></time><div><p><span class="kind">${kind}</span> <bdi>${readable(printable(text))}</bdi></p>${renderDetails(entry)}${act(entry)}</div></li>`;
+  });
+  const left = omissions.map(
+    ({ what, shown, total }) => html`<p class="hint">${total - shown} more of ${total} ${what} are not shown.</p>`,
+  );
+  return html`<section class="card" aria-labelledby="timeline"><h2 id="timeline">What happened <small>UTC</small></h2><ol class="timeline">${items}</ol>${left}</section>`;
+}
+
+/** Evidence that is rarely needed. */
+const FOLDED: ReadonlySet<TimelineEntry['kind']> = new Set([
+  'requested',
+  'allocated',
+  'sighted',
+  'transferred',
+  'sent',
+]);
+
+function renderDetails({ kind, details }: TimelineEntry): Html | null {
+  if (details.length === 0) return null;
+  const list = html`<ul class="hint">${details.map((detail) => html`<li><bdi>${readable(printable(detail))}</bdi></li>`)}</ul>`;
+  return FOLDED.has(kind) ? html`<details><summary>Evidence</summary>${list}</details>` : list;
+}
+
+/** For a public issue tracker: says what happened, but not to whom. */
+function renderSupport(explanation: Explanation, requestId: string): Html {
+  const text = supportText(explanation, requestId);
+  return html`<details class="card"><summary>Copy for support</summary><p class="hint">Addresses, transactions, order ids, links and names are shortened or removed, so that you can share this text. Read it before you send it.</p>${copyButton(text, 'Copy the text for support')}<label class="unseen" for="support">Text for support</label><textarea id="support" readonly rows="12">${text}</textarea></details>`;
+}
+
+/** Operators' entries begin with a name and may contain notes. */
+const OF_PEOPLE: ReadonlySet<TimelineEntry['kind']> = new Set(['operator', 'resolved', 'taken-back']);
+
+function supportText({ subject, verdict, timeline }: Explanation, requestId: string): string {
+  const lines = timeline.map(({ at, kind, text }) => `${toIso(at)} ${kind}${OF_PEOPLE.has(kind) ? '' : `: ${text}`}`);
+  const said = verdict.map((text) => printable(writeText(text)));
+  const whole = [...said, '', ...lines.map(printable), '', `request ${requestId}`].join('\n');
+  return LENGTHS.reduce((text, length) => text.replaceAll(start(subject['externalId'], length), '(order)'), whole)
+    .replace(/https?:\/\/[^\s:]+(:\d+)?[^\s:]*/g, '(link)')
+    .replace(/\bT[1-9A-HJ-NP-Za-km-z]{33}\b/g, (address) => `T…${address.slice(-4)}`)
+    .replace(/\b[0-9a-f]{64}\b/g, (id) => `${id.slice(0, 6)}…`)
+    .replace(/\b(trf|evt|inv|whe|key|prj)_([0-9a-z]{22})([0-9a-z]{4})\b/g, '$1_…$3');
+}
+
+/** Texts cut order ids to these lengths. */
+const LENGTHS = [200, 80, 60];
+
+function start(externalId: unknown, length: number): string {
+  return typeof externalId === 'string' && externalId !== ''
+    ? printable([...externalId].slice(0, length).join(''))
+    : '(order)';
+}
+
+/** Writes times within sentences in the form that people use. */
+function readable<Said extends Text>(text: Said): Said | string {
+  return typeof text === 'string' ? text.replace(ISO, '$1 $2 UTC') : text;
+}
+
+const ISO = /\b(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.\d{3}Z\b/g;

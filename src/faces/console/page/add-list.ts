@@ -1,0 +1,109 @@
+import { AppError } from '../../../core/domain/errors.ts';
+import type { ActionName } from '../../operator/actions.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
+import { type Html, html } from '../../web/html.ts';
+import { describeProblem } from './layout.ts';
+import { alert, type Column, field, liveNone, liveRows, number, select, table } from './pieces.ts';
+import type { Routes } from './routes.ts';
+import { type Fields, needProject, readQuery, urlTo, type Visit } from './visit.ts';
+
+/** If `isShown` is false, the filter has no field, and requests with it fail without the right. */
+type Filter = { name: string; label: string; isShown?: boolean } & (
+  | { options: readonly (readonly [string, string])[] }
+  | { more?: Html }
+);
+/** The next page begins before `next`. `looked` is how many rows this page compared with the filters. */
+type Found<Row> = { data: readonly Row[]; next: string | null; looked?: number };
+
+/** A page that lists rows, newest first, with filters above and a link to older ones below. */
+export type List<Row> = {
+  path: string;
+  action: ActionName;
+  title: string;
+  /** The plural for use in sentences, such as `requests`. */
+  noun: string;
+  pageSize: number;
+  columns: readonly Column<Row>[];
+  filters(visit: Visit): readonly Filter[];
+  /** Errors: `INVALID_ARGUMENT`, shown above the filters. */
+  find(visit: Visit, project: ListedProjectView, filters: Fields, before: string | undefined): Promise<Found<Row>>;
+  none(visit: Visit, project: ListedProjectView, isFiltered: boolean): Html;
+  beside?(visit: Visit, project: ListedProjectView): Html | null;
+  below?(visit: Visit, project: ListedProjectView, filters: Fields): Html;
+};
+
+export function addList<Row>({ get }: Routes, list: List<Row>): void {
+  const { path, title, noun } = list;
+  get(path, list.action, async ({ visit, request }) => {
+    const fields = list.filters(visit);
+    const names = fields.map(({ name }) => name);
+    const { project: asked, before, ...filters } = readQuery(request, ['project', 'before', ...names]) as Fields;
+    const project = needProject(visit, asked);
+    const isFiltered = Object.keys(filters).length > 0;
+    const beside = list.beside?.(visit, project) ?? null;
+    const page = { title, about: project, ...(beside === null ? {} : { beside }) };
+    const above = renderFilters(visit, project, list.path, fields, filters);
+    let found: Found<Row>;
+    try {
+      found = await list.find(visit, project, filters, before);
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'INVALID_ARGUMENT') throw error;
+      return { ...page, status: 400, main: html`${alert(describeProblem(error))}${above}` };
+    }
+    const { data, next, looked = 0 } = found;
+    if (data.length === 0 && next === null)
+      return {
+        ...page,
+        main: html`${above}${liveNone(list.none(visit, project, isFiltered || before !== undefined))}`,
+      };
+    const none = html`<p>No match in these ${number(looked)} ${noun}.</p>`;
+    const rows = data.length === 0 ? none : table(`${title}, newest first`, list.columns, data);
+    const further = data.length < list.pageSize ? `Search more: ${number(looked)} searched so far` : `Older ${noun}`;
+    const more =
+      next !== null &&
+      html`<a class="button quiet" rel="next" href="${urlTo(visit, path, project, { ...filters, before: next })}">${further}</a>`;
+    const newest = before !== undefined && html`<a href="${urlTo(visit, path, project, filters)}">Newest</a>`;
+    const pager = html`<div class="pager">${more || null}${newest || null}${list.below?.(visit, project, filters) ?? null}</div>`;
+    return { ...page, main: html`${above}${liveRows(title, html`${rows}`)}\n${pager}` };
+  });
+}
+
+function renderFilters(
+  visit: Visit,
+  project: ListedProjectView,
+  path: string,
+  fields: readonly Filter[],
+  filled: Fields,
+): Html {
+  const isOpen = Object.keys(filled).length > 0;
+  const kept =
+    visit.projects.length > 1 ? html`<input type="hidden" name="project" value="${project.projectId}">` : null;
+  const shown = fields
+    .filter(({ isShown }) => isShown !== false)
+    .map((each) =>
+      'options' in each
+        ? html`${select(each.name, each.label, each.options, filled[each.name])}\n`
+        : html`${field(each.name, each.label, filled[each.name], each.more)}\n`,
+    );
+  return html`<details class="card filters"${isOpen ? html` open` : null}><summary>Filter</summary><form action="${path}" method="get">${kept}
+${shown}<div class="actions"><button>Show</button>${isOpen ? html`<a href="${urlTo(visit, path, project)}">Show all</a>` : null}</div></form></details>`;
+}
+
+const options = (texts: readonly string[], shown = (text: string) => text) => [
+  ['', 'any'] as const,
+  ...texts.map((text) => [text, shown(text)] as const),
+];
+export const by = {
+  choice: (name: string, label: string, texts: readonly string[], shown?: (text: string) => string): Filter => ({
+    ...{ name, label, options: options(texts, shown) },
+  }),
+  line: (name: string, label: string, more?: Html): Filter => ({
+    name,
+    label,
+    ...(more === undefined ? {} : { more }),
+  }),
+  days: [
+    { name: 'from', label: 'From day', more: html` type="date"` },
+    { name: 'to', label: 'To day', more: html` type="date"` },
+  ] as const,
+};

@@ -1,0 +1,60 @@
+import type { OutgoingHttpHeaders } from 'node:http';
+import type { FastifyInstance } from 'fastify';
+import { createTally } from '../../../core/runtime/log-throttle.ts';
+import { createLiveStreams, type LiveStream, STREAM_HEADERS } from '../../web/live-streams.ts';
+import { hijackForStream } from '../../web/shed-load.ts';
+import type { ConsoleDeps } from './console-deps.ts';
+import { HEADERS } from './layout.ts';
+
+/** More than the number of people who look at a console at once. */
+const MAX_STREAMS = 200;
+/** How often pages are refreshed without any notification, for changes that the database doesn't announce, such as alarms. */
+const TICK_MS = 10_000;
+/** Changes within this time count as one. */
+const GATHER_MS = 500;
+
+/**
+ * `GET /live` tells signed-in visitors that something may have changed. It says no more: the page then requests itself again, with its
+ * visitor's rights. Answers 204 if no one is signed in, which makes browsers stop asking.
+ */
+export function addLive(app: FastifyInstance, deps: ConsoleDeps): void {
+  const streams = createLiveStreams(deps);
+  const open = new Set<LiveStream>();
+  const tally = createTally(deps.now);
+  const tell = () => {
+    for (const stream of open) stream.send('changed', String(deps.now()), '');
+  };
+  let gathering: NodeJS.Timeout | undefined;
+  const heard = () => {
+    gathering ??= setTimeout(() => {
+      gathering = undefined;
+      tell();
+    }, GATHER_MS);
+  };
+  deps.onChange(heard);
+  const ticking = setInterval(tell, TICK_MS);
+  app.addHook('preClose', async () => {
+    clearInterval(ticking);
+    clearTimeout(gathering);
+    streams.stop();
+  });
+  app.get('/live', { schema: { hide: true } }, async (request, reply) => {
+    reply.headers({ ...HEADERS, ...STREAM_HEADERS });
+    if ((await deps.findActor(request)) === null) return reply.code(204).send();
+    // A pipelined request has no connection of its own, so its end couldn't be noticed.
+    if (open.size >= MAX_STREAMS || reply.raw.socket === null || request.method === 'HEAD') {
+      const requests = open.size < MAX_STREAMS ? null : tally.note('full');
+      if (requests !== null)
+        deps.log.warn(
+          { requestId: request.id, open: open.size, requests },
+          'pages of the console are not kept up to date',
+        );
+      return reply.code(503).header('Retry-After', '60').send();
+    }
+    hijackForStream(request, reply);
+    const stream = streams.open(reply.raw, reply.getHeaders() as OutgoingHttpHeaders);
+    open.add(stream);
+    reply.raw.once('close', () => open.delete(stream));
+    return reply;
+  });
+}

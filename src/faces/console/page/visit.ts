@@ -1,0 +1,114 @@
+import type { FastifyRequest } from 'fastify';
+import { AppError } from '../../../core/domain/errors.ts';
+import { say } from '../../../core/domain/message.ts';
+import { keyMode } from '../../../core/domain/network.ts';
+import { ACTIONS, type ActionName } from '../../operator/actions.ts';
+import type { Actor } from '../../operator/actor.ts';
+import { clip, FieldError } from '../../operator/input/problems.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
+
+/** The request of a signed-in person. `projects` are those that the person may see, archived ones last. */
+export type Visit = {
+  actor: Actor;
+  projects: readonly ListedProjectView[];
+  /** The path, which links that only change the query keep. */
+  path: string;
+  /** Returns a token for a form of this session. */
+  token(form: string): string;
+};
+
+/** The console's refusal of an action that the person's role doesn't allow. */
+export class Forbidden extends Error {
+  override readonly name = 'Forbidden';
+  readonly action: ActionName;
+
+  constructor(action: ActionName) {
+    super(`your role does not allow this: ${action} requires the role ${ACTIONS[action].role}`);
+    this.action = action;
+  }
+}
+
+/**
+ * Returns the project of a page: the requested one, or else the first one in use with real money, or else the first one. `null` if there is
+ * none yet. A hidden project is reported as not found. Errors: `NOT_FOUND`.
+ */
+export function chooseProject({ projects }: Visit, asked: string | undefined): ListedProjectView | null {
+  if (asked === undefined)
+    return usedOf(projects).find(({ network }) => keyMode(network) === 'live') ?? projects[0] ?? null;
+  const found = projects.find(({ projectId }) => projectId === asked);
+  if (found !== undefined) return found;
+  throw new AppError('NOT_FOUND', `there is no project ${clip(asked)} that you may see`);
+}
+
+export function usedOf(projects: Visit['projects']): ListedProjectView[] {
+  return projects.filter(({ archivedAt }) => archivedAt === null);
+}
+
+/** Does the same for pages that need a project. */
+export function needProject(visit: Visit, asked: string | undefined): ListedProjectView {
+  const project = chooseProject(visit, asked);
+  if (project !== null) return project;
+  throw new AppError('NOT_FOUND', say`there is no project yet: create one with "${{ command: 'project create' }}"`);
+}
+
+/** Returns a URL of the console with those parameters that are not `undefined`. It names the project only if there are several. */
+export function urlTo(
+  { projects }: Visit,
+  path: string,
+  project: Pick<ListedProjectView, 'projectId'> | null,
+  query: Record<string, string | undefined> = {},
+): string {
+  const all = { project: projects.length > 1 ? project?.projectId : undefined, ...query };
+  const entries = Object.entries(all).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value] as [string, string]],
+  );
+  return entries.length === 0 ? path : `${path}?${new URLSearchParams(entries)}`;
+}
+
+/** The values of filled-in fields. */
+export type Fields<Name extends string = string> = Partial<Record<Name, string>>;
+
+/** The longest value of a field in a query and in a form: a thousand addresses, or a logo in base64. */
+const MAX_CHARACTERS = { query: 4000, form: 44_000 };
+const FORM = /^application\/x-www-form-urlencoded\s*(;|$)/i;
+
+/** Reads the query of a request. Errors: `INVALID_ARGUMENT`. */
+export function readQuery<const Name extends string>({ url }: FastifyRequest, names: readonly Name[]): Fields<Name> {
+  const start = url.indexOf('?');
+  return readFields(new URLSearchParams(start === -1 ? '' : url.slice(start)), names, MAX_CHARACTERS.query);
+}
+
+/** Reads the form in a request's body; `names` is `null` for any fields. Errors: `INVALID_ARGUMENT`. */
+export function readForm<const Name extends string>(
+  { headers, body }: FastifyRequest,
+  names: readonly Name[] | null,
+): Fields<Name> {
+  if (!FORM.test(headers['content-type'] ?? '') || !Buffer.isBuffer(body)) {
+    throw new AppError('INVALID_ARGUMENT', 'this is not a form of the console: open the page and send it again');
+  }
+  return readFields(new URLSearchParams(body.toString('utf8')), names, MAX_CHARACTERS.form);
+}
+
+function readFields<Name extends string>(
+  given: URLSearchParams,
+  names: readonly Name[] | null,
+  most: number,
+): Fields<Name> {
+  const fields: Fields<Name> = {};
+  for (const name of new Set(given.keys())) {
+    const known = names === null ? (name as Name) : names.find((each) => each === name);
+    if (known === undefined) {
+      throw new AppError(
+        'INVALID_ARGUMENT',
+        `${clip(name)} is not a field of this form; the fields are ${names?.join(', ')}`,
+      );
+    }
+    const [value = '', ...others] = given.getAll(name);
+    if (others.length > 0) throw new FieldError(name, `was given ${others.length + 1} times: give it once`);
+    if (value.length > most) throw new FieldError(name, `has ${value.length} characters: that is too long`);
+    if (value.includes('\0')) throw new FieldError(name, 'contains a character that cannot be stored');
+    // A form submits all of its fields, even empty ones.
+    if (value.trim() !== '') fields[known] = value;
+  }
+  return fields;
+}

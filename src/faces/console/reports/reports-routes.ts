@@ -1,0 +1,184 @@
+import { AppError } from '../../../core/domain/errors.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
+import {
+  dayOf,
+  type ReportPeriod,
+  type ReportSums,
+  type ReportView,
+  readReportPeriod,
+  showReport,
+  writeReport,
+} from '../../operator/subjects/reports.ts';
+import { type Html, html } from '../../web/html.ts';
+import type { ConsoleDeps } from '../page/console-deps.ts';
+import { describeProblem } from '../page/layout.ts';
+import { alert, type Column, facts, field, live, ltr, money, number, table } from '../page/pieces.ts';
+import { type Answer, type Asked, type Routes, sendFile } from '../page/routes.ts';
+import { type Fields, needProject, readQuery, urlTo, type Visit } from '../page/visit.ts';
+
+/** A page is answered quickly or not at all. */
+const PAGE_PATIENCE_MS = 3000;
+/** A file may take longer, but less than the general statement timeout. */
+const FILE_PATIENCE_MS = 15_000;
+
+/** Adds the bookkeeping figures, as a page and as files. */
+export function addReportRoutes({ get }: Routes, deps: ConsoleDeps): void {
+  get('/reports', 'showReport', (asked) => show(deps, asked));
+  get('/reports.csv', 'showReport', (asked) => send(deps, asked, 'csv', writeReport));
+  get('/reports.json', 'showReport', (asked) =>
+    send(deps, asked, 'json', (report) => `${JSON.stringify(report, null, 2)}\n`),
+  );
+}
+
+/** Answers the question: what do I book? */
+async function show(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answer> {
+  const { project: asked, ...given } = readQuery(request, ['project', ...PERIOD]);
+  const project = needProject(visit, asked);
+  let [period, shown, problem]: [ReportPeriod | null, Shown | null, Html | null] = [null, null, null];
+  try {
+    period = readReportPeriod(given, deps.now());
+    const input = { projectId: project.projectId, period, patienceMs: PAGE_PATIENCE_MS };
+    const report = await showReport.run(deps, visit.actor, input);
+    shown = { report, isNow: period.to >= dayOf(deps.now()) };
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'INVALID_ARGUMENT') throw error;
+    problem = describeProblem(error);
+  }
+  return {
+    title: 'Reports',
+    about: project,
+    ...(problem === null ? {} : { status: 400 }),
+    main: html`${problem === null ? null : alert(problem)}${renderPeriod(visit, project, period ?? given)}${shown === null ? null : live('report', renderReport(visit, project, shown))}${period !== null && shown === null ? TOO_LONG : null}${period === null ? null : renderFiles(visit, project, period)}`,
+  };
+}
+
+async function send(
+  deps: ConsoleDeps,
+  asked: Asked,
+  kind: 'csv' | 'json',
+  write: (report: ReportView) => string,
+): Promise<Answer> {
+  const { project, ...given } = readQuery(asked.request, ['project', ...PERIOD]);
+  const { projectId } = needProject(asked.visit, project);
+  const period = readReportPeriod(given, deps.now());
+  const wanted = { projectId, period, patienceMs: FILE_PATIENCE_MS };
+  const report = await showReport.run(deps, asked.visit.actor, wanted);
+  return sendFile(asked, `report-${projectId}-${period.from}-${period.to}.${kind}`, write(report));
+}
+
+const PERIOD = ['from', 'to'] as const;
+type Given = Fields<(typeof PERIOD)[number]>;
+/** `isNow` means that the report includes today, so its balance is the current one. */
+type Shown = { report: ReportView; isNow: boolean };
+
+/** Shown only if summing up took too long. */
+const TOO_LONG = html`<p class="hint">A download can take longer than this page:</p>`;
+
+function renderPeriod(visit: Visit, project: ListedProjectView, { from, to }: Given): Html {
+  const kept =
+    visit.projects.length > 1 ? html`<input type="hidden" name="project" value="${project.projectId}">` : null;
+  return html`<section class="card filters" aria-label="Days of the report"><form action="/reports" method="get">${kept}
+${field('from', 'From day', from, html` type="date"`)}
+${field('to', 'To day', to, html` type="date"`)}
+<div class="actions"><button>Show</button></div></form></section>`;
+}
+
+function renderReport(visit: Visit, project: ListedProjectView, { report, isNow }: Shown): Html {
+  const { days, total } = report;
+  const { paid, requested, received, tails, late, duplicate, unmatched, out } = total;
+  const tiles = [
+    tile('Requested', requested, `by ${many(paid, 'paid invoice', 'paid invoices')}`),
+    tile('Received', received, html`tails ${money(tails)}, late ${money(late.amount)}`),
+    tile('Duplicate', duplicate.amount, many(duplicate.count, 'transfer', 'transfers')),
+    tile('Unmatched', unmatched.amount, many(unmatched.count, 'transfer', 'transfers')),
+    tile('Out', out.amount, many(out.count, 'transfer', 'transfers')),
+  ];
+  return html`<dl class="tiles">${tiles}</dl>${days.length === 0 ? NOTHING : renderDays(visit, project, report)}${renderBalance(report, isNow)}`;
+}
+
+const NOTHING = html`<section class="card empty"><h2>No transfers on these days</h2><p>Each day (UTC) shows its transfers as soon as their blocks are irreversible.</p></section>`;
+
+/** More would exceed 30 kB, and no one reads that far. */
+const MAX_DAYS = 100;
+
+/** Shows the days, the months if there are several, and the total. */
+function renderDays(visit: Visit, project: ListedProjectView, { days, months, total }: ReportView): Html {
+  const isLong = days.length > MAX_DAYS;
+  const linkTo = (month: string) => {
+    const ofMonth = { from: `${month}-01`, to: lastDayOf(month) };
+    return html`<a class="row" href="${urlTo(visit, '/reports', project, ofMonth)}">${ltr(month)}</a>`;
+  };
+  const rows: Row[] = [
+    ...(isLong ? [] : days.map(({ day, ...sums }) => ({ name: ltr(day), ...sums }))),
+    ...(months.length === 1 ? [] : months.map(({ month, ...sums }) => ({ name: linkTo(month), ...sums }))),
+    { name: html`<strong>Sum</strong>`, ...total },
+  ];
+  const hint = isLong
+    ? html`<p class="hint">This many days are shown by month: open a month for its days, or download the CSV, which has all days.</p>`
+    : null;
+  return html`${hint}<section class="card flush tight" aria-label="Days">${table('Days, with totals at the end', COLUMNS, rows)}</section>`;
+}
+
+function lastDayOf(month: string): string {
+  const [year = 0, number = 0] = month.split('-').map(Number);
+  return new Date(Date.UTC(year, number, 0)).toISOString().slice(0, 10);
+}
+
+const many = (count: number, one: string, several: string) => `${number(count)} ${count === 1 ? one : several}`;
+
+function tile(name: string, amount: string, hint: Html | string): Html {
+  return html`<div class="tile"><dt>${name}</dt><dd>${money(amount)}</dd><dd class="hint">${hint}</dd></div>`;
+}
+
+type Row = ReportSums & { name: Html };
+
+const small = (text: Html | string) => html`<br><small>${text}</small>`;
+
+/** Shows a sum with the number of its transfers, or a dash. */
+function counted({ count, amount }: ReportSums['out']): Html {
+  return count === 0
+    ? html`<span class="hint">–</span>`
+    : html`${money(amount)}${small(many(count, 'transfer', 'transfers'))}`;
+}
+
+const COLUMNS: readonly Column<Row>[] = [
+  ['Day (UTC)', ({ name }) => name],
+  [
+    'Requested',
+    ({ requested, paid }) => html`${money(requested)}${small(many(paid, 'invoice', 'invoices'))}`,
+    'number',
+  ],
+  [
+    'Received',
+    ({ received, tails, late }) =>
+      html`${money(received)}${small(html`tails ${money(tails)}`)}${late.count === 0 ? null : small(html`late ${money(late.amount)} (${number(late.count)})`)}`,
+    'number',
+  ],
+  ['Duplicate', ({ duplicate }) => counted(duplicate), 'number'],
+  ['Unmatched', ({ unmatched }) => counted(unmatched), 'number'],
+  ['Out', ({ out }) => counted(out), 'number'],
+];
+
+function renderBalance({ from, to, balance }: ReportView, isNow: boolean): Html {
+  const { start, came, left, end, uncompared } = balance;
+  const same = isNow
+    ? html`This is the current balance of your addresses in the ledger. To compare it with the chain, address by address, use “Compare with the chain” on the page <a href="/addresses">Addresses</a>.`
+    : html`This is the balance of your addresses in the ledger on that day. To compare today’s balance with the chain, address by address, use “Compare with the chain” on the page <a href="/addresses">Addresses</a>.`;
+  const unknown =
+    uncompared === 0
+      ? null
+      : html`<p class="notice">${many(uncompared, 'address was', 'addresses were')} never compared with the chain, so the balance does not include earlier holdings. The service does this automatically, or use “Compare with the chain” on the page <a href="/addresses">Addresses</a> now.</p>`;
+  return html`<section class="card" aria-labelledby="balance"><h2 id="balance">Balance</h2>${facts([
+    [`Before ${from}`, amountOf(start)],
+    ['+ received', amountOf(came)],
+    ['− sent', amountOf(left)],
+    [isNow ? 'Now' : `At the end of ${to}`, html`<strong>${amountOf(end)}</strong>`],
+  ])}<p class="hint">${same}</p>${unknown}</section>`;
+}
+
+const amountOf = (amount: string) => html`${money(amount)} USDT`;
+
+function renderFiles(visit: Visit, project: ListedProjectView, period: ReportPeriod): Html {
+  const [csv, json] = [urlTo(visit, '/reports.csv', project, period), urlTo(visit, '/reports.json', project, period)];
+  return html`<div class="pager"><a href="${csv}" download>CSV</a><a href="${json}" download>JSON</a></div>`;
+}

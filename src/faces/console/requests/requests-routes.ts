@@ -1,0 +1,136 @@
+import { AppError } from '../../../core/domain/errors.ts';
+import { clip, shorten } from '../../operator/input/problems.ts';
+import { readChoice } from '../../operator/input/readers.ts';
+import { perform } from '../../operator/operation.ts';
+import {
+  describeErrors,
+  findRequestId,
+  listRequests,
+  type RequestView,
+  showRequest,
+} from '../../operator/subjects/requests.ts';
+import { type Html, html } from '../../web/html.ts';
+import { PROBLEMS } from '../../web/problem.ts';
+import { addList, by, type List } from '../page/add-list.ts';
+import type { ConsoleDeps } from '../page/console-deps.ts';
+import { type Column, copyButton, facts, ltr, number, outside } from '../page/pieces.ts';
+import type { Answer, Asked, Routes } from '../page/routes.ts';
+import { needProject, readQuery, urlTo } from '../page/visit.ts';
+
+/** Adds the list of the shops' API requests, and the page of one request. */
+export function addRequestRoutes(routes: Routes, deps: ConsoleDeps): void {
+  addList(routes, requestsList(deps));
+  routes.get('/requests/:requestId', 'showRequest', (asked) => show(deps, asked));
+}
+
+async function show(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answer> {
+  readQuery(request, []);
+  const { requestId = '' } = request.params as { requestId?: string };
+  const id = findRequestId(requestId);
+  if (id === null) throw new AppError('NOT_FOUND', `there is no request ${clip(requestId)} that you may see`);
+  const shown = await perform(showRequest, deps, visit.actor, { requestId: id });
+  // A request without a valid key belongs to no project.
+  const project = shown.projectId === null ? null : needProject(visit, shown.projectId);
+  const { key, externalId, invoiceId, tookMs } = shown;
+  const problem = problemOf(shown.code);
+  const order = externalId === null ? null : { externalId };
+  return {
+    title: 'Request',
+    about: project,
+    main: html`<section class="card" aria-label="Request">${facts([
+      ['Request', html`${ltr(shown.requestId)} ${copyButton(shown.requestId, 'Copy the request id')}`],
+      ['Received', html`${moment(shown.time, 'millisecond')} UTC`],
+      ['Request', asked(shown)],
+      ['Response', html`${badge(shown)} ${shown.code ?? (shown.status < 400 ? 'done' : null)}`],
+      ['Meaning', problem && html`${problem.title}.`],
+      ['What the shop can do', problem && withCode(problem.advice)],
+      ['Refused', describeErrors(shown) || null],
+      ['Body', shown.body && html`<code>${ltr(shown.body)}</code>`],
+      ['Duration', `${number(tookMs)} ms`],
+      [
+        'Key',
+        key === null
+          ? 'no valid key'
+          : html`<bdi>${key.name}</bdi> <a href="${urlTo(visit, '/requests', project, { key: key.keyId })}">${ltr(key.keyId)}</a>`,
+      ],
+      [
+        'Order',
+        order && html`<a href="${urlTo(visit, '/requests', project, order)}">${outside(order.externalId, 200)}</a>`,
+      ],
+      [
+        'Invoice',
+        order &&
+          (invoiceId === null
+            ? 'no invoice with this order id'
+            : html`<a href="/invoices/${invoiceId}">${ltr(invoiceId)}</a>`),
+      ],
+    ])}<p class="hint">Values of bodies, queries and headers are not stored.</p></section>
+<div class="pager"><a href="${urlTo(visit, '/requests', project)}">All requests</a></div>`,
+  };
+}
+
+const ANSWERS = { '2xx': 'done (2xx)', '4xx': 'refused (4xx)', '5xx': 'failed (5xx)' } as const;
+type AnswerClass = keyof typeof ANSWERS;
+
+/** Answers the question: what did the shop request, and what was the answer? */
+const requestsList = (deps: ConsoleDeps): List<RequestView> => ({
+  ...{ path: '/requests', action: 'listRequests', title: 'Requests', noun: 'requests', pageSize: 50, columns: COLUMNS },
+  filters: ({ actor }) => [
+    by.choice('status', 'Answer', Object.keys(ANSWERS), (each) => ANSWERS[each as AnswerClass]),
+    by.line('externalId', 'Order id'),
+    by.line('key', 'Key', html` dir="ltr" placeholder="key_…"`),
+    ...by.days,
+    { name: 'whose', label: 'Whose', options: WHOSE, isShown: actor.projects === null },
+  ],
+  find: async ({ actor }, { projectId }, { whose, ...fields }, before) => {
+    const isKeyless = readChoice('whose', whose, ['nobody']) !== null;
+    const given = { ...fields, before, limit: '50', isKeyless, projectId: isKeyless ? undefined : projectId };
+    const found = await perform(listRequests, deps, actor, listRequests.read(given as never, deps.now()));
+    return { ...found, next: found.nextBefore };
+  },
+  none: (_visit, _project, isFiltered) =>
+    isFiltered
+      ? html`<section class="card empty"><h2>No matching requests</h2><p>Remove a filter, or use the search box at the top with the id from the response header <code>X-Request-Id</code> or the field <code>requestId</code> of an error.</p></section>`
+      : html`<section class="card empty"><h2>No requests yet</h2><p>API requests of your shop appear here after a second or two, for 30 days: time, key, order and result. Values are never stored.</p></section>`,
+});
+
+const WHOSE = [
+  ['', 'of this project'],
+  ['nobody', 'without a valid key'],
+] as const;
+
+const COLUMNS: readonly Column<RequestView>[] = [
+  ['Time', ({ requestId, time }) => html`<a class="row" href="/requests/${requestId}">${moment(time, 'second')}</a>`],
+  ['Asked', (request) => asked(request)],
+  ['Answer', (request) => html`${badge(request)} ${request.code} ${shorten(describeErrors(request), 60)}`],
+  ['Order', ({ externalId }) => (externalId === null ? '–' : outside(externalId, 40))],
+  ['ms', ({ tookMs }) => number(tookMs), 'number'],
+];
+
+/** Support needs the second or the millisecond. */
+function moment(iso: string, to: 'second' | 'millisecond'): Html {
+  const shown = iso.slice(0, to === 'second' ? 19 : 23).replace('T', ' ');
+  return html`<time datetime="${iso}">${shown}</time>`;
+}
+
+function asked({ method, route }: RequestView): Html {
+  return html`<code>${ltr(method)} ${route === null ? 'no such URL' : ltr(route)}</code>`;
+}
+
+/** Reuses the colours of statuses: failures need attention. */
+function badge({ status }: RequestView): Html {
+  const state = status >= 500 ? 'CONFIRMING' : status >= 400 ? 'EXPIRED' : 'PAID';
+  return html`<span class="badge" data-state="${state}">${status}</span>`;
+}
+
+/** Text between backticks is a name. */
+function withCode(text: string): Html {
+  const parts = text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`));
+  return html`${parts}`;
+}
+
+/** A later release may have written an unknown code. */
+function problemOf(code: string | null): { title: string; advice: string } | null {
+  const known: Readonly<Record<string, { title: string; advice: string }>> = PROBLEMS;
+  return code === null || !Object.hasOwn(known, code) ? null : (known[code] ?? null);
+}

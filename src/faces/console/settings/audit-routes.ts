@@ -1,0 +1,159 @@
+import { AppError } from '../../../core/domain/errors.ts';
+import { DONE } from '../../operator/explain/timeline.ts';
+import { perform } from '../../operator/operation.ts';
+import {
+  type AuditEntryView,
+  type AuditListView,
+  exportAuditOperation,
+  listAudit,
+  readAuditFilter,
+  type VerifiedAuditView,
+  verifyAudit,
+} from '../../operator/subjects/audit.ts';
+import { type Html, html } from '../../web/html.ts';
+import type { ConsoleDeps } from '../page/console-deps.ts';
+import { describeProblem, type Page } from '../page/layout.ts';
+import { alert, copyButton, field, ltr, number, outside, select, table, time } from '../page/pieces.ts';
+import { type Answer, type Asked, type Routes, sendRows } from '../page/routes.ts';
+import { type Fields, readQuery } from '../page/visit.ts';
+
+/** Adds the audit log, its verification, and its export. */
+export function addAuditRoutes({ get }: Routes, deps: ConsoleDeps): void {
+  get('/settings/audit', 'listAudit', (asked) => list(deps, asked));
+  get('/settings/audit.csv', 'exportAudit', (asked) => send(deps, asked, 'csv'));
+  get('/settings/audit.json', 'exportAudit', (asked) => send(deps, asked, 'json'));
+  get('/settings/audit/verification', 'verifyAudit', async ({ visit, request }) => {
+    const { kept } = verifyAudit.read(readQuery(request, ['project', 'head']), deps.now());
+    return verifiedPage(await verifyAudit.run(deps, visit.actor, { kept }), kept !== null);
+  });
+}
+
+/** Answers the question: who did what? */
+async function list(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answer> {
+  const { project: _, before, ...filters } = readQuery(request, ['project', 'before', ...AUDIT_FILTERS]);
+  let [problem, found]: [Html | null, AuditListView] = [null, { data: [], next: null }];
+  try {
+    found = await listAudit.run(deps, visit.actor, readAuditFilter({ ...filters, before }));
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'INVALID_ARGUMENT') throw error;
+    problem = describeProblem(error, { action: 'Action', subject: 'On', by: 'By' });
+  }
+  const { data, next } = found;
+  const isFiltered = Object.keys(filters).length > 0;
+  const older =
+    next === null
+      ? null
+      : html`<a class="button quiet" rel="next" href="${urlOf('/settings/audit', { ...filters, before: String(next) })}">Older entries</a>`;
+  return {
+    title: 'Audit log',
+    ...(problem === null ? {} : { status: 400 }),
+    beside: html`<a class="button quiet" href="/settings/audit/verification">Verify the log</a>`,
+    main: html`${problem === null ? null : alert(problem)}
+<section class="card filters" aria-label="Filters"><form action="/settings/audit">${select('action', 'Action', ACTIONS, filters.action)}${field('subject', 'On', filters.subject, html` maxlength="200"`)}${field('by', 'By', filters.by, html` maxlength="200"`)}<div class="actions"><button>Filter</button>${isFiltered ? html`<a href="/settings/audit">All</a>` : null}</div></form></section>
+${
+  data.length === 0
+    ? html`<section class="card empty"><h2>No matching entries</h2><p>Every change that a person makes is recorded here, whether in the console, with a command or with an admin key.</p></section>`
+    : html`<section class="card flush" aria-label="Entries">${table('Actions of people, newest first', COLUMNS, data)}</section>`
+}
+<div class="pager">${older}${before === undefined ? null : html`<a href="${urlOf('/settings/audit', filters)}">Newest</a>`}<a href="${urlOf('/settings/audit.csv', filters)}">Download as CSV</a><a href="${urlOf('/settings/audit.json', filters)}">as JSON</a></div>`,
+  };
+}
+
+async function send(deps: ConsoleDeps, asked: Asked, format: 'csv' | 'json'): Promise<Answer> {
+  const { project: _, ...filters } = readQuery(asked.request, ['project', ...AUDIT_FILTERS]);
+  const wanted = exportAuditOperation.read({ ...filters, format, output: undefined } as never, deps.now());
+  return sendRows(asked, `audit.${format}`, await perform(exportAuditOperation, deps, asked.visit.actor, wanted));
+}
+
+const AUDIT_FILTERS = ['action', 'subject', 'by'] as const;
+const ACTIONS = [
+  ['', 'any'],
+  ...Object.keys(DONE)
+    .sort()
+    .map((action) => [action, action] as const),
+] as const;
+
+function urlOf(path: string, query: Fields): string {
+  const given = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) given.set(name, value);
+  return given.size === 0 ? path : `${path}?${given}`;
+}
+
+const COLUMNS = [
+  ['No.', ({ seq }: AuditEntryView) => number(seq)],
+  ['When', ({ at }: AuditEntryView) => time(at)],
+  [
+    'Who',
+    ({ actor: { kind, name }, origin }: AuditEntryView) =>
+      html`${outside(name, 100)} <small class="hint">${KINDS[kind] ?? kind}${origin === null ? null : html`, ${outside(origin)}`}</small>`,
+  ],
+  [
+    'Action',
+    ({ action, subject, sound }: AuditEntryView) =>
+      html`${sound ? null : html`<strong>Changed after it was sealed: this action may be forged.</strong><br>`}${wordsOf(action)} <small class="hint">${action}</small><br>${linkTo(subject)}`,
+  ],
+  ['Detail', renderDetail],
+] as const;
+
+const KINDS: Readonly<Record<string, string>> = {
+  cli: 'command',
+  console: 'console',
+  admin: 'admin key',
+  service: 'the service',
+};
+
+/** A later release may have written an unknown action. */
+const wordsOf = (action: string) => (DONE as Readonly<Record<string, string>>)[action] ?? 'did';
+
+const PLACES: readonly (readonly [RegExp, string])[] = [
+  [/^inv_/, '/invoices/'],
+  [/^trf_/, '/unmatched/'],
+  [/^usr_/, '/settings/people/'],
+];
+
+function linkTo(subject: string): Html {
+  const place = PLACES.find(([begins]) => begins.test(subject))?.[1];
+  return place === undefined
+    ? outside(subject, 200)
+    : html`<a href="${place}${encodeURIComponent(subject)}">${outside(subject, 200)}</a>`;
+}
+
+/** Shows the parts of an entry in words, and its hash. */
+function renderDetail({ detail, projectId, requestId, hash }: AuditEntryView): Html {
+  const parts = Object.entries(detail as object).filter(([, value]) => value !== null && value !== '');
+  const shown = parts.map(
+    ([name, value]) => html`${outside(spaced(name), 60)}: ${outside(textOf(value), MAX_PART)}<br>`,
+  );
+  return html`${shown}<details><summary>More<span class="unseen"> of this entry</span></summary><dl><dt>Project</dt><dd>${projectId === null ? 'none' : outside(projectId)}</dd><dt>Request</dt><dd>${requestId === null ? 'none' : outside(requestId)}</dd><dt>Hash</dt><dd class="mono">${outside(hash)}</dd></dl></details>`;
+}
+
+const MAX_PART = 200;
+
+/** `endedSessions` → `ended sessions`. */
+const spaced = (name: string) => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return Array.isArray(value) && value.every((each) => typeof each === 'string')
+    ? value.join(', ')
+    : JSON.stringify(value);
+}
+
+/** Shows whether the log was changed, as far as that can be determined here. */
+function verifiedPage({ good, entries, head, problem }: VerifiedAuditView, isCompared: boolean): Page {
+  const newest = head === null ? null : `${head.seq}:${head.hash}`;
+  return {
+    title: 'Verify the audit log',
+    beside: html`<a href="/settings/audit">Audit log</a>`,
+    main: html`${
+      good
+        ? html`<p class="good" role="status">The log is intact: ${number(entries)} ${entries === 1 ? 'entry' : 'entries'}${isCompared ? ', and it has not been rewritten since the head you kept' : null}.</p>`
+        : alert(
+            html`<p>The log was changed. ${outside(problem?.message ?? '', 300)}.</p><p>The ${number(entries)} entries before that are unchanged.</p>`,
+          )
+    }
+<section class="card form"><p>Each entry contains the hash of the previous one. The owner of the tables could rewrite the whole log; only a head that you keep elsewhere reveals that.${newest === null ? null : html` This is the newest head:`}</p>
+${newest === null ? null : html`<pre>${ltr(newest)}</pre><div class="actions">${copyButton(newest, 'Copy the head')}</div>`}
+<form action="/settings/audit/verification"><div>${field('head', 'Head that you kept', undefined, html` maxlength="100" spellcheck="false" required`, 'Number, colon and hash.')}</div><div class="actions"><button>Compare</button></div></form></section>`,
+  };
+}

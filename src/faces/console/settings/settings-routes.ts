@@ -1,0 +1,450 @@
+import { AppError } from '../../../core/domain/errors.ts';
+import type { UnixMs } from '../../../core/domain/time.ts';
+import type { ActionName } from '../../operator/actions.ts';
+import type { Role } from '../../operator/actor.ts';
+import { isAllowed } from '../../operator/authorize.ts';
+import { clip } from '../../operator/input/problems.ts';
+import { perform } from '../../operator/operation.ts';
+import {
+  type AdminKeyView,
+  createAdminKeyOperation,
+  listAdminKeysOperation,
+  revokeAdminKeyOperation,
+} from '../../operator/subjects/admin-keys.ts';
+import { listAudit, readAuditFilter } from '../../operator/subjects/audit.ts';
+import { listKeys } from '../../operator/subjects/keys.ts';
+import {
+  addChannel,
+  CHANNEL_FIELDS,
+  type ChannelView,
+  listChannels,
+  removeChannel,
+  testChannel,
+} from '../../operator/subjects/notify.ts';
+import { listPeople } from '../../operator/subjects/people.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
+import { listSessions } from '../../operator/subjects/sessions.ts';
+import { type Html, html } from '../../web/html.ts';
+import { addClick, addForm, byOperation, type FormField, oneClick } from '../forms/form.ts';
+
+import type { ConsoleDeps } from '../page/console-deps.ts';
+import type { Page } from '../page/layout.ts';
+import { alert, copyButton, duration, facts, ltr, number, outside, table, time } from '../page/pieces.ts';
+import type { Asked, Routes } from '../page/routes.ts';
+import { chooseProject, readQuery, urlTo, usedOf, type Visit } from '../page/visit.ts';
+
+import { describeRevocation, KEY_FIELDS, keyTable, madeKeyPage, readKeyFields, terminalLines } from './key-pieces.ts';
+import { addKeyRoutes } from './key-routes.ts';
+import { readRightsFields, rightsFields } from './people.ts';
+import { addProjectRoutes } from './project.ts';
+
+/** Adds the overview of settings, and the pages of projects, keys and channels. */
+export function addSettingsRoutes(routes: Routes, deps: ConsoleDeps): void {
+  routes.get('/settings', 'showProject', async ({ visit, request }) => {
+    const { project } = readQuery(request, ['project']);
+    return settingsPage(deps, visit, chooseProject(visit, project));
+  });
+  addProjectRoutes(routes, deps);
+  addKeyRoutes(routes, deps);
+  addAdminKeyRoutes(routes, deps);
+  addChannelRoutes(routes, deps);
+}
+
+const PAGE = '/settings/admin-keys';
+
+/** Adds the keys of the admin API. */
+function addAdminKeyRoutes(routes: Routes, deps: ConsoleDeps): void {
+  routes.get(PAGE, 'listAdminKeys', async ({ visit, request }) => {
+    const { revoked, all } = readQuery(request, ['project', 'revoked', 'all']);
+    const { data: keys } = await perform(listAdminKeysOperation, deps, visit.actor, {});
+    const list =
+      keys.length === 0
+        ? html`<section class="card empty"><h2>No admin keys yet</h2><p>With an admin key, programs and the command line on another machine can do what people do here, limited by a role, without a database password.</p><p><a class="button" href="${PAGE}/new">Create the first one</a></p></section>`
+        : keyTable(keys, {
+            all: all === undefined ? `${PAGE}?all=yes` : null,
+            rights: ({ role, projects }) =>
+              projects === null
+                ? role
+                : `${role}, ${projects.length} ${projects.length === 1 ? 'project' : 'projects'}`,
+            revoke: ({ adminKeyId }) => `${PAGE}/${adminKeyId}/revoke`,
+          });
+    return {
+      title: 'Admin keys',
+      ...(keys.length === 0 ? {} : { beside: html`<a class="button" href="${PAGE}/new">New admin key</a>` }),
+      main: html`${revoked === undefined ? null : html`<p class="good" role="status">The key was revoked.</p>`}${list}`,
+    };
+  });
+  addForm(routes, deps, {
+    ...byOperation(deps, createAdminKeyOperation, (filled, projects: Projects) => {
+      const { role, projectIds } = readRightsFields(filled, projects);
+      // The operation refuses an unknown role when it reads its input.
+      return {
+        ...readKeyFields(filled),
+        role: role as Role,
+        projects: projectIds.length === 0 ? undefined : projectIds,
+      };
+    }),
+    path: `${PAGE}/new`,
+    find: async ({ visit }) => visit.projects,
+    show: (_visit, projects) => ({
+      ...{ title: 'New admin key', about: null, button: 'Create key', back: PAGE },
+      fields: [...KEY_FIELDS, ...rightsFields(projects, { role: 'viewer', projects: null })],
+      consequence: html`<p>Anyone with this key can do what its role allows, without a second factor: limit its role, projects, IP addresses and lifetime. It is shown only once.</p>`,
+    }),
+    done: (_visit, _projects, { adminKeyId: id, adminKey: secret, ...made }) =>
+      madeKeyPage({
+        about: null,
+        key: { ...made, id, secret },
+        steps: terminalLines(
+          'QUITTANCE_ADMIN_KEY',
+          `curl -sS -H "Authorization: Bearer $QUITTANCE_ADMIN_KEY" ${deps.consoleUrl()}/admin/v1/projects`,
+        ),
+        back: PAGE,
+      }),
+  });
+  addForm(routes, deps, {
+    ...byOperation(deps, revokeAdminKeyOperation, (_filled, { adminKeyId }: AdminKeyView) => ({ adminKeyId })),
+    path: `${PAGE}/:adminKeyId/revoke`,
+    find: async ({ visit, request }) => {
+      const { adminKeyId = '' } = request.params as { adminKeyId?: string };
+      const key = (await perform(listAdminKeysOperation, deps, visit.actor, {})).data.find(
+        (each) => each.adminKeyId === adminKeyId,
+      );
+      if (key === undefined) throw new AppError('NOT_FOUND', `there is no admin key ${clip(adminKeyId)}`);
+      return key;
+    },
+    show: (_visit, key) => ({
+      ...{ title: 'Revoke an admin key', about: null, fields: [], button: 'Revoke permanently', back: PAGE },
+      consequence: describeRevocation(key, deps.now(), null),
+    }),
+    done: () => ({ goTo: `${PAGE}?revoked=1` }),
+  });
+}
+
+type Projects = readonly ListedProjectView[];
+
+type Entry = { title: string; url: string; action: ActionName; about: string; state(): Promise<Html | string> };
+
+/** Shows the settings with their states. Omits those that the visitor's role doesn't allow. */
+async function settingsPage(deps: ConsoleDeps, visit: Visit, project: ListedProjectView | null): Promise<Page> {
+  const { actor } = visit;
+  const render = async (id: string, title: string, entries: readonly Entry[]) => {
+    const items: Html[] = [];
+    for (const { url, state, ...entry } of entries.filter(({ action }) => isAllowed(actor, action))) {
+      items.push(
+        html`<li><div><p><a href="${url}">${entry.title}</a></p><p class="hint">${entry.about}</p></div><p>${await state()}</p></li>`,
+      );
+    }
+    if (items.length === 0) return null;
+    return html`<section class="card" aria-labelledby="${id}"><h2 id="${id}">${title}</h2><ul class="concerns">${items}</ul></section>`;
+  };
+  const own: Entry = {
+    ...{ title: 'You', url: '/settings/me', action: 'listOwnSessions' },
+    ...{ about: 'Your sign-in methods and active sessions.', state: async () => actor.role },
+  };
+  return {
+    title: 'Settings',
+    about: project,
+    main: html`${project === null ? null : await render('project', 'This project', ofProject(deps, visit, project))}
+${await render('all', 'All projects', ofAll(deps, visit))}
+${await render('own', 'Your account', [own])}`,
+  };
+}
+
+function ofProject(deps: ConsoleDeps, visit: Visit, project: ListedProjectView): Entry[] {
+  const { projectId, policy } = project;
+  return [
+    {
+      ...{ title: 'Project', url: urlTo(visit, '/settings/project', project), action: 'showProject' },
+      about: 'What payers see, payment matching, and the lifetime of invoices.',
+      state: async () => `policy ${policy}`,
+    },
+    {
+      ...{ title: 'API keys', url: urlTo(visit, '/settings/keys', project), action: 'listKeys' },
+      about: 'With these your shop makes and reads invoices.',
+      state: async () => active((await listKeys.run(deps, visit.actor, { projectId })).data),
+    },
+  ];
+}
+
+function archivedEntry(archived: number): Entry {
+  return {
+    ...{ title: 'Archived projects', url: '/settings/projects', action: 'listProjects' },
+    about: 'They accept no new invoices, and can be restored.',
+    state: async () => number(archived),
+  };
+}
+
+function ofAll(deps: ConsoleDeps, { actor, projects }: Visit): Entry[] {
+  const used = usedOf(projects).length;
+  const archived = projects.length - used;
+  return [
+    {
+      ...{ title: 'New project', url: '/settings/projects/new', action: 'createProject' },
+      about: 'Another shop, or another network, with its own addresses, keys and invoices.',
+      state: async () => `${number(used)} ${used === 1 ? 'project' : 'projects'}`,
+    },
+    ...(archived === 0 ? [] : [archivedEntry(archived)]),
+    {
+      ...{ title: 'Admin keys', url: '/settings/admin-keys', action: 'listAdminKeys' },
+      about: 'With these programs and commands do what you do here.',
+      state: async () => active((await perform(listAdminKeysOperation, deps, actor, {})).data),
+    },
+    {
+      ...{ title: 'Notifications', url: CHANNELS_PAGE, action: 'listChannels' },
+      about: 'Alarms by e-mail or chat.',
+      state: async () => describeChannels((await listChannels.run(deps, actor, {})).data),
+    },
+    {
+      ...{ title: 'People', url: '/settings/people', action: 'listPeople' },
+      about: 'Users and their roles.',
+      state: async () => `${number((await listPeople.run(deps, actor, {})).data.length)} known`,
+    },
+    {
+      ...{ title: 'Sessions', url: '/settings/sessions', action: 'listSessions' },
+      about: 'Who is signed in, and from where.',
+      state: async () => `${number((await listSessions.run(deps, actor, {})).data.length)} signed in`,
+    },
+    {
+      ...{ title: 'Audit log', url: '/settings/audit', action: 'listAudit' },
+      about: 'Who did what, and when.',
+      state: async () => {
+        const [newest] = (await listAudit.run(deps, actor, readAuditFilter({ limit: '1' }))).data;
+        if (newest === undefined) return 'empty';
+        return html`newest: ${newest.action}, ${duration(deps.now() - Date.parse(newest.at))} ago`;
+      },
+    },
+    {
+      ...{ title: 'System', url: '/settings/system', action: 'showSystem' },
+      about: 'Backups, versions, and the environment of the service.',
+      state: async () => 'read only',
+    },
+  ];
+}
+
+function describeChannels(channels: readonly { failingSince: string | null }[]): string {
+  const failing = channels.filter(({ failingSince }) => failingSince !== null).length;
+  const all = `${number(channels.length)} ${channels.length === 1 ? 'channel' : 'channels'}`;
+  return failing === 0 ? all : `${all}, ${number(failing)} of which ${failing === 1 ? 'fails' : 'fail'}`;
+}
+
+function active(keys: readonly { status: string }[]): string {
+  return `${number(keys.filter(({ status }) => status === 'active').length)} active`;
+}
+
+/** Adds the channels that notify operators. */
+function addChannelRoutes(routes: Routes, deps: ConsoleDeps): void {
+  routes.get(CHANNELS_PAGE, 'listChannels', async ({ visit, request }) => {
+    const { tested, added, removed } = readQuery(request, ['project', 'tested', 'added', 'removed']);
+    const said =
+      added === undefined
+        ? removed === undefined
+          ? null
+          : 'The channel was removed.'
+        : 'The channel was added. Send a test message.';
+    const { data: channels } = await listChannels.run(deps, visit.actor, {});
+    const ofTest = channels.find(({ channelId }) => channelId === tested);
+    const kinds = Object.entries(KIND_NAMES).map(
+      ([kind, name]) => html`<li><p><a href="${CHANNELS_PAGE}/new/${kind}">${name}</a></p></li>`,
+    );
+    return {
+      title: 'Notifications',
+      main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}${ofTest === undefined ? null : renderTest(ofTest)}
+${channels.length === 0 ? NONE : html`<section class="card flush" aria-label="Channels">${table('Channels, oldest first', columnsFor(visit, deps.now()), channels)}</section>`}
+${isAllowed(visit.actor, 'addChannel') ? html`<section class="card" aria-labelledby="add"><h2 id="add">Add a channel</h2><ul class="concerns">${kinds}</ul></section>` : null}
+<p class="hint">The target of a channel is never shown again: to change it, remove the channel and add a new one. Add at least two, because a failing channel is reported through the others.</p>`,
+    };
+  });
+  addClick(routes, `${CHANNELS_PAGE}/:channelId/test`, 'testChannel', async ({ visit, request }) => {
+    const { channelId = '' } = request.params as { channelId?: string };
+    const wanted = testChannel.read({ channelId }, deps.now());
+    await perform(testChannel, deps, visit.actor, wanted);
+    return `${CHANNELS_PAGE}?tested=${channelId}`;
+  });
+  addForm(routes, deps, {
+    ...byOperation(deps, addChannel, (filled, kind: ChannelKind) => {
+      // A form has its own field called `token`.
+      const { to, isOwnNetwork, accessToken, ...lines } = filled;
+      const people = to?.split('\n').filter((line) => line.trim() !== '');
+      return { kind, isOwnNetwork: isOwnNetwork === 'yes', ...lines, token: accessToken, to: people };
+    }),
+    path: `${CHANNELS_PAGE}/new/:kind`,
+    find: async ({ request }) => {
+      const { kind = '' } = request.params as { kind?: string };
+      if (!isKind(kind)) throw new AppError('NOT_FOUND', `there is no channel kind ${clip(kind)}`);
+      return kind;
+    },
+    show: (_visit, kind) => ({
+      ...{ title: `New channel: ${KIND_NAMES[kind]}`, about: null, fields: channelFields(kind) },
+      ...{ button: 'Add', back: CHANNELS_PAGE },
+      consequence: html`<p>It receives all open alarms now, and new ones from then on. Its target is encrypted: you see it once more when you confirm, and never again.</p>`,
+    }),
+    done: (_visit, _kind, { secret }) => {
+      if (secret === null) return { goTo: `${CHANNELS_PAGE}?added=1` };
+      return {
+        title: 'Channel added',
+        main: html`<section class="card form"><h2>Copy this secret now</h2><p>It is not shown again. Your receiver needs it to verify that a message is from Quittance.</p>
+<pre><code>${ltr(secret)}</code></pre><p>${copyButton(secret, 'Copy the secret')}</p><p><a href="${CHANNELS_PAGE}">Back to the channels</a></p></section>`,
+      };
+    },
+  });
+  addForm(routes, deps, {
+    ...byOperation(deps, removeChannel, (_filled, { channelId }: ChannelView) => ({ channelId })),
+    path: `${CHANNELS_PAGE}/:channelId/remove`,
+    find: (asked) => findChannel(deps, asked),
+    show: (_visit, { name, kind, shown }) => ({
+      ...{ title: 'Remove a channel', about: null, fields: [], button: 'Remove permanently', back: CHANNELS_PAGE },
+      consequence: html`<p>It receives no further messages, not even those that are waiting. Its target is erased.</p>${facts(
+        [
+          ['Name', outside(name, 100)],
+          ['Kind', KIND_NAMES[kind]],
+          ['Target', outside(shown, 300)],
+        ],
+      )}`,
+    }),
+    done: () => ({ goTo: `${CHANNELS_PAGE}?removed=1` }),
+  });
+}
+
+const isKind = (text: string): text is ChannelKind => Object.hasOwn(KIND_NAMES, text);
+
+async function findChannel(deps: ConsoleDeps, { visit, request }: Asked): Promise<ChannelView> {
+  const { channelId = '' } = request.params as { channelId?: string };
+  const channel = (await listChannels.run(deps, visit.actor, {})).data.find((each) => each.channelId === channelId);
+  if (channel === undefined) throw new AppError('NOT_FOUND', `there is no channel ${clip(channelId)}`);
+  return channel;
+}
+
+/** The hint for a URL depends on the kind. */
+const URL_HINTS: Readonly<Record<ChannelKind, string>> = {
+  email: 'smtps://user:password@host:465, or smtp://…:587. Write %, @ and : in a user or password as %25, %40, %3A.',
+  telegram: 'Only for your own server with the Telegram API.',
+  slack: 'Copy the URL from Slack: https://hooks.slack.com/services/…',
+  discord: 'Copy the URL from Discord: https://discord.com/api/webhooks/…',
+  ntfy: 'Server address and topic: https://ntfy.sh/topic',
+  webhook: 'https://ops.example.com/quittance',
+};
+
+const WIDE = html` dir="ltr" maxlength="2048" autocapitalize="off" spellcheck="false"`;
+const TARGET: Readonly<Record<(typeof CHANNEL_FIELDS)[ChannelKind]['needs'][number], FormField>> = {
+  url: { kind: 'line', name: 'url', label: 'URL', more: WIDE },
+  from: { kind: 'line', name: 'from', label: 'From', more: WIDE, hint: 'Sender address.' },
+  to: {
+    kind: 'lines',
+    name: 'to',
+    label: 'To',
+    more: html` dir="ltr"`,
+    hint: 'E-mail addresses, one per line; at most 20.',
+  },
+  token: { kind: 'line', name: 'accessToken', label: 'Token', more: WIDE },
+  chat: {
+    kind: 'line',
+    name: 'chat',
+    label: 'Chat',
+    more: WIDE,
+    hint: 'Chat id, such as -1001234567890, or @channelname.',
+  },
+  secret: {
+    kind: 'line',
+    name: 'secret',
+    label: 'Secret',
+    more: WIDE,
+    hint: 'Leave empty to generate one, which is shown once.',
+  },
+};
+
+const TIMES: readonly FormField[] = [
+  {
+    ...{ kind: 'line', name: 'quiet', label: 'Quiet hours (optional)', more: html` placeholder="22:00-07:00"` },
+    hint: 'Messages that can wait are held back; urgent ones are sent.',
+  },
+  {
+    ...{ kind: 'line', name: 'summary', label: 'Daily summary (optional)', more: html` placeholder="08:00"` },
+    hint: 'Payments of the last 24 hours, and open alarms.',
+  },
+  {
+    ...{ kind: 'line', name: 'timeZone', label: 'Time zone of these times (optional)' },
+    hint: 'Such as Europe/Berlin. Default: UTC.',
+  },
+];
+
+/** Returns the fields of a kind of channel. */
+function channelFields(kind: ChannelKind): FormField[] {
+  const { needs, takes } = CHANNEL_FIELDS[kind];
+  const target = [...needs, ...takes].map((name): FormField => {
+    const field = TARGET[name];
+    return {
+      ...field,
+      label: needs.includes(name) ? field.label : `${field.label} (optional)`,
+      ...(name === 'url' ? { hint: URL_HINTS[kind] } : {}),
+    };
+  });
+  return [
+    { ...{ kind: 'line', name: 'name', label: 'Name (optional)' }, hint: 'Default: the kind of channel.' },
+    ...target,
+    {
+      ...{ kind: 'check', name: 'isOwnNetwork', label: 'The server is in my own network' },
+      hint: 'Allows private addresses, http://, and servers without TLS or with a self-signed certificate.',
+    },
+    ...TIMES,
+  ];
+}
+
+const CHANNELS_PAGE = '/settings/notifications';
+
+type ChannelKind = ChannelView['kind'];
+
+/** The usual name of each kind. */
+const KIND_NAMES: Readonly<Record<ChannelKind, string>> = {
+  email: 'E-mail',
+  telegram: 'Telegram',
+  slack: 'Slack',
+  discord: 'Discord',
+  ntfy: 'ntfy',
+  webhook: 'Signed webhook',
+};
+
+const NONE = html`<section class="card empty"><h2>No channels yet</h2><p>Alarms appear only in this console. A channel reports each alarm within a minute, and again when it clears.</p></section>`;
+
+function renderTest({ failingSince, lastError, name }: ChannelView): Html {
+  if (failingSince === null)
+    return html`<p class="good" role="status">The test was sent to ${outside(name, 100)}: check that it arrived.</p>`;
+  return alert(
+    html`<p>The test could not be sent to ${outside(name, 100)}: ${outside(lastError ?? 'unknown reason', 400)}</p>`,
+  );
+}
+
+function columnsFor(visit: Visit, now: UnixMs) {
+  const at = ({ channelId }: ChannelView) => `${CHANNELS_PAGE}/${channelId}`;
+  const canTest = isAllowed(visit.actor, 'testChannel');
+  const canRemove = isAllowed(visit.actor, 'removeChannel');
+  return [
+    ['Name', ({ name }: ChannelView) => outside(name, 100)],
+    ['Kind', ({ kind }: ChannelView) => KIND_NAMES[kind]],
+    ['Target', ({ shown }: ChannelView) => outside(shown, 300)],
+    ['Quiet hours', describeTimes],
+    ['State', (channel: ChannelView) => describeState(channel, now)],
+    [
+      'Test',
+      (channel: ChannelView) =>
+        canTest ? oneClick(visit, `${at(channel)}/test`, html`Test <span class="unseen">${channel.name}</span>`) : '–',
+    ],
+    [
+      'Actions',
+      (channel: ChannelView) =>
+        canRemove ? html`<a href="${at(channel)}/remove">Remove <span class="unseen">${channel.name}</span></a>` : '–',
+    ],
+  ] as const;
+}
+
+function describeTimes({ quiet, summary, timeZone }: ChannelView): Html | string {
+  const parts = [...(quiet === null ? [] : [`quiet ${quiet}`]), ...(summary === null ? [] : [`summary ${summary}`])];
+  return parts.length === 0 ? 'nothing' : outside(`${parts.join(', ')} (${timeZone})`, 200);
+}
+
+function describeState({ failingSince, lastError, lastSentAt }: ChannelView, now: UnixMs): Html | string {
+  const ago = (iso: string) => duration(Math.max(0, now - Date.parse(iso)));
+  if (failingSince !== null)
+    return html`<strong>fails</strong> for ${ago(failingSince)}: ${outside(lastError ?? '', 400)}`;
+  return lastSentAt === null ? 'nothing sent yet' : html`last sent ${time(lastSentAt)} UTC, ${ago(lastSentAt)} ago`;
+}

@@ -1,0 +1,454 @@
+import { AppError } from '../../../core/domain/errors.ts';
+import { EVENT_TYPES } from '../../../core/domain/event.ts';
+import { isAllowed } from '../../operator/authorize.ts';
+import { readChoice } from '../../operator/input/readers.ts';
+import { perform } from '../../operator/operation.ts';
+import { listAdapters } from '../../operator/subjects/adapters.ts';
+import {
+  type AttemptView,
+  listDeliveries,
+  type ShownDeliveryView,
+  type ShownEventView,
+  showDelivery,
+} from '../../operator/subjects/deliveries.ts';
+import { type ReplayedPeriodView, replayEvents, replayPeriod } from '../../operator/subjects/delivery-replay.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
+import {
+  disableEndpoint,
+  enableEndpoint,
+  rotateSecret,
+  type TestedEndpointView,
+  testEndpoint,
+} from '../../operator/subjects/webhook-sending.ts';
+import {
+  addEndpoint,
+  listEndpoints,
+  type ShownEndpointView,
+  updateEndpoint,
+} from '../../operator/subjects/webhooks.ts';
+import { type Html, html } from '../../web/html.ts';
+import { addClick, addForm, byOperation, type FormField, oneClick } from '../forms/form.ts';
+
+import type { ConsoleDeps } from '../page/console-deps.ts';
+import { describeProblem, type Page } from '../page/layout.ts';
+import {
+  alert,
+  type Column,
+  copyButton,
+  facts,
+  field,
+  live,
+  ltr,
+  number,
+  outside,
+  select,
+  table,
+  time,
+} from '../page/pieces.ts';
+import type { Answer, Asked, Routes } from '../page/routes.ts';
+import { type Fields, needProject, readForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
+
+import { renderText } from '../page/words.ts';
+import {
+  asUnknown,
+  DELIVERY_STATES,
+  deliveryBadge,
+  endpointPage,
+  type FoundEndpoint,
+  findEndpoint,
+  webhooksPage,
+} from './webhooks-page.ts';
+
+const PAGE_SIZE = '25';
+
+/** Adds the endpoints, the results of their events, and the actions on both. */
+export function addWebhookRoutes(routes: Routes, deps: ConsoleDeps): void {
+  const { get, post } = routes;
+  get('/webhooks', 'listEndpoints', async ({ visit, request }) => {
+    const project = needProject(visit, readQuery(request, ['project']).project);
+    const endpoints = await listEndpoints.run(deps, visit.actor, project);
+    const adapters = await listAdapters.run(deps, visit.actor, project);
+    const enabled = adapters.data.filter(({ disabledAt }) => disabledAt === null);
+    return webhooksPage(visit, project, endpoints.data, enabled);
+  });
+  addWebhookForms(routes, deps);
+  get('/webhooks/:endpointId', 'showEndpoint', (asked) => show(deps, asked));
+  addClick(routes, '/webhooks/:endpointId/test', 'testEndpoint', async (asked) => {
+    const { endpointId, project } = await findEndpoint(deps, asked);
+    const { view, url } = await testEndpoint.run(deps, asked.visit.actor, { endpointId });
+    return testedPage(project, url, view);
+  });
+  addClick(routes, '/webhooks/:endpointId/enable', 'enableEndpoint', async (asked) => {
+    const { endpointId } = await findEndpoint(deps, asked);
+    const { hastened, missed, isMissedMore } = await enableEndpoint.run(deps, asked.visit.actor, { endpointId });
+    const query = new URLSearchParams({ enabled: String(hastened), missed: `${missed}${isMissedMore ? '+' : ''}` });
+    return `/webhooks/${endpointId}?${query}`;
+  });
+  get('/webhooks/:endpointId/replay', 'replayPeriod', (asked) => askReplay(deps, asked));
+  post('/webhooks/:endpointId/replay', 'replayPeriod', (asked) => replay(deps, asked));
+  get('/events/:eventId', 'showDelivery', async (asked) => {
+    const { sent } = readQuery(asked.request, ['sent']);
+    const said = sent === undefined ? null : html`The event is being sent again.`;
+    return eventPage(asked.visit, ...(await findEvent(deps, asked, said)));
+  });
+  addClick(routes, '/events/:eventId/replay', 'replayEvents', async (asked) => {
+    const [, { event }] = await findEvent(deps, asked, null);
+    const wanted = replayEvents.read({ events: [event.eventId], isConfirmed: true }, deps.now());
+    await perform(replayEvents, deps, asked.visit.actor, wanted);
+    return `/events/${event.eventId}?sent=1`;
+  });
+}
+
+async function findEvent(deps: ConsoleDeps, { visit, request }: Asked, said: ReturnType<typeof html> | null) {
+  const { eventId = '' } = request.params as { eventId?: string };
+  const { view } = await showDelivery.run(deps, visit.actor, { eventId }).catch(asUnknown);
+  return [needProject(visit, view.projectId), { event: view, said }] as const;
+}
+
+async function show(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
+  const { visit, request } = asked;
+  const query = readQuery(request, ['project', 'status', 'before', 'enabled', 'missed', 'replayed']);
+  const { project, ...endpoint } = await findEndpoint(deps, asked);
+  const state = readChoice('status', query.status, DELIVERY_STATES) ?? 'all';
+  const status = state === 'all' ? undefined : state;
+  const { endpointId } = endpoint;
+  const wanted = listDeliveries.read(
+    { endpoint: endpointId, status, before: query.before, limit: PAGE_SIZE },
+    deps.now(),
+  );
+  const { view } = await perform(listDeliveries, deps, visit.actor, wanted);
+  const isFirst = query.before === undefined;
+  return endpointPage(visit, project, { endpoint, list: view, state, said: saidOf(query), isFirst, now: deps.now() });
+}
+
+function saidOf({ enabled, missed, replayed }: Fields) {
+  if (replayed !== undefined)
+    return html`${counted(replayed)} are being sent again, as fast as the receiver accepts them.`;
+  if (enabled === undefined) return null;
+  return html`The endpoint is enabled${enabled === '0' ? null : html`, and ${counted(enabled)} that were waiting are sent now`}.${missed === undefined || missed === '0' ? null : html` ${missed} more happened while it was disabled: to send those, use “Send events again”.`}`;
+}
+
+/** The number comes from the URL, so it may be anything. */
+const counted = (text: string) => (/^\d{1,9}$/.test(text) ? number(Number(text)) : 'some');
+
+async function askReplay(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
+  const { visit, request } = asked;
+  const { project: _, ...filled } = readQuery(request, ['project', ...REPLAY_FIELDS]);
+  const { project, url, endpointId, failingSince, disabledAt } = await findEndpoint(deps, asked);
+  if (filled.from === undefined) {
+    const since = disabledAt ?? failingSince ?? new Date(deps.now() - DAY_MS).toISOString();
+    return replayPage(visit, project, { url, filled: { from: since }, found: null, problem: null });
+  }
+  try {
+    const { view } = await perform(
+      replayPeriod,
+      deps,
+      visit.actor,
+      readReplay(deps, endpointId, filled, { isDryRun: true }),
+    );
+    return replayPage(visit, project, { url, filled, found: view, problem: null });
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'INVALID_ARGUMENT') throw error;
+    return replayPage(visit, project, {
+      url,
+      filled,
+      found: null,
+      problem: describeProblem(error, { status: 'Which' }),
+    });
+  }
+}
+
+const DAY_MS = 86_400_000;
+
+function readReplay({ now }: ConsoleDeps, endpoint: string, filled: Fields, how: { isDryRun: boolean }) {
+  const { from = '', to, status } = filled;
+  return replayPeriod.read(
+    { endpoint, from, to, status: status === undefined ? status : [status], ...how, isConfirmed: true },
+    now(),
+  );
+}
+
+async function replay(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
+  const { visit, request, tokens } = asked;
+  const { token, ...filled } = readForm(request, ['token', ...REPLAY_FIELDS]);
+  const { project, url, endpointId } = await findEndpoint(deps, asked);
+  const taken = tokens.take(visit.path, token);
+  if (taken.kind === 'refused')
+    return {
+      ...replayPage(visit, project, { url, filled, found: null, problem: html`<p>${taken.reason}.</p>` }),
+      status: 409,
+    };
+  const { view } = await perform(
+    replayPeriod,
+    deps,
+    visit.actor,
+    readReplay(deps, endpointId, filled, { isDryRun: false }),
+  );
+  return { goTo: `/webhooks/${endpointId}?replayed=${view.found.total}` };
+}
+
+const REPLAY_FIELDS = ['from', 'to', 'status'] as const;
+type Filled = Fields<(typeof REPLAY_FIELDS)[number]>;
+
+/** The choices of events to send again, in words. */
+const CHOICES = [
+  ['', 'given up or never sent'],
+  ['dead', 'given up, at any time'],
+  ['missing', 'never sent, at any time'],
+  ['failing', 'waiting after a failure'],
+  ['all', 'all, including delivered ones'],
+] as const;
+
+type Shown = { url: string; filled: Filled; found: ReplayedPeriodView | null; problem: Html | null };
+
+/** Shows how many events will be sent again before anything else. */
+function replayPage(visit: Visit, project: ListedProjectView, { url, filled, found, problem }: Shown): Page {
+  return {
+    title: 'Send events again',
+    about: project,
+    ...(problem === null ? {} : { status: 400 }),
+    main: html`<section class="card form">${problem === null ? null : alert(problem)}<p>To <bdi>${url}</bdi>. A receiver should process each event only once.</p>
+<form method="get" action="${visit.path}">
+${field('from', 'From', filled.from, html` dir="ltr" required`, 'A day (2026-09-01) or a time with its zone (2026-09-01T12:00:00Z).')}
+${field('to', 'To (optional)', filled.to, html` dir="ltr"`, 'Default: now.')}
+${select('status', 'Which', CHOICES, filled.status)}
+<div class="actions"><button${found === null ? null : html` class="quiet"`}>Count events</button></div></form></section>
+${found === null ? null : renderFound(visit, filled, found)}`,
+  };
+}
+
+function renderFound(visit: Visit, filled: Filled, { found, from, until }: ReplayedPeriodView): Html {
+  if (found.total === 0)
+    return html`<section class="card empty"><h2>Nothing to send again</h2><p>No matching events between ${time(from)} and ${time(until)} UTC.</p></section>`;
+  const parts = [
+    [found.missing, 'never scheduled for it'],
+    [found.dead, 'given up'],
+    [found.pending, 'waiting'],
+    [found.delivered, 'delivered before'],
+  ] as const;
+  const said = parts.flatMap(([count, what]) => (count === 0 ? [] : [`${number(count)} ${what}`]));
+  const kept = REPLAY_FIELDS.flatMap((name) =>
+    filled[name] === undefined ? [] : [html`<input type="hidden" name="${name}" value="${filled[name]}">`],
+  );
+  return html`<section class="card" aria-labelledby="found"><h2 id="found">${number(found.total)} ${found.total === 1 ? 'event' : 'events'}</h2><p>${said.join(', ')}; between ${time(from)} and ${time(until)} UTC. They are sent in order.</p>
+<form method="post" action="${visit.path}"><input type="hidden" name="token" value="${visit.token(visit.path)}">${kept}<div class="actions"><button>Send ${number(found.total)} again</button></div></form></section>`;
+}
+
+type EventPageShown = { event: ShownEventView; said: Html | null };
+
+/** Shows an event with every attempt to deliver it. */
+function eventPage(visit: Visit, project: ListedProjectView, { event, said }: EventPageShown): Page {
+  const { eventId, type, createdAt, deliveries } = event;
+  const [first] = deliveries;
+  const again = isAllowed(visit.actor, 'replayEvents')
+    ? oneClick(visit, `/events/${eventId}/replay`, 'Send again')
+    : null;
+  return {
+    title: type,
+    about: project,
+    ...(again === null ? {} : { beside: again }),
+    main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
+<section class="card" aria-labelledby="facts"><h2 id="facts">Details</h2>${facts([
+      ['Time', html`${time(createdAt)} UTC`],
+      ['Event', ltr(eventId)],
+      [
+        'Order',
+        first?.invoiceId == null
+          ? null
+          : html`<a href="/invoices/${first.invoiceId}">${outside(first.externalId ?? first.invoiceId)}</a>`,
+      ],
+    ])}</section>
+${live('deliveries', html`${deliveries.length === 0 ? html`<section class="card empty"><p>It was not scheduled for any endpoint.</p></section>` : deliveries.map((each) => renderDelivery(eventId, each))}`)}`,
+  };
+}
+
+function renderDelivery(eventId: string, delivery: ShownDeliveryView): Html {
+  const { endpointId, url, attempts, nextAttemptAt, attemptsLeft, diagnosis, isEndpointDisabled } = delivery;
+  const next =
+    nextAttemptAt === null
+      ? null
+      : isEndpointDisabled
+        ? html`<p class="notice">It waits until the endpoint is enabled.</p>`
+        : html`<p>The next attempt is at ${time(nextAttemptAt)} UTC; ${number(attemptsLeft)} are left.</p>`;
+  return html`<section class="card" aria-labelledby="to-${endpointId}"><h2 id="to-${endpointId}"><a href="/webhooks/${endpointId}">${outside(url, 70)}</a> ${deliveryBadge(delivery)}</h2>
+${renderDiagnosis(diagnosis)}${next}
+${attempts.length === 0 ? html`<p>No attempt yet.</p>` : table(`Attempts at ${endpointId}, oldest first`, ATTEMPTS, attempts)}
+${attempts.length === 0 ? null : html`<details><summary>Request headers</summary>${attempts.map((attempt) => renderHeaders(eventId, url, attempt))}</details>`}</section>`;
+}
+
+/** Shows the headers as they were sent. The signature is never stored, because together with the body it's as good as the request. */
+function renderHeaders(eventId: string, url: string, { attempt, attemptedAt }: AttemptView): Html {
+  return html`<h3>Attempt ${attempt}</h3><pre><code>POST ${url}
+content-type: application/json
+webhook-id: ${eventId}
+webhook-timestamp: ${Math.floor(Date.parse(attemptedAt) / 1000)}
+webhook-signature: v1,… (one for each secret that signed; not stored)
+webhook-protocol: v2</code></pre>`;
+}
+
+function renderDiagnosis(diagnosis: TestedEndpointView['diagnosis']): Html | null {
+  if (diagnosis.length === 0) return null;
+  const items = diagnosis.map(
+    ({ certainty, problem, fix }) =>
+      html`<li><p><strong>${problem}</strong> <small class="hint">${certainty}</small><br>${renderText(fix)}</p></li>`,
+  );
+  return html`<ol class="causes">${items}</ol>`;
+}
+
+const ATTEMPTS: readonly Column<AttemptView>[] = [
+  ['Attempt', ({ attempt }) => String(attempt)],
+  ['At', ({ attemptedAt }) => time(attemptedAt)],
+  ['Duration', ({ latencyMs }) => (latencyMs === null ? '–' : `${number(latencyMs)} ms`), 'number'],
+  ['Answer', answerOf],
+  ['Response body', ({ answer }) => (answer === null || answer === '' ? '–' : outside(answer, 500))],
+];
+
+function answerOf({ status, error, webPage }: AttemptView): Html | string {
+  if (error !== null) return outside(error, 100);
+  return webPage === null
+    ? String(status)
+    : html`${status} <span class="badge" data-state="CONFIRMING">web page</span>`;
+}
+
+/** Shows the outcome of a test immediately. */
+function testedPage(project: ListedProjectView, url: string, tested: TestedEndpointView): Page {
+  const { endpointId, eventId, isDelivered, status, error, latencyMs, dns, tls, answer, diagnosis } = tested;
+  return {
+    title: isDelivered ? 'The test arrived' : 'The test failed',
+    about: project,
+    main: html`<section class="card${isDelivered ? ' well' : ''}" aria-label="Result">${isDelivered ? html`<p>The receiver answered ${status} within ${latencyMs} ms.</p>` : renderDiagnosis(diagnosis)}
+${facts([
+  ['URL', ltr(url)],
+  ['Event', html`<a href="/events/${eventId}">${ltr(eventId)}</a>`],
+  ['DNS', dns],
+  ['TLS', tls],
+  ['Answer', error === null ? String(status) : outside(error, 300)],
+  ['Duration', latencyMs === null ? null : `${number(latencyMs)} ms`],
+  ['Response body', answer === null || answer === '' ? null : outside(answer, 500)],
+])}<p><a href="/webhooks/${endpointId}">Back to the endpoint</a></p></section>`,
+  };
+}
+
+/** Adds the forms that change endpoints. All but the last affect payments, or their notifications. */
+function addWebhookForms(routes: Routes, deps: ConsoleDeps): void {
+  addForm(routes, deps, {
+    ...byOperation(deps, addEndpoint, (filled, { projectId }: ListedProjectView) => {
+      const { url = '', description } = filled;
+      return { projectId, url, description, events: eventsOf(filled), secret: undefined };
+    }),
+    path: '/webhooks/add',
+    find: async ({ visit }, project) => needProject(visit, project),
+    show: (visit, project) => ({
+      ...{ title: 'Add an endpoint', about: project },
+      consequence: html`<p>It receives events from now on. Its signing secret is shown only once.</p>`,
+      fields: targetFields(null),
+      ...{ button: 'Add', back: urlTo(visit, '/webhooks', project) },
+    }),
+    done: (_visit, project, { endpointId, secret }) => ({
+      ...{ title: 'Endpoint added', about: project },
+      main: secretShown(secret, html`<a class="button" href="/webhooks/${endpointId}">Continue: send a test</a>`),
+    }),
+  });
+  addForm(routes, deps, {
+    ...byOperation(deps, updateEndpoint, (filled, { endpointId }: FoundEndpoint) => {
+      const { url = '', description = '' } = filled;
+      return { endpointId, url, description, events: eventsOf(filled) ?? ['all'] };
+    }),
+    path: '/webhooks/:endpointId/change',
+    find: (asked) => findEndpoint(deps, asked),
+    show: (_visit, endpoint) => ({
+      ...{ title: 'Change the endpoint', about: endpoint.project },
+      consequence: html`<p>${undelivered(endpoint)} to the new URL. The event types apply to events from now on.</p>`,
+      fields: targetFields(endpoint),
+      ...{ button: 'Save', back: `/webhooks/${endpoint.endpointId}` },
+    }),
+    done: (_visit, { endpointId }) => ({ goTo: `/webhooks/${endpointId}` }),
+  });
+  addForm(routes, deps, {
+    ...byOperation(deps, rotateSecret, ({ overlap }, { endpointId }: FoundEndpoint) => {
+      return { endpointId, overlap, secret: undefined, isKeyLost: undefined };
+    }),
+    path: '/webhooks/:endpointId/rotate',
+    find: (asked) => findEndpoint(deps, asked),
+    show: (_visit, endpoint) => ({
+      ...{ title: 'New secret', about: endpoint.project },
+      consequence: html`<p>For <bdi>${endpoint.url}</bdi>. The new secret is shown only once. The current one, fingerprint <code>${endpoint.secrets[0]?.fingerprint ?? '–'}</code>, also signs until the chosen time is over: update the receiver before then.</p>`,
+      fields: [{ name: 'overlap', label: 'Both sign for', kind: 'select', options: OVERLAPS, value: '24h' }],
+      ...{ button: 'Create new secret', back: `/webhooks/${endpoint.endpointId}` },
+    }),
+    done: (_visit, { endpointId, project }, { view: { secret, formerSecretEndsAt } }) => ({
+      ...{ title: 'New secret', about: project },
+      main: secretShown(
+        secret,
+        html`<p>The previous secret also signs until ${time(formerSecretEndsAt)} UTC.</p><a class="button" href="/webhooks/${endpointId}">Back to the endpoint</a>`,
+      ),
+    }),
+  });
+  addForm(routes, deps, {
+    ...byOperation(deps, disableEndpoint, ({ reason }, { endpointId }: FoundEndpoint) => {
+      return { endpointId, reason };
+    }),
+    path: '/webhooks/:endpointId/disable',
+    find: (asked) => findEndpoint(deps, asked),
+    show: (_visit, endpoint) => ({
+      ...{ title: 'Disable the endpoint', about: endpoint.project },
+      consequence: html`<p><bdi>${endpoint.url}</bdi> receives nothing until it is enabled again. ${undelivered(endpoint)} later; events in the meantime are not scheduled for it, but can be sent afterwards.</p>`,
+      fields: [{ name: 'reason', label: 'Reason (optional)', kind: 'line', more: html` maxlength="200"` }],
+      ...{ button: 'Disable', back: `/webhooks/${endpoint.endpointId}` },
+    }),
+    done: (_visit, { endpointId }) => ({ goTo: `/webhooks/${endpointId}` }),
+  });
+}
+
+const OVERLAPS = [
+  ['24h', '24 hours'],
+  ['7d', '7 days'],
+  ['30d', '30 days'],
+  ['0', 'not at all: the current one ends now'],
+] as const;
+
+function targetFields(endpoint: ShownEndpointView | null): FormField[] {
+  const types = endpoint?.eventTypes ?? null;
+  return [
+    {
+      ...{
+        name: 'url',
+        label: 'URL',
+        kind: 'line',
+        value: endpoint?.url,
+        more: html` dir="ltr" maxlength="2000" required`,
+      },
+      hint: 'An https:// address that is reachable from here. A token in the URL is stored, and shown to everyone who can see this page.',
+    },
+    {
+      ...{ name: 'description', label: 'Description (optional)', kind: 'line', value: endpoint?.description },
+      more: html` maxlength="200"`,
+    },
+    ...EVENT_TYPES.map((type): FormField => {
+      return {
+        name: type,
+        label: `Send ${type}`,
+        kind: 'check',
+        value: types === null || types.includes(type) ? 'yes' : undefined,
+      };
+    }),
+  ];
+}
+
+/** Choosing all types means every type, including those of later releases. */
+function eventsOf(filled: Fields): string[] | undefined {
+  const chosen = EVENT_TYPES.filter((type) => filled[type] !== undefined);
+  return chosen.length === EVENT_TYPES.length ? ['all'] : [...chosen, ''];
+}
+
+function undelivered({ undelivered: count, isUndeliveredMore }: ShownEndpointView): string {
+  if (count === 0) return 'Nothing is undelivered; new events go';
+  return `${number(count)}${isUndeliveredMore ? '+' : ''} undelivered ${count === 1 ? 'event goes' : 'events go'}`;
+}
+
+/** Shows a secret that can't be shown again. */
+function secretShown(secret: string | null, next: Html): Page['main'] {
+  return html`<section class="card form"><p>This is the signing secret. Copy it now, because it is not shown again: the receiver needs it to verify each webhook.</p>
+<p class="link">${secret === null ? outside('the secret you gave') : html`<code>${ltr(secret)}</code>`}</p>${secret === null ? null : copyButton(secret, 'Copy the secret')}
+<div class="actions">${next}</div></section>`;
+}

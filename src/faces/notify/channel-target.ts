@@ -1,0 +1,92 @@
+import { NIL_UUID } from '../../core/domain/ids.ts';
+import { type Decrypted, decrypt, encrypt, type KeyRing } from '../../core/runtime/key-ring.ts';
+import type { Database, Sql } from '../../core/store/db/database.ts';
+import {
+  type ChannelKind,
+  type ChannelSettings,
+  insertNotifyChannel,
+  lockTargetsUnderOtherKeys,
+  reencryptTargetRow,
+  type SealedTarget,
+} from '../../core/store/outbox/notify-channels.ts';
+import { joinEncryption, stopEncryption } from '../../core/store/outbox/webhook-secrets.ts';
+
+/** Every target says whether it may be in the operator's own network, and work without TLS there. */
+type Own = { isOwnNetwork: boolean };
+export type MailTarget = Own & {
+  kind: 'email';
+  host: string;
+  port: number;
+  /** TLS from the first byte, not by STARTTLS. */
+  isTls: boolean;
+  login: { user: string; password: string } | null;
+  from: string;
+  to: readonly string[];
+};
+export type HttpTarget = Own &
+  (
+    | { kind: 'telegram'; url: string; token: string; chat: string }
+    | { kind: 'slack' | 'discord'; url: string }
+    | { kind: 'ntfy'; url: string; topic: string; token: string | null }
+    | { kind: 'webhook'; url: string; secret: string }
+  );
+/** The address of a channel, with its passwords and tokens. */
+export type Target = MailTarget | HttpTarget;
+
+/** Stores a channel with its target encrypted. Returns `false` if the name is already in use. */
+export async function storeChannel(
+  tx: Sql,
+  ring: KeyRing,
+  { channel, target }: { channel: ChannelSettings; target: Target },
+): Promise<boolean> {
+  // Use the lock and the current keys, so that no rotation drops a key that is about to be used.
+  await joinEncryption(tx);
+  await ring.reload();
+  return insertNotifyChannel(tx, channel, encrypt(ring, Buffer.from(JSON.stringify(target)), placeOf(channel)));
+}
+
+export type OpenedTarget = { kind: 'ok'; target: Target } | Exclude<Decrypted, { kind: 'ok' }>;
+
+/** Decrypts a stored target. If its key is unknown, it reloads the keys, because they may have been rotated. */
+export async function openTarget(ring: KeyRing, row: SealedTarget): Promise<OpenedTarget> {
+  let opened = decrypt(ring, row, placeOf(row));
+  if (opened.kind === 'unknown-key') {
+    // If the file can't be read, the key stays unknown.
+    await ring.reload().catch(() => undefined);
+    opened = decrypt(ring, row, placeOf(row));
+  }
+  return opened.kind === 'ok' ? { kind: 'ok', target: JSON.parse(opened.plain.toString()) as Target } : opened;
+}
+
+/**
+ * Encrypts every target under the current master key, in batches of 500. `lost`: the ids of channels whose target no key decrypts. They are
+ * left unchanged and must be added again.
+ */
+export async function reencryptTargets(db: Database, ring: KeyRing): Promise<{ resealed: number; lost: string[] }> {
+  const done = { resealed: 0, lost: [] as string[] };
+  for (let after: string | null = NIL_UUID; after !== null; ) {
+    const from: string = after;
+    const batch = await db.transaction((tx) => reencryptBatch(tx, ring, from));
+    done.resealed += batch.resealed;
+    done.lost.push(...batch.lost);
+    after = batch.last;
+  }
+  return done;
+}
+
+async function reencryptBatch(tx: Sql, ring: KeyRing, after: string) {
+  await stopEncryption(tx);
+  const rows = await lockTargetsUnderOtherKeys(tx, ring.current().id, after);
+  const lost: string[] = [];
+  for (const row of rows) {
+    const opened = decrypt(ring, row, placeOf(row));
+    if (opened.kind === 'ok') await reencryptTargetRow(tx, row.id, encrypt(ring, opened.plain, placeOf(row)));
+    else lost.push(row.id);
+  }
+  return { resealed: rows.length - lost.length, lost, last: rows.at(-1)?.id ?? null };
+}
+
+/** The ciphertext is bound to this context, so it can't be decrypted in another channel's row. */
+function placeOf({ id, kind }: { id: string; kind: ChannelKind }): string {
+  return `notify_channels.sealed:${id}:${kind}`;
+}

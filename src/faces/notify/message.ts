@@ -1,0 +1,73 @@
+import { createHash } from 'node:crypto';
+import { encodeId } from '../../core/domain/ids.ts';
+import type { Notification } from '../../core/store/outbox/notifications.ts';
+
+/** One message: a notification, or a digest of several. A retry has the same `id`; any other content has another one. */
+export type Message = {
+  id: string;
+  title: string;
+  text: string;
+  isUrgent: boolean;
+  items: readonly { about: string; phase: Notification['phase'] | 'test'; title: string }[];
+};
+
+/** The installation that sends. `name` is the host of its payers' pages. Each field is `null` if it isn't configured. */
+export type Installation = { name: string | null; consoleUrl: string | null };
+
+/** Replaces text that someone else wrote to the outbox. */
+const MADE_UP =
+  'Quittance did not write this message: it was inserted directly into the database. See "row-changed" in docs/reference/alarms.md';
+/** A digest lists this many notifications and counts the others. */
+const MAX_NAMED = 20;
+
+/** Composes one message from one or more notifications. It names the installation and links to its console. */
+export function composeMessage(rows: readonly Notification[], installation: Installation): Message {
+  const { name, consoleUrl } = installation;
+  const { title, text, ...message } = composeWords(rows);
+  const [only] = rows.length === 1 ? rows : [];
+  const link =
+    consoleUrl === null ? '' : `\n\nIn the console: ${consoleUrl}${only === undefined ? '/' : pageOf(only.about)}`;
+  return { ...message, title: name === null ? title : `${name}: ${title}`, text: text + link };
+}
+
+/** Returns the console page for `alarm:…`, `transfer:…`, `owner:…` and `summary:…`. Ids are UUIDs. */
+function pageOf(about: string): string {
+  const [subject, id = ''] = about.split(':');
+  if (subject === 'transfer' && UUID.test(id)) return `/unmatched/${encodeId('trf', id)}`;
+  return { alarm: '/chain', owner: '/settings/people' }[subject ?? ''] ?? '/';
+}
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+function composeWords(rows: readonly Notification[]): Message {
+  const [first] = rows;
+  if (first === undefined) throw new RangeError('a message is about something');
+  const titles = rows.map(({ seal, title }) => (seal ? title : 'Message not written by Quittance'));
+  const items = rows.map(({ about, phase }, index) => ({ about, phase, title: titles[index] ?? '' }));
+  const isUrgent = rows.some((row) => row.isUrgent);
+  if (rows.length === 1)
+    return { id: first.id, title: titles[0] ?? '', text: first.seal ? first.body : MADE_UP, isUrgent, items };
+  const more = rows.length - MAX_NAMED;
+  const lines = titles.slice(0, MAX_NAMED).map((title) => `- ${title}`);
+  const rest = more > 0 ? [`… and ${more} more`] : [];
+  const text = [...lines, ...rest, '', 'To see all open alarms: quittance chain status'].join('\n');
+  return { id: idOfDigest(rows), title: `Quittance: ${rows.length} notifications`, text, isUrgent, items };
+}
+
+/** Derives a UUID from all ids, with the timestamp of the first. */
+function idOfDigest(rows: readonly Notification[]): string {
+  const ids = rows.map(({ id }) => id).sort();
+  const hash = createHash('sha256').update(ids.join()).digest('hex');
+  return `${ids[0]?.slice(0, 15)}${hash.slice(0, 3)}-8${hash.slice(3, 6)}-${hash.slice(6, 18)}`;
+}
+
+/** Shortens a text to a number of characters, without splitting any. */
+export function clipText(text: string, max: number): string {
+  const characters = [...text];
+  return characters.length <= max ? text : `${characters.slice(0, max - 1).join('')}…`;
+}
+
+/** Turns a text into one line without control characters. */
+export function oneLine(text: string, max: number): string {
+  return clipText(text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trim(), max);
+}

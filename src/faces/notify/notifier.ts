@@ -1,0 +1,354 @@
+import { alarmRow } from '../../core/domain/alarm-kinds.ts';
+import { encodeId, uuidV7 } from '../../core/domain/ids.ts';
+import { asSum, formatAmount, microUsdt } from '../../core/domain/money.ts';
+import { NETWORKS, type Network } from '../../core/domain/network.ts';
+import { toIso, type UnixMs, unixMs } from '../../core/domain/time.ts';
+import type { KeyRing } from '../../core/runtime/key-ring.ts';
+import type { Logger } from '../../core/runtime/log.ts';
+import { type Loop, startLoop } from '../../core/runtime/loop.ts';
+import type { LoopHealth } from '../../core/runtime/loop-health.ts';
+import { findAuditHead } from '../../core/store/access/audit-log.ts';
+import { areWordsSound, findAlarmSubjects, isSilenced } from '../../core/store/chain/alarms.ts';
+import { holdLease } from '../../core/store/chain/hold-lease.ts';
+import { endAlarm, tellAlarm } from '../../core/store/chain/tell-alarms.ts';
+import type { Database, Sql } from '../../core/store/db/database.ts';
+import {
+  forgetOldNotifications,
+  giveUpNotifications,
+  isPlanned,
+  type Phase,
+  planNotification,
+} from '../../core/store/outbox/notifications.ts';
+import { listNotifyChannels, type NotifyChannel } from '../../core/store/outbox/notify-channels.ts';
+import {
+  countAlarms,
+  type PendingAlarm as FoundAlarm,
+  findPendingAlarms,
+  findPendingOwnerChanges,
+  findPendingTransfers,
+  findSettledTransfers,
+  type PendingOwnerChange,
+  type PendingTransfer,
+  sumDay,
+} from '../../core/store/outbox/pending-notifications.ts';
+import { createWebhookSender } from '../../core/webhooks/send.ts';
+import { type ChannelLine, createChannelLine } from './channel-line.ts';
+import { type Installation, oneLine } from './message.ts';
+import { localTime } from './quiet-hours.ts';
+import { ATTEMPT_MS } from './send-message.ts';
+
+export type NotifierOptions = {
+  db: Database;
+  now(): UnixMs;
+  log: Logger;
+  random(bytes: number): Uint8Array;
+  keyRing: KeyRing;
+  installation?: Installation;
+  /** The network of the alarm that a channel fails. `null`: such failures are only logged. */
+  network: Network | null;
+  /** The name of this process in the lease. */
+  holder: string;
+  /** Whether no process renews the lease. Then every process sends. This is safe, because each row of the outbox is claimed only once. */
+  isStalled?(): boolean;
+  loops?: LoopHealth;
+  pollMs?: number;
+  attemptMs?: number;
+};
+
+/** The interval of checks for news. Even after one failed attempt, a message arrives within a minute. */
+const POLL_MS = 2000;
+const LEASE = 'notifier';
+/** A process that stops releases the lease. After a crash, another process takes over when this has passed. */
+const LEASE_MS = 10_000;
+const TIDY_MS = 60_000;
+const HOUR_MS = 3_600_000;
+/** Older news misleads more than it helps. */
+const GIVE_UP_MS = 24 * HOUR_MS;
+const KEEP_MS = 30 * 24 * HOUR_MS;
+/** Room for a few concurrent attempts. Waiting for a connection would use up an attempt's time. */
+const CONNECTIONS = 4;
+
+/**
+ * Notifies operators through their channels until stopped. One process works at a time; the others stand by. Each channel is handled
+ * separately, so one that hangs delays no other. `stop` aborts the current attempts, which are repeated later.
+ */
+export function startNotifier(options: NotifierOptions): { stop(): Promise<void> } {
+  const { db, now, log, holder, pollMs = POLL_MS, attemptMs = ATTEMPT_MS } = options;
+  const stopping = new AbortController();
+  const sender = createWebhookSender({ connections: CONNECTIONS, timeoutMs: attemptMs });
+  const lease = holdLease(db, LEASE, holder, LEASE_MS);
+  const isStalled = options.isStalled ?? (() => false);
+  const lines = new Map<string, ChannelLine>();
+  const isLeader = () => lease.isHeld() || isStalled();
+  const installation = options.installation ?? { name: null, consoleUrl: null };
+  const lineDeps = { ...options, installation, sender, attemptMs, stopping: stopping.signal, isLeader };
+  let tidyMs = Number.NEGATIVE_INFINITY;
+  const loop: Loop = startLoop({
+    name: 'notifier',
+    log,
+    health: options.loops,
+    maxPauseMs: POLL_MS,
+    run: async () => {
+      const isKept = await lease.keep().catch((error: unknown) => {
+        if (!isStalled()) throw error;
+        return false;
+      });
+      if (!isKept && !isStalled()) return pollMs;
+      const channels = await listNotifyChannels(db);
+      if (channels.length > 0) await collectNews(options, channels);
+      for (const channel of channels) {
+        const line = lines.get(channel.id) ?? createChannelLine(lineDeps);
+        lines.set(channel.id, line);
+        line.work(channel);
+      }
+      await watchChannels(options, channels);
+      if (performance.now() - tidyMs >= TIDY_MS) {
+        tidyMs = performance.now();
+        await tidy(options, now());
+      }
+      return pollMs;
+    },
+  });
+  return {
+    stop: async () => {
+      stopping.abort();
+      await sender.close();
+      await loop.stop();
+      await Promise.all([...lines.values()].map((line) => line.ended()));
+      await lease.release();
+    },
+  };
+}
+
+async function tidy({ db, log }: NotifierOptions, now: UnixMs): Promise<void> {
+  const before = (ms: number) => unixMs(Math.max(0, now - ms));
+  const notifications = await giveUpNotifications(db, before(GIVE_UP_MS), now);
+  if (notifications > 0) log.warn({ notifications }, 'discarded notifications older than a day');
+  await forgetOldNotifications(db, before(KEEP_MS));
+}
+
+type Deps = { db: Database; now(): UnixMs; log: Logger; network: Network | null };
+
+/** A server that restarts doesn't need an alarm. */
+const FAILING_MS = 5 * 60_000;
+const KIND = 'notify-failing';
+const MAX_SHOWN = 100;
+
+/**
+ * Raises an alarm for each channel that has failed for 5 minutes, so that the other channels report it. Ends the alarm once a message
+ * arrives or the channel is removed.
+ */
+async function watchChannels({ db, now, log, network }: Deps, channels: readonly NotifyChannel[]): Promise<void> {
+  const failing = channels.filter(({ failingSince }) => failingSince !== null && now() - failingSince >= FAILING_MS);
+  const failingIds = new Set(failing.map(({ id }) => encodeId('chn', id)));
+  const told = new Set<string>();
+  for (const each of NETWORKS) {
+    for (const subject of await findAlarmSubjects(db, each, KIND)) {
+      told.add(subject);
+      if (failingIds.has(subject)) continue;
+      await endAlarm({ db, log }, KIND, each, subject);
+    }
+  }
+  for (const channel of failing) {
+    const subject = encodeId('chn', channel.id);
+    if (told.has(subject) || network === null) continue;
+    await tellAlarm({ db, log }, KIND, { network, subject, detail: describe(channel, subject) });
+  }
+}
+
+function describe({ kind, name, failingSince, lastError }: NotifyChannel, id: string): string {
+  const since = failingSince === null ? '' : ` since ${toIso(failingSince)}`;
+  return `Quittance cannot reach the notification channel ${id} (${kind}, ${oneLine(name, MAX_SHOWN)})${since}: ${lastError ?? ''}. It keeps unsent notifications for one day. Test the channel with: quittance notify test ${id}`;
+}
+
+type NewsDeps = { db: Sql; now(): UnixMs; random(bytes: number): Uint8Array };
+
+const DAY_MS = 86_400_000;
+
+/**
+ * Adds the news of each channel to the outbox: alarms, money without an order, new owners, daily summaries. Each beginning and each end
+ * gets exactly one row, however many processes run this and however often. Anything that ended over a day ago is skipped.
+ */
+async function collectNews(deps: NewsDeps, channels: readonly NotifyChannel[]): Promise<void> {
+  const since = unixMs(Math.max(0, deps.now() - DAY_MS));
+  await collectAlarms(deps, since);
+  await collectMoney(deps, since);
+  await collectOwners(deps, since);
+  for (const channel of channels) await collectSummary(deps, channel, since);
+}
+
+async function collectAlarms(deps: NewsDeps, since: UnixMs): Promise<void> {
+  const sealer = await deps.db.sealer();
+  for (const { end, words, ...found } of await findPendingAlarms(deps.db, since)) {
+    // An alarm that was closed directly in the database is reported as open.
+    const isOpen = isSilenced(sealer, end);
+    const news = isOpen ? { ...found, resolvedAt: null, seal: areWordsSound(sealer, words) } : found;
+    const { resolvedAt, channelId, id, kind, subject, wasRaised } = news;
+    // Only the other channels report that a channel fails.
+    if (kind === 'notify-failing' && subject === encodeId('chn', channelId)) continue;
+    const about = { channelId, about: `alarm:${id}` };
+    if (!wasRaised)
+      await plan(deps, { ...about, phase: 'raised', isUrgent: alarmRow(kind).isUrgent }, alarmWords(news));
+    if (resolvedAt !== null) await plan(deps, { ...about, phase: 'over', isUrgent: false }, alarmOverWords(news));
+  }
+}
+
+async function collectMoney(deps: NewsDeps, since: UnixMs): Promise<void> {
+  const aboutOf = ({ channelId, transferId }: { channelId: string; transferId: string }) => {
+    return { channelId, about: `transfer:${transferId}`, isUrgent: false };
+  };
+  for (const news of await findPendingTransfers(deps.db, since))
+    await plan(deps, { ...aboutOf(news), phase: 'raised' }, moneyWords(news));
+  for (const news of await findSettledTransfers(deps.db, since))
+    await plan(deps, { ...aboutOf(news), phase: 'over' }, settledWords(news));
+}
+
+/** A new owner can remove channels, so this notification doesn't wait for the end of quiet hours. */
+async function collectOwners(deps: NewsDeps, since: UnixMs): Promise<void> {
+  for (const news of await findPendingOwnerChanges(deps.db, since)) {
+    const about = { channelId: news.channelId, about: `owner:${news.seq}`, phase: 'raised', isUrgent: true } as const;
+    await plan(deps, about, ownerWords(news));
+  }
+}
+
+/**
+ * The summary is due from its minute on, so that it arrives late rather than never. It is skipped on the day when the channel was added
+ * after that minute.
+ */
+async function collectSummary(deps: NewsDeps, channel: NotifyChannel, since: UnixMs): Promise<void> {
+  const { id, summaryAt, timeZone, createdAt } = channel;
+  if (summaryAt === null) return;
+  const { day, minute } = localTime(timeZone, deps.now());
+  const added = localTime(timeZone, createdAt);
+  if (minute < summaryAt || (added.day === day && added.minute >= summaryAt)) return;
+  const about = `summary:${day}`;
+  if (await isPlanned(deps.db, { channelId: id, about })) return;
+  const [sums, alarms, auditHead] = [
+    await sumDay(deps.db, since),
+    await countAlarms(deps.db),
+    await findAuditHead(deps.db),
+  ];
+  const words = summaryWords({ day, sums, alarms, auditHead });
+  await plan(deps, { channelId: id, about, phase: 'raised', isUrgent: false }, words);
+}
+
+/** Within the same millisecond, a beginning sorts before an end. */
+const ORDER: Readonly<Record<Phase, number>> = { raised: 0, over: 1 };
+
+type About = { channelId: string; about: string; phase: Phase; isUrgent: boolean };
+
+async function plan({ db, now, random }: NewsDeps, about: About, { title, body }: Words): Promise<void> {
+  const createdAt = now();
+  await planNotification(db, {
+    ...about,
+    id: uuidV7(createdAt, random(10), ORDER[about.phase]),
+    title,
+    body,
+    createdAt,
+  });
+}
+
+type Words = { title: string; body: string };
+
+/** `resolvedAt` is also `null` if the alarm was closed directly in the database. */
+type PendingAlarm = Omit<FoundAlarm, 'end' | 'words'>;
+
+const MADE_UP =
+  'Quittance did not raise this alarm, or not with this text: it was changed directly in the database. See "row-changed" in docs/reference/alarms.md';
+/** The bounds of the schema are wider. */
+const MAX_SUBJECT = 80;
+const MAX_TITLE = 180;
+
+function alarmWords(news: PendingAlarm): Words {
+  const { network, detail, raisedAt, resolvedAt, seal } = news;
+  const named = name(news);
+  if (resolvedAt === null) {
+    const text = seal ? detail : MADE_UP;
+    return {
+      title: oneLine(`ALARM on ${network}: ${named}`, MAX_TITLE),
+      body: `${text}\n\nRaised at ${toIso(raisedAt)}. Details: quittance chain status --network ${network}, and docs/reference/alarms.md#${news.kind}`,
+    };
+  }
+  // The text of a resolved alarm has no seal, so it isn't repeated.
+  return {
+    title: oneLine(`ALARM on ${network}: ${named}`, MAX_TITLE),
+    body: `It was raised at ${toIso(raisedAt)} and is resolved.`,
+  };
+}
+
+function alarmOverWords(news: PendingAlarm): Words {
+  const { network, raisedAt, resolvedAt } = news;
+  const ended = resolvedAt === null ? '' : `, resolved at ${toIso(resolvedAt)}`;
+  return {
+    title: oneLine(`Resolved on ${network}: ${name(news)}`, MAX_TITLE),
+    body: `The alarm is resolved: raised at ${toIso(raisedAt)}${ended}.`,
+  };
+}
+
+function name({ kind, subject }: Pick<PendingAlarm, 'kind' | 'subject'>): string {
+  return subject === '' ? kind : `${kind} (${oneLine(subject, MAX_SUBJECT)})`;
+}
+
+function moneyWords({ network, projectId, projectName, kind, amountMicro, txId, seal }: PendingTransfer): Words {
+  if (!seal) return { title: `Unmatched payment on ${network}: the record was changed`, body: MADE_UP };
+  const why = kind === 'duplicate' ? 'it pays an invoice that is already paid' : 'it matches no invoice';
+  const amount = formatAmount(microUsdt(amountMicro));
+  return {
+    title: oneLine(`Unmatched payment on ${network}: ${amount} USDT to ${projectName}`, MAX_TITLE),
+    body: `The project ${oneLine(projectName, MAX_SUBJECT)} (${encodeId('prj', projectId)}) received ${amount} USDT, but ${why}.\n\nTransaction ${txId}. For the cause and what to do: quittance explain ${txId}`,
+  };
+}
+
+function settledWords({ how, ...news }: PendingTransfer & { how: string }): Words {
+  const { network, projectName, amountMicro, txId } = news;
+  const amount = formatAmount(microUsdt(amountMicro));
+  return {
+    title: oneLine(`Settled on ${network}: ${amount} USDT to ${projectName}, ${how}`, MAX_TITLE),
+    body: `The payment of ${amount} USDT to the project ${oneLine(projectName, MAX_SUBJECT)} was settled: ${how}. Transaction ${txId}.`,
+  };
+}
+
+const OWNER_ACTIONS: Readonly<Record<PendingOwnerChange['action'], string>> = {
+  'admin-key.created': 'created an admin key with the role owner',
+  'user.invited': 'invited an owner',
+  'user.changed': 'gave a person the role owner',
+  'user.reset': 'created a new sign-in link for an owner',
+};
+
+/** An owner may do everything, so every channel reports each new one. */
+function ownerWords({ seq, action, subject, detail, actedBy, origin, actedAt, seal }: PendingOwnerChange): Words {
+  const title = 'A new owner';
+  if (!seal) return { title: `${title}: entry ${seq} of the audit log was changed`, body: MADE_UP };
+  const name = oneLine(detail.login ?? detail.name ?? '', MAX_SUBJECT);
+  const undo = action === 'admin-key.created' ? `admin-key revoke ${subject}` : `user remove ${subject}`;
+  const by = `${oneLine(actedBy, MAX_SUBJECT)}${origin === null ? '' : ` (${oneLine(origin, MAX_SUBJECT)})`}`;
+  return {
+    title: oneLine(`${title}: ${name}`, MAX_TITLE),
+    body: `${by} ${OWNER_ACTIONS[action]}: ${name}, ${subject}, at ${toIso(actedAt)}. An owner has all permissions.\n\nIf you did not expect it, undo it now: quittance ${undo}`,
+  };
+}
+
+/** The day of a summary, as the database has it. `auditHead` is the end of the audit log, so that readers notice a rewritten log. */
+type Day = {
+  day: string;
+  sums: Awaited<ReturnType<typeof sumDay>>;
+  alarms: Awaited<ReturnType<typeof countAlarms>>;
+  auditHead: { seq: number; hash: string } | null;
+};
+
+function summaryWords({ day, sums, alarms, auditHead }: Day): Words {
+  const usdt = (micro: bigint) => `${asSum(formatAmount(microUsdt(micro)))} USDT in total`;
+  const money = sums.map(
+    ({ network, paid, paidMicro, strays, strayMicro }) =>
+      `${network}: ${paid} invoices paid, ${usdt(paidMicro)}; unmatched payments: ${strays}, ${usdt(strayMicro)}`,
+  );
+  const open = alarms.map(({ network, kind, count }) => `Open on ${network}: ${kind}${count > 1 ? ` (${count})` : ''}`);
+  const lines = [
+    ...(money.length === 0 ? ['No transfers in the last 24 hours.'] : money),
+    ...(open.length === 0 ? ['No open alarms.'] : open),
+    ...(auditHead === null ? [] : [`Audit log: entry ${auditHead.seq}, ${auditHead.hash}`]),
+  ];
+  return { title: `Quittance, ${day}: the last 24 hours`, body: lines.join('\n').slice(0, MAX_BODY) };
+}
+
+const MAX_BODY = 2800;

@@ -1,0 +1,65 @@
+import { AppError, type FieldProblem } from '../../core/domain/errors.ts';
+import { encodeId } from '../../core/domain/ids.ts';
+import { toIso } from '../../core/domain/time.ts';
+import { ACTIONS, type ActionName, type Rule } from './actions.ts';
+import { type Actor, type KeyLimits, ROLES, type Role } from './actor.ts';
+import { fieldProblem } from './input/problems.ts';
+import { isWithin } from './input/readers.ts';
+
+export function isAllowed({ role, projects }: Actor, action: ActionName): boolean {
+  const rule: Rule = ACTIONS[action];
+  return ROLES.indexOf(role) >= ROLES.indexOf(rule.role) && (rule.wide !== true || projects === null);
+}
+
+/** Refuses an action that the actor may not take, and says who may. Errors: `FORBIDDEN`. */
+export function authorize(actor: Actor, action: ActionName): void {
+  if (isAllowed(actor, action)) return;
+  const { name, role } = actor;
+  const rule: Rule = ACTIONS[action];
+  const allowed = ROLES.slice(ROLES.indexOf(rule.role));
+  if (!allowed.includes(role)) {
+    const who = allowed.length === 1 ? `the role ${rule.role}` : `one of the roles ${allowed.join(', ')}`;
+    throw new AppError('FORBIDDEN', `${action} requires ${who}, but ${name} has the role ${role}: ask an owner`);
+  }
+  throw new AppError(
+    'FORBIDDEN',
+    `${action} affects more than the projects that ${name} may see: it requires the role ${rule.role} for all projects`,
+  );
+}
+
+/** Access that an actor wants to grant. `projects` are UUIDs; `null` means all. A key for a single project has no role. */
+type Grant = KeyLimits & { role?: Role; projects?: readonly string[] | null };
+
+/**
+ * Refuses to grant more than the actor has: a higher role, more projects, a later expiry, or more addresses. Otherwise a limited key could
+ * create an unlimited one. Errors: `INVALID_ARGUMENT`, listing every problem.
+ */
+export function refuseBeyond({ name, ...own }: Actor, { role, projects, expiresAt, allowedCidrs }: Grant): void {
+  const problems: FieldProblem[] = [];
+  const { expiresAt: end = null, allowedCidrs: from = null } = own.limits ?? {};
+  if (role !== undefined && ROLES.indexOf(role) > ROLES.indexOf(own.role)) {
+    problems.push(
+      fieldProblem('role', `is ${role}, but ${name} has the role ${own.role}: choose this role or a lower one`),
+    );
+  }
+  if (projects !== undefined && own.projects !== null && !projects?.every((id) => own.projects?.includes(id))) {
+    const ids = own.projects.map((id) => encodeId('prj', id)).join(', ');
+    problems.push(fieldProblem('projects', `must be among the projects that ${name} may see: ${ids}`));
+  }
+  if (end !== null && (expiresAt === null || expiresAt > end)) {
+    const given = expiresAt === null ? 'is missing' : `is ${toIso(expiresAt)}`;
+    problems.push(
+      fieldProblem('expires', `${given}, but ${name} expires at ${toIso(end)}: give that time or an earlier one`),
+    );
+  }
+  if (from !== null && !allowedCidrs?.every((cidr) => from.some((each) => isWithin(cidr, each)))) {
+    const given = allowedCidrs === null ? 'is missing' : `is ${allowedCidrs.join(', ')}`;
+    problems.push(
+      fieldProblem('allowedIps', `${given}, but ${name} works only from ${from.join(', ')}: choose from these`),
+    );
+  }
+  if (problems.length === 0) return;
+  throw new AppError('INVALID_ARGUMENT', `nothing was created, because ${name} cannot grant more access than it has`, {
+    problems,
+  });
+}

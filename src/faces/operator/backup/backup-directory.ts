@@ -1,0 +1,228 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { toIso, type UnixMs } from '../../../core/domain/time.ts';
+import { syncDirectory, writePrivateFile } from '../../../core/runtime/private-file.ts';
+import type { RecordedAction } from '../../../core/store/access/audit-log.ts';
+import type { Database, Sql } from '../../../core/store/db/database.ts';
+import { answerOf } from '../../../core/store/db/rows-of.ts';
+import { sealColumn } from '../../../core/store/db/seal.ts';
+import { SEALED_ACTION } from '../../../core/store/db/sealed-tables.ts';
+import { isAsSealed, json, text } from '../../../core/store/db/statement.ts';
+import type { Actor } from '../actor.ts';
+import { recordActions } from '../record-actions.ts';
+
+/**
+ * A verified backup is called `quittance-000012-20261124T030000Z.backup`. The `….backup.sha256` file beside it holds its digest at that
+ * time, in the format of `sha256sum -c`. The number decides which backup is newer, because clocks can be set back. Unverified files have
+ * another name, so no one mistakes them for backups.
+ */
+export type KeptBackup = { name: string; number: number; writtenAtMs: number };
+
+const KEPT = /^quittance-(\d{6,12})-\d{8}T\d{6}Z\.backup$/;
+const DIGEST = /^(quittance-\d{6,12}-\d{8}T\d{6}Z\.backup)\.sha256$/;
+const UNVERIFIED_END = '.unverified';
+const UNVERIFIED = /^quittance-(\d{6,12})-\d{8}T\d{6}Z\.backup\.unverified$/;
+/** Files that a killed process leaves behind. */
+const DRAFT = /^quittance-\d{6,12}-\d{8}T\d{6}Z\.backup\.(unverified\.\d+|sha256)\.draft$/;
+
+const isUnverified = (path: string): boolean => path.endsWith(UNVERIFIED_END);
+
+const nameWhenVerified = (path: string): string => (isUnverified(path) ? path.slice(0, -UNVERIFIED_END.length) : path);
+
+/** Compares a file with the digest beside it. Returns `null` if there is no digest. Errors: those of the file system. */
+export async function isAsDigestSays(path: string): Promise<boolean | null> {
+  const told = await readFile(`${path}.sha256`, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null;
+    throw error;
+  });
+  return told === null ? null : told === `${await digestOf(path)}  ${basename(path)}\n`;
+}
+
+export type BackupDirectory = {
+  /** Returns the newest first. Errors: those of the file system. */
+  list(): Promise<KeptBackup[]>;
+  /** Returns the path of the next, still unverified backup. Deletes unfinished files of killed processes. */
+  begin(now: UnixMs): Promise<string>;
+  /** Deletes all other unverified backups. */
+  removeOthers(path: string): Promise<void>;
+  /** Gives a verified backup its final name, with its digest beside it. */
+  keep(path: string): Promise<KeptBackup>;
+  /**
+   * Deletes backups beyond the newest `count`, but only those that still match their digest. Returns the names of the files that it leaves
+   * in place.
+   */
+  removeOld(count: number): Promise<string[]>;
+};
+
+/** Never creates the directory: if it's missing, a disk isn't mounted. Only one process may use it at a time. */
+export function openBackupDirectory(directory: string): BackupDirectory {
+  const pathOf = (name: string) => join(directory, name);
+  const remove = async (names: readonly string[]) => {
+    for (const name of names) await rm(pathOf(name), { force: true });
+  };
+  const list = async () => {
+    const names = await readdir(directory);
+    const kept: KeptBackup[] = [];
+    for (const name of names) {
+      const number = KEPT.exec(name)?.[1];
+      if (number === undefined || !names.includes(`${name}.sha256`)) continue;
+      kept.push({ name, number: Number(number), writtenAtMs: (await stat(pathOf(name))).mtimeMs });
+    }
+    return kept.sort((a, b) => b.number - a.number || b.name.localeCompare(a.name));
+  };
+  return {
+    list,
+    begin: async (now) => {
+      const names = await readdir(directory);
+      const orphans = names.filter((name) => !names.includes(DIGEST.exec(name)?.[1] ?? name));
+      await remove([...names.filter((name) => DRAFT.test(name)), ...orphans]);
+      const numbers = names.map((name) => Number((KEPT.exec(name) ?? UNVERIFIED.exec(name))?.[1] ?? 0));
+      const number = String(Math.max(0, ...numbers) + 1).padStart(6, '0');
+      const time = toIso(now)
+        .replace(/\.\d+Z$/, 'Z')
+        .replace(/[:-]/g, '');
+      return pathOf(`quittance-${number}-${time}.backup${UNVERIFIED_END}`);
+    },
+    removeOthers: async (path) => {
+      const names = await readdir(directory);
+      await remove(names.filter((name) => UNVERIFIED.test(name) && pathOf(name) !== path));
+    },
+    keep: async (path) => {
+      const target = nameWhenVerified(path);
+      const name = basename(target);
+      await writePrivateFile(`${target}.sha256`, `${await digestOf(path)}  ${name}\n`);
+      await rename(path, target);
+      await syncDirectory(directory);
+      return { name, number: Number(KEPT.exec(name)?.[1]), writtenAtMs: (await stat(target)).mtimeMs };
+    },
+    removeOld: async (count) => {
+      const left: string[] = [];
+      for (const { name } of (await list()).slice(Math.max(1, count))) {
+        if ((await isAsDigestSays(pathOf(name))) === true) await remove([name, `${name}.sha256`]);
+        else left.push(name);
+      }
+      return left;
+    },
+  };
+}
+
+async function digestOf(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path), hash);
+  return hash.digest('hex');
+}
+
+/** Clocks differ by less than this. A file dated further in the future has no known age. */
+const MOST_AHEAD_MS = 300_000;
+
+const HOUR_MS = 3_600_000;
+/** One day, plus two hours for making the backup and for someone to restart something. */
+const LEAST_LIMIT_MS = 26 * HOUR_MS;
+const GRACE_MS = 2 * HOUR_MS;
+
+/** The age at which the newest scheduled backup is too old. */
+export const limitOfAge = (intervalMs: number): number => Math.max(LEAST_LIMIT_MS, intervalMs + GRACE_MS);
+
+type Seen = { baseMs: number | null; wallMs: number; monotonicMs: number };
+
+/**
+ * Tracks the age of the newest backup. The file's time is compared with our clock only once, when the file is first seen, and never for a
+ * file that was made here. After that, the age grows by whichever of our two clocks advanced further: the monotonic clock stops while a
+ * machine sleeps, and the wall clock can be set. So a wrong clock can make one backup too early, but none late by more than an interval.
+ */
+export function createBackupAges({ now, monotonicMs }: { now(): number; monotonicMs(): number }) {
+  let newest: string | null = null;
+  const seen = new Map<string, Seen>();
+  const see = (name: string, baseMs: number | null) => {
+    seen.set(name, { baseMs, wallMs: now(), monotonicMs: monotonicMs() });
+  };
+  return {
+    onMade: (name: string) => {
+      see(name, 0);
+      newest = name;
+    },
+    /** `kept` has the newest first. */
+    onListed: (kept: readonly KeptBackup[]) => {
+      const [first] = kept;
+      newest = first?.name ?? null;
+      for (const name of seen.keys()) if (name !== newest) seen.delete(name);
+      if (first === undefined || seen.has(first.name)) return;
+      const ageMs = now() - first.writtenAtMs;
+      see(first.name, ageMs < -MOST_AHEAD_MS ? null : Math.max(0, ageMs));
+    },
+    /** Returns `null` if there is no backup or its age is unknown. */
+    ofNewest: (): number | null => {
+      const known = newest === null ? undefined : seen.get(newest);
+      if (known === undefined || known.baseMs === null) return null;
+      return known.baseMs + Math.max(monotonicMs() - known.monotonicMs, now() - known.wallMs);
+    },
+  };
+}
+
+/** `verifiedAt` is the last time that this very file was verified. */
+type NewestBackup = { madeAt: UnixMs; file: string; isFinal: boolean; verifiedAt: UnixMs | null };
+
+/** Finds the newest backup that this program made, according to the audit log. A scheduled backup counts only once it's verified. */
+export async function findNewestBackup(db: Sql): Promise<NewestBackup | null> {
+  const actions = await listBackupActions(db);
+  const good = actions.filter(({ action, detail }) => action === 'backup.verified' && detail.good === true);
+  const verifiedAtOf = (subject: string) => good.find((each) => each.subject === subject)?.actedAt ?? null;
+  for (const { action, subject, detail, actedAt } of actions) {
+    const { file, isFinal = false } = detail;
+    // Without required seals, a row's contents can't be trusted.
+    if (action !== 'backup.created' || typeof file !== 'string') continue;
+    const verifiedAt = verifiedAtOf(subject);
+    if (verifiedAt === null && isUnverified(file)) continue;
+    return { madeAt: actedAt, file: nameWhenVerified(file), isFinal, verifiedAt };
+  }
+  return null;
+}
+
+/** Returns when a person requested a backup that isn't made yet, or `null`. */
+export async function findRequestedBackup(db: Sql): Promise<UnixMs | null> {
+  const [newest] = (await listBackupActions(db)).filter(({ action }) => action !== 'backup.verified');
+  return newest?.action === 'backup.requested' ? newest.actedAt : null;
+}
+
+type Detail = { file?: string; isFinal?: boolean; good?: boolean };
+
+/**
+ * Searches the newest 10,000 actions and returns up to 1,000 backup actions, newest first. A failing scheduled backup writes two every ten
+ * minutes, so these cover three days.
+ */
+const listBackupActions = answerOf(
+  'newest-backup',
+  {
+    action: text<RecordedAction>(),
+    subject: 'text',
+    detail: json<Detail>(),
+    actedAt: 'timestamptz',
+    isSound: isAsSealed(SEALED_ACTION),
+  },
+  `select action, subject, detail::text as detail, acted_at, ${sealColumn(SEALED_ACTION, '')} as is_sound from (select * from operator_actions order by seq desc limit 10000) newest
+   where action in ('backup.created', 'backup.verified', 'backup.requested') order by seq desc limit 1000`,
+  () => [],
+  (rows) => rows.filter(({ isSound }) => isSound),
+);
+
+/**
+ * Asks the process with scheduled backups to make one now, because only one process may use its directory. The request is the audit log
+ * entry, so it survives restarts. The next backup answers it.
+ */
+export async function requestBackup(
+  { db, now }: { db: Database; now(): UnixMs },
+  actor: Actor,
+): Promise<{ requestedAt: string }> {
+  return db.transaction(async (tx) => {
+    const waiting = await findRequestedBackup(tx);
+    if (waiting !== null) return { requestedAt: toIso(waiting) };
+    const requestedAt = toIso(now());
+    await recordActions(tx, actor, now(), [
+      { projectId: null, action: 'backup.requested', subject: requestedAt, detail: {} },
+    ]);
+    return { requestedAt };
+  });
+}

@@ -1,0 +1,297 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { AppError } from '../../../core/domain/errors.ts';
+import { say } from '../../../core/domain/message.ts';
+import { deriveKey, type KeyRing, type MasterKey } from '../../../core/runtime/key-ring.ts';
+import { type Static, Type } from '../../../core/runtime/type.ts';
+import type { AuditHead } from '../../../core/store/access/audit-log.ts';
+import type { Sql } from '../../../core/store/db/database.ts';
+import type { AppliedMigration } from '../../../core/store/db/migrate.ts';
+import { answerOf, rowsOf } from '../../../core/store/db/rows-of.ts';
+import type { Sealer } from '../../../core/store/db/seal.ts';
+import { count, type Row } from '../../../core/store/db/statement.ts';
+import { nullable, Said, Time } from '../fields.ts';
+import { verifyLog } from '../subjects/audit.ts';
+
+const Text = Type.String();
+const Count = Type.Integer();
+const Flag = Type.Boolean();
+const Texts = Type.Array(Text);
+/** Row counts by table. */
+const RowCounts = Type.Record(Text, Count);
+
+/**
+ * `authenticatedBy` is the master key of its MAC, `recipients` the keys that it's encrypted to, and `auditHead` the newest audit log entry
+ * in it.
+ */
+export const BackupView = Type.Object({
+  ...{ file: Text, bytes: Count, takenAt: Time, final: Flag, ledgerId: nullable(Text), rowCounts: RowCounts },
+  ...{ masterKeyIds: Texts, authenticatedBy: nullable(Text), recipients: Texts, auditHead: nullable(Text) },
+});
+export type BackupView = Static<typeof BackupView>;
+
+/** `micro` is in micro-USDT. */
+const Sum = Type.Object({ count: Text, micro: Text });
+/** Two sums that should be equal and aren't. */
+export const TotalDifference = Type.Object({
+  ...{ what: Text, network: Text, projectId: Text, kind: Text, backup: Sum, other: Sum },
+});
+export type TotalDifference = Static<typeof TotalDifference>;
+
+/** The blocks that were read, compared with the running ledger. */
+export const ComparedBlocks = Type.Object({
+  /** Transfers found in both. */
+  confirmed: Count,
+  /** Transfers in the running ledger to or from addresses added after the backup. */
+  ofNewAddresses: Count,
+  differences: Type.Array(
+    Type.Object({
+      kind: Type.Enum(['not-on-chain', 'missing-in-ledger']),
+      ...{ txId: Text, logIndex: Count, blockNumber: Count },
+    }),
+  ),
+});
+export type ComparedBlocks = Static<typeof ComparedBlocks>;
+
+/** The result of reading the chain from the backup onwards. `compared` is `null` if there is no running ledger to compare with. */
+export const Rescanned = Type.Union([
+  Type.Object({ kind: Type.Literal('not-read'), network: Text, reason: Text }),
+  Type.Object({
+    ...{ kind: Type.Literal('read'), network: Text, from: Count, to: Count },
+    compared: nullable(ComparedBlocks),
+  }),
+]);
+export type Rescanned = Static<typeof Rescanned>;
+
+/** A file that was refused before its contents were examined. `recipients` is the number of keys that it's encrypted to. */
+export const RefusedBackupView = Type.Object({
+  ...{ file: Text, good: Type.Literal(false), authenticity: Text, reason: Said, recipients: Count },
+});
+export type RefusedBackupView = Static<typeof RefusedBackupView>;
+
+/**
+ * `differences` are between the sums in the file and the restored rows. `auditHead` is where its audit log ends. `auditProblem` describes
+ * tampering with that log, in the file or later in the running ledger. `paidSince` are invoices that the chain shows as paid after the
+ * backup.
+ */
+export const VerifiedBackupView = Type.Object({
+  ...{ file: Text, good: Flag, authenticity: Text, takenAt: Time, rowCounts: RowCounts },
+  differences: Type.Array(TotalDifference),
+  running: Type.Union([
+    Type.Object({ compared: Type.Literal(true), losses: Type.Array(TotalDifference) }),
+    Type.Object({ compared: Type.Literal(false), reason: Text }),
+  ]),
+  ...{ chain: nullable(Type.Array(Rescanned)), auditProblem: nullable(Text), paidSince: Count },
+  auditHead: nullable(Text),
+});
+export type VerifiedBackupView = Static<typeof VerifiedBackupView>;
+
+export const RestoredView = Type.Object({
+  ...{ takenAt: Time, release: Text, final: Flag, authenticity: Text, rowCounts: RowCounts, applied: Texts },
+  ...{ barredAddresses: Count, missingMasterKeyIds: Texts, auditHead: nullable(Text), auditProblem: nullable(Text) },
+});
+export type RestoredView = Static<typeof RestoredView>;
+
+export const AcceptedRestoreView = Type.Object({ ledgerId: Text, retired: Flag, barredAddresses: Count });
+export type AcceptedRestoreView = Static<typeof AcceptedRestoreView>;
+
+export const BackupKeyView = Type.Object({ file: Text, recipient: Text });
+export type BackupKeyView = Static<typeof BackupKeyView>;
+
+export const SchemaView = Type.Object({ database: Type.Enum(['external', 'embedded']), applied: Texts });
+export type SchemaView = Static<typeof SchemaView>;
+
+const columns = {
+  what: 'text',
+  network: 'text',
+  projectId: 'uuid',
+  kind: 'text',
+  count: 'int8',
+  micro: 'numeric',
+} as const;
+
+/**
+ * A sum over part of a ledger: the number of rows and their amount in micro-USDT. `kind` is an invoice status, a transfer kind, an event
+ * type or an address policy.
+ */
+export type LedgerTotal = Row<typeof columns>;
+
+/** Sums the whole ledger, in a fixed order. Reads every invoice, transfer and event, which takes seconds for a million rows. */
+export const sumLedger = rowsOf(
+  'backup-totals',
+  columns,
+  `select t.what, t.network, t.project_id, t.kind, t.count, t.micro from (
+     select 'invoice' as what, network, project_id, status as kind, count(*), sum(payable_micro) as micro
+     from invoices group by network, project_id, status
+     union all
+     select 'transfer', network, project_id, kind, count(*), sum(amount_micro) from transfers group by network, project_id, kind
+     union all
+     select 'outgoing', network, project_id, 'outgoing', count(*), sum(amount_micro)
+     from outgoing_transfers group by network, project_id
+     union all
+     select 'event', network, project_id, type, count(*), 0 from events group by network, project_id, type
+     union all
+     select 'address', network, project_id, policy, count(*), 0 from addresses group by network, project_id, policy) t
+   order by t.what, t.network, t.project_id, t.kind`,
+  () => [],
+);
+
+const cursor = { network: 'text', block: count, time: 'timestamptz' } as const;
+
+type LedgerCursor = Row<typeof cursor>;
+
+/** Returns the newest recorded block of each network. */
+export const findCursors = rowsOf(
+  'backup-cursors',
+  cursor,
+  'select network, solid_number as block, solid_time as time from chain_cursors order by network',
+  () => [],
+);
+
+/** Returns the ids of the master keys that encrypted the secrets in the database. */
+export const findEncryptionKeys = answerOf(
+  'backup-master-keys',
+  { id: 'text' },
+  `select master_key_id as id from webhook_secrets union
+   select master_key_id from receipt_keys where master_key_id is not null order by id`,
+  () => [],
+  (rows) => rows.map(({ id }) => id),
+);
+
+/**
+ * A backup file is a magic, then gzip-compressed frames, then a trailer. With a master key (format 2) the trailer holds that key's id (8
+ * bytes) and a MAC (32 bytes, see backup-mac.ts). In both formats it ends with the SHA-256 of everything before. A frame is a letter, the
+ * length of its body (4 bytes, big-endian) and the body. The frames are `h`, the header; for each table `t` (its name and columns), `d` …
+ * (rows in the format of `copy … to stdout`) and `e` (their count); and finally `z` (the number of tables). Everything except the rows is
+ * JSON. The whole file may be wrapped in an age file (see backup-encryption.ts).
+ */
+export const MAGIC = Buffer.from('quittance-backup 1\n');
+/** The magic of a file with a MAC; it's as long as the other one. */
+export const MAC_MAGIC = Buffer.from('quittance-backup 2\n');
+/** All formats begin with this, followed by their number. */
+export const ANY_MAGIC = Buffer.from('quittance-backup ');
+export const DIGEST_BYTES = 32;
+export const KEY_ID_BYTES = 8;
+export const MAC_BYTES = 32;
+
+export type BackupHeader = {
+  /** The Quittance release that made the backup. */
+  release: string;
+  takenAt: string;
+  migrations: AppliedMigration[];
+  /** `null` if no service was ever started on that database. */
+  ledger: { id: string; firstIndex: number; isFinal: boolean } | null;
+  cursors: LedgerCursor[];
+  /** Totals at the time of the backup, with amounts and counts as text. */
+  totals: WrittenTotal[];
+  /** Ids of the master keys that encrypted the secrets in it. */
+  masterKeyIds: string[];
+  /** The newest audit log entry. `null` if the log is empty; absent in backups of earlier releases. */
+  auditHead?: AuditHead | null;
+};
+
+export type WrittenTotal = Omit<LedgerTotal, 'count' | 'micro'> & { count: string; micro: string };
+
+export type Frame =
+  | { type: 'h'; header: BackupHeader }
+  | { type: 't'; table: { name: string; columns: string[] } }
+  | { type: 'd'; rows: Buffer }
+  | { type: 'e'; rowCount: number }
+  | { type: 'z'; tableCount: number };
+
+/** The longest frame of each type. A header for thousands of projects is a few megabytes; a chunk of rows is tens of kilobytes. */
+export const MAX_FRAME_BYTES: Readonly<Record<string, number>> = {
+  h: 16 * 1024 * 1024,
+  d: 64 * 1024 * 1024,
+  t: 64 * 1024,
+  e: 64 * 1024,
+  z: 64 * 1024,
+};
+export const FRAME_HEAD_BYTES = 5;
+
+export function encodeFrame(frame: Frame): Buffer[] {
+  const { type, ...content } = frame;
+  const body = type === 'd' ? frame.rows : Buffer.from(JSON.stringify(content));
+  const head = Buffer.alloc(FRAME_HEAD_BYTES);
+  head.write(type, 'latin1');
+  head.writeUInt32BE(body.length, 1);
+  return [head, body];
+}
+
+/** The trailer of a backup, and the digest calculated while reading it. */
+export type BackupEnding = {
+  /** The SHA-256 of the file before the trailer. The MAC covers this digest. */
+  digest: Buffer;
+  /** `null` if the file has only digests, because it was made without a master key or by an earlier release. */
+  signed: { masterKeyId: string; mac: Buffer } | null;
+};
+
+/** `authentic`: made with the master key and unchanged. `unknown-key`: the file names a key that isn't configured here. */
+export type Authenticity =
+  | { kind: 'authentic'; masterKeyId: string }
+  | { kind: 'tampered'; masterKeyId: string }
+  | { kind: 'unknown-key'; masterKeyId: string; hasKeys: boolean }
+  | { kind: 'unsigned' };
+
+/** HMAC-SHA-256 over the digest of all preceding bytes, with a key derived only for backups of this ledger. */
+export function macOf(key: MasterKey, ledgerId: string | null, digest: Buffer): Buffer {
+  const macKey = deriveKey(key, { purpose: 'quittance backup mac 1', salt: ledgerId ?? '' });
+  return createHmac('sha256', macKey).update(digest).digest();
+}
+
+/** Checks a backup's MAC with the master key that the backup names. Any key in the ring will do. */
+export function authenticate(
+  keyRing: KeyRing | null,
+  ledgerId: string | null,
+  { digest, signed }: BackupEnding,
+): Authenticity {
+  if (signed === null) return { kind: 'unsigned' };
+  const { masterKeyId, mac } = signed;
+  const key = keyRing?.find(masterKeyId);
+  if (key === undefined) return { kind: 'unknown-key', masterKeyId, hasKeys: keyRing !== null };
+  return { kind: timingSafeEqual(macOf(key, ledgerId, digest), mac) ? 'authentic' : 'tampered', masterKeyId };
+}
+
+/**
+ * Accepts an authentic backup. With `takesUnauthenticated` it also accepts a backup that no key can verify, but never one that is known to
+ * be tampered with.
+ */
+export function admitBackup(path: string, found: Authenticity, takesUnauthenticated: boolean): void {
+  if (found.kind === 'authentic' || (found.kind !== 'tampered' && takesUnauthenticated)) return;
+  if (found.kind === 'tampered') {
+    throw new AppError(
+      'BACKUP_TAMPERED',
+      `${path} was changed after it was created: its checksum is correct, but its MAC with the master key ${found.masterKeyId} is not. Nothing was restored; use another copy, and find out who could change this one`,
+    );
+  }
+  throw new AppError(
+    'BACKUP_UNAUTHENTICATED',
+    say`${path} is not authenticated: ${describeMac(found)}. Nothing was restored; if you are sure that no one could change the file, accept it with ${{ field: 'unauthenticated' }}`,
+  );
+}
+
+/** Explains why a backup can't be authenticated, in words that follow a colon. */
+export function describeMac(found: Exclude<Authenticity, { kind: 'authentic' | 'tampered' }>): string {
+  if (found.kind === 'unsigned') {
+    return 'it has no MAC. It was created without a master key or by an old release, or someone removed the MAC';
+  }
+  const { masterKeyId, hasKeys } = found;
+  const made = `it names the master key ${masterKeyId}`;
+  return hasKeys
+    ? `${made}, which is not configured here: add that key after the current one. If you never had such a key, the file may be forged`
+    : `${made}, but no master key is configured: set QUITTANCE_MASTER_KEY, or put the file master-key into the data directory`;
+}
+
+/**
+ * Checks the audit log of a ledger that was just loaded. Its chain must be intact and must end where the backup says. Returns the problem
+ * otherwise.
+ */
+export async function checkAudit(
+  deps: { db: Sql; sealer: Sealer | null },
+  { auditHead }: BackupHeader,
+): Promise<{ head: AuditHead | null; problem: string | null }> {
+  const { head, problem } = await verifyLog({ ...deps, kept: auditHead ?? null });
+  if (problem !== null) return { head, problem: problem.message };
+  const [end, said] = [head?.seq ?? 0, auditHead?.seq ?? 0];
+  if (auditHead === undefined || end === said) return { head, problem: null };
+  return { head, problem: `the log ends at entry ${end}, but according to the backup it ended at ${said}` };
+}

@@ -1,0 +1,217 @@
+import { randomUUID } from 'node:crypto';
+import type { AlarmKind } from '../../../core/domain/alarm-kinds.ts';
+import type { UnixMs } from '../../../core/domain/time.ts';
+import { type Leading, loopWhileLeading, whileLeading } from '../../../core/payments/watching.ts';
+import type { KeyRing } from '../../../core/runtime/key-ring.ts';
+import type { Logger } from '../../../core/runtime/log.ts';
+import type { Loop } from '../../../core/runtime/loop.ts';
+import type { Metrics } from '../../../core/runtime/metrics.ts';
+import { reasonOf } from '../../../core/runtime/reason-of.ts';
+import { readVersion } from '../../../core/runtime/version.ts';
+import { raiseAlarm, resolveAlarms } from '../../../core/store/chain/alarms.ts';
+import type { Connection, Database } from '../../../core/store/db/database.ts';
+import { commandActor } from '../actor.ts';
+import {
+  type BackupDirectory,
+  createBackupAges,
+  findRequestedBackup,
+  type KeptBackup,
+  limitOfAge,
+  openBackupDirectory,
+} from './backup-directory.ts';
+import { createAgePair, pairOfMasterKey } from './backup-read.ts';
+import { createBackup } from './create-backup.ts';
+import { verifyBackup, withScratch } from './verify-backup.ts';
+
+const HOUR_MS = 3_600_000;
+const LOOK_MS = 30_000;
+/** How long to wait after a failed backup. A full disk is either freed by then or needs a person. */
+const RETRY_MS = 600_000;
+
+type Options = Leading &
+  MakeDeps & {
+    schedule: { directory: string; intervalMs: number; keep: number; recipients: readonly string[] };
+    metrics: Pick<Metrics, 'backupAge'>;
+    lookMs?: number;
+    retryMs?: number;
+  };
+
+/**
+ * Makes a verified backup whenever the newest one is older than the interval or a person asked for one, as long as this process follows the
+ * network. Keeps the configured number of backups. A failure raises an alarm, and so does a backup that is too old. Runs until `stop`,
+ * which aborts the current backup and removes its files.
+ */
+export function startBackupSchedule(options: Options): Loop {
+  const { schedule, metrics, now, lookMs = LOOK_MS, retryMs = RETRY_MS } = options;
+  const stopping = new AbortController();
+  const directory = openBackupDirectory(schedule.directory);
+  const ages = createBackupAges({ now, monotonicMs: () => performance.now() });
+  const alarms = createAlarmKeeper(options);
+  let notBeforeMs = Number.NEGATIVE_INFINITY;
+  const make = async () => {
+    await makeOne(options, directory, ages.onMade, stopping.signal);
+    notBeforeMs = Number.NEGATIVE_INFINITY;
+  };
+  const look = async (shouldEnd: () => boolean) => {
+    let failure: string | null = null;
+    try {
+      ages.onListed(await directory.list());
+      const ageMs = ages.ofNewest();
+      const isDue = ageMs === null || ageMs >= schedule.intervalMs || (await findRequestedBackup(options.db)) !== null;
+      if (isDue && performance.now() >= notBeforeMs) {
+        notBeforeMs = performance.now() + retryMs;
+        await make();
+      } else if (isDue) failure = alarms.failure();
+    } catch (error) {
+      if (shouldEnd()) return;
+      failure = describe(error, schedule.directory);
+    }
+    const ageMs = ages.ofNewest();
+    if (ageMs === null) metrics.backupAge.remove();
+    else metrics.backupAge.set(ageMs / 1000);
+    await alarms.keep(failure, ageMs);
+  };
+  const onFollower = () => {
+    metrics.backupAge.remove();
+    alarms.forget();
+  };
+  const loop = loopWhileLeading(options, { name: 'scheduled backup', pauseMs: lookMs, onFollower }, look);
+  return {
+    stop: () => {
+      const ended = loop.stop();
+      stopping.abort();
+      return ended;
+    },
+  };
+}
+
+async function makeOne(
+  options: Options,
+  directory: BackupDirectory,
+  onMade: (name: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const { log, schedule } = options;
+  const startedMs = performance.now();
+  const { name, bytes } = await makeVerifiedBackup(options, directory, { recipients: schedule.recipients, signal });
+  onMade(name);
+  const seconds = Math.round((performance.now() - startedMs) / 1000);
+  log.info({ backup: name, bytes, seconds }, 'created and verified a backup');
+  const left = await directory.removeOld(schedule.keep);
+  if (left.length > 0)
+    log.warn({ backups: left }, 'old backups were changed after their verification, so Quittance keeps them');
+}
+
+/** Errors of files are reported with their code, our own errors with their advice. */
+function describe(error: unknown, directory: string): string {
+  const { cause, message } = error as Partial<Error>;
+  const { code, syscall } = (cause ?? error) as NodeJS.ErrnoException;
+  if (typeof code === 'string' && typeof syscall === 'string' && /^[A-Z]+$/.test(code))
+    return `${syscall} in ${directory} failed (${code}): check that the disk is mounted and not full, and that this user may write to it`;
+  return message ?? String(error);
+}
+
+/** Raises and clears both alarms, and logs each failure once. */
+function createAlarmKeeper({ db: whole, network, isLeader, log, schedule }: Options) {
+  const db = whileLeading(whole, network, isLeader);
+  const limitMs = limitOfAge(schedule.intervalMs);
+  /** The alarms that are open as far as this process knows. Absent means unknown. */
+  const told = new Map<AlarmKind, string | null>();
+  const set = async (kind: AlarmKind, detail: string | null) => {
+    if (told.get(kind) === detail && told.has(kind)) return;
+    if (detail === null) {
+      const count = await resolveAlarms(db, network, kind);
+      if (count > 0) log.info({ alarm: kind }, 'the alarm is resolved');
+    } else if (await raiseAlarm(db, network, { id: randomUUID(), kind, subject: '', detail })) {
+      log.error({ alarm: kind }, detail);
+    }
+    told.set(kind, detail);
+  };
+  let failure: string | null = null;
+  return {
+    failure: () => failure,
+    forget: () => told.clear(),
+    keep: async (now: string | null, ageMs: number | null) => {
+      failure = now;
+      await set('backup-failed', failure && `a scheduled backup failed: ${failure}`);
+      const isOld = ageMs === null ? failure !== null : ageMs > limitMs;
+      const hours = Math.round(limitMs / HOUR_MS);
+      const which =
+        ageMs === null ? 'there is no verified backup' : `the newest verified backup is older than ${hours} hours`;
+      await set('backup-old', isOld ? `${which} in ${schedule.directory}` : null);
+    },
+  };
+}
+
+type MakeDeps = {
+  db: Database;
+  connection: Connection;
+  keyRing: KeyRing;
+  needsOwnUser: boolean;
+  /** The name of the machine, for the audit log. */
+  host: string;
+  log: Logger;
+  now(): UnixMs;
+};
+
+/**
+ * Makes an encrypted backup, restores it to a scratch database and compares it with itself and with the running ledger. Only then does it
+ * get the name of a backup. Without `recipients` the master key can decrypt it. With them, a temporary key in memory can too: so the backup
+ * can be verified now, but no one can read it on this machine later. `signal` aborts it. Any failure throws and leaves the kept backups
+ * alone.
+ */
+async function makeVerifiedBackup(
+  { db, connection, keyRing, needsOwnUser, host, log, now }: MakeDeps,
+  directory: BackupDirectory,
+  { recipients, signal }: { recipients: readonly string[]; signal: AbortSignal },
+): Promise<KeptBackup & { bytes: number }> {
+  const actor = commandActor('scheduled backup', host);
+  const own = recipients.length === 0 ? await pairOfMasterKey(keyRing.current()) : await createAgePair();
+  const path = await directory.begin(now());
+  const source = {
+    db,
+    kind: 'external',
+    isStartedHere: false,
+    connection,
+    now,
+    keyRing,
+    release: readVersion(),
+  } as const;
+  const encryption = { path, recipients: [...recipients, own.recipient], isFinal: false, signal };
+  const { bytes } = await createBackup(source, actor, encryption);
+  await directory.removeOthers(path);
+  const { view } = await verifyBackup(
+    {
+      ...{ keyRing, identities: [own.identity], hooks: {}, now },
+      follow: async () => 'the chain is not read for scheduled backups',
+      onRead: () => undefined,
+      withScratch: (work) =>
+        withScratch({ log, needsOwnUser }, (scratch) => unlessAborted(AbortSignal.any([signal]), work(scratch))),
+      withRunning: (work) => work({ db }),
+      describeError: reasonOf,
+    },
+    actor,
+    { path, takesUnauthenticated: false, readsChain: false },
+  );
+  if (!view.good) throw new Error(`the backup ${path} failed its verification: ${describeFault(view)}`);
+  return { ...(await directory.keep(path)), bytes };
+}
+
+type View = Awaited<ReturnType<typeof verifyBackup>>['view'];
+
+function describeFault(view: View): string {
+  if (!('differences' in view)) return String(view.reason);
+  if (view.auditProblem !== null) return view.auditProblem;
+  return view.differences.length > 0
+    ? 'its totals do not match its rows'
+    : 'the running ledger lacks data that the backup has';
+}
+
+/** The abandoned work fails by itself once its database is gone. */
+function unlessAborted<Output>(signal: AbortSignal, work: Promise<Output>): Promise<Output> {
+  const stopped = new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+    if (signal.aborted) reject(signal.reason);
+  });
+  return Promise.race([work, stopped]);
+}

@@ -1,0 +1,13 @@
+import type { Database } from '../../../core/store/db/database.ts';
+import { refuseChangedSchema } from '../../../core/store/db/schema-changes.ts';
+import type { Actor } from '../actor.ts';
+import type { SchemaView } from './backup-format.ts';
+
+/** Reports which migrations were applied, and refuses a database whose schema was changed by anything else. Errors: `SCHEMA_CHANGED`. */
+export async function checkSchema(
+  { db, kind, applied }: { db: Database; kind: SchemaView['database']; applied: readonly string[] },
+  _actor: Actor,
+): Promise<SchemaView> {
+  await db.snapshot(refuseChangedSchema);
+  return { database: kind, applied: [...applied] };
+}

@@ -1,0 +1,322 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import { access, open, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import { createGzip } from 'node:zlib';
+import { AppError } from '../../../core/domain/errors.ts';
+import { say } from '../../../core/domain/message.ts';
+import { toIso, type UnixMs } from '../../../core/domain/time.ts';
+import type { KeyRing, MasterKey } from '../../../core/runtime/key-ring.ts';
+import { syncDirectory } from '../../../core/runtime/private-file.ts';
+import { findAuditHead } from '../../../core/store/access/audit-log.ts';
+import { type BackupSession, inBackupSession } from '../../../core/store/db/copy-session.ts';
+import type { Connection, Database, Sql } from '../../../core/store/db/database.ts';
+import {
+  closeLedger,
+  findLedgerIdentity,
+  refuseForeignLedger,
+  takeLedger,
+} from '../../../core/store/db/ledger-identity.ts';
+import { findApplied } from '../../../core/store/db/migrate.ts';
+import { answerOf } from '../../../core/store/db/rows-of.ts';
+import {
+  type BackupTable,
+  copyOutText,
+  countServiceConnections,
+  findBackupTables,
+} from '../../../core/store/db/tables.ts';
+import type { Actor } from '../actor.ts';
+import { clip } from '../input/problems.ts';
+import { recordActions } from '../record-actions.ts';
+import { writeHead } from '../subjects/audit.ts';
+import {
+  type BackupHeader,
+  type BackupKeyView,
+  type BackupView,
+  encodeFrame,
+  type Frame,
+  findCursors,
+  findEncryptionKeys,
+  MAC_MAGIC,
+  MAGIC,
+  macOf,
+  sumLedger,
+} from './backup-format.ts';
+import { checkRecipients, createAgeKey, encryptTo } from './backup-read.ts';
+
+/** Returns whether the database is a standby, which is read-only. */
+export const isStandby = answerOf(
+  'backup-is-standby',
+  { isStandby: 'bool' },
+  'select pg_is_in_recovery() as is_standby',
+  () => [],
+  ([row]) => row?.isStandby === true,
+);
+
+/** A database that no service may be using. If it was started for this command alone, no service can. */
+export type QuietDatabase = { db: Database; kind: 'external' | 'embedded'; isStartedHere: boolean };
+
+/** PostgreSQL needs a moment to notice a closed connection. A service that stopped just now is no reason to refuse. */
+const LOOKS = 10;
+const BETWEEN_LOOKS_MS = 100;
+
+/** Refuses to continue while a service uses the same database. */
+export async function refuseRunning({ db, kind, isStartedHere }: QuietDatabase): Promise<void> {
+  if (kind === 'embedded' && isStartedHere) return;
+  let count = await countServiceConnections(db);
+  for (let looks = 1; kind === 'external' && count > 0 && looks < LOOKS; looks += 1) {
+    await delay(BETWEEN_LOOKS_MS);
+    count = await countServiceConnections(db);
+  }
+  if (count === 0 && kind === 'external') return;
+  throw new AppError(
+    'CONFLICT',
+    `services are still using this database (${count} connections): stop all of them first; nothing was changed`,
+  );
+}
+
+/** Creates a key pair for encrypted backups. The secret key is written only to a new file. Errors: `CONFLICT`, `INVALID_ARGUMENT`. */
+export async function makeKey(
+  { now }: { now(): UnixMs },
+  _actor: Actor,
+  { path }: { path: string },
+): Promise<BackupKeyView> {
+  const { file, recipient } = await createAgeKey(toIso(now()));
+  await writeFile(path, file, { flag: 'wx', mode: 0o600, flush: true }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'EEXIST') {
+      throw new AppError(
+        'CONFLICT',
+        `the file ${clip(path)} already exists, and may be needed to open backups: give another name`,
+      );
+    }
+    const reason = `${clip(path)} cannot be written (${error.code}): give another path`;
+    throw new AppError('INVALID_ARGUMENT', reason, { cause: error });
+  });
+  return { file: path, recipient };
+}
+
+type Deps = QuietDatabase & { connection: Connection; now(): UnixMs; keyRing: KeyRing | null; release: string };
+
+type Input = { path: string; recipients: readonly string[]; isFinal: boolean; signal?: AbortSignal };
+
+/**
+ * Writes a backup to a new file. If it `isFinal`, the ledger is closed first, so nothing can be created that the file lacks. `recipients`
+ * are age public keys. `signal` aborts it and leaves no file. Errors: `CONFIG_INVALID`, `CONFLICT`, `INVALID_ARGUMENT`, and those of
+ * `refuseForeignLedger`.
+ */
+export async function createBackup(
+  { connection, now, keyRing, release, ...database }: Deps,
+  actor: Actor,
+  { path, recipients, isFinal, signal }: Input,
+): Promise<BackupView> {
+  const at = now();
+  // Checks these before closing the ledger, so that a wrong setting doesn't close it.
+  await checkRecipients(recipients);
+  const masterKey = keyRing?.current() ?? null;
+  if (isFinal) await close(database, (tx) => record(tx, actor, at, { file: path, isFinal }));
+  const protection = { masterKey, recipients };
+  const { header, rowCounts, bytes } = await writeBackup({ connection, path, release, now: at, protection, signal });
+  const { ledger, takenAt, masterKeyIds } = header;
+  // A replica is read-only, and a backup of it is as good as any.
+  if (!isFinal && !(await isStandby(database.db))) {
+    await database.db.transaction((tx) => record(tx, actor, at, { file: path, isFinal, bytes }));
+  }
+  return {
+    ...{ file: path, bytes, takenAt, final: ledger?.isFinal === true, ledgerId: ledger?.id ?? null, rowCounts },
+    ...{ masterKeyIds, authenticatedBy: masterKey?.id ?? null, recipients: [...recipients] },
+    auditHead: writeHead(header.auditHead ?? null),
+  };
+}
+
+async function close(database: QuietDatabase, recordClosed: (tx: Sql) => Promise<void>): Promise<void> {
+  const { db } = database;
+  await refuseRunning(database);
+  await takeLedger(db, { id: randomUUID(), firstIndex: 0 }, { isAnew: false });
+  const identity = await findLedgerIdentity(db);
+  // A final backup that was interrupted may be repeated, but a copied ledger must be accepted first.
+  if (identity !== null) refuseForeignLedger({ ...identity, closedAt: null });
+  await db.transaction(async (tx) => {
+    await closeLedger(tx);
+    await recordClosed(tx);
+  });
+}
+
+function record(tx: Sql, actor: Actor, at: UnixMs, detail: object): Promise<void> {
+  return recordActions(tx, actor, at, [{ projectId: null, action: 'backup.created', subject: toIso(at), detail }]);
+}
+
+/** The key that authenticates a backup, and the keys that can decrypt it. */
+export type Protection = {
+  /** `null` means no MAC: anyone who can write to the file can change it unnoticed. */
+  masterKey: MasterKey | null;
+  /** Age public keys. If the list is empty, the backup isn't encrypted. */
+  recipients: readonly string[];
+};
+
+const UNPROTECTED: Protection = { masterKey: null, recipients: [] };
+
+export type BackupMade = { header: BackupHeader; rowCounts: Record<string, number>; bytes: number };
+
+/** Level 6 writes 40 MB of rows a second per core; a higher level saves little space. */
+const COMPRESSION_LEVEL = 6;
+
+/**
+ * Writes all rows of the ledger from one snapshot to a file, while the service keeps running. The file appears only when it's complete and
+ * synced to disk, and only its owner can read it. Memory use doesn't depend on the size. An existing file is never replaced.
+ */
+export async function writeBackup(options: {
+  connection: Connection;
+  path: string;
+  release: string;
+  now: UnixMs;
+  protection?: Protection;
+  signal?: AbortSignal | undefined;
+}): Promise<BackupMade> {
+  const { path, protection, signal } = options;
+  if (await isThere(path)) {
+    throw new AppError(
+      'CONFLICT',
+      say`the file ${clip(path)} already exists: give another name with ${{ field: 'path' }}`,
+    );
+  }
+  const draft = `${path}.${process.pid}.draft`;
+  try {
+    const mode = 'isolation level repeatable read read only';
+    const made = await inBackupSession(options.connection, mode, async (session) => {
+      const header = await readHeader(session, options);
+      return { header, rowCounts: await writeRows(session, draft, header, protection, signal) };
+    });
+    const { size } = await sync(draft);
+    await rename(draft, path);
+    await syncDirectory(dirname(path));
+    return { ...made, bytes: size };
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw explain(error, path);
+  }
+}
+
+function explain(error: unknown, path: string): unknown {
+  const { code, syscall } = error as { code?: unknown; syscall?: unknown };
+  if (typeof code !== 'string' || typeof syscall !== 'string' || !/^(open|write|rename|fsync)$/.test(syscall))
+    return error;
+  const reason = say`${clip(path)} cannot be written (${code}): give another path with ${{ field: 'path' }}`;
+  return new AppError('INVALID_ARGUMENT', reason, { cause: error });
+}
+
+/** Writes the rows of every existing table to a new file. Returns how many rows each table has. */
+export async function writeRows(
+  session: BackupSession,
+  path: string,
+  header: BackupHeader,
+  { masterKey, recipients }: Protection = UNPROTECTED,
+  signal?: AbortSignal,
+): Promise<Record<string, number>> {
+  const tables = await findBackupTables(session);
+  const rowCounts: Record<string, number> = {};
+  const rows = encodeAll(session, header, tables, rowCounts);
+  const bytes = withMac(compressed(rows), masterKey, header.ledger?.id ?? null);
+  const file = createWriteStream(path, { flags: 'wx', mode: 0o600 });
+  await pipeline(recipients.length === 0 ? bytes : encryptTo(recipients, bytes), file, { signal });
+  return rowCounts;
+}
+
+async function* compressed(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  const gzip = createGzip({ level: COMPRESSION_LEVEL });
+  const compressing = pipeline(Readable.from(source, { objectMode: false }), gzip);
+  // The reading below fails with the same error.
+  compressing.catch(() => undefined);
+  yield* gzip;
+  await compressing;
+}
+
+/** Adds the magic before the bytes and the trailer after them. */
+async function* withMac(
+  source: AsyncIterable<Buffer>,
+  masterKey: MasterKey | null,
+  ledgerId: string | null,
+): AsyncGenerator<Buffer> {
+  const hash = createHash('sha256');
+  const hashed = (bytes: Buffer) => {
+    hash.update(bytes);
+    return bytes;
+  };
+  yield hashed(masterKey === null ? MAGIC : MAC_MAGIC);
+  for await (const bytes of source) yield hashed(bytes);
+  if (masterKey !== null) {
+    const mac = macOf(masterKey, ledgerId, hash.copy().digest());
+    yield hashed(Buffer.concat([Buffer.from(masterKey.id, 'hex'), mac]));
+  }
+  yield hash.digest();
+}
+
+async function readHeader(
+  session: BackupSession,
+  { release, now }: { release: string; now: UnixMs },
+): Promise<BackupHeader> {
+  const identity = await findLedgerIdentity(session);
+  const totals = await sumLedger(session);
+  return {
+    release,
+    takenAt: toIso(now),
+    migrations: (await findApplied(session)).map(({ version, name, sha256 }) => ({ version, name, sha256 })),
+    ledger: identity && { id: identity.id, firstIndex: identity.firstIndex, isFinal: identity.closedAt !== null },
+    cursors: await findCursors(session),
+    totals: totals.map(({ what, network, projectId, kind, count, micro }) => {
+      return { what, network, projectId, kind, count: count.toString(), micro: micro.toString() };
+    }),
+    masterKeyIds: await findEncryptionKeys(session),
+    auditHead: await findAuditHead(session),
+  };
+}
+
+async function* encodeAll(
+  session: BackupSession,
+  header: BackupHeader,
+  tables: readonly BackupTable[],
+  rowCounts: Record<string, number>,
+): AsyncGenerator<Buffer> {
+  const encode = (frame: Frame) => Buffer.concat(encodeFrame(frame));
+  yield encode({ type: 'h', header });
+  for (const table of tables) {
+    yield encode({ type: 't', table });
+    let rowCount = 0;
+    for await (const rows of session.copyOut(copyOutText(table)) as AsyncIterable<Buffer>) {
+      rowCount += countRows(rows);
+      yield* encodeFrame({ type: 'd', rows });
+    }
+    rowCounts[table.name] = rowCount;
+    yield encode({ type: 'e', rowCount });
+  }
+  yield encode({ type: 'z', tableCount: tables.length });
+}
+
+const LINE_FEED = 0x0a;
+
+/** Every row ends in a line feed; the format escapes those inside a row as `\n`. */
+function countRows(rows: Buffer): number {
+  let count = 0;
+  for (let at = rows.indexOf(LINE_FEED); at !== -1; at = rows.indexOf(LINE_FEED, at + 1)) count += 1;
+  return count;
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Syncs the file so that it survives a power failure. */
+async function sync(draft: string): Promise<{ size: number }> {
+  const handle = await open(draft, 'r+');
+  try {
+    await handle.sync();
+    return await handle.stat();
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,120 @@
+import { type Hint, Message, type Text } from '../../core/domain/message.ts';
+import { printable } from './input/problems.ts';
+
+/** Options whose name differs from their field's. */
+const OPTIONS: Readonly<Record<string, string>> = {
+  allowedIps: 'allow-ip',
+  identities: 'identity',
+  isChecked: 'no-check',
+  isConfirmed: 'yes',
+  isDryRun: 'dry-run',
+  isFresh: 'fresh',
+  isOwnNetwork: 'own-network',
+  isSettled: 'yes',
+  isKeyless: 'without-key',
+  isKeyLost: 'key-is-lost',
+  path: 'to',
+  person: 'user',
+  projectId: 'project',
+  projectIds: 'project',
+  resolution: 'as',
+};
+
+/** Returns the option for a field: `--webhook-url` for `webhookUrl`. */
+export function optionOf(field: string): string {
+  return `--${OPTIONS[field] ?? field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
+/** Returns a command line such as `quittance chain rescan --from 1 --to 2`. */
+export function formatHint({ command, args = [], input = {} }: Hint): string {
+  const options = Object.entries(input).flatMap(([field, given]) =>
+    [given].flat().flatMap((value) => [optionOf(field), ...(value === true ? [] : [quoted(field, value)])]),
+  );
+  return ['quittance', command, ...args, ...options].join(' ');
+}
+
+/** Reasons and notes are sentences, which a shell would split. */
+function quoted(field: string, value: string): string {
+  return field === 'reason' || field === 'note' ? `"${value}"` : value;
+}
+
+/**
+ * The message for a text that looks like this kind of secret. Arguments and options stay in the shell history; other places are files and
+ * streams.
+ */
+export function secretMessage(kind: string, place = 'argument'): string {
+  const where = place.startsWith('argument') ? 'It may now be in your shell history' : 'It is now in that input';
+  return `this looks like ${kind}. Quittance never needs one, and you should never paste it anywhere. ${where}: delete it there and, if it is real, move the funds or replace it.`;
+}
+
+/** Writes a text in the terms of the command line. */
+export function writeText(text: Text): string {
+  return text instanceof Message ? text.write({ field: optionOf, step: formatHint, secret: secretMessage }) : text;
+}
+
+/** A JSON replacer that does the same for every text. */
+export function asWritten(_key: string, value: unknown): unknown {
+  return value instanceof Message ? writeText(value) : value;
+}
+
+/**
+ * The output of a command. `next` is only for people. With `hasFailed` the command exits 1, because the finding is bad. `refusal` means
+ * that the result is a preview, and says how to confirm it.
+ */
+export type Printed = { text: string; next?: Text; hasFailed?: boolean; refusal?: Text };
+/** A heading, the member or function that fills it, and the text for null. */
+export type Column<Row> = readonly [
+  heading: string,
+  cell: (keyof Row & string) | ((row: Row) => string | null),
+  none?: string,
+];
+
+function cellOf<Row extends object>(row: Row, [, cell, none]: Column<Row>, between: string): string | null {
+  const value: unknown = typeof cell === 'function' ? cell(row) : row[cell];
+  return value === null ? (none ?? null) : Array.isArray(value) ? value.join(between) : String(value);
+}
+
+/** Formats rows as a table; an empty list gives an empty text. */
+export function columnsText<Row extends object>(rows: readonly Row[], columns: readonly Column<Row>[]): string {
+  return formatTable(
+    columns.map(([heading]) => heading),
+    rows.map((row) => columns.map((column) => cellOf(row, column, ',') ?? '')),
+  );
+}
+
+/** Formats aligned lines of name and value; omits `null` values. */
+export function fieldsText<Row extends object>(row: Row, fields: readonly Column<Row>[]): string {
+  return formatFields(fields.map((field) => [field[0], cellOf(row, field, ', ')]));
+}
+
+/** Formats an ISO 8601 time in UTC as `2026-09-01 12:00`. */
+export function isoMinute(time: string): string {
+  return time.slice(0, 16).replace('T', ' ');
+}
+
+/** Formats an ISO 8601 time in UTC as `2026-09-01 12:00:00`. */
+export function isoSecond(time: string): string {
+  return time.slice(0, 19).replace('T', ' ');
+}
+
+/** Formats aligned lines of name and value; omits `null` values. */
+export function formatFields(fields: readonly (readonly [name: string, value: string | null])[]): string {
+  const shown = fields.filter(([, value]) => value !== null);
+  const width = Math.max(...shown.map(([name]) => name.length));
+  return shown.map(([name, value]) => `${name.padEnd(width)}  ${printable(value ?? '')}`.trimEnd()).join('\n');
+}
+
+/** Formats columns under their names; an empty list gives an empty text. */
+export function formatTable(names: readonly string[], rows: readonly (readonly string[])[]): string {
+  if (rows.length === 0) return '';
+  const lines = [names, ...rows.map((row) => row.map(printable))];
+  const widths = names.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
+  return lines
+    .map((line) =>
+      line
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}

@@ -1,0 +1,295 @@
+import { GENESIS_BLOCK_IDS } from '@quittance/tron/genesis';
+import { headerAt } from '../../../core/chain/nodes/ask-block.ts';
+import { createNodeClient } from '../../../core/chain/nodes/client.ts';
+import { readBlockId } from '../../../core/chain/proof/prove-block.ts';
+import { adviceOn, alarmRow } from '../../../core/domain/alarm-kinds.ts';
+import { say } from '../../../core/domain/message.ts';
+import { isLocalNetwork, keyMode, NETWORKS, type Network } from '../../../core/domain/network.ts';
+import { type NodeSpec, nodeOrigin } from '../../../core/domain/node.ts';
+import { reasonOf } from '../../../core/runtime/reason-of.ts';
+import { findGenesisId } from '../../../core/store/chain/cursor.ts';
+import { findChainStatus } from '../../../core/store/chain/status.ts';
+import { findWatchedNetworks } from '../../../core/store/chain/watched-networks.ts';
+import { showStatus } from '../subjects/chain.ts';
+import {
+  atStake,
+  type Block,
+  check,
+  type DoctorNetwork,
+  type Finding,
+  failed,
+  good,
+  type Look,
+  type NodeReport,
+  schemaCheck,
+  skipped,
+  spell,
+  warning,
+  worstOf,
+} from './check.ts';
+
+/** Two of these in a row fit into the time that a check may take. */
+const NODE_MS = 2500;
+
+/** Requests four headers from each node of each network. Bypasses the pool, because the pool leaves out faulty nodes. Never fails. */
+export async function askNodes(networks: readonly DoctorNetwork[]): Promise<NodeReport[]> {
+  const reports = await Promise.all(networks.map(askNetwork));
+  return reports.flat();
+}
+
+async function askNetwork({ network, nodes }: DoctorNetwork): Promise<NodeReport[]> {
+  const clients = nodes.map((spec) => createNodeClient({ spec, timeoutMs: NODE_MS }));
+  try {
+    const reports = await Promise.all(clients.map((client, index) => askNode(network, nodes[index], client)));
+    const solid = reports.flatMap((report) => report.solid?.number ?? []);
+    if (solid.length < 2) return reports;
+    const common = Math.min(...solid);
+    return await Promise.all(
+      reports.map(async (report, index) => {
+        const client = clients[index];
+        if (report.solid === null || client === undefined) return report;
+        return { ...report, atCommon: await readHeader(client, 'any', common).catch(() => null) };
+      }),
+    );
+  } finally {
+    await Promise.all(clients.map((client) => client.close()));
+  }
+}
+
+type Client = ReturnType<typeof createNodeClient>;
+
+async function askNode(network: Network, spec: NodeSpec | undefined, client: Client): Promise<NodeReport> {
+  if (spec === undefined) throw new Error('there is a client for each node');
+  const times: number[] = [];
+  const timed = async (ask: Promise<Block>) => {
+    const sentMs = performance.now();
+    const block = await ask;
+    times.push(performance.now() - sentMs);
+    return block;
+  };
+  const sides = [readHeader(client, 'any', 0), readHeader(client, 'any'), readHeader(client, 'solid')] as const;
+  const [genesis, head, solid] = await Promise.allSettled(sides.map(timed));
+  const shownBy = (settled: PromiseSettledResult<Block> | undefined) =>
+    settled?.status === 'fulfilled' ? settled.value : null;
+  const refused = [genesis, head, solid].find((settled) => settled?.status === 'rejected');
+  return {
+    ...{ network, spec, origin: nodeOrigin(spec.url) },
+    problem: refused?.status === 'rejected' ? reasonOf(refused.reason) : null,
+    genesisId: shownBy(genesis)?.id ?? null,
+    ...{ head: shownBy(head), solid: shownBy(solid), atCommon: null },
+    answerMs: times.length === 0 ? null : Math.round(Math.min(...times)),
+  };
+}
+
+async function readHeader(client: Client, side: 'any' | 'solid', number?: number): Promise<Block> {
+  const shown = await client.ask(headerAt(side, number), { timeoutMs: NODE_MS, steadyShare: 1 });
+  if (shown === null)
+    throw new Error(`it does not have ${number === undefined ? 'a newest block' : `block ${number}`}`);
+  return readBlockId(shown);
+}
+
+const variableOf = (network: Network) => `QUITTANCE_${network.toUpperCase()}_NODES`;
+
+/** The reason is reported only once, by another check. */
+function noNodes({ settings: { networkProblem } }: Look): Finding {
+  if (networkProblem === null) return skipped('no network is configured here');
+  return skipped('the nodes aren\'t known: see the check "nodes-answer"');
+}
+
+export const nodesAnswer = check('nodes-answer', async (look) => {
+  const reports = await look.askNodes();
+  const findings = reports.map(({ network, origin, problem }) => {
+    if (problem === null) return good(`${origin} answers`);
+    // Tells an outage of one node from one of all nodes.
+    const others = reports.filter((other) => other.network === network && other.problem === null);
+    const says = others.length === 0 ? `${problem}, and no other node of ${network} answers either` : problem;
+    const fix = `Check that the node runs and can be reached from here, or add another node to ${variableOf(network)}.`;
+    return others.length === 0 ? failed(says, fix) : warning(says, fix);
+  });
+  const { networkProblem } = look.settings;
+  return worstOf(findings, networkProblem === null ? noNodes(look) : skipped(networkProblem));
+});
+
+export const nodesGenesis = check('nodes-genesis', async (look) => {
+  const reports = (await look.askNodes()).filter(({ genesisId }) => genesisId !== null);
+  const findings: Finding[] = [];
+  for (const { network, origin, genesisId } of reports) {
+    const expected = isLocalNetwork(network)
+      ? await look.readIfThere((tx) => findGenesisId(tx, network))
+      : GENESIS_BLOCK_IDS[network];
+    if (expected === null) findings.push(skipped(`the first block of ${network} isn't known before the first start`));
+    else if (genesisId === expected) findings.push(good(`${origin} belongs to ${network}`));
+    else {
+      const says = `${origin} belongs to another network: its first block is ${genesisId}`;
+      findings.push(failed(says, `Remove it from ${variableOf(network)}, or correct its DNS name or proxy.`));
+    }
+  }
+  return worstOf(findings, noNodes(look));
+});
+
+export const nodesOperators = check('nodes-operators', async (look) => {
+  const findings = look.settings.networks.map(({ network, nodes, agreement }) =>
+    judgeOperators({ network, nodes, agreement }),
+  );
+  return worstOf(findings, noNodes(look));
+});
+
+function judgeOperators({ network, nodes, agreement }: DoctorNetwork): Finding {
+  const operators = new Set(nodes.map(({ operator }) => operator)).size;
+  if (isLocalNetwork(network) && operators === 1) return good(`${network} is local: one operator is enough`);
+  if (operators === 1) {
+    const says = `all nodes of ${network} belong to one operator, who alone decides which invoices are paid`;
+    const fix = `Add a node of another operator to ${variableOf(network)}.`;
+    return atStake({ isLive: keyMode(network) === 'live' }, says, fix);
+  }
+  if (agreement === 1) {
+    const says = `${network}: the answer of one of ${operators} operators is enough`;
+    return warning(
+      says,
+      "Unset QUITTANCE_AGREEMENT, or set it to 2, so that a single operator can't invent a payment.",
+    );
+  }
+  if (operators === agreement) {
+    const says = `${network}: ${agreement} of ${operators} operators must agree, so payments by contracts wait while one is down`;
+    return isLocalNetwork(network) || agreement < 3
+      ? good(says)
+      : warning(says, `Add a node of another operator to ${variableOf(network)}.`);
+  }
+  return good(`${network}: ${agreement} of ${operators} operators must agree`);
+}
+
+/** The watcher's requests must finish within one block time, and each block needs two or three. */
+const SLOW_MS = 1000;
+
+export const nodesLatency = check('nodes-latency', async (look) => {
+  const findings = (await look.askNodes()).map(({ network, origin, answerMs }) => {
+    if (answerMs === null) return skipped(`${origin} didn't answer`);
+    const says = `${origin} answers in ${answerMs} ms`;
+    const fix = `Put a faster node first in ${variableOf(network)}: a block is produced every 3 s.`;
+    return answerMs > SLOW_MS ? warning(says, fix) : good(says);
+  });
+  return worstOf(findings, noNodes(look));
+});
+
+/** One minute on the real network. */
+const LATE_BLOCKS = 20;
+
+export const nodesFresh = check('nodes-fresh', async (look) => {
+  const reports = await look.askNodes();
+  const findings = reports.map(({ network, origin, head }) => {
+    if (head === null) return skipped(`${origin} returned no newest block`);
+    const newest = Math.max(
+      ...reports.flatMap((other) => (other.network === network ? (other.head?.number ?? []) : [])),
+    );
+    const behind = newest - head.number;
+    if (behind <= LATE_BLOCKS) return good(`${origin} is at block ${head.number}`);
+    const fix = 'Check whether the node is still catching up or hangs. Quittance uses the other nodes meanwhile.';
+    return warning(`${origin} is ${behind} blocks behind another node`, fix);
+  });
+  return worstOf(findings, noNodes(look));
+});
+
+/** How many requests a day it takes to follow the head of a chain. */
+const FOLLOWING = 75_000;
+const MUCH_SHARE = 0.8;
+
+export const nodesBudget = check('nodes-budget', async (look) => {
+  const findings: Finding[] = [];
+  for (const { network, nodes } of look.settings.networks) {
+    const found = await look.readIfThere((tx) => findChainStatus(tx, network));
+    const today = Math.floor(look.now() / DAY_MS);
+    const isOfToday = found !== null && Math.floor(found.updatedAt / DAY_MS) === today;
+    for (const { url, requestsPerDay } of nodes) {
+      const origin = nodeOrigin(url);
+      if (requestsPerDay === null) findings.push(good(`${origin} has no daily limit`));
+      else {
+        const used = isOfToday ? (found.status.nodes.find((node) => node.url === origin)?.requestsToday ?? 0) : 0;
+        findings.push(judgeBudget({ network, origin, used, most: requestsPerDay }));
+      }
+    }
+  }
+  return worstOf(findings, noNodes(look));
+});
+const DAY_MS = 86_400_000;
+
+type Budget = { network: Network; origin: string; used: number; most: number };
+
+function judgeBudget({ network, origin, used, most }: Budget): Finding {
+  const fix = `Ask its operator for a higher limit (daily=), or add a node to ${variableOf(network)}.`;
+  const says = `${origin}: ${used} of ${most} of today's requests are used`;
+  if (used >= most) return failed(`${says}, so Quittance doesn't use it until midnight UTC`, fix);
+  if (used > most * MUCH_SHARE) return warning(says, fix);
+  if (most < FOLLOWING)
+    return warning(`${origin} allows ${most} requests a day, but following a chain needs ${FOLLOWING}`, fix);
+  return good(says);
+}
+
+export const nodesAgree = check('nodes-agree', async (look) => {
+  const reports = await look.askNodes();
+  const findings = look.settings.networks.map(({ network }) =>
+    judgeAgreement(
+      network,
+      reports.filter((report) => report.network === network),
+    ),
+  );
+  return worstOf(findings, noNodes(look));
+});
+
+function judgeAgreement(network: Network, reports: readonly NodeReport[]): Finding {
+  const shown = reports.flatMap(({ origin, atCommon }) => (atCommon === null ? [] : [{ origin, ...atCommon }]));
+  const [first] = shown;
+  if (first === undefined || shown.length < 2) return skipped(`${network} has fewer than two nodes to compare`);
+  const other = shown.find(({ id }) => id !== first.id);
+  if (other === undefined) return good(`the nodes of ${network} return the same block ${first.number}`);
+  const says = `block ${first.number} of ${network} is ${first.id} at ${first.origin} and ${other.id} at ${other.origin}, and both nodes call it irreversible`;
+  return failed(
+    says,
+    'One of the nodes belongs to another network, or lies. Compare the block with a block explorer, and remove the wrong node.',
+  );
+}
+
+export const networksWatched = schemaCheck('networks-watched', async ({ read, now }) => {
+  const found = (await read(findWatchedNetworks)).filter(({ takesMoney }) => takesMoney);
+  const findings = found.map(({ network, isWatched, isSilent, seenAt }): Finding => {
+    if (isWatched) return good(`${network} is watched`);
+    const since = seenAt === null ? 'and never had one' : `since ${spell(now() - seenAt)}`;
+    const says = `${network} has active addresses but no running watcher, ${since}`;
+    const fix = `Start a process with the role watcher and QUITTANCE_${network.toUpperCase()}_NODES, or retire the addresses.`;
+    return isSilent ? failed(says, fix) : warning(says, fix);
+  });
+  return worstOf(findings, skipped('no network has an active address'));
+});
+
+export const chain = schemaCheck('chain', async (look) => {
+  const findings: Finding[] = [];
+  for (const { network } of look.settings.networks) findings.push(await lookAtChain(look, network));
+  return worstOf(findings, skipped("no network is configured here, or its nodes aren't known"));
+});
+
+async function lookAtChain({ read, now, actor }: Look, network: (typeof NETWORKS)[number]): Promise<Finding> {
+  const { view, state } = await read((tx) => showStatus({ db: tx, now }, actor, { network }));
+  const status = say`For details, see "${{ command: 'chain status' }}".`;
+  if (view.halt !== null) {
+    const fix = say`Find out which is right, the ledger or the chain. When it is settled, run "${{ command: 'chain resume' }}".`;
+    return failed(`${network}: the watcher is halted: ${view.halt.reason}`, fix);
+  }
+  if (!state.isRunning) return skipped(`no watcher of ${network} is running`);
+  if (view.watcher?.blind != null) {
+    return failed(`${network}: the chain can't be seen: ${view.watcher.blind}`, say`Check its nodes. ${status}`);
+  }
+  const [why] = view.behind.why;
+  if (why !== undefined) return warning(`${network}: ${why.text}`, status);
+  return good(`${network} is recorded up to block ${view.recorded?.number ?? 0}`);
+}
+
+export const alarms = schemaCheck('alarms', async ({ read, now, actor }) => {
+  const findings: Finding[] = [];
+  for (const network of NETWORKS) {
+    const { view } = await read((tx) => showStatus({ db: tx, now }, actor, { network }));
+    for (const { kind, subject, raisedAt } of view.alarms) {
+      const says = `${kind} on ${network}${subject === '' ? '' : ` (${subject})`}, since ${raisedAt}`;
+      findings.push((alarmRow(kind).rank === 2 ? warning : failed)(says, adviceOn(kind)));
+    }
+  }
+  return worstOf(findings, good('there are no open alarms'));
+});

@@ -1,0 +1,69 @@
+import { type Hint, joinTexts, say, type Text } from '../../../core/domain/message.ts';
+import { toIso } from '../../../core/domain/time.ts';
+import { orderTimeline, TIMELINE_KINDS, type TimelineEntry } from '../../../core/domain/timeline.ts';
+import { type Static, Type } from '../../../core/runtime/type.ts';
+import { Said, Time } from '../fields.ts';
+import { printable } from '../input/problems.ts';
+
+const Facts = Type.Record(Type.String(), Type.Unknown());
+
+/** An explanation for programs. `subject` and the entries have further members that depend on their kind. */
+export const ExplanationView = Type.Object({
+  subject: Facts,
+  verdict: Said,
+  timeline: Type.Array(
+    Type.Intersect([Type.Object({ at: Time, kind: Type.Enum(TIMELINE_KINDS), text: Type.String() }), Facts]),
+  ),
+  notShown: Type.Optional(
+    Type.Array(Type.Object({ what: Type.String(), shown: Type.Integer(), total: Type.Integer() })),
+  ),
+  next: Type.Optional(Type.Array(Said)),
+});
+
+/** A list too long to show whole. `what` names the entries, of which `shown` out of `total` are listed. */
+export type Omission = { what: string; shown: number; total: number };
+
+/** A recommended next step, with its command if there is one. */
+export type Step = { says: Text; hint?: Hint };
+
+/** An explanation in reading order: the verdict, then the subject, then every fact and decision by time. */
+export type Explanation = {
+  /** Plain sentences, most important first. */
+  verdict: readonly Text[];
+  subject: Readonly<Record<string, unknown>>;
+  fields: readonly (readonly [name: string, value: string | null])[];
+  timeline: readonly TimelineEntry[];
+  omissions: readonly Omission[];
+  next: readonly Step[];
+  /** Set if the ledger doesn't know the subject. */
+  isUnknown?: true;
+};
+
+/** Sorts the entries by time and drops omissions that omit nothing. */
+export function arrange({ timeline, omissions, ...rest }: Explanation): Explanation {
+  const left = omissions.filter(({ shown, total }) => total > shown);
+  return { ...rest, timeline: orderTimeline(timeline), omissions: left };
+}
+
+/** Converts an explanation for programs. Escapes stored text, so that it can't control a terminal. */
+export function toView(explanation: Explanation): Static<typeof ExplanationView> {
+  const { subject, verdict, timeline, omissions, next } = explanation;
+  return {
+    subject,
+    verdict: joinTexts(verdict.map(printableText), ' '),
+    timeline: timeline.map(({ at, kind, text, data }) => ({ at: toIso(at), kind, text: printable(text), ...data })),
+    ...(omissions.length === 0 ? {} : { notShown: [...omissions] }),
+    ...(next.length === 0 ? {} : { next: next.map(describeStep) }),
+  };
+}
+
+/** Returns a text such as `all about the invoice: quittance explain inv_…`. */
+export function describeStep({ says, hint }: Step): Text {
+  const shown = printableText(says);
+  return hint === undefined ? shown : say`${shown}: ${hint}`;
+}
+
+/** Escapes only strings: a message that names fields and steps is our own text, without stored data. */
+export function printableText(text: Text): Text {
+  return typeof text === 'string' ? printable(text) : text;
+}

@@ -1,0 +1,255 @@
+import { type AccountHex, parseAddress, type TronAddress } from '@quittance/tron/address';
+import { isCheckoutToken } from '../../../core/domain/checkout-token.ts';
+import { decodeId } from '../../../core/domain/ids.ts';
+import type { InvoiceStatus } from '../../../core/domain/invoice.ts';
+import { trimPasted } from '../../../core/domain/lookup/compare-pasted.ts';
+import { readTransactionReference } from '../../../core/domain/lookup/transaction-reference.ts';
+import type { Match } from '../../../core/domain/match.ts';
+import { say, type Text } from '../../../core/domain/message.ts';
+import { type MicroUsdt, microUsdt, parseAmount } from '../../../core/domain/money.ts';
+import { addressColumn } from '../../../core/store/db/address-column.ts';
+import { ANY_NETWORK } from '../../../core/store/db/any-network.ts';
+import type { Sql } from '../../../core/store/db/database.ts';
+import { rowsOf } from '../../../core/store/db/rows-of.ts';
+import { maybe, micro, type Row, text } from '../../../core/store/db/statement.ts';
+import { limitTime } from '../limit-time.ts';
+
+/**
+ * The forms that a text may have. Any text may be an external id, so a caller who finds nothing under the apparent form tries that too.
+ * `text` is the text as given.
+ */
+export type Subject = { text: string } & (
+  | { form: 'invoice'; id: string }
+  | { form: 'transaction'; txId: string; hasEthereumPrefix: boolean }
+  | { form: 'checkout'; token: string }
+  | { form: 'event'; id: string }
+  | { form: 'address'; address: TronAddress; account: AccountHex }
+  /** `hint` says what the text may have been meant to be. */
+  | { form: 'external-id'; hint: Text | null }
+);
+
+/** The address page of a block explorer: https://tronscan.org/#/address/T… */
+const ADDRESS_LINK = /^https?:\/\/[^\s/]+\/(?:\S*\/)?address\/([0-9A-Za-z]+)/i;
+
+/** A checkout link: https://pay.example.com/c/JNLz4ctfh2r9UKkyGMbYTd */
+const CHECKOUT_LINK = /^https?:\/\/[^\s/]+\/(?:\S*\/)?c\/([0-9A-Za-z]{16,22})(?:[/?#]\S*)?$/;
+
+/** Recognises the form of the text in an operator's question. `id` is a UUID, `txId` 64 lower-case hex characters. */
+export function readSubject(text: string): Subject {
+  const trimmed = text.trim();
+  const id = decodeId('inv', trimmed.toLowerCase());
+  if (id !== null) return { text, form: 'invoice', id };
+  const transaction = readTransactionReference(trimmed);
+  if (transaction.kind === 'id') {
+    return { text, form: 'transaction', txId: transaction.txId, hasEthereumPrefix: transaction.hasPrefix };
+  }
+  const eventId = decodeId('evt', trimmed.toLowerCase());
+  if (eventId !== null) return { text, form: 'event', id: eventId };
+  const token = CHECKOUT_LINK.exec(trimmed)?.[1] ?? (isCheckoutToken(trimmed) ? trimmed : undefined);
+  if (token !== undefined) return { text, form: 'checkout', token };
+  const word = ADDRESS_LINK.exec(trimmed)?.[1] ?? trimmed;
+  const parsed = parseAddress(word);
+  if (parsed.kind === 'ok') return { text, form: 'address', address: parsed.address, account: parsed.account };
+  return { text, form: 'external-id', hint: hintOf(word, parsed.reason) };
+}
+
+function hintOf(word: string, reasonOfAddress: string): Text | null {
+  if (/^trf_/i.test(word)) return say`for a transfer, use "${{ command: 'transfers show' }}"`;
+  if (/^inv_/i.test(word)) return 'an invoice id is "inv_" and 26 characters, and one of them is wrong or missing';
+  if (/^(0x)?[0-9a-f]{40,100}$/i.test(word) && !/^(0x|41)?[0-9a-f]{40}$/i.test(word)) {
+    return `a transaction id has 64 characters of 0-9 and a-f, but this one has ${word.replace(/^0x/i, '').length}`;
+  }
+  if (/^(T[0-9A-Za-z]{29,40}|(0x|41)?[0-9a-f]{40})$/i.test(word)) return `as an address: ${reasonOfAddress}`;
+  return null;
+}
+
+/**
+ * The possible meanings of a text that isn't an exact name. Amounts are inclusive ranges in micro-USDT. `txId` is the lowest and highest
+ * matching id.
+ */
+type Search = {
+  word: string;
+  spellings: string[];
+  amount: { low: MicroUsdt; high: MicroUsdt } | null;
+  txId: { first: string; last: string } | null;
+  address: { head: string; tail: string } | null;
+};
+
+const AMOUNT = /^(?:us\$|\$|₮|usdt|usd)?\s*(\d[\d.,' ]*?)\s*(?:us\$|\$|₮|usdt|usd)?$/i;
+/** The start of a transaction id, alone or followed by `…` and possibly its end, as the console shows it. */
+const TX_START = /^(?:0x)?([0-9a-f]{6,63})(?:\.{3}[0-9a-f]*)?$/;
+
+/** An address, whole or shortened as in lists: `TUEZS…YWdHq`. */
+const ADDRESS = /^(T[1-9A-HJ-NP-Za-km-z]{3,33})(?:\.{3}([1-9A-HJ-NP-Za-km-z]{4,30}))?$/;
+
+/** Reads a text as people type it: in any case, with other dashes or quotes, `#`, a currency sign or a comma. */
+export function readSearch(typed: string): Search {
+  const plain = trimPasted(typed.replaceAll('\u0000', ''))
+    .replace(/[\p{Pd}\u2212]/gu, '-')
+    .replace(/^["'“”„«»]+|["'“”„«»]+$/gu, '');
+  const bare = plain.replace(/^#\s*/, '');
+  const word = bare.toLowerCase();
+  const first = bare.slice(0, 1).toUpperCase() + word.slice(1);
+  const start = TX_START.exec(word)?.[1];
+  const [, head, tail = head] = ADDRESS.exec(bare) ?? [];
+  return {
+    word,
+    spellings: [...new Set([plain, bare, word, bare.toUpperCase(), first, `#${bare}`])],
+    amount: readAmountRange(bare),
+    txId: start === undefined ? null : { first: start.padEnd(64, '0'), last: start.padEnd(64, 'f') },
+    address: head === undefined || tail === undefined ? null : { head, tail },
+  };
+}
+
+/** `25`, `25,00` and `$25` mean 25.00 with any tail. `27.0079` means every amount that begins with it. */
+function readAmountRange(plain: string): Search['amount'] {
+  const digits = AMOUNT.exec(plain)?.[1]?.replace(/[' ]/g, '') ?? '';
+  const decimal = digits.search(/[.,]\d*$/);
+  // A single comma before three digits separates thousands, as in 1,500.
+  const isWhole = /^\d{1,3}(?:,\d{3})+$|^\d{1,3}(?:\.\d{3}){2,}$/.test(digits) || decimal < 0;
+  const whole = (isWhole ? digits : digits.slice(0, decimal)).replace(/[.,]/g, '');
+  const fraction = isWhole ? '' : digits.slice(decimal + 1);
+  const parsed = parseAmount(fraction === '' ? whole : `${whole}.${fraction}`);
+  if (parsed.kind !== 'ok') return null;
+  const width = 10n ** BigInt(6 - Math.min(6, Math.max(2, fraction.length)));
+  return { low: parsed.amountMicro, high: microUsdt(parsed.amountMicro + width - 1n) };
+}
+
+/** The limit for each kind of result. */
+const LIMIT = 20;
+const TIMEOUT_MS = 3000;
+/**
+ * These searches have no index, because each index would slow down creating invoices. Only the newest rows are searched, with one limit for
+ * all projects together.
+ */
+const LOOKED = 10_000;
+
+const OWN = `own as (
+     select id, name, network from projects where $1::uuid[] is null or id = any($1) order by archived_at is not null, created_at desc limit 100),
+   share as (select greatest(100, ${LOOKED} / greatest(1, count(*))) as size from own)`;
+
+const invoiceShape = {
+  id: 'uuid',
+  projectId: 'uuid',
+  projectName: 'text',
+  externalId: 'text',
+  status: text<InvoiceStatus>(),
+  payableMicro: micro<MicroUsdt>('int8'),
+  createdAt: 'timestamptz',
+} as const;
+
+/**
+ * Searches invoices of these projects. External ids in one of these spellings and payable amounts are found at any age. Starts of external
+ * ids, texts in options and requested amounts are found only in the newest 10,000.
+ */
+const searchInvoices = rowsOf(
+  'search-invoices',
+  invoiceShape,
+  `with ${OWN},
+   found as (
+     select i.project_id, i.id from own cross join lateral (
+       select project_id, id from invoices where project_id = own.id and external_id = any($2::text[]) limit ${LIMIT}) i
+     union
+     select i.project_id, i.id from own join addresses a on a.project_id = own.id cross join lateral (
+       select project_id, id from invoices
+       where address_id = a.id and payable_micro >= $4::int8 and payable_micro <= $5::int8 limit ${LIMIT}) i
+     union
+     select i.project_id, i.id from own cross join lateral (
+       select project_id, id, external_id, requested_micro, options from invoices
+       where project_id = own.id order by id desc limit (select size from share)) i
+     where starts_with(translate(lower(i.external_id), '‐‑‒–—―−', '-------'), $3)
+       or (length($3) >= 3 and strpos(lower(i.options), $6) > 0)
+       or i.requested_micro between $4::int8 and $5::int8)
+   select i.id, i.project_id, own.name as project_name, i.external_id, i.status, i.payable_micro, i.created_at
+   from found f join invoices i on i.project_id = f.project_id and i.id = f.id join own on own.id = i.project_id
+   order by i.external_id = any($2) desc, i.id desc limit ${LIMIT}`,
+  (projects: readonly string[] | null, { word, spellings, amount }: Search) => [
+    ...[projects, spellings, word, amount?.low ?? null, amount?.high ?? null, `:${JSON.stringify(word).slice(0, -1)}`],
+  ],
+);
+
+const transferShape = {
+  id: 'uuid',
+  projectId: 'uuid',
+  projectName: 'text',
+  txId: 'text',
+  kind: text<Match['kind']>(),
+  amountMicro: micro<MicroUsdt>(),
+  blockTime: 'timestamptz',
+} as const;
+
+/** Searches transfers to these projects by the start of their transaction id, and the newest 10,000 unmatched ones by amount. */
+const searchTransfers = rowsOf(
+  'search-transfers',
+  transferShape,
+  `with ${OWN},
+   found as (
+     select t.id from transfers t join own on own.id = t.project_id
+     where t.network in ${ANY_NETWORK} and t.tx_id >= decode($2, 'hex') and t.tx_id <= decode($3, 'hex')
+     union
+     select t.id from own cross join lateral (
+       select id, amount_micro from transfers
+       where project_id = own.id and kind <> 'matched' order by id desc limit (select size from share)) t
+     where t.amount_micro between $4::int8 and $5::int8)
+   select t.id, t.project_id, own.name as project_name, encode(t.tx_id, 'hex') as tx_id, t.kind, t.amount_micro, t.block_time
+   from found f join transfers t on t.id = f.id join own on own.id = t.project_id
+   order by t.id desc limit ${LIMIT}`,
+  (projects: readonly string[] | null, { amount, txId }: Search) => [
+    ...[projects, txId?.first ?? null, txId?.last ?? null, amount?.low ?? null, amount?.high ?? null],
+  ],
+);
+
+/** `address` belongs to one of our projects; `strange` is a stranger's that paid us or that we paid. */
+const addressShape = {
+  address: 'address?',
+  strange: 'text?',
+  project: maybe({ id: 'uuid', name: 'text', network: 'text' }),
+} as const;
+
+/** Finds addresses with this start and end. */
+const searchAddresses = rowsOf(
+  'search-addresses',
+  addressShape,
+  `with ${OWN},
+   strange as (
+     select t.from_address as address from own cross join lateral (
+       select from_address from transfers
+       where project_id = own.id and left(from_address, 4) = left($2, 4) and right(from_address, 4) = right($3, 4)
+         and starts_with(from_address, $2) and right(from_address, length($3)) = $3 limit 1000) t
+     union
+     select o.to_address from own cross join lateral (
+       select to_address from outgoing_transfers
+       where project_id = own.id and left(to_address, 4) = left($2, 4) and right(to_address, 4) = right($3, 4)
+         and starts_with(to_address, $2) and right(to_address, length($3)) = $3 limit 1000) o)
+   (select ${addressColumn('a')} as address, null as strange, own.id as project_id, own.name as project_name,
+      own.network as project_network
+    from own join addresses a on a.project_id = own.id and left(a.address, 4) = left($2, 4) and right(a.address, 4) = right($3, 4)
+      and starts_with(a.address, $2) and right(a.address, length($3)) = $3
+    order by a.created_at desc limit ${LIMIT})
+   union all
+   (select null, address, null, null, null from strange s
+    where not exists (select from own join addresses a on a.project_id = own.id and left(a.address, 4) = left(s.address, 4)
+      and right(a.address, 4) = right(s.address, 4) and a.address = s.address) limit ${LIMIT})`,
+  (projects: readonly string[] | null, { head, tail }: { head: string; tail: string }) => [projects, head, tail],
+);
+
+export type Found = {
+  invoices: Row<typeof invoiceShape>[];
+  transfers: Row<typeof transferShape>[];
+  addresses: { address: string; project: Row<typeof addressShape>['project'] }[];
+};
+
+/**
+ * Returns the possible meanings of a text in these projects (UUIDs) or in all, the newest 20 of each kind. `tx` must be a separate
+ * transaction.
+ */
+export async function searchLedger(tx: Sql, projects: readonly string[] | null, typed: string): Promise<Found> {
+  const search = readSearch(typed);
+  if (search.word === '') return { invoices: [], transfers: [], addresses: [] };
+  await limitTime(tx, TIMEOUT_MS);
+  const invoices = await searchInvoices(tx, projects, search);
+  const transfers = search.amount === null && search.txId === null ? [] : await searchTransfers(tx, projects, search);
+  const named = search.address === null ? [] : await searchAddresses(tx, projects, search.address);
+  const addresses = named.map(({ address, strange, project }) => ({ address: address ?? strange ?? '', project }));
+  return { invoices, transfers, addresses };
+}

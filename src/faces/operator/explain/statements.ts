@@ -1,0 +1,470 @@
+import type { AccountHex } from '@quittance/tron/address';
+import type { EventType } from '../../../core/domain/event.ts';
+import { firstIdOf } from '../../../core/domain/ids.ts';
+import type { InvoiceStatus } from '../../../core/domain/invoice.ts';
+import type { MicroUsdt } from '../../../core/domain/money.ts';
+import type { Network } from '../../../core/domain/network.ts';
+import type { Policy } from '../../../core/domain/policy.ts';
+import { addressColumn } from '../../../core/store/db/address-column.ts';
+import { ANY_NETWORK } from '../../../core/store/db/any-network.ts';
+import { answerOf, rowOf, rowsOf } from '../../../core/store/db/rows-of.ts';
+import {
+  count,
+  hex,
+  listColumns,
+  maybe,
+  maybeHex,
+  maybeText,
+  micro,
+  type Row,
+  text,
+} from '../../../core/store/db/statement.ts';
+import type { Freeze } from '../../../core/store/ledger/addresses.ts';
+import {
+  ANNULMENT_COLUMNS,
+  annulmentShape,
+  outgoingAnnulment,
+  outgoingStands,
+  payableAfter,
+  stands,
+} from '../../../core/store/ledger/standing.ts';
+import { joinRefundOf, refundOfShape } from '../../../core/store/ledger/transfer-refunds.ts';
+import type { Actor } from '../actor.ts';
+
+const located = { id: 'uuid', projectId: 'uuid', projectName: 'text', network: text<Network>() } as const;
+/** An invoice and its project. Ids are UUIDs. */
+export type LocatedInvoice = Row<typeof located>;
+
+const OF_PROJECT = { projectId: 'p.id', projectName: 'p.name', network: 'p.network' };
+
+/**
+ * Invoices are indexed by project, so this queries each project. Considers the 100 oldest projects that have a match, and at most one
+ * invoice in each.
+ */
+const locateBy = (name: string, isNamed: string) =>
+  rowsOf(
+    name,
+    located,
+    `select ${listColumns(located, 'i.', OF_PROJECT)} from projects p
+     cross join lateral (select id from invoices where project_id = p.id and ${isNamed} limit 1) i
+     where $2::uuid[] is null or p.id = any($2) order by p.created_at, p.id limit 100`,
+    (named: string, projects: Actor['projects']) => [named, projects],
+  );
+export const locateInvoice = locateBy('explain-invoice-by-id', 'id = $1');
+export const locateExternalId = locateBy('explain-invoice-by-external-id', 'external_id = $1');
+/** Finds an invoice by the token of its checkout link. */
+export const locateCheckout = locateBy('explain-invoice-by-checkout', 'checkout_token = $1');
+
+const eventSubject = { invoice: maybe(located), txId: maybeHex } as const;
+
+/** Finds the invoice of an event, or the transaction of an event about a transfer. */
+export const locateEvent = rowsOf(
+  'explain-event-by-id',
+  eventSubject,
+  `select ${listColumns(eventSubject, 't.', { invoice: { ...OF_PROJECT, id: 'i.id' } })}
+   from events e join projects p on p.id = e.project_id
+   left join invoices i on i.project_id = e.project_id and i.id = e.invoice_id
+   left join transfers t on t.id = e.transfer_id
+   where e.id = $1 and ($2::uuid[] is null or e.project_id = any($2))`,
+  (id: string, projects: Actor['projects']) => [id, projects],
+);
+
+const invoiceShape = {
+  ...located,
+  externalId: 'text',
+  idempotencyKey: 'text',
+  /** `null` for invoices older than the recording of keys. */
+  apiKey: maybe({ id: 'uuid', name: 'text?' }),
+  requestedMicro: micro<MicroUsdt>('int8'),
+  payableMicro: micro<MicroUsdt>('int8'),
+  status: text<InvoiceStatus>(),
+  createdAt: 'timestamptz',
+  payableAfter: 'timestamptz',
+  expiresAt: 'timestamptz',
+  withdrawnAt: 'timestamptz?',
+  options: 'text?',
+  eventCount: 'int4',
+  paidTransferId: 'uuid?',
+  addressId: 'uuid',
+  address: 'address',
+  policy: text<Policy>(),
+  /** When the address was retired. */
+  retiredAt: 'timestamptz?',
+} as const;
+/** An invoice row with everything that it refers to. */
+export type ExplainedInvoice = Row<typeof invoiceShape>;
+
+const INVOICE = listColumns(invoiceShape, 'i.', {
+  projectName: 'p.name',
+  apiKey: { id: 'i.api_key_id', name: 'k.name' },
+  payableAfter: payableAfter('i.'),
+  ...{ address: addressColumn('a'), policy: 'a.policy', retiredAt: 'a.retired_at' },
+});
+
+export const findExplainedInvoice = rowOf(
+  'explain-invoice-select',
+  invoiceShape,
+  `select ${INVOICE} from invoices i
+   join projects p on p.id = i.project_id
+   join addresses a on a.id = i.address_id
+   left join api_keys k on k.id = i.api_key_id
+   where i.project_id = $1 and i.id = $2`,
+  (projectId: string, id: string) => [projectId, id],
+);
+
+type NamedInvoice = Pick<ExplainedInvoice, 'id' | 'projectId'>;
+const bindInvoice = (invoice: NamedInvoice, limit: number) => [invoice.projectId, invoice.id, limit];
+const bindWithin = (named: string, projects: Actor['projects'], limit: number) => [named, projects, limit];
+
+/** Counting further would take seconds. */
+export const MAX_COUNTED = 100_000;
+
+/** Returns the newest duplicates of an invoice and their number, counted up to 100,000. */
+export const findDuplicates = answerOf(
+  'explain-duplicates',
+  { id: 'uuid', total: count },
+  `select id, (select count(*) from (
+       select from transfers t
+       where project_id = $1 and kind = 'duplicate' and invoice_id = $2 and ${stands('t')} limit ${MAX_COUNTED}) d) as total
+   from transfers t where project_id = $1 and kind = 'duplicate' and invoice_id = $2 and ${stands('t')}
+   order by id desc limit $3`,
+  bindInvoice,
+  (rows) => ({ ids: rows.map(({ id }) => id), total: rows[0]?.total ?? 0 }),
+);
+
+/** An address may receive dust for years, so only this many unmatched transfers are read from each end. */
+const READ = 2000;
+/** A row is written after its block, and our clock may differ from the chain's by this much. */
+const CLOCK_ERROR_MS = 600_000;
+
+/**
+ * Finds unmatched transfers that may have been meant for an invoice: received after it was created, at its address or with one of its
+ * amounts. Returns the first and last `limit`, the `limit` nearest in amount, and the number of all. A mistaken payment usually arrives
+ * soon after its invoice or near its amount, and operators ask about today's transfers, so only the first and last 2,000 of the project are
+ * read. `isAll` is false if there may be more.
+ */
+export const findCandidates = answerOf(
+  'explain-candidates',
+  { id: 'uuid', total: count, isAll: 'bool' },
+  `with first as materialized (
+     select id, kind, block_time, address_id, amount_micro from transfers t
+     where project_id = $1 and kind <> 'matched' and id >= $7 and ${stands('t')} order by id limit ${READ}),
+   last as materialized (
+     select id, kind, block_time, address_id, amount_micro from transfers t
+     where project_id = $1 and kind <> 'matched' and id >= $7 and ${stands('t')} order by id desc limit ${READ}),
+   near as materialized (
+     select id, amount_micro from (select * from first union select * from last) ends
+     where kind = 'unmatched' and block_time > $3 and (address_id = $2 or amount_micro in ($4::int8, $5::int8)))
+   select id, (select count(*) from near) as total, (select count(*) from first) < ${READ} as is_all
+   from ((select id from near order by id limit $6) union (select id from near order by id desc limit $6)
+     union (select id from near order by abs(amount_micro - $4::int8), id limit $6)) ends
+   order by id`,
+  (
+    invoice: Pick<
+      ExplainedInvoice,
+      'projectId' | 'createdAt' | 'payableAfter' | 'requestedMicro' | 'payableMicro' | 'addressId'
+    >,
+    limit: number,
+  ) => [
+    invoice.projectId,
+    invoice.addressId,
+    new Date(invoice.payableAfter),
+    invoice.payableMicro,
+    invoice.requestedMicro,
+    limit,
+    firstIdOf(invoice.createdAt - CLOCK_ERROR_MS),
+  ],
+  (rows) => ({ ids: rows.map(({ id }) => id), total: rows[0]?.total ?? 0, isAll: rows[0]?.isAll ?? true }),
+);
+
+/** Finds transfers whose newest resolution links them to an invoice. */
+export const findLinkedTransfers = answerOf(
+  'explain-linked-transfers',
+  { transferId: 'uuid' },
+  `select distinct transfer_id from (
+     select transfer_id from transfer_resolutions l
+     where invoice_id = $2 and project_id = $1
+       and not exists (select from transfer_annulments n where n.transfer_id = l.transfer_id)
+     order by id desc limit $3) r`,
+  bindInvoice,
+  (rows) => rows.map((row) => row.transferId),
+);
+
+const sightingShape = {
+  projectId: 'uuid',
+  invoiceId: 'uuid',
+  externalId: 'text',
+  network: 'text',
+  blockNumber: count,
+  blockId: hex(),
+  blockTime: 'timestamptz',
+  txId: hex(),
+  logIndex: 'int4',
+  from: 'text',
+  amountMicro: micro<MicroUsdt>('int8'),
+} as const;
+/** A transfer of the exact amount in a block that isn't irreversible yet. */
+export type ExplainedSighting = Row<typeof sightingShape>;
+
+const SIGHTINGS = `select ${listColumns(sightingShape, 's.', { externalId: 'i.external_id', blockId: "encode(h.block_id, 'hex')", blockTime: 'h.block_time', from: 's.from_address' })}
+   from sightings s
+   join head_blocks h on h.network = s.network and h.number = s.block_number
+   join invoices i on i.project_id = s.project_id and i.id = s.invoice_id`;
+const SIGHTINGS_ORDER = 'order by s.block_number, s.position, s.tx_id, s.log_index';
+
+/** Returns the current sightings in chain order. */
+export const findSightingsOfInvoice = rowsOf(
+  'explain-sightings-of-invoice',
+  sightingShape,
+  `${SIGHTINGS} where s.project_id = $1 and s.invoice_id = $2 ${SIGHTINGS_ORDER} limit $3`,
+  bindInvoice,
+);
+
+export const findSightingsOfTransaction = rowsOf(
+  'explain-sightings-of-transaction',
+  sightingShape,
+  `${SIGHTINGS} where s.network in ${ANY_NETWORK} and s.tx_id = decode($1, 'hex')
+     and ($2::uuid[] is null or s.project_id = any($2)) ${SIGHTINGS_ORDER} limit $3`,
+  bindWithin,
+);
+
+const eventShape = {
+  id: 'uuid',
+  type: text<EventType>(),
+  sequence: 'int4',
+  transferId: 'uuid?',
+  createdAt: 'timestamptz',
+  body: 'text',
+} as const;
+export type ExplainedEvent = Row<typeof eventShape>;
+
+const EVENT = listColumns(eventShape, 'e.');
+
+/** Returns the newest events of an invoice. */
+export const findEventsOfInvoice = rowsOf(
+  'explain-events-of-invoice',
+  eventShape,
+  `select ${EVENT} from events e where e.project_id = $1 and e.invoice_id = $2 order by e.sequence desc limit $3`,
+  bindInvoice,
+);
+
+/** Returns the events of transfers, oldest first. */
+export const findEventsOfTransfers = rowsOf(
+  'explain-events-of-transfers',
+  eventShape,
+  `select ${EVENT} from events e where e.transfer_id = any($1::uuid[]) order by e.created_at, e.id limit $2`,
+  (transferIds: readonly string[], limit: number) => [transferIds, limit],
+);
+
+/** Bodies aren't indexed. This many of the newest events are searched, a few days' worth in a busy shop. */
+export const EVENTS_SEARCHED = 20_000;
+
+/** Returns those of the newest 20,000 events that contain this id, newest first. They may report an exact transfer in this transaction. */
+export const findConfirmingOf = rowsOf(
+  'explain-events-of-transaction',
+  { ...eventShape, projectId: 'uuid', invoiceId: 'uuid' },
+  `select ${EVENT}, e.project_id, e.invoice_id
+   from (select * from events order by id desc limit ${EVENTS_SEARCHED}) e
+   where e.type = 'invoice.confirming' and e.invoice_id is not null and strpos(e.body, $1) > 0
+     and ($2::uuid[] is null or e.project_id = any($2))
+   order by e.id desc limit $3`,
+  bindWithin,
+);
+
+type ToldTransaction = { txId: string; blockNumber: number; blockTime: string; from: string; amount: string };
+
+/**
+ * Returns the transaction that an event reports, or `null`. Only `eventBody` writes bodies. PostgreSQL refuses some texts that JSON allows,
+ * so no query looks inside.
+ */
+export function transactionOf({ body }: Pick<ExplainedEvent, 'body'>): ToldTransaction | null {
+  const { data } = JSON.parse(body) as { data?: { payment?: { transaction: ToldTransaction | null } } };
+  return data?.payment?.transaction ?? null;
+}
+
+const deliveryShape = {
+  eventId: 'uuid',
+  endpointId: 'uuid',
+  url: 'text',
+  endpointDisabled: maybe({ at: 'timestamptz', reason: 'text' }),
+  status: text<'pending' | 'delivered' | 'dead'>(),
+  attemptCount: 'int4',
+  nextAttemptAt: 'timestamptz',
+  finishedAt: 'timestamptz?',
+  lastStatus: 'int4?',
+  lastError: 'text?',
+  /** The number of all matching deliveries, even beyond the limit. */
+  total: count,
+} as const;
+/** A delivery and its endpoint. */
+export type ExplainedDelivery = Row<typeof deliveryShape>;
+
+const DELIVERY = listColumns(deliveryShape, 'd.', {
+  url: 'w.url',
+  endpointDisabled: { at: 'w.disabled_at', reason: "coalesce(w.disabled_reason, '')" },
+  total: 'count(*) over ()',
+});
+
+/** Returns the newest deliveries. */
+export const findDeliveries = rowsOf(
+  'explain-deliveries',
+  deliveryShape,
+  `select ${DELIVERY}
+   from deliveries d join webhook_endpoints w on w.id = d.endpoint_id
+   where d.event_id = any($1::uuid[]) order by d.created_at desc, d.event_id desc, d.endpoint_id limit $2`,
+  (eventIds: readonly string[], limit: number) => [eventIds, limit],
+);
+
+const attemptShape = {
+  eventId: 'uuid',
+  endpointId: 'uuid',
+  attempt: 'int4',
+  at: 'timestamptz',
+  status: 'int4?',
+  error: 'text?',
+} as const;
+/** The outcome of an attempt. `status` is the HTTP status, or `null` without a response. */
+export type ExplainedAttempt = Row<typeof attemptShape>;
+
+/** Returns the newest logged attempts of each delivery up to a limit, oldest first. */
+export const findAttempts = rowsOf(
+  'explain-attempts',
+  attemptShape,
+  `select ${listColumns(attemptShape, 'l.', { at: 'l.attempted_at' })}
+   from rows from (unnest($1::uuid[]), unnest($2::uuid[])) as wanted (event_id, endpoint_id)
+   cross join lateral (
+     select * from delivery_attempts
+     where event_id = wanted.event_id and endpoint_id = wanted.endpoint_id order by attempt desc limit $3::int8) l
+   order by l.attempted_at, l.event_id, l.endpoint_id, l.attempt`,
+  (of: readonly { eventId: string; endpointId: string }[], limit: number) => [
+    of.map(({ eventId }) => eventId),
+    of.map(({ endpointId }) => endpointId),
+    limit,
+  ],
+);
+
+const addressShape = {
+  id: 'uuid',
+  projectId: 'uuid',
+  projectName: 'text',
+  network: text<Network>(),
+  address: 'address',
+  policy: text<Policy>(),
+  position: 'int4',
+  createdAt: 'timestamptz',
+  retiredAt: 'timestamptz?',
+  freezeState: maybeText<Freeze>(),
+  derived: maybe({ xpub: 'text', index: 'int4' }),
+  balance: maybe({
+    chainMicro: 'numeric',
+    expectedMicro: 'numeric',
+    checkedBlock: count,
+    goodBlock: count,
+    node: 'text',
+    checkedAt: 'timestamptz',
+  }),
+} as const;
+/** One of our addresses with its origin and its last balance check. Ids are UUIDs. */
+export type ExplainedAddress = Row<typeof addressShape>;
+
+const ADDRESS = listColumns(addressShape, 'a.', {
+  ...{ projectName: 'p.name', address: addressColumn('a') },
+  derived: { xpub: 'k.xpub', index: 'a.derivation_index' },
+  balance: {
+    ...{ chainMicro: 'b.balance_micro', expectedMicro: 'b.expected_micro', checkedBlock: 'b.checked_block' },
+    ...{ goodBlock: 'b.good_block', node: 'b.node', checkedAt: 'b.checked_at' },
+  },
+});
+
+/** Finds the addresses of an account, at most one on each network. */
+export const findExplainedAddresses = rowsOf(
+  'explain-address-select',
+  addressShape,
+  `select ${ADDRESS}
+   from addresses a
+   join projects p on p.id = a.project_id
+   left join account_keys k on k.id = a.account_key_id
+   left join balance_checks b on b.address_id = a.id
+   where a.network in ${ANY_NETWORK} and a.account = decode($1, 'hex')
+     and ($2::uuid[] is null or a.project_id = any($2))
+   order by a.network`,
+  (account: AccountHex, projects: Actor['projects']) => [account, projects],
+);
+
+/** Counts the invoices of an address by status, up to `limit`. */
+export const countInvoicesOfAddress = rowsOf(
+  'explain-address-invoices',
+  { status: text<InvoiceStatus>(), count },
+  `select status, count(*) as count from (select status from invoices where address_id = $1 limit $2) i group by status`,
+  (addressId: string, limit: number) => [addressId, limit],
+);
+
+/** Counts the transfers to and from an address above a block (-1 for all), up to `limit` each. */
+export const countTransfersOfAddress = answerOf(
+  'explain-address-transfers',
+  { incoming: count, outgoing: count },
+  `select
+     (select count(*) from (
+       select from transfers t where address_id = $1 and block_number > $3 and ${stands('t')} limit $2) t) as incoming,
+     (select count(*) from (
+       select from outgoing_transfers o where address_id = $1 and block_number > $3 and ${outgoingStands('o')} limit $2) t) as outgoing`,
+  (addressId: string, aboveBlock: number, limit: number) => [addressId, limit, aboveBlock],
+  ([row]) => row ?? { incoming: 0, outgoing: 0 },
+);
+
+const outgoingShape = {
+  projectId: 'uuid',
+  network: text<Network>(),
+  address: 'address',
+  to: 'text',
+  txId: hex(),
+  logIndex: 'int4',
+  blockNumber: count,
+  blockId: hex(),
+  blockTime: 'timestamptz',
+  amountMicro: micro<MicroUsdt>(),
+  verified: 'text',
+  nodes: 'text[]',
+  ...annulmentShape,
+  /** The transfer that this one refunded. */
+  ...refundOfShape,
+} as const;
+/** A transfer sent from one of our addresses. */
+export type ExplainedOutgoing = Row<typeof outgoingShape>;
+
+const OUTGOING = `select ${listColumns(outgoingShape, 'o.', {
+  ...{ address: addressColumn('a'), to: 'o.to_address', refundOf: 'r.', ...ANNULMENT_COLUMNS },
+})}`;
+const STANDING = `join addresses a on a.id = o.address_id left join outgoing_annulments n on ${outgoingAnnulment('o')} ${joinRefundOf('o')}`;
+
+/** Returns the transfers in a transaction that were sent from our addresses, on any network. */
+export const findOutgoingOfTransaction = rowsOf(
+  'explain-outgoing-of-transaction',
+  outgoingShape,
+  `${OUTGOING} from outgoing_transfers o ${STANDING}
+   where o.network in ${ANY_NETWORK} and o.tx_id = decode($1, 'hex')
+     and ($2::uuid[] is null or o.project_id = any($2))
+   order by o.network, o.log_index limit $3`,
+  bindWithin,
+);
+
+/** Returns the newest transfers sent from an address. */
+export const findOutgoingOfAddress = rowsOf(
+  'explain-outgoing-of-address',
+  outgoingShape,
+  `${OUTGOING} from outgoing_transfers o ${STANDING}
+   where o.address_id = $1 order by o.block_number desc, o.log_index desc limit $2`,
+  (addressId: string, limit: number) => [addressId, limit],
+);
+
+/** Returns the newest transfers sent from our addresses to a stranger's. */
+export const findOutgoingTo = rowsOf(
+  'explain-outgoing-to',
+  outgoingShape,
+  `${OUTGOING} from projects s
+   cross join lateral (
+     select * from outgoing_transfers where project_id = s.id and to_address = $1 order by block_number desc limit $3) o
+   ${STANDING}
+   where $2::uuid[] is null or s.id = any($2) order by o.block_time desc, tx_id, o.log_index limit $3`,
+  bindWithin,
+);

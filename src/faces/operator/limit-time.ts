@@ -1,0 +1,28 @@
+import { AppError } from '../../core/domain/errors.ts';
+import { answerOf } from '../../core/store/db/rows-of.ts';
+
+/** Limits each following statement of a transaction, so that a page gets its answer or refusal soon and doesn't block others for long. */
+export const limitTime = answerOf(
+  'limit-time',
+  { timeout: 'text' },
+  `select set_config('statement_timeout', $1, true) as timeout`,
+  (timeoutMs: number) => [String(timeoutMs)],
+  () => undefined,
+);
+
+/** Whether a statement was cancelled because it exceeded its time limit. */
+export function isGivenUp(error: unknown): boolean {
+  if (!(error instanceof AppError) || error.code !== 'DATABASE_UNAVAILABLE') return false;
+  return (error.cause as { code?: unknown } | undefined)?.code === QUERY_CANCELED;
+}
+
+const QUERY_CANCELED = '57014';
+
+/**
+ * Returns `null` for a statement that exceeded its time limit. Other errors are rethrown, because an unreachable database fails the rest of
+ * the page too.
+ */
+export function ifTooSlow(error: unknown): null {
+  if (isGivenUp(error)) return null;
+  throw error;
+}

@@ -1,0 +1,266 @@
+import { type AccountXpub, deriveAddresses } from '@quittance/tron/account-xpub';
+import { AppError, type FieldProblem } from '../../../core/domain/errors.ts';
+import { encodeId } from '../../../core/domain/ids.ts';
+import { describeChanges } from '../../../core/domain/manifest/describe-changes.ts';
+import {
+  formatManifest,
+  type Manifest,
+  type ProjectEntry,
+  type XpubRange,
+} from '../../../core/domain/manifest/manifest.ts';
+import { lackOfSignatures } from '../../../core/domain/manifest/manifest-signature.ts';
+import { formatAmount, microUsdt } from '../../../core/domain/money.ts';
+import { keyMode, type Network } from '../../../core/domain/network.ts';
+import { toIso, type UnixMs, unixMs } from '../../../core/domain/time.ts';
+import {
+  type InstalledManifest,
+  idsOf,
+  lackOfLedger,
+  lackOfNetworks,
+  lackOfTime,
+  type ManifestSettings,
+  rulesOf,
+} from '../../../core/payments/manifest/read-installed.ts';
+import { checkMark, readMark } from '../../../core/payments/manifest/serial-checkpoint.ts';
+import { writePrivateFile } from '../../../core/runtime/private-file.ts';
+import type { Database } from '../../../core/store/db/database.ts';
+import { findLedgerIdentity } from '../../../core/store/db/ledger-identity.ts';
+import { listAccountKeys } from '../../../core/store/ledger/account-keys.ts';
+import { listAddresses, MAX_LISTED } from '../../../core/store/ledger/addresses.ts';
+import { listProjects, listRules, type Project } from '../../../core/store/ledger/projects.ts';
+import { readCandidates } from '../input/read-candidates.ts';
+import { readSettings, type SettingsInput } from '../subjects/project-settings.ts';
+import { checkExpansion, type ManifestFile, readManifestFile, writeManifestFile } from './sign-manifest.ts';
+
+/**
+ * `previous` is the manifest in force. `reserve` is how many addresses of each account key to include before they are derived. `added` are
+ * addresses of the project `projectId` that aren't in the database yet; `left` are unsigned addresses that are. `settings` are the
+ * project's settings once this manifest is in force.
+ */
+type DraftInput = {
+  path: string;
+  previous: ManifestFile | null;
+  networks: readonly Network[];
+  reserve: number;
+  validDays: number;
+  projectId: string | null;
+  added: readonly string[];
+  settings: Partial<Pick<ProjectEntry, 'policy' | 'maxSurcharge'>>;
+  left: readonly string[];
+};
+
+type DraftView = {
+  file: string;
+  serial: number;
+  notAfter: string;
+  addresses: number;
+  changes: string[];
+  warnings: string[];
+};
+
+const DAY_MS = 86_400_000;
+
+/** Writes a draft of the database's current state, for a person to review and sign. Errors: `CONFLICT`, `INVALID_ARGUMENT`. */
+export async function draftManifest(
+  { db, now }: { db: Database; now(): UnixMs },
+  input: DraftInput,
+): Promise<DraftView> {
+  const identity = await findLedgerIdentity(db);
+  if (identity === null)
+    throw new AppError('CONFLICT', 'this ledger has no identity yet: start the service once, then create the draft');
+  const { path, previous, validDays } = input;
+  const warnings: string[] = [];
+  const networks: Record<string, Record<string, ProjectEntry>> = {};
+  for (const project of await listProjects(db, null, null)) {
+    const isWanted =
+      input.networks.length === 0 ? keyMode(project.network) === 'live' : input.networks.includes(project.network);
+    if (!isWanted) continue;
+    const entry = await draftProject(db, project, input, warnings);
+    if (entry.addresses.length + entry.xpubs.length === 0) continue;
+    networks[project.network] = { ...networks[project.network], [encodeId('prj', project.id)]: entry };
+  }
+  const manifest: Manifest = {
+    ...{ v: 1, ledgerId: identity.id, serial: (previous?.manifest.serial ?? 0) + 1 },
+    ...{ previous: previous?.head.digest ?? null, notAfter: toIso(unixMs(now() + validDays * DAY_MS)), networks },
+  };
+  await writeManifestFile(path, { manifest, signatures: [] });
+  const entries = Object.values(networks).flatMap((projects) => Object.values(projects));
+  return {
+    ...{ file: path, serial: manifest.serial, notAfter: manifest.notAfter, warnings },
+    addresses: entries.reduce(
+      (sum, { addresses, xpubs }) => sum + addresses.length + xpubs.reduce((all, { count }) => all + count, 0),
+      0,
+    ),
+    changes: describeChanges(previous?.manifest ?? null, manifest),
+  };
+}
+
+async function draftProject(
+  db: Database,
+  project: Project,
+  input: DraftInput,
+  warnings: string[],
+): Promise<ProjectEntry> {
+  const id = encodeId('prj', project.id);
+  const left = new Set(input.left);
+  const stored = (await listAll(db, project.id)).filter(({ address }) => !left.has(address));
+  const plain = new Set<string>(stored.map(({ address }) => address));
+  for (const address of input.projectId === id ? input.added : []) plain.add(address);
+  const xpubs: XpubRange[] = [];
+  for (const key of await listAccountKeys(db, project.id)) {
+    const ofKey = stored.filter(({ accountKeyId }) => accountKeyId === key.id);
+    const known = new Map(ofKey.map(({ derivationIndex, address }) => [derivationIndex ?? -1, address]));
+    const reserve = key.isInUse ? input.reserve : 0;
+    const wanted = [...known.keys(), ...Array.from({ length: reserve }, (_, index) => key.nextIndex + index)];
+    const ranges = rangesOf(
+      key.xpub,
+      [...new Set(wanted)].sort((left, right) => left - right),
+    );
+    const isRight = ({ from, addresses }: XpubRange) =>
+      addresses.every((address, place) => (known.get(from + place) ?? address) === address);
+    if (!ranges.every(isRight)) {
+      const shown = `${key.xpub.slice(0, 12)}…${key.xpub.slice(-6)}`;
+      warnings.push(
+        `${id}: some addresses recorded for the account key ${shown} do not belong to it: the key or the addresses were changed in the database. The draft lists them one by one; check who owns them`,
+      );
+      continue;
+    }
+    for (const address of ranges.flatMap(({ addresses }) => addresses)) plain.delete(address);
+    xpubs.push(...ranges);
+  }
+  const { policy, maxSurchargeMicro } = project;
+  const wanted = input.projectId === id ? input.settings : {};
+  const maxSurcharge = formatAmount(microUsdt(maxSurchargeMicro));
+  return { addresses: [...plain].sort(), maxSurcharge, policy, ...wanted, xpubs };
+}
+
+/** Groups indexes into gapless ranges. */
+function rangesOf(xpub: AccountXpub, indexes: readonly number[]): XpubRange[] {
+  const runs: { from: number; count: number }[] = [];
+  for (const index of indexes) {
+    const last = runs.at(-1);
+    if (last !== undefined && last.from + last.count === index) last.count += 1;
+    else runs.push({ from: index, count: 1 });
+  }
+  return runs.map(({ from, count }) => {
+    return { xpub, from, count, addresses: deriveAddresses(xpub, from, count).map(({ address }) => address) };
+  });
+}
+
+async function listAll(db: Database, projectId: string) {
+  const all: Awaited<ReturnType<typeof listAddresses>> = [];
+  for (let after: number | undefined = 0; after !== undefined; ) {
+    const page: Awaited<ReturnType<typeof listAddresses>> = await listAddresses(db, projectId, after);
+    all.push(...page);
+    after = page.length === MAX_LISTED ? page.at(-1)?.position : undefined;
+  }
+  return all;
+}
+
+/** Reads a policy and a surcharge from options. Errors: `INVALID_ARGUMENT`. */
+export function readGivenSettings(input: Pick<SettingsInput, 'policy' | 'maxSurcharge'>): DraftInput['settings'] {
+  const problems: FieldProblem[] = [];
+  const { policy, maxSurchargeMicro: micro } = readSettings(input, problems);
+  if (problems.length > 0) throw new AppError('INVALID_ARGUMENT', 'nothing was drafted', { problems });
+  return {
+    ...(policy === undefined ? {} : { policy }),
+    ...(micro === undefined ? {} : { maxSurcharge: formatAmount(microUsdt(micro)) }),
+  };
+}
+
+/** Reads addresses from options; all must be valid. Errors: `INVALID_ARGUMENT`. */
+export function readGiven(field: string, texts: readonly string[]): string[] {
+  const { good, problems } = readCandidates(
+    texts.map((text) => ({ text: text.trim(), place: field })),
+    [],
+  );
+  if (problems.length > 0) throw new AppError('INVALID_ARGUMENT', 'nothing was drafted', { problems });
+  return good.map(({ address }) => address);
+}
+
+type InstalledView = { file: string; serial: number; changes: string[] };
+
+/** The id of the database's ledger, and those of the requested projects (UUIDs) that exist. */
+type LedgerFacts = { ledgerId: string | null; projects: readonly { id: string; network: string }[] };
+
+export async function readLedgerFacts(db: Database, projectIds: readonly string[]): Promise<LedgerFacts> {
+  const identity = await findLedgerIdentity(db);
+  return { ledgerId: identity?.id ?? null, projects: await listRules(db, projectIds) };
+}
+
+/** `askLedger` returns `null` if the database doesn't answer. The manifest is then compared only with the previous one in force. */
+type InstallDeps = { now: UnixMs; askLedger(projectIds: readonly string[]): Promise<LedgerFacts | null> };
+
+/** Replaces the manifest in force with a signed one. Running services load it within seconds. Errors: `MANIFEST_REFUSED`. */
+export async function installManifest(
+  settings: ManifestSettings,
+  path: string,
+  deps: InstallDeps,
+): Promise<InstalledView> {
+  const next = await readManifestFile(path);
+  // A damaged manifest is simply replaced. The mark still knows its serial.
+  const now = await readInForce(settings).catch(() => null);
+  const refused =
+    lackOfSignatures(next.head.text, next.signatures, settings.pinned) ??
+    (await lackOfOrder(settings, now, next)) ??
+    lackOfTime(next.manifest, deps.now) ??
+    (await lackOfPlace(settings, now, next, deps));
+  if (refused !== null) throw new AppError('MANIFEST_REFUSED', `nothing was installed: ${refused}`);
+  checkExpansion(next.manifest);
+  await writePrivateFile(settings.path, formatManifest(next));
+  return {
+    file: settings.path,
+    serial: next.manifest.serial,
+    changes: describeChanges(now?.manifest ?? null, next.manifest),
+  };
+}
+
+/** Reads the manifest in force; `null` if there is none yet. */
+export async function readInForce({ path }: Pick<ManifestSettings, 'path'>): Promise<ManifestFile | null> {
+  try {
+    return await readManifestFile(path);
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'NOT_FOUND') return null;
+    throw error;
+  }
+}
+
+async function lackOfOrder(
+  { dataDir }: ManifestSettings,
+  now: ManifestFile | null,
+  { manifest, head }: ManifestFile,
+): Promise<string | null> {
+  const mark = await readMark(dataDir);
+  if (mark.kind === 'invalid') return mark.reason;
+  const older = checkMark(mark.mark, { serial: manifest.serial, digest: head.digest });
+  if (older !== null || now === null || now.head.digest === head.digest) return older;
+  if (manifest.serial <= now.manifest.serial)
+    return `it has serial ${manifest.serial}, but serial ${now.manifest.serial} is in force`;
+  if (manifest.previous === now.head.digest) return null;
+  return `it does not follow the one in force (serial ${now.manifest.serial}): create a new draft, so that the changes can be reviewed`;
+}
+
+/** Checks that a manifest belongs to this ledger and its projects. The database decides; without its answer, the manifest in force does. */
+async function lackOfPlace(
+  { dataDir }: ManifestSettings,
+  now: ManifestFile | null,
+  { manifest }: ManifestFile,
+  { askLedger }: InstallDeps,
+): Promise<string | null> {
+  const rules = rulesOf(manifest);
+  const ledger = await askLedger(idsOf(rules));
+  const mark = await readMark(dataDir);
+  const kept = (mark.kind === 'ok' ? mark.mark?.ledgerId : null) ?? now?.manifest.ledgerId ?? null;
+  const other = lackOfLedger(manifest, ledger?.ledgerId ?? kept);
+  if (other !== null) return other;
+  return lackOfNetworks(rules, ledger?.projects ?? projectsOf(now, rules));
+}
+
+/** The projects in both manifests, with their networks in the one in force. */
+function projectsOf(now: ManifestFile | null, rules: InstalledManifest['rules']): LedgerFacts['projects'] {
+  const ids = new Set(idsOf(rules));
+  const inForce = [...(now === null ? [] : rulesOf(now.manifest))];
+  return inForce.flatMap(([network, projects]) =>
+    [...projects.keys()].filter((id) => ids.has(id)).map((id) => ({ id, network })),
+  );
+}

@@ -1,0 +1,161 @@
+import type { AccountHex } from '@quittance/tron/address';
+import type { NodePool } from '../../core/chain/nodes/node-pool.ts';
+import type { ReadDeps } from '../../core/chain/verify/read-block.ts';
+import type { DeadlineClock } from '../../core/domain/clocks.ts';
+import type { GeneralAnswer } from '../../core/domain/lookup/lookup.ts';
+import type { Text } from '../../core/domain/message.ts';
+import type { Network } from '../../core/domain/network.ts';
+import type { UnixMs } from '../../core/domain/time.ts';
+import type { AddressGuard } from '../../core/payments/manifest/address-guard.ts';
+import type { Recording } from '../../core/payments/watching.ts';
+import type { Logger } from '../../core/runtime/log.ts';
+import type { KeySettings } from '../../core/runtime/open-key-ring.ts';
+import type { Static, TSchema } from '../../core/runtime/type.ts';
+import type { Database } from '../../core/store/db/database.ts';
+import type { ActionName } from './actions.ts';
+import type { Actor } from './actor.ts';
+import { authorize } from './authorize.ts';
+import type { Printed } from './command-words.ts';
+
+/** For use cases that query the nodes of a network. */
+export type ReadSolidDeps = ReadDeps & {
+  db: Database;
+  pool: NodePool;
+  agreement: number;
+  /** How long to keep trying, for one part of the range, while nodes refuse, answer wrongly or disagree. */
+  patienceMs: number;
+};
+
+/** For use cases that also record what they do. */
+export type NodeDeps = ReadSolidDeps & Recording;
+
+/** Everything that an operation may depend on. Each one names what it needs. */
+export type OperationDeps = {
+  db: Database;
+  now(): UnixMs;
+  random(bytes: number): Uint8Array;
+  config: KeySettings & {
+    sandbox: boolean;
+    webhooks: { localTargets: boolean; retentionDays: number };
+    networks: Partial<Record<Network, { usdt: AccountHex }>>;
+  };
+  /** The console's own origin, which a process with a console knows once it listens. `null` if none is configured. */
+  consoleUrl: string | null | (() => string);
+  /** Receives warnings that aren't part of the answer, such as a key file that others can read. */
+  note(text: string): void;
+  log: Logger;
+  /** The networks whose nodes are queried from here. */
+  networks: readonly Network[];
+  /** Loads the code that queries nodes, which most operations don't need. */
+  nodes(): Promise<NodeAccess>;
+  /** Knows which addresses are signed. */
+  addressGuard: Vouching;
+  /** The service's public URL. The URL of a sandbox is known only while it runs. */
+  publicUrl(): string | Promise<string>;
+  /** A uniform integer in 0 … n−1. */
+  randomBelow(n: number): number;
+  /** The clock that decides when invoices expire. */
+  deadlineClock?: DeadlineClock | (() => Promise<DeadlineClock>);
+};
+
+/** Checks addresses against the manifest in force. */
+export type Vouching = Pick<AddressGuard, 'vouchesFor' | 'isGuarded'>;
+
+/** For commands: the addresses they add don't wait for a signature, and their lists don't show which ones are signed. */
+export const NO_MANIFEST: Vouching = { vouchesFor: () => false, isGuarded: () => false };
+
+export type NodeAccess = {
+  /** Errors: `SANDBOX_NOT_RUNNING`. */
+  withNodes<Output>(network: Network, work: (nodes: NodeDeps) => Promise<Output>): Promise<Output>;
+  /** Words an answer as the payment page does. */
+  describeForPayer(answer: GeneralAnswer): string;
+};
+
+/** The input as the API and the command line give it: an optional member may also be `undefined`. */
+export type Given<Input> = {
+  [Name in keyof Input]: object extends Pick<Input, Name> ? Input[Name] | undefined : Input[Name];
+};
+
+/**
+ * A use case that only runs on this machine, named as in `ACTIONS`; `LOCAL_ACTIONS` says why. `read` finds mistakes without the database.
+ * `view` turns an outcome, which may hold more for people, into the form for programs.
+ */
+export type LocalOperation<
+  Input extends TSchema = TSchema,
+  Wanted = unknown,
+  Outcome = unknown,
+  Deps = OperationDeps,
+> = {
+  action: ActionName;
+  input: Input;
+  read(given: Given<Static<Input>>, now: UnixMs): Wanted;
+  run(deps: Deps, actor: Actor, wanted: Wanted): Promise<Outcome>;
+  view(outcome: Outcome): object;
+  /**
+   * The command that runs it, its help text, and its output for people. The members of the input declare the options. `isSecretTyped` is
+   * set if a secret was typed on the command line.
+   */
+  command?: string;
+  does?: Text;
+  print?(outcome: Outcome, typed: { isSecretTyped: boolean }): Printed;
+  /** `--by` names the person for the record. `before` is the member whose option follows it; without that, it comes last. */
+  by?: { help: string; before?: string };
+  /**
+   * Questions for a person at the terminal about missing members. With `after`, the question is asked only if the one for that member was
+   * answered.
+   */
+  asks?: readonly { member: string; question: string; after?: string }[];
+  /** The message if no option was given, for a command that then does nothing. */
+  nothing?: Text;
+  /** The command creates the database if there is none yet. */
+  mayCreate?: boolean;
+  /** The outcome is `ExportedRows`. The command writes them as the input's `format` and `output` say. */
+  isExport?: boolean;
+};
+
+/**
+ * A use case that can run locally or on a server. Its route, its entry in the OpenAPI document and the remote call are derived from it.
+ * `path` is relative to `/admin/v1`; its parameters, such as `:keyId`, are members of the input.
+ */
+export type Operation<
+  Input extends TSchema = TSchema,
+  Wanted = unknown,
+  Outcome = unknown,
+  Deps = OperationDeps,
+> = LocalOperation<Input, Wanted, Outcome, Deps> & {
+  summary: string;
+  method: 'GET' | 'POST' | 'PATCH';
+  path: string;
+  output: TSchema;
+};
+
+type Declared<Of extends { view: unknown }> = Omit<Of, 'view'> & Partial<Pick<Of, 'view'>>;
+
+/** Declares an operation. By default its view is the outcome of its use case, or the outcome's `view`. */
+export function operation<Input extends TSchema, Wanted, Outcome extends object, Deps = OperationDeps>(
+  declared: Declared<Operation<Input, Wanted, Outcome, Deps>>,
+): Operation<Input, Wanted, Outcome, Deps> {
+  return { view: viewOf, ...declared };
+}
+
+/** Declares an operation without a route. */
+export function localOperation<Input extends TSchema, Wanted, Outcome extends object, Deps = OperationDeps>(
+  declared: Declared<LocalOperation<Input, Wanted, Outcome, Deps>>,
+): LocalOperation<Input, Wanted, Outcome, Deps> {
+  return { view: viewOf, ...declared };
+}
+
+function viewOf(outcome: object): object {
+  return 'view' in outcome ? (outcome.view as object) : outcome;
+}
+
+/** Runs an operation if the actor may. Errors: `FORBIDDEN`, and those of the operation. */
+export async function perform<Wanted, Outcome>(
+  { action, run }: Pick<LocalOperation<TSchema, Wanted, Outcome>, 'action' | 'run'>,
+  deps: OperationDeps,
+  actor: Actor,
+  wanted: Wanted,
+): Promise<Outcome> {
+  authorize(actor, action);
+  return run(deps, actor, wanted);
+}

@@ -1,0 +1,152 @@
+import { say, type Text } from '../../core/domain/message.ts';
+import { NETWORK_CHOICE } from '../../core/domain/network.ts';
+import { type TSchema, Type } from '../../core/runtime/type.ts';
+
+/**
+ * How a command accepts a member of an input: as an argument, or as an option with the name that `optionOf` gives it. `value` is its
+ * placeholder in the help, such as `<key_…>`; a flag has none. `conflicts` names members that exclude it. `isSecret` lets `-` read it from
+ * standard input. `isRemovable` adds a second option, `--no-…`, that gives `null`. With `file`, the value is a path and the member gets the
+ * file's name and content. With `entries`, the values are texts with their places, and an option names a file that holds more. With
+ * `flags`, each value has its own flag.
+ */
+export type Option = {
+  isArgument?: boolean;
+  value: string;
+  help: Text;
+  default?: string;
+  conflicts?: string;
+  isNeeded?: boolean;
+  isList?: boolean;
+  isSecret?: boolean;
+  choices?: readonly string[];
+  isRemovable?: boolean;
+  file?: { of: string; mostBytes: number };
+  entries?: { file?: { value: string; help: string } };
+  flags?: Readonly<Record<string, Text>>;
+};
+const OPTION = Symbol('option');
+type Optioned = TSchema & { [OPTION]?: Option };
+
+export const membersOf = (input: TSchema) => (input as { properties?: Record<string, TSchema> }).properties ?? {};
+/** Returns how a command accepts a member; `undefined` if it doesn't. */
+export const declaredOption = (schema: TSchema): Option | undefined => (schema as Optioned)[OPTION];
+
+/** `schema` is the wire format. The property isn't enumerable, so that it doesn't appear in documents. */
+function option<Schema extends TSchema>(schema: Schema, declared: Option): Schema {
+  return Object.defineProperty(schema, OPTION, { value: declared });
+}
+
+/** For the OpenAPI document: the description, or the whole schema. */
+type Wire = string | { readonly description?: string; readonly examples?: unknown; readonly pattern?: string };
+const wired = (wire: Wire = {}) => (typeof wire === 'string' ? { description: wire } : wire);
+type More = Pick<Option, 'default' | 'conflicts'> & { wire?: Wire };
+
+/** An optional line of text. */
+export const line = (value: string, help: Text, { wire, ...more }: More = {}) =>
+  option(Type.Optional(Type.String(wired(wire))), { value, help, ...more });
+export const flag = (help: Text, more: Omit<More, 'wire'> = {}) =>
+  option(Type.Optional(Type.Boolean()), { value: '', help, ...more });
+/** Several values, separated by commas or given repeatedly. */
+export const lines = (value: string, help: string, wire?: Wire) =>
+  option(Type.Optional(Type.Array(Type.String(), wired(wire))), { value, help, isList: true });
+export const needed = (value: string, help: string, { wire, ...more }: More = {}) =>
+  option(Type.String(wired(wire)), { value, help, isNeeded: true, ...more });
+export const oneOf = <const Choice extends string>(choices: readonly Choice[], value: string, help: string) =>
+  option(Type.Enum([...choices]), { value, help, isNeeded: true, choices });
+/** One of several values, each with its own flag. */
+export const flags = <const Value extends string>(of: Readonly<Record<Value, Text>>) =>
+  option(Type.Optional(Type.Enum(Object.keys(of) as Value[])), { value: '', help: '', flags: of });
+export const maybeOneOf = <const Choice extends string>(
+  choices: readonly Choice[],
+  value: string,
+  help: string,
+  more: Omit<More, 'wire'> = {},
+) => option(Type.Optional(Type.Enum([...choices])), { value, help, choices, ...more });
+/** A setting that `null` removes. */
+export const removable = (value: string, help: string, isRemovable: boolean) =>
+  option(Type.Optional(Type.Union([Type.String(), Type.Null()])), { value, help, isRemovable });
+/**
+ * The content of a file in base64; `null` removes it. `of` is the kind of file. `unread` is the reason if a command can't read the file.
+ */
+export const file = (
+  value: string,
+  help: string,
+  { wire, isRemovable, ...file }: { wire: string; isRemovable: boolean; of: string; mostBytes: number },
+) => {
+  return option(Type.Optional(Type.Union([givenFile(wire), Type.Null()])), { value, help, isRemovable, file });
+};
+const givenFile = (content: string) =>
+  Type.Unsafe<{ file: string; content: string; unread?: string }>(
+    Type.Object({
+      file: Type.String({ description: 'Name of the file in messages' }),
+      content: Type.String({ description: content }),
+    }),
+  );
+export const argument = (value: string, help: string, wire?: Wire) =>
+  option(Type.String(wired(wire)), { value, help, isArgument: true });
+/** All remaining arguments. */
+export const argumentList = (value: string, help: string) =>
+  option(Type.Array(Type.String()), { value, help, isArgument: true });
+export const argumentOf = <const Choice extends string>(choices: readonly Choice[], value: string, help: string) =>
+  option(Type.Enum([...choices]), { value, help, isArgument: true, choices });
+export const secret = (value: string, help: string, wire?: Wire) =>
+  option(Type.Optional(Type.String(wired(wire))), { value, help, isSecret: true });
+
+export const networkName = () =>
+  option(Type.Optional(Type.String({ description: 'Network; optional if only one is configured' })), {
+    value: '<network>',
+    help: `${NETWORK_CHOICE} (default: the only one configured)`,
+  });
+
+const ofProject = () =>
+  Type.Optional(Type.String({ description: 'prj_…; optional if the caller can see only one project' }));
+/** Texts that should be addresses. They are given as arguments, on standard input, or in a file that an option names. */
+export const entries = (value: string, help: Text, file?: { value: string; help: string }) =>
+  option(
+    Type.Array(
+      Type.Object({
+        text: Type.String({ description: 'T…' }),
+        place: Type.String({ description: 'Place of the text in messages, such as "line 3"' }),
+      }),
+    ),
+    { value, help, isArgument: true, entries: file === undefined ? {} : { file } },
+  );
+/** A setting that is on unless its flag, `--no-…`, is given. */
+export const not = (help: string, wire: string) =>
+  option(Type.Optional(Type.Boolean({ description: wire })), { value: '', help });
+/** A member that the API requires. Without it, a command runs another operation. */
+export const deciding = (value: string, help: string) => option(Type.String(), { value, help });
+export const decidingFlag = (help: string) => option(Type.Literal(true), { value: '', help });
+export const decidingFile = (value: string, help: string, file: { of: string; mostBytes: number }) =>
+  option(givenFile('In base64'), { value, help, file });
+
+export const projectId = () => option(ofProject(), { value: '<prj_…>', help: 'project (default: the only one)' });
+/** The project as an argument. */
+export const projectArgument = () =>
+  option(ofProject(), {
+    value: '[projectId]',
+    help: 'prj_… (default: the only project)',
+    isArgument: true,
+  });
+/** `of` names the things that have these times, such as `events `. */
+export const period = (of = '') => ({
+  from: option(
+    Type.Optional(Type.String({ description: 'Start of the period: a day (2026-09-01, UTC) or a time with its zone' })),
+    {
+      ...{ value: '<date>', help: `${of}from this day (2026-09-01, UTC) or time with its zone` },
+    },
+  ),
+  to: option(Type.Optional(Type.String({ description: 'End of the period: a day (included) or a time (excluded)' })), {
+    ...{ value: '<date>', help: 'end of the period: a day (included) or a time (excluded)' },
+  }),
+});
+export const limit = (most: number, usual: string) =>
+  line('<count>', `maximum number of rows, 1 to ${most}`, { default: usual });
+/** The options of every export. */
+export const exportFormat = () => line('<format>', say`csv or json (default: csv, or json with ${{ field: 'json' }})`);
+export const exportFile = () =>
+  line('<file>', 'output file, written completely or not at all (default: standard output)');
+/** The text of `--by`. */
+export const BY = { help: 'who does this, for the record (default: your user name)' };
+/** The same for decisions that only a person can make. */
+export const DECIDED_BY = { help: 'who decided it, for the record (default: your user name)', before: 'network' };

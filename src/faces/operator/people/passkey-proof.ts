@@ -1,0 +1,237 @@
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { isIP } from 'node:net';
+import type {
+  AuthenticationResponseJSON,
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+  RegistrationResponseJSON,
+} from '@simplewebauthn/server';
+import { type UnixMs, unixMs } from '../../../core/domain/time.ts';
+import { deriveKey, type KeyRing, type MasterKey } from '../../../core/runtime/key-ring.ts';
+import { findPasskey, findPasskeys, type Passkey, usePasskey } from '../../../core/store/access/passkeys.ts';
+import type { Person } from '../../../core/store/access/people.ts';
+import { spendChallenge } from '../../../core/store/access/sessions.ts';
+import type { Sql } from '../../../core/store/db/database.ts';
+import { FieldError } from '../input/problems.ts';
+
+/** Long enough to find the security key, and shorter than a lunch break. */
+const LIFETIME_MS = 300_000;
+
+const NONCE_BYTES = 16;
+const TIME_BYTES = 8;
+const HASH_BYTES = 32;
+const SEALED_BYTES = NONCE_BYTES + TIME_BYTES + HASH_BYTES;
+
+/** What a passkey's signature is for: signing in, redeeming an invitation, or an action in a session. */
+type Purpose = readonly string[];
+
+/**
+ * Creates a challenge for a passkey: a nonce, its expiry, the SHA-256 of its purpose, and an HMAC of these with a key derived from the
+ * master key. So a challenge isn't stored before it's answered, and strangers who request many can't fill a table.
+ */
+function createChallenge(
+  { keyRing, now, random }: { keyRing: KeyRing; now(): UnixMs; random(bytes: number): Uint8Array },
+  purpose: Purpose,
+): Uint8Array<ArrayBuffer> {
+  const end = Buffer.alloc(TIME_BYTES);
+  end.writeBigUInt64BE(BigInt(now() + LIFETIME_MS));
+  const content = Buffer.concat([random(NONCE_BYTES), end, hashOf(purpose)]);
+  return new Uint8Array(Buffer.concat([content, macOf(keyRing.current(), content)]));
+}
+
+/**
+ * Reads a challenge (base64url): its expiry, and the SHA-256 that marks it as used. Returns `null` if it isn't ours, has another purpose,
+ * or has expired.
+ */
+function readChallenge(
+  { keyRing, now }: { keyRing: KeyRing; now(): UnixMs },
+  purpose: Purpose,
+  challenge: string,
+): { sha256: Buffer; expiresAt: UnixMs } | null {
+  const bytes = Buffer.from(challenge, 'base64url');
+  if (bytes.length !== SEALED_BYTES + HASH_BYTES) return null;
+  const [content, mac] = [bytes.subarray(0, SEALED_BYTES), bytes.subarray(SEALED_BYTES)];
+  if (!keyRing.keys().some((key) => timingSafeEqual(macOf(key, content), mac))) return null;
+  if (!content.subarray(NONCE_BYTES + TIME_BYTES).equals(hashOf(purpose))) return null;
+  const expiresAt = unixMs(Number(content.readBigUInt64BE(NONCE_BYTES)));
+  return expiresAt > now() ? { sha256: createHash('sha256').update(bytes).digest(), expiresAt } : null;
+}
+
+/** Includes the length of each part, so that no two purposes give the same text. */
+function hashOf(purpose: Purpose): Buffer {
+  const hash = createHash('sha256');
+  for (const part of purpose) hash.update(`${Buffer.byteLength(part)}:`).update(part);
+  return hash.digest();
+}
+
+function macOf(key: MasterKey, content: Buffer): Buffer {
+  return createHmac('sha256', deriveKey(key, { purpose: 'quittance challenges', salt: '' }))
+    .update(content)
+    .digest();
+}
+
+/** `consoleUrl` is the configured origin of the console. */
+type PasskeyDeps = {
+  db: Sql;
+  keyRing: KeyRing;
+  consoleUrl: string;
+  now(): UnixMs;
+  random(bytes: number): Uint8Array;
+};
+
+/** Loaded on first use: it takes 0.2 s and 23 MB, mostly for authenticator certificates, which Quittance doesn't request. */
+const load = () => import('@simplewebauthn/server');
+
+const TIMEOUT_MS = 300_000;
+/** ES256, RS256 and EdDSA. Every authenticator supports one of them. */
+const ALGORITHMS = [-7, -257, -8];
+/** A browser's response is a few kilobytes. */
+const MAX_RESPONSE = 20_000;
+
+/** Whether browsers support passkeys for this URL. Passkeys belong to a host name, never to an IP address. */
+function hasPasskeys({ consoleUrl }: { consoleUrl: string }): boolean {
+  return isIP(nameOf(consoleUrl).replace(/^\[|\]$/g, '')) === 0;
+}
+
+/** Returns the options for creating a passkey in the browser; `null` if browsers don't support that here. */
+export async function passkeyCreation(
+  deps: PasskeyDeps,
+  { id, login, name }: Person,
+  purpose: Purpose,
+): Promise<PublicKeyCredentialCreationOptionsJSON | null> {
+  if (!hasPasskeys(deps)) return null;
+  return (await load()).generateRegistrationOptions({
+    ...{ rpName: 'Quittance', rpID: nameOf(deps.consoleUrl), userName: login, userDisplayName: name },
+    userID: new Uint8Array(Buffer.from(id.replaceAll('-', ''), 'hex')),
+    ...{ challenge: createChallenge(deps, purpose), timeout: TIMEOUT_MS, attestationType: 'none' },
+    excludeCredentials: (await findPasskeys(deps.db, id)).map(describeKey),
+    authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
+    supportedAlgorithmIDs: ALGORITHMS,
+  });
+}
+
+/** Returns the options for signing with a passkey of this person, or of anyone if `personId` is `null`. */
+export async function passkeyRequest(
+  deps: PasskeyDeps,
+  personId: string | null,
+  purpose: Purpose,
+): Promise<PublicKeyCredentialRequestOptionsJSON | null> {
+  const keys = personId === null ? [] : await findPasskeys(deps.db, personId);
+  if (!hasPasskeys(deps) || (personId !== null && keys.length === 0)) return null;
+  return (await load()).generateAuthenticationOptions({
+    ...{ rpID: nameOf(deps.consoleUrl), challenge: createChallenge(deps, purpose), timeout: TIMEOUT_MS },
+    userVerification: 'required',
+    ...(keys.length === 0 ? {} : { allowCredentials: keys.map(describeKey) }),
+  });
+}
+
+/** Verifies a passkey that a browser created. Returns `null` for another challenge or origin, or if the user wasn't verified. */
+export async function verifyCreated(
+  deps: PasskeyDeps,
+  purpose: Purpose,
+  response: unknown,
+): Promise<(Pick<Passkey, 'id' | 'publicKey' | 'counter' | 'transports'> & { challenge: Spendable }) | null> {
+  const challenges = expectChallenge(deps, purpose);
+  const { verifyRegistrationResponse } = await load();
+  const verified = await orNull(response, () =>
+    verifyRegistrationResponse({
+      response: response as RegistrationResponseJSON,
+      ...{ expectedChallenge: challenges.expect, expectedOrigin: deps.consoleUrl },
+      ...{ expectedRPID: nameOf(deps.consoleUrl), requireUserVerification: true },
+      supportedAlgorithmIDs: ALGORITHMS,
+    }),
+  );
+  const challenge = challenges.found();
+  if (verified?.verified !== true || challenge === null) return null;
+  const { id, publicKey, counter, transports = [] } = verified.registrationInfo.credential;
+  return {
+    ...{ id: Buffer.from(id, 'base64url'), publicKey: Buffer.from(publicKey), counter },
+    transports: transports
+      .map(String)
+      .filter((each) => /^[a-z-]{1,20}$/.test(each))
+      .slice(0, 10),
+    challenge,
+  };
+}
+
+export const notVerified = () =>
+  new FieldError('passkey', 'was not created for this page, or without user verification: try again');
+
+export const notNew = () => new FieldError('passkey', 'is already in use: try again with another one');
+
+type VerifiedPasskey = { person: Person; key: Passkey; counter: number; challenge: Spendable };
+type Spendable = NonNullable<ReturnType<typeof readChallenge>>;
+
+/**
+ * Finds whose passkey signed. Returns `null` if the passkey is unknown, answers another challenge, comes from another origin, didn't verify
+ * its user, or its counter went backwards. `consumePasskey` must follow in the transaction that relies on it.
+ */
+export async function verifyPasskey(
+  deps: PasskeyDeps,
+  purpose: Purpose,
+  response: unknown,
+): Promise<VerifiedPasskey | null> {
+  const id = idOf(response);
+  const found = id === null ? null : await findPasskey(deps.db, id);
+  if (found === null) return null;
+  const challenges = expectChallenge(deps, purpose);
+  const { verifyAuthenticationResponse } = await load();
+  const verified = await orNull(response, () =>
+    verifyAuthenticationResponse({
+      response: response as AuthenticationResponseJSON,
+      ...{ expectedChallenge: challenges.expect, expectedOrigin: deps.consoleUrl },
+      ...{ expectedRPID: nameOf(deps.consoleUrl), requireUserVerification: true },
+      credential: {
+        ...{ id: found.id.toString('base64url'), publicKey: new Uint8Array(found.publicKey), counter: found.counter },
+      },
+    }),
+  );
+  const challenge = challenges.found();
+  if (verified?.verified !== true || challenge === null) return null;
+  const { person, ...key } = found;
+  return { person, key, counter: verified.authenticationInfo.newCounter, challenge };
+}
+
+/** Uses up a verified challenge and stores the passkey's counter. Returns `false` if another request has used it meanwhile. */
+export async function consumePasskey(
+  tx: Sql,
+  { key, counter, challenge }: VerifiedPasskey,
+  now: UnixMs,
+): Promise<boolean> {
+  return (await spend(tx, challenge)) && (await usePasskey(tx, key.id, counter, now));
+}
+
+export const spend = (tx: Sql, { sha256, expiresAt }: Spendable) => spendChallenge(tx, sha256, expiresAt);
+
+function expectChallenge(deps: PasskeyDeps, purpose: Purpose) {
+  let found: Spendable | null = null;
+  return {
+    expect: (text: string) => {
+      found = readChallenge(deps, purpose, text);
+      return found !== null;
+    },
+    found: (): Spendable | null => found,
+  };
+}
+
+/** The package throws for every invalid response, and responses come from strangers. */
+async function orNull<Verified>(response: unknown, verify: () => Promise<Verified>): Promise<Verified | null> {
+  if (typeof response !== 'object' || response === null || JSON.stringify(response).length > MAX_RESPONSE) return null;
+  return verify().catch(() => null);
+}
+
+function idOf(response: unknown): Buffer | null {
+  if (typeof response !== 'object' || response === null || !('id' in response)) return null;
+  return typeof response.id === 'string' && response.id.length <= MAX_RESPONSE
+    ? Buffer.from(response.id, 'base64url')
+    : null;
+}
+
+function describeKey({ id, transports }: Passkey) {
+  return { id: id.toString('base64url'), transports };
+}
+
+/** The domain of the passkeys, which is the console's host name. */
+function nameOf(consoleUrl: string): string {
+  return new URL(consoleUrl).hostname;
+}

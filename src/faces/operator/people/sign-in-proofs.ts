@@ -1,0 +1,348 @@
+import {
+  createHash,
+  createHmac,
+  randomBytes,
+  randomInt,
+  type ScryptOptions,
+  scrypt,
+  timingSafeEqual,
+} from 'node:crypto';
+import { promisify } from 'node:util';
+import { base32nopad } from '@scure/base';
+import { NIL_UUID } from '../../../core/domain/ids.ts';
+import type { UnixMs } from '../../../core/domain/time.ts';
+import { decrypt, deriveKey, type Encrypted, encrypt, type KeyRing } from '../../../core/runtime/key-ring.ts';
+import { lockTotpUnderOtherKeys, type PersonFactors, reencryptTotpRow } from '../../../core/store/access/people.ts';
+import type { Database, Sql } from '../../../core/store/db/database.ts';
+import { findLedgerIdentity } from '../../../core/store/db/ledger-identity.ts';
+import type { Sealer } from '../../../core/store/db/seal.ts';
+import { SEALED_PERSON } from '../../../core/store/db/sealed-tables.ts';
+import { createSealer } from '../../../core/store/db/sealer.ts';
+import { joinEncryption, stopEncryption } from '../../../core/store/outbox/webhook-secrets.ts';
+import common from './common-passwords.json' with { type: 'json' };
+
+const MIN_CHARACTERS = 12;
+/** Every password is hashed, so this limits the work. */
+export const MAX_PASSWORD_BYTES = 1024;
+
+const WHOLE: ReadonlySet<string> = new Set(common.whole.toLowerCase().split(' '));
+const WORDS: ReadonlySet<string> = new Set([...common.words.split(' '), 'quittance', 'usdt', 'tron']);
+/** A password with fewer different characters can be read over someone's shoulder. */
+const MIN_DIFFERENT = 5;
+const ROWS = [
+  '0123456789',
+  'abcdefghijklmnopqrstuvwxyz',
+  'qwertyuiop',
+  'asdfghjkl',
+  'zxcvbnm',
+  'qwertzuiop',
+  'yxcvbnm',
+];
+const RUNS = ROWS.flatMap((row) => [row, [...row].reverse().join('')]).map((row) => row.repeat(4));
+
+/** Returns why a password is unsafe, or `null`. It must not be guessable from `login`. At most 1,024 bytes of UTF-8. */
+export function passwordProblem(password: string, login: string): string | null {
+  const length = [...password].length;
+  if (length < MIN_CHARACTERS) return `has ${length} characters: give it ${MIN_CHARACTERS} or more, such as four words`;
+  if (Buffer.byteLength(password) > MAX_PASSWORD_BYTES) return `is longer than ${MAX_PASSWORD_BYTES} bytes`;
+  return isCommon(password.normalize('NFKC').toLowerCase(), login) ? 'is too common: choose another one' : null;
+}
+
+function isCommon(password: string, login: string): boolean {
+  if (WHOLE.has(password) || new Set(password).size < MIN_DIFFERENT) return true;
+  if (RUNS.some((run) => run.includes(password))) return true;
+  // A common word is still common with a year, a "!" or itself appended.
+  const letters = unitOf(password.replaceAll(/[^\p{L}]/gu, ''));
+  const own = login.split('@')[0]?.replaceAll(/[^a-z]/g, '');
+  return (
+    WORDS.has(letters) ||
+    (letters !== '' && letters === own) ||
+    RUNS.some((run) => letters.length > 3 && run.includes(letters))
+  );
+}
+
+/** Reduces a repetition to its unit: `dragondragon` to `dragon`. */
+function unitOf(text: string): string {
+  for (let size = 1; size <= text.length / 2; size += 1) {
+    if (text.length % size === 0 && text.slice(0, size).repeat(text.length / size) === text) return text.slice(0, size);
+  }
+  return text;
+}
+
+/**
+ * 32 MiB and three passes: one of the scrypt settings that OWASP's Password Storage Cheat Sheet considers equivalent (N=2^15, r=8, p=3).
+ * With those that need more memory and fewer passes, a few simultaneous sign-ins would exhaust a small machine.
+ */
+const COST = { logN: 15, r: 8, p: 3 };
+const KEY_BYTES = 32;
+const SALT_BYTES = 16;
+
+const asyncScrypt = promisify(scrypt) as (
+  text: string,
+  salt: Buffer,
+  bytes: number,
+  o: ScryptOptions,
+) => Promise<Buffer>;
+
+/** Derives a key of 32 bytes from a password, as `scrypt` does. */
+export type Derive = (password: string, salt: Buffer, cost: typeof COST) => Promise<Buffer>;
+
+export const deriveByScrypt: Derive = (password, salt, { logN, r, p }) =>
+  asyncScrypt(password, salt, KEY_BYTES, { N: 2 ** logN, r, p, maxmem: 2 * 128 * 2 ** logN * r });
+
+/** Hashes a password for the database: `scrypt$15$8$3$<salt>$<hash>`, the last two in base64. */
+export async function hashPassword(password: string, derive: Derive = deriveByScrypt): Promise<string> {
+  const salt = randomBytes(SALT_BYTES);
+  return format(salt, await derive(normalized(password), salt, COST));
+}
+
+/**
+ * Whether a password matches a hash. Without a hash it takes equally long and returns `false`, so that timing doesn't reveal which logins
+ * exist.
+ */
+export async function isPassword(password: string, stored: string | null, derive: Derive): Promise<boolean> {
+  const { salt, hash, cost } = parse(stored ?? NOBODYS);
+  const derived = await derive(normalized(password), salt, cost);
+  return timingSafeEqual(derived, hash) && stored !== null;
+}
+
+/** Keyboards encode the same letter in different ways. */
+function normalized(password: string): string {
+  return password.normalize('NFKC');
+}
+
+function format(salt: Buffer, hash: Buffer): string {
+  const { logN, r, p } = COST;
+  return ['scrypt', logN, r, p, salt.toString('base64'), hash.toString('base64')].join('$');
+}
+
+function parse(stored: string) {
+  const [, logN, r, p, salt = '', hash = ''] = stored.split('$');
+  const cost = { logN: Number(logN), r: Number(r), p: Number(p) };
+  return { cost, salt: Buffer.from(salt, 'base64'), hash: Buffer.from(hash, 'base64') };
+}
+
+/** The hash that an unknown person's password is compared with. */
+const NOBODYS = format(randomBytes(SALT_BYTES), randomBytes(KEY_BYTES));
+
+/** RFC 6238 with SHA-1, six digits and 30 s, the only combination that every authenticator app supports. */
+const PERIOD_MS = 30_000;
+const DIGITS = 6;
+/** The secret length that RFC 4226 recommends, in SHA-1's size. */
+const TOTP_SECRET_BYTES = 20;
+
+/**
+ * Returns the period whose code this is: the current one, or the one before or after, because phone clocks are inaccurate. Returns `null`
+ * for any other text. Compares all three in constant time.
+ */
+export function totpStepOf(secret: Uint8Array, code: string, now: UnixMs): number | null {
+  const present = Math.floor(now / PERIOD_MS);
+  const given = Buffer.alloc(DIGITS);
+  if (TOTP_CODE.test(code)) given.write(code);
+  let found: number | null = null;
+  for (const step of [present - 1, present, present + 1]) {
+    if (timingSafeEqual(given, Buffer.from(totpCode(secret, step)))) found = step;
+  }
+  return found;
+}
+
+/** The format of an app's code. Anything else is treated as a recovery code. */
+export const TOTP_CODE = /^\d{6}$/;
+
+/** Calculates the code of a period (RFC 4226, section 5.3). */
+export function totpCode(secret: Uint8Array, step: number): string {
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(step));
+  const mac = createHmac('sha1', secret).update(counter).digest();
+  const offset = (mac.at(-1) ?? 0) & 0xf;
+  return String((mac.readUInt32BE(offset) & 0x7fffffff) % 10 ** DIGITS).padStart(DIGITS, '0');
+}
+
+/** Returns the secret for typing, and the link for a QR code that authenticator apps read. */
+export function totpLink(secret: Uint8Array, { login, issuer }: { login: string; issuer: string }) {
+  const text = base32nopad.encode(secret);
+  const label = [issuer, login].map(encodeURIComponent).join(':');
+  return { secret: text, uri: `otpauth://totp/${label}?secret=${text}&issuer=${encodeURIComponent(issuer)}` };
+}
+
+/**
+ * The TOTP secrets that may redeem an invitation. The first one is shown; the others belong to earlier master keys. They are derived from
+ * the invitation, so nothing is stored before someone has entered a code, and reloading the page shows the same secret.
+ */
+export function totpSecretsOf(ring: KeyRing, token: string): Buffer[] {
+  const salt = createHash('sha256').update(token).digest('hex');
+  return ring
+    .keys()
+    .map((key) => deriveKey(key, { purpose: 'quittance totp of an invitation', salt }).subarray(0, TOTP_SECRET_BYTES));
+}
+
+/** Encrypts a TOTP secret for a person's row, in the transaction that stores it. */
+export async function sealTotp(tx: Sql, ring: KeyRing, personId: string, secret: Uint8Array): Promise<Encrypted> {
+  // Reads the keys under the lock, so that no rotation can drop a key that is about to be used.
+  await joinEncryption(tx);
+  await ring.reload();
+  return encrypt(ring, secret, placeOf(personId));
+}
+
+/** Decrypts a person's TOTP secret. Returns `null` if there is none, or no master key decrypts it. */
+export async function openTotp(
+  ring: KeyRing,
+  { id, masterKeyId, totpSealed }: Pick<PersonFactors, 'id' | 'masterKeyId' | 'totpSealed'>,
+): Promise<Buffer | null> {
+  if (masterKeyId === null || totpSealed === null) return null;
+  const open = () => decrypt(ring, { masterKeyId, sealed: totpSealed }, placeOf(id));
+  let opened = open();
+  if (opened.kind === 'unknown-key') {
+    // A rotation may have changed the file. If it can't be read now, the key stays unknown.
+    await ring.reload().catch(() => undefined);
+    opened = open();
+  }
+  return opened.kind === 'ok' ? opened.plain : null;
+}
+
+/**
+ * Encrypts every TOTP secret with the current master key, in batches of 500, and seals each unchanged person again. `lost` holds the logins
+ * of people whose secret no key decrypts. Their rows stay as they are, and their owner gives them a new link.
+ */
+export async function reencryptTotp(db: Database, ring: KeyRing): Promise<{ resealed: number; lost: string[] }> {
+  const done = { resealed: 0, lost: [] as string[] };
+  const ledger = await findLedgerIdentity(db);
+  const sealer = ledger && createSealer(ring, ledger.id);
+  for (let after: string | null = NIL_UUID; after !== null; ) {
+    const from: string = after;
+    const batch = await db.transaction((tx) => reencryptBatch(tx, { ring, sealer }, from));
+    done.resealed += batch.resealed;
+    done.lost.push(...batch.lost);
+    after = batch.last;
+  }
+  return done;
+}
+
+async function reencryptBatch(tx: Sql, { ring, sealer }: { ring: KeyRing; sealer: Sealer | null }, after: string) {
+  await stopEncryption(tx);
+  const rows = await lockTotpUnderOtherKeys(tx, ring.current().id, after);
+  const lost: string[] = [];
+  for (const { seal, ...row } of rows) {
+    const { id, login, masterKeyId, totpSealed } = row;
+    const opened = decrypt(ring, { masterKeyId, sealed: totpSealed }, placeOf(id));
+    if (opened.kind !== 'ok') {
+      lost.push(login);
+      continue;
+    }
+    const totp = encrypt(ring, opened.plain, placeOf(id));
+    const isSound = seal !== null && sealer?.open(SEALED_PERSON, seal).problem === null;
+    await reencryptTotpRow(
+      tx,
+      id,
+      totp,
+      isSound ? sealer.seal(SEALED_PERSON, { ...row, totpSealed: totp.sealed }) : null,
+    );
+  }
+  return { resealed: rows.length - lost.length, lost, last: rows.at(-1)?.id ?? null };
+}
+
+/** Binds the ciphertext to its row: it can't be decrypted in another person's. */
+function placeOf(personId: string): string {
+  return `people.totp_sealed:${personId}`;
+}
+
+/** The interface of `src/faces/web/token-bucket.ts`. */
+type Buckets = {
+  take(name: string, nowMs: number): { kind: 'pass' } | { kind: 'limited'; retryAfterSeconds: number };
+  giveBack(name: string): void;
+};
+type CreateBuckets = (perSecond: number, burst: number, maxBuckets: number) => Buckets;
+
+/** The sign-in limits of one process. */
+export type SignInLimits = {
+  /** Uses up one attempt for a login from a network. `isKnown` means that the person has signed in from there before. */
+  take(attempt: Attempt): { kind: 'pass' } | { kind: 'limited'; retryAfterSeconds: number };
+  /** Returns an attempt that passed, because a successful sign-in shouldn't count. */
+  giveBack(attempt: Attempt): void;
+  /** Runs scrypt when its turn comes. Throws `TooBusy` if too many are waiting and this one was dropped. */
+  derive(isKnown: boolean): Derive;
+};
+
+type Attempt = { login: string; network: string; isKnown: boolean; nowMs: number };
+
+/** For a login from one network: five attempts at once, then one a minute. */
+const PAIR = { perSecond: 1 / 60, burst: 5 };
+/** For all logins from a network that isn't known for the person: twenty at once, then four a minute. */
+const NETWORK = { perSecond: 1 / 15, burst: 20 };
+const MAX_BUCKETS = 10_000;
+
+/**
+ * The limits of a process. No limit applies to an account as a whole: a stranger with many networks could use it up and lock the person
+ * out. Guesses from many networks are still unlikely to succeed, because they need the password and the code right at the same time.
+ */
+export function createSignInLimits(createBuckets: CreateBuckets, derive: Derive = deriveByScrypt): SignInLimits {
+  const pairs = createBuckets(PAIR.perSecond, PAIR.burst, MAX_BUCKETS);
+  const networks = createBuckets(NETWORK.perSecond, NETWORK.burst, MAX_BUCKETS);
+  const pairOf = ({ login, network }: Attempt) => createHash('sha256').update(`${network}\n${login}`).digest('base64');
+  const turns = { known: createSemaphore(), stranger: createSemaphore() };
+  return {
+    take: (attempt) => {
+      const ofPair = pairs.take(pairOf(attempt), attempt.nowMs);
+      if (ofPair.kind === 'limited' || attempt.isKnown) return ofPair;
+      const ofNetwork = networks.take(attempt.network, attempt.nowMs);
+      if (ofNetwork.kind === 'limited') pairs.giveBack(pairOf(attempt));
+      return ofNetwork;
+    },
+    giveBack: (attempt) => {
+      pairs.giveBack(pairOf(attempt));
+      if (!attempt.isKnown) networks.giveBack(attempt.network);
+    },
+    derive:
+      (isKnown) =>
+      (...input) =>
+        turns[isKnown ? 'known' : 'stranger'](() => derive(...input)),
+  };
+}
+
+/** Too many are waiting and this one was dropped. The client may try again. */
+export class TooBusy extends Error {
+  override readonly name = 'TooBusy';
+  readonly retryAfterSeconds = 5;
+}
+
+/** A few seconds of work, one after the other. */
+const MAX_WAITING = 32;
+/** On a busy machine a turn takes seconds. Anyone who has waited this long gets an answer before the connection is cut, after 30 s. */
+const MAX_WAIT_MS = 10_000;
+
+/**
+ * A semaphore that runs one at a time. If too many wait, it drops a random one, not the newest: a flood that arrives first must not keep
+ * out later requests.
+ */
+function createSemaphore() {
+  const waiting: { start(): void; drop(): void }[] = [];
+  let isBusy = false;
+  const next = () => {
+    const first = waiting.shift();
+    isBusy = first !== undefined;
+    first?.start();
+  };
+  return async <Output>(work: () => Promise<Output>): Promise<Output> => {
+    if (isBusy) {
+      await new Promise<void>((resolve, reject) => {
+        const drop = () => {
+          clearTimeout(timer);
+          reject(new TooBusy('too many people are signing in at the same time'));
+        };
+        const start = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+        const entry = { start, drop };
+        const timer = setTimeout(() => {
+          waiting.splice(waiting.indexOf(entry), 1);
+          drop();
+        }, MAX_WAIT_MS);
+        waiting.push(entry);
+        if (waiting.length > MAX_WAITING) waiting.splice(randomInt(waiting.length), 1)[0]?.drop();
+      });
+    }
+    isBusy = true;
+    return work().finally(next);
+  };
+}

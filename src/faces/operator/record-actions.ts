@@ -1,0 +1,23 @@
+import type { UnixMs } from '../../core/domain/time.ts';
+import { insertOperatorActions, type OperatorAction, type RecordedActor } from '../../core/store/access/audit-log.ts';
+import type { Sql } from '../../core/store/db/database.ts';
+import type { Actor } from './actor.ts';
+
+type Done = Pick<OperatorAction, 'projectId' | 'action' | 'subject' | 'detail'>;
+
+/**
+ * Records actions in the transaction that performs them. Call it last, because it blocks everyone else's records until the transaction
+ * ends.
+ */
+export function recordActions(tx: Sql, actor: Actor, actedAt: UnixMs, actions: readonly Done[]): Promise<void> {
+  const by = recordedActor(actor);
+  return insertOperatorActions(
+    tx,
+    actions.map((action) => ({ ...action, ...by, actedAt })),
+  );
+}
+
+/** Converts an actor for the audit log. */
+export function recordedActor({ kind, id, name, origin, requestId }: Actor): RecordedActor {
+  return { actorKind: kind, actorId: id, actedBy: name, origin, requestId };
+}

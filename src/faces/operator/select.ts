@@ -1,0 +1,107 @@
+import { AppError } from '../../core/domain/errors.ts';
+import { decodeId, encodeId } from '../../core/domain/ids.ts';
+import type { InvoiceStatus } from '../../core/domain/invoice.ts';
+import { say } from '../../core/domain/message.ts';
+import { isNetwork, type Network } from '../../core/domain/network.ts';
+import type { Sql } from '../../core/store/db/database.ts';
+import { rowOf } from '../../core/store/db/rows-of.ts';
+import { type Row, text } from '../../core/store/db/statement.ts';
+import { findProject, listProjects, type Project } from '../../core/store/ledger/projects.ts';
+import { type Actor, maySee } from './actor.ts';
+import { clip } from './input/problems.ts';
+import type { NodeDeps, OperationDeps } from './operation.ts';
+
+/** The most projects that an error message lists. */
+const MAX_LISTED = 10;
+
+/** Finds the project with this `prj_…` id. Without an id, finds the actor's only project in use. */
+export async function selectProject(db: Sql, actor: Actor, projectId: string | undefined): Promise<Project> {
+  if (projectId !== undefined) {
+    const uuid = decodeId('prj', projectId);
+    if (uuid === null) {
+      throw new AppError(
+        'INVALID_ARGUMENT',
+        say`${clip(projectId)} is not a project id: an id is "prj_" and 26 characters, as shown by "${{ command: 'project list' }}"`,
+      );
+    }
+    const project = await findProject(db, uuid);
+    if (project !== null && maySee(actor, project.id)) return project;
+    throw new AppError(
+      'NOT_FOUND',
+      say`there is no project ${projectId}: list the projects with "${{ command: 'project list' }}"`,
+    );
+  }
+  const projects = await listProjects(db, actor.projects, false);
+  const [only, ...others] = projects;
+  if (only === undefined) {
+    if ((await listProjects(db, actor.projects, true)).length > 0) {
+      throw new AppError(
+        'NOT_FOUND',
+        say`all projects are archived: choose one from "${{ command: 'project list', input: { archived: true } }}"`,
+      );
+    }
+    throw new AppError('NOT_FOUND', say`there is no project yet: create one with "${{ command: 'project create' }}"`);
+  }
+  if (others.length === 0) return only;
+  const problems = projects.slice(0, MAX_LISTED).map(({ id, name, network }) => {
+    return {
+      subject: encodeId('prj', id),
+      message: say`${{ field: 'projectId' }} ${encodeId('prj', id)}  (${name}, ${network})`,
+    };
+  });
+  throw new AppError('INVALID_ARGUMENT', `there are ${projects.length} projects: say which one`, { problems });
+}
+
+/** Finds the configured network of that name, or the only one if no name is given. Errors: `INVALID_ARGUMENT`. */
+export function selectNetwork(configured: readonly Network[], name: string | undefined): Network {
+  const [only] = configured;
+  if (name === undefined) {
+    if (only !== undefined && configured.length === 1) return only;
+    throw new AppError(
+      'INVALID_ARGUMENT',
+      say`there are several networks: say which with ${{ field: 'network' }}, ${configured.join(' or ')}`,
+    );
+  }
+  if (isNetwork(name) && configured.includes(name)) return name;
+  const problem = isNetwork(name) ? 'is not configured here' : 'is no network';
+  throw new AppError(
+    'INVALID_ARGUMENT',
+    say`${{ field: 'network' }} ${clip(name)} ${problem}; configured: ${configured.join(', ')}`,
+  );
+}
+
+/** Runs work with the nodes of a network, or of the only one if no name is given. */
+export async function withNodesOf<Output>(
+  { networks, nodes }: Pick<OperationDeps, 'networks' | 'nodes'>,
+  name: string | undefined,
+  work: (deps: NodeDeps) => Promise<Output>,
+): Promise<Output> {
+  const network = selectNetwork(networks, name);
+  const { withNodes } = await nodes();
+  return withNodes(network, work);
+}
+
+export const namedInvoice = { id: 'uuid', externalId: 'text', status: text<InvoiceStatus>() } as const;
+/** An invoice as operators name it. `id` is a UUID. */
+export type NamedInvoice = Row<typeof namedInvoice>;
+
+/** Finds an invoice of the project by its id (UUID) or external id. The id wins. */
+export const findNamedInvoice = rowOf(
+  'desk-invoice-select',
+  namedInvoice,
+  `select id, external_id, status from invoices
+   where project_id = $1 and (id = $2 or external_id = $3) order by id = $2 desc limit 1`,
+  (projectId: string, name: { id: string | null; externalId: string }) => [projectId, name.id, name.externalId],
+);
+
+/** Returns the UUID of the invoice in a project with this id (`inv_…`) or order id. Errors: `NOT_FOUND`. */
+export async function findInvoiceId(db: Sql, projectId: string, named: string): Promise<string> {
+  // PostgreSQL can't store this character in a text, so no order id contains it.
+  const name = named.includes('\u0000') ? null : { id: decodeId('inv', named), externalId: named };
+  const found = name && (await findNamedInvoice(db, projectId, name));
+  if (found !== null) return found.id;
+  throw new AppError(
+    'NOT_FOUND',
+    say`the project ${encodeId('prj', projectId)} has no invoice ${clip(named)}. To find one by part of its order id, its amount, its transaction or its link, run "${{ command: 'explain', args: ['ORDER'] }}"`,
+  );
+}

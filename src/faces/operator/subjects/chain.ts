@@ -1,0 +1,406 @@
+import { ALARM_KINDS, ALARMS, type AlarmKind, alarmRow } from '../../../core/domain/alarm-kinds.ts';
+import { AppError } from '../../../core/domain/errors.ts';
+import { say } from '../../../core/domain/message.ts';
+import type { Network } from '../../../core/domain/network.ts';
+import { nodeOrigin } from '../../../core/domain/node.ts';
+import { toIso, type UnixMs } from '../../../core/domain/time.ts';
+import { parseUrl } from '../../../core/domain/url.ts';
+import { type Static, Type } from '../../../core/runtime/type.ts';
+import { type Alarm, findAlarmSubjects, findOpenAlarms, resolveAlarms } from '../../../core/store/chain/alarms.ts';
+import { clearHalt, findCursor, findHalt, type Halt } from '../../../core/store/chain/cursor.ts';
+import { isLeaseHeld, watcherLease } from '../../../core/store/chain/leases.ts';
+import { type ChainStatus, findChainStatus, STATUS_SILENT_MS } from '../../../core/store/chain/status.ts';
+import type { Sql } from '../../../core/store/db/database.ts';
+import type { Actor } from '../actor.ts';
+import { type Column, columnsText, formatFields } from '../command-words.ts';
+import { nullable, Time } from '../fields.ts';
+import { clip } from '../input/problems.ts';
+import { readOneNote } from '../input/readers.ts';
+import { type OperationDeps, operation } from '../operation.ts';
+import { flag, line, needed, networkName } from '../option.ts';
+import { recordActions } from '../record-actions.ts';
+import { selectNetwork } from '../select.ts';
+
+const Text = Type.String();
+const Count = Type.Integer();
+const Flag = Type.Boolean();
+const HaltView = Type.Object({ at: Time, reason: Text });
+const Block = Type.Object({ number: Count, id: Text, time: Time });
+
+/** A reason why a network is behind. `code` is for programs and never changes. */
+const Cause = Type.Object({
+  code: Type.Enum([
+    ...(['halted', 'no-watcher', 'watcher-silent', 'alarm', 'agreement', 'nodes', 'catching-up'] as const),
+    'not-built-upon',
+  ]),
+  text: Text,
+});
+type Cause = Static<typeof Cause>;
+
+/**
+ * A node as the watcher sees it. `requestsPerDay` is its limit, or `null`. Status written by older releases lacks that, `failures`, and the
+ * watcher's `openBlock`.
+ */
+const NodeStatus = Type.Object({
+  ...{ url: Text, operator: Text, state: Text, reason: nullable(Text), pausedForMs: Type.Number() },
+  ...{ failures: Type.Optional(Count), requests: Count, refusals: Count, requestsToday: Count },
+  requestsPerDay: Type.Optional(nullable(Count)),
+  answerMs: nullable(Type.Number()),
+});
+
+/** `recorded` is irreversible, `examined` is the newest block. The watcher wrote `watcher` at `updatedAt`. */
+const ChainStatusView = Type.Object({
+  network: Text,
+  behind: Type.Object({ blocks: nullable(Count), why: Type.Array(Cause) }),
+  ...{ recorded: nullable(Block), examined: nullable(Block), halt: nullable(HaltView), updatedAt: nullable(Time) },
+  watcher: nullable(
+    Type.Object({
+      ...{ blind: nullable(Text), headNumber: Count, ownSolidNumber: Count, nodeSolidNumber: Count },
+      processedNumber: Count,
+      catchUp: nullable(
+        Type.Object({ blocksPerSecond: nullable(Type.Number()), secondsLeft: nullable(Type.Number()) }),
+      ),
+      ...{ openBlock: Type.Optional(nullable(Count)), nodes: Type.Array(NodeStatus) },
+      requestsPerBlock: nullable(Type.Number()),
+    }),
+  ),
+  alarms: Type.Array(
+    Type.Object({ kind: Text, subject: Text, detail: Text, raisedAt: Time, seenAt: Time, seenCount: Count }),
+  ),
+});
+export type ChainStatusView = Static<typeof ChainStatusView>;
+
+/**
+ * `ageMs` is the time since the watcher last wrote its position. `isRunning` means that it holds the network and writes regularly, once it
+ * has something to write. A watcher that stops releases its lease at once. One that is killed keeps the lease for seconds, but writes no
+ * more.
+ */
+type WatcherState = { ageMs: number | null; isRunning: boolean };
+
+/** Shows how far the service has followed a network, the state of its nodes, and what an operator must know. */
+export async function showStatus(
+  { db, now }: { db: Sql; now(): UnixMs },
+  _actor: Actor,
+  { network }: { network: Network },
+): Promise<{ view: ChainStatusView; state: WatcherState }> {
+  const cursor = await findCursor(db, network);
+  const found = await findChainStatus(db, network);
+  const halt = await findHalt(db, network);
+  const alarms = await findOpenAlarms(db, network);
+  const isLed = await isLeaseHeld(db, watcherLease(network));
+  const ageMs = found === null ? null : now() - found.updatedAt;
+  const status = found?.status ?? null;
+  const view = {
+    network,
+    behind: { blocks: status && blocksBehind(status), why: whyBehind({ status, ageMs, isLed, halt, alarms }) },
+    recorded: cursor && { ...cursor.solid, time: toIso(cursor.solid.time) },
+    examined: cursor && { ...cursor.head, time: toIso(cursor.head.time) },
+    halt: halt && { at: toIso(halt.at), reason: halt.reason },
+    updatedAt: found && toIso(found.updatedAt),
+    // The path of a node's URL may be a provider's secret.
+    watcher: status && {
+      ...status,
+      nodes: status.nodes.map((node) => ({ ...node, url: parseUrl(node.url) === null ? '' : nodeOrigin(node.url) })),
+    },
+    alarms: alarms.map(({ id: _, ...alarm }) => {
+      return { ...alarm, raisedAt: toIso(alarm.raisedAt), seenAt: toIso(alarm.seenAt) };
+    }),
+  };
+  return { view, state: { ageMs, isRunning: isLed && (ageMs === null || ageMs <= STATUS_SILENT_MS) } };
+}
+
+/** Describes whether a watcher runs. */
+export function sayWatcher({ ageMs, isRunning }: WatcherState): string {
+  if (ageMs === null) return isRunning ? 'running, no status written yet' : 'never ran on this network';
+  const seconds = Math.max(0, Math.round(ageMs / 1000));
+  return isRunning ? `running, last status ${seconds} s ago` : `not running: last status ${seconds} s ago`;
+}
+
+export type Standing = {
+  status: ChainStatus | null;
+  /** The age of the status, or `null` if no watcher ever wrote one. */
+  ageMs: number | null;
+  /** Whether a process holds the lease. */
+  isLed: boolean;
+  halt: Halt | null;
+  alarms: readonly Pick<Alarm, 'kind' | 'detail'>[];
+};
+
+/** How many irreversible blocks weren't recorded when the watcher last wrote its status. */
+function blocksBehind({ nodeSolidNumber, processedNumber }: ChainStatus): number {
+  return Math.max(0, nodeSolidNumber - processedNumber);
+}
+
+/** Explains why a network is behind or its state is unknown, most important cause first. Empty if all is well. */
+export function whyBehind(standing: Standing): Cause[] {
+  const { status, halt, ageMs, isLed, alarms } = standing;
+  const held: Cause[] = [];
+  if (halt !== null)
+    held.push({ code: 'halted', text: `the watcher has been halted since ${toIso(halt.at)}: ${halt.reason}` });
+  // The status of a stopped or hanging watcher says nothing about the present.
+  if (!isLed || ageMs === null || status === null) return [...held, absent(standing)];
+  if (ageMs > STATUS_SILENT_MS) return [...held, silent(ageMs)];
+  const holding = alarms.filter(({ kind }) => alarmRow(kind).holdsBlocks);
+  const behind = blocksBehind(status);
+  if (behind === 0 && holding.length === 0 && status.blind === null) return held;
+  const alarmed = holding.map(({ kind, detail }) => ({ code: 'alarm', text: `alarm ${kind}: ${detail}` }) as const);
+  const isBlindReported = holding.some(({ kind }) => kind === 'blind');
+  const blind =
+    status.blind !== null && !isBlindReported ? [{ code: 'alarm', text: `blind: ${status.blind}` } as const] : [];
+  return [...held, ...alarmed, ...blind, ...waiting(status, behind), ...resting(status), ...catchingUp(status, behind)];
+}
+
+function absent({ isLed, ageMs, status }: Standing): Cause {
+  if (isLed && (ageMs === null || status === null)) {
+    return {
+      code: 'watcher-silent',
+      text: 'a watcher is running, but has not started following the chain yet: see its log',
+    };
+  }
+  return { code: 'no-watcher', text: 'no watcher is running: start a process with the role watcher' };
+}
+
+function silent(ageMs: number): Cause {
+  const seconds = Math.round(ageMs / 1000);
+  return {
+    code: 'watcher-silent',
+    text: `the watcher has written no status for ${seconds} s: it hangs, or waits for its nodes or the database`,
+  };
+}
+
+function waiting({ openBlock, nodeSolidNumber, ownSolidNumber, catchUp }: ChainStatus, behind: number): Cause[] {
+  if (behind === 0) return [];
+  if (typeof openBlock === 'number') {
+    const text = `block ${openBlock} waits until enough operators agree on its transfers`;
+    return [{ code: 'agreement', text }];
+  }
+  if (catchUp !== null || ownSolidNumber >= nodeSolidNumber) return [];
+  const text = `the nodes report block ${nodeSolidNumber} as irreversible, but Quittance could verify this only up to block ${ownSolidNumber}`;
+  return [{ code: 'not-built-upon', text }];
+}
+
+function resting({ nodes }: ChainStatus): Cause[] {
+  return nodes
+    .filter(({ state }) => state !== 'healthy' && state !== 'unknown')
+    .map(({ url, state, reason, pausedForMs }) => {
+      const left = pausedForMs > 0 ? ` for ${Math.ceil(pausedForMs / 1000)} s` : '';
+      const why = reason === null ? '' : `: ${reason}`;
+      return { code: 'nodes', text: `${parseUrl(url) === null ? 'a node' : nodeOrigin(url)} is ${state}${left}${why}` };
+    });
+}
+
+function catchingUp({ catchUp }: ChainStatus, behind: number): Cause[] {
+  if (catchUp === null || behind === 0) return [];
+  return [{ code: 'catching-up', text: `catching up: ${describeCatchUp(catchUp)}` }];
+}
+
+/** Says so if a number isn't known yet. */
+export function describeCatchUp({ blocksPerSecond, secondsLeft }: NonNullable<ChainStatus['catchUp']>): string {
+  if (!blocksPerSecond || !secondsLeft) return 'speed not known yet';
+  return `${blocksPerSecond.toFixed(1)} blocks per second, about ${Math.ceil(secondsLeft)} s left`;
+}
+
+const showStatusOperation = operation({
+  action: 'showStatus',
+  summary: 'Show how far a network was read, the state of its nodes, and open alarms',
+  method: 'GET',
+  path: '/chain/:network',
+  command: 'chain status',
+  does: 'show how far the chain was read, the state of the nodes, and open alarms',
+  input: Type.Object({ network: networkName() }),
+  output: ChainStatusView,
+  read: ({ network }) => ({ network }),
+  run: (deps, actor, { network }) => showStatus(deps, actor, { network: selectNetwork(deps.networks, network) }),
+  print: ({ view, state }) => {
+    const { network, halt, recorded, examined, behind, watcher, alarms } = view;
+    const fields = formatFields([
+      ['network', network],
+      ['halted', halt && `since ${halt.at}: ${halt.reason}`],
+      ['recorded', recorded === null ? 'nothing yet' : `block ${recorded.number}, created ${recorded.time}`],
+      ['examined', examined && `block ${examined.number}, created ${examined.time}`],
+      ['watcher', sayWatcher(state)],
+      ...describeWatcher(view),
+      ...behind.why.map(({ text }, index) => [index === 0 ? 'why' : '', text] as const),
+    ]);
+    const parts = [fields, columnsText(watcher?.nodes ?? [], NODES), columnsText(alarms, OPEN)];
+    const resume = { command: 'chain resume', input: { network } };
+    return {
+      text: [...parts, ...(alarms.length === 0 ? [] : [MORE])].filter((part) => part !== '').join('\n\n'),
+      ...(halt === null ? {} : { next: say`no invoice becomes PAID until you resume the watcher: "${resume}"` }),
+    };
+  },
+});
+
+function describeWatcher({ watcher, behind }: ChainStatusView): (readonly [string, string | null])[] {
+  if (watcher === null) return [];
+  const { blind, headNumber, ownSolidNumber, nodeSolidNumber, requestsPerBlock } = watcher;
+  return [
+    ['blind', blind],
+    ['head', `block ${headNumber}`],
+    ['irreversible', `block ${ownSolidNumber}, verified by Quittance; ${nodeSolidNumber}, according to the nodes`],
+    ['behind', `${behind.blocks} irreversible blocks`],
+    ['requests', requestsPerBlock === null ? null : `${requestsPerBlock.toFixed(2)} per block`],
+  ];
+}
+
+const NODES: readonly Column<NonNullable<ChainStatusView['watcher']>['nodes'][number]>[] = [
+  ['NODE', 'url'],
+  ['OPERATOR', 'operator'],
+  ['STATE', ({ state, pausedForMs }) => (pausedForMs > 0 ? `${state}, ${Math.ceil(pausedForMs / 1000)} s` : state)],
+  ['REQUESTS', 'requests'],
+  ['REFUSED', 'refusals'],
+  [
+    'TODAY',
+    ({ requestsToday, requestsPerDay = null }) =>
+      `${requestsToday}${requestsPerDay === null ? '' : ` of ${requestsPerDay}`}`,
+  ],
+  ['ANSWER', ({ answerMs }) => (answerMs === null ? '' : `${Math.round(answerMs)} ms`)],
+  ['WHY', 'reason'],
+];
+
+/** Each kind of alarm has a section there. */
+const MORE = 'What each alarm means, and what to do: docs/reference/alarms.md';
+
+const OPEN: readonly Column<ChainStatusView['alarms'][number]>[] = [
+  ['ALARM', 'kind'],
+  ['SINCE', 'raisedAt'],
+  ['SEEN', 'seenCount'],
+  ['WHAT', 'detail'],
+];
+
+const closedByOperators = ALARM_KINDS.filter((kind) => ALARMS[kind].endsBy === 'operator');
+
+/**
+ * Closes the alarms of a kind, or one about a subject, after an operator has read them. Nothing else would close them. Errors: `NOT_FOUND`.
+ */
+export const acknowledgeAlarms = operation({
+  action: 'acknowledgeAlarms',
+  summary: 'Close alarms about one-time events',
+  method: 'POST',
+  path: '/chain/:network/acknowledge',
+  command: 'chain acknowledge',
+  does: 'close alarms about one-time events after you have read them',
+  input: Type.Object({
+    alarm: needed(
+      '<kind>',
+      'contract-event, funds-destroyed, unproven-block, payment-denied, database-restored, database-promoted, address-change-failed, row-changed, rows-missing or audit-broken; all others close when their cause is resolved',
+    ),
+    subject: line(
+      '<subject>',
+      say`only the alarm with this subject, as listed by "${{ command: 'chain status', input: { json: true } }}"`,
+    ),
+    network: networkName(),
+  }),
+  output: Type.Object({ network: Text, kind: Text, subject: nullable(Text), closed: Count }),
+  read: ({ network, alarm, subject = null }) => ({ network, kind: readAlarmKind(alarm), subject }),
+  run: async (
+    { db, now, networks }: Pick<OperationDeps, 'db' | 'now' | 'networks'>,
+    actor,
+    { network: name, kind, subject },
+  ) => {
+    const network = selectNetwork(networks, name);
+    const closed = await db.transaction(async (tx) => {
+      const open = kind === 'audit-broken' ? await findAlarmSubjects(tx, network, kind) : null;
+      const count = await resolveAlarms(tx, network, kind, subject);
+      // Records in the audit log which problems of the log itself were acknowledged, so that they aren't reported again.
+      const accepted = open?.filter((each) => subject === null || each === subject);
+      const detail = { kind, subject, closed: count, ...(accepted === undefined ? {} : { accepted }) };
+      if (count > 0) {
+        await recordActions(tx, actor, now(), [
+          { projectId: null, action: 'alarm.acknowledged', subject: network, detail },
+        ]);
+      }
+      return count;
+    });
+    if (closed > 0) return { network, kind, subject, closed };
+    const about = subject === null ? '' : ` about ${clip(subject)}`;
+    throw new AppError(
+      'NOT_FOUND',
+      say`${network} has no open alarm ${kind}${about}: list the open alarms with "${{ command: 'chain status', input: { json: true } }}"`,
+    );
+  },
+  print: ({ network, kind, closed }) => ({
+    text: `closed ${closed} ${closed === 1 ? 'alarm' : 'alarms'} ${kind} of ${network}`,
+  }),
+});
+
+/** Reads a kind of alarm that operators may close. Errors: `INVALID_ARGUMENT`. */
+export function readAlarmKind(text: string): AlarmKind {
+  const kind = ALARM_KINDS.find((known) => known === text);
+  if (kind !== undefined && closedByOperators.includes(kind)) return kind;
+  const choices = closedByOperators.join(', ');
+  throw new AppError(
+    'INVALID_ARGUMENT',
+    kind === undefined
+      ? say`${{ field: 'alarm' }} ${clip(text)} is not a kind of alarm that you can close: use one of ${choices}`
+      : say`the alarm ${kind} closes automatically when its cause is resolved: for ${{ field: 'alarm' }}, use one of ${choices}`,
+  );
+}
+
+/**
+ * Restarts a halted watcher, once a person who saw the reason confirms that it's settled. `haltedAt` is the time of the halt that the
+ * person saw; `null` means any. `reason` is for the record. Errors: `NOT_FOUND`, `CONFLICT` if it has halted again since.
+ */
+export const resumeChain = operation({
+  action: 'resumeChain',
+  summary:
+    'Resume a watcher that stopped because the chain contradicted the ledger; without isSettled, only show the reason',
+  method: 'POST',
+  path: '/chain/:network/resume',
+  command: 'chain resume',
+  does: 'resume a watcher that stopped because the chain contradicted the ledger',
+  input: Type.Object({
+    isSettled: flag('confirm that you know the reason and resolved it'),
+    haltedAt: Type.Optional(
+      Type.String({ description: 'Time of the halt that you saw; refused if the watcher halted again later' }),
+    ),
+    reason: line('<text>', say`with ${{ field: 'isSettled' }}: why it can resume, for the record`, {
+      wire: 'Why it can resume, for the record',
+    }),
+    network: networkName(),
+  }),
+  // `resumed` is `false` if the halt was only shown.
+  output: Type.Object({ network: Text, resumed: Flag, halt: HaltView }),
+  read: ({ network, isSettled = false, haltedAt = null, reason }) => ({
+    ...{ network, isSettled, haltedAt },
+    why: reason === undefined ? null : readOneNote(reason, 'reason'),
+  }),
+  run: async (
+    { db, now, networks }: Pick<OperationDeps, 'db' | 'now' | 'networks'>,
+    actor,
+    { network: name, isSettled, haltedAt, why },
+  ) => {
+    const network = selectNetwork(networks, name);
+    const halt = await findHalt(db, network);
+    if (halt === null) throw new AppError('NOT_FOUND', `${network} is not halted, so there is nothing to resume`);
+    if (haltedAt !== null && haltedAt !== toIso(halt.at)) {
+      throw new AppError('CONFLICT', `${network} halted again at ${toIso(halt.at)}: check the new reason`);
+    }
+    if (isSettled) {
+      // Both change together, so that no one sees an alarm without its cause. The watcher may not be running to close the alarm itself.
+      await db.transaction(async (tx) => {
+        await clearHalt(tx, network);
+        await resolveAlarms(tx, network, 'halted');
+        const detail = { reason: halt.reason, ...(why === null ? {} : { why }) };
+        await recordActions(tx, actor, now(), [{ projectId: null, action: 'chain.resumed', subject: network, detail }]);
+      });
+    }
+    return { network, resumed: isSettled, halt: { at: toIso(halt.at), reason: halt.reason } };
+  },
+  print: ({ network, resumed, halt }) => {
+    const reason = `${network} has been halted since ${halt.at}: ${halt.reason}`;
+    if (!resumed) {
+      const again = { field: 'isSettled' };
+      return {
+        text: '',
+        refusal: say`${reason}. When you know the reason and have resolved it, run the command again with ${again}`,
+      };
+    }
+    return {
+      text: `${reason}\n${network} is resumed: the watcher continues after the last recorded block`,
+      next: say`check that it keeps running with "${{ command: 'chain status' }}"`,
+    };
+  },
+});
+
+export const operations = [showStatusOperation, resumeChain, acknowledgeAlarms] as const;

@@ -1,0 +1,251 @@
+import { createHash } from 'node:crypto';
+import { formatApiKey, readApiKey } from '../../../core/domain/api-key.ts';
+import { AppError, type FieldProblem } from '../../../core/domain/errors.ts';
+import { decodeId, encodeId, uuidV7 } from '../../../core/domain/ids.ts';
+import { joinTexts, say, type Text } from '../../../core/domain/message.ts';
+import type { Network } from '../../../core/domain/network.ts';
+import { SCOPES, type Scope, scopesOf } from '../../../core/domain/scope.ts';
+import { type UnixMs, unixMs } from '../../../core/domain/time.ts';
+import { warnUnwatched } from '../../../core/payments/watched-networks.ts';
+import { Type } from '../../../core/runtime/type.ts';
+import { insertApiKey, listApiKeys, revokeApiKey } from '../../../core/store/access/api-keys.ts';
+import type { Database, Sql } from '../../../core/store/db/database.ts';
+import { maySee } from '../actor.ts';
+import { refuseBeyond } from '../authorize.ts';
+import { columnsText, fieldsText } from '../command-words.ts';
+import { choice, id, listOf, maybe, of, Said, type Shown, schemaOf, show, text, texts, time } from '../fields.ts';
+import { clip, fieldProblem, nameProblem } from '../input/problems.ts';
+import { parseCidr, parseMoment } from '../input/readers.ts';
+import { operation } from '../operation.ts';
+import { argument, line, lines, projectId } from '../option.ts';
+import { recordActions } from '../record-actions.ts';
+import { selectProject } from '../select.ts';
+
+const name = { keyId: of('id', id('key')), name: text };
+const rights = {
+  expiresAt: maybe(time),
+  allowedIps: of('allowedCidrs', maybe(texts)),
+  scopes: { ...texts, show: (scopes: readonly Scope[] | null): string[] => [...scopesOf(scopes)] },
+};
+const listed = {
+  ...name,
+  status: choice(['active', 'expired', 'revoked']),
+  createdAt: time,
+  expiresAt: rights.expiresAt,
+  revokedAt: maybe(time),
+  lastUsedAt: maybe(time),
+  allowedIps: rights.allowedIps,
+  scopes: rights.scopes,
+};
+export type KeyView = Shown<typeof listed>;
+
+/** Lists the keys of a project without their secrets, oldest first, at most 1,000. */
+export const listKeys = operation({
+  action: 'listKeys',
+  summary: 'List the keys of a project, without their secrets',
+  method: 'GET',
+  path: '/keys',
+  command: 'key list',
+  does: 'list keys, without their secrets',
+  output: listOf(listed),
+  input: Type.Object({ projectId: projectId() }),
+  read: ({ projectId }) => ({ projectId }),
+  run: async ({ db, now }: { db: Sql; now(): UnixMs }, actor, { projectId }) => {
+    const project = await selectProject(db, actor, projectId);
+    const at = now();
+    return {
+      data: (await listApiKeys(db, project.id)).map((key) => show(listed, { ...key, status: statusOf(key, at) })),
+    };
+  },
+  print: ({ data }) => ({
+    text: columnsText(data, [
+      ['KEY', 'keyId'],
+      ['STATUS', 'status'],
+      ['CREATED', 'createdAt'],
+      ['LAST USED', 'lastUsedAt', 'never'],
+      ['EXPIRES', 'expiresAt', 'never'],
+      ['ALLOWED IPS', 'allowedIps', 'all'],
+      ['SCOPES', 'scopes'],
+      ['NAME', 'name'],
+    ]),
+    ...(data.length === 0 ? { next: say`no key yet: create one with "${{ command: 'key create' }}"` } : {}),
+  }),
+});
+
+/** Also serves the keys of the admin API. */
+export function statusOf(
+  { revokedAt, expiresAt }: { revokedAt: UnixMs | null; expiresAt: UnixMs | null },
+  now: UnixMs,
+): KeyView['status'] {
+  if (revokedAt !== null) return 'revoked';
+  return expiresAt !== null && expiresAt <= now ? 'expired' : 'active';
+}
+
+export type NewKey = {
+  name: string;
+  expiresAt: UnixMs | null;
+  allowedCidrs: string[] | null;
+  scopes?: readonly Scope[] | null;
+};
+
+/**
+ * Reads the properties of a new key and reports all problems at once. `expires` is a duration (`90d`) or a date. `allowedIps` are addresses
+ * or CIDR blocks. `scopes` are what the key may do; by default, everything that keys could always do. Errors: `INVALID_ARGUMENT`.
+ */
+export function readNewKey(
+  input: {
+    name: string;
+    expires?: string | undefined;
+    allowedIps?: readonly string[] | undefined;
+    scopes?: readonly string[] | undefined;
+  },
+  now: UnixMs,
+): NewKey {
+  const problems: FieldProblem[] = [];
+  const add = (field: string, reason: string | null) => {
+    if (reason !== null) problems.push(fieldProblem(field, reason));
+  };
+  const name = input.name.trim();
+  add('name', nameProblem(name));
+  const expiresMs = input.expires === undefined ? null : parseMoment(input.expires, now);
+  if (input.expires !== undefined) {
+    const shown = clip(input.expires);
+    if (expiresMs === null) add('expires', `is ${shown}: give a duration (12h, 90d) or a date (2027-01-31, UTC)`);
+    else if (expiresMs <= now) add('expires', `is ${shown}, which is in the past: give a future time`);
+  }
+  const allowedCidrs = (input.allowedIps ?? []).flatMap((text) => {
+    const parsed = parseCidr(text.trim());
+    if (parsed.kind === 'ok') return [parsed.cidr];
+    add('allowedIps', parsed.reason);
+    return [];
+  });
+  const named = input.scopes?.map((text) => text.trim()) ?? [];
+  const unknown = named.find((name) => !SCOPES.some((scope) => scope === name));
+  const choice = `choose from ${SCOPES.join(', ')}`;
+  if (unknown !== undefined) add('scopes', `has ${clip(unknown)}, which is not a scope: ${choice}`);
+  else if (input.scopes?.length === 0) add('scopes', `is empty: ${choice}`);
+  if (problems.length > 0) throw new AppError('INVALID_ARGUMENT', 'the key was not created', { problems });
+  return {
+    name,
+    expiresAt: expiresMs === null ? null : unixMs(expiresMs),
+    allowedCidrs: allowedCidrs.length === 0 ? null : allowedCidrs,
+    scopes: input.scopes === undefined ? null : scopesOf(named),
+  };
+}
+
+/** A new key with its secret, which is shown only this once. `warning` says why no invoice can be created with it yet. */
+const made = { keyId: name.keyId, projectId: id('prj'), network: text, name: text, apiKey: text, ...rights };
+export type CreatedKeyView = Shown<typeof made> & { warning?: Text };
+
+/** `networks` are those with nodes configured here. */
+type CreateDeps = { db: Database; networks: readonly Network[]; now(): UnixMs; random(bytes: number): Uint8Array };
+
+/** Creates a secret key and shows it once; the database keeps only its SHA-256. Errors: `NOT_FOUND`, `INVALID_ARGUMENT` (which project). */
+export const createKey = operation({
+  action: 'createKey',
+  summary: 'Create a secret key and show it once',
+  method: 'POST',
+  path: '/keys',
+  command: 'key create',
+  does: 'create a secret key and show it once',
+  output: schemaOf(made, { warning: Type.Optional(Said) }),
+  input: Type.Object({
+    projectId: projectId(),
+    name: line('<name>', 'name, 1 to 100 characters', { default: 'default' }),
+    expires: line('<when>', 'a duration (12h, 90d) or a date (2027-01-31, UTC) (default: never expires)'),
+    allowedIps: lines('<cidr…>', 'IP addresses or CIDR blocks that may use the key (default: all)'),
+    scopes: lines('<scope…>', 'permissions: create, read, events, webhooks (default: all except webhooks)'),
+  }),
+  read: ({ projectId, name = 'default', ...given }, now) => ({ ...readNewKey({ ...given, name }, now), projectId }),
+  run: async ({ db, networks, now, random }: CreateDeps, actor, { projectId, ...key }): Promise<CreatedKeyView> => {
+    const project = await selectProject(db, actor, projectId);
+    refuseBeyond(actor, key);
+    const uuid = uuidV7(now(), random(10));
+    const apiKey = formatApiKey(project.network, uuid, random(32));
+    const secretSha256 = createHash('sha256').update(apiKey).digest();
+    const view = show(made, { ...key, id: uuid, projectId: project.id, network: project.network, apiKey });
+    await db.transaction(async (tx) => {
+      await insertApiKey(tx, { id: uuid, projectId: project.id, secretSha256, ...key });
+      const { name, expiresAt, allowedIps, scopes } = view;
+      await recordActions(tx, actor, now(), [
+        {
+          ...{ projectId: project.id, action: 'key.created', subject: view.keyId },
+          detail: { name, expiresAt, allowedIps, scopes },
+        },
+      ]);
+    });
+    const warning = await warnUnwatched(db, project.network, networks);
+    return { ...view, ...(warning !== null && { warning }) };
+  },
+  print: ({ warning, ...key }) => ({
+    text: fieldsText(key, [
+      ['key', 'keyId'],
+      ['project', 'projectId'],
+      ['network', 'network'],
+      ['name', 'name'],
+      ['expires', 'expiresAt', 'never'],
+      ['allowed IPs', 'allowedIps', 'all'],
+      ['scopes', 'scopes'],
+      ['secret key', 'apiKey'],
+    ]),
+    next: joinTexts(
+      [
+        ...(warning === undefined ? [] : [say`warning: ${warning}`]),
+        'copy the secret key now, because it is not shown again: your server sends it in the header X-Api-Key',
+      ],
+      '\n',
+    ),
+  }),
+});
+
+/**
+ * Decodes a `key_…`. If a secret key is given instead, the error names the id that it contains and doesn't repeat the secret. Errors:
+ * `INVALID_ARGUMENT`.
+ */
+function readKeyId(keyId: string): string {
+  const uuid = decodeId('key', keyId);
+  if (uuid !== null) return uuid;
+  const secret = readApiKey(keyId);
+  if (secret !== null) {
+    const id = encodeId('key', secret.keyUuid);
+    throw new AppError(
+      'INVALID_ARGUMENT',
+      say`this is a secret key, not its id: run "${{ command: 'key revoke', args: [id] }}"`,
+    );
+  }
+  const shown = keyId.startsWith('qt_') ? 'this' : clip(keyId);
+  throw new AppError(
+    'INVALID_ARGUMENT',
+    say`${shown} is not a key id: an id is "key_" and 26 characters, as shown by "${{ command: 'key list' }}"`,
+  );
+}
+
+/** Revokes a key immediately and permanently. Errors: `NOT_FOUND`. */
+export const revokeKey = operation({
+  action: 'revokeKey',
+  summary: 'Revoke a key immediately and permanently',
+  method: 'POST',
+  path: '/keys/:keyId/revoke',
+  command: 'key revoke',
+  does: 'revoke a key immediately and permanently',
+  output: Type.Object({ keyId: Type.String(), status: Type.Literal('revoked') }),
+  input: Type.Object({ keyId: argument('<keyId>', 'key_…') }),
+  read: ({ keyId }) => ({ uuid: readKeyId(keyId) }),
+  run: async ({ db, now }: { db: Database; now(): UnixMs }, actor, { uuid }) => {
+    const keyId = encodeId('key', uuid);
+    await db.transaction(async (tx) => {
+      const key = await revokeApiKey(tx, uuid, now());
+      if (key === null || !maySee(actor, key.projectId)) {
+        throw new AppError('NOT_FOUND', say`there is no key ${keyId}: list the keys with "${{ command: 'key list' }}"`);
+      }
+      if (key.isNew) {
+        const { projectId, name } = key;
+        await recordActions(tx, actor, now(), [{ projectId, action: 'key.revoked', subject: keyId, detail: { name } }]);
+      }
+    });
+    return { keyId, status: 'revoked' as const };
+  },
+  print: ({ keyId }) => ({ text: `revoked ${keyId}` }),
+});
+
+export const operations = [createKey, listKeys, revokeKey];

@@ -1,0 +1,380 @@
+import { AppError } from '../../../core/domain/errors.ts';
+import { encodeId, NIL_UUID } from '../../../core/domain/ids.ts';
+import { say, type Text } from '../../../core/domain/message.ts';
+import type { UnixMs } from '../../../core/domain/time.ts';
+import { DataDirError } from '../../../core/runtime/instance-lock.ts';
+import { lockKeyFile, writeKeyFile } from '../../../core/runtime/key-file.ts';
+import { createMasterKey, type KeyRing, type KeySource } from '../../../core/runtime/key-ring.ts';
+import { type KeySettings, openKeyRing, requireKeyRing } from '../../../core/runtime/open-key-ring.ts';
+import { Type } from '../../../core/runtime/type.ts';
+import { reencryptReceiptKey } from '../../../core/store/access/encrypt-receipt-key.ts';
+import { countTotpByKey } from '../../../core/store/access/people.ts';
+import { findCurrentReceiptKey } from '../../../core/store/access/receipt-keys.ts';
+import type { Database, Sql } from '../../../core/store/db/database.ts';
+import { findLedgerIdentity } from '../../../core/store/db/ledger-identity.ts';
+import { mayReseal, SEALED_ROWS } from '../../../core/store/db/sealed-rows.ts';
+import { createSealer } from '../../../core/store/db/sealer.ts';
+import { countTargetsByKey } from '../../../core/store/outbox/notify-channels.ts';
+import {
+  countSecretsByKey,
+  lockSecretsUnderOtherKeys,
+  type StoredSecret,
+  stopEncryption,
+} from '../../../core/store/outbox/webhook-secrets.ts';
+import { reencryptEndpointSecret } from '../../../core/webhooks/endpoint-secrets.ts';
+import { describeMissingSecrets } from '../../../core/webhooks/watch-endpoints.ts';
+import { reencryptTargets } from '../../notify/channel-target.ts';
+import type { Actor } from '../actor.ts';
+import { columnsText, fieldsText } from '../command-words.ts';
+import { choice, list, maybe, part, type Shown, schemaOf, text, whole, yes } from '../fields.ts';
+import { scanRows } from '../ledger/scan-rows.ts';
+import { operation } from '../operation.ts';
+import { reencryptTotp } from '../people/sign-in-proofs.ts';
+import { recordActions } from '../record-actions.ts';
+
+/**
+ * `signing` and `ended` count the secrets encrypted with the key that are in use, or no longer in use: webhook secrets and the secrets of
+ * authenticator apps. `sealsRows` is whether any row is sealed with an earlier key; `null` for other keys, because most rows name those.
+ */
+const shown = {
+  keyId: text,
+  use: choice(['seals', 'opens', 'missing']),
+  signing: whole,
+  ended: whole,
+  sealsReceiptKey: yes,
+  sealsRows: maybe(yes),
+  canBeDropped: yes,
+};
+export type MasterKeyView = Shown<typeof shown>;
+
+const yesNo = (is: boolean) => (is ? 'yes' : 'no');
+
+/**
+ * Lists the master keys by id, with how many secrets each one encrypts. `missing` says what to do about keys that aren't configured here.
+ */
+export const showMasterKeys = operation({
+  action: 'showMasterKeys',
+  summary: 'List the master keys of the service by id, and how many secrets each one encrypts',
+  method: 'GET',
+  path: '/master-keys',
+  command: 'master-key status',
+  does: 'list the master keys, where they come from, and how many secrets each one encrypts',
+  input: Type.Object({}),
+  // `source` is the variable, the path of the file, or `none`.
+  output: schemaOf({ source: text, keys: list(part(shown)) }),
+  read: () => ({}),
+  run: async ({ db, now, config, note }: KeyDeps) => {
+    const keyRing = await openKeyRing(config, { mayCreate: false, warn: note });
+    return { ...(await findMasterKeys({ db, now, keyRing })), isEmbedded: config.databaseUrl === null };
+  },
+  print: ({ view, missing, isEmbedded }) => {
+    const next = missing ?? (view.source === 'none' ? NO_KEY[isEmbedded ? 'embedded' : 'external'] : null);
+    const keys = columnsText(view.keys, [
+      ['KEY', 'keyId'],
+      ['USE', 'use'],
+      ['SIGNING SECRETS', 'signing'],
+      ['ENDED', 'ended'],
+      ['RECEIPTS', ({ sealsReceiptKey }) => yesNo(sealsReceiptKey)],
+      ['ROWS', ({ sealsRows }) => (sealsRows === null ? '' : yesNo(sealsRows))],
+      ['CAN BE REMOVED', ({ canBeDropped }) => yesNo(canBeDropped)],
+    ]);
+    return {
+      text: [fieldsText(view, [['keys from', 'source']]), keys].filter((part) => part !== '').join('\n\n'),
+      ...(next === null ? {} : { next }),
+      hasFailed: view.keys.some(({ use }) => use === 'missing'),
+    };
+  },
+});
+
+const NO_KEY = {
+  external: 'QUITTANCE_MASTER_KEY is not set; generate a key with "openssl rand -base64 32"',
+  embedded: 'no key yet: Quittance creates it when it encrypts the first secret',
+};
+
+/** Does the same with an open key ring. */
+export async function findMasterKeys(
+  deps: MissingDeps,
+): Promise<{ view: { source: string; keys: MasterKeyView[] }; missing: Text | null }> {
+  const { db, now, keyRing } = deps;
+  const ofWebhooks = await countSecretsByKey(db, now());
+  const ofPeople = await countTotpByKey(db);
+  const ofChannels = await countTargetsByKey(db);
+  const ofReceipts = (await findCurrentReceiptKey(db))?.masterKeyId;
+  const present = (keyRing?.keys() ?? []).map(({ id }) => id);
+  const ofRows = await findKeysOfRows(db, present.slice(1));
+  const toView = (keyId: string, use: MasterKeyView['use']): MasterKeyView => {
+    const { total, signing: ofHooks } = ofWebhooks.get(keyId) ?? { total: 0, signing: 0 };
+    const signing = ofHooks + (ofPeople.get(keyId) ?? 0) + (ofChannels.get(keyId) ?? 0);
+    const sealsReceiptKey = keyId === ofReceipts;
+    const sealsRows = use === 'opens' ? ofRows.has(keyId) : null;
+    const canBeDropped = use === 'opens' && signing === 0 && !sealsReceiptKey && sealsRows === false;
+    return { keyId, use, signing, ended: total - ofHooks, sealsReceiptKey, sealsRows, canBeDropped };
+  };
+  // Ended secrets no longer sign anything, so no key is kept for them.
+  const needed = new Set([...ofWebhooks].flatMap(([keyId, { signing }]) => (signing > 0 ? [keyId] : [])));
+  for (const keyId of [...ofPeople.keys(), ...ofChannels.keys()]) needed.add(keyId);
+  if (ofReceipts !== undefined) needed.add(ofReceipts);
+  const missing = [...needed].filter((keyId) => !present.includes(keyId));
+  const keys = [
+    ...present.map((keyId, index) => toView(keyId, index === 0 ? 'seals' : 'opens')),
+    ...missing.map((keyId) => toView(keyId, 'missing')),
+  ];
+  const source = keyRing === null ? 'none' : nameSource(keyRing.source);
+  return { view: { source, keys }, missing: await describeMissingKeys(deps) };
+}
+
+/** Returns the name of the variable, or the path of the file. */
+function nameSource(source: KeySource): string {
+  return source.kind === 'file' ? source.path : 'QUITTANCE_MASTER_KEY';
+}
+
+/** `keyRing` is `null` if there is no master key. */
+type MissingDeps = { db: Sql; now(): UnixMs; keyRing: KeyRing | null };
+
+/** Says what to do about secrets in use that the configured master keys can't decrypt, or returns `null` if there are none. */
+export async function describeMissingKeys({ db, now, keyRing }: MissingDeps): Promise<Text | null> {
+  const ofWebhooks = await describeMissingSecrets({ db, keyRing }, now());
+  if (ofWebhooks !== null) return ofWebhooks;
+  const key = await findCurrentReceiptKey(db);
+  if (key === null || keyRing?.find(key.masterKeyId) !== undefined) return describeMissingTotp(db, keyRing);
+  return say`the receipt signing key is encrypted with the master key ${key.masterKeyId}, which is not available here. ${REMEDY} If that key is lost permanently, create a new signing key with "${{ command: 'receipt rotate', input: { isKeyLost: true } }}"`;
+}
+
+async function describeMissingTotp(db: Sql, keyRing: KeyRing | null): Promise<Text | null> {
+  const missing = [...(await countTotpByKey(db)).keys()].find((keyId) => keyRing?.find(keyId) === undefined);
+  if (missing === undefined) return describeMissingTargets(db, keyRing);
+  return say`the sign-in codes of some users need secrets that are encrypted with the master key ${missing}, which is not available here. ${REMEDY} If that key is lost permanently, reset the sign-in of each of these users with "${{ command: 'user reset', args: ['<login>'] }}"`;
+}
+
+async function describeMissingTargets(db: Sql, keyRing: KeyRing | null): Promise<Text | null> {
+  const missing = [...(await countTargetsByKey(db)).keys()].find((keyId) => keyRing?.find(keyId) === undefined);
+  if (missing === undefined) return null;
+  return say`the targets of some notification channels are encrypted with the master key ${missing}, which is not available here. ${REMEDY} If that key is lost permanently, remove each of these channels with "${{ command: 'notify remove', args: ['<channel>'] }}" and add it again`;
+}
+
+const REMEDY =
+  'Run this with the master keys of the service: set QUITTANCE_MASTER_KEY or, with an embedded database, provide the file master-key.';
+
+/** `note` receives a warning if others can read the key file. */
+export type KeyDeps = {
+  db: Sql;
+  now(): UnixMs;
+  config: Parameters<typeof openKeyRing>[0];
+  note(text: string): void;
+};
+
+/**
+ * Opens the keys that encrypt a new secret. Refuses, and doesn't create a key, if the keys of other secrets are missing: the service, which
+ * has those, couldn't decrypt the new secret. `isKeyLost` is the operator's statement that they are permanently lost.
+ */
+export async function openEncryptionKeys(
+  { db, now, config, note }: KeyDeps,
+  { isKeyLost = false }: { isKeyLost?: boolean } = {},
+): Promise<KeyRing> {
+  const atHand = await openKeyRing(config, { mayCreate: false });
+  const missing = await describeMissingKeys({ db, now, keyRing: atHand });
+  const isLackingVariable = atHand === null && config.databaseUrl !== null;
+  if (missing !== null && !isKeyLost && !isLackingVariable) {
+    throw new AppError('CONFIG_INVALID', say`${missing}; nothing was changed`);
+  }
+  return requireKeyRing(config, note);
+}
+
+/**
+ * `rows` is how many were sealed again. Earlier keys were `dropped` from the file, are `droppable` from the variable, or are still `needed`
+ * for rows that they sealed. `lostPeople` are the logins of people whose authenticator secret no key decrypts; absent if there are none.
+ */
+export type RotatedMasterKeyView = {
+  source: string;
+  keyId: string;
+  isNew: boolean;
+  resealed: number;
+  rows: number;
+  dropped: string[];
+  droppable: string[];
+  needed: { keyId: string; rows: number }[];
+  lostEndpoints: string[];
+  isReceiptKeyLost: boolean;
+  lostPeople?: string[];
+  lostChannels?: string[];
+};
+
+/** `warn` receives progress, and a warning if others can read the key file. */
+type RotateDeps = { db: Database; now(): UnixMs; config: KeySettings; warn(message: string): void };
+
+/**
+ * Encrypts every secret and seals every row with a new key. With a key file, adds the key and removes the old one, unless it's needed for
+ * rows that remain. With QUITTANCE_MASTER_KEY, which only the operator changes, uses its first key. An interrupted run can simply be
+ * repeated. Errors: `NOT_FOUND`, `CONFLICT`.
+ */
+export async function rotateMasterKey(deps: RotateDeps, actor: Actor): Promise<RotatedMasterKeyView> {
+  const { config } = deps;
+  if (config.masterKeys === null && config.databaseUrl === null) {
+    const lock = await lockAlone(config.dataDir);
+    return rotateFile(deps, actor).finally(() => lock.release());
+  }
+  return reencrypt(deps, actor, await requireKeyRing(config), { isNew: false });
+}
+
+async function lockAlone(dataDir: string) {
+  try {
+    return await lockKeyFile(dataDir);
+  } catch (error) {
+    if (!(error instanceof DataDirError && error.code === 'DATA_DIR_IN_USE')) throw error;
+    throw new AppError('CONFLICT', 'another command is already rotating the master key: wait until it has finished', {
+      cause: error,
+    });
+  }
+}
+
+/** If the file has several keys, an earlier rotation was interrupted or left rows behind. This finishes it. */
+async function rotateFile(deps: RotateDeps, actor: Actor): Promise<RotatedMasterKeyView> {
+  const { config, warn } = deps;
+  const ring = await openKeyRing(config, { mayCreate: false, warn });
+  if (ring === null || ring.source.kind !== 'file') {
+    throw new AppError(
+      'NOT_FOUND',
+      say`there is no master key in ${config.dataDir}: for details, run "${{ command: 'master-key status' }}"`,
+    );
+  }
+  const { path } = ring.source;
+  const isNew = ring.keys().length === 1;
+  if (isNew) await writeKeyFile(path, [createMasterKey(), ...ring.keys()]);
+  await ring.reload();
+  const view = await reencrypt(deps, actor, ring, { isNew });
+  if (view.dropped.length > 0) {
+    await writeKeyFile(
+      path,
+      ring.keys().filter(({ id }) => !view.dropped.includes(id)),
+    );
+  }
+  return view;
+}
+
+async function reencrypt(
+  { db, now, warn }: RotateDeps,
+  actor: Actor,
+  ring: KeyRing,
+  { isNew }: Pick<RotatedMasterKeyView, 'isNew'>,
+): Promise<RotatedMasterKeyView> {
+  const { resealed, lostEndpoints } = await reencryptSecrets(db, ring, now());
+  const receiptKey = await reencryptReceiptKey(db, ring);
+  const totp = await reencryptTotp(db, ring);
+  const targets = await reencryptTargets(db, ring);
+  const rows = await resealRows({ db, ring, onProgress: warn });
+  const former = ring
+    .keys()
+    .slice(1)
+    .map(({ id }) => id);
+  const spare = former.filter((id) => !rows.left.has(id));
+  const keys = ring.source.kind === 'file' ? { dropped: spare, droppable: [] } : { dropped: [], droppable: spare };
+  const [keyId, sealed] = [
+    ring.current().id,
+    resealed + (receiptKey === 'resealed' ? 1 : 0) + totp.resealed + targets.resealed,
+  ];
+  const detail = { isNew, resealed: sealed, rows: rows.resealed, ...keys };
+  await db.transaction((tx) =>
+    recordActions(tx, actor, now(), [{ projectId: null, action: 'master-key.rotated', subject: keyId, detail }]),
+  );
+  return {
+    ...{ source: nameSource(ring.source), keyId, isNew },
+    resealed: sealed,
+    rows: rows.resealed,
+    ...keys,
+    needed: [...rows.left].map(([id, count]) => ({ keyId: id, rows: count })),
+    lostEndpoints: lostEndpoints.map((id) => encodeId('whe', id)),
+    isReceiptKeyLost: receiptKey === 'lost',
+    ...(totp.lost.length === 0 ? {} : { lostPeople: totp.lost }),
+    ...(targets.lost.length === 0 ? {} : { lostChannels: targets.lost.map((id) => encodeId('chn', id)) }),
+  };
+}
+
+/** `lostEndpoints` are the ids of endpoints with a secret that should still sign, but that no key decrypts. */
+type ReencryptResult = { resealed: number; lostEndpoints: string[] };
+
+/**
+ * Encrypts every secret with the current key of the ring, in batches of 500. When this returns, the other keys of the ring protect no
+ * secret that they can decrypt, and no process with the same keys continues to encrypt with them. It may be interrupted and repeated at any
+ * time, while services run.
+ */
+export async function reencryptSecrets(db: Database, ring: KeyRing, now: UnixMs): Promise<ReencryptResult> {
+  let resealed = 0;
+  let after = NIL_UUID;
+  for (;;) {
+    const batch = await db.transaction((tx) => reencryptBatch(tx, ring, after));
+    resealed += batch.resealed;
+    if (batch.last === null) break;
+    after = batch.last;
+  }
+  // This waits for processes that began to encrypt before the key became the current one.
+  const rest = await db.transaction(async (tx) => {
+    await stopEncryption(tx);
+    return reencryptRest(tx, ring, now);
+  });
+  return { resealed: resealed + rest.resealed, lostEndpoints: rest.lostEndpoints };
+}
+
+/** Few secrets were added meanwhile. Any others found here can't be decrypted. */
+async function reencryptRest(tx: Sql, ring: KeyRing, now: UnixMs): Promise<ReencryptResult> {
+  const lost = new Set<string>();
+  let resealed = 0;
+  let after = NIL_UUID;
+  for (;;) {
+    const batch = await reencryptBatch(tx, ring, after);
+    resealed += batch.resealed;
+    for (const row of batch.unopened) if (row.endsAt === null || row.endsAt > now) lost.add(row.endpointId);
+    if (batch.last === null) return { resealed, lostEndpoints: [...lost] };
+    after = batch.last;
+  }
+}
+
+/** The next batch starts after the id `last`; `null` if nothing was found. */
+async function reencryptBatch(tx: Sql, ring: KeyRing, after: string) {
+  const rows = await lockSecretsUnderOtherKeys(tx, ring.current().id, after);
+  const unopened: StoredSecret[] = [];
+  for (const row of rows) if ((await reencryptEndpointSecret(tx, ring, row)) !== 'ok') unopened.push(row);
+  return { resealed: rows.length - unopened.length, unopened, last: rows.at(-1)?.id ?? null };
+}
+
+export const operations = [showMasterKeys];
+
+/** `left` counts, for each earlier key, the rows still sealed with it, because this database user may not change them. */
+type Resealed = { resealed: number; left: Map<string, number> };
+
+/**
+ * Seals rows again with the current key of the ring if another of its keys sealed them. Rows that were changed or have no seal are left
+ * alone.
+ */
+export async function resealRows({
+  db,
+  ring,
+  onProgress,
+}: {
+  db: Sql;
+  ring: KeyRing;
+  onProgress(text: string): void;
+}): Promise<Resealed> {
+  const ledger = await findLedgerIdentity(db);
+  if (ledger === null) return { resealed: 0, left: new Map() };
+  const sealer = createSealer(ring, ledger.id);
+  const [isAllowed, current] = [await mayReseal(db), sealer.keyId()];
+  const walked = await scanRows(
+    { db, sealer, onProgress },
+    ({ problem, keyId }) => isAllowed && problem === null && keyId !== current,
+  );
+  const resealed = walked.tallies.reduce((sum, tally) => sum + tally.resealed, 0);
+  return { resealed, left: walked.formerKeys };
+}
+
+/** Returns those of the master keys that some row names. Reads all rows, 50,000 at a time, until every key has been found. */
+export async function findKeysOfRows(db: Sql, keyIds: readonly string[]): Promise<Set<string>> {
+  const met = new Set<string>();
+  for (const source of SEALED_ROWS) {
+    for (let after: string | undefined = source.start; after !== undefined && met.size < keyIds.length; ) {
+      const counts = await source.count(db, after);
+      for (const { keyId, rows } of counts) if (keyId !== null && rows > 0 && keyIds.includes(keyId)) met.add(keyId);
+      after = counts[0]?.last;
+    }
+  }
+  return met;
+}

@@ -1,0 +1,402 @@
+import { createHash } from 'node:crypto';
+import { AppError, type FieldProblem } from '../../../core/domain/errors.ts';
+import { decodeId, encodeId, uuidV7 } from '../../../core/domain/ids.ts';
+import { say } from '../../../core/domain/message.ts';
+import { toIso, unixMs } from '../../../core/domain/time.ts';
+import { Type } from '../../../core/runtime/type.ts';
+import { endInvitations, insertInvitation } from '../../../core/store/access/invitations.ts';
+import { findPasskeys } from '../../../core/store/access/passkeys.ts';
+import {
+  countOtherOwners,
+  findFactors,
+  findPerson,
+  forgetFactors,
+  insertPerson,
+  listPeopleRows,
+  lockAnyPerson,
+  lockOwners,
+  lockPersonToChange,
+  type Person,
+  type PersonFactors,
+  updateRole,
+} from '../../../core/store/access/people.ts';
+import { endSessionsOf } from '../../../core/store/access/sessions.ts';
+import type { Sql } from '../../../core/store/db/database.ts';
+import { type Actor, ROLES, type Role } from '../actor.ts';
+import { refuseBeyond } from '../authorize.ts';
+import { columnsText, fieldsText } from '../command-words.ts';
+import { choice, id, list, maybe, of, type Shown, show, text, time, whole, yes } from '../fields.ts';
+import { clip, fieldProblem, nameProblem } from '../input/problems.ts';
+import { localOperation, type OperationDeps } from '../operation.ts';
+import { argument, BY, flag, line, lines, needed } from '../option.ts';
+import { recordActions } from '../record-actions.ts';
+import { selectProject } from '../select.ts';
+
+const shown = {
+  ...{ personId: of('id', id('usr')), login: text, name: text, role: choice(ROLES), projects: maybe(list(id('prj'))) },
+};
+const viewPerson = (person: Person) => show(shown, person);
+/** `projects` are those that the person may see; `null` means all. `invitedUntil` is the expiry of a link that isn't redeemed yet. */
+const listed = {
+  ...{ ...shown, createdAt: time, passkeys: whole, hasPassword: yes, recoveryCodes: whole },
+  ...{ seenAt: maybe(time), invitedUntil: maybe(time) },
+};
+export type PersonView = Shown<typeof listed>;
+/** The link is shown only this once. */
+export type InvitedView = ReturnType<typeof viewPerson> & { link: string; expiresAt: string };
+
+/** Lists the people, oldest first, at most 1,000. */
+export const listPeople = localOperation({
+  action: 'listPeople',
+  command: 'user list',
+  does: 'list users, their roles, and how they sign in',
+  input: Type.Object({}),
+  read: () => ({}),
+  run: async ({ db }: { db: Sql }, _actor, _wanted: object) => {
+    return { data: (await listPeopleRows(db)).map((person) => show(listed, person)) };
+  },
+  print: ({ data }) => ({
+    text: columnsText(data, [
+      ['LOGIN', 'login'],
+      ['ROLE', 'role'],
+      ['PROJECTS', projectsOf],
+      ['SIGNS IN WITH', factorsOf],
+      ['LAST SEEN', 'seenAt', 'never'],
+      ['PERSON', 'personId'],
+      ['NAME', 'name'],
+    ]),
+    ...(data.length === 0
+      ? {
+          next: say`no users yet: create the first invitation with "${{ command: 'user invite', input: { role: 'owner' } }} <login>"`,
+        }
+      : {}),
+  }),
+});
+
+const projectsOf = ({ projects }: Pick<PersonView, 'projects'>) => projects?.join(', ') ?? 'all';
+
+function factorsOf({ passkeys, hasPassword, recoveryCodes, invitedUntil }: PersonView): string {
+  const factors = [
+    passkeys === 0 ? '' : `${passkeys} passkey${passkeys === 1 ? '' : 's'}`,
+    hasPassword ? `password and code (${recoveryCodes} recovery codes)` : '',
+  ].filter((each) => each !== '');
+  return factors.join(', ') || (invitedUntil === null ? 'nothing' : `not yet, invited until ${invitedUntil}`);
+}
+
+type Rights = { role: Role; projects: string[] | null };
+
+const LOGIN = /^[a-z0-9][a-z0-9._+@-]{0,99}$/;
+/** Normalises a login as the database stores it. Returns an empty text, which no one has, if it can't be one. */
+export function loginOf(text: string): string {
+  const login = text.trim().toLowerCase();
+  return LOGIN.test(login) ? login : '';
+}
+
+/** The limit of the schema. */
+const MAX_PROJECTS = 1000;
+
+/**
+ * Reads the person to invite and reports all problems at once. `projectIds` are `prj_…`; without them, the person sees all projects.
+ * Errors: `INVALID_ARGUMENT`.
+ */
+export function readNewPerson(input: {
+  login: string;
+  name?: string | undefined;
+  role: string;
+  projectIds?: readonly string[] | undefined;
+}): Rights & { login: string; name: string } {
+  const problems: FieldProblem[] = [];
+  const login = loginOf(input.login);
+  if (login === '') {
+    const reason = `is ${clip(input.login)}: give an e-mail address or a short name with the letters a to z, digits and . _ + @ -`;
+    problems.push({ subject: 'login', message: `the login ${reason}` });
+  }
+  const name = (input.name ?? login).trim();
+  const problem = nameProblem(name);
+  if (problem !== null && login !== '') problems.push(fieldProblem('name', problem));
+  const rights = readParts(input, problems);
+  if (problems.length > 0) throw new AppError('INVALID_ARGUMENT', 'no one was invited', { problems });
+  return { login, name, ...rights };
+}
+
+/** A person's new rights. Without `projects`, the person keeps the current ones. */
+type NewRights = { role: Role; projects?: string[] | null };
+
+/** Reads a person's new rights. Errors: `INVALID_ARGUMENT`. */
+function readRights(input: {
+  role: string;
+  projectIds?: readonly string[] | undefined;
+  allProjects?: boolean | undefined;
+}): NewRights {
+  const problems: FieldProblem[] = [];
+  const { role, projects } = readParts(input, problems);
+  if (input.allProjects === true && projects !== null) {
+    problems.push(fieldProblem('allProjects', say`cannot be given together with ${{ field: 'projectId' }}`));
+  }
+  if (problems.length > 0) throw new AppError('INVALID_ARGUMENT', 'the role was not changed', { problems });
+  return projects === null && input.allProjects !== true ? { role } : { role, projects };
+}
+
+function readParts(
+  { role: asked, projectIds = [] }: { role: string; projectIds?: readonly string[] | undefined },
+  problems: FieldProblem[],
+): Rights {
+  const role = ROLES.find((each) => each === asked);
+  if (role === undefined) problems.push(fieldProblem('role', `is ${clip(asked)}: choose ${ROLES.join(', ')}`));
+  const projects = [...new Set(projectIds.map((each) => each.trim()))].flatMap((projectId) => {
+    const uuid = decodeId('prj', projectId);
+    if (uuid === null) problems.push(fieldProblem('projectId', `is ${clip(projectId)}, which is not a project id`));
+    return uuid ?? [];
+  });
+  if (projects.length > MAX_PROJECTS) problems.push(fieldProblem('projectId', `accepts at most ${MAX_PROJECTS}`));
+  if (role === 'owner' && projectIds.length > 0) {
+    problems.push(fieldProblem('projectId', 'does not apply to an owner, who can see all projects'));
+  }
+  return { role: role ?? 'viewer', projects: projects.length === 0 ? null : projects };
+}
+
+/** Errors: `NOT_FOUND`. */
+async function refuseUnknownProjects(db: Sql, actor: Actor, projects: readonly string[] | null): Promise<void> {
+  for (const id of projects ?? []) await selectProject(db, actor, encodeId('prj', id));
+}
+
+/** Finds the person with this login or `usr_…`. Errors: `NOT_FOUND`. */
+export async function selectPerson(db: Sql, person: string): Promise<Person> {
+  const id = decodeId('usr', person);
+  const found = await findPerson(db, id === null ? { id, login: loginOf(person) } : { id, login: null });
+  if (found !== null) return found;
+  throw notThere(person);
+}
+
+/** Does the same and locks the person until the transaction ends, for giving the row a new seal. Errors: `NOT_FOUND`, `ROW_CHANGED`. */
+async function lockToChange(tx: Sql, person: string): Promise<PersonFactors> {
+  return (await lockPersonToChange(tx, (await selectPerson(tx, person)).id)) ?? raise(notThere(person));
+}
+
+/** Does the same for removing everything from the person, even if someone else forged the row. */
+async function lockToRemove(tx: Sql, person: string): Promise<Person> {
+  return (await lockAnyPerson(tx, (await selectPerson(tx, person)).id)) ?? raise(notThere(person));
+}
+
+function raise(error: AppError): never {
+  throw error;
+}
+
+const notThere = (person: string) =>
+  new AppError('NOT_FOUND', say`there is no user ${clip(person)}: list the users with "${{ command: 'user list' }}"`);
+
+/**
+ * Refuses to remove the last owner, or the last one who can sign in, so that someone can still invite others. No one else can remove an
+ * owner until the transaction ends. Errors: `CONFLICT`.
+ */
+async function keepAnOwner(tx: Sql, { id, login, role }: Person): Promise<void> {
+  if (role !== 'owner') return;
+  await lockOwners(tx);
+  const others = await countOtherOwners(tx, id);
+  if (others.usable > 0 || (others.owners > 0 && !(await canSignIn(tx, id)))) return;
+  const why = others.owners === 0 ? 'is the last owner' : 'is the last owner who can sign in';
+  throw new AppError(
+    'CONFLICT',
+    say`${login} ${why}: first invite another one with "${{ command: 'user invite', input: { role: 'owner' }, args: ['<login>'] }}"${
+      others.owners === 0 ? '' : ', or wait until the invited owner has accepted the invitation'
+    }`,
+  );
+}
+
+async function canSignIn(tx: Sql, id: string): Promise<boolean> {
+  const keys = await findPasskeys(tx, id);
+  return keys.length > 0 || (await findFactors(tx, { id, login: null }))?.passwordHash != null;
+}
+
+/** `consoleUrl` is the configured origin of the console, never one from a request. */
+type InviteDeps = Pick<OperationDeps, 'db' | 'now' | 'random' | 'consoleUrl'>;
+
+/** A person's access neither expires nor has a list of addresses. */
+const ENDLESS = { expiresAt: null, allowedCidrs: null };
+
+const LIFETIME_MS = 15 * 60_000;
+const TOKEN_BYTES = 32;
+
+const role = () => needed('<role>', 'viewer (read-only), operator (resolves received payments) or owner (full access)');
+const person = () => argument('<login>', 'the login, or usr_…');
+
+const printLink = (invited: InvitedView) => ({
+  text: fieldsText(invited, [
+    ['person', 'personId'],
+    ['login', 'login'],
+    ['role', 'role'],
+    ['projects', projectsOf],
+    ['link', 'link'],
+    ['ends', 'expiresAt'],
+  ]),
+  next: 'copy the link now, because it is not shown again: send it to that person over a private channel',
+});
+
+/** Creates a person who can't do anything yet, and a link for choosing how to sign in. Errors: `CONFLICT`, `CONFIG_INVALID`. */
+export const invitePerson = localOperation({
+  action: 'invitePerson',
+  command: 'user invite',
+  does: 'create an invitation link to set up sign-in; it works once, within 15 minutes',
+  by: BY,
+  input: Type.Object({
+    login: argument('<login>', 'an e-mail address or a short name'),
+    role: role(),
+    projectIds: lines('<prj_…>', 'only these, comma-separated (default: all)'),
+    name: line('<name>', 'display name (default: the login)'),
+  }),
+  read: readNewPerson,
+  run: async (deps: InviteDeps, actor, input): Promise<InvitedView> => {
+    const { db, now, random } = deps;
+    requireConsoleUrl(deps);
+    const person = { id: uuidV7(now(), random(10)), ...input };
+    return db.transaction(async (tx) => {
+      await refuseUnknownProjects(tx, actor, input.projects);
+      refuseBeyond(actor, { ...input, ...ENDLESS });
+      if (!(await insertPerson(tx, person, now()))) {
+        const hint = { command: 'user reset', args: [person.login] };
+        throw new AppError('CONFLICT', say`${person.login} already exists: create a new link with "${hint}"`);
+      }
+      const link = await makeLink(tx, deps, { personId: person.id, kind: 'invite' });
+      const view = viewPerson(person);
+      const { login, name, role, projects } = view;
+      await recordActions(tx, actor, now(), [
+        { projectId: null, action: 'user.invited', subject: view.personId, detail: { login, name, role, projects } },
+      ]);
+      return { ...view, ...link };
+    });
+  },
+  print: printLink,
+});
+
+/** Creates the only link of a person that can be redeemed. The database stores its token only as a hash. */
+async function makeLink(
+  tx: Sql,
+  deps: Omit<InviteDeps, 'db'>,
+  { personId, kind }: { personId: string; kind: 'invite' | 'reset' },
+): Promise<{ link: string; expiresAt: string }> {
+  const now = deps.now();
+  const token = Buffer.from(deps.random(TOKEN_BYTES)).toString('base64url');
+  const expiresAt = unixMs(now + LIFETIME_MS);
+  await endInvitations(tx, personId, now);
+  await insertInvitation(tx, { sha256: hashToken(token), personId, kind, now, expiresAt });
+  return { link: `${requireConsoleUrl(deps)}${INVITATION_PATH}${token}`, expiresAt: toIso(expiresAt) };
+}
+
+/** The token follows this path. */
+export const INVITATION_PATH = '/invitation/';
+
+/** The SHA-256 under which the database stores a token of 256 random bits. */
+export function hashToken(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
+}
+
+function requireConsoleUrl({ consoleUrl }: Pick<InviteDeps, 'consoleUrl'>): string {
+  if (consoleUrl !== null) return typeof consoleUrl === 'string' ? consoleUrl : consoleUrl();
+  throw new AppError(
+    'CONFIG_INVALID',
+    'QUITTANCE_CONSOLE_URL is not set, but the link needs it: set it to the origin of the console, such as https://console.example.com',
+  );
+}
+
+/**
+ * Changes a person's role or projects, and ends all their sessions. `person` is a login or `usr_…`. Errors: `NOT_FOUND`, `CONFLICT`,
+ * `ROW_CHANGED`.
+ */
+export const changeRole = localOperation({
+  action: 'changeRole',
+  command: 'user role',
+  does: 'change the role or projects of a user, and end all their sessions',
+  by: BY,
+  input: Type.Object({
+    ...{ person: person(), role: role() },
+    projectIds: lines('<prj_…>', 'only these, comma-separated (default: unchanged)'),
+    allProjects: flag('all projects, including future ones'),
+  }),
+  read: ({ person, ...given }): NewRights & { person: string } => ({ person, ...readRights(given) }),
+  // `endedSessions` counts the person's sessions; new ones get the new role.
+  run: async ({ db, now }: Pick<OperationDeps, 'db' | 'now'>, actor, { person, role, projects }) => {
+    return db.transaction(async (tx) => {
+      const found = await lockToChange(tx, person);
+      const rights = { role, projects: role === 'owner' ? null : projects === undefined ? found.projects : projects };
+      if (role !== 'owner') await keepAnOwner(tx, found);
+      await refuseUnknownProjects(tx, actor, rights.projects);
+      refuseBeyond(actor, { ...rights, ...ENDLESS });
+      await updateRole(tx, { ...found, ...rights });
+      const endedSessions = await endSessionsOf(tx, found.id, now());
+      const [before, after] = [viewPerson(found), viewPerson({ ...found, ...rights })];
+      const detail = {
+        ...{ login: found.login, from: before.role, to: after.role },
+        ...{ fromProjects: before.projects, toProjects: after.projects, endedSessions },
+      };
+      await recordActions(tx, actor, now(), [
+        { projectId: null, action: 'user.changed', subject: after.personId, detail },
+      ]);
+      return { ...after, endedSessions };
+    });
+  },
+  print: (changed) => ({
+    text: fieldsText(changed, [
+      ['login', 'login'],
+      ['role', 'role'],
+      ['projects', projectsOf],
+      ['sessions ended', 'endedSessions'],
+    ]),
+  }),
+});
+
+/**
+ * Removes a person's passkeys, password and codes, ends their sessions, and creates a new link. Meant for someone who has lost their means
+ * of signing in, or may not be the only one to have them. Errors: `NOT_FOUND`, `CONFIG_INVALID`, `ROW_CHANGED`.
+ */
+export const resetPerson = localOperation({
+  action: 'resetPerson',
+  command: 'user reset',
+  does: 'remove all sign-in methods of a user, end their sessions, and create a new invitation link',
+  by: BY,
+  input: Type.Object({ person: person() }),
+  read: ({ person }) => ({ person }),
+  run: async (deps: InviteDeps, actor, { person }): Promise<InvitedView> => {
+    return deps.db.transaction(async (tx) => {
+      const found = await lockToChange(tx, person);
+      // Anyone with the link can act as that person.
+      refuseBeyond(actor, { ...found, ...ENDLESS });
+      await forgetFactors(tx, found, deps.now(), { isGone: false });
+      const link = await makeLink(tx, deps, { personId: found.id, kind: 'reset' });
+      const view = viewPerson(found);
+      const detail = { login: found.login, role: found.role };
+      await recordActions(tx, actor, deps.now(), [
+        { projectId: null, action: 'user.reset', subject: view.personId, detail },
+      ]);
+      return { ...view, ...link };
+    });
+  },
+  print: printLink,
+});
+
+/**
+ * Removes a person permanently, with all their means of signing in, even if someone else forged the row. Their actions stay in the audit
+ * log. Errors: `NOT_FOUND`, `CONFLICT`.
+ */
+export const removePerson = localOperation({
+  action: 'removePerson',
+  command: 'user remove',
+  does: 'remove a user permanently, and end their sessions',
+  by: BY,
+  input: Type.Object({ person: person() }),
+  read: ({ person }) => ({ person }),
+  run: async ({ db, now }: Pick<OperationDeps, 'db' | 'now'>, actor, { person }) => {
+    return db.transaction(async (tx) => {
+      const found = await lockToRemove(tx, person);
+      await keepAnOwner(tx, found);
+      await forgetFactors(tx, found, now(), { isGone: true });
+      const { personId, login, role } = viewPerson(found);
+      await recordActions(tx, actor, now(), [
+        { projectId: null, action: 'user.removed', subject: personId, detail: { login, role } },
+      ]);
+      return { personId, login, status: 'removed' };
+    });
+  },
+  print: ({ login }) => ({ text: `removed ${login}` }),
+});
+
+export const operations = [invitePerson, listPeople, changeRole, resetPerson, removePerson];

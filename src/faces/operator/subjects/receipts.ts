@@ -1,0 +1,80 @@
+import type { Receipt } from '../../../core/domain/receipt/receipt.ts';
+import { checkReceipt } from '../../../core/domain/receipt/receipt-signature.ts';
+import { Type } from '../../../core/runtime/type.ts';
+import { type ReceiptKeyDeps, storeNewReceiptKey } from '../../../core/store/access/encrypt-receipt-key.ts';
+import { findCurrentReceiptKey, retireReceiptKey } from '../../../core/store/access/receipt-keys.ts';
+import { stopEncryption } from '../../../core/store/outbox/webhook-secrets.ts';
+import type { Actor } from '../actor.ts';
+import { fieldsText } from '../command-words.ts';
+import { maybe, type Shown, schemaOf, text } from '../fields.ts';
+import { operation } from '../operation.ts';
+import { flag } from '../option.ts';
+import { recordActions } from '../record-actions.ts';
+import { openEncryptionKeys } from './master-keys.ts';
+
+const rotated = { keyId: text, formerKeyId: maybe(text) };
+export type RotatedReceiptKeyView = Shown<typeof rotated>;
+
+export const rotateReceiptKeyOperation = operation({
+  action: 'rotateReceiptKey',
+  summary: 'Create a new signing key for receipts',
+  method: 'POST',
+  path: '/receipt-keys/rotate',
+  command: 'receipt rotate',
+  does: 'sign new receipts with a new key; receipts already issued stay valid',
+  input: Type.Object({ isKeyLost: flag('the master key that encrypted the previous signing key is permanently lost') }),
+  output: schemaOf(rotated),
+  read: ({ isKeyLost = false }) => ({ isKeyLost }),
+  run: async (deps, actor, { isKeyLost }) => {
+    const keyRing = await openEncryptionKeys(deps, { isKeyLost });
+    return rotateReceiptKey({ ...deps, keyRing }, actor);
+  },
+  print: (view) => ({
+    text: fieldsText(view, [
+      ['signing key', 'keyId'],
+      ['previous key', 'formerKeyId'],
+    ]),
+    next: 'services use it from their next receipt on; anyone who keeps a copy of the published keys must fetch them again',
+  }),
+});
+
+/**
+ * Creates a new key for signing receipts. The previous key signs no more; its public part stays published and its private part is erased.
+ */
+export async function rotateReceiptKey(deps: ReceiptKeyDeps, actor: Actor): Promise<RotatedReceiptKeyView> {
+  return deps.db.transaction(async (tx) => {
+    await stopEncryption(tx);
+    await deps.keyRing.reload();
+    const former = await findCurrentReceiptKey(tx);
+    if (former !== null) await retireReceiptKey(tx, former.id, deps.now());
+    const keyId = await storeNewReceiptKey(tx, deps);
+    const detail = { formerKeyId: former?.id ?? null };
+    await recordActions(tx, actor, deps.now(), [
+      { projectId: null, action: 'receipt-key.rotated', subject: keyId, detail },
+    ]);
+    return { keyId, ...detail };
+  });
+}
+
+type VerifiedReceiptView =
+  | { valid: true; keyId: string; isIssuerKnown: boolean; receipt: Receipt }
+  | { valid: false; problem: 'changed' | 'unreadable' | 'other-key'; message: string };
+
+/** `source` is the file's name for people. `known.ids` are the keys that the issuer has published. */
+type Input = { bytes: Uint8Array; source: string; known: { ids: readonly string[]; source: string } | null };
+
+/** Checks that a receipt is unchanged and signed with a known key, without network or database. */
+export function verifyReceipt({ bytes, source, known }: Input): VerifiedReceiptView {
+  const check = checkReceipt(bytes);
+  if (check.kind !== 'intact') return { valid: false, problem: check.kind, message: `${source}: ${check.reason}` };
+  const { receipt, keyId } = check;
+  if (known === null || known.ids.includes(keyId))
+    return { valid: true, keyId, isIssuerKnown: known !== null, receipt };
+  return {
+    valid: false,
+    problem: 'other-key',
+    message: `${source} is signed with the key ${keyId}, which is not among the ${known.ids.length} keys in ${known.source}: either someone else signed it, or the key file is older than the key`,
+  };
+}
+
+export const operations = [rotateReceiptKeyOperation];

@@ -1,0 +1,244 @@
+import { createHash } from 'node:crypto';
+import { AppError } from '../../../core/domain/errors.ts';
+import { decodeId, encodeId, uuidV7 } from '../../../core/domain/ids.ts';
+import { say } from '../../../core/domain/message.ts';
+import { type UnixMs, unixMs } from '../../../core/domain/time.ts';
+import { Type } from '../../../core/runtime/type.ts';
+import type { Person } from '../../../core/store/access/people.ts';
+import {
+  endOtherSessionRows,
+  endSessionRow,
+  findLiveSession,
+  insertSession,
+  listLiveSessions,
+  type SessionRow,
+  touchSession,
+} from '../../../core/store/access/sessions.ts';
+import type { Database, Sql } from '../../../core/store/db/database.ts';
+import { type Actor, ROLES } from '../actor.ts';
+import { columnsText } from '../command-words.ts';
+import { choice, id, maybe, of, type Shown, show, text, time } from '../fields.ts';
+import { clip } from '../input/problems.ts';
+import { localOperation } from '../operation.ts';
+import { argument, BY, line } from '../option.ts';
+import { recordActions } from '../record-actions.ts';
+import { selectPerson } from './people.ts';
+
+/** An unused session ends after twelve hours, and every session after seven days. */
+const IDLE_MS = 12 * 3_600_000;
+const LIFETIME_MS = 7 * 86_400_000;
+/** How long a repeated proof of identity is valid. */
+const STEP_UP_MS = 300_000;
+/** Uses are recorded to the minute, so that not every request writes a row. */
+const TOUCH_MS = 60_000;
+
+const TOKEN_BYTES = 32;
+/** The limits of the schema. */
+const MAX_TEXT = 200;
+
+/** The origin of a request. `network` is the part of its address by which clients are counted. */
+export type From = { origin: string; network: string; userAgent: string | null; requestId: string | null };
+
+/** The session of a request, with the person's current rights. */
+export type Session = { id: string; person: Person; steppedUpUntil: UnixMs | null };
+
+/** A new session. The token is the cookie's value, and shown only this once. */
+export type StartedSession = { token: string; sessionId: string; person: Person; endsAt: UnixMs };
+
+type Deps = { db: Sql; now(): UnixMs; random(bytes: number): Uint8Array };
+
+/** Finds the session of a token and records its use. Returns `null` if it has ended or never existed. */
+export async function findSession({ db, now }: Pick<Deps, 'db' | 'now'>, token: string): Promise<Session | null> {
+  if (!/^[\w-]{43}$/.test(token)) return null;
+  const found = await findLiveSession(db, hashOf(token), liveSince(now()));
+  if (found === null) return null;
+  const unlessAfter = unixMs(now() - TOUCH_MS);
+  if (found.seenAt <= unlessAfter) await touchSession(db, found.id, { now: now(), unlessAfter });
+  return { id: found.id, person: found.person, steppedUpUntil: steppedUpUntil(found, now()) };
+}
+
+/** Returns the oldest start and last use that a live session may have. */
+function liveSince(now: UnixMs) {
+  return { seenAfter: unixMs(now - IDLE_MS), createdAfter: unixMs(now - LIFETIME_MS) };
+}
+
+/** Returns how long the repeated proof of identity is still valid, or `null` if it has expired. */
+export function steppedUpUntil({ steppedUpAt }: Pick<SessionRow, 'steppedUpAt'>, now: UnixMs): UnixMs | null {
+  if (steppedUpAt === null || steppedUpAt > now) return null;
+  const until = unixMs(steppedUpAt + STEP_UP_MS);
+  return until > now ? until : null;
+}
+
+/** Returns when a session ends if it's not used again. */
+function endOf({ seenAt, createdAt }: Pick<SessionRow, 'seenAt' | 'createdAt'>): UnixMs {
+  return unixMs(Math.min(seenAt + IDLE_MS, createdAt + LIFETIME_MS));
+}
+
+/**
+ * Opens a session, in the transaction in which the person proved their identity, and records it. The token is always new; one that the
+ * browser already had is never reused.
+ */
+export async function openSession(
+  tx: Sql,
+  { now, random }: Deps,
+  { person, from, proof }: { person: Person; from: From; proof: SessionRow['proof'] },
+): Promise<StartedSession> {
+  const createdAt = now();
+  const id = uuidV7(createdAt, random(10));
+  const token = Buffer.from(random(TOKEN_BYTES)).toString('base64url');
+  await insertSession(tx, hashOf(token), {
+    ...{ id, personId: person.id, proof, createdAt, userAgent: from.userAgent?.slice(0, MAX_TEXT) || null },
+    ...{ origin: from.origin.slice(0, MAX_TEXT), network: from.network.slice(0, MAX_TEXT) },
+  });
+  await recordActions(tx, personActor(person, from), createdAt, [
+    { projectId: null, action: 'session.started', subject: encodeId('ses', id), detail: { proof } },
+  ]);
+  return { token, sessionId: id, person, endsAt: endOf({ seenAt: createdAt, createdAt }) };
+}
+
+/** Returns the actor of a session. `origin` is the network address of the request. */
+export function personActor(
+  { id, login, role, projects }: Person,
+  { origin, requestId }: Pick<From, 'origin' | 'requestId'>,
+): Actor {
+  return { kind: 'console', name: login, role, id, projects, origin: origin.slice(0, MAX_TEXT), requestId };
+}
+
+function hashOf(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
+}
+
+/** `proof` is what the person signed in with. `endsAt` applies if the session isn't used again. */
+const shown = {
+  ...{ sessionId: of('id', id('ses')), personId: id('usr'), login: text, role: choice(ROLES) },
+  ...{ proof: choice(['passkey', 'totp', 'recovery-code']), createdAt: time, seenAt: time, endsAt: time },
+  ...{ steppedUpUntil: maybe(time), origin: text, userAgent: maybe(text) },
+};
+export type SessionView = Shown<typeof shown>;
+
+const viewAll = (rows: readonly SessionRow[], now: UnixMs) => ({
+  data: rows.map((row) => {
+    const { id: personId, login, role } = row.person;
+    return show(shown, {
+      ...{ ...row, personId, login, role, endsAt: endOf(row), steppedUpUntil: steppedUpUntil(row, now) },
+    });
+  }),
+});
+
+/** Lists the sessions of everyone, or of one person (login or `usr_…`), most recently used first, at most 1,000. Errors: `NOT_FOUND`. */
+export const listSessions = localOperation({
+  action: 'listSessions',
+  command: 'session list',
+  does: 'list active sessions, most recently used first',
+  input: Type.Object({ person: line('<login>', 'only sessions of this user: the login, or usr_…') }),
+  read: ({ person }): { person?: string | undefined } => ({ person }),
+  run: async ({ db, now }: { db: Sql; now(): UnixMs }, _actor, { person }) => {
+    const id = person === undefined ? null : (await selectPerson(db, person)).id;
+    return viewAll(await listLiveSessions(db, id, liveSince(now())), now());
+  },
+  print: ({ data }) => ({
+    text: columnsText(data, [
+      ['SESSION', 'sessionId'],
+      ['LOGIN', 'login'],
+      ['ROLE', 'role'],
+      ['BY', 'proof'],
+      ['SINCE', 'createdAt'],
+      ['LAST SEEN', 'seenAt'],
+      ['ENDS', 'endsAt'],
+      ['FROM', 'origin'],
+      ['WITH', 'userAgent'],
+    ]),
+    ...(data.length === 0 ? { next: 'no one is signed in' } : {}),
+  }),
+});
+
+/** Lists the caller's sessions. */
+export const listOwnSessions = localOperation({
+  action: 'listOwnSessions',
+  input: Type.Object({}),
+  read: () => ({}),
+  run: async ({ db, now }: { db: Sql; now(): UnixMs }, actor, _wanted: object) =>
+    actor.id === null ? { data: [] } : viewAll(await listLiveSessions(db, actor.id, liveSince(now())), now()),
+});
+
+type EndDeps = { db: Database; now(): UnixMs };
+
+/** Ends a session immediately. `sessionId` is `ses_…`. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
+export const endSession = localOperation({
+  action: 'endSession',
+  command: 'session end',
+  does: 'end a session immediately',
+  by: BY,
+  input: Type.Object({ sessionId: argument('<sessionId>', 'ses_…') }),
+  read: ({ sessionId }) => ({ sessionId }),
+  run: (deps: EndDeps, actor, input) => end(deps, actor, input, null),
+  print: ({ sessionId }) => ({ text: `ended ${sessionId}` }),
+});
+
+/** Ends one of the caller's own sessions, for example when signing out. */
+export const endOwnSession = localOperation({
+  action: 'endOwnSession',
+  input: endSession.input,
+  read: endSession.read,
+  run: async (deps: EndDeps, actor, input: { sessionId: string }) => {
+    if (actor.id === null) throw notThere(input.sessionId);
+    return end(deps, actor, input, actor.id);
+  },
+});
+
+/** Ends all of the caller's sessions except one, and returns how many. `keep` is that session's `ses_…`. Errors: `INVALID_ARGUMENT`. */
+export const endOtherSessions = localOperation({
+  action: 'endOtherSessions',
+  input: Type.Object({ keep: Type.String() }),
+  read: ({ keep }) => ({ keep }),
+  run: async ({ db, now }: EndDeps, actor, { keep }) => {
+    const { id: personId } = actor;
+    if (personId === null) throw notThere(keep);
+    const kept = readSessionId(keep);
+    return db.transaction(async (tx) => {
+      const ended = await endOtherSessionRows(tx, personId, now(), { kept, ...liveSince(now()) });
+      const detail = { personId: encodeId('usr', personId) };
+      const subjects = ended.map((id) => encodeId('ses', id));
+      await recordActions(
+        tx,
+        actor,
+        now(),
+        subjects.map((subject) => ({ projectId: null, action: 'session.ended', subject, detail })),
+      );
+      return { endedSessions: ended.length };
+    });
+  },
+});
+
+async function end(
+  { db, now }: EndDeps,
+  actor: Actor,
+  { sessionId }: { sessionId: string },
+  personId: string | null,
+): Promise<{ sessionId: string; status: 'ended' }> {
+  const uuid = readSessionId(sessionId);
+  return db.transaction(async (tx) => {
+    const ended = await endSessionRow(tx, uuid, now(), personId);
+    if (ended === null) throw notThere(sessionId);
+    const detail = { personId: encodeId('usr', ended.personId) };
+    await recordActions(tx, actor, now(), [{ projectId: null, action: 'session.ended', subject: sessionId, detail }]);
+    return { sessionId, status: 'ended' };
+  });
+}
+
+function readSessionId(sessionId: string): string {
+  const uuid = decodeId('ses', sessionId);
+  if (uuid !== null) return uuid;
+  throw new AppError(
+    'INVALID_ARGUMENT',
+    say`${clip(sessionId)} is not a session id: an id is "ses_" and 26 characters, as shown by "${{ command: 'session list' }}"`,
+  );
+}
+
+const notThere = (sessionId: string) =>
+  new AppError(
+    'NOT_FOUND',
+    say`there is no active session ${sessionId}: list the sessions with "${{ command: 'session list' }}"`,
+  );
+
+export const operations = [listSessions, endSession];

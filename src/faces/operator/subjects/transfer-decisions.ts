@@ -1,0 +1,501 @@
+import { assertNever } from '../../../core/domain/assert-never.ts';
+import { AppError, type FieldProblem } from '../../../core/domain/errors.ts';
+import { describeDecision, describeRefund, describeTransfer, newEvent } from '../../../core/domain/event.ts';
+import { decodeId, encodeId } from '../../../core/domain/ids.ts';
+import { readTransactionReference } from '../../../core/domain/lookup/transaction-reference.ts';
+import { say, type Text } from '../../../core/domain/message.ts';
+import { formatAmount, microUsdt } from '../../../core/domain/money.ts';
+import { findRefund, type NoRefund } from '../../../core/domain/refund.ts';
+import { noteProblem, RESOLUTIONS, type ResolutionKind, readResolution } from '../../../core/domain/resolution.ts';
+import { toIso, type UnixMs } from '../../../core/domain/time.ts';
+import { Type } from '../../../core/runtime/type.ts';
+import type { RecordedAction } from '../../../core/store/access/audit-log.ts';
+import type { Database, Sql } from '../../../core/store/db/database.ts';
+import { rowsOf } from '../../../core/store/db/rows-of.ts';
+import { hexSeal } from '../../../core/store/db/seal.ts';
+import { SEALED_RESOLUTION } from '../../../core/store/db/sealed-tables.ts';
+import { text as column, type Row, statement } from '../../../core/store/db/statement.ts';
+import { stands } from '../../../core/store/ledger/standing.ts';
+import { findSentBack, insertRefund } from '../../../core/store/ledger/transfer-refunds.ts';
+import { insertEvents } from '../../../core/store/outbox/events.ts';
+import { type Actor, maySee } from '../actor.ts';
+import { columnsText } from '../command-words.ts';
+import { id, list, maybe, of, part, type Shown, schemaOf, show } from '../fields.ts';
+import { clip, detectSecret, FieldError, fieldProblem, gatherProblems, quote } from '../input/problems.ts';
+import { readNote } from '../input/readers.ts';
+
+import { operation } from '../operation.ts';
+import { argument, argumentList, line, needed } from '../option.ts';
+import { recordActions } from '../record-actions.ts';
+import { findNamedInvoice, type NamedInvoice } from '../select.ts';
+import {
+  findResolutions,
+  findTransfers,
+  type Resolution,
+  type TransferKind,
+  type TransferRecord,
+} from './transfer-export.ts';
+import { noTransferId, readTransferId, refundFields, resolutionFields } from './transfers.ts';
+
+/** The new resolution, and the previous one. */
+const resolvedFields = {
+  ...resolutionFields,
+  transfers: list(part({ transferId: of('id', id('trf')), before: maybe(part(resolutionFields)) })),
+};
+type ResolvedView = Shown<typeof resolvedFields>;
+
+/** More than a person decides on at once; a day of dust takes a few commands. */
+const MAX_RESOLVED = 500;
+const NOTHING = 'nothing was resolved';
+
+/**
+ * An operator's decision about transfers (UUIDs, at most 500). `invoice` is what the money was for, an `inv_…` or an external id. `seenAt`
+ * is the time of the resolution that the person saw, or `null` if there was none; absent if that doesn't matter.
+ */
+export type ResolveRequest = {
+  transferIds: readonly string[];
+  resolution: ResolutionKind;
+  note: string;
+  invoice: string | null;
+  seenAt?: string | null;
+};
+
+const invoiceInput = line('<invoice>', 'invoice that the money was for: inv_… or the externalId');
+const BY = { help: 'who decided (default: your user name)' };
+
+/**
+ * Records a decision about transfers that paid nothing: for all of them, or for none if one can't be resolved. Earlier resolutions are
+ * kept. In the same transaction, the shop is notified, and the page of an invoice that the decision settles stops asking for a payment. No
+ * invoice changes its status, because only an exact transfer makes an invoice `PAID`. Errors: `NOT_FOUND`, `CONFLICT`.
+ */
+export const resolveTransfers = operation({
+  action: 'resolveTransfers',
+  summary:
+    'Record how you resolved unmatched transfers; your shop is notified by `transfer.resolved`. No invoice changes its status, but the page of an invoice you fulfilled manually stops asking for payment',
+  method: 'POST',
+  path: '/transfers/resolve',
+  command: 'transfers resolve',
+  does: 'record how you resolved unmatched transfers; this never changes an invoice',
+  by: BY,
+  output: schemaOf(resolvedFields),
+  input: Type.Object({
+    transfers: argumentList('<transfers...>', 'trf_…; either all of them are resolved, or none'),
+    resolution: needed('<resolution>', 'refunded, fulfilled-manually, own-deposit or kept'),
+    note: line('<text>', 'note for your records, for example the transaction of the refund'),
+    invoice: invoiceInput,
+  }),
+  read: (given): ResolveRequest => {
+    const problems: FieldProblem[] = [];
+    const transferIds = gatherProblems(problems, () => readTransferIds(given.transfers));
+    const resolution = gatherProblems(problems, () => needResolution(given.resolution));
+    const note = readNote(given.note, problems);
+    const invoice = gatherProblems(problems, () => readInvoiceName(given.invoice));
+    if (transferIds === undefined || resolution === undefined || invoice === undefined || problems.length > 0) {
+      throw new AppError('INVALID_ARGUMENT', NOTHING, { problems });
+    }
+    return { transferIds, resolution, note, invoice };
+  },
+  run: async (
+    { db, now, random }: { db: Database; now(): UnixMs; random: Random },
+    actor,
+    { resolution, note, ...request }: ResolveRequest,
+  ) => {
+    const transferIds = [...new Set(request.transferIds)];
+    if (transferIds.length > MAX_RESOLVED) {
+      throw new RangeError(
+        `${transferIds.length} transfers were given, but at most ${MAX_RESOLVED} can be resolved at a time`,
+      );
+    }
+    return db.transaction(async (tx) => {
+      const decision = await lockDecision(tx, actor, { ...request, transferIds });
+      const detail = { resolution, note, invoiceId: decision.invoice && encodeId('inv', decision.invoice.id) };
+      const done = { action: 'transfer.resolved', detail } as const;
+      return recordDecision(tx, actor, { ...decision, resolution, note, resolvedAt: now(), done, random });
+    });
+  },
+  print: (done) => {
+    const hadBefore = done.transfers.some(({ before }) => before !== null);
+    const kept = hadBefore ? '\nthe previous resolution stays in the history' : '';
+    return { text: `${resolvedText(done)}${kept}`, next: adviceOnResolved(done) };
+  },
+});
+
+function resolvedText({ resolution, transfers }: ResolvedView): string {
+  return columnsText(transfers, [
+    ['TRANSFER', 'transferId'],
+    ['RESOLUTION', () => resolution],
+    [
+      'BEFORE',
+      ({ before }) => (before === null ? 'open' : `${before.resolution} by ${before.resolvedBy}, ${before.resolvedAt}`),
+    ],
+  ]);
+}
+
+function adviceOnResolved({ resolution, invoice }: ResolvedView): string {
+  const which =
+    invoice === null ? 'no invoice changed' : `the invoice ${quote(invoice.externalId)} stays ${invoice.status}`;
+  if (resolution !== 'fulfilled-manually') return which;
+  return `${which}: PAID always means one transfer of exactly the payable amount, so record the fulfilment in your own system`;
+}
+
+/** Reads the UUIDs of transfers (`trf_…`). Errors: `INVALID_ARGUMENT`, with all problems. */
+function readTransferIds(texts: readonly string[]): string[] {
+  const ids = texts.map((text) => decodeId('trf', text));
+  const problems: FieldProblem[] = texts.flatMap((text, index) => {
+    if (ids[index] !== null) return [];
+    return [{ subject: detectSecret(text) === null ? text.slice(0, 60) : 'transfers', message: noTransferId(text) }];
+  });
+  if (texts.length > MAX_RESOLVED) {
+    const message = `${texts.length} transfers were given: resolve at most ${MAX_RESOLVED} at a time`;
+    problems.push({ subject: 'transfers', message });
+  }
+  if (problems.length > 0) throw new AppError('INVALID_ARGUMENT', NOTHING, { problems });
+  return ids.filter((id) => id !== null);
+}
+
+/** Errors: `INVALID_ARGUMENT`. */
+function needResolution(text: string): ResolutionKind {
+  const kind = readResolution(text);
+  if (kind !== null) return kind;
+  throw new FieldError('resolution', `is ${clip(text)}: choose ${RESOLUTIONS.join(', ')}`);
+}
+
+/** Reads an `inv_…` or an external id, which may be longer. PostgreSQL can't store NUL. Errors: `INVALID_ARGUMENT`. */
+function readInvoiceName(text: string | undefined): string | null {
+  if (text === undefined) return null;
+  if (text !== '' && text.length <= 400 && !text.includes('\0')) return text;
+  throw new FieldError('invoice', `is ${clip(text)}: give inv_… or an externalId`);
+}
+
+type Random = (bytes: number) => Uint8Array;
+
+type Decision = {
+  transfers: readonly LockedTransfer[];
+  invoice: NamedInvoice | null;
+  before: Awaited<ReturnType<typeof findResolutions>>;
+};
+
+/** Locks transfers that can be resolved until the transaction ends. Errors: `NOT_FOUND`, `CONFLICT`. */
+async function lockDecision(
+  tx: Sql,
+  actor: Actor,
+  { transferIds, invoice: name, seenAt }: Pick<ResolveRequest, 'transferIds' | 'invoice' | 'seenAt'>,
+): Promise<Decision> {
+  const transfers = (await lockTransfers(tx, transferIds)).filter(({ projectId }) => maySee(actor, projectId));
+  refuseUnresolvable(transferIds, transfers);
+  const invoice = name === null ? null : await findInvoice(tx, transfers, name);
+  const before = await findResolutions(tx, transferIds);
+  refuseChanged(transferIds, before, seenAt);
+  return { transfers, invoice, before };
+}
+
+/** Writes the events and resolutions, then the audit log entries, which must come last in a transaction. */
+async function recordDecision(
+  tx: Sql,
+  actor: Actor,
+  {
+    transfers,
+    invoice,
+    before,
+    resolution,
+    note,
+    resolvedAt,
+    done,
+    random,
+  }: Decision &
+    Pick<ResolveRequest, 'resolution' | 'note'> & {
+      resolvedAt: UnixMs;
+      done: { action: RecordedAction; detail: object };
+      random: Random;
+    },
+): Promise<ResolvedView> {
+  const resolvedBy = actor.name;
+  const records = await findTransfers(
+    tx,
+    transfers.map(({ id }) => id),
+  );
+  const decided = describeDecision({ resolution, invoice, resolvedAt });
+  if (records.length !== transfers.length)
+    throw new Error('a transfer disappeared, although transfers are never deleted');
+  const told = records.map((transfer, index) => {
+    return { transfer, event: newEvent(draftOf(transfer, decided), { timestamp: resolvedAt, random, index }) };
+  });
+  for (const network of new Set(records.map((transfer) => transfer.network))) {
+    const here = told.filter(({ transfer }) => transfer.network === network).map(({ event }) => event);
+    await insertEvents(tx, network, here, resolvedAt);
+  }
+  const common = { resolution, note, invoiceId: invoice?.id ?? null, resolvedBy };
+  const rows = told.map(({ transfer: { id: transferId, projectId }, event }) => {
+    return { ...common, projectId, transferId, eventId: event.id };
+  });
+  await insertResolutions(tx, rows, resolvedAt);
+  const actions = transfers.map(({ id, projectId }) => ({ ...done, projectId, subject: encodeId('trf', id) }));
+  await recordActions(tx, actor, resolvedAt, actions);
+  return show(resolvedFields, {
+    ...{ resolution, note, invoice, resolvedBy, resolvedAt },
+    transfers: transfers.map(({ id }) => ({ id, before: before.get(id)?.at(-1) ?? null })),
+  });
+}
+
+function draftOf(transfer: TransferRecord, resolution: object) {
+  const { id: transferId, projectId, address: to, invoice } = transfer;
+  const data = { ...describeTransfer({ ...transfer, to, invoiceId: invoice?.id ?? null }), resolution };
+  return { type: 'transfer.resolved', projectId, invoiceId: null, transferId, sequence: 1, data } as const;
+}
+
+function refuseUnresolvable(ids: readonly string[], transfers: readonly LockedTransfer[]): void {
+  const unknown = ids
+    .filter((id) => !transfers.some((transfer) => transfer.id === id))
+    .map((id) => encodeId('trf', id));
+  refuseAny(
+    'NOT_FOUND',
+    NOTHING,
+    unknown.map((subject) => ({ subject, message: `there is no transfer ${subject}` })),
+  );
+  const named = transfers.map((transfer) => ({ ...transfer, subject: encodeId('trf', transfer.id) }));
+  const annulled = named.filter(({ isAnnulled }) => isAnnulled);
+  refuseAny(
+    'CONFLICT',
+    NOTHING,
+    annulled.map(({ subject }) => {
+      return { subject, message: `${subject} was annulled, because it is not on the chain` };
+    }),
+  );
+  const matched = named.filter(({ kind }) => kind === 'matched');
+  refuseAny(
+    'CONFLICT',
+    `${NOTHING}: a transfer that paid its invoice is settled, and PAID is final`,
+    matched.map(({ subject, externalId }) => {
+      return { subject, message: `${subject} paid the invoice ${quote(externalId ?? '')}` };
+    }),
+  );
+}
+
+/** Prevents a form that is submitted twice, or open in two tabs, from deciding twice. */
+function refuseChanged(
+  ids: readonly string[],
+  before: Awaited<ReturnType<typeof findResolutions>>,
+  seenAt: string | null | undefined,
+): void {
+  if (seenAt === undefined) return;
+  const problems = ids.flatMap((id) => {
+    const inForce = before.get(id)?.at(-1);
+    if ((inForce === undefined ? null : toIso(inForce.resolvedAt)) === seenAt) return [];
+    const by = inForce === undefined ? 'nobody' : inForce.resolvedBy;
+    const subject = encodeId('trf', id);
+    return [{ subject, message: `${subject} was resolved by ${by} in the meantime: check it again before you decide` }];
+  });
+  refuseAny('CONFLICT', NOTHING, problems);
+}
+
+function refuseAny(code: 'NOT_FOUND' | 'CONFLICT', message: string, problems: FieldProblem[]): void {
+  if (problems.length > 0) throw new AppError(code, message, { problems });
+}
+
+async function findInvoice(tx: Sql, transfers: readonly LockedTransfer[], name: string) {
+  const [projectId = '', ...others] = new Set(transfers.map((transfer) => transfer.projectId));
+  if (others.length > 0) {
+    throw new AppError(
+      'CONFLICT',
+      say`${NOTHING}: the transfers belong to several projects, but ${{ field: 'invoice' }} belongs to one; resolve them separately`,
+    );
+  }
+  const invoice = await findNamedInvoice(tx, projectId, { id: decodeId('inv', name), externalId: name });
+  if (invoice !== null) return invoice;
+  throw new AppError(
+    'NOT_FOUND',
+    `${NOTHING}: project ${encodeId('prj', projectId)}, which received the money, has no invoice ${clip(name)}`,
+  );
+}
+
+const locked = {
+  id: 'uuid',
+  projectId: 'uuid',
+  kind: column<TransferKind>(),
+  isAnnulled: 'bool',
+  externalId: 'text?',
+} as const;
+
+type LockedTransfer = Row<typeof locked>;
+
+/** Locks transfers until the transaction ends, so that concurrent decisions see each other's result. */
+const lockTransfers = rowsOf(
+  'desk-lock',
+  locked,
+  `select t.id, t.project_id, t.kind, not ${stands('t')} as is_annulled,
+     (select external_id from invoices where project_id = t.project_id and id = t.invoice_id) as external_id
+   from lock_transfers($1::uuid[]) locked join transfers t on t.id = locked order by t.id`,
+  (ids: readonly string[]) => [ids],
+);
+
+/** `eventId` (UUID) is its `transfer.resolved` event, which must be recorded first. */
+type NewResolution = Omit<Resolution, 'invoice' | 'resolvedAt'> & {
+  projectId: string;
+  invoiceId: string | null;
+  eventId: string;
+};
+
+const addResolutions = statement(
+  'resolution-insert',
+  {},
+  `insert into transfer_resolutions (project_id, transfer_id, resolution, note, invoice_id, resolved_by, resolved_at, is_untold, event_id, mac)
+   select (r->>'projectId')::uuid, (r->>'transferId')::uuid, r->>'resolution', r->>'note', (r->>'invoiceId')::uuid,
+     r->>'resolvedBy', $2, false, (r->>'eventId')::uuid, decode(r->>'mac', 'hex')
+   from jsonb_array_elements($1::text::jsonb) with ordinality as entries (r, place) order by place`,
+);
+
+/** Adds resolutions. Constraints refuse matched transfers and invoices of another project. */
+async function insertResolutions(tx: Sql, resolutions: readonly NewResolution[], now: UnixMs): Promise<void> {
+  const sealer = await tx.sealer();
+  const rows = resolutions.map((row) => ({
+    ...row,
+    mac: hexSeal(sealer, SEALED_RESOLUTION, { ...row, resolvedAt: now }),
+  }));
+  await tx.run(addResolutions, [JSON.stringify(rows), new Date(now)]);
+}
+
+/**
+ * `transferId` is a UUID. `txId` is the transaction that sent the money back, 64 hex characters, and `note` will name it. The other members
+ * are those of `resolveTransfers`.
+ */
+type RefundRequest = { transferId: string; txId: string } & Pick<ResolveRequest, 'note' | 'invoice' | 'seenAt'>;
+
+/**
+ * Links a transfer that paid nothing to its refund. The ledger must have the refund: sent from an address of the same project to the
+ * sender, of exactly the amount, in a later block. Resolves the transfer as `refunded` and notifies the shop, in one transaction. Errors:
+ * `NOT_FOUND`, `CONFLICT`.
+ */
+export const refundTransfer = operation({
+  action: 'refundTransfer',
+  summary:
+    'Link an unmatched transfer to the transfer that refunded it in full from an address of the project; your shop is notified by `transfer.refunded` and `transfer.resolved`',
+  method: 'POST',
+  path: '/transfers/:transferId/refund',
+  command: 'transfers refund',
+  does: 'record the refund of a transfer by its transaction, which must be in the ledger; your shop is notified',
+  by: BY,
+  output: schemaOf({ ...resolvedFields, refund: part(refundFields) }),
+  input: Type.Object({
+    transferId: argument('<transfer>', 'trf_… of an unmatched transfer', 'trf_…'),
+    tx: needed(
+      '<transaction>',
+      'transaction that returned the full amount to the sender, from an address of the project',
+      {
+        wire: 'The transaction of the refund: 64 hexadecimal characters, or its Tronscan link',
+      },
+    ),
+    note: line('<text>', 'note for your records, in addition to the transaction'),
+    invoice: invoiceInput,
+  }),
+  read: (given): RefundRequest => {
+    const problems: FieldProblem[] = [];
+    const transferId = readTransferId(given.transferId);
+    const txId = gatherProblems(problems, () => readRefundTx('tx', given.tx));
+    const note = readRefundNote(txId ?? '', given.note, problems);
+    const invoice = gatherProblems(problems, () => readInvoiceName(given.invoice));
+    if (txId === undefined || invoice === undefined || problems.length > 0) {
+      throw new AppError('INVALID_ARGUMENT', NOTHING, { problems });
+    }
+    return { transferId, txId, note, invoice };
+  },
+  run: (
+    { db, now, random }: { db: Database; now(): UnixMs; random: Random },
+    actor,
+    { transferId, txId, note, ...request }: RefundRequest,
+  ) => {
+    return db.transaction(async (tx) => {
+      const decision = await lockDecision(tx, actor, { ...request, transferIds: [transferId] });
+      const [came] = await findTransfers(tx, [transferId]);
+      if (came === undefined)
+        throw new Error(`${encodeId('trf', transferId)} disappeared, although transfers are never deleted`);
+      const found = findRefund(came, await findSentBack(tx, came.network, txId, came.projectId));
+      if (found.kind !== 'found') throw refusedRefund(came, txId, found);
+      const { sent } = found;
+      const refundedAt = now();
+      const { projectId, network } = came;
+      const tie = { transferId, projectId, network, txId, logIndex: sent.logIndex, refundedAt };
+      if (!(await insertRefund(tx, tie))) throw await tied(tx, came);
+      const refund = describeRefund({ ...sent, txId }, came);
+      const data = { ...describeTransfer({ ...came, to: came.address, invoiceId: came.invoice?.id ?? null }), refund };
+      const told = { type: 'transfer.refunded', projectId, invoiceId: null, transferId, sequence: 1, data } as const;
+      await insertEvents(tx, network, [newEvent(told, { timestamp: refundedAt, random })], refundedAt);
+      const { invoice } = decision;
+      const detail = { txId, logIndex: sent.logIndex, note, invoiceId: invoice && encodeId('inv', invoice.id) };
+      const done = { action: 'transfer.refunded' as const, detail };
+      const resolved = await recordDecision(tx, actor, {
+        ...{ ...decision, resolution: 'refunded', note, resolvedAt: refundedAt, done, random },
+      });
+      return { ...resolved, refund };
+    });
+  },
+  print: (done) => {
+    const { amount, from, to, txId, logIndex, blockNumber } = done.refund;
+    const went = `${amount} USDT was refunded from ${from} to ${to}, in block ${blockNumber}, transaction ${txId}, log ${logIndex}`;
+    return { text: `${resolvedText(done)}\n${went}`, next: adviceOnResolved(done) };
+  },
+});
+
+/** A note that names the refund, so that lists and exports lead to it. */
+function nameRefund(txId: string): string {
+  return `refund tx ${txId}`;
+}
+
+/** Reads the person's own note, which follows the name of the refund. Problems are added to `given`, or thrown without it. */
+export function readRefundNote(txId: string, text: string | undefined, given?: FieldProblem[]): string {
+  const problems = given ?? [];
+  const own = readNote(text, problems);
+  const note = own === '' ? nameRefund(txId) : `${nameRefund(txId)}; ${own}`;
+  const problem = problems.length > 0 ? null : noteProblem(note);
+  if (problem !== null) problems.push(fieldProblem('note', problem));
+  if (given === undefined && problems.length > 0) throw new AppError('INVALID_ARGUMENT', NOTHING, { problems });
+  return note;
+}
+
+/** Reads the id of the refund's transaction, from the id or its Tronscan link. Errors: `INVALID_ARGUMENT`. */
+export function readRefundTx(field: string, text: string): string {
+  const transaction = readTransactionReference(text.trim());
+  if (transaction.kind === 'id') return transaction.txId;
+  throw new FieldError(field, `is ${clip(text)}: give a TRON transaction id (64 characters) or its Tronscan link`);
+}
+
+/** Explains a conflict: someone else was faster, or the refund is linked to a transfer that the chain denies by now. */
+async function tied(tx: Sql, { id }: TransferRecord): Promise<AppError> {
+  const refund = (await findTransfers(tx, [id]))[0]?.refund;
+  const by = refund == null ? 'to another transfer' : `to the transfer in ${refund.txId}`;
+  return conflict(`${encodeId('trf', id)} is already linked ${by}`);
+}
+
+const conflict = (reason: Text) => new AppError('CONFLICT', say`nothing was resolved: ${reason}`);
+
+function refusedRefund({ id, from, amountMicro, blockNumber }: TransferRecord, txId: string, why: NoRefund): AppError {
+  const args = [encodeId('trf', id)];
+  const elsewhere = say`if the money left another wallet, or went to another address, record it as a note instead: "${{ command: 'transfers resolve', args, input: { resolution: 'refunded', note: nameRefund(txId) } }}"`;
+  switch (why.kind) {
+    case 'none-left':
+      return conflict(
+        say`the ledger has no transfer from an address of this project in transaction ${txId}. It records a transfer about a minute after it was sent, when its block is irreversible; then run this again. And ${elsewhere}`,
+      );
+    case 'denied':
+      return conflict(`the recorded transfer of transaction ${txId} was annulled, because it is not on the chain`);
+    case 'other-recipient':
+      return conflict(
+        say`the transfer was from ${from}, but transaction ${txId} went to ${why.recipients.slice(0, 3).join(', ')}: ${elsewhere}`,
+      );
+    case 'other-amount': {
+      const [size, how] = why.differenceMicro < 0n ? [-why.differenceMicro, 'less'] : [why.differenceMicro, 'more'];
+      return conflict(
+        say`transaction ${txId} sent ${formatAmount(microUsdt(size))} USDT ${how} than the ${formatAmount(amountMicro)} received; ${elsewhere}`,
+      );
+    }
+    case 'too-early':
+      return conflict(
+        `transaction ${txId} is in block ${why.sent.blockNumber}, but the transfer was received later, in block ${blockNumber}`,
+      );
+    case 'taken':
+      return conflict(`transaction ${txId} is already the refund of ${encodeId('trf', why.refundOf)}`);
+    default:
+      return assertNever(why);
+  }
+}
+
+export const operations = [resolveTransfers, refundTransfer];

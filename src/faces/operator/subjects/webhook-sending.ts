@@ -1,0 +1,619 @@
+import { isIP } from 'node:net';
+import { disabledReason, withoutName } from '../../../core/domain/disable-reason.ts';
+import { AppError } from '../../../core/domain/errors.ts';
+import { type EventType, MISSABLE_TYPES, newEvent } from '../../../core/domain/event.ts';
+import { encodeId, NIL_UUID } from '../../../core/domain/ids.ts';
+import { joinTexts, say } from '../../../core/domain/message.ts';
+import { toIso, type UnixMs, unixMs } from '../../../core/domain/time.ts';
+import type { KeyRing } from '../../../core/runtime/key-ring.ts';
+import { requireKeyRing } from '../../../core/runtime/open-key-ring.ts';
+import { Type } from '../../../core/runtime/type.ts';
+import { resolveAlarms } from '../../../core/store/chain/alarms.ts';
+import type { Database, Sql } from '../../../core/store/db/database.ts';
+import { answerOf, commandOf } from '../../../core/store/db/rows-of.ts';
+import { count } from '../../../core/store/db/statement.ts';
+import { WANTS_EVENT } from '../../../core/store/outbox/adapter-orders.ts';
+import { LEASE_MS } from '../../../core/store/outbox/deliveries.ts';
+import { DELIVERIES_CHANNEL, recordEvents } from '../../../core/store/outbox/events.ts';
+import {
+  disableWebhookEndpoint,
+  enableWebhookEndpoint,
+  findWebhookEndpoint,
+  listWebhookEndpoints,
+  type WebhookEndpoint,
+} from '../../../core/store/outbox/webhook-endpoints.ts';
+import { endWebhookSecrets, findActiveSecrets } from '../../../core/store/outbox/webhook-secrets.ts';
+import { addEndpointSecret, openEndpointSecrets, openNewestSecrets } from '../../../core/webhooks/endpoint-secrets.ts';
+import { redactAnswer } from '../../../core/webhooks/redact.ts';
+import { createWebhookSender, failedAttempt } from '../../../core/webhooks/send.ts';
+import { sendSigned } from '../../../core/webhooks/send-signed.ts';
+import { createWebhookSecret } from '../../../core/webhooks/sign.ts';
+import { refusePage } from '../../../core/webhooks/web-page.ts';
+import type { Actor } from '../actor.ts';
+import { fieldsText, formatFields, writeText } from '../command-words.ts';
+
+import {
+  choice,
+  list,
+  literal,
+  maybe,
+  part,
+  type Shown,
+  said,
+  schemaOf,
+  show,
+  text,
+  time,
+  whole,
+  yes,
+} from '../fields.ts';
+import { clip, FieldError, quoteWhole } from '../input/problems.ts';
+import { parseDuration, readGivenSecret } from '../input/readers.ts';
+
+import { operation } from '../operation.ts';
+import { flag, line } from '../option.ts';
+import { recordActions } from '../record-actions.ts';
+import { diagnoseAttempt } from '../webhooks/diagnose.ts';
+import { type KeyDeps, openEncryptionKeys } from './master-keys.ts';
+import {
+  attemptFields,
+  endpointIdInput,
+  NOT_SHOWN,
+  readEndpointId,
+  readLine,
+  refuseAdapter,
+  refuseTooMany,
+  secretHints,
+  secretInput,
+  selectEndpoint,
+  type UrlRules,
+} from './webhooks.ts';
+
+type Random = (size: number) => Uint8Array;
+
+const lock = commandOf(
+  'endpoint-desk-lock',
+  'select from webhook_endpoints where id = $1 for no key update',
+  (id: string) => [id],
+);
+
+/** Locks an endpoint (UUID) until the transaction ends, so that concurrent operators see each other's changes. */
+async function lockWebhookEndpoint(tx: Sql, id: string): Promise<WebhookEndpoint | null> {
+  await lock(tx, id);
+  return findWebhookEndpoint(tx, id);
+}
+
+const rotated = { endpointId: text, secret: maybe(text), formerSecretEndsAt: time, isFormerSecretLost: yes };
+
+const MAX_OVERLAP_MS = 30 * 86_400_000;
+
+/** Gives an endpoint a new secret, shown only this once if it was generated. Errors: `NOT_FOUND`, `CONFLICT`, `CONFIG_INVALID`. */
+export const rotateSecret = operation({
+  action: 'rotateSecret',
+  summary: 'Give an endpoint a new secret and show it once; the previous secret also signs for a while',
+  method: 'POST',
+  path: '/webhooks/:endpointId/rotate',
+  command: 'webhook rotate',
+  does: 'give an endpoint a new secret and show it once; the previous secret also signs for a while',
+  output: schemaOf(rotated),
+  input: Type.Object({
+    ...{ endpointId: endpointIdInput, secret: secretInput },
+    overlap: line(
+      '<duration>',
+      'how long the previous secret also signs, up to 30d; 0 ends all previous ones immediately',
+      {
+        default: '24h',
+        wire: 'How long the previous secret also signs, `0` to `30d` (default: `24h`)',
+      },
+    ),
+    isKeyLost: flag('use another master key, because the one that encrypted the previous secret is permanently lost'),
+  }),
+  read: ({ endpointId, overlap = '24h', secret, isKeyLost = false }) => {
+    const overlapMs = /^0[mhd]?$/.test(overlap) ? 0 : parseDuration(overlap);
+    if (overlapMs === null || overlapMs > MAX_OVERLAP_MS) {
+      throw new FieldError('overlap', `is ${clip(overlap)}: give 0, or a duration of up to 30d such as 24h`);
+    }
+    return { endpointId, overlapMs, secret: secret === undefined ? null : readGivenSecret(secret), isKeyLost };
+  },
+  run: async (
+    deps: KeyDeps & { db: Database; random: Random },
+    actor,
+    { endpointId: id, overlapMs, secret: given, isKeyLost },
+  ) => {
+    const endpointId = readEndpointId(id);
+    const keyRing = await openEncryptionKeys(deps, { isKeyLost });
+    const secret = given ?? createWebhookSecret(deps.random);
+    const now = deps.now();
+    const rotation = { endpointId, secret, overlapMs };
+    const { formerEndsAt, isFormerLost } = await rotateEndpointSecret({ ...deps, keyRing, now }, actor, rotation);
+    const view = show(rotated, {
+      ...{ endpointId: id, secret: given === null ? secret : null },
+      ...{ formerSecretEndsAt: formerEndsAt, isFormerSecretLost: isFormerLost },
+    });
+    return { view, hasOverlap: overlapMs > 0 && !isFormerLost };
+  },
+  print: ({ view, hasOverlap }, { isSecretTyped }) => ({
+    text: fieldsText(view, [
+      ['endpoint', 'endpointId'],
+      ['secret', 'secret', NOT_SHOWN],
+      ['previous secret', () => (hasOverlap ? `also signs until ${view.formerSecretEndsAt}` : 'no longer signs')],
+    ]),
+    next: joinTexts(
+      [
+        ...secretHints(view, isSecretTyped, 'copy the secret now, because it is not shown again'),
+        view.isFormerSecretLost
+          ? 'the configured master keys could not decrypt the previous secret, so it ended immediately'
+          : hasOverlap
+            ? 'until the previous secret ends, each webhook carries both signatures: update the receiver before then'
+            : 'receivers that still use the previous secret now reject webhooks; Quittance retries the rejected ones',
+      ],
+      '\n',
+    ),
+  }),
+});
+
+/**
+ * Gives an endpoint (UUID) a new secret (`whsec_…`), all or nothing. The previous secret still signs for `overlapMs`, until `formerEndsAt`.
+ * 0 ends it immediately, together with any older secret that still signs. A previous secret that no key decrypts can't sign, so it ends
+ * immediately (`isFormerLost`).
+ */
+export async function rotateEndpointSecret(
+  { db, keyRing, now, random }: { db: Database; keyRing: KeyRing; now: UnixMs; random: Random },
+  actor: Actor,
+  { endpointId: uuid, secret, overlapMs }: { endpointId: string; secret: string; overlapMs: number },
+): Promise<{ formerEndsAt: UnixMs; isFormerLost: boolean }> {
+  const endpointId = encodeId('whe', uuid);
+  return db.transaction(async (tx) => {
+    const endpoint = await selectEndpoint(tx, actor, endpointId, lockWebhookEndpoint);
+    refuseAdapter(endpoint);
+    const { projectId } = endpoint;
+    const active = await findActiveSecrets(tx, [uuid], now);
+    const opened = await openEndpointSecrets(keyRing, active);
+    if (opened.some((each) => each.kind === 'ok' && each.secret === secret)) {
+      throw new AppError('CONFLICT', `${endpointId} already signs with this secret; nothing was changed`);
+    }
+    const isFormerLost = active.some(({ endsAt }, index) => endsAt === null && opened[index]?.kind !== 'ok');
+    const ending = active.flatMap(({ endsAt }, index) => (opened[index]?.kind === 'ok' && endsAt) || []);
+    if (overlapMs > 0 && ending.length > 0) {
+      // With a third valid secret, receivers couldn't tell which one to expect.
+      throw new AppError(
+        'CONFLICT',
+        say`${endpointId} was already rotated, and its previous secret signs until ${toIso(unixMs(Math.max(...ending)))}: wait until then, or end all previous secrets immediately with ${{ field: 'overlap' }} 0`,
+      );
+    }
+    const formerEndsAt = unixMs(now + (isFormerLost ? 0 : overlapMs));
+    await endWebhookSecrets(tx, uuid, formerEndsAt);
+    await addEndpointSecret(tx, keyRing, { endpointId: uuid, secret, now, random });
+    const detail = { formerSecretEndsAt: toIso(formerEndsAt) };
+    await recordActions(tx, actor, now, [{ projectId, action: 'webhook.rotated', subject: endpointId, detail }]);
+    return { formerEndsAt, isFormerLost };
+  });
+}
+
+export const diagnosisFields = { code: text, certainty: choice(['proven', 'likely']), problem: text, fix: said };
+export type DiagnosisView = Shown<typeof diagnosisFields>;
+const reached = choice(['ok', 'failed', 'unknown', 'not used']);
+const tested = {
+  ...{
+    endpointId: text,
+    eventId: text,
+    isDelivered: yes,
+    attemptedAt: time,
+    status: maybe(whole),
+    latencyMs: maybe(whole),
+  },
+  ...{ error: maybe(text), dns: reached, tls: reached, answer: maybe(text), webPage: attemptFields.webPage },
+  diagnosis: list(part(diagnosisFields)),
+};
+export type TestedEndpointView = Shown<typeof tested>;
+
+type TestDeps = KeyDeps & { db: Database; random: Random; config: UrlRules };
+/** The most characters of a response in a terminal. */
+const MAX_ANSWER = 500;
+
+/**
+ * Writes a `ping` event and sends it to one endpoint once, from this process, as a dispatcher would. Disabled and failing endpoints are
+ * tested too. The attempt is recorded like any other, but doesn't affect the endpoint's state. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`.
+ */
+export const testEndpoint = operation({
+  action: 'testEndpoint',
+  summary: 'Send a ping to an endpoint now and diagnose problems of its receiver',
+  method: 'POST',
+  path: '/webhooks/:endpointId/test',
+  command: 'webhook test',
+  does: 'send a ping to an endpoint now and diagnose problems of its receiver; exits 1 if it is not delivered',
+  output: schemaOf(tested),
+  input: Type.Object({ endpointId: endpointIdInput }),
+  read: ({ endpointId }) => ({ endpointId }),
+  run: async (deps: TestDeps, actor, { endpointId }) => {
+    const { db, now, config } = deps;
+    const endpoint = await selectEndpoint(db, actor, endpointId);
+    refuseAdapter(endpoint);
+    const keyRing = await requireKeyRing(config, deps.note);
+    const secrets = await openNewestSecrets({ db, keyRing }, endpoint.id);
+    const ping = await recordPing(deps, actor, endpoint);
+    const attemptedAt = now();
+    const sent = { id: encodeId('evt', ping.id), body: Buffer.from(ping.body) };
+    const signing = secrets.filter(({ endsAt }) => endsAt === null || endsAt > attemptedAt).map(({ secret }) => secret);
+    const result =
+      signing.length === 0
+        ? UNSIGNED
+        : await send(config, { ...endpoint, ...sent, secrets: signing, refuse: refusePage }, attemptedAt);
+    // Only shutting down the process cancels a test.
+    if (result.kind === 'aborted') throw new Error('the attempt was cancelled');
+    const { status, latencyMs } = result;
+    const { error, date } = result.kind === 'failed' ? result : { error: null, date: null };
+    const answer = result.answer && redactAnswer(result.answer);
+    const outcome = { attemptedAt, status, latencyMs, error };
+    await recordTestAttempt(db, { eventId: ping.id, endpointId: endpoint.id }, now(), { ...outcome, answer });
+    const view = show(tested, {
+      ...{ endpointId, eventId: sent.id, isDelivered: error === null, ...outcome, answer },
+      ...describeConnection(endpoint.url, outcome),
+      diagnosis: diagnoseAttempt({ ...outcome, answer: result.answer, date, sent, secrets }),
+    });
+    return { view, url: endpoint.url, isDisabled: endpoint.disabledAt !== null };
+  },
+  print: ({ view, url, isDisabled }) => {
+    const fields = fieldsText(view, [
+      ['endpoint', 'endpointId'],
+      ['url', () => url],
+      ['event', ({ eventId }) => `${eventId}, a ping`],
+      ['result', ({ isDelivered, error }) => (isDelivered ? 'delivered' : `failed: ${error}`)],
+      ['status', 'status'],
+      ['latency', ({ latencyMs }) => (latencyMs === null ? null : `${latencyMs} ms`)],
+      ['dns', 'dns'],
+      ['tls', 'tls'],
+      ['answer', ({ answer }) => answerText(answer, MAX_ANSWER) || null],
+    ]);
+    const enable = { command: 'webhook enable', args: [view.endpointId] };
+    return {
+      text: [fields, diagnosisText(view.diagnosis)].filter((part) => part !== '').join('\n\n'),
+      ...(view.isDelivered && isDisabled ? { next: say`the endpoint is disabled: ${enable}` } : {}),
+      hasFailed: !view.isDelivered,
+    };
+  },
+});
+
+/** Lists a receiver's problems, most telling first. Empty if there is none. */
+export function diagnosisText(diagnoses: readonly DiagnosisView[]): string {
+  if (diagnoses.length === 0) return '';
+  const parts = diagnoses.map(({ code, certainty, problem, fix }, index) =>
+    formatFields([
+      [`${index + 1}. ${code}, ${certainty}`, problem],
+      ['   to do', writeText(fix)],
+    ]),
+  );
+  return ['WHAT IS WRONG', ...parts].join('\n');
+}
+
+/** Quotes the beginning of a response for a terminal; JSON has all of it. Empty if there was none. */
+export function answerText(answer: string | null, limit: number): string {
+  if (answer === null || answer === '') return '';
+  return quoteWhole(answer.length > limit ? `${answer.slice(0, limit)}…` : answer);
+}
+
+const UNSIGNED = failedAttempt(null, 'unsigned: no secret of the endpoint can be decrypted', 0);
+
+async function send({ webhooks }: UrlRules, webhook: Parameters<typeof sendSigned>[1], at: UnixMs) {
+  const sender = createWebhookSender({ connections: 1 });
+  try {
+    return await sendSigned({ sender, localTargets: webhooks.localTargets }, webhook, at);
+  } finally {
+    await sender.close();
+  }
+}
+
+/** Describes how far the attempt got. `unknown` means that the error doesn't say. */
+function describeConnection(
+  url: string,
+  { status, error }: { status: number | null; error: string | null },
+): Pick<TestedEndpointView, 'dns' | 'tls'> {
+  const { hostname, protocol } = new URL(url);
+  const kind = error?.split(':', 1)[0] ?? '';
+  const isLiteral = isIP(hostname.replace(/^\[(.*)\]$/, '$1')) !== 0;
+  const dns = isLiteral ? 'not used' : kind === 'dns' ? 'failed' : NOT_RESOLVED.includes(kind) ? 'unknown' : 'ok';
+  const tls = protocol === 'http:' ? 'not used' : kind === 'tls' ? 'failed' : status === null ? 'unknown' : 'ok';
+  return { dns, tls };
+}
+
+const NOT_RESOLVED = ['target_refused', 'invalid_url', 'unsigned', 'network'];
+
+async function recordPing(
+  { db, now, random }: TestDeps,
+  actor: Actor,
+  { id: endpointId, projectId, network }: WebhookEndpoint,
+): Promise<{ id: string; body: string }> {
+  const timestamp = now();
+  const data = { endpointId: encodeId('whe', endpointId) };
+  const draft = { type: 'ping', projectId, invoiceId: null, transferId: null, sequence: 1, data } as const;
+  const ping = newEvent(draft, { timestamp, random });
+  await db.transaction(async (tx) => {
+    await recordEvents(tx, network, [ping], timestamp);
+    await insertTestDelivery(tx, ping.id, endpointId, timestamp);
+    const detail = { eventId: encodeId('evt', ping.id) };
+    await recordActions(tx, actor, timestamp, [
+      { projectId, action: 'webhook.tested', subject: encodeId('whe', endpointId), detail },
+    ]);
+  });
+  return ping;
+}
+
+/** Plans the only attempt of a test and leases it to the caller, so that no dispatcher sends it too. */
+const insertTestDelivery = commandOf(
+  'test-delivery-insert',
+  `insert into deliveries (event_id, endpoint_id, project_id, invoice_id, sequence, attempt_count, max_attempts, next_attempt_at,
+     created_at)
+   select e.id, $2, e.project_id, e.invoice_id, e.sequence, 1, 1, $3, $4 from events e where e.id = $1`,
+  (eventId: string, endpointId: string, now: UnixMs) => [eventId, endpointId, new Date(now + LEASE_MS), new Date(now)],
+);
+
+/**
+ * Finishes a test's delivery and logs its attempt. The result doesn't affect the endpoint's state, because the operator draws the
+ * conclusions. `error` is `null` if it was delivered.
+ */
+const recordTestAttempt = answerOf(
+  'test-delivery-record',
+  { eventId: 'uuid' },
+  `with ended as (
+     update deliveries set status = case when $5::text is null then 'delivered' else 'dead' end, finished_at = $3,
+       last_status = $4, last_error = $5
+     where event_id = $1 and endpoint_id = $2 and status = 'pending' and attempt_count = 1
+     returning event_id, endpoint_id, attempt_count)
+   insert into delivery_attempts (event_id, endpoint_id, attempt, attempted_at, status, error, latency_ms, answer)
+   select event_id, endpoint_id, attempt_count, $6::timestamptz, $4, $5, $7, $8 from ended
+   on conflict (event_id, endpoint_id, attempt) do nothing
+   returning event_id`,
+  (ids: { eventId: string; endpointId: string }, now: UnixMs, outcome: TestOutcome) => [
+    ids.eventId,
+    ids.endpointId,
+    new Date(now),
+    outcome.status,
+    outcome.error,
+    new Date(outcome.attemptedAt),
+    outcome.latencyMs,
+    outcome.answer,
+  ],
+  () => undefined,
+);
+
+type TestOutcome = {
+  attemptedAt: UnixMs;
+  latencyMs: number | null;
+  status: number | null;
+  error: string | null;
+  answer: string | null;
+};
+
+/** One transaction handles this many in half a second. */
+const BATCH = 20_000;
+/** A higher count only means "many". Counting this far takes about a second. */
+const MAX_MISSED = 100_000;
+/** A transaction that began before the endpoint was disabled plans nothing for it, even if it ends after. */
+const MARGIN_MS = 60_000;
+
+type ActDeps = { db: Database; now(): UnixMs };
+
+/** `replay` is the next step, which sends the events that occurred while the endpoint was disabled. */
+const enabled = {
+  ...{ endpointId: text, status: literal('active'), disabledAt: maybe(time), disabledReason: maybe(text) },
+  ...{ hastened: whole, missed: whole, isMissedMore: yes, replay: maybe(said) },
+};
+
+/**
+ * Enables an endpoint: resets its failures, closes its alarm, and makes its waiting deliveries due at once. Errors: `NOT_FOUND`,
+ * `CONFLICT`.
+ */
+export const enableEndpoint = operation({
+  action: 'enableEndpoint',
+  summary: 'Resume deliveries to an endpoint, and send waiting events immediately',
+  method: 'POST',
+  path: '/webhooks/:endpointId/enable',
+  command: 'webhook enable',
+  does: 'resume deliveries to an endpoint, and send waiting events immediately',
+  output: schemaOf(enabled),
+  input: Type.Object({ endpointId: endpointIdInput }),
+  read: ({ endpointId }) => ({ endpointId }),
+  run: async ({ db, now }: ActDeps, actor, { endpointId }) => {
+    // Runs before attempts resume, so that events of one invoice keep their order.
+    const hastened = await hasten({ db, now }, (await selectEndpoint(db, actor, endpointId)).id);
+    const endpoint = await db.transaction(async (tx) => {
+      const found = await selectEndpoint(tx, actor, endpointId, lockWebhookEndpoint);
+      if (actor.kind === 'key') refuseAdapter(found);
+      if (found.disabledAt !== null) refuseTooMany(await listWebhookEndpoints(tx, found.projectId), false);
+      await enableWebhookEndpoint(tx, found.id);
+      await resolveAlarms(tx, found.network, 'webhook-disabled', endpointId);
+      await notifyDispatchers(tx);
+      if (found.disabledAt === null && hastened === 0) return found;
+      const detail = { disabledReason: found.disabledReason, hastened };
+      await recordActions(tx, actor, now(), [
+        { projectId: found.projectId, action: 'webhook.enabled', subject: endpointId, detail },
+      ]);
+      return found;
+    });
+    const { disabledAt, disabledReason } = endpoint;
+    const from = unixMs(Math.max(0, (disabledAt ?? 0) - MARGIN_MS));
+    const missed = disabledAt === null ? 0 : await countMissed(db, endpoint, from);
+    return show(enabled, {
+      ...{ endpointId, status: 'active', disabledAt, disabledReason, hastened },
+      ...{ missed, isMissedMore: missed >= MAX_MISSED },
+      // The command accepts times in this form.
+      replay:
+        missed === 0
+          ? null
+          : say`${{ command: 'deliveries replay', input: { endpoint: endpointId, from: toIso(from), status: 'missing' } }}`,
+    });
+  },
+  print: (done) => ({
+    text: fieldsText(done, [
+      ['endpoint', 'endpointId'],
+      [
+        'status',
+        ({ disabledAt }) => (disabledAt === null ? 'active, as before; its failure count was reset' : 'active'),
+      ],
+      ['was disabled', ({ disabledAt, disabledReason }) => disabledAt && `${disabledAt}: ${disabledReason ?? ''}`],
+      [
+        'due now',
+        ({ hastened }) => (hastened === 0 ? null : `${hastened} deliveries that were waiting for their next attempt`),
+      ],
+      [
+        'not planned',
+        ({ replay, missed, isMissedMore }) =>
+          replay === null ? null : `${isMissedMore ? 'more than ' : ''}${missed} events from the time it was disabled`,
+      ],
+    ]),
+    ...(done.replay === null
+      ? {}
+      : {
+          next: say`events from that time are sent only if you replay them (they are also in the feed):\n  ${done.replay}`,
+        }),
+  }),
+});
+
+async function hasten({ db, now }: ActDeps, endpointId: string): Promise<number> {
+  let hastened = 0;
+  for (let after = NIL_UUID; ; ) {
+    const ids = await expediteDeliveries(db, endpointId, now(), { after, limit: BATCH });
+    hastened += ids.length;
+    if (ids.length < BATCH) return hastened;
+    after = ids.reduce((a, b) => (a > b ? a : b));
+  }
+}
+
+/** Returns the types of which this endpoint has missed events, because they were never planned for it. */
+export function missableTypes(endpoint: Pick<WebhookEndpoint, 'eventTypes'>): EventType[] {
+  return MISSABLE_TYPES.filter((type) => endpoint.eventTypes?.includes(type) ?? true);
+}
+
+async function countMissed(db: Database, endpoint: WebhookEndpoint, from: UnixMs): Promise<number> {
+  const first = await findPositionAt(db, endpoint.projectId, from);
+  return countUnplanned(db, endpoint, first, missableTypes(endpoint), MAX_MISSED);
+}
+
+/** How much the clocks of machines that run commands and dispatchers may differ. */
+const CLOCKS_DIFFER_MS = 60_000;
+
+/**
+ * Whether a pending delivery `d` waits for a later attempt and none is in progress. An attempt in progress has been counted but not logged,
+ * until its lease expires.
+ */
+export const isLate = (now: string) => `(
+  d.next_attempt_at > ${now}::timestamptz + interval '${LEASE_MS} milliseconds'
+  and (d.attempt_count = 0 or d.next_attempt_at > ${now}::timestamptz + interval '${LEASE_MS + CLOCKS_DIFFER_MS} milliseconds'
+    or exists (select from delivery_attempts a
+      where a.event_id = d.event_id and a.endpoint_id = d.endpoint_id and a.attempt = d.attempt_count)))`;
+
+/** Makes an endpoint's waiting deliveries due now, in the order of their events after `after`. Returns their ids. */
+export const expediteDeliveries = answerOf(
+  'delivery-hasten',
+  { eventId: 'uuid' },
+  `with late as (
+     select event_id from deliveries d
+     where d.endpoint_id = $1 and d.status = 'pending' and d.event_id > $3 and ${isLate('$2')}
+     order by d.event_id limit $4::int8 for update),
+   placed as (select event_id, row_number() over (order by event_id) as place from late)
+   update deliveries d set next_attempt_at = least($2, now()), created_at = $2::timestamptz + placed.place * interval '1 microsecond'
+   from placed where d.event_id = placed.event_id and d.endpoint_id = $1
+   returning d.event_id`,
+  (endpointId: string, now: UnixMs, page: { after: string; limit: number }) => [
+    endpointId,
+    new Date(now),
+    page.after,
+    page.limit,
+  ],
+  (rows) => rows.map((row) => row.eventId),
+);
+
+/** Counts the events from a position on that were never planned for the endpoint, up to `limit`. */
+const countUnplanned = answerOf(
+  'replay-count-missing',
+  { count },
+  `select count(*) as count from (
+     select from events e join webhook_endpoints w on w.id = $2 and ${WANTS_EVENT}
+     where e.project_id = $1 and e.position >= $3 and e.type = any($4::text[])
+       and not exists (select from deliveries d where d.event_id = e.id and d.endpoint_id = $2)
+     limit $5::int8) missing`,
+  (endpoint: { id: string; projectId: string }, first: bigint, types: readonly EventType[], limit: number) => [
+    endpoint.projectId,
+    endpoint.id,
+    first,
+    types,
+    limit,
+  ],
+  ([row]) => row?.count ?? 0,
+);
+
+/**
+ * Returns the position of the project's first event at or after a time, or the next event's position if there is none. Positions have no
+ * gaps and follow the time, so a binary search finds it. Concurrent transactions are in the order of their commits, so the result is
+ * accurate to their duration.
+ */
+export const findPositionAt = answerOf(
+  'delivery-desk-position',
+  { position: 'int8' },
+  `with recursive search (low, high) as (
+     select 1::int8, last_position + 1 from event_streams where project_id = $1
+     union all
+     select case when e.created_at < $2 then middle.position + 1 else low end,
+       case when e.created_at < $2 then high else middle.position end
+     from search cross join lateral (select (low + high) / 2 as position) middle
+     join events e on e.project_id = $1 and e.position = middle.position
+     where low < high)
+   select low as position from search where low = high`,
+  (projectId: string, time: UnixMs) => [projectId, new Date(time)],
+  ([row]) => row?.position ?? 1n,
+);
+
+/** Tells the dispatchers that deliveries are due. */
+export const notifyDispatchers = answerOf(
+  'delivery-notify',
+  { notified: 'text?' },
+  `select pg_notify('${DELIVERIES_CHANNEL}', '')::text as notified`,
+  () => [],
+  () => undefined,
+);
+
+const disabled = { endpointId: text, status: literal('disabled'), disabledReason: text };
+
+/** Stops deliveries to an endpoint. Undelivered ones are kept, and later events aren't planned for it. Errors: `NOT_FOUND`, `CONFLICT`. */
+export const disableEndpoint = operation({
+  action: 'disableEndpoint',
+  summary: 'Stop sending webhooks to an endpoint until it is enabled again',
+  method: 'POST',
+  path: '/webhooks/:endpointId/disable',
+  command: 'webhook disable',
+  does: 'stop sending webhooks to an endpoint until it is enabled again',
+  by: { help: 'who does this (default: your user name)' },
+  output: schemaOf(disabled),
+  input: Type.Object({
+    endpointId: endpointIdInput,
+    reason: line('<text>', 'reason, up to 200 characters', { wire: 'Why: one line of at most 200 characters' }),
+  }),
+  read: ({ endpointId, reason = '' }) => ({ endpointId, reason: readLine('reason', reason) }),
+  run: async ({ db, now }: ActDeps, actor, input): Promise<Shown<typeof disabled>> => {
+    const { endpointId } = input;
+    const endpoint = await selectEndpoint(db, actor, endpointId);
+    // Only operators may disable an adapter.
+    if (actor.kind === 'key') refuseAdapter(endpoint);
+    const { id, projectId, disabledReason: former } = endpoint;
+    const why = disabledReason(input.reason, actor.name);
+    const isDisabled = await db.transaction(async (tx) => {
+      if (!(await disableWebhookEndpoint(tx, id, now(), why))) return false;
+      const detail = { reason: input.reason };
+      await recordActions(tx, actor, now(), [{ projectId, action: 'webhook.disabled', subject: endpointId, detail }]);
+      return true;
+    });
+    if (isDisabled) return { endpointId, status: 'disabled', disabledReason: why };
+    const told = former !== null && actor.kind === 'key' ? withoutName(former) : former;
+    throw new AppError('CONFLICT', `${endpointId} is already disabled${told === null ? '' : `: ${told}`}`);
+  },
+  print: (done) => ({
+    text: fieldsText(done, [
+      ['endpoint', 'endpointId'],
+      ['status', 'status'],
+      ['reason', 'disabledReason'],
+    ]),
+    next: say`nothing is sent to it until you run "${{ command: 'webhook enable', args: [done.endpointId] }}"; events from now on are not scheduled for it, but are in the feed`,
+  }),
+});
+
+export const operations = [rotateSecret, testEndpoint, enableEndpoint, disableEndpoint];

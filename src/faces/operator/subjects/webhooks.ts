@@ -1,0 +1,629 @@
+import { createHash } from 'node:crypto';
+import { AppError } from '../../../core/domain/errors.ts';
+import { EVENT_TYPES, type EventType } from '../../../core/domain/event.ts';
+import { decodeId, encodeId, uuidV7 } from '../../../core/domain/ids.ts';
+import { joinTexts, say, type Text } from '../../../core/domain/message.ts';
+import type { Network } from '../../../core/domain/network.ts';
+import { type UnixMs, unixMs } from '../../../core/domain/time.ts';
+import { parseUrl } from '../../../core/domain/url.ts';
+import type { KeyRing } from '../../../core/runtime/key-ring.ts';
+import { openKeyRing } from '../../../core/runtime/open-key-ring.ts';
+import { Type } from '../../../core/runtime/type.ts';
+import type { Database, Sql } from '../../../core/store/db/database.ts';
+import { answerOf, commandOf, rowsOf } from '../../../core/store/db/rows-of.ts';
+import { count, maybe as mayLack } from '../../../core/store/db/statement.ts';
+import {
+  changeWebhookEndpoint,
+  findWebhookEndpoint,
+  insertWebhookEndpoint,
+  listWebhookEndpoints,
+  type WebhookEndpoint,
+} from '../../../core/store/outbox/webhook-endpoints.ts';
+import { findActiveSecrets, findNewestSecrets } from '../../../core/store/outbox/webhook-secrets.ts';
+import { addEndpointSecret, openEndpointSecrets } from '../../../core/webhooks/endpoint-secrets.ts';
+import { createWebhookSecret } from '../../../core/webhooks/sign.ts';
+import { checkTarget, targetRule } from '../../../core/webhooks/target.ts';
+import { quotePage } from '../../../core/webhooks/web-page.ts';
+import { type Actor, maySee } from '../actor.ts';
+import { columnsText, fieldsText, isoMinute, isoSecond } from '../command-words.ts';
+import {
+  choice,
+  id,
+  list,
+  listOf,
+  maybe,
+  of,
+  part,
+  type Shown,
+  schemaOf,
+  show,
+  text,
+  texts,
+  time,
+  whole,
+  yes,
+} from '../fields.ts';
+import { clip, detectSecretInNote, FieldError, refuseSecret } from '../input/problems.ts';
+import { readGivenSecret } from '../input/readers.ts';
+
+import { operation } from '../operation.ts';
+import { argument, line, lines, needed, projectId, secret } from '../option.ts';
+import { recordActions } from '../record-actions.ts';
+import { selectProject } from '../select.ts';
+import { type KeyDeps, openEncryptionKeys } from './master-keys.ts';
+
+/** `eventTypes` is `null` for all types. */
+const target = {
+  ...{ endpointId: of('id', id('whe')), projectId: id('prj'), network: text, url: text, description: text },
+  eventTypes: maybe(texts),
+};
+/** An endpoint without its secrets. `paused` means that attempts kept failing, so none is made for a while. */
+const endpointFields = {
+  ...{ ...target, status: choice(['active', 'failing', 'paused', 'disabled']), createdAt: time },
+  ...{ failingSince: maybe(time), pausedUntil: maybe(time), disabledAt: maybe(time), disabledReason: maybe(text) },
+};
+export type EndpointView = Shown<typeof endpointFields>;
+/** The outcome of an attempt. `error` is `null` if it was delivered. `webPage` is the title or first words of a web page that answered. */
+export const attemptFields = {
+  ...{ attemptedAt: time, latencyMs: maybe(whole), status: maybe(whole), error: maybe(text) },
+  webPage: { ...of('answer', maybe(text)), show: quotePage },
+};
+const secretFields = { createdAt: time, endsAt: maybe(time) };
+const listed = {
+  ...{ ...endpointFields, undelivered: whole, isUndeliveredMore: yes },
+  ...{ lastAttempt: maybe(part(attemptFields)), secrets: list(part(secretFields)) },
+};
+export type ListedEndpointView = Shown<typeof listed>;
+/**
+ * `day` has the results of the newest deliveries of the last 24 hours, without tests; `isSample` means that there were more. `fingerprint`
+ * is the first 12 hexadecimal digits of the secret's SHA-256, or `null` if no configured key decrypts it.
+ */
+const shownFields = {
+  ...listed,
+  day: part({ looked: whole, delivered: whole, waiting: whole, dead: whole, isSample: yes }),
+  oldestUndelivered: maybe(time),
+  secrets: list(part({ ...secretFields, fingerprint: maybe(text) })),
+};
+export type ShownEndpointView = Shown<typeof shownFields>;
+
+/** Describes an endpoint's state at a time. */
+export const viewEndpoint = (endpoint: WebhookEndpoint, now: UnixMs): EndpointView =>
+  show(endpointFields, { ...endpoint, ...stateOf(endpoint, now) });
+
+function stateOf({ disabledAt, openUntil, failingSince }: WebhookEndpoint, now: UnixMs) {
+  if (disabledAt !== null) return { status: 'disabled', pausedUntil: null };
+  if (openUntil !== null && openUntil > now) return { status: 'paused', pausedUntil: openUntil };
+  return { status: failingSince === null ? 'active' : 'failing', pausedUntil: null };
+}
+
+/** Finds the endpoint with this `whe_…`. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`. */
+export async function selectEndpoint(db: Sql, actor: Actor, endpointId: string, find = findWebhookEndpoint) {
+  const endpoint = await find(db, readEndpointId(endpointId));
+  if (endpoint !== null && maySee(actor, endpoint.projectId)) return endpoint;
+  throw new AppError(
+    'NOT_FOUND',
+    say`there is no endpoint ${endpointId}: list the endpoints with "${{ command: 'webhook list' }}"`,
+  );
+}
+
+/** Decodes a `whe_…`. Errors: `INVALID_ARGUMENT`. */
+export function readEndpointId(endpointId: string): string {
+  const uuid = decodeId('whe', endpointId);
+  if (uuid !== null) return uuid;
+  throw new AppError(
+    'INVALID_ARGUMENT',
+    say`${clip(endpointId)} is not an endpoint id: an id is "whe_" and 26 characters, as shown by "${{ command: 'webhook list' }}"`,
+  );
+}
+
+/** Refuses an action that doesn't apply to an adapter, which has no URL of its own and another form of secret. Errors: `CONFLICT`. */
+export function refuseAdapter({ id, adapter }: Pick<WebhookEndpoint, 'id' | 'adapter'>): void {
+  if (adapter === null) return;
+  throw new AppError(
+    'CONFLICT',
+    say`${encodeId('whe', id)} is an adapter for ${adapter}, which notifies the shop at the URL in each order: see "${{ command: 'adapter list' }}"`,
+  );
+}
+
+/** Reads event types; `null` means all. Errors: `INVALID_ARGUMENT`. */
+export function readEventTypes(field: string, texts: readonly string[]): EventType[] | null {
+  const names = texts.map((text) => text.trim()).filter((text) => text !== '');
+  if (names.length === 1 && names[0] === 'all') return null;
+  const types = EVENT_TYPES.filter((type) => names.includes(type));
+  const unknown = names.find((name) => !types.some((type) => type === name));
+  if (unknown === undefined && types.length > 0) return types;
+  const problem =
+    unknown === undefined
+      ? 'is empty'
+      : unknown === 'all'
+        ? 'has all beside others'
+        : `has ${clip(unknown)}, which is not an event type`;
+  throw new FieldError(field, `${problem}: give all, or choose from ${EVENT_TYPES.join(', ')}`);
+}
+
+/** The limit of the schema. */
+const MAX_LINE = 200;
+
+/** Reads a line of free text that is stored and shown; it may be empty. Errors: `INVALID_ARGUMENT`. */
+export function readLine(field: string, text: string): string {
+  const line = text.trim();
+  refuseSecret(field, detectSecretInNote(line));
+  const length = [...line].length;
+  if (length <= MAX_LINE && !/[\p{Cc}\p{Cs}]/u.test(line)) return line;
+  const problem = length > MAX_LINE ? `has ${length} characters` : 'contains a line break or a control character';
+  throw new FieldError(field, `${problem}: give at most ${MAX_LINE} characters on one line`);
+}
+
+/** Whether this machine allows http and loopback targets on test networks. */
+export type UrlRules = { webhooks: { localTargets: boolean } };
+
+/**
+ * Reads a URL and refuses one that could never be delivered to. The query may hold the receiver's token, so no message repeats it. Errors:
+ * `INVALID_ARGUMENT`.
+ */
+export function readWebhookUrl(
+  text: string,
+  network: Network,
+  { webhooks: { localTargets } }: UrlRules,
+  { field, example } = { field: 'url', example: URL_EXAMPLE },
+): string {
+  refuseSecret(field, OUR_SECRET.test(text) ? 'a secret of Quittance' : null);
+  const refuse = (reason: string) => new FieldError(field, `${reason}; nothing was changed`);
+  const url = /^https?:\/\/[^/\\\s]/i.test(text) ? parseUrl(text) : null;
+  if (url === null) throw refuse(`is not an http:// or https:// URL: give one such as ${example}`);
+  if (url.href.length > MAX_URL_LENGTH) throw refuse(`has ${url.href.length} characters: at most ${MAX_URL_LENGTH}`);
+  if (url.hash !== '') {
+    const shown = JSON.stringify(url.origin);
+    throw refuse(`(${shown}) has a fragment, which is never sent: remove the "#" and everything after it`);
+  }
+  const check = checkTarget(url, targetRule(network, localTargets));
+  if (check.kind === 'ok') return url.href;
+  const wouldHelp = checkTarget(url, targetRule(network, true)).kind === 'ok';
+  throw refuse(wouldHelp ? `${check.reason}; ${HOW_TO_ALLOW}` : check.reason);
+}
+
+const URL_EXAMPLE = 'https://shop.example.com/webhooks';
+/** The URL may contain a token of the receiver, but it's shown in lists, so it must not contain one of our secrets. */
+const OUR_SECRET = /whsec_|qt_(?:live|test)_|qa_[0-9a-z]{26}/;
+/** The limit of the schema. */
+const MAX_URL_LENGTH = 2048;
+const HOW_TO_ALLOW = 'set QUITTANCE_WEBHOOK_LOCAL_TARGETS=allow to let test projects use http and this machine';
+
+const URL_WIRE = 'https:// and a public address';
+const URL_HELP =
+  'where webhooks are sent: https:// and a public address; test projects also this machine, where it is allowed';
+const settings = {
+  url: line('<url>', URL_HELP, { wire: URL_WIRE }),
+  description: line('<text>', 'description, up to 200 characters', { wire: 'One line of at most 200 characters' }),
+  events: lines('<type…>', 'event types, comma-separated, or all', {
+    examples: [['invoice.paid']],
+    description: `Event types to send: \`all\`, or some of ${EVENT_TYPES.join(', ')}`,
+  }),
+};
+export const endpointIdInput = argument('<endpoint>', 'whe_…', {
+  ...{ pattern: '^whe_[0-7][0-9a-hjkmnp-tv-z]{25}$', examples: ['whe_01k2m9t0b3e8zr6v5x4c7d1f2g'] },
+});
+export const secretInput = secret(
+  '<whsec_…>',
+  'your own secret, 24 to 64 bytes; "-" reads it from standard input',
+  'Your own secret: `whsec_` and the base64 of 24 to 64 bytes (default: generated)',
+);
+/** Shown instead of a secret that the user chose. */
+export const NOT_SHOWN = 'as given, not shown';
+
+/** Hints about a secret: a generated one isn't shown again, and a typed one may be in the shell history. */
+export function secretHints({ secret }: { secret: string | null }, isTyped: boolean, made: string): Text[] {
+  if (secret !== null) return [made];
+  if (!isTyped) return [];
+  return [
+    say`the secret you typed may now be in your shell history; use ${{ field: 'secret' }} - to read it from standard input`,
+  ];
+}
+
+const typesText = ({ eventTypes }: Pick<EndpointView, 'eventTypes'>) => eventTypes?.join(',') ?? 'all';
+
+type Random = (size: number) => Uint8Array;
+
+/** Adds an endpoint. A generated secret is shown only this once. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`, `CONFLICT`, `CONFIG_INVALID`. */
+export const addEndpoint = operation({
+  action: 'addEndpoint',
+  summary: 'Add an endpoint and show its signing secret once',
+  method: 'POST',
+  path: '/webhooks',
+  command: 'webhook add',
+  does: 'add an endpoint and show its signing secret once',
+  output: schemaOf({ ...target, secret: maybe(text) }),
+  input: Type.Object({
+    ...{ projectId: projectId(), ...settings, secret: secretInput },
+    url: needed('<url>', URL_HELP, { wire: { description: URL_WIRE, examples: [URL_EXAMPLE] } }),
+  }),
+  read: ({ projectId, url, events = ['all'], description = '', secret }) => ({
+    ...{ projectId, url, eventTypes: readEventTypes('events', events) },
+    ...{
+      description: readLine('description', description),
+      secret: secret === undefined ? null : readGivenSecret(secret),
+    },
+  }),
+  run: async (deps: KeyDeps & { db: Database; random: Random; config: UrlRules }, actor, input) => {
+    const { db, now, random, config } = deps;
+    const project = await selectProject(db, actor, input.projectId);
+    const url = readWebhookUrl(input.url, project.network, config);
+    const keyRing = await openEncryptionKeys(deps);
+    const { description, eventTypes } = input;
+    const secret = input.secret ?? createWebhookSecret(random);
+    const endpoint = { id: uuidV7(now(), random(10)), projectId: project.id, url, secret, description, eventTypes };
+    await db.transaction(async (tx) => {
+      refuseTooMany(await refuseSameUrl(tx, project.id, url, null), true);
+      await storeEndpoint(tx, { keyRing, now: now(), random }, endpoint);
+      const done = { projectId: project.id, action: 'webhook.added', subject: encodeId('whe', endpoint.id) } as const;
+      await recordActions(tx, actor, now(), [{ ...done, detail: describeEndpoint(endpoint) }]);
+    });
+    const view = show(target, { ...endpoint, network: project.network });
+    return { ...view, secret: input.secret === null ? secret : null };
+  },
+  print: (added, { isSecretTyped }) => ({
+    text: fieldsText(added, [
+      ['endpoint', 'endpointId'],
+      ['project', 'projectId'],
+      ['network', 'network'],
+      ['url', 'url'],
+      ['description', ({ description }) => description || null],
+      ['events', typesText],
+      ['secret', 'secret', NOT_SHOWN],
+    ]),
+    next: joinTexts(
+      [
+        ...secretHints(
+          added,
+          isSecretTyped,
+          'copy the secret now, because it is not shown again: your receiver needs it to verify the signature of each webhook',
+        ),
+        say`to check that webhooks arrive: ${{ command: 'webhook test', args: [added.endpointId] }}`,
+      ],
+      '\n',
+    ),
+  }),
+});
+
+/** Ids are UUIDs, `secret` is `whsec_…`. `eventTypes` is null for all types. */
+export type NewEndpoint = {
+  id: string;
+  projectId: string;
+  url: string;
+  secret: string;
+  description?: string;
+  eventTypes?: readonly string[] | null;
+};
+type StoreDeps = { keyRing: KeyRing; now: UnixMs; random: Random };
+
+/**
+ * Stores an endpoint with its encrypted secret. Returns `false` if the id already exists, and leaves that endpoint alone. Doesn't write the
+ * audit log.
+ */
+export async function addWebhookEndpoint(
+  { db, ...deps }: StoreDeps & { db: Database },
+  endpoint: NewEndpoint,
+): Promise<boolean> {
+  return db.transaction((tx) => storeEndpoint(tx, deps, endpoint));
+}
+
+async function storeEndpoint(tx: Sql, { keyRing, now, random }: StoreDeps, endpoint: NewEndpoint): Promise<boolean> {
+  if (!(await insertWebhookEndpoint(tx, endpoint))) return false;
+  await addEndpointSecret(tx, keyRing, { endpointId: endpoint.id, secret: endpoint.secret, now, random });
+  return true;
+}
+
+/**
+ * With the same URL twice, a receiver would get each event twice, with two signatures. `exceptId` is the endpoint being changed. No other
+ * endpoint is added or moved until the transaction ends. Returns the project's endpoints. Errors: `CONFLICT`.
+ */
+async function refuseSameUrl(tx: Sql, projectId: string, url: string, exceptId: string | null) {
+  await lockProject(tx, projectId);
+  const endpoints = await listWebhookEndpoints(tx, projectId);
+  const same = endpoints.find((endpoint) => endpoint.url === url && endpoint.id !== exceptId);
+  if (same === undefined) return endpoints;
+  const endpointId = encodeId('whe', same.id);
+  throw new AppError(
+    'CONFLICT',
+    say`the project already has an endpoint with this URL (${endpointId}), so events would arrive there twice. Change its event types with "${{ command: 'webhook update', args: [endpointId], input: { events: '…' } }}", or give another URL`,
+  );
+}
+
+const lockProject = commandOf(
+  'endpoint-desk-lock-project',
+  'select from projects where id = $1 for no key update',
+  (id: string) => [id],
+);
+
+/** Every event is sent to all enabled endpoints, and lists show at most 1,000. */
+const MOST = { enabled: 100, all: 1000 };
+
+/** Refuses one more endpoint beyond a project's limits. Errors: `CONFLICT`. */
+export function refuseTooMany(endpoints: readonly Pick<WebhookEndpoint, 'disabledAt'>[], isNew: boolean): void {
+  const enabled = endpoints.filter(({ disabledAt }) => disabledAt === null).length;
+  if (enabled < MOST.enabled && !(isNew && endpoints.length >= MOST.all)) return;
+  const [count, words] = enabled < MOST.enabled ? [MOST.all, 'in all'] : [MOST.enabled, 'that are enabled'];
+  throw new AppError(
+    'CONFLICT',
+    say`the project has ${count} endpoints ${words}, which is the limit: give one of them another URL with "${{ command: 'webhook update', args: ['whe_…'], input: { url: '…' } }}"`,
+  );
+}
+
+type Described = Pick<WebhookEndpoint, 'url' | 'description' | 'eventTypes'>;
+
+/** Describes an endpoint for the record. Path and query of its URL are omitted, because they may hold a token. */
+const describeEndpoint = ({ url, description, eventTypes }: Described) => ({
+  ...{ origin: parseUrl(url)?.origin ?? null, description, eventTypes },
+});
+
+/** Describes an endpoint's changes for the record; `null` if there are none. */
+function describeChange(before: Described, after: Described): object | null {
+  const [from, to] = [describeEndpoint(before), describeEndpoint(after)];
+  const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
+  const changed = {
+    ...(before.url === after.url ? {} : { url: { from: from.origin, to: to.origin } }),
+    ...(isSame(from.description, to.description)
+      ? {}
+      : { description: { from: from.description, to: to.description } }),
+    ...(isSame(from.eventTypes, to.eventTypes) ? {} : { eventTypes: { from: from.eventTypes, to: to.eventTypes } }),
+  };
+  return isSame(changed, {}) ? null : changed;
+}
+
+/** Lists a project's endpoints with their health, without their secrets, oldest first, at most 1,000. */
+export const listEndpoints = operation({
+  action: 'listEndpoints',
+  summary: 'List the endpoints of a project and their health, without their secrets',
+  method: 'GET',
+  path: '/webhooks',
+  command: 'webhook list',
+  does: 'list endpoints and their health, without their secrets',
+  output: listOf(listed),
+  input: Type.Object({ projectId: projectId() }),
+  read: ({ projectId }) => ({ projectId }),
+  run: async ({ db, now }: { db: Sql; now(): UnixMs }, actor, { projectId }) => {
+    const project = await selectProject(db, actor, projectId);
+    const rows = await addActivity(db, await listWebhookEndpoints(db, project.id), now());
+    return { data: rows.map((row) => show(listed, row)) };
+  },
+  print: ({ data }) => {
+    const disabled = data.find(({ status }) => status === 'disabled')?.endpointId;
+    const next =
+      data.length === 0
+        ? say`no endpoint yet: add one with "${{ command: 'webhook add', input: { url: '…' } }}"`
+        : disabled &&
+          say`when the receiver of a disabled endpoint works: ${{ command: 'webhook test', args: [disabled] }}, then webhook enable ${disabled}`;
+    return {
+      text: columnsText(data, [
+        ['ENDPOINT', 'endpointId'],
+        ['STATUS', statusText],
+        ['EVENTS', typesText],
+        ['UNDELIVERED', ({ undelivered, isUndeliveredMore }) => `${undelivered}${isUndeliveredMore ? '+' : ''}`],
+        ['LAST ATTEMPT (UTC)', lastAttemptText],
+        [
+          'SECRETS',
+          ({ secrets }) =>
+            [
+              String(secrets.length),
+              ...secrets.flatMap(({ endsAt }) => (endsAt === null ? [] : [`until ${isoMinute(endsAt)}`])),
+            ].join(', '),
+        ],
+        ['URL', 'url'],
+        ['DESCRIPTION', 'description'],
+      ]),
+      ...(next === undefined ? {} : { next }),
+    };
+  },
+});
+
+/** Describes an endpoint's status. */
+export function statusText({ status, failingSince, pausedUntil, disabledReason }: EndpointView): string {
+  if (status === 'disabled') return `disabled: ${disabledReason ?? 'no reason was given'}`;
+  const since = failingSince === null ? '' : `failing since ${isoMinute(failingSince)}`;
+  if (pausedUntil === null) return since || 'active';
+  return `paused until ${isoSecond(pausedUntil)}${since && `, ${since}`}`;
+}
+
+function lastAttemptText({ lastAttempt }: Pick<ListedEndpointView, 'lastAttempt'>): string {
+  if (lastAttempt === null) return 'none';
+  const { attemptedAt, status, error } = lastAttempt;
+  return `${isoMinute(attemptedAt)}, ${error?.split(':', 1)[0] ?? `delivered, ${status}`}`;
+}
+
+/** Adds each endpoint's recent activity. */
+async function addActivity(db: Sql, endpoints: readonly WebhookEndpoint[], at: UnixMs) {
+  const ids = endpoints.map(({ id }) => id);
+  const activities = await findActivity(db, ids);
+  const secrets = await findActiveSecrets(db, ids, at);
+  return endpoints.map((endpoint) => {
+    const { waiting = 0, last = null } = activities.find(({ endpointId }) => endpointId === endpoint.id) ?? {};
+    return {
+      ...{ ...endpoint, ...stateOf(endpoint, at), undelivered: waiting, isUndeliveredMore: waiting >= MAX_WAITING },
+      ...{ lastAttempt: last, secrets: secrets.filter(({ endpointId }) => endpointId === endpoint.id) },
+    };
+  });
+}
+
+/** Counting of undelivered events stops here. */
+const MAX_WAITING = 10_000;
+
+/** Searches only the newest events and pending retries for the last attempt, so a long history doesn't slow it down. */
+const findActivity = rowsOf(
+  'endpoint-desk-activity',
+  {
+    endpointId: 'uuid',
+    waiting: count,
+    last: mayLack({ attemptedAt: 'timestamptz', latencyMs: 'int4?', status: 'int4?', error: 'text?', answer: 'text?' }),
+  },
+  `select asked.id as endpoint_id, waiting.count as waiting, last.attempted_at as last_attempted_at,
+     last.latency_ms as last_latency_ms, last.status as last_status, last.error as last_error, last.answer as last_answer
+   from unnest($1::uuid[]) asked (id) join webhook_endpoints w on w.id = asked.id
+   cross join lateral (
+     select count(*) as count from (
+       select from deliveries where endpoint_id = asked.id and status = 'pending' limit ${MAX_WAITING}) pending) waiting
+   left join lateral (
+     select a.attempted_at, a.latency_ms, a.status, a.error, a.answer
+     from (
+       (select id as event_id from events where project_id = w.project_id order by position desc limit 200)
+       union
+       (select event_id from deliveries where endpoint_id = asked.id and status = 'pending' and attempt_count > 0 limit 1000)) d
+     join delivery_attempts a on a.event_id = d.event_id and a.endpoint_id = asked.id
+     order by a.attempted_at desc limit 1) last on true`,
+  (endpointIds: readonly string[]) => [endpointIds],
+);
+
+const DAY_MS = 86_400_000;
+
+/**
+ * Shows an endpoint's health, the results of its deliveries in the last 24 hours, and its signing secrets' fingerprints. Errors:
+ * `INVALID_ARGUMENT`, `NOT_FOUND`.
+ */
+export const showEndpoint = operation({
+  action: 'showEndpoint',
+  summary: 'Show the health of an endpoint, its deliveries in the last 24 hours, and the fingerprints of its secrets',
+  method: 'GET',
+  path: '/webhooks/:endpointId',
+  command: 'webhook show',
+  does: 'show the health of an endpoint, its deliveries in the last 24 hours, and the fingerprints of its secrets',
+  output: schemaOf(shownFields),
+  input: Type.Object({ endpointId: endpointIdInput }),
+  read: ({ endpointId }) => ({ endpointId }),
+  run: async ({ db, now, config, note }: KeyDeps & { db: Database }, actor, { endpointId }) => {
+    // Without the keys some details are missing, but the rest is still worth showing.
+    const keyRing = await openKeyRing(config, { mayCreate: false, warn: note });
+    return db.snapshot(async (tx) => {
+      const at = now();
+      const endpoint = await selectEndpoint(tx, actor, endpointId);
+      const [row] = await addActivity(tx, [endpoint], at);
+      if (row === undefined) throw new Error('an endpoint was missing from the list');
+      const stored = (await findNewestSecrets(tx, endpoint.id)).filter(({ endsAt }) => endsAt === null || endsAt > at);
+      const opened = keyRing === null ? [] : await openEndpointSecrets(keyRing, stored);
+      const { oldest, ...day } = await findDay(tx, endpoint, unixMs(at - DAY_MS));
+      const secrets = stored.map((each, index) => {
+        const found = opened[index];
+        return { ...each, fingerprint: found?.kind === 'ok' ? fingerprintOf(found.secret) : null };
+      });
+      const isSample = day.looked >= MAX_LOOKED;
+      return show(shownFields, { ...row, day: { ...day, isSample }, oldestUndelivered: oldest, secrets });
+    });
+  },
+  print: (endpoint) => ({
+    text: fieldsText(endpoint, [
+      ['endpoint', 'endpointId'],
+      ['url', 'url'],
+      ['description', ({ description }) => description || null],
+      ['status', statusText],
+      ['events', typesText],
+      [
+        '24 hours',
+        ({ day: { looked, delivered, waiting, dead, isSample } }) =>
+          `${delivered} of ${isSample ? 'the newest ' : ''}${looked} delivered, ${waiting} waiting, ${dead} given up`,
+      ],
+      ['oldest undelivered', 'oldestUndelivered'],
+      ['last attempt', lastAttemptText],
+      [
+        'secrets',
+        ({ secrets }) =>
+          secrets
+            .map(({ fingerprint, endsAt }) => {
+              return `${fingerprint ?? 'cannot be opened'}${endsAt === null ? '' : `, until ${isoMinute(endsAt)}`}`;
+            })
+            .join('; '),
+      ],
+    ]),
+    next: 'to get the fingerprint of the secret of a receiver: printf %s "$SECRET" | sha256sum | cut -c1-12',
+  }),
+});
+
+/** Identifies a secret without revealing it: the beginning of the SHA-256 of the text `whsec_…`, in hexadecimal. */
+function fingerprintOf(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex').slice(0, 12);
+}
+
+/** The most deliveries of a day to count. If there are more, the newest are a sample. */
+const MAX_LOOKED = 2000;
+
+/** Counts the results of the newest deliveries since a time, without tests, and finds the oldest one still waiting. */
+const findDay = answerOf(
+  'endpoint-desk-day',
+  { looked: count, delivered: count, waiting: count, dead: count, oldest: 'timestamptz?' },
+  `select count(*) as looked, count(*) filter (where status = 'delivered') as delivered,
+     count(*) filter (where status = 'pending') as waiting, count(*) filter (where status = 'dead') as dead,
+     (select min(created_at) from (
+       select created_at from deliveries where endpoint_id = $2 and status = 'pending' limit ${MAX_WAITING}) waits) as oldest
+   from (
+     select d.status
+     from (select id, type, created_at from events where project_id = $1 order by position desc limit ${MAX_LOOKED}) e
+     join deliveries d on d.event_id = e.id and d.endpoint_id = $2
+     where e.created_at >= $3 and e.type <> 'ping') newest`,
+  ({ projectId, id }: { projectId: string; id: string }, since: UnixMs) => [projectId, id, new Date(since)],
+  ([row]) => row ?? { looked: 0, delivered: 0, waiting: 0, dead: 0, oldest: null },
+);
+
+/** Changes the given properties of an endpoint. Its secret stays the same. Errors: `USAGE`, `INVALID_ARGUMENT`, `NOT_FOUND`, `CONFLICT`. */
+export const updateEndpoint = operation({
+  action: 'updateEndpoint',
+  summary: 'Change the URL, description or event types of an endpoint',
+  method: 'PATCH',
+  path: '/webhooks/:endpointId',
+  command: 'webhook update',
+  does: 'change the URL, description or event types of an endpoint',
+  output: schemaOf(endpointFields),
+  input: Type.Object({ endpointId: endpointIdInput, ...settings }),
+  read: ({ endpointId, url, description, events }) => {
+    if (url === undefined && description === undefined && events === undefined) {
+      throw new AppError(
+        'USAGE',
+        say`no change was given: use ${{ field: 'url' }}, ${{ field: 'description' }} or ${{ field: 'events' }}`,
+      );
+    }
+    return {
+      ...{ endpointId, url },
+      ...(events === undefined ? {} : { eventTypes: readEventTypes('events', events) }),
+      ...(description === undefined ? {} : { description: readLine('description', description) }),
+    };
+  },
+  run: async (
+    { db, now, config }: { db: Database; now(): UnixMs; config: UrlRules },
+    actor,
+    { endpointId, ...change }: { endpointId: string; url: string | undefined } & Partial<Omit<Described, 'url'>>,
+  ) => {
+    const before = await selectEndpoint(db, actor, endpointId);
+    refuseAdapter(before);
+    const url = change.url === undefined ? before.url : readWebhookUrl(change.url, before.network, config);
+    const after = { ...before, ...change, url };
+    const changed = describeChange(before, after);
+    await db.transaction(async (tx) => {
+      await refuseSameUrl(tx, before.projectId, url, before.id);
+      await changeWebhookEndpoint(tx, before, after);
+      if (changed === null) return;
+      const { projectId } = before;
+      await recordActions(tx, actor, now(), [
+        { projectId, action: 'webhook.changed', subject: endpointId, detail: changed },
+      ]);
+    });
+    const areTypesGiven = change.eventTypes !== undefined;
+    return { view: viewEndpoint(after, now()), isMoved: url !== before.url, areTypesGiven };
+  },
+  print: ({ view, isMoved, areTypesGiven }) => {
+    const args = [view.endpointId];
+    const notes: Text[] = [
+      ...(isMoved ? [say`undelivered events go to the new URL. To test it: ${{ command: 'webhook test', args }}`] : []),
+      ...(view.disabledAt === null
+        ? []
+        : [say`it stays disabled, and nothing is sent until you run "${{ command: 'webhook enable', args }}"`]),
+      ...(areTypesGiven ? ['the types apply to events from now on; events already scheduled are still delivered'] : []),
+    ];
+    return {
+      text: fieldsText(view, [
+        ['endpoint', 'endpointId'],
+        ['url', 'url'],
+        ['description', 'description'],
+        ['events', typesText],
+      ]),
+      ...(notes.length === 0 ? {} : { next: joinTexts(notes, '\n') }),
+    };
+  },
+});
+
+export const operations = [addEndpoint, listEndpoints, showEndpoint, updateEndpoint];

@@ -1,0 +1,27 @@
+import { type Static, Type } from '../../../core/runtime/type.ts';
+import { nullable, Time } from '../fields.ts';
+
+const Text = Type.String();
+
+/**
+ * A variable of the environment. `value` is the effective value. It's `null` for a secret, which is never shown, and if there is no value.
+ */
+export const SettingView = Type.Object({
+  ...{ name: Text, value: nullable(Text), isSet: Type.Boolean(), isSecret: Type.Boolean() },
+});
+export type SettingView = Static<typeof SettingView>;
+
+export const SettingListView = Type.Object({ data: Type.Array(SettingView) });
+export type SettingListView = Static<typeof SettingListView>;
+
+/**
+ * The answering process and its database. `migrations` is how many the schema has, and `schema` the newest of them. `backup` is the last
+ * one that this program made, and when one was last verified completely; both come from the newest 10,000 actions.
+ */
+export const SystemView = Type.Object({
+  ...{ release: Text, node: Text, postgres: Text, schema: Text, migrations: Type.Integer() },
+  ...{ roles: Type.Array(Text), startedAt: Time, asOf: Time },
+  backupRequestedAt: nullable(Time),
+  backup: nullable(Type.Object({ madeAt: Time, file: Text, isFinal: Type.Boolean(), verifiedAt: nullable(Time) })),
+});
+export type SystemView = Static<typeof SystemView>;

@@ -1,0 +1,90 @@
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { UnixMs } from '../../core/domain/time.ts';
+import { inSlices } from '../../core/runtime/in-slices.ts';
+
+/** A stream of events to one browser (WHATWG HTML, 9.2). */
+export type LiveStream = {
+  /** `data` is one line. When the browser reconnects, it sends the last `id` that it received. */
+  send(event: string, id: string, data: string): void;
+  end(): void;
+};
+
+export type LiveStreams = {
+  /** Answers with a stream of the type in `headers`. It ends after an hour, and the browser reconnects. */
+  open(response: ServerResponse, headers: OutgoingHttpHeaders): LiveStream;
+  stop(): void;
+};
+
+export const STREAM_HEADERS = {
+  'Content-Type': 'text/event-stream; charset=utf-8',
+  // Keep proxies from compressing or buffering the stream, which would delay it.
+  'Cache-Control': 'no-store, no-transform',
+  'X-Accel-Buffering': 'no',
+};
+
+/** Half of the time that the server allows without a byte (30 s), and less than proxies usually allow (60 s). */
+const BEAT_MS = 15_000;
+/** One hour plus up to 12 minutes, so that streams opened together don't reconnect together. */
+const LIFE_BEATS = { least: 240, spread: 48 };
+/** A whole page has 10 KB. A reader that hasn't read several of them is gone. */
+const MAX_WAITING_BYTES = 64 * 1024;
+const RETRY_MS = 3000;
+/** A slice blocks other work of the process for no longer than this. */
+const SLICE_MS = 10;
+/** How long a stopping service waits for readers that don't read. */
+const STOP_MS = 1000;
+
+type Open = { response: ServerResponse; beatsLeft: number };
+
+/**
+ * Manages the streams of one process. Each gets the server's time as an event `beat`, at once and then every 15 s from one timer. A browser
+ * that misses it knows that the connection is dead. A reader that stops reading is disconnected.
+ */
+export function createLiveStreams({ now, beatMs = BEAT_MS }: { now(): UnixMs; beatMs?: number }): LiveStreams {
+  const streams = new Set<Open>();
+  let opened = 0;
+  let isStopped = false;
+  const beat = () => `event: beat\ndata: ${now()}\n\n`;
+  const toBeat = inSlices<Open>(SLICE_MS, (stream) => {
+    stream.beatsLeft -= 1;
+    if (stream.beatsLeft <= 0) stream.response.end();
+    else write(stream.response, beat());
+  });
+  const timer = setInterval(() => {
+    for (const stream of streams) toBeat.add(stream);
+  }, beatMs);
+  return {
+    open: (response, headers) => {
+      const stream = { response, beatsLeft: LIFE_BEATS.least + (opened % LIFE_BEATS.spread) };
+      opened += 1;
+      streams.add(stream);
+      response.once('close', () => {
+        streams.delete(stream);
+        toBeat.remove(stream);
+      });
+      // A connection that carried a stream isn't worth keeping, and a kept one would delay the end of the service.
+      response.writeHead(200, { ...headers, Connection: 'close' });
+      // The first beat is sent at once. A page that doesn't receive it knows that a proxy buffers streams.
+      response.write(`retry: ${RETRY_MS}\n${beat()}`);
+      if (isStopped) response.end();
+      return {
+        send: (event, id, data) => write(response, `event: ${event}\nid: ${id}\ndata: ${data}\n\n`),
+        end: () => response.end(),
+      };
+    },
+    stop: () => {
+      isStopped = true;
+      clearInterval(timer);
+      for (const { response } of streams) response.end();
+      setTimeout(() => {
+        for (const { response } of streams) response.destroy();
+      }, STOP_MS).unref();
+    },
+  };
+}
+
+function write(response: ServerResponse, text: string): void {
+  if (response.writableEnded || response.destroyed) return;
+  if (response.writableLength > MAX_WAITING_BYTES) response.destroy();
+  else response.write(text);
+}

@@ -1,0 +1,225 @@
+import { assertNever } from '../../core/domain/assert-never.ts';
+
+/** Every error that the API returns: the HTTP status, the title, and the documentation's advice. */
+export const PROBLEMS = {
+  INVALID_JSON: { status: 400, title: 'The body is not valid JSON', advice: 'Send one JSON object in UTF-8.' },
+  INVALID_REQUEST: {
+    status: 400,
+    title: 'The request is not valid',
+    advice:
+      'Every problem is listed in `errors` with its field. Correct them all and send the request again with the same Idempotency-Key.',
+  },
+  IDEMPOTENCY_KEY_REQUIRED: {
+    status: 400,
+    title: 'The Idempotency-Key header is missing',
+    advice: 'Choose a unique key for each order attempt, store it, and send it with every retry of that attempt.',
+  },
+  IDEMPOTENCY_KEY_INVALID: {
+    status: 400,
+    title: 'The Idempotency-Key header is not valid',
+    advice: 'Send the header once, with 1 to 255 visible ASCII characters (no spaces).',
+  },
+  UNAUTHENTICATED: {
+    status: 401,
+    title: 'The API key is not accepted',
+    advice:
+      'Send the project’s secret key in the X-Api-Key header. A missing, malformed, unknown, expired or revoked key gets this answer, and so does a key used from an address that is not on its list.',
+  },
+  INSUFFICIENT_SCOPE: {
+    status: 403,
+    title: 'The API key lacks the required scope',
+    advice:
+      '`scope` names the missing scope. The operator can create a key that has it: quittance key create --scopes, with every scope that the new key needs.',
+  },
+  INVOICE_NOT_FOUND: {
+    status: 404,
+    title: 'There is no such invoice',
+    advice: 'Check the invoice id, and that the key belongs to the project that created it.',
+  },
+  ENDPOINT_NOT_FOUND: {
+    status: 404,
+    title: 'There is no such webhook endpoint',
+    advice: 'Check the endpoint’s id, and that the key belongs to its project.',
+  },
+  ROUTE_NOT_FOUND: { status: 404, title: 'There is nothing at this URL', advice: 'See /openapi.json for all URLs.' },
+  METHOD_NOT_ALLOWED: {
+    status: 405,
+    title: 'The method is not allowed at this URL',
+    advice: 'Use one of the methods in the Allow header.',
+  },
+  PAYLOAD_TOO_LARGE: { status: 413, title: 'The body is too large', advice: 'Send at most 16 KiB.' },
+  UNSUPPORTED_MEDIA_TYPE: {
+    status: 415,
+    title: 'The content type is not supported',
+    advice: 'Send Content-Type: application/json.',
+  },
+  IDEMPOTENCY_CONFLICT: {
+    status: 409,
+    title: 'The request conflicts with an earlier one',
+    advice:
+      '`conflict` says which rule was broken. `idempotencyKey`: the key was used for other input; use a new key for a new order attempt. `externalId`: this id already has an invoice; read that invoice, or use a new id for a new order attempt.',
+  },
+  AMOUNT_UNAVAILABLE: {
+    status: 409,
+    title: 'No free payable amount is left for this amount',
+    advice:
+      'The operator can add a receiving address (quittance address add). Nothing was used up: retry with the same Idempotency-Key.',
+  },
+  PROJECT_ARCHIVED: {
+    status: 409,
+    title: 'The project accepts no new invoices',
+    advice:
+      'The operator archived it. Use the key of another project, or ask the operator to reactivate it (quittance project unarchive) and then retry with the same Idempotency-Key, because nothing was used up. Existing invoices can still be read and paid.',
+  },
+  INVOICE_PAID: {
+    status: 409,
+    title: 'The invoice is paid',
+    advice: 'A paid invoice cannot be withdrawn. Deliver the order, or send the money back yourself.',
+  },
+  ENDPOINT_CONFLICT: {
+    status: 409,
+    title: 'The state of the webhook endpoint does not allow this',
+    advice:
+      '`detail` says why: another endpoint of the project has this URL, the endpoint is already disabled, its previous secret still signs, or the project has the maximum number of endpoints.',
+  },
+  UNSUPPORTED_ASSET: { status: 422, title: 'The asset is not supported', advice: 'Use asset "USDT".' },
+  UNSUPPORTED_NETWORK: { status: 422, title: 'The network is not supported', advice: 'Use network "TRON".' },
+  RATE_LIMITED: {
+    status: 429,
+    title: 'Too many requests',
+    advice: 'Wait as long as Retry-After says, and retry with the same Idempotency-Key.',
+  },
+  TOO_MANY_UNPAID: {
+    status: 429,
+    title: 'The project has too many unpaid invoices',
+    advice:
+      'Wait as long as Retry-After says, and retry with the same Idempotency-Key: nothing was used up. If your shop is not selling that much, someone makes it create orders: limit the orders of one visitor. If it is, the operator can raise the limits (quittance project update).',
+  },
+  INTERNAL: {
+    status: 500,
+    title: 'Internal error',
+    advice: 'Retry with the same Idempotency-Key. If the error persists, give the operator the requestId.',
+  },
+  UNAVAILABLE: {
+    status: 503,
+    title: 'The service is temporarily unavailable',
+    advice: 'Wait as long as Retry-After says, and retry with the same Idempotency-Key. Nothing is lost.',
+  },
+  INTEGRITY: {
+    status: 503,
+    title: 'The stored data was changed',
+    advice:
+      'Do not rely on this invoice, and do not let anyone pay it. The operator must check the database. Nothing is lost.',
+  },
+  OVERLOADED: {
+    status: 503,
+    title: 'The server is overloaded',
+    advice:
+      'Wait as long as Retry-After says, and retry with the same Idempotency-Key. The server refused the request before it did any work for it.',
+  },
+} as const satisfies Record<string, { status: number; title: string; advice: string }>;
+
+export type ProblemCode = keyof typeof PROBLEMS;
+
+export type FieldError = { field: string; code: string; message: string };
+
+/** An error response. `detail` names the failure, the values seen and the remedy, without secrets. */
+export class Problem extends Error {
+  override readonly name = 'Problem';
+  readonly code: ProblemCode;
+  readonly extensions: Readonly<Record<string, unknown>>;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    code: ProblemCode,
+    detail: string,
+    more: { extensions?: Record<string, unknown>; headers?: Record<string, string> } = {},
+  ) {
+    super(detail);
+    this.code = code;
+    this.extensions = more.extensions ?? {};
+    this.headers = more.headers ?? {};
+  }
+
+  get status(): number {
+    return PROBLEMS[this.code].status;
+  }
+}
+
+/** The body of an error response (RFC 9457). */
+export function problemBody(problem: Problem, publicUrl: string, requestId: string): Record<string, unknown> {
+  const { status, title } = PROBLEMS[problem.code];
+  return {
+    type: `${publicUrl}/docs/errors#${problem.code}`,
+    title,
+    status,
+    code: problem.code,
+    detail: problem.message,
+    requestId,
+    ...problem.extensions,
+  };
+}
+
+/** How long a client should wait if the service is unavailable: about as long as a database failover takes. */
+const UNAVAILABLE_RETRY_SECONDS = 5;
+
+/** An operator has to act. */
+const DAMAGED_RETRY_SECONDS = 60;
+
+/** `reason` must be safe to publish, without a capital and a full stop. */
+export function unavailable(reason: string, retryAfterSeconds = UNAVAILABLE_RETRY_SECONDS): Problem {
+  const sentence = `${reason.charAt(0).toUpperCase()}${reason.slice(1)}`;
+  return new Problem('UNAVAILABLE', `${sentence}. Nothing was changed; retry in a few seconds.`, {
+    headers: { 'Retry-After': String(retryAfterSeconds) },
+  });
+}
+
+export function problemOf(
+  kind: 'unavailable' | 'address-damaged' | 'address-not-vouched' | 'row-changed' | 'internal' | 'unauthenticated',
+): Problem {
+  switch (kind) {
+    case 'address-damaged':
+      return new Problem(
+        'UNAVAILABLE',
+        'The address of this invoice was changed in the database, so it is not shown and must not be paid. The operator has been notified.',
+        { headers: { 'Retry-After': String(DAMAGED_RETRY_SECONDS) } },
+      );
+    case 'row-changed':
+      return new Problem(
+        'INTEGRITY',
+        'Something other than Quittance changed this record in the database, so it is not shown and must not be relied on. The operator has been notified.',
+        { headers: { 'Retry-After': String(DAMAGED_RETRY_SECONDS) } },
+      );
+    case 'address-not-vouched':
+      return new Problem(
+        'UNAVAILABLE',
+        'No signed manifest contains the address of this invoice, so payment is suspended. The address is not shown and must not be paid. The operator has been notified.',
+        { headers: { 'Retry-After': String(DAMAGED_RETRY_SECONDS) } },
+      );
+    case 'unavailable':
+      return unavailable('the database does not answer');
+    case 'internal':
+      return new Problem(
+        'INTERNAL',
+        'The request failed. The operator can find the reason in the log under this requestId.',
+      );
+    case 'unauthenticated':
+      return new Problem(
+        'UNAUTHENTICATED',
+        'The request has no X-Api-Key header, or its key is not accepted here. Send the secret key of the project, as it was shown when it was created.',
+        { headers: { 'WWW-Authenticate': 'ApiKey realm="Quittance", header="X-Api-Key"' } },
+      );
+    default:
+      return assertNever(kind);
+  }
+}
+
+/** The clocks are compared every five seconds. */
+const CLOCKS_RETRY_SECONDS = 5;
+
+/** No invoice is created while its deadline would be uncertain. */
+export function clocksApart(problem: string): Problem {
+  return new Problem('UNAVAILABLE', `No invoice was created. ${problem} Then retry with the same Idempotency-Key.`, {
+    headers: { 'Retry-After': String(CLOCKS_RETRY_SECONDS) },
+  });
+}

@@ -1,0 +1,177 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from '../../core/runtime/log.ts';
+import { beginAtZero, type Metrics } from '../../core/runtime/metrics.ts';
+import { type Client, clientOf } from './client-address.ts';
+import { singleHeader } from './json-headers.ts';
+import { createLoadGate, type GateLimits, LINES, type QueueName, type Refusal } from './load-gate.ts';
+import { Problem } from './problem.ts';
+import { notesOf } from './request-notes.ts';
+
+export type ShedLoadDeps = {
+  /** How long events wait for the event loop, in milliseconds. */
+  lagMs(): number;
+  /** The share of the process that requests may use, from 0 to 1. */
+  requestShare(): number;
+  log: Logger;
+  metrics: Pick<Metrics, 'requestsShed'>;
+  limits: GateLimits;
+  /** Returns a key that is known to be valid (UUIDs), from memory only. Without this function all callers are strangers. */
+  recognize?(apiKey: string, client: Client): { id: string; projectId: string } | null;
+};
+
+/** Load balancers request these, and need the answer under load. */
+const NEVER_SHED = new Set(['/healthz', '/readyz']);
+/** Paths that count as pages, in addition to those below `/c/`. */
+const OF_PAGES = new Set([
+  '/assets/checkout.js',
+  '/assets/embed.js',
+  '/logos/:id',
+  '/.well-known/quittance-receipt-keys.json',
+]);
+/** A random time from 1 to this many seconds, so that clients that were refused together don't return together. */
+const LONGEST_RETRY_S = 4;
+const LOG_MS = 60_000;
+/** A client that hung up wasn't refused. */
+const COUNTED: readonly Refusal[] = ['lag', 'full', 'late'];
+
+/** The queue of a request that is in progress, and of one whose body hasn't arrived yet. */
+const BEGUN = Symbol('begun');
+const READING = Symbol('reading');
+/** Releases the place of a started request. */
+const END = Symbol('end');
+/** Takes the place again. */
+const RESUME = Symbol('resume');
+type CountedRequest = FastifyRequest & {
+  [BEGUN]?: QueueName;
+  [READING]?: QueueName;
+  [END]?: () => void;
+  [RESUME]?: () => void;
+};
+
+/**
+ * Answers `503 OVERLOADED` to excess requests, before authentication and before a body is read. Register it before every other hook with a
+ * cost.
+ */
+export function shedLoad(
+  app: FastifyInstance,
+  { lagMs, requestShare, log, metrics, limits, recognize }: ShedLoadDeps,
+): void {
+  const gate = createLoadGate({ lagMs, requestShare }, limits);
+  beginAtZero(
+    metrics.requestsShed,
+    LINES.flatMap((line) => COUNTED.map((reason) => ({ line, reason }))),
+  );
+  let loggedMs = Number.NEGATIVE_INFINITY;
+  let refused = 0;
+  const logRefusal = (line: QueueName, client: string, why: Refusal) => {
+    metrics.requestsShed.inc({ line, reason: why });
+    refused += 1;
+    if (performance.now() - loggedMs < LOG_MS) return;
+    loggedMs = performance.now();
+    log.warn({ line, client, why, refused, ...gate.load() }, 'the server is overloaded and refuses requests');
+    refused = 0;
+  };
+  app.addHook('onRequest', (request: CountedRequest, reply, done) => {
+    const { line, client } = placeOf(request, recognize);
+    if (line === null) return done();
+    gate.enter(line, {
+      client,
+      begin: () => {
+        request[BEGUN] = line;
+        request[END] = () => {
+          delete request[BEGUN];
+          gate.end(line);
+        };
+        request[RESUME] = () => {
+          request[BEGUN] = line;
+          gate.resume(line);
+        };
+        done();
+      },
+      refuse: (why, isHeld) => {
+        if (COUNTED.includes(why)) logRefusal(line, client, why);
+        // No further refusal can be held, so having to open a new connection must slow the client down.
+        if (!isHeld) reply.header('Connection', 'close');
+        done(overloaded());
+      },
+      isGone: () => request.raw.destroyed,
+    });
+  });
+  // A body that arrives slowly causes no work, and a client that sends many must not take all places.
+  app.addHook('preParsing', (request: CountedRequest, _reply, _payload, done) => {
+    const line = request[BEGUN];
+    if (line !== undefined && !request.raw.complete) {
+      request[READING] = line;
+      endPlace(request);
+    }
+    done();
+  });
+  app.addHook('preValidation', (request: CountedRequest, _reply, done) => {
+    if (request[READING] !== undefined) request[RESUME]?.();
+    done();
+  });
+  // Runs for every response that isn't hijacked, even if the client is gone.
+  app.addHook('onSend', (request: CountedRequest, reply: FastifyReply, payload, done) => {
+    const line = request[BEGUN];
+    endPlace(request);
+    // A client that exceeds a limit would retry at once. A caller with a key needs the answer at once and waits as told.
+    if (reply.statusCode !== 429 || line === undefined || line === 'api') return done(null, payload);
+    gate.hold((isHeld) => {
+      if (!isHeld) reply.header('Connection', 'close');
+      done(null, payload);
+    });
+  });
+}
+
+/**
+ * Takes a response out of the server's control, for a stream. An open stream causes no work, so this releases the place of its request; the
+ * server would never notice the stream's end.
+ */
+export function hijackForStream(request: FastifyRequest, reply: FastifyReply): void {
+  reply.hijack();
+  endPlace(request);
+}
+
+/** Releases the place of a request while it waits for something else. */
+export async function waitWithoutPlace<Result>(request: CountedRequest, wait: () => Promise<Result>): Promise<Result> {
+  endPlace(request);
+  const result = await wait();
+  request[RESUME]?.();
+  return result;
+}
+
+function endPlace(request: CountedRequest): void {
+  if (request[BEGUN] !== undefined) request[END]?.();
+}
+
+/** Returns the queue of a request, and its client there. Callers take turns by key, all others by network. */
+function placeOf(
+  request: FastifyRequest,
+  recognize: ShedLoadDeps['recognize'],
+): { line: QueueName | null; client: string } {
+  const line = lineOf(request.routeOptions.url);
+  const from = clientOf(request);
+  const { network } = from;
+  if (line !== 'stranger') return { line, client: network };
+  const apiKey = recognize && singleHeader(request, 'x-api-key');
+  const key = (apiKey && recognize?.(apiKey, from)) || null;
+  if (key === null) return { line, client: network };
+  notesOf(request).key = key;
+  return { line: 'api', client: key.id };
+}
+
+function lineOf(route: string | undefined): QueueName | null {
+  if (route === undefined) return 'stranger';
+  if (NEVER_SHED.has(route)) return null;
+  if (route === '/c/:token/live') return 'live';
+  return route.startsWith('/c/') || OF_PAGES.has(route) ? 'page' : 'stranger';
+}
+
+function overloaded(): Problem {
+  const seconds = 1 + Math.floor(Math.random() * LONGEST_RETRY_S);
+  return new Problem(
+    'OVERLOADED',
+    `The server is overloaded. It refused this request before it did any work for it; retry in ${seconds} s.`,
+    { headers: { 'Retry-After': String(seconds) } },
+  );
+}

@@ -1,0 +1,485 @@
+import { resolve } from 'node:path';
+import { type AccountHex, parseAddress } from '@quittance/tron/address';
+import { USDT_CONTRACTS } from '@quittance/tron/usdt';
+import { isLoopbackLink } from '../../core/domain/loopback.ts';
+import { formatPinnedKeys, type PinnedKeys } from '../../core/domain/manifest/manifest-signature.ts';
+import { isLocalNetwork, keyMode, NETWORKS, type Network } from '../../core/domain/network.ts';
+import { type NodeSpec, showsBytes } from '../../core/domain/node.ts';
+import { parseMasterKey } from '../../core/runtime/key-ring.ts';
+import { describeDatabase } from '../../core/store/db/inspect-transport.ts';
+import type { SettingView } from '../../faces/operator/system/views.ts';
+import { isTronGridNode, parseNode } from './node-entry.ts';
+import { type ConfigProblem, type ReadSettings, readSettings } from './read-settings.ts';
+import { NEEDED_ROLES, NODE_VARIABLES, SECRET_VARIABLES, type Settings, VARIABLES, type Variable } from './settings.ts';
+import { certificateProblems, databaseTransportProblems, nodeTransportProblems } from './transport.ts';
+import { httpUrl, showValue } from './url-problems.ts';
+
+type Role = Settings['QUITTANCE_ROLES'][number];
+
+export type NetworkConfig = Readonly<{
+  /** In order of preference. */
+  nodes: readonly NodeSpec[];
+  usdt: AccountHex;
+  /** The number of operators that must agree. 1 means that one node is believed. */
+  agreement: number;
+}>;
+
+/** The configuration of one process. It is deeply frozen. */
+export type Config = Readonly<{
+  /** No network is configured, so everything runs in this one process, including a local network. */
+  sandbox: boolean;
+  host: string;
+  /** 0 selects any free port. */
+  port: number;
+  /** An origin without a trailing slash. If `null`, links contain the address that the server listens on. */
+  publicUrl: string | null;
+  /** The console's origin, in the same form. */
+  consoleUrl: string | null;
+  /** An absolute path. */
+  dataDir: string;
+  /** `null` selects the embedded PostgreSQL in `dataDir`. */
+  databaseUrl: string | null;
+  /** The connection for commands that change the schema. If `null`, they use `databaseUrl`. */
+  databaseOwnerUrl: string | null;
+  databasePoolSize: number;
+  roles: readonly Role[];
+  networks: Readonly<Partial<Record<Network, NetworkConfig>>>;
+  devnet: Readonly<{ blockMs: number; producers: number }>;
+  /** `null`: metrics are off. */
+  metrics: Readonly<{ host: string; port: number }> | null;
+  /** The address that the console listens on. `null`: the console is off. */
+  console: Readonly<{ host: string; port: number }> | null;
+  logLevel: Settings['QUITTANCE_LOG_LEVEL'];
+  /** Whether the shops' requests are stored for 30 days, without bodies. */
+  requestLog: boolean;
+  /** Whether each response is logged. */
+  requestLines: boolean;
+  /** Whether rows are sealed and checked, and whether a row with a wrong seal is refused. */
+  rowMacs: Settings['QUITTANCE_ROW_MACS'];
+  /** IP addresses, CIDR blocks, `loopback`. */
+  trustProxy: readonly string[];
+  /** The keys as configured. The first one encrypts all secrets in the database. `null`: not set. */
+  masterKeys: readonly string[] | null;
+  /** The age public keys to encrypt backups to. If empty, backups aren't encrypted. */
+  backupRecipients: readonly string[];
+  /** Where scheduled backups are stored, how often they run, and how many are kept. `null`: there are none. */
+  backups: Readonly<{ directory: string; intervalMs: number; keep: number; recipients: readonly string[] }> | null;
+  /** The path of the address manifest, its signing keys, and what to do about unlisted addresses. `null`: there is no manifest. */
+  addressManifest: Readonly<{ path: string; pinned: PinnedKeys; mode: 'warn' | 'enforce'; dataDir: string }> | null;
+  webhooks: Readonly<{
+    /** Whether webhooks for projects on test networks may go to this machine, and over http. */
+    localTargets: boolean;
+    retentionDays: number;
+  }>;
+  rateLimit: Readonly<{ perSecond: number; burst: number }>;
+  /** The limit of payers' look-ups on nodes, per network and process. */
+  lookupsPerMinute: number;
+  /** Every variable for display. It contains no secrets. */
+  settings: readonly SettingView[];
+  /** Suspicious settings that don't prevent the start. */
+  warnings: readonly string[];
+}>;
+
+export type ConfigResult =
+  | { kind: 'ok'; config: Config; warnings: ConfigProblem[] }
+  | { kind: 'invalid'; errors: ConfigProblem[]; warnings: ConfigProblem[] };
+
+/**
+ * Reads the configuration from the environment, or returns all of its errors at once. A relative QUITTANCE_DATA_DIR is resolved against the
+ * working directory. Messages contain no secrets.
+ */
+export function readConfig(env: NodeJS.ProcessEnv): ConfigResult {
+  const read = readSettings(env);
+  const errors = [...read.errors, ...contradictions(read), ...certificateProblems(env, read)];
+  const warnings = [...read.warnings, ...idleSettings(read)];
+  if (errors.length > 0) return { kind: 'invalid', errors, warnings };
+  return {
+    kind: 'ok',
+    config: deepFreeze({ ...compose(read), warnings: warnings.map(({ message }) => message) }),
+    warnings,
+  };
+}
+
+function compose(read: ReadSettings): Omit<Config, 'warnings'> {
+  const settings = read.settings as Settings;
+  const networks = composeNetworks(settings);
+  const sandbox = Object.keys(networks).length === 0;
+  const metricsPort = settings.QUITTANCE_METRICS_PORT ?? (sandbox ? 0 : DEFAULT_METRICS_PORT);
+  const consolePort = settings.QUITTANCE_CONSOLE_PORT ?? (sandbox ? 0 : 'off');
+  const localTargets = settings.QUITTANCE_WEBHOOK_LOCAL_TARGETS ?? (sandbox ? 'allow' : 'deny');
+  const dataDir = resolve(settings.QUITTANCE_DATA_DIR);
+  const publicUrl = settings.QUITTANCE_PUBLIC_URL;
+  const consoleUrl = settings.QUITTANCE_CONSOLE_URL;
+  return {
+    sandbox,
+    host: settings.QUITTANCE_HOST,
+    port: settings.QUITTANCE_PORT,
+    publicUrl: publicUrl === undefined ? null : new URL(publicUrl).origin,
+    consoleUrl: consoleUrl === undefined ? null : new URL(consoleUrl).origin,
+    dataDir,
+    databaseUrl: settings.DATABASE_URL ?? null,
+    databaseOwnerUrl: settings.DATABASE_OWNER_URL ?? null,
+    databasePoolSize: settings.QUITTANCE_DATABASE_POOL,
+    roles: settings.QUITTANCE_ROLES,
+    networks,
+    devnet: { blockMs: settings.QUITTANCE_DEVNET_BLOCK_MS, producers: settings.QUITTANCE_DEVNET_PRODUCERS },
+    metrics: metricsPort === 'off' ? null : { host: settings.QUITTANCE_METRICS_HOST, port: metricsPort },
+    console: consolePort === 'off' ? null : { host: settings.QUITTANCE_CONSOLE_HOST, port: consolePort },
+    logLevel: settings.QUITTANCE_LOG_LEVEL,
+    requestLog: settings.QUITTANCE_REQUEST_LOG === 'on',
+    requestLines: settings.QUITTANCE_REQUEST_LINES === 'on',
+    rowMacs: settings.QUITTANCE_ROW_MACS,
+    trustProxy: settings.QUITTANCE_TRUST_PROXY,
+    masterKeys: settings.QUITTANCE_MASTER_KEY ?? null,
+    backupRecipients: settings.QUITTANCE_BACKUP_RECIPIENT ?? [],
+    backups: composeBackups(settings),
+    addressManifest: composeManifest(settings, dataDir),
+    webhooks: {
+      localTargets: localTargets === 'allow',
+      retentionDays: settings.QUITTANCE_DELIVERY_RETENTION_DAYS,
+    },
+    rateLimit: { perSecond: settings.QUITTANCE_RATE_LIMIT, burst: settings.QUITTANCE_RATE_BURST },
+    lookupsPerMinute: settings.QUITTANCE_LOOKUPS_PER_MINUTE,
+    settings: describeSettings(read, {
+      ...{ QUITTANCE_DATA_DIR: dataDir, QUITTANCE_WEBHOOK_LOCAL_TARGETS: localTargets },
+      ...{ QUITTANCE_METRICS_PORT: String(metricsPort), QUITTANCE_CONSOLE_PORT: String(consolePort) },
+      QUITTANCE_AGREEMENT: Object.entries(networks)
+        .map(([network, { agreement }]) => `${network}: ${agreement}`)
+        .join(', '),
+    }),
+  };
+}
+
+function composeBackups(settings: Settings): Config['backups'] {
+  if (settings.QUITTANCE_BACKUP_DIR === undefined) return null;
+  return {
+    directory: resolve(settings.QUITTANCE_BACKUP_DIR),
+    intervalMs: settings.QUITTANCE_BACKUP_INTERVAL_HOURS * 3_600_000,
+    keep: settings.QUITTANCE_BACKUP_KEEP,
+    recipients: settings.QUITTANCE_BACKUP_RECIPIENT ?? [],
+  };
+}
+
+function composeManifest(settings: Settings, dataDir: string): Config['addressManifest'] {
+  const { QUITTANCE_ADDRESS_MANIFEST: path, QUITTANCE_MANIFEST_KEYS: pinned, QUITTANCE_MANIFEST_MODE: mode } = settings;
+  return path === undefined || pinned === undefined ? null : { path: resolve(path), pinned, mode, dataDir };
+}
+
+function composeNetworks(settings: Settings): Config['networks'] {
+  const networks: Partial<Record<Network, NetworkConfig>> = {};
+  const devnetUsdt = parseAddress(settings.QUITTANCE_DEVNET_USDT ?? '');
+  const contracts: Record<Network, AccountHex | null> = {
+    mainnet: USDT_CONTRACTS.mainnet.account,
+    nile: USDT_CONTRACTS.nile.account,
+    devnet: devnetUsdt.kind === 'ok' ? devnetUsdt.account : null,
+  };
+  for (const network of NETWORKS) {
+    const [entries, usdt] = [settings[NODE_VARIABLES[network]], contracts[network]];
+    if (entries === undefined || usdt === null) continue;
+    const nodes = composeNodes(entries, settings.QUITTANCE_TRON_API_KEY ?? null);
+    networks[network] = { nodes, usdt, agreement: agreementOf(nodes, settings.QUITTANCE_AGREEMENT) };
+  }
+  return networks;
+}
+
+function composeNodes(entries: readonly string[], tronGridKey: string | null): NodeSpec[] {
+  return entries.flatMap((entry) => {
+    const parsed = parseNode(entry);
+    if (parsed.kind !== 'ok') return [];
+    // Send the TronGrid key only to TronGrid. Any other provider would learn it.
+    const { node } = parsed;
+    return [isTronGridNode(node) ? { ...node, apiKey: node.apiKey ?? tronGridKey } : node];
+  });
+}
+
+function deepFreeze<Value extends object>(value: Value): Value {
+  for (const part of Object.values(value)) if (typeof part === 'object' && part !== null) deepFreeze(part);
+  return Object.freeze(value);
+}
+
+/** Variables of which a part may be shown, such as the database's host and the node operators, and variables whose value isn't a string. */
+const IN_PART: ReadonlyMap<Variable, (value: unknown) => string> = new Map([
+  ['DATABASE_URL', (url) => describeDatabase(String(url))],
+  ['DATABASE_OWNER_URL', (url) => describeDatabase(String(url))],
+  ['QUITTANCE_MANIFEST_KEYS', (pinned) => formatPinnedKeys(pinned as PinnedKeys)],
+  ...Object.values(NODE_VARIABLES).map((name) => [name, (urls: unknown) => describeNodes(urls)] as const),
+]);
+
+/**
+ * Lists every variable with its effective value, for display. Passwords, keys, and the paths and options of node URLs are left out.
+ * `effective` has the values that other settings determine for unset variables.
+ */
+function describeSettings(
+  { settings, present }: Pick<ReadSettings, 'settings' | 'present'>,
+  effective: Partial<Record<Variable, string>>,
+): SettingView[] {
+  return VARIABLES.map((name) => {
+    const describe = IN_PART.get(name);
+    const isSecret = describe === undefined && SECRET_VARIABLES.includes(name);
+    const value = settings[name];
+    const shown = effective[name] ?? (value === undefined ? '' : (describe ?? plainly)(value));
+    return { name, value: isSecret || shown === '' ? null : shown, isSet: present.has(name), isSecret };
+  });
+}
+
+function plainly(value: unknown): string {
+  return [value].flat().join(', ');
+}
+
+/** `trongrid.io (https://api.trongrid.io)`. The path may contain a provider's token, and the options a key. */
+function describeNodes(entries: unknown): string {
+  const nodes = (entries as readonly string[]).map((entry) => {
+    const parsed = parseNode(entry);
+    if (parsed.kind !== 'ok') return '?';
+    const { protocol, host } = new URL(parsed.node.url);
+    return `${parsed.node.operator} (${protocol}//${host})`;
+  });
+  return nodes.join(', ');
+}
+
+/**
+ * Used on real networks. Prometheus's port list reserves it for exporters, and it isn't a default port of Prometheus, Grafana or
+ * PostgreSQL.
+ */
+const DEFAULT_METRICS_PORT = 9464;
+
+const NODE_LISTS = Object.values(NODE_VARIABLES);
+const DATABASE_VARIABLES = ['DATABASE_URL', 'DATABASE_OWNER_URL'] as const;
+
+/** Finds variables that are valid on their own but contradict each other. */
+function contradictions({ settings, present }: ReadSettings): ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  const add = (variable: Variable, message: string) => problems.push({ variable, message: `${variable} ${message}` });
+  const isSet = (variable: Variable) => present.has(variable);
+  if (isSet('QUITTANCE_DEVNET_NODES') && !isSet('QUITTANCE_DEVNET_USDT')) {
+    add(
+      'QUITTANCE_DEVNET_USDT',
+      'is not set, but QUITTANCE_DEVNET_NODES requires it: set it to the USDT contract of that network.',
+    );
+  }
+  if (isSet('QUITTANCE_DEVNET_USDT') && !isSet('QUITTANCE_DEVNET_NODES')) {
+    add('QUITTANCE_DEVNET_USDT', 'has no effect without QUITTANCE_DEVNET_NODES: set both, or unset this one.');
+  }
+  for (const { variable, message } of nodeProblems({ settings, present })) add(variable, message);
+  if (isSet('DATABASE_OWNER_URL') && !isSet('DATABASE_URL')) {
+    add(
+      'DATABASE_OWNER_URL',
+      'has no effect without DATABASE_URL, which the service and most commands use: set that too.',
+    );
+  }
+  if (isSet('QUITTANCE_ADDRESS_MANIFEST') !== isSet('QUITTANCE_MANIFEST_KEYS')) {
+    add(
+      isSet('QUITTANCE_ADDRESS_MANIFEST') ? 'QUITTANCE_MANIFEST_KEYS' : 'QUITTANCE_ADDRESS_MANIFEST',
+      'is not set: a manifest needs its signing keys, and the keys need a manifest. Set both, or neither.',
+    );
+  }
+  if (isSet('QUITTANCE_MANIFEST_MODE') && !isSet('QUITTANCE_ADDRESS_MANIFEST')) {
+    add('QUITTANCE_MANIFEST_MODE', 'has no effect without QUITTANCE_ADDRESS_MANIFEST: set both, or unset this one.');
+  }
+  if (settings.QUITTANCE_ROW_MACS === 'require' && isSet('DATABASE_URL') && !isSet('QUITTANCE_MASTER_KEY')) {
+    add(
+      'QUITTANCE_ROW_MACS',
+      'is require, but rows are sealed with the master key, which is not set: set the same QUITTANCE_MASTER_KEY for every process.',
+    );
+  }
+  for (const { variable, message } of transportProblems({ settings, present })) add(variable, message);
+  const masterKeys = settings.QUITTANCE_MASTER_KEY ?? [];
+  if (new Set(masterKeys.map((text) => parseMasterKey(text)?.id)).size < masterKeys.length) {
+    add('QUITTANCE_MASTER_KEY', 'contains the same key twice, in base64 and in hexadecimal: remove one of them.');
+  }
+  const roles = settings.QUITTANCE_ROLES;
+  if (roles !== undefined && NEEDED_ROLES.some((role) => !roles.includes(role))) {
+    const shown = showValue(roles.join(','));
+    if (!isSet('DATABASE_URL')) {
+      add(
+        'QUITTANCE_ROLES',
+        `is ${shown}: processes with different roles share one database. Set DATABASE_URL, or unset this variable to run all roles in this process.`,
+      );
+    }
+    if (!NODE_LISTS.some(isSet)) {
+      add(
+        'QUITTANCE_ROLES',
+        `is ${shown}: the sandbox runs all roles in one process. Set the same ${NODE_LISTS.join(' or ')} as in the other processes, or unset this variable.`,
+      );
+    }
+  }
+  const { QUITTANCE_PUBLIC_URL: publicUrl, QUITTANCE_PORT: port, QUITTANCE_METRICS_PORT: metricsPort } = settings;
+  const url = publicUrl === undefined ? null : httpUrl(publicUrl);
+  if (isSet('QUITTANCE_MAINNET_NODES') && url?.protocol === 'http:' && !isLoopbackLink(url.hostname)) {
+    add('QUITTANCE_PUBLIC_URL', `is ${showValue(url.origin)}: with real money on mainnet it must start with https://.`);
+  }
+  const isSameHost = settings.QUITTANCE_HOST === settings.QUITTANCE_METRICS_HOST;
+  const usedMetricsPort = metricsPort ?? (NODE_LISTS.some(isSet) ? DEFAULT_METRICS_PORT : 0);
+  if (port !== undefined && port !== 0 && port === usedMetricsPort && isSameHost) {
+    const variable = isSet('QUITTANCE_METRICS_PORT') ? 'QUITTANCE_METRICS_PORT' : 'QUITTANCE_PORT';
+    add(variable, `is ${port}, but the API and the metrics can't share a port: change one of them.`);
+  }
+  problems.push(...backupProblems(present), ...consoleProblems({ settings, present }));
+  return problems;
+}
+
+function backupProblems(present: ReadSettings['present']): ConfigProblem[] {
+  const isOn = present.has('QUITTANCE_BACKUP_DIR');
+  const idle = (['QUITTANCE_BACKUP_INTERVAL_HOURS', 'QUITTANCE_BACKUP_KEEP'] as const)
+    .filter((variable) => present.has(variable) && !isOn)
+    .map((variable) => {
+      const message = `${variable} has no effect without QUITTANCE_BACKUP_DIR: set both, or unset this one.`;
+      return { variable, message };
+    });
+  if (!isOn || !present.has('DATABASE_URL') || present.has('QUITTANCE_MASTER_KEY')) return idle;
+  const message =
+    "QUITTANCE_BACKUP_DIR is set, but without the master key its backups can't be authenticated: set the same QUITTANCE_MASTER_KEY for every process.";
+  return [...idle, { variable: 'QUITTANCE_BACKUP_DIR', message }];
+}
+
+function idleBackups({ settings, present }: Pick<ReadSettings, 'settings' | 'present'>): ConfigProblem[] {
+  const isMade = settings.QUITTANCE_ROLES?.includes('watcher') !== false;
+  if (!present.has('QUITTANCE_BACKUP_DIR') || isMade) return [];
+  const message = 'QUITTANCE_BACKUP_DIR has no effect here: only processes with the role watcher make backups.';
+  return [{ variable: 'QUITTANCE_BACKUP_DIR', message }];
+}
+
+function consoleProblems({ settings, present }: Pick<ReadSettings, 'settings' | 'present'>): ConfigProblem[] {
+  const { QUITTANCE_CONSOLE_PORT: port, QUITTANCE_ROLES: roles = [] } = settings;
+  const problems: ConfigProblem[] = [];
+  const add = (variable: Variable, message: string) => problems.push({ variable, message: `${variable} ${message}` });
+  if (typeof port !== 'number' && roles.length === 1 && roles[0] === 'console') {
+    add('QUITTANCE_CONSOLE_PORT', 'is not set, so a process with only the role console would do nothing: set it.');
+  }
+  const others = [
+    ['QUITTANCE_PORT', settings.QUITTANCE_PORT, settings.QUITTANCE_HOST],
+    ['QUITTANCE_METRICS_PORT', settings.QUITTANCE_METRICS_PORT, settings.QUITTANCE_METRICS_HOST],
+  ] as const;
+  for (const [variable, other, host] of others) {
+    if (typeof port === 'number' && port !== 0 && port === other && host === settings.QUITTANCE_CONSOLE_HOST) {
+      add('QUITTANCE_CONSOLE_PORT', `is ${port}, the same as ${variable}: change one of them.`);
+    }
+  }
+  if (present.has('QUITTANCE_CONSOLE_URL') && port === 'off') {
+    add('QUITTANCE_CONSOLE_URL', 'has no effect while QUITTANCE_CONSOLE_PORT is off: unset it, or set the port.');
+  }
+  return problems;
+}
+
+/** By default, two operators must agree. If only one operator is configured, one node is enough. */
+function agreementOf(nodes: readonly NodeSpec[], setting: number | undefined): number {
+  return setting ?? Math.min(2, operatorsOf(nodes).size);
+}
+
+function operatorsOf(nodes: readonly NodeSpec[]): Set<string> {
+  return new Set(nodes.map(({ operator }) => operator));
+}
+
+type NodeSettings = Pick<ReadSettings, 'settings' | 'present'>;
+
+/** Returns the node lists that are set and well-formed. */
+function nodeLists({ settings, present }: NodeSettings) {
+  return NETWORKS.flatMap((network) => {
+    const variable = NODE_VARIABLES[network];
+    if (!present.has(variable)) return [];
+    const parsed = settings[variable]?.map(parseNode) ?? [];
+    const nodes = parsed.flatMap((entry) => (entry.kind === 'ok' ? [entry.node] : []));
+    return nodes.length === 0 ? [] : [{ network, variable, nodes }];
+  });
+}
+
+function nodeProblems(read: NodeSettings): { variable: Variable; message: string }[] {
+  const agreement = read.settings.QUITTANCE_AGREEMENT;
+  return nodeLists(read).flatMap(({ variable, nodes }) => {
+    const problems: { variable: Variable; message: string }[] = [];
+    if (new Set(nodes.map(({ url }) => url)).size < nodes.length) {
+      problems.push({ variable, message: 'must be a list of different URLs, but one node is listed twice.' });
+    }
+    const { size } = operatorsOf(nodes);
+    if (agreement !== undefined && agreement > size) {
+      const names = [...operatorsOf(nodes)].join(', ');
+      problems.push({
+        variable: 'QUITTANCE_AGREEMENT',
+        message: `is ${agreement}, and ${variable} has nodes of ${size === 1 ? 'one operator' : `${size} operators`} (${names}): add nodes of other operators, name each node's operator with #operator=, or set this variable to at most ${size}.`,
+      });
+    }
+    return problems;
+  });
+}
+
+/** Finds settings that let others read or change data in transit. */
+function transportProblems(read: NodeSettings): { variable: Variable; message: string }[] {
+  const allowed = read.settings.QUITTANCE_ALLOW_PLAINTEXT ?? [];
+  const databases = DATABASE_VARIABLES.flatMap((variable) => {
+    const url = read.settings[variable];
+    return url === undefined ? [] : databaseTransportProblems(variable, url, allowed);
+  });
+  const real = nodeLists(read).filter(({ network }) => !isLocalNetwork(network));
+  return [...databases, ...real.flatMap(({ variable, nodes }) => nodeTransportProblems(variable, nodes, allowed))];
+}
+
+/** Finds settings that have no effect, and missing ones that should probably be set. */
+function idleSettings({ settings, present }: ReadSettings): ConfigProblem[] {
+  const warnings = idleBackups({ settings, present });
+  const warn = (variable: Variable, message: string) => warnings.push({ variable, message: `${variable} ${message}` });
+  const isReal = NODE_LISTS.some((variable) => present.has(variable));
+  if (isReal && !present.has('QUITTANCE_PUBLIC_URL')) {
+    warn('QUITTANCE_PUBLIC_URL', 'is not set, so payment links will contain the address that this process listens on.');
+  }
+  if (present.has('QUITTANCE_MAINNET_NODES') && !present.has('DATABASE_URL')) {
+    warn(
+      'DATABASE_URL',
+      'is not set, so the embedded PostgreSQL will store the invoices of mainnet. Its bundled libraries get no security updates. Use your own PostgreSQL server: see docs/guides/postgresql.md.',
+    );
+  }
+  if (present.has('DATABASE_OWNER_URL')) {
+    warn(
+      'DATABASE_OWNER_URL',
+      'is set for a service, which never uses it. Remove it here, so that an attacker who breaks into the service owns no tables.',
+    );
+  }
+  for (const variable of ['QUITTANCE_DEVNET_BLOCK_MS', 'QUITTANCE_DEVNET_PRODUCERS'] as const) {
+    if (isReal && present.has(variable)) warn(variable, 'has no effect: the local network runs in the sandbox only.');
+  }
+  const lists = nodeLists({ settings, present });
+  if (
+    present.has('QUITTANCE_TRON_API_KEY') &&
+    !lists.some(({ nodes }) => nodes.some((node) => isTronGridNode(node) && node.apiKey === null))
+  ) {
+    warn(
+      'QUITTANCE_TRON_API_KEY',
+      'has no effect: Quittance sends it only to nodes under trongrid.io. For another provider, add #key= to its node.',
+    );
+  }
+  if (present.has('QUITTANCE_AGREEMENT') && !isReal) {
+    warn('QUITTANCE_AGREEMENT', 'has no effect in the sandbox, which has one node.');
+  }
+  if (typeof settings.QUITTANCE_CONSOLE_PORT === 'number' && settings.QUITTANCE_ROLES?.includes('console') === false) {
+    warn('QUITTANCE_CONSOLE_PORT', "has no effect, because QUITTANCE_ROLES doesn't include the role console.");
+  }
+  const isWatcherAlone = settings.QUITTANCE_ROLES?.every((role) => role === 'watcher') === true;
+  if (present.has('QUITTANCE_MASTER_KEY') && isWatcherAlone) {
+    warn(
+      'QUITTANCE_MASTER_KEY',
+      'has no effect here, because the role watcher needs no secrets: unset it for this process.',
+    );
+  }
+  const isMainnetAlone = lists.length > 0 && lists.every(({ network }) => keyMode(network) === 'live');
+  if (settings.QUITTANCE_WEBHOOK_LOCAL_TARGETS === 'allow' && isMainnetAlone) {
+    warn(
+      'QUITTANCE_WEBHOOK_LOCAL_TARGETS',
+      'has no effect: it applies to projects of test networks, and only mainnet is configured.',
+    );
+  }
+  for (const { network, variable, nodes } of lists) {
+    // A private network is trusted, because its operator may run all of its nodes.
+    if (isLocalNetwork(network)) continue;
+    if (operatorsOf(nodes).size === 1 && !nodes.some(showsBytes)) {
+      warn(
+        variable,
+        'leaves one operator that is asked over HTTP only: any stranger can hold up all payments with one odd transaction, whose bytes JSON hides. Name its gRPC port (grpc://host:50051, or #grpc=grpc://host:50051), or add a node of another operator.',
+      );
+    }
+    if (agreementOf(nodes, settings.QUITTANCE_AGREEMENT) > 1) continue;
+    warn(
+      variable,
+      'makes Quittance trust a single operator for transfers inside other contracts, which no block header proves: add a node of another operator.',
+    );
+  }
+  return warnings;
+}

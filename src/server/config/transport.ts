@@ -1,0 +1,67 @@
+import { isIP } from 'node:net';
+import { isLoopback } from '../../core/domain/loopback.ts';
+import { isLocalNetwork, NETWORKS } from '../../core/domain/network.ts';
+import { type NodeSpec, urlsOf } from '../../core/domain/node.ts';
+import { inspectTransport } from '../../core/store/db/inspect-transport.ts';
+import { NODE_VARIABLES, type Variable } from './settings.ts';
+
+type TransportProblem = { variable: Variable; message: string };
+
+/** Problems of the connection to a database. An attacker on it can read and change every invoice. */
+export function databaseTransportProblems(
+  variable: Variable,
+  url: string,
+  allowed: readonly string[],
+): TransportProblem[] {
+  const transport = inspectTransport(url);
+  if (transport.kind === 'invalid') return [{ variable, message: `(value not shown): it ${transport.reason}.` }];
+  if (transport.kind === 'socket' || transport.kind === 'verified' || isTrusted(transport.host, allowed)) return [];
+  const how = transport.kind === 'plain' ? 'without TLS' : "by TLS that doesn't verify the server";
+  const message = `leads to ${transport.host} ${how}, so anyone on the network path can read and change everything: add "sslmode=verify-full&sslrootcert=/path/to/ca.crt" to it (sslrootcert for a CA of your own only), or name ${transport.host} in QUITTANCE_ALLOW_PLAINTEXT if the network path is otherwise secure.`;
+  return [{ variable, message }];
+}
+
+/** Problems of the connections to the nodes of a real network. An attacker on them can forge any answer. */
+export function nodeTransportProblems(
+  variable: Variable,
+  nodes: readonly NodeSpec[],
+  allowed: readonly string[],
+): TransportProblem[] {
+  const hosts = nodes.flatMap(urlsOf).flatMap((url) => {
+    const { protocol, hostname } = new URL(url);
+    return /^(http|grpc):$/.test(protocol) && !isTrusted(hostname, allowed) ? [hostname] : [];
+  });
+  return [...new Set(hosts)].map((host) => ({
+    variable,
+    message: `asks ${host} in plain text, so anyone on the network path can forge its answers: write https:// or grpcs://, or name ${host} in QUITTANCE_ALLOW_PLAINTEXT if the network path is otherwise secure.`,
+  }));
+}
+
+const AT_STAKE: readonly Variable[] = [
+  'DATABASE_URL',
+  ...NETWORKS.filter((network) => !isLocalNetwork(network)).map((network) => NODE_VARIABLES[network]),
+];
+
+/** Finds the Node.js variable that makes every TLS connection of the process accept any certificate. */
+export function certificateProblems(
+  env: NodeJS.ProcessEnv,
+  { present }: { present: ReadonlySet<Variable> },
+): { variable: string; message: string }[] {
+  const variable = 'NODE_TLS_REJECT_UNAUTHORIZED';
+  const isAtStake = AT_STAKE.some((each) => present.has(each));
+  if (env[variable] !== '0' || !isAtStake) return [];
+  const message = `${variable} is "0", so Quittance would verify no certificate of a node, database or receiver: unset it. If you use your own CA, set NODE_EXTRA_CA_CERTS to its file.`;
+  return [{ variable, message }];
+}
+
+/** Whether plaintext to this host stays on this machine or is explicitly allowed. */
+function isTrusted(host: string, allowed: readonly string[]): boolean {
+  const name = canonical(host);
+  return isLoopback(name) || allowed.map(canonical).includes(name);
+}
+
+/** Normalises a host: `[FD00::05]` → `fd00::5`. */
+function canonical(host: string): string {
+  const bare = host.replace(/^\[|\]$/g, '').toLowerCase();
+  return isIP(bare) === 6 && !bare.includes('%') ? new URL(`http://[${bare}]`).hostname.slice(1, -1) : bare;
+}

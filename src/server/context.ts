@@ -1,0 +1,260 @@
+import { hostname } from 'node:os';
+import { accountToAddress } from '@quittance/tron/address';
+import { createNodePool, type NodePool } from '../core/chain/nodes/node-pool.ts';
+import { SLOT_MS } from '../core/chain/verify/read-block.ts';
+import type { DeadlineClock } from '../core/domain/clocks.ts';
+import type { Network } from '../core/domain/network.ts';
+import { type UnixMs, unixMs } from '../core/domain/time.ts';
+import { type ClockWatch, createClockWatch } from '../core/payments/clocks.ts';
+import {
+  createHealthProblems,
+  createLiveness,
+  createShortageWatch,
+  type HealthProblems,
+  type Liveness,
+  type ShortageWatch,
+} from '../core/payments/health-problems.ts';
+import { type AddressGuard, createAddressGuard } from '../core/payments/manifest/address-guard.ts';
+import { createSealNotifier } from '../core/payments/row-alarm.ts';
+import { type Clock, systemClock } from '../core/runtime/clock.ts';
+import type { KeyRing } from '../core/runtime/key-ring.ts';
+import type { Logger } from '../core/runtime/log.ts';
+import { logLostConnections } from '../core/runtime/log-lost-connections.ts';
+import { createLoopHealth, type LoopHealth } from '../core/runtime/loop-health.ts';
+import { createMetrics, type Metrics } from '../core/runtime/metrics.ts';
+import { pooledRandom } from '../core/runtime/random.ts';
+import { createRequestShare, type RequestShare } from '../core/runtime/request-share.ts';
+import { createSteadyClock } from '../core/runtime/steady-clock.ts';
+import { createTeller } from '../core/store/chain/tell-alarms.ts';
+import { type DamagedAddress, describeDamaged } from '../core/store/db/address-column.ts';
+import {
+  CONNECT_TIMEOUT_MS,
+  type Connection,
+  type Database,
+  openDatabase,
+  type Seals,
+} from '../core/store/db/database.ts';
+import { createSeals } from '../core/store/db/seals.ts';
+import { createAdmission } from '../core/store/db/server-admission.ts';
+import { createReadiness, type Readiness } from '../faces/api/health.ts';
+import type { SandboxControls } from '../faces/api/sandbox.ts';
+import type { ConfiguredProcess } from '../faces/operator/doctor/check.ts';
+import type { OperationDeps } from '../faces/operator/operation.ts';
+import type { Config, NetworkConfig } from './config/config.ts';
+
+export type ServiceOptions = {
+  config: Pick<
+    Config,
+    | 'host'
+    | 'port'
+    | 'publicUrl'
+    | 'databasePoolSize'
+    | 'roles'
+    | 'networks'
+    | 'metrics'
+    | 'trustProxy'
+    | 'rateLimit'
+    | 'webhooks'
+  > &
+    Partial<
+      Pick<
+        Config,
+        | 'consoleUrl'
+        | 'lookupsPerMinute'
+        | 'requestLog'
+        | 'requestLines'
+        | 'rowMacs'
+        | 'addressManifest'
+        | 'dataDir'
+        | 'backups'
+      >
+    >;
+  connection: Connection;
+  /** The connection for upgrading the schema. The default is `connection`, if it has the right. The service itself needs no such right. */
+  owner?: Connection;
+  /** Decrypts secrets in the database. If `null`, receipts aren't signed and the role `webhooks` doesn't start. */
+  keyRing: KeyRing | null;
+  /**
+   * Where the role `console` listens, and the configuration for its use cases. If absent or `null`, it is off.
+   * `url` is the origin that operators see, or `null` for the listening address.
+   * `sandboxToken` signs its holder in as the owner.
+   */
+  console?:
+    | (NonNullable<Config['console']> & {
+        url: string | null;
+        config: OperationDeps['config'] & ConfiguredProcess & Pick<Config, 'settings'>;
+        sandboxToken?: string;
+      })
+    | null;
+  /** The sandbox controls. Without them, their routes don't exist. */
+  sandbox?: SandboxControls;
+  log: Logger;
+  clock?: Clock;
+  /**
+   * Whether to compare the clock with those of the database and the chain. By default the system clock is compared, and a given clock
+   * isn't.
+   */
+  comparesClocks?: boolean;
+  /** The block time of the networks, for a local one that is faster than the real 3,000 ms. */
+  blockMs?: number;
+  /** How long events wait for the event loop, in milliseconds. Measured by default. A service that shares its process passes its own. */
+  lagMs?(): number;
+};
+
+/** The parts that the roles of one process share. They are created once, and each role uses the ones that it needs. */
+export type Context = Databases &
+  Known & {
+    config: ServiceOptions['config'];
+    connection: ServiceOptions['connection'];
+    sandbox: ServiceOptions['sandbox'];
+    keyRing: KeyRing | null;
+    log: Logger;
+    clock: Clock;
+    /** The clock for due deliveries. */
+    databaseClock: Clock;
+    /** The clock for creating and expiring invoices. */
+    deadlineClock: DeadlineClock;
+    metrics: Metrics;
+    /** The loops of this process that fail. */
+    loops: LoopHealth;
+    liveness: Liveness;
+    /** The watcher and webhooks report lateness here, and requests get a smaller share. */
+    requestShare: RequestShare;
+    blockMs: number;
+    lagMs?(): number;
+    now(): UnixMs;
+    /** See `createSteadyClock`. */
+    steadyNow(): UnixMs;
+    /** The earliest time of all clocks that this process knows. For deletions and other irreversible steps. */
+    certainNow(): UnixMs;
+    random(bytes: number): Uint8Array;
+    networks: Network[];
+    /** All requests to a network's nodes go through one pool, because it tracks their budgets and pauses. */
+    pools: NetworkPool[];
+    /** Whether invoices can be created, with details for operators. */
+    readiness(): Promise<Readiness>;
+    /** The URL that payers use. Without the setting it is the address that the API listens on. */
+    publicUrl(): string;
+    /** Sets the URL of the API once it listens. */
+    onListening(url: string): void;
+  };
+
+type NetworkPool = NetworkConfig & { network: Network; pool: NodePool };
+
+export function createContext(options: ServiceOptions, databases: Databases, known: Known): Context {
+  const { config, connection, sandbox, keyRing, log, blockMs = SLOT_MS, lagMs } = options;
+  const { clock, databaseClock, deadlineClock, certainNow } = known.clocks;
+  const now = () => unixMs(clock.now());
+  const steadyClock = createSteadyClock(clock.now);
+  const metrics = createMetrics();
+  const loops = createLoopHealth();
+  const networks = Object.entries(config.networks) as [Network, NetworkConfig][];
+  let url = `http://${config.host}:${config.port}`;
+  const names = networks.map(([network]) => network);
+  return {
+    ...databases,
+    ...known,
+    ...{
+      config,
+      connection,
+      sandbox,
+      keyRing,
+      log,
+      clock,
+      databaseClock,
+      deadlineClock,
+      metrics,
+      blockMs,
+      now,
+      steadyNow: () => unixMs(steadyClock()),
+      certainNow,
+      loops,
+      liveness: createLiveness({ troubles: known.troubles, loops }),
+      requestShare: createRequestShare(),
+    },
+    ...(lagMs === undefined ? {} : { lagMs }),
+    random: pooledRandom,
+    networks: names,
+    readiness: createReadiness({ db: databases.requestDb, networks: names, now, troubles: known.troubles }),
+    pools: networks.map(([network, settings]) => {
+      const pool = createNodePool({ log, now, metrics, blockMs, network, nodes: settings.nodes });
+      return { ...settings, network, pool };
+    }),
+    publicUrl: () => config.publicUrl ?? url,
+    onListening: (actual) => {
+      url = actual;
+    },
+  };
+}
+
+/**
+ * Connection pools: `requestDb` for callers' requests, `db` for everything else. They may be the same pool. `addressGuard` has checked
+ * every address that they return.
+ */
+type Databases = { db: Database; requestDb: Database; addressGuard: AddressGuard; seals: Seals | undefined };
+
+/** Three of ten connections. The watcher and the webhooks usually run that many statements at a time. */
+const RESERVED_SHARE = 0.3;
+const LEAST_DIVIDED = 4;
+
+/**
+ * Opens the pools. If requests share the process with the watcher or the webhooks, those get separate connections, so that they never queue
+ * behind requests. A pool that is too small to divide is shared.
+ */
+export function openDatabases(options: ServiceOptions, onShortage: (what: string) => void): Databases {
+  const { config, connection, keyRing, log, clock = systemClock } = options;
+  const admission = createAdmission(CONNECT_TIMEOUT_MS);
+  let db: Database;
+  const toldBy = { db: () => db, log, now: () => unixMs(clock.now()) };
+  const tell = createTeller(toldBy);
+  const addressGuard = createAddressGuard(config.addressManifest ?? null, ({ network, subject }, why) =>
+    tell('address-not-vouched', [network as Network], subject, why),
+  );
+  const { refuse, refuseRule, passesOver } = addressGuard;
+  const onDamaged = (damaged: DamagedAddress) =>
+    tell('address-damaged', [damaged.network as Network], accountToAddress(damaged.account), describeDamaged(damaged));
+  const addressChecks = { onDamaged, refuse, refuseRule, passesOver };
+  const { rowMacs = 'off', networks } = config;
+  const onProblem = createSealNotifier({ ...toldBy, networks: Object.keys(networks) as Network[] });
+  const seals = rowMacs === 'off' ? undefined : createSeals({ mode: rowMacs, onProblem }, async () => keyRing);
+  const onError = logLostConnections(log);
+  const open = (poolSize: number) =>
+    openDatabase({
+      connection,
+      admission,
+      poolSize,
+      applicationName: 'quittance',
+      onError,
+      addressChecks,
+      onShortage,
+      ...(seals === undefined ? {} : { seals }),
+    });
+  const { roles, databasePoolSize } = config;
+  if (!roles.includes('api') || roles.length === 1 || databasePoolSize < LEAST_DIVIDED) {
+    db = open(databasePoolSize);
+    return { db, requestDb: db, addressGuard, seals };
+  }
+  const reserved = Math.max(2, Math.floor(databasePoolSize * RESERVED_SHARE));
+  db = open(reserved);
+  return { db, requestDb: open(databasePoolSize - reserved), addressGuard, seals };
+}
+
+/** Returns each pool once. */
+export function poolsOf({ db, requestDb }: Pick<Databases, 'db' | 'requestDb'>): Database[] {
+  return [...new Set([db, requestDb])];
+}
+
+/** `troubles`: the current troubles of this process. */
+type Known = { troubles: HealthProblems; shortage: ShortageWatch; clocks: ClockWatch };
+
+/** Creates the trackers of troubles before starting anything that may have some. */
+export function prepareTroubles({ config, log, clock, comparesClocks = clock === undefined }: ServiceOptions): Known {
+  const troubles = createHealthProblems({ log });
+  const own = clock ?? systemClock;
+  const given = { now: () => unixMs(own.now()), problem: () => null };
+  const networks = Object.keys(config.networks) as Network[];
+  const clocks = comparesClocks
+    ? createClockWatch({ clock: own, troubles, networks, host: hostname() })
+    : { clock: own, databaseClock: own, deadlineClock: given, certainNow: given.now, look: async () => undefined };
+  return { troubles, shortage: createShortageWatch({ troubles, now: own.now }), clocks };
+}

@@ -1,0 +1,179 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { DataDirError, dataDirError } from '../core/runtime/instance-lock.ts';
+import type { KeyRing } from '../core/runtime/key-ring.ts';
+import { createLogger, type Logger } from '../core/runtime/log.ts';
+import { openKeyRing, requireKeyRing } from '../core/runtime/open-key-ring.ts';
+import { whenParentDies } from '../core/runtime/parent-process.ts';
+import { createParts } from '../core/runtime/parts.ts';
+import { findServiceManager } from '../core/runtime/service-manager.ts';
+import { type ServiceDatabase, startServiceDatabase } from '../core/store/embedded/service-database.ts';
+import type { Config } from './config/config.ts';
+
+/** If stopping takes longer, the process ends anyway. Unfinished work is safe in the database. */
+const STOP_LIMIT_MS = 9000;
+/** A failed start has less to stop. */
+const FAILED_START_LIMIT_MS = 4000;
+
+type Running = { stop(): Promise<void> };
+/** `healthUrl` is the URL of `GET /healthz`, or `null` if the process has no server. */
+type Started = Running & { healthUrl: string | null };
+
+/** Starts the parts of a process that use its database. */
+export type Start = (config: Config, log: Logger, database: ServiceDatabase) => Promise<Started>;
+
+/**
+ * Runs the sandbox (loaded by `loadSandbox`) or the real service until SIGINT, SIGTERM, or the death of the npm that started it. If an
+ * essential part fails while running, it stops everything else and then throws.
+ */
+export async function main(config: Config, loadSandbox: () => Promise<Start>): Promise<void> {
+  const log = createLogger({ level: config.logLevel });
+  const manager = findServiceManager(process.env, log);
+  const stopped = untilStopped(log);
+  const running = await run(config, log, stopped.fail, config.sandbox ? loadSandbox : loadService);
+  stopped.begin();
+  manager.ready(running.healthUrl);
+  const { reason, failure } = await stopped.promise;
+  log.info({ reason }, 'stopping');
+  manager.stopping();
+  const stopFailure = await stopWithin(running, log, failure === null ? 0 : 1).then(
+    () => null,
+    (error: unknown) => error,
+  );
+  const first = failure ?? stopFailure;
+  if (first !== null) throw explain(first, config);
+}
+
+/** A full disk can cause a failure anywhere, even in a timer. */
+function explain(failure: unknown, { dataDir }: Config): unknown {
+  const explained = dataDirError(dataDir, failure);
+  return explained instanceof DataDirError && explained.code === 'DATA_DIR_FULL' ? explained : failure;
+}
+
+/** How long a failed start may take to exit by itself. It is waited for twice. */
+const EXIT_MS = 500;
+
+/** Loads the code while PostgreSQL starts. Each takes a few hundred milliseconds. */
+async function run(
+  config: Config,
+  log: Logger,
+  fail: (error: unknown) => void,
+  load: () => Promise<Start>,
+): Promise<Started> {
+  const parts = createParts();
+  const loading = load();
+  try {
+    const [database, start] = await Promise.all([parts.add(startDatabase(config, log, fail)), loading]);
+    const { healthUrl } = await parts.add(start(config, log, database));
+    return { healthUrl, stop: parts.stop };
+  } catch (error) {
+    const late = new AbortController();
+    const stopped = parts.stop().catch((failure: unknown) => log.warn({ err: failure }, 'a part did not stop'));
+    await Promise.race([
+      stopped,
+      delay(FAILED_START_LIMIT_MS, undefined, { signal: late.signal }).catch(() => undefined),
+    ]);
+    late.abort();
+    // A supervisor waits for the exit code, so exit even if something keeps the process open.
+    const exit = () => {
+      log.warn({ resources: process.getActiveResourcesInfo() }, 'a failed start left something open; ending anyway');
+      process.exit();
+    };
+    // If the database fails first, the code is still loading, and nothing else may be open. Wait twice after that: on a busy machine the
+    // first timer may already be due before the loop had a chance to end by itself.
+    const waitForExit = () => setTimeout(() => setTimeout(exit, EXIT_MS).unref(), EXIT_MS).unref();
+    loading.then(waitForExit, waitForExit);
+    throw error;
+  }
+}
+
+/**
+ * Returns the database of DATABASE_URL, or starts the embedded one, which the sandbox always uses. `fail` is called if the embedded one
+ * ends by itself.
+ */
+async function startDatabase(
+  { sandbox, databaseUrl, dataDir, networks }: Config,
+  log: Logger,
+  fail: (error: unknown) => void,
+): Promise<ServiceDatabase> {
+  if (databaseUrl !== null && !sandbox) return { connection: databaseUrl, stop: async () => undefined };
+  return startServiceDatabase({ dataDir, log, needsOwnUser: networks.mainnet !== undefined, fail });
+}
+
+/** Loads the real service with the roles of this process. */
+async function loadService(): Promise<Start> {
+  const { startService } = await import('./service.ts');
+  return async (config, log, database) => {
+    const service = await startService({
+      ...{ config, ...database, keyRing: await keysOf(config, log), log },
+      console: config.console && { ...config.console, url: config.consoleUrl, config },
+    });
+    const consoleUrl = await service.startConsole().catch(async (error: unknown) => {
+      await service.stop();
+      throw error;
+    });
+    log.info({ url: service.url, consoleUrl, metricsUrl: service.metricsUrl, roles: config.roles }, 'ready');
+    return { healthUrl: service.url ?? service.metricsUrl, stop: service.stop };
+  };
+}
+
+/**
+ * The role `webhooks` requires the keys. The other roles use them if present: to seal the rows that they write, and the role `api` to sign
+ * receipts.
+ */
+async function keysOf(config: Config, log: Logger): Promise<KeyRing | null> {
+  const warn = (message: string) => log.warn(message);
+  if (config.roles.includes('webhooks')) return requireKeyRing(config, warn);
+  return openKeyRing(config, { warn });
+}
+
+/** Why the service ends. `failure` is null if it was asked to. */
+type End = { reason: string; failure: unknown };
+
+/**
+ * The first signal requests a stop. A second signal, or any signal before `begin`, ends the process at once. A half-started process has
+ * nothing to finish, and the embedded database ends by itself.
+ */
+function untilStopped(log: Logger) {
+  let hasBegun = false;
+  let stop: (end: End) => void = () => undefined;
+  const promise = new Promise<End>((resolve) => {
+    stop = resolve;
+  });
+  const fail = (failure: unknown) => stop({ reason: 'a failure', failure });
+  let isSignalled = false;
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      if (isSignalled || !hasBegun) process.exit(130);
+      isSignalled = true;
+      stop({ reason: signal, failure: null });
+    });
+  }
+  whenParentDies(() => stop({ reason: 'the npm that started this process is gone', failure: null }));
+  // Whatever failed, the important state is in the database, and the next start resumes from there.
+  process.on('uncaughtException', (error) => {
+    log.fatal({ err: error }, 'an error that nobody handled; stopping');
+    if (!hasBegun) process.exit(1);
+    fail(error);
+  });
+  return {
+    promise,
+    fail,
+    begin: () => {
+      hasBegun = true;
+    },
+  };
+}
+
+async function stopWithin(running: Running, log: Logger, exitCode: number): Promise<void> {
+  const limit = new AbortController();
+  await Promise.race([
+    running.stop().finally(() => limit.abort()),
+    delay(STOP_LIMIT_MS, undefined, { signal: limit.signal }).then(
+      () => {
+        log.warn('not everything stopped in time; ending anyway');
+        process.exit(exitCode);
+      },
+      () => undefined,
+    ),
+  ]);
+}

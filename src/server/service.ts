@@ -1,0 +1,306 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { AppError } from '../core/domain/errors.ts';
+import { keyMode } from '../core/domain/network.ts';
+import { unixMs } from '../core/domain/time.ts';
+import { createUnwatchedLook, startHealthWatch } from '../core/payments/health-problems.ts';
+import { watchManifest } from '../core/payments/manifest/watch-manifest.ts';
+import { notePromotion } from '../core/payments/note-timeline.ts';
+import { systemClock } from '../core/runtime/clock.ts';
+import type { Logger } from '../core/runtime/log.ts';
+import { logLostConnections } from '../core/runtime/log-lost-connections.ts';
+import { type Loop, startLoop } from '../core/runtime/loop.ts';
+import { pooledRandom } from '../core/runtime/random.ts';
+import { type AuditHead, findAuditHead } from '../core/store/access/audit-log.ts';
+import { tryReceiptKey } from '../core/store/access/encrypt-receipt-key.ts';
+import { claimLedger } from '../core/store/db/claim-ledger.ts';
+import { type Connection, type Database, openDatabase } from '../core/store/db/database.ts';
+import { requiresSeals } from '../core/store/db/ledger-identity.ts';
+import { type MigrationHooks, migrate } from '../core/store/db/migrate.ts';
+import { startDispatcher } from '../core/webhooks/dispatcher.ts';
+import { startRatePolling } from '../core/webhooks/poll-rates.ts';
+import { startRetention } from '../core/webhooks/retention.ts';
+import {
+  encryptPlainSecrets,
+  refuseMissingKeys,
+  startReceiverWatch,
+  startSecretWatch,
+} from '../core/webhooks/watch-endpoints.ts';
+import { startNotifier } from '../faces/notify/notifier.ts';
+import { startMetricsServer } from '../faces/web/metrics-server.ts';
+import type { Config } from './config/config.ts';
+import {
+  type Context,
+  createContext,
+  openDatabases,
+  poolsOf,
+  prepareTroubles,
+  type ServiceOptions,
+} from './context.ts';
+import { retryUntilReady } from './retry-until-ready.ts';
+import { startApi } from './start-api.ts';
+import { startWatchers } from './start-watchers.ts';
+
+export type Service = {
+  /** The URL of the API, or `null` without the role `api`. */
+  url: string | null;
+  metricsUrl: string | null;
+  db: Database;
+  /**
+   * Starts the role `console`, which loads every use case, so the rest of the service doesn't wait for it. Returns its URL, or `null` if it
+   * is off.
+   */
+  startConsole(): Promise<string | null>;
+  stop(): Promise<void>;
+};
+
+/** Starts the roles of one process over one database. `stop` ends them in reverse order, within seconds. */
+export async function startService(options: ServiceOptions): Promise<Service> {
+  const { config, log } = options;
+  const known = prepareTroubles(options);
+  const databases = openDatabases(options, known.shortage.onShortage);
+  const { db } = databases;
+  const started: { stop(): Promise<unknown> }[] = [];
+  // Parts that only query the database occasionally may wait for an unreachable one, so they are stopped in parallel with the rest.
+  const beside: { stop(): Promise<unknown> }[] = [];
+  let isStopped = false;
+  const stop = async () => {
+    isStopped = true;
+    const besideEnded = Promise.all(beside.splice(0).map((part) => part.stop()));
+    for (const part of started.splice(0).reverse()) await part.stop();
+    await besideEnded;
+    await Promise.all(poolsOf(databases).map((pool) => pool.close()));
+  };
+  try {
+    // Check the key first. With the master key of another ledger, nothing must be written and no row reported as changed.
+    await retryUntilReady(log, () => db.sealer(false));
+    await prepareSchema(options, db);
+    const isSealed = options.keyRing !== null && (config.rowMacs === 'ledger' || config.rowMacs === 'require');
+    const ledgerId = await retryUntilReady(log, () => claimLedger(db, { isSealed }));
+    await keepRequirement(config, ledgerId, log);
+    await retryUntilReady(log, () => notePromotion({ db, log }));
+    const context = createContext(options, databases, known);
+    beside.push(await startTroubles(context));
+    const manifest = await startManifest(context);
+    if (manifest !== null) started.push(manifest);
+    beside.push(startAuditHead(context));
+    const metricsServer = await startMetrics(context);
+    if (metricsServer !== null) started.push(metricsServer);
+    const api = config.roles.includes('api') ? await startApi(context) : null;
+    if (api !== null) started.push(api);
+    // The pools close before the API stops. Otherwise its look-ups would wait for a node that hangs.
+    started.push({ stop: () => Promise.all(context.pools.map(({ pool }) => pool.close())) });
+    if (config.roles.includes('watcher')) started.push(...(await startWatchers(context)));
+    if (config.roles.includes('webhooks')) started.push(await startWebhooks(context));
+    return {
+      url: api?.url ?? null,
+      metricsUrl: metricsServer?.url ?? null,
+      db,
+      startConsole: async () => {
+        const operators = await startOperators(context, options);
+        if (isStopped) await operators?.stop();
+        else if (operators !== null) started.push(operators);
+        return operators?.url ?? null;
+      },
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function startOperators(context: Context, options: ServiceOptions) {
+  if (options.console == null || !options.config.roles.includes('console')) return null;
+  const { startConsole } = await import('./start-console.ts');
+  return startConsole(context, options, options.console);
+}
+
+/** Upgrades the schema to this release, as its owner if one is configured. */
+async function prepareSchema(options: ServiceOptions, db: Database): Promise<void> {
+  const { owner, log } = options;
+  const applied = owner === undefined ? await migratePatiently(db, options) : await migrateAsOwner(owner, options);
+  if (applied.length > 0) log.info({ migrations: applied }, 'the database schema was upgraded');
+}
+
+async function migrateAsOwner(owner: Connection, options: ServiceOptions): Promise<string[]> {
+  const { log } = options;
+  const onError = logLostConnections(log);
+  const ownDb = openDatabase({ connection: owner, poolSize: 1, applicationName: 'quittance', onError });
+  return migratePatiently(ownDb, options).finally(() => ownDb.close());
+}
+
+function migratePatiently(db: Database, { log, keyRing, clock }: ServiceOptions): Promise<string[]> {
+  const now = () => unixMs((clock ?? systemClock).now());
+  const hooks: MigrationHooks = {
+    onBegin: (migrations) =>
+      log.info({ migrations }, 'upgrading the database schema; with a large ledger, this takes minutes'),
+    onBlocked: (blockers, pauseMs) =>
+      log.warn(
+        { blockers, pauseMs },
+        'other sessions hold locks on tables that the upgrade must change; Quittance tries again',
+      ),
+    ...(keyRing === null
+      ? {}
+      : {
+          encryptPlainSecrets: (tx) =>
+            encryptPlainSecrets(tx, { keyRing: async () => keyRing, log, now, random: pooledRandom }),
+        }),
+  };
+  return retryUntilReady(log, () => migrate(db, hooks));
+}
+
+/**
+ * Records in the data directory that this ledger requires seals. Later it refuses a ledger that doesn't require them, because the owner of
+ * the tables can remove every seal and change the ledger's id. Error: `CONFIG_INVALID`.
+ */
+async function keepRequirement(
+  { dataDir, rowMacs }: Partial<Pick<Config, 'dataDir' | 'rowMacs'>>,
+  ledgerId: string,
+  log: Logger,
+): Promise<void> {
+  if (dataDir === undefined || rowMacs !== 'ledger' || !existsSync(dataDir)) return;
+  const path = join(dataDir, 'seals-required');
+  if (requiresSeals(ledgerId)) {
+    await writeFile(path, `${ledgerId}\n`, { mode: 0o600 }).catch((error: unknown) => {
+      log.warn({ err: error }, 'could not record in the data directory that the ledger requires seals');
+    });
+    return;
+  }
+  if (!existsSync(path)) return;
+  throw new AppError(
+    'CONFIG_INVALID',
+    `${path} says that the ledger of this data directory requires seals, but the ledger ${ledgerId} in the database does not: it may have been changed. Compare it with a backup. If you use another, older ledger on purpose, set QUITTANCE_ROW_MACS=warn or another QUITTANCE_DATA_DIR`,
+  );
+}
+
+/**
+ * This runs in every process, whatever its roles, because each has its own clock and database connection. The clocks are compared before
+ * anything relies on them.
+ */
+async function startTroubles(context: Context): Promise<Loop> {
+  const { clocks, shortage, db, log } = context;
+  await retryUntilReady(log, () => clocks.look(db));
+  return startHealthWatch({
+    ...context,
+    looks: [clocks.look, shortage.look, createUnwatchedLook(context), context.liveness.look],
+  });
+}
+
+/** Applies the address manifest before anything else starts. Returns `null` if none is configured. Errors: see `watchManifest`. */
+export async function startManifest(context: Context): Promise<Loop | null> {
+  const { config, db, addressGuard: guard, networks, log, now } = context;
+  const settings = config.addressManifest ?? null;
+  if (settings !== null) return watchManifest({ db, guard, settings, networks, log, now });
+  if (networks.some((network) => keyMode(network) === 'live')) {
+    log.warn(
+      'no address manifest is configured: an attacker with write access to the database can show payers another address. See docs/guides/signed-addresses.md',
+    );
+  }
+  return null;
+}
+
+const LOOK_MS = 60_000;
+const LOG_MS = 3_600_000;
+/** A shutdown waits no longer for a database that doesn't answer. */
+const LAST_LOOK_MS = 1000;
+
+/**
+ * Exports the newest entry of the audit log: its number to the metrics, and with its hash to the log. It is logged at the start, at the
+ * end, and at most once an hour in between. These records show later whether the log was rewritten or truncated.
+ */
+export function startAuditHead({ db, log, metrics }: Pick<Context, 'db' | 'log' | 'metrics'>): Loop {
+  let head: AuditHead | null = null;
+  let told: { head: string; atMs: number } | null = null;
+  const look = async () => {
+    head = await findAuditHead(db);
+    metrics.auditEntries.set(head?.seq ?? 0);
+  };
+  const tell = () => {
+    const text = head && `${head.seq}:${head.hash}`;
+    if (text === null || told?.head === text) return;
+    log.info({ auditHead: text }, 'the newest entry of the audit log');
+    told = { head: text, atMs: performance.now() };
+  };
+  const loop = startLoop({
+    name: 'newest entry of the audit log',
+    log,
+    maxPauseMs: LOOK_MS,
+    run: async () => {
+      await look();
+      if (told === null || performance.now() - told.atMs >= LOG_MS) tell();
+      return LOOK_MS;
+    },
+  });
+  return {
+    stop: async () => {
+      await loop.stop();
+      const last = look().catch(() => undefined);
+      await Promise.race([last, delay(LAST_LOOK_MS, undefined, { ref: false })]);
+      tell();
+    },
+  };
+}
+
+/** Serves Prometheus metrics, or returns `null` if they are off. */
+async function startMetrics(context: Context) {
+  const { config, metrics } = context;
+  if (config.metrics === null) return null;
+  const refresh = () => {
+    const stats = poolsOf(context).map((pool) => pool.stats());
+    for (const state of ['total', 'idle', 'waiting'] as const) {
+      const count = stats.reduce((sum, pool) => sum + pool[state], 0);
+      metrics.poolConnections.set({ state }, count);
+    }
+  };
+  return startMetricsServer(config.metrics, { registry: metrics.registry, refresh, readiness: context.readiness });
+}
+
+/**
+ * Starts the role `webhooks`. It sends due deliveries, deletes old ones, reads rates, watches receivers and encryption keys, and notifies
+ * operators.
+ */
+async function startWebhooks(context: Context): Promise<{ stop(): Promise<void> }> {
+  const { config, db, keyRing, clock, databaseClock, log, loops, liveness, metrics, now, certainNow } = context;
+  const { networks, random, requestShare } = context;
+  if (keyRing === null) throw new Error('the role webhooks needs a key ring');
+  await retryUntilReady(log, () => refuseMissingKeys({ db, keyRing }, now()));
+  const { localTargets, retentionDays } = config.webhooks;
+  const dispatcher = startDispatcher({
+    ...{
+      db,
+      clock: databaseClock,
+      signingClock: clock,
+      log,
+      metrics,
+      random: Math.random,
+      keyRing,
+      certainNow,
+      localTargets,
+      requestShare,
+      loops,
+    },
+  });
+  const retention = startRetention({ db, clock: { now: certainNow }, log, loops, days: retentionDays });
+  const secretWatch = startSecretWatch({
+    ...{ db, keyRing, log, loops, networks },
+    tryReceiptKey: () => tryReceiptKey(db, keyRing),
+  });
+  const receiverWatch = startReceiverWatch({ db, now, log, loops });
+  const holder = randomUUID();
+  const notifier = startNotifier({
+    ...{ db, now, log, loops, random, keyRing, network: networks[0] ?? null, holder },
+    isStalled: () => liveness.isStalled('notifier'),
+    installation: { name: config.publicUrl && new URL(config.publicUrl).host, consoleUrl: config.consoleUrl ?? null },
+  });
+  const rateKeeper = startRatePolling({ db, now, log, loops, localTargets, holder });
+  return {
+    stop: async () => {
+      const parts = [dispatcher, retention, secretWatch, receiverWatch, notifier, rateKeeper];
+      await Promise.all(parts.map((part) => part.stop()));
+    },
+  };
+}

@@ -1,0 +1,180 @@
+import { randomInt } from 'node:crypto';
+import { isIP } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import { createKnownTerms } from '../core/chain/verify/fee-terms.ts';
+import { SLOT_MS } from '../core/chain/verify/read-block.ts';
+import { AppError } from '../core/domain/errors.ts';
+import { isLocalNetwork } from '../core/domain/network.ts';
+import { guardAdditions } from '../core/payments/manifest/guard-adding.ts';
+import { deriveKey } from '../core/runtime/key-ring.ts';
+import { logLostConnections } from '../core/runtime/log-lost-connections.ts';
+import { reasonOf } from '../core/runtime/reason-of.ts';
+import { readVersion } from '../core/runtime/version.ts';
+import { type Database, openDatabase } from '../core/store/db/database.ts';
+import { INVOICES_CHANNEL } from '../core/store/ledger/checkout.ts';
+import { type AdminDeps, registerAdmin } from '../faces/admin/register-admin.ts';
+import { renderGeneral } from '../faces/checkout/lookup/answer.ts';
+import { renderExample } from '../faces/checkout/page/example.ts';
+import { wordsOf } from '../faces/checkout/words/words.ts';
+import { registerConsole } from '../faces/console/register.ts';
+import { addSignInRoutes, createSessions } from '../faces/console/sign-in/sign-in-routes.ts';
+import type { Actor } from '../faces/operator/actor.ts';
+import { doctorSettings } from '../faces/operator/doctor/check.ts';
+import { type DoctorView, runDoctor } from '../faces/operator/doctor/run-doctor.ts';
+import type { NodeAccess, OperationDeps } from '../faces/operator/operation.ts';
+import { createSignInLimits } from '../faces/operator/people/sign-in-proofs.ts';
+import type { RunningProcess } from '../faces/operator/system/show-system.ts';
+import type { SettingView } from '../faces/operator/system/views.ts';
+import { html, plainText } from '../faces/web/html.ts';
+import { createServer } from '../faces/web/server.ts';
+import { createTokenBuckets } from '../faces/web/token-bucket.ts';
+import type { Context, ServiceOptions } from './context.ts';
+import { listen } from './listen.ts';
+
+/**
+ * The console has its own connections, so that a report never slows down invoice creation. Four are enough for a few people who click
+ * occasionally.
+ */
+const POOL_SIZE = 4;
+/** A person waits. A node that limits our requests recovers within this time; otherwise the answer says that it didn't respond. */
+const PATIENCE_MS = 20_000;
+
+type Console = NonNullable<ServiceOptions['console']>;
+/**
+ * Starts the role `console`: the admin API and the operators' pages. It has its own listener, which no payer's page shares. Errors: those
+ * of `listen`.
+ */
+export async function startConsole(
+  context: Context,
+  { connection }: Pick<ServiceOptions, 'connection'>,
+  settings: Console,
+): Promise<{ url: string; stop(): Promise<void> }> {
+  const { log, now, random, networks } = context;
+  const { sandboxToken } = settings;
+  const own = { release: readVersion(), roles: context.config.roles, startedAt: now() };
+  const onError = logLostConnections(log);
+  const addressChecks = guardAdditions(context.addressGuard);
+  const db = openDatabase({
+    connection,
+    poolSize: POOL_SIZE,
+    applicationName: 'quittance console',
+    onError,
+    ...(context.seals === undefined ? {} : { seals: context.seals }),
+    addressChecks,
+    onShortage: context.shortage.onShortage,
+  });
+  let url = `http://${settings.host}:${settings.port}`;
+  const consoleUrl = () => settings.url ?? url;
+  const names = hostNames(settings);
+  const app = createServer({
+    ...{ ...context, requestShare: context.requestShare.current, publicUrl: consoleUrl },
+    ...{ trustProxy: context.config.trustProxy, isOurHost: (host) => names.has(host) },
+  });
+  const note = (text: string) => log.warn(text);
+  const nodes = nodeAccess({ ...context, db });
+  const deps: AdminDeps = {
+    ...{ db, now, random, note, log, networks, config: settings.config, consoleUrl },
+    ...{ publicUrl: context.publicUrl, deadlineClock: context.deadlineClock, randomBelow: (n: number) => randomInt(n) },
+    nodes: async () => nodes,
+    addressGuard: context.addressGuard,
+  };
+  try {
+    registerAdmin(app, deps);
+    registerOperatorPages(app, context, {
+      ...{ operations: deps, nodes, consoleUrl, process: own, settings: settings.config.settings },
+      examine: doctorOf(context, db, settings.config),
+      ...(sandboxToken === undefined ? {} : { sandboxToken }),
+    });
+    const at = await listen(app, settings, { port: 'QUITTANCE_CONSOLE_PORT', host: 'QUITTANCE_CONSOLE_HOST' });
+    // Browsers support passkeys only for host names, and keep cookies of a page at `localhost`.
+    url = at.replace('//127.0.0.1:', '//localhost:');
+  } catch (error) {
+    await app.close();
+    await db.close();
+    throw error;
+  }
+  return {
+    url: consoleUrl(),
+    stop: async () => {
+      await app.close();
+      await db.close();
+    },
+  };
+}
+
+/** The allowed host names. They protect against DNS rebinding. Tunnels end at this machine, so localhost is always allowed. */
+function hostNames({ host, url }: Console): ReadonlySet<string> {
+  const own = isIP(host) === 6 ? `[${host}]` : host;
+  return new Set(['localhost', '127.0.0.1', '[::1]', own, ...(url === null ? [] : [new URL(url).hostname])]);
+}
+
+/** Runs the doctor's checks of this process. Concurrent callers share one run. */
+function doctorOf(context: Context, db: Database, config: Console['config']): (actor: Actor) => Promise<DoctorView> {
+  const { now, random, pools, publicUrl } = context;
+  const database = { kind: config.databaseUrl === null ? ('embedded' as const) : ('external' as const), db };
+  let underWay: Promise<DoctorView> | null = null;
+  return (actor) => {
+    const networks = { networks: pools, problem: null, sandboxUrl: config.sandbox ? publicUrl() : null };
+    const deps = { settings: doctorSettings(config, networks), database, now, random, describeError: reasonOf };
+    underWay ??= runDoctor({ ...deps, nodeVersion: process.versions.node }, actor).finally(() => {
+      underWay = null;
+    });
+    return underWay;
+  };
+}
+
+function nodeAccess({ db, pools, metrics, now, random, publicUrl }: Context): NodeAccess {
+  return {
+    withNodes: async (network, work) => {
+      const found = pools.find((each) => each.network === network);
+      if (found === undefined) throw new AppError('INVALID_ARGUMENT', `no node of ${network} is configured here`);
+      const { pool, usdt, agreement } = found;
+      return work({
+        ...{ db, network, pool, usdt, agreement, metrics, now, random, publicUrl: publicUrl() },
+        fees: createKnownTerms(),
+        slotMs: isLocalNetwork(network) ? null : SLOT_MS,
+        patienceMs: PATIENCE_MS,
+      });
+    },
+    describeForPayer: (answer) => plainText(renderGeneral(wordsOf('en'), html`the merchant`, answer)),
+  };
+}
+
+type Options = {
+  operations: OperationDeps;
+  nodes: NodeAccess;
+  consoleUrl(): string;
+  process: RunningProcess;
+  settings: readonly SettingView[];
+  examine(actor: Actor): Promise<DoctorView>;
+  sandboxToken?: string;
+};
+
+/** Registers the operators' pages. They need the master key, because people's sign-in secrets are encrypted with it. */
+function registerOperatorPages(
+  app: FastifyInstance,
+  { keyRing, publicUrl, certainNow, steadyNow }: Context,
+  { operations, nodes, consoleUrl, process, settings, examine, ...options }: Options,
+): void {
+  const { db, log, now, random, networks } = operations;
+  if (keyRing === null) {
+    log.warn(
+      'the console does not work without the master key: set QUITTANCE_MASTER_KEY to the same value as in the other processes',
+    );
+    return;
+  }
+  const limits = createSignInLimits(createTokenBuckets);
+  const people = () => ({ db, keyRing, consoleUrl: consoleUrl(), limits, now, certainNow, random });
+  const deps = { ...options, people, consoleUrl, log };
+  const sessions = createSessions(deps);
+  addSignInRoutes(app, deps);
+  registerConsole(app, {
+    ...{ ...operations, publicUrl, steadyNow, consoleUrl },
+    onChange: (listener) => db.listen(INVOICES_CHANNEL, listener),
+    ...{ findActor: sessions.findActor, stepUp: sessions.stepUp, sessionOf: sessions.sessionOf },
+    renderExample,
+    ...{ findSession: sessions.find, people, process, settings, examine },
+    ask: { ...nodes, networks, log },
+    formKey: deriveKey(keyRing.current(), { purpose: 'quittance forms', salt: '' }),
+  });
+}

@@ -1,0 +1,95 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { startWatcher } from '../core/chain/follow/watcher.ts';
+import { startStateWatch } from '../core/chain/reconcile/compare-states.ts';
+import { startReconciler } from '../core/chain/reconcile/reconcile.ts';
+import { createKnownTerms } from '../core/chain/verify/fee-terms.ts';
+import { SLOT_MS } from '../core/chain/verify/read-block.ts';
+import { isLocalNetwork, type Network } from '../core/domain/network.ts';
+import { startLogWatch } from '../core/payments/audit/watch-log.ts';
+import { startClaims } from '../core/payments/claims.ts';
+import { startEmitting } from '../core/payments/emit-unmatched-events.ts';
+import { type ExternalCheckpoint, openExternalCheckpoint } from '../core/payments/external-checkpoint.ts';
+import { createHeldBack } from '../core/payments/held-back.ts';
+import { startInventoryWatch } from '../core/payments/inventory/watch-inventory.ts';
+import { startSettling } from '../core/payments/settle-set-aside.ts';
+import { startAddressChangeWatch } from '../core/payments/watch-address-changes.ts';
+import { startCapacityWatch } from '../core/payments/watch-capacity.ts';
+import { startGuaranteeWatch } from '../core/payments/watch-guarantees.ts';
+import { startOrderFloodWatch } from '../core/payments/watch-order-floods.ts';
+import type { Loop } from '../core/runtime/loop.ts';
+import { startBackupSchedule } from '../faces/operator/backup/backup-schedule.ts';
+import type { Context } from './context.ts';
+
+/**
+ * Starts the role `watcher`. For each network it runs a watcher. It also compares the books with the chain, the schema with the release,
+ * and the rows with their inventory. It verifies the audit log, runs scheduled work, and makes backups.
+ */
+export async function startWatchers(context: Context): Promise<{ stop(): Promise<void> }[]> {
+  const { dataDir } = context.config;
+  const headMark = await openExternalCheckpoint(dataDir, 'audit-head.json');
+  const marks = new Map<Network, ExternalCheckpoint | null>();
+  for (const { network } of context.pools)
+    marks.set(network, await openExternalCheckpoint(dataDir, `inventory-head-${network}.json`));
+  return context.pools.map(({ network, pool, usdt, agreement }, index) => {
+    const held = createHeldBack();
+    const watcher = startWatcher({
+      ...context,
+      held,
+      network,
+      pool,
+      usdt,
+      agreement,
+      fees: createKnownTerms(),
+      slotMs: isLocalNetwork(network) ? null : SLOT_MS,
+      publicUrl: context.publicUrl(),
+      holder: randomUUID(),
+    });
+    const reconciler = startReconciler({ ...context, network, pool, usdt, agreement, isLeader: watcher.isLeader });
+    const states = startStateWatch({ ...context, network, pool, usdt, agreement, isLeader: watcher.isLeader });
+    const telling = startEmitting({ ...context, network, isLeader: watcher.isLeader });
+    const claims = startClaims({ ...context, network, isLeader: watcher.isLeader });
+    const settling = startSettling({
+      ...{ ...context, network, held, publicUrl: context.publicUrl(), isLeader: watcher.isLeader },
+    });
+    const capacity = startCapacityWatch({ ...context, network, isLeader: watcher.isLeader });
+    const floods = startOrderFloodWatch({ ...context, network, isLeader: watcher.isLeader });
+    const guarantees = startGuaranteeWatch({ ...context, network, isLeader: watcher.isLeader });
+    const changes = startAddressChangeWatch({ ...context, network, usdt, isLeader: watcher.isLeader });
+    const inventory = startInventoryWatch({
+      ...context,
+      network,
+      mark: marks.get(network) ?? null,
+      isLeader: watcher.isLeader,
+    });
+    const auditLog = startLogWatch({ ...context, network, headMark, isLeader: watcher.isLeader });
+    // The process that follows the first network creates the backups, so only one does at a time.
+    const backups = index === 0 ? startBackups(context, { network, isLeader: watcher.isLeader }) : [];
+    const parts = [
+      watcher,
+      reconciler,
+      states,
+      telling,
+      claims,
+      settling,
+      capacity,
+      floods,
+      guarantees,
+      changes,
+      auditLog,
+      inventory,
+      ...backups,
+    ];
+    // They stop in parallel, because the watcher aborts requests to nodes that hang.
+    return { stop: async () => void (await Promise.all(parts.map((part) => part.stop()))) };
+  });
+}
+
+/** Makes backups while this process follows the network. Does nothing if no backup directory is configured. */
+function startBackups(context: Context, leading: { network: Network; isLeader(): boolean }): Loop[] {
+  const { config, keyRing } = context;
+  const schedule = config.backups ?? null;
+  if (schedule === null || keyRing === null) return [];
+  const needsOwnUser = config.networks.mainnet !== undefined;
+  return [startBackupSchedule({ ...context, ...leading, keyRing, schedule, needsOwnUser, host: hostname() })];
+}
