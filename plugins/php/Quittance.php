@@ -75,6 +75,9 @@ final class Client
     private const MAX_HEADER_BYTES = 65536;
     private const TRANSIENT = [408, 425, 429, 500, 502, 503, 504];
     private const INVOICE = ['invoiceId', 'externalId', 'status', 'checkoutUrl', 'expiresAt'];
+    private const ENDPOINTS = '/v1/webhook-endpoints';
+    /** How long the API itself waits: for the receiver of a test, or for an event. */
+    private const API_WAIT = 30;
     private const AMOUNT = '/\A(0|[1-9][0-9]{0,11})(\.[0-9]{1,6})?\z/';
 
     /** @var string */
@@ -122,9 +125,10 @@ final class Client
      * Creates the invoice of one order attempt, or answers the one that the same key has made before. Store the key first, and call again with
      * the same arguments if anything goes wrong.
      *
+     * @param array<string, mixed> $options `description`, `returnUrl`, `expiresInSeconds`, `metadata` (texts by name)
      * @return array{invoiceId: string, externalId: string, status: string, checkoutUrl: string, expiresAt: string}
      */
-    public function createInvoice(string $amount, string $externalId, string $idempotencyKey): array
+    public function createInvoice(string $amount, string $externalId, string $idempotencyKey, array $options = []): array
     {
         if (preg_match('/\A[0-9]+\.[0-9]{7,}\z/', $amount) === 1) {
             throw new \InvalidArgumentException('amount has too many decimals: at most 6');
@@ -137,16 +141,26 @@ final class Client
             throw new \InvalidArgumentException('idempotencyKey must be 1 to 255 visible ASCII characters');
         }
         $input = ['amount' => $amount, 'asset' => 'USDT', 'network' => 'TRON', 'externalId' => $externalId];
-        $body = json_encode($input, JSON_UNESCAPED_UNICODE | JSON_UNESCAPED_SLASHES | JSON_THROW_ON_ERROR);
+        $kinds = ['description' => 'string', 'returnUrl' => 'string', 'expiresInSeconds' => 'integer', 'metadata' => 'array'];
+        $body = self::encode($input + self::readMembers($options, $kinds));
         $invoice = $this->send('POST', '/v1/invoices', ["Idempotency-Key: $idempotencyKey"], $body);
         return self::confirm($invoice, 'externalId', $externalId);
     }
 
-    /** The invoice; with `$withPayment` also its `payment`. @return array<string, mixed> */
-    public function getInvoice(string $invoiceId, bool $withPayment = false): array
+    /**
+     * The invoice, with what `$expand` names: "payment", "metadata" or both, in an array; `true` is "payment".
+     *
+     * @param bool|string|array<string> $expand
+     * @return array<string, mixed>
+     */
+    public function getInvoice(string $invoiceId, $expand = false): array
     {
         self::checkId('invoiceId', $invoiceId, 'inv');
-        $invoice = $this->send('GET', "/v1/invoices/$invoiceId" . ($withPayment ? '?expand=payment' : ''));
+        $parts = is_bool($expand) ? ($expand ? ['payment'] : []) : (array) $expand;
+        if (array_diff($parts, ['payment', 'metadata']) !== []) {
+            throw new \InvalidArgumentException('expand: there are payment and metadata');
+        }
+        $invoice = $this->send('GET', "/v1/invoices/$invoiceId" . ($parts === [] ? '' : '?expand=' . implode(',', $parts)));
         return self::confirm($invoice, 'invoiceId', $invoiceId);
     }
 
@@ -183,12 +197,16 @@ final class Client
     /**
      * One page of the feed, oldest first. Go on behind the last event, or behind `next` where you gave `types`, until `hasMore` is false.
      *
-     * @param array<string, mixed> $query `after`, `limit`, `types` (such as "invoice.paid,invoice.expired")
+     * @param array<string, mixed> $query `after`, `limit`, `types` (such as "invoice.paid,invoice.expired"), `wait`: how many seconds, 1 to
+     *   30, to wait for the next event where there is none yet
      * @return array{data: array<int, array<string, mixed>>, hasMore: bool, latest: string|null}
      */
     public function listEvents(array $query = []): array
     {
-        $page = $this->page('/v1/events', $query, ['after', 'limit', 'types'], 'evt');
+        if (isset($query['wait'])) {
+            self::checkNumber('wait', $query['wait'], 1, 30);
+        }
+        $page = $this->page('/v1/events', $query, ['after', 'limit', 'types', 'wait'], 'evt');
         if (!is_bool($page['hasMore'] ?? null)) {
             throw new ApiException('UNEXPECTED_ANSWER', 'the answer is no page of events', 200);
         }
@@ -202,10 +220,128 @@ final class Client
         return self::confirm($this->send('POST', "/v1/invoices/$invoiceId/withdraw"), 'invoiceId', $invoiceId);
     }
 
+    /** The endpoints of the project. These calls need the scope `webhooks`. @return array<int, array<string, mixed>> */
+    public function listEndpoints(): array
+    {
+        return self::listOf($this->send('GET', self::ENDPOINTS), 'endpoints');
+    }
+
+    /**
+     * Adds an endpoint. Its `secret` is shown this one time; it is null if you gave your own.
+     *
+     * @param array<string, mixed> $options `events` (["all"], or some event types), `description`, `secret`
+     * @return array<string, mixed>
+     */
+    public function createEndpoint(string $url, array $options = []): array
+    {
+        $kinds = ['events' => 'array', 'description' => 'string', 'secret' => 'string'];
+        $body = self::encode(['url' => $url] + self::readMembers($options, $kinds));
+        return self::confirmEndpoint($this->send('POST', self::ENDPOINTS, [], $body), null);
+    }
+
+    /** The endpoint, with its deliveries of 24 hours. @return array<string, mixed> */
+    public function getEndpoint(string $endpointId): array
+    {
+        return $this->endpoint('GET', $endpointId);
+    }
+
+    /** @param array<string, mixed> $changes `url`, `events`, `description` @return array<string, mixed> */
+    public function updateEndpoint(string $endpointId, array $changes): array
+    {
+        $kinds = ['url' => 'string', 'events' => 'array', 'description' => 'string'];
+        return $this->endpoint('PATCH', $endpointId, '', self::readMembers($changes, $kinds));
+    }
+
+    /**
+     * Gives the endpoint a new secret, shown this one time.
+     *
+     * @param array<string, mixed> $options `overlap`: how long the former secret signs too ("0" to "30d"; "24h"), `secret`: your own
+     * @return array<string, mixed>
+     */
+    public function rotateEndpointSecret(string $endpointId, array $options = []): array
+    {
+        return $this->endpoint('POST', $endpointId, '/rotate', self::readMembers($options, ['overlap' => 'string', 'secret' => 'string']));
+    }
+
+    /** Sends a ping now, and says what came of it. @return array<string, mixed> */
+    public function testEndpoint(string $endpointId): array
+    {
+        return $this->endpoint('POST', $endpointId, '/test', []);
+    }
+
+    /** Stops deliveries until it is enabled. @return array<string, mixed> */
+    public function disableEndpoint(string $endpointId, string $reason = ''): array
+    {
+        return $this->endpoint('POST', $endpointId, '/disable', ['reason' => $reason]);
+    }
+
+    /** @return array<string, mixed> */
+    public function enableEndpoint(string $endpointId): array
+    {
+        return $this->endpoint('POST', $endpointId, '/enable', []);
+    }
+
     /** Whether an order may be fulfilled: `PAID`, and yours. @param array<string, mixed>|null $invoice */
     public static function isFulfillable(?array $invoice, string $externalId): bool
     {
         return $invoice !== null && ($invoice['status'] ?? null) === 'PAID' && ($invoice['externalId'] ?? null) === $externalId;
+    }
+
+    /** @param array<string, mixed>|null $input @return array<string, mixed> */
+    private function endpoint(string $method, string $endpointId, string $below = '', ?array $input = null): array
+    {
+        self::checkId('endpointId', $endpointId, 'whe');
+        $body = $input === null ? null : self::encode($input);
+        return self::confirmEndpoint($this->send($method, self::ENDPOINTS . "/$endpointId$below", [], $body), $endpointId);
+    }
+
+    /**
+     * Takes an answer only if it is about the endpoint that was asked for.
+     *
+     * @param array<mixed> $endpoint
+     * @return array<string, mixed>
+     */
+    private static function confirmEndpoint(array $endpoint, ?string $expected): array
+    {
+        $id = $endpoint['endpointId'] ?? null;
+        if (!is_string($id) || ($expected !== null && $id !== $expected)) {
+            throw new ApiException('UNEXPECTED_ANSWER', 'the answer is no endpoint, or another than asked for', 200);
+        }
+        return $endpoint;
+    }
+
+    /**
+     * The optional members of a body, each of its kind.
+     *
+     * @param array<string, mixed> $given
+     * @param array<string, string> $kinds
+     * @return array<string, mixed>
+     */
+    private static function readMembers(array $given, array $kinds): array
+    {
+        foreach ($given as $name => $value) {
+            if (!isset($kinds[$name])) {
+                throw new \InvalidArgumentException("$name: there are " . implode(', ', array_keys($kinds)));
+            }
+            $texts = is_array($value) ? $value : [];
+            if (gettype($value) !== $kinds[$name] || array_filter($texts, 'is_string') !== $texts) {
+                throw new \InvalidArgumentException("$name must be of the type {$kinds[$name]}" . ($kinds[$name] === 'array' ? ', of texts' : ''));
+            }
+        }
+        if (isset($given['metadata'])) {
+            $given['metadata'] = (object) $given['metadata'];
+        }
+        return $given;
+    }
+
+    /** @param array<string, mixed> $input */
+    private static function encode(array $input): string
+    {
+        $json = json_encode((object) $input, JSON_UNESCAPED_UNICODE | JSON_UNESCAPED_SLASHES);
+        if ($json === false) {
+            throw new \InvalidArgumentException('a text is not UTF-8');
+        }
+        return $json;
     }
 
     /**
@@ -276,7 +412,7 @@ final class Client
             CURLOPT_SSL_VERIFYPEER => true,
             CURLOPT_SSL_VERIFYHOST => 2,
             CURLOPT_CONNECTTIMEOUT => min(5, $this->options['timeoutSeconds']),
-            CURLOPT_TIMEOUT => $this->options['timeoutSeconds'],
+            CURLOPT_TIMEOUT => $this->options['timeoutSeconds'] + (preg_match('~/test\z|[?&]wait=~', $path) === 1 ? self::API_WAIT : 0),
             CURLOPT_NOSIGNAL => true,
             CURLOPT_HEADERFUNCTION => static function ($handle, string $line) use (&$headerBytes, &$headerLines): int {
                 $headerBytes += strlen($line);

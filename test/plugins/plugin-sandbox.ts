@@ -10,6 +10,8 @@ export type PluginSandbox = {
   get(path: string): Promise<Json>;
   pay(invoice: string, scenario: string): Promise<Json>;
   advance(seconds: number): Promise<void>;
+  /** Makes a project for one test, with a key of every scope. */
+  makeProject(): Promise<{ apiKey: string }>;
   /** Registers an endpoint. Its secret. */
   listenAt(url: string): Promise<string>;
   /** Waits for a status of an invoice. */
@@ -38,7 +40,7 @@ export async function startPluginSandbox(dataDir: string): Promise<PluginSandbox
       headers: { ...headers, 'content-type': 'application/json' },
       body: JSON.stringify(body),
     });
-    if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+    if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
     return answer.body;
   };
   return {
@@ -48,6 +50,7 @@ export async function startPluginSandbox(dataDir: string): Promise<PluginSandbox
     advance: async (seconds) => {
       await post('/sandbox/advance', { seconds });
     },
+    makeProject: () => post('/sandbox/projects', {}),
     listenAt: async (url) => (await runInSandbox(dataDir, 'webhook', 'add', '--url', url)).secret,
     until: async (externalId, status) => {
       const read = async () => (await get(`/v1/invoices?externalId=${externalId}`)).data[0];

@@ -208,7 +208,7 @@ type RequestBuffer = {
  */
 export const TURNED_AWAY_A_MINUTE = 600;
 /** Refused requests of a key whose fields and body are described. Each takes at most 2 KB. */
-export const EXPLAINED_A_MINUTE = 60;
+const EXPLAINED_A_MINUTE = 60;
 /** Three seconds of a process's maximum load, or minutes of its usual load: a few megabytes. */
 export const MAX_WAITING = 20_000;
 /** A write of this size blocks the event loop for less than a millisecond. Larger writes would save hardly any time. */

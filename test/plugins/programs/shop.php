@@ -41,7 +41,9 @@ function call(string $method, array $parameters): array
 {
     try {
         $baseUrl = $method === 'createAt' ? array_shift($parameters) : null;
-        $client = $baseUrl === null ? client() : new Client($baseUrl, getenv('QUITTANCE_API_KEY'), array_shift($parameters));
+        $apiKey = $method === 'withKey' ? array_shift($parameters) : getenv('QUITTANCE_API_KEY');
+        $method = $method === 'withKey' ? array_shift($parameters) : $method;
+        $client = $baseUrl === null ? new Client(getenv('QUITTANCE_URL'), $apiKey) : new Client($baseUrl, getenv('QUITTANCE_API_KEY'), array_shift($parameters));
         $method = $baseUrl === null ? $method : 'createInvoice';
         return ['answer' => $client->$method(...$parameters)];
     } catch (ApiException $error) {
