@@ -1,7 +1,7 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 import base from '../vitest.config.ts';
 
-/** `npm run test:quick`, for daily work: the unit tests and the contract of the API. */
+/** `npm run test:quick`, for daily work, runs the unit tests and the API's contract tests. */
 export default defineConfig({
   ...base,
   test: {

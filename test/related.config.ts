@@ -5,7 +5,10 @@ import { changedFiles, relatedTests } from './rules/related.ts';
 
 const root = join(import.meta.dirname, '..');
 
-/** `npm run related`: the tests that watch what is not committed yet, or else the last commit; `SINCE=main npm run related` after a commit. */
+/**
+ * `npm run related` runs the tests that cover the uncommitted changes, or else the last commit; `SINCE=main npm run related` after a
+ * commit.
+ */
 export default defineConfig({
   ...base,
   test: { ...base.test, include: relatedTests(root, changedFiles(root, process.env['SINCE'])) },

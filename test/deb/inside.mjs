@@ -1,5 +1,5 @@
-// Runs in the bare Debian, by the Node.js of the package, as root: starts the installed service, creates an invoice and pays it, and waits
-// for the backup that it makes. Prints one JSON object of what it saw.
+// Runs as root in the bare Debian with the package's Node.js: starts the installed service, creates an invoice, pays it, and waits for the
+// service's backup. Prints its observations as one JSON object.
 import { execFileSync, spawn } from 'node:child_process';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 
@@ -38,7 +38,7 @@ const deadlineMs = performance.now() + 120_000;
 do {
   const answer = await fetch(`${baseUrl}/v1/invoices/${invoice.invoiceId}`, { headers: { 'X-Api-Key': apiKey } });
   seen.status = (await answer.json()).status;
-  // Each look waits for the local network's next block.
+  // Each read waits for the local network's next block.
   await pause();
 } while (seen.status !== 'PAID' && performance.now() < deadlineMs);
 seen.paidMs = Math.round(performance.now() - startedMs);

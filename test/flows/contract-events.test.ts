@@ -15,7 +15,7 @@ import {
 } from '../support/chain-view.ts';
 import { eventually, readInvoice, startTestService, type TestService, untilStatus } from '../support/service.ts';
 
-/** Waits until the watcher looked again, many times. */
+/** Waits until the watcher has checked again, many times. */
 async function untilStatusIsWritten(): Promise<void> {
   const version = () => runSql(service, 'select xmin::text as version from chain_status');
   const before = JSON.stringify(await version());
@@ -29,14 +29,14 @@ afterEach(() => service?.stop());
 
 const BASIS_POINTS = 10n;
 
-/** What must be sent so that this much arrives: Tether takes `value · basisPoints / 10000`, rounded down. */
+/** Returns the amount to send so that this much arrives: Tether takes `value · basisPoints / 10000`, rounded down. */
 function grossOf(netMicro: bigint): bigint {
   let gross = (netMicro * 10_000n) / (10_000n - BASIS_POINTS);
   while (gross - (gross * BASIS_POINTS) / 10_000n < netMicro) gross += 1n;
   return gross;
 }
 
-/** Two orders while the fee is on: for one so much more is sent that it arrives whole, for the other what it asks for. */
+/** Pays two orders while the fee is on: for one, more is sent so that the full amount arrives; for the other, exactly its amount. */
 async function payWithFee() {
   const [gross, net] = [await newOrder(service), await newOrder(service)];
   service.devnet.usdt.setParams({ basisPoints: Number(BASIS_POINTS), maxFeeUsdt: 40 });
@@ -76,7 +76,7 @@ describe.each([
 ])('%i operators', (nodeCount, verified) => {
   test(`a direct payment is proven by the header and tells who showed it, one by another contract is ${verified}`, async () => {
     service = await startTestService({ nodeCount });
-    // No block looks old, however slow the machine.
+    // Keeps blocks from looking old, however slow the machine is.
     service.devnet.mine(1, { timestampMs: service.clock.now() + 600_000 });
     const [direct, first, second] = [await newOrder(service), await newOrder(service), await newOrder(service)];
     const proven = await payDirectly(service, direct);
@@ -177,7 +177,7 @@ test.each(PAID_BY_CONTRACT)(
 
 const CALLS = ['/wallet/triggerconstantcontract'];
 const REFUSED = { kind: 'error-200', paths: CALLS } as const;
-/** As from before the event. */
+/** The state before the event. */
 const OLD_STATE = { kind: 'wrong-flags', paths: CALLS } as const;
 
 test.each([
@@ -243,7 +243,7 @@ test.each([
     expect(await metricOf(service, 'quittance_block_verify_failures_total')).toBe(0);
     for (const order of [paid, direct, unpaid]) expect(await statusOf(service, order)).toBe('PENDING');
     nodes[1]?.setFault();
-    // Quittance asks once a minute, and at once after a start.
+    // Quittance checks once a minute, and immediately after a start.
     await service.stopService();
     await service.restart();
     await untilPaid(service, paid, direct);

@@ -46,7 +46,7 @@ const untilPause = (state: string | null) => eventually(pauseOf, (seen) => seen 
 const alarmsOf = async (kind: string) =>
   (await findOpenAlarms(service.db, 'devnet')).filter((each) => each.kind === kind);
 
-/** What the page of an invoice says, as its script and others read it. */
+/** Returns the state of an invoice's page, as its script and others read it. */
 const pageOf = async ({ checkoutUrl }: { checkoutUrl: string }): Promise<Json> => {
   const { state, suspended, address } = (await call(`${checkoutUrl}/status`)).body;
   return { state, suspended, address };
@@ -61,7 +61,7 @@ async function addressesOf(count: number): Promise<Set<string>> {
   return new Set(orders.map(({ address }) => address));
 }
 
-/** Tells an operator's `address activate`. */
+/** Does what an operator's `address activate` does. */
 function activate(address: string) {
   const { good } = readCandidates([{ text: address, place: 'the test' }], []);
   const input = { projectId: service.project.projectId, addresses: good, note: null };
@@ -84,7 +84,7 @@ test('AddedBlackList of a receiving address: an alarm at the next block, no new 
   await untilFreeze(open.address, 'frozen');
   expect(await addressesOf(10)).toEqual(new Set([other]));
   expect(await untilAlarm(service, 'address-frozen')).not.toContain('orphaned');
-  // What was sent all the same still pays.
+  // A payment that was sent anyway still counts.
   await payDirectly(service, open);
   service.devnet.mineUntilSolid();
   await untilPaid(service, open);
@@ -313,7 +313,7 @@ test('one lying operator of two freezes no address and lets none go', async () =
   service.devnet.usdt.addBlackList(first);
   service.devnet.mineUntilSolid();
   await untilFreeze(first, 'frozen');
-  // The last node is asked about addresses; it says of each the opposite of what is true.
+  // The last node is queried about addresses, and says the opposite of the truth about each.
   service.nodes[1]?.setFault({ kind: 'wrong-flags' });
   await runSql(service, 'update balance_checks set due_at = now()');
   const [before] = (await runSql(service, 'select min(checked_at) as at from balance_checks')) as Json;

@@ -10,7 +10,7 @@ let dataDir: string;
 let sandbox: SandboxProcess;
 beforeEach(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'quittance-crash-'));
-  // As root, PostgreSQL runs as another user, who must be able to pass through.
+  // When started by root, PostgreSQL runs as another user, who must be able to pass through.
   await chmod(dataDir, 0o711);
   sandbox = await startSandboxProcess(dataDir);
 });
@@ -38,7 +38,7 @@ async function read(id: string): Promise<Json> {
   return body;
 }
 
-// What kill -9 does to the books is test/processes/kill-loop.test.ts.
+// test/processes/kill-loop.test.ts covers the effect of kill -9 on the books.
 test('after kill -9 no process of ours is left', async () => {
   const { postgresPid } = sandbox;
   await sandbox.end('SIGKILL');

@@ -18,7 +18,7 @@ afterAll(() => service.stop());
 
 type Asked = Parameters<Database['run']>;
 
-/** The service's database, of which a test may say what each statement meets: `null` lets it run. */
+/** Wraps the service's database, so that a test can decide the result of each statement; `null` runs it. */
 function watchedDatabase(meet: (...asked: Asked) => Promise<[] | null> | null): { db: Database; asked: Asked[] } {
   const asked: Asked[] = [];
   const run = async (...one: Asked) => {
@@ -30,7 +30,7 @@ function watchedDatabase(meet: (...asked: Asked) => Promise<[] | null> | null): 
 
 const RULE = { network: 'devnet', invoiceLifetimeMs: 1_800_000 } as const;
 
-/** Creates an invoice of 3 USDT as a request does whose key was found valid a moment ago. */
+/** Creates an invoice of 3 USDT like a request whose key has just been validated. */
 function create(db: Database, project: TestProject, policy: Policy): Promise<Created> {
   return createInvoice(
     { db, now: () => unixMs(Date.now()), random: (n) => randomBytes(n), randomBelow: (n) => randomInt(n) },
@@ -41,7 +41,7 @@ function create(db: Database, project: TestProject, policy: Policy): Promise<Cre
   );
 }
 
-/** A project of one address, whose amounts of 3 USDT are nine code words, or the one amount itself. */
+/** Creates a project with one address, in which 3 USDT has nine code words, or only the exact amount. */
 async function projectOf(policy: Policy): Promise<TestProject> {
   const project = await createTestProject(service.db, { maxSurchargeMicro: 100n, addressCount: 0 });
   await setPolicy(service, project, policy);
@@ -51,7 +51,7 @@ async function projectOf(policy: Policy): Promise<TestProject> {
 
 const isInsert = ([{ name }]: Asked) => name.startsWith('invoice-insert');
 
-/** A database on which others took so many times what was to be inserted. */
+/** A database on which other requests took the amounts this many times before they could be inserted. */
 function losing(times: number) {
   let left = times;
   return watchedDatabase((...one) => (isInsert(one) && left-- > 0 ? Promise.resolve([]) : null));
@@ -78,7 +78,7 @@ describe.each<Policy>(['tail', 'exact'])('of policy %s', (policy) => {
     const project = await projectOf(policy);
     const amounts = policy === 'tail' ? 9 : 1;
     for (let i = 0; i < amounts; i++) await create(service.db, project, policy);
-    // What the first refusal learns, the next ones know.
+    // Later requests know what the first refusal found out.
     await create(service.db, project, policy);
     const { db, asked } = watchedDatabase(() => null);
     expect(await create(db, project, policy)).toEqual({
@@ -109,7 +109,7 @@ test('a project whose policy changes in the middle of a creation has the invoice
   await setPolicy(service, project, 'exact');
   let isFirst = true;
   const { db, asked } = watchedDatabase(({ name }) => {
-    // The key is read before, and says exact.
+    // The key was read earlier, when the policy was still exact.
     if (name !== 'invoice-select-reserved' || !isFirst) return null;
     isFirst = false;
     return setPolicy(service, project, 'tail').then(() => null);

@@ -52,7 +52,7 @@ function send(to: string, amountMicro: bigint): Promise<string> {
   return service.payer.transfer({ contract: service.devnet.usdtContract, to, amountMicro });
 }
 
-/** Makes everything that was sent irreversible, and waits until the watcher has recorded it. */
+/** Makes everything sent irreversible, and waits until the watcher has recorded it. */
 async function settle(): Promise<void> {
   service.devnet.mineUntilSolid();
   const { number } = service.devnet.solid();
@@ -62,7 +62,7 @@ async function settle(): Promise<void> {
   );
 }
 
-/** What the ledger has of a transaction, in the order of its logs. */
+/** Returns the recorded transfers of a transaction, in the order of its logs. */
 async function recorded(txId: string) {
   return (await findTransfersOfTransaction(service.db, txId, null, 500)).map(
     ({ logIndex, address: to, amountMicro, kind, invoice }) => {
@@ -71,7 +71,7 @@ async function recorded(txId: string) {
   );
 }
 
-/** Once all of the transaction's transfers are told of. */
+/** Waits until all of the transaction's transfers have events. */
 async function eventsAbout(txId: string): Promise<{ type: string; transferId: string }[]> {
   await untilTold(service);
   const { rows } = await client.query(
@@ -177,7 +177,7 @@ test('what was recorded is not recorded again by a restarted service', async () 
   expect(rows).toEqual([{ count: 2 }]);
 });
 
-/** An order for which 1 USDT too little came, and its page. */
+/** Creates an order that was paid 1 USDT too little, and its page. */
 async function shortOrder() {
   const { invoiceId: id, checkoutUrl: url } = (await createInvoice(service)).body;
   const invoice = { id, ...(await payableOf(service, id)) };
@@ -246,7 +246,7 @@ test('the page follows the newest decision, whatever was decided before, and eac
   }
   const told = await eventsAbout(order.txId);
   expect(told.filter(({ type }) => type === 'transfer.resolved')).toHaveLength(decisions.length);
-  // Of two decisions about two transfers one is enough.
+  // One of two decisions about two transfers is enough.
   await order.decide('fulfilled-manually', order.id);
   await other.decide('fulfilled-manually', order.id);
   await order.decide('kept', null);

@@ -17,8 +17,8 @@ beforeEach(async () => {
 afterEach(() => service.stop());
 
 /**
- * The disk is full for the table of invoices: its file leads to `/dev/full`, where every write fails as on a full disk. Returns what makes
- * room again. The connections that have the file open are ended.
+ * Simulates a full disk for the table of invoices: its file links to `/dev/full`, where every write fails as on a full disk. Returns a
+ * function that frees the disk. Connections with the file open are closed.
  */
 async function fillDisk(): Promise<() => Promise<void>> {
   const server = { ...inject('postgres'), database: new URL(service.ownerString).pathname.slice(1) };
@@ -52,7 +52,7 @@ test.skipIf(!existsSync('/dev/full'))(
   'a full disk is named as what it is, is not ready, and costs one line a minute',
   async () => {
     const makeRoom = await fillDisk();
-    // Connections that were cut are found out one by one.
+    // Each closed connection is only noticed when it's used.
     const refused = await eventually(
       () => createInvoice(service),
       ({ body }) => body.detail?.includes('full'),
@@ -72,7 +72,7 @@ test.skipIf(!existsSync('/dev/full'))(
     const metrics = await fetch(`${service.metricsUrl}/metrics`);
     expect(await metrics.text()).toContain('quittance_troubles{kind="database-full"} 1');
     const told = lines.filter((line) => line.includes('disk of the database is full'));
-    // The trouble itself, and the requests that it costs.
+    // One message about the trouble itself, and one about the requests that it affects.
     expect(told).toHaveLength(2);
     expect(told.join('').length).toBeLessThan(1000);
 

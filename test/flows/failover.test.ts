@@ -27,12 +27,12 @@ afterEach(async () => {
   service = null;
 });
 
-/** The pool gives a node 1.5 s for a small answer, or 0.6 of a block time where that is more, so this is the shortest honest block time. */
+/** The pool waits 1.5 s for a small answer, or 0.6 of a block time if that is longer, so this is the shortest realistic block time. */
 const BLOCK_MS = 1500;
 
 type Sight = { head: number; behind: number; blind: number; second: number };
 
-/** How far the watcher is, and how many blocks behind what is published. */
+/** Returns how far the watcher is, and how many blocks behind the published ones. */
 async function look(running: TestService): Promise<Sight> {
   const { headBlock } = await readyz(running);
   const behind = running.devnet.head().number - headBlock;
@@ -41,7 +41,7 @@ async function look(running: TestService): Promise<Sight> {
   return { head: headBlock, behind, blind: metric('quittance_chain_blind'), second };
 }
 
-/** Looks again and again until so many more blocks were examined. */
+/** Watches until this many more blocks were examined. */
 async function watchBlocks(running: TestService, count: number): Promise<Sight[]> {
   const seen = [await look(running)];
   await eventually(
@@ -64,11 +64,11 @@ describe.concurrent('blocks come by themselves, and the preferred one of three n
       await watchBlocks(running, 1);
       running.nodes[0]?.setFault({ kind });
       const seen = await watchBlocks(running, 4);
-      // Published, and examined within a block time of it: never more than one block and the one that is just being read.
+      // Each block is examined within one block time of its publication: at most one block and the one being read are missing.
       expect(Math.max(...seen.map(({ behind }) => behind))).toBeLessThanOrEqual(2);
       expect(seen.filter(({ blind }) => blind !== 0)).toEqual([]);
       running.nodes[0]?.setFault();
-      // Only when the first node delivers the blocks again is the second one not asked at all.
+      // Only once the first node delivers blocks again is the second one no longer queried.
       let mark = await look(running);
       await eventually(
         async () => {
@@ -85,7 +85,7 @@ describe.concurrent('blocks come by themselves, and the preferred one of three n
 test('a node whose head goes back and forth between answers stops nothing and raises no alarm', async () => {
   service = await startTestService();
   const running = service;
-  // No block looks old, however slow the machine.
+  // Keeps blocks from looking old, however slow the machine is.
   running.devnet.mine(1, { timestampMs: running.clock.now() + 600_000 });
   await untilHeadIsExamined(running);
   const orders = await createOrders(running);
@@ -112,7 +112,7 @@ test('all nodes are down past the end of an invoice: it is told everywhere, noth
   const late = (await createInvoice(running)).body.invoiceId as string;
   await payOrders(running, orders);
   for (const { setFault } of running.nodes) setFault({ kind: 'unavailable-503' });
-  // Paid in time, but nobody sees it.
+  // Paid in time, but no one sees it.
   running.devnet.mineUntilSolid();
   running.clock.advance(31 * 60_000);
   await untilAlarm(running, 'blind');
@@ -126,7 +126,7 @@ test('all nodes are down past the end of an invoice: it is told everywhere, noth
   expect(running.nodes.some(({ url }) => alarm?.detail.includes(url))).toBe(true);
   expect(await statusesOf(running, [...Object.values(orders), late])).toEqual(Array(4).fill('PENDING'));
   expect((await createInvoice(running)).status).toBe(201);
-  // Paid after its end, while nobody sees it either.
+  // Paid after its deadline, which no one sees either.
   const { address, amountMicro } = await payableOf(running, late);
   await running.payer.transfer({ contract: running.devnet.usdtContract, to: address, amountMicro });
   running.devnet.mine(1, { timestampMs: Math.ceil(running.clock.now() / 3000) * 3000 });

@@ -31,7 +31,7 @@ const payExactly = async (to: TestService, id: string) => {
   return to.payer.transfer({ contract: to.devnet.usdtContract, to: address, amountMicro });
 };
 
-/** One of each nature; `npm run test:long` has all of them on every node, and the simulation at any time. */
+/** One fault of each kind. `npm run test:long` has all of them on every node, and the simulation has them at any time. */
 const REFUSALS = ['unavailable-503', 'truncated', 'swapped-infos'] as const;
 
 test.each(REFUSALS)('a node that answers %s stops nothing but confirmation, and loses nothing', async (kind) => {
@@ -39,7 +39,7 @@ test.each(REFUSALS)('a node that answers %s stops nothing but confirmation, and 
   const first = (await createInvoice(running)).body.invoiceId;
   const other = (await createInvoice(running)).body.invoiceId;
   const payments = [await payableOf(running, first), await payableOf(running, other)];
-  // Two payments in one block, so that swapped and missing infos have something to hide.
+  // Two payments in one block, so that swapped and missing infos hide something.
   for (const { address, amountMicro } of payments) {
     await running.payer.transfer({ contract: running.devnet.usdtContract, to: address, amountMicro });
   }
@@ -152,7 +152,7 @@ test('a port in use is named with the fix', async () => {
   });
 });
 
-/** A TCP way to PostgreSQL's Unix socket that can be cut and mended. */
+/** A TCP proxy to PostgreSQL's Unix socket that can be cut and restored. */
 async function startProxy(socketDir: string, port: number) {
   const open = new Set<Socket>();
   let isCut = false;

@@ -62,7 +62,7 @@ test('after a restart in the middle of a fork the watcher finds the common ances
   await untilStatus(service, id, 'PENDING');
 });
 
-// This one moves the chain's clock past the deadlines of all others, so it comes last.
+// Runs last, because it moves the chain's clock past all other deadlines.
 test('a late transfer whose block is orphaned returns the invoice to EXPIRED', async () => {
   const id = (await createInvoice(service)).body.invoiceId;
   const { address, amountMicro } = await payableOf(service, id);

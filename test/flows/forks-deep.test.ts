@@ -13,7 +13,7 @@ import { startTestService, type TestService, untilStatus } from '../support/serv
 import { type Networks, networksOf, startTwin } from '../support/twin.ts';
 
 const QUICK = { stepMs: 1 };
-/** The chain's clock is ahead, so that quick blocks never look old. */
+/** The chain's clock is ahead, so that quickly made blocks never look old. */
 const AHEAD_MS = 600_000;
 
 describe('27 producers', () => {
@@ -71,12 +71,12 @@ test('two nodes show competing heads: the payment of one branch comes and goes w
     config.networks = networksOf(service.devnet, [service.devnet.url, twin.url], 1);
     await service.restart();
     const order = await orderPaidAtHead(service);
-    // The other branch is longer, was made by the same producers, and does not hold the payment.
+    // The other branch is longer, was made by the same producers, and doesn't contain the payment.
     twin.mine(2, { stepMs: 6000 });
     service.devnet.setFault({ kind: 'unavailable-503' });
     await untilStatus(service, order.id, 'PENDING');
     service.devnet.setFault();
-    // Of two branches the longer one is followed.
+    // The watcher follows the longer of two branches.
     service.devnet.mine(2);
     await untilStatus(service, order.id, 'CONFIRMING');
     service.devnet.mineUntilSolid();

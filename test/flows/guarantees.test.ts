@@ -26,7 +26,7 @@ beforeEach(async () => {
 });
 afterEach(() => service.stop());
 
-/** The open alarms of a kind, by subject. */
+/** Returns the open alarms of a kind by subject. */
 async function alarms(kind: string): Promise<Record<string, string>> {
   const rows = await runSql(
     service,
@@ -92,7 +92,7 @@ test('an address whose text was changed by the owner of the database is shown to
   expect(Object.keys(reported)).toEqual([own]);
   expect(reported[own]).toContain(`its text is ${THIEF}`);
 
-  // The books wait for the operator as well, who does not lose what comes meanwhile.
+  // The books wait for the operator too, and nothing that arrives meanwhile is lost.
   const { usdtContract } = service.devnet;
   await service.payer.transfer({ contract: usdtContract, to: own, amountMicro });
   service.devnet.mineUntilSolid();
@@ -154,7 +154,7 @@ test('while a newer release has changed the schema, a process of this one does n
   );
   service.clock.advance(HOUR_MS);
   await runSql(service, 'drop index transfers_pay_once');
-  // Addresses are examined after the schema, in the same round.
+  // Addresses are checked after the schema, in the same round.
   await runSql(service, `${PAST_THE_GUARDS}; update addresses set address = '${THIEF}'`);
   service.clock.advance(HOUR_MS);
   await eventually(

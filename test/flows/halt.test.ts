@@ -21,7 +21,7 @@ let service: TestService;
 let other: Devnet;
 let config: Networks;
 
-/** A service that recorded blocks as irreversible, and a second run of its network whose irreversible blocks are others. */
+/** Creates a service that has recorded irreversible blocks, and a second instance of its network with different irreversible blocks. */
 beforeEach(async () => {
   config = {};
   service = await startTestService({ config });
@@ -49,7 +49,7 @@ const written = unlistedStatement(
     (select count(*) from head_blocks) as heads, (select count(*) from transfers) as transfers, (select count(*) from events) as events`,
 );
 
-/** Waits until the watcher has looked several times more and gone no further. */
+/** Waits until the watcher has tried several more times without progress. */
 async function untilRefusedAgain(): Promise<void> {
   const count = () => metricOf(service, 'quittance_watcher_failures_total', 'code="CHAIN_HALTED"');
   const before = await count();

@@ -20,7 +20,7 @@ afterAll(async () => {
   await service.stop();
 });
 
-// What a mistake in the code, or a hand in the database, could do to one paid and one open invoice.
+// Damage that a mistake in the code or a manual change could do to a paid and an open invoice.
 test.each([
   [
     'the transfer that paid one invoice pays no other',

@@ -24,7 +24,7 @@ async function openPage(): Promise<{ id: string; url: string; stream: EventStrea
   return { id, url, stream };
 }
 
-/** Waits until the page is in a state, and holds a text where that is given. */
+/** Waits until the page is in a state, and contains a text if one is given. */
 function shows(stream: EventStream, state: string, text = '') {
   return eventually(
     () => stream.messages().at(-1),
@@ -37,7 +37,7 @@ async function pay(id: string): Promise<void> {
   service.devnet.mine();
 }
 
-/** As a failover or a restart of the database does; returns when the service listens again. */
+/** Closes the listening connection, like a failover or a restart of the database. Returns when the service listens again. */
 async function cutListener(): Promise<void> {
   const listeners =
     "from pg_stat_activity where datname = current_database() and query like '%listen%quittance_invoices%'";
@@ -59,7 +59,7 @@ test('a page follows its payment to the end: found, progress, a lost connection 
   await cutListener();
   service.devnet.mineUntilSolid();
   const paid = await shows(stream, 'paid');
-  // There is nothing more to come, and a browser that comes back is told so.
+  // No more changes can follow, and a browser that reconnects is told so.
   await eventually(stream.hasEnded, (hasEnded) => hasEnded);
   const again = await openEventStream(`${url}/live`, { headers: { 'last-event-id': paid?.id ?? '' } });
   expect(again.status).toBe(204);
@@ -81,7 +81,7 @@ test('a page whose payment was in a block that is replaced says so, and finds it
   await shows(stream, 'seen');
 });
 
-// This one moves the chain's clock past the deadlines of all others, so it comes last.
+// Runs last, because it moves the chain's clock past all other deadlines.
 test('a page expires by the chain and can still be paid', async () => {
   const { id, stream } = await openPage();
   service.clock.advance(31 * 60_000);

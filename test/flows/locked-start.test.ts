@@ -2,7 +2,7 @@ import pg from 'pg';
 import { expect, test } from 'vitest';
 import { createInvoice, eventually, startTestService } from '../support/service.ts';
 
-// What a start reads: the mark of the ledger, the secrets that sign, the keys that may ask.
+// The tables that a start reads: the ledger's identity, the signing secrets, and the keys.
 test.concurrent.each(['ledger_identity', 'webhook_secrets', 'api_keys'])(
   'a start that waits longer for %s than a statement may waits again, and is ready when the lock is gone',
   async (table) => {

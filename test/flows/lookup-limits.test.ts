@@ -15,7 +15,7 @@ test('nodes are asked once for what is asked at the same time, in the next secon
   service.devnet.mineUntilSolid();
   await untilRecorded(service);
   await withApiOnly(service, async ({ url, requests, advance }) => {
-    // The first question of all has each node say which network it is of.
+    // The first question makes each node report its network.
     await ask(invoice, 'b2'.repeat(32), { at: url });
     const asked = async (pasted: string, count: number) => {
       const before = await requests();
@@ -27,7 +27,7 @@ test('nodes are asked once for what is asked at the same time, in the next secon
     expect(await asked(txId, 4)).toBe(0);
     advance(61_000);
     expect(await asked(txId, 1)).toBe(2);
-    // Both nodes must say that there is none.
+    // Both nodes must say that it doesn't exist.
     const unknown = 'a1'.repeat(32);
     expect(await asked(unknown, 2)).toBe(2);
     advance(2900);
@@ -47,7 +47,7 @@ test('nodes are asked no more than the budget of a process allows', async () => 
         codes.push(body.code);
       }
     }
-    // Half of the 30 questions is for whoever asks; of the other half each link gets the two of a newcomer.
+    // Half of the 30 questions are available to anyone who asks. In the other half, each link gets the two of a newcomer.
     expect(await requests()).toBe(2 + 2 * 25);
     expect(codes.slice(0, 15)).toEqual(Array(15).fill('not_found'));
     const newcomer = ['not_found', 'not_found', 'unavailable', 'unavailable', 'unavailable'];

@@ -21,9 +21,9 @@ afterEach(() => {
 });
 afterAll(() => service.stop());
 
-/** The answer, with nothing kept of what nodes said before, but for what is final. */
+/** Returns the answer without cached answers of nodes, except final ones. */
 function lookUp(invoice: Invoice, transaction: string): Promise<Answer['body']> {
-  // Moving the clock makes a block look overdue which one node shows a moment after another, and then the first is paused for a second.
+  // After the clock was moved, a block that one node shows later than another looks overdue, which pauses the first node for a second.
   return eventually(
     () => lookUpOnce(invoice, transaction),
     ({ code }) => code !== 'unavailable',
@@ -113,7 +113,7 @@ describe('what only a node shows', () => {
     service.devnet.mine();
     await untilStatus(service, invoice.id, 'CONFIRMING');
     await untilHeadIsExamined(service);
-    // As where our nodes do not agree on the logs of that block yet, or one node makes the payment up.
+    // As if our nodes didn't agree on that block's logs yet, or one node had invented the payment.
     await runSql(service, 'delete from sightings where invoice_id = $1', [decodeId('inv', invoice.id)]);
     expect(await lookUp(invoice, txId)).toEqual({
       code: 'exact_not_confirmed',
@@ -236,7 +236,7 @@ describe('a look-up tells nothing of other invoices', () => {
     service.devnet.mine();
     await untilStatus(service, theirs.id, 'CONFIRMING');
     await withApiOnly(service, async ({ url, requests, advance }) => {
-      // The first question of all has each node say which network it is of.
+      // The first question makes each node report its network.
       await ask(mine, 'a1'.repeat(32), { at: url });
       const asked = async (txId: string) => {
         advance(20_000);
@@ -245,7 +245,7 @@ describe('a look-up tells nothing of other invoices', () => {
         return { answers, requests: (await requests()) - before };
       };
       const expectAlike = async () => {
-        // The payer's own look-up must not make another one's quicker either.
+        // Another payer's own look-up must not make this one faster either.
         advance(20_000);
         await ask(theirs, theirPayment, { at: url });
         const [their, strange] = [await asked(theirPayment), await asked(stranger)];
@@ -258,7 +258,7 @@ describe('a look-up tells nothing of other invoices', () => {
           arrived: theirs.amount,
           expected: mine.amount,
           by: formatAmount(microUsdt(differenceMicro > 0n ? differenceMicro : -differenceMicro)),
-          // One amount in a hundred is a mistyped form of another, by chance.
+          // By chance, one amount in a hundred is a mistyped form of another.
           likely: likelyMistake({
             payableMicro: microUsdt(mine.amountMicro),
             requestedMicro: microUsdt(25_000_000n),

@@ -32,7 +32,7 @@ async function create(amount: string): Promise<Created> {
   return { id: body.invoiceId, externalId, ...(await payableOf(service, body.invoiceId)) };
 }
 
-/** Sends an amount and has it recorded; answers the id of the transfer in the ledger. */
+/** Sends an amount and waits until it's recorded. Returns the transfer's id in the ledger. */
 async function send(to: string, amountMicro: bigint): Promise<string> {
   const txId = await service.payer.transfer({ contract: service.devnet.usdtContract, to, amountMicro });
   service.devnet.mineUntilSolid();
@@ -72,7 +72,7 @@ test('an amount without its last decimal is told as such, never as certain: the 
   const [first] = await causesOf(await send(address, arrivedMicro));
   expect(first?.code).toMatch(/^(ROUNDED|TRUNCATED)$/);
   expect(first).toMatchObject({ invoices: [{ externalId }] });
-  // 5, or fewer where those before it are zeros.
+  // 5 decimals, or fewer if those before it are zeros.
   const unit = 10n ** BigInt(6 - Number(first?.evidence['decimals']));
   expect(unit).toBeGreaterThan(1n);
   expect((amountMicro / unit) * unit).toBe(arrivedMicro);
@@ -165,7 +165,7 @@ test('what came from our own addresses, a known depositor, or an imitation of ei
   });
 });
 
-// All that stands above was sent by now.
+// Everything above has been sent by now.
 test('shops are told over HTTP of each what operators are, page by page, and of no others', async () => {
   const ask = async (query: string, apiKey = service.project.apiKey): Promise<{ status: number; body: Json }> =>
     call(`${service.url}/v1/transfers${query}`, { headers: { 'x-api-key': apiKey } });
@@ -217,7 +217,7 @@ async function resolve(transferId: string, resolution: 'refunded' | 'own-deposit
   );
 }
 
-/** Records transfers that no wallet of the devnet can send, like a recorded one but for amount and sender. */
+/** Adds transfers that no wallet on devnet can send, as copies of a recorded one with another amount and sender. */
 async function copyTransfer(as: { amount: string; from?: string; count?: number }) {
   return (await runSql(
     service,

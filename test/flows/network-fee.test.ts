@@ -30,7 +30,7 @@ test(
     );
     const status = await findChainStatus(service.db, 'devnet');
     expect(status?.status.energyPrice).toMatchObject({ sun: 100 });
-    // A watcher that fell silent, or is blind, says nothing of now.
+    // A silent or blind watcher says nothing about the present.
     service.clock.advance(3 * 3_600_000 + 1000);
     expect(await readPage()).not.toContain('data-energy-sun');
   },

@@ -11,7 +11,7 @@ import { createInvoice, payableOf, startTestService, untilStatus } from '../supp
 
 const packageRoot = findOldestPostgres();
 
-// npm installs it on Linux on x64 alone.
+// npm installs it only on Linux x64.
 describe.skipIf(packageRoot === null)('with the oldest PostgreSQL that works', () => {
   let postgres: Awaited<ReturnType<typeof startOldestPostgres>>;
   beforeAll(async () => {

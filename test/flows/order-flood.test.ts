@@ -28,7 +28,7 @@ import {
 } from '../support/service.ts';
 
 let service: TestService;
-/** Another process over the same database, which only answers requests. */
+/** Another process on the same database, which only answers requests. */
 let other: Service;
 beforeAll(async () => {
   service = await startTestService();
@@ -57,13 +57,13 @@ afterAll(async () => {
   await service.stop();
 });
 
-/** 100 micro-USDT hold nine code words. */
+/** A range of 100 micro-USDT contains nine code words. */
 const WORDS = 9;
 const MINUTE_MS = 60_000;
 
 const newXpub = () => HDKey.fromMasterSeed(randomBytes(32)).derive("m/44'/195'/0'").publicExtendedKey as AccountXpub;
 
-/** A shop whose only addresses are those of its wallet's account: one to begin with, and as many by itself as `limit` says. */
+/** Creates a shop whose only addresses come from its account key: one at first, and up to `limit` more automatically. */
 async function openShop(limit: number | null, count = 1): Promise<TestProject & { xpub: AccountXpub }> {
   const project = await createTestProject(service.db, { addressCount: 0, maxSurchargeMicro: 100n });
   const xpub = newXpub();
@@ -147,13 +147,13 @@ describe('a flood of unpaid orders of one amount', () => {
 
   test('that comes to two processes at once loses no order and derives no address twice', async () => {
     const shop = await openShop(20);
-    // In waves, so that nobody waits for so long that load is shed.
+    // In waves, so that no request waits long enough to be refused.
     for (let wave = 0; wave < 6; wave++) {
       const urls = Array.from({ length: WORDS }, (_, i) => (i % 2 === 0 ? service.url : (other.url ?? '')));
       const answers = await Promise.all(urls.map((url) => order(shop, '25.00', url)));
       expect(answers.map(({ status }) => status)).toEqual(Array(WORDS).fill(201));
     }
-    // One may still be added beside the last answers.
+    // An address may still be added at the same time as the last answers.
     const [addresses] = await eventually(
       () => Promise.all([addressesOf(shop), recorded(shop)]),
       ([all, reported]) => reported.length === all.length - 1,

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => books.stop());
 
-/** Examines the blocks above a height; `certainTime` is the newest one's unless given. */
+/** Examines the blocks above a height. `certainTime` defaults to the newest block's time. */
 async function examine(aboveNumber: number, certainTime?: number): Promise<void> {
   const blocks = [];
   for (let number = aboveNumber + 1; number <= books.devnet.head().number; number += 1) {

@@ -4,7 +4,7 @@ import { createLogger } from '../../src/core/runtime/log.ts';
 import { type DatabaseLink, startDatabaseLink } from '../support/database-link.ts';
 import { call, createInvoice, eventually, startTestService, type TestService } from '../support/service.ts';
 
-/** What a whole process, with every role, writes while something is away: the log of an outage must not fill the disk. */
+/** A whole process with every role, because the log of an outage must not fill the disk. */
 let service: TestService;
 let link: DatabaseLink;
 const lines: string[] = [];
@@ -24,10 +24,10 @@ afterEach(async () => {
   await link.stop();
 });
 
-/** A line comes at once and, if the outage began shortly before a minute was over, once more. */
+/** A message is logged at once and, if the outage began shortly before the end of a minute, once more. */
 const MOST = 2;
 
-/** Lines that say the same: how many, and the bytes of one. */
+/** Groups equal log messages, with their number and the bytes of one. */
 function told(): { name: string; count: number; bytes: number }[] {
   const found = new Map<string, { name: string; count: number; bytes: number }>();
   for (const line of lines) {
@@ -43,7 +43,7 @@ test('an outage of the database: a thousand requests and all that runs by itself
   expect((await createInvoice(service)).status).toBe(201);
   lines.length = 0;
   link.setMode('refuse');
-  // The longest pause of what tries again is 5 s: so each of them has tried several times.
+  // The longest retry pause is 5 s, so each retry has run several times.
   const until = performance.now() + 17_000;
   let asked = 0;
   while (performance.now() < until || asked < 1000) {

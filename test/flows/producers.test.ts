@@ -28,13 +28,15 @@ async function start(options: TestServiceOptions): Promise<void> {
   await untilExamined(service);
 }
 
-/** Blocks are a millisecond apart, so that the watcher reads them without a pause; the chain's clock is ahead, so that they never look old. */
+/**
+ * Blocks are a millisecond apart, so that the watcher reads them without a pause. The chain's clock is ahead, so that they never look old.
+ */
 const QUICK = { stepMs: 1 };
 const AHEAD_MS = 600_000;
 
 const sets = () => findProducerSets(service.db, 'devnet', 20);
 
-/** Distinct producers of the blocks from a height to the head. */
+/** Counts the distinct producers of the blocks from a height to the head. */
 async function buildersSince(blockNumber: number): Promise<number> {
   const headers = await headersOf(service, blockNumber, service.devnet.head().number);
   return new Set(headers.map(({ producer }) => producer)).size;
@@ -142,8 +144,8 @@ describe('a producer signs with another key', () => {
       { kind: 'replayed-producers', producers: 'attacker' },
     );
     service.devnet.mine(10, QUICK);
-    // One new key is as likely as one new member; the ones after it are refused each time that they are told, longer than it takes until the
-    // producers are asked for although no block calls for it.
+    // One new key is as plausible as one new member. Further ones are refused each time, for longer than it takes until the producers are
+    // queried without a block requiring it.
     await eventually(
       () => findOpenAlarms(service.db, 'devnet'),
       (alarms) => alarms.some(({ kind, seenCount }) => kind === 'producers-refused' && seenCount >= 5),
@@ -161,7 +163,7 @@ describe('a producer signs with another key', () => {
 
 describe('a node replays producers that were voted out', () => {
   test('of two nodes: the producers stay, with an alarm, and payments go on', async () => {
-    // Of seven producers two can change in a period.
+    // Of seven producers, two may change in a period.
     await start({ producers: 7, nodeCount: 2 });
     service.devnet.replaceProducers(1);
     service.devnet.mine(7, QUICK);
@@ -170,7 +172,7 @@ describe('a node replays producers that were voted out', () => {
     const order = await orderPaidAtHead(service);
     service.devnet.mineUntilSolid(QUICK);
     await untilPaid(service, order);
-    // A block of a new key makes the nodes be asked.
+    // A block with a new key makes the watcher query the nodes.
     service.devnet.rotateSigner(3);
     service.devnet.mine(7, QUICK);
     await untilAlarm(service, 'producers-refused');
@@ -198,7 +200,7 @@ describe('producers change while the service is down', () => {
     await payDirectly(service, before);
     service.devnet.mine(20, QUICK);
     service.devnet.replaceProducers(1);
-    // Its own block, and not another's, holds the payment.
+    // Its own block, and no other's, contains the payment.
     while (service.devnet.mine().length === 1 && (await lastProducer()) !== producerAccount(4));
     const txId = await payDirectly(service, between);
     service.devnet.mine();

@@ -119,7 +119,7 @@ test('settings are changed while it is archived, and who puts it back past Quitt
   await updateProject.run(deps(), actor, { projectId: service.project.projectId, name: 'Closed shop' });
   expect((await createInvoice(service)).body).toMatchObject({ code: 'PROJECT_ARCHIVED' });
   await runSql(service, 'update projects set archived_at = null');
-  // A key that was read before is believed for ten seconds, but the statement that creates reads nothing sealed of it.
+  // A cached key is valid for ten seconds, but the statement that creates an invoice reads none of its sealed data.
   service.clock.advance(11_000);
   expect((await createInvoice(service)).status).toBe(401);
 });

@@ -18,7 +18,7 @@ let service: TestService;
 afterEach(() => service.stop());
 
 const log = createLogger({ level: 'silent' });
-/** What the database refuses to note of another server than itself. */
+/** Changes that the database refuses to record about a server other than itself. */
 const note = (change: string) =>
   runSql(
     service,

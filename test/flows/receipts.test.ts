@@ -28,7 +28,7 @@ const FIRST = TEST_KEY_RING.current();
 
 let service: TestService;
 let folder: string;
-/** Of an invoice that is paid before the tests, and the ids that nobody may learn from its receipt. */
+/** The link of an invoice that is paid before the tests, and ids that its receipt must not reveal. */
 let link: string;
 let txId: string;
 let ids: string[];
@@ -61,7 +61,7 @@ async function get(url: string) {
 
 const readKeys = async (): Promise<Json[]> => (await call(service.url + KEYS_PATH)).body.keys;
 
-/** As any library of JOSE does it. */
+/** Verifies a signature like any JOSE library. */
 function isSignedBy(file: string, keys: readonly JsonWebKey[]): boolean {
   const { receipt, signature } = JSON.parse(file);
   const [header, , proof] = signature.split('.');
@@ -257,7 +257,7 @@ test('the signing key follows the master key, and a master key that seals it is 
     expect.objectContaining({ keyId: second.id, sealsReceiptKey: false, canBeDropped: false }),
     expect.objectContaining({ keyId: FIRST.id, sealsReceiptKey: true, canBeDropped: false }),
   ]);
-  // The secret of the webhook, and the key.
+  // The webhook secret and the receipt key.
   expect(await cli([second, FIRST], 'master-key', 'rotate', '--json')).toMatchObject({
     code: 0,
     json: { resealed: 2, droppable: [FIRST.id], isReceiptKeyLost: false },
@@ -286,7 +286,7 @@ test('a new signing key signs from the next receipt on, and what the former one 
 test('a signing key whose master key is lost stops receipts alone, is named, and is replaced only on purpose', async () => {
   const lost = createMasterKey();
   expect(await cli([lost, FIRST], 'receipt', 'rotate')).toMatchObject({ code: 0 });
-  // The service has the first master key alone.
+  // The service has only the first master key.
   expect(await call(`${link}/receipt.json`)).toMatchObject({ status: 503 });
   expect((await get(`${link}/receipt`)).text).not.toContain('receipt.json');
   expect((await get(link)).status).toBe(200);

@@ -148,7 +148,7 @@ test('nothing is said about heights that the ledger has not reached', async () =
   books.devnet.mineUntilSolid();
   expect(await check(addressAt(FIRST))).toMatchObject({ kind: 'too-early' });
   expect(await alarmKinds()).toEqual([]);
-  // The ledger reaches it while the check is patient.
+  // The ledger reaches the block while the check is waiting.
   const checked = check(addressAt(FIRST), { patienceMs: 10_000 });
   await books.record();
   expect(await checked).toMatchObject({ kind: 'good' });

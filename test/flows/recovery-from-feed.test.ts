@@ -37,13 +37,13 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-/** An integrator's server: takes webhooks, deduplicates them by id, and fulfils an order when the API says that it is paid. */
+/** Starts an integrator's server: it accepts webhooks, deduplicates them by id, and fulfils an order once the API says that it's paid. */
 async function startShop() {
   const client = new Quittance({ apiKey: project.apiKey, baseUrl: service.url });
   const shop = {
     isDown: false,
     refusedCount: 0,
-    /** Ids of webhooks as they came. */
+    /** The webhook ids in order of arrival. */
     received: [] as string[],
     handled: new Set<string>(),
     duplicates: [] as string[],
@@ -81,7 +81,7 @@ async function startShop() {
 }
 
 const at = () => ({ ...service, project });
-/** The next block's time, on the slot grid, not ahead of the clock. */
+/** The next block's time, on the slot grid and not ahead of the clock. */
 const blockTime = () => ({ timestampMs: Math.floor(service.clock.now() / 3000) * 3000 });
 
 async function pay(invoiceId: string, times = 1): Promise<void> {
@@ -92,8 +92,8 @@ async function pay(invoiceId: string, times = 1): Promise<void> {
 }
 
 /**
- * Lets a day pass on every clock, wakes the dispatcher, and waits for what it does. An attempt recorded after the clock moved would be tried
- * again only on the next day, so each refusal is waited for first.
+ * Advances every clock by a day, wakes the dispatcher and waits for its work. An attempt recorded after the clock moved would only be
+ * retried on the next day, so this first waits for each refusal.
  */
 async function passDay(refusedCount: number, isDone: () => Promise<boolean> | boolean): Promise<void> {
   await eventually(
@@ -120,7 +120,7 @@ const isDisabled = async () =>
   ).length === 1;
 
 test('a receiver that was down for a week recovers from the feed alone, and takes late webhooks for what they are', async () => {
-  // A week of the service's clock passes, and none of the database's, which bounds how long an endpoint is left alone.
+  // A week passes by the service's clock but not by the database's, which limits how long an endpoint may be paused.
   await runSql(service, 'alter table webhook_endpoints disable trigger webhook_endpoints_bound_pauses');
   const { shop, client, close, url } = await startShop();
   try {
@@ -140,7 +140,7 @@ test('a receiver that was down for a week recovers from the feed alone, and take
 
     const handledBefore = shop.handled.size;
 
-    // The week: every webhook is refused.
+    // During that week, every webhook is refused.
     shop.isDown = true;
     const [early, expired, late, orphaned, unpaid] = [
       await newOrder(),
@@ -186,7 +186,7 @@ test('a receiver that was down for a week recovers from the feed alone, and take
     expect(delivered).toHaveLength(handledBefore);
     expect(shop.fulfilled).toEqual([before.externalId]);
 
-    // It has an API key and the last id that it handled, nothing else.
+    // The shop has only an API key and the last id that it handled.
     shop.isDown = false;
     const types = [];
     for await (const event of client.events.list({ after: latest ?? '', limit: 2 })) {
@@ -207,7 +207,7 @@ test('a receiver that was down for a week recovers from the feed alone, and take
     expect([...shop.handled]).toHaveLength(Number(events[0]?.['count']));
     expect(shop.duplicates).toEqual([]);
 
-    // The operator enables the endpoint, and sends again what died or was never planned.
+    // The operator enables the endpoint, and sends the events again that died or were never planned.
     const handled = [...shop.handled];
     const [fulfilled, receivedBefore] = [[...shop.fulfilled], shop.received.length];
     const now = () => unixMs(service.clock.now());
@@ -226,7 +226,7 @@ test('a receiver that was down for a week recovers from the feed alone, and take
         until: unixMs(now() + 1),
       },
     );
-    // All of the week but the one for the other endpoints, of which there are none.
+    // Everything of that week except the event for other endpoints, which don't exist.
     const lateIds = await eventually(
       () => new Set(shop.received.slice(receivedBefore)),
       ({ size }) => size === handled.length - handledBefore - 1,

@@ -33,7 +33,7 @@ import {
 
 let service: TestService;
 let console_: TestConsole;
-/** An address of the project that can send, and where its key is. */
+/** An address of the project that can send, and its wallet. */
 let own: { address: string; payer: TestService['payer'] };
 let wallet: string;
 
@@ -64,7 +64,7 @@ const now = () => unixMs(service.clock.now());
 const deps = () => ({ db: service.db, now, random: (bytes: number) => randomBytes(bytes) });
 const ACTOR = commandActor('anna');
 
-/** Money that fits no order comes to the address that can send: its transfer (`trf_…`). */
+/** Sends unmatched money to the address that can send. Returns its transfer (`trf_…`). */
 async function come(amountMicro: bigint): Promise<string> {
   await send(service, { to: own.address, amountMicro });
   const [row] = await runSql(service, 'select id from transfers order by id desc limit 1');
@@ -74,7 +74,7 @@ async function come(amountMicro: bigint): Promise<string> {
   return transferId;
 }
 
-/** It leaves, and the ledger has it. */
+/** Sends it away, and waits until the ledger has the transfer. */
 async function leave(to: string, amountMicro: bigint): Promise<string> {
   const txId = await own.payer.transfer({ contract: service.devnet.usdtContract, to, amountMicro });
   service.devnet.mineUntilSolid();
@@ -131,7 +131,7 @@ test('a refund is tied by the command: it is resolved, told to the shop, and sho
   expect(audit.json.data.map(({ action, detail }: Json) => [action, detail.txId])).toEqual([
     ['transfer.refunded', txId],
   ]);
-  // Once is enough.
+  // A refund can't be linked twice.
   const again = await cli('transfers', 'refund', transfer, '--tx', txId);
   expect([again.code, again.stderr.includes(`is already the refund of ${transfer}`)]).toEqual([4, true]);
 });

@@ -51,7 +51,7 @@ function accountOf(address: string): AccountHex {
   return parsed.account;
 }
 
-/** Records what was sent as nodes that lie together show it: `tell` says what each true transfer becomes. */
+/** Records transfers as colluding nodes show them: `report` returns what they show instead of each true transfer. */
 async function recordLies(report: (transfer: ChainTransfer) => ChainTransfer[]): Promise<{ from: number; to: number }> {
   books.devnet.mineUntilSolid();
   const from = ((await findCursor(books.db, 'devnet'))?.solid.number ?? 0) + 1;
@@ -76,7 +76,10 @@ async function planned(range: { from: number; to: number }): Promise<RepairPlan>
   return planRepair(books.rescanning(), range, onProgress);
 }
 
-/** A payment of the victim's invoice that lying nodes show as a split: less of it to another invoice, the rest to somebody. */
+/**
+ * Creates a payment of the victim's invoice that lying nodes show as two transfers: a smaller one to another invoice, the rest to someone
+ * else.
+ */
 async function splitPayment() {
   const [victim, unpaid] = [await openInvoice(), await openInvoice()];
   await books.send(victim.address, victim.payableMicro);
@@ -195,7 +198,7 @@ describe('a transfer that was taken back', () => {
     const invoice = await openInvoice();
     await books.send(invoice.address, 3_000_001n);
     const range = await books.record();
-    // As if lying nodes had denied it when an operator repaired.
+    // As if lying nodes had denied it during an operator's repair.
     const [row] = await rows(
       `select id, project_id from transfers where amount_micro = 3000001 and block_number between $1 and $2`,
       [range.from, range.to],
@@ -257,7 +260,7 @@ test('a true payment that was recorded in a block of somebody’s own stays PAID
   expect(await check(invoice.address)).toMatchObject({ kind: 'good' });
 });
 
-// The books of their addresses are wrong from here on.
+// From here on, the books of these addresses are wrong.
 test.each<[string, (transfer: ChainTransfer) => ChainTransfer]>([
   ['of any amount', (transfer) => transfer],
   ['beyond every amount of an invoice', (transfer) => ({ ...transfer, amount: 2n ** 70n })],

@@ -38,19 +38,19 @@ afterAll(async () => {
 });
 
 type Period = { from: string; to: string };
-/** Around today, whatever the time: blocks of a devnet may be minutes ahead. */
+/** A period around today, whatever the time, because devnet's blocks may be minutes ahead. */
 const around = (daysBefore: number): Period => ({
   from: dayOf(unixMs(books.now() - daysBefore * DAY_MS)),
   to: dayOf(unixMs(books.now() + 2 * DAY_MS)),
 });
 
-/** A report as a process makes it that has `db`; `at` is its time. */
+/** Makes a report at the time `at`, like the process that has `db`. */
 async function report(projectId: string, given: Period, { db = books.db, at = books.now() } = {}): Promise<ReportView> {
   const period = readReportPeriod(given, at);
   return showReport.run({ db, now: () => at }, ACTOR, { projectId, period, patienceMs: 60_000 });
 }
 
-/** The same by a process that remembers nothing. */
+/** Makes the same report in a process without any kept sums. */
 async function freshReport(projectId: string, given: Period, at: UnixMs): Promise<ReportView> {
   const db = openTestDatabase(books.database);
   try {
@@ -63,7 +63,7 @@ async function freshReport(projectId: string, given: Period, at: UnixMs): Promis
 type Sums = Record<'paid' | 'requested' | 'received' | 'lateCount' | 'late', bigint> &
   Record<'duplicate' | 'duplicateCount' | 'unmatched' | 'unmatchedCount' | 'out' | 'outCount', bigint>;
 
-/** Sums by day out of the exports, by other means than the report's. */
+/** Sums up the exports by day, independently of the report's code. */
 async function sumsOfExports(projectId: string, { from, to }: Period): Promise<Map<string, Sums>> {
   const asked = new Map<string, { requested: bigint; expiresAt: string }>();
   const wanted = exportInvoices.read({ status: 'PAID', projectId } as never, unixMs(0));
@@ -104,7 +104,7 @@ const NONE: Sums = {
 };
 const microOf = (amount: string) => BigInt(amount.replace('.', ''));
 
-/** The sums of a report as those of the exports. */
+/** Converts a report's sums into the form of the exports' sums. */
 function plain({ paid, requested, received, tails, late, duplicate, unmatched, out }: ReportSums): Sums {
   expect(microOf(tails)).toBe(microOf(received) - microOf(requested));
   return {
@@ -122,7 +122,7 @@ function addUp(all: Iterable<Sums>): Sums {
   return sum;
 }
 
-/** What `reconcile` says that the ledger has at a project's addresses. */
+/** Returns the balance of a project's addresses according to `reconcile`. */
 async function reconciled(addresses: readonly string[]): Promise<bigint> {
   const deps = { ...books.rescanning(), onProgress: () => undefined };
   const { view } = await reconcileNow(deps, { addresses: addresses as never });
@@ -139,7 +139,7 @@ async function pay({ isLate = false } = {}): Promise<{ address: string; payableM
   return invoice;
 }
 
-/** Records what was sent, and a transfer beside it that never was. */
+/** Records the sent transfers, together with one that never happened. */
 async function recordWithLie(): Promise<{ from: number; to: number }> {
   books.devnet.mineUntilSolid();
   const from = ((await findCursor(books.db, 'devnet'))?.solid.number ?? 0) + 1;
@@ -160,7 +160,7 @@ test('a report has the sums of the export by kind, and its balance is the sum of
   const { projectId, addresses } = books.project;
   const period = around(2);
   const [first = '', second = ''] = addresses;
-  // What was there before the first comparison belongs to the opening.
+  // Transfers from before the first comparison belong to the opening balance.
   await books.send(first, 4_000_000n);
   await books.record();
   const payer = await books.adoptPayer();
@@ -205,7 +205,7 @@ test('a report has the sums of the export by kind, and its balance is the sum of
   expect(found).toEqual(await freshReport(projectId, period, books.now()));
 });
 
-/** A project with 45 days of stories, in which transfers went every way. */
+/** Creates a project with 45 days of generated data, including every kind of transfer. */
 async function fill(): Promise<string> {
   const env = {
     ...{ DATABASE_URL: books.database.connectionString, QUITTANCE_DATA_DIR: newDirectory() },
@@ -221,7 +221,7 @@ test('each day, each month and each line of the CSV has the sums of the exports,
   const period = { from: dayOf(unixMs(now - 50 * DAY_MS)), to: dayOf(now) };
   const other = openTestDatabase(books.database);
   try {
-    // Kept ten days ago, of some months only; then extended.
+    // Kept ten days ago for a few months only, then extended.
     for (const daysAgo of [10, 3, 0]) {
       const at = unixMs(now - daysAgo * DAY_MS);
       const month = { from: dayOf(unixMs(at - 20 * DAY_MS)), to: dayOf(at) };
@@ -246,7 +246,7 @@ test('each day, each month and each line of the CSV has the sums of the exports,
     expect(lines.map((line) => cellsOf(line)['received'])).toEqual(found.days.map(({ received }) => received));
     expect(lines.map((line) => cellsOf(line)['outCount'])).toEqual(found.days.map(({ out }) => String(out.count)));
 
-    // A day in the middle ends with what all later days did not bring.
+    // The balance at the end of a day in the middle excludes all later transfers.
     const [middle] = found.days.slice(20, 21).map(({ day }) => day);
     const half = await report(projectId, { from: period.from, to: middle ?? '' }, { db: other, at: now });
     const rest = addUp([...exported].filter(([day]) => day > (middle ?? '')).map(([, each]) => each));

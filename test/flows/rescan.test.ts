@@ -30,7 +30,7 @@ const ACTOR = commandActor('anna');
 const verified = async (range: { from: number; to: number }, { rescanning }: Pick<Books, 'rescanning'> = books) =>
   (await verifyRange({ ...rescanning(), onProgress }, range)).view;
 
-/** An invoice with where and how much to pay. */
+/** Creates an invoice with its address and amount. */
 async function openInvoice() {
   const { id } = await books.invoice(25_000_000n);
   const invoice = await findInvoicePayment(books.db, books.project.id, id);
@@ -128,7 +128,7 @@ test('two missed payments of one invoice are decided in chain order: the first p
   expect(kinds).toEqual([{ kind: 'matched' }, { kind: 'duplicate' }]);
 });
 
-/** The blocks as if the chain's clock had been an hour earlier then. */
+/** Returns the blocks as if the chain's clock had been an hour earlier then. */
 async function anHourEarlier(range: { from: number; to: number }) {
   const blocks = [];
   for (let number = range.from; number <= range.to; number += 1) {
@@ -148,7 +148,7 @@ test('a rescan of blocks from before an address was added records nothing of it'
 
 test('a rescan of blocks from before an invoice was created does not pay it', async () => {
   const invoice = await openInvoice();
-  // As if the address were older than this test; nothing that the program does can change it.
+  // Makes the address older than this test, which no code of the program can do.
   await client.query(
     `alter table addresses disable trigger addresses_keep_what_they_are;
      update addresses set created_at = now() - interval '3 hours';
@@ -297,13 +297,13 @@ test('members of two sets of producers are not added up: blocks on which neither
     const [first] = await findProducerSets(own.db, 'devnet', 1);
     if (first === undefined) throw new Error('the devnet names no producers');
     const stranger = first.producers.map(({ account, signer }) => ({ account: backwards(account), signer }));
-    // Of the five, each of whom made every fifth block, three are members of one set, and two of the other. Four decide.
+    // Each of the five producers made every fifth block. Three belong to one set and two to the other; four decide.
     const { time } = await own.read(from);
     for (const members of [first.producers.slice(0, 3), first.producers.slice(3)]) {
       const producers = [...members, ...stranger.slice(members.length)];
       await insertProducerSet(own.db, 'devnet', { ...first, reason: 'vote', chainTime: time, producers });
     }
-    // So far ahead that the ledger's own block does not vouch for those.
+    // Far enough ahead that the ledger's own block doesn't confirm those blocks.
     own.devnet.mine(600);
     own.devnet.mineUntilSolid();
     const ledger = await own.read(own.devnet.solid().number);

@@ -21,7 +21,7 @@ import { eventually } from '../support/service.ts';
 
 const migrations = await readMigrations();
 
-/** Of releases that had no sealed secrets, for the columns of `backedUp` leave the plain ones out. */
+/** Encrypts the secrets of releases without encryption, because the columns of `backedUp` omit the plaintext. */
 const log = createLogger({ level: 'silent' });
 const now = () => unixMs(Date.now());
 const ENCRYPTION: MigrationHooks = {
@@ -38,7 +38,7 @@ const restore = ({ owner }: Pick<TestDatabase, 'owner'>, path: string) =>
     finish: async () => 'finished',
   });
 
-/** A filled database, a backup of it, and what stood in it. */
+/** Creates a filled database, a backup of it, and a copy of its rows. */
 async function backedUp(version = migrations.length) {
   const source = await newLedger();
   if (version < migrations.length) {
@@ -58,7 +58,7 @@ async function backedUp(version = migrations.length) {
   return { source, path, made, columns, rows: await readRows(source.client, columns) };
 }
 
-/** As the former release would have written it, had it had the command: with its schema and its migrations. */
+/** Writes a backup as the previous release would have, had it had the command: with its schema and migrations. */
 function backUpFormer({ owner, db }: LedgerDatabase, path: string): Promise<Pick<BackupMade, 'rowCounts'>> {
   return inBackupSession(owner, 'isolation level repeatable read read only', async (session) => {
     const header: BackupHeader = {
@@ -108,7 +108,7 @@ test('what was backed up is restored row by row, and constraints, triggers and i
     await refused(client, `update invoices set paid_transfer_id = gen_random_uuid() where status = 'PAID'`),
   ).toMatch(/PAID is never left/);
   expect(await refused(client, `delete from projects`)).toMatch(/never deleted/);
-  // People are there again, and nobody is signed in or can take up a link of before.
+  // People are restored, but no one is signed in, and no earlier link can be redeemed.
   const { rows: left } = await client.query(
     `select (select count(*)::int from people) as people, (select count(*)::int from passkeys) as passkeys,
        (select count(*)::int from sessions) as sessions, (select count(*)::int from invitations) as invitations`,
@@ -122,7 +122,7 @@ test('what was backed up is restored row by row, and constraints, triggers and i
   const { rows: checks } = await client.query(
     `select count(*)::int as count from pg_constraint where not convalidated and connamespace = 'public'::regnamespace and conname !~ '_bounds$'`,
   );
-  // Those that migrations added as not valid, but for bounds.
+  // Those that migrations added as not valid, except bounds.
   expect(checks).toEqual([{ count: 15 }]);
 });
 
@@ -144,7 +144,8 @@ test('a transfer that paid an order which a later rule would refuse it is restor
   await fillLedger(client, migrations.length);
   const rewrite = (text: string) =>
     client.query(`begin; set local session_replication_role = 'replica'; ${text}; commit`);
-  // Of a release before migration 36, in an outage; then of this one: a fork moved it to a block before its first, which is forgotten.
+  // Data of a release before migration 36, during an outage. Then data of this release: a fork moved a transfer to a block before its first
+  // one, which is forgotten.
   for (const change of [
     `update transfers set block_time = block_time - interval '1 hour' where invoice_id is not null`,
     `update invoices set payable_after = '2026-09-01 12:00:00+00' where id = '${uuid(0x5004)}'`,
@@ -157,7 +158,7 @@ test('a transfer that paid an order which a later rule would refuse it is restor
     const target = await newLedger();
     await restore(target, path);
     expect(await readRows(target.client, columns)).toEqual(await readRows(client, columns));
-    // New ones are judged again.
+    // New rows are checked again.
     const triggers = `select tgrelid::regclass::text, tgname, tgenabled from pg_trigger where not tgisinternal order by 1, 2`;
     expect((await target.client.query(triggers)).rows).toEqual((await client.query(triggers)).rows);
   }
@@ -209,14 +210,14 @@ test('a byte that was changed anywhere, and an end that is missing, are found be
   const good = await readFile(path);
   const copy = `${path}.copy`;
   const refusals = async () => expect(restore(target, copy)).rejects;
-  // All of the frame, and of the rest as many as there is time for.
+  // All bytes of the frame, and as many of the rest as time allows.
   const edges = [...Array(MAGIC.length + 12).keys()].flatMap((at) => [at, good.length - 1 - at]);
   const inner = Array.from({ length: 60 }, (_, index) => Math.floor((good.length * (index + 0.5)) / 60));
   for (const at of [...edges, ...inner]) {
     const bad = Buffer.from(good);
     bad[at] = (bad[at] ?? 0) ^ (1 << (at % 8));
     await writeFile(copy, bad);
-    // Of the first bytes it depends on them what the file is taken for.
+    // The first bytes decide what kind of file it's taken for.
     const code = at < MAGIC.length ? /BACKUP_DAMAGED|INVALID_ARGUMENT|SCHEMA_NEWER/ : /BACKUP_DAMAGED/;
     await (await refusals()).toMatchObject({ code: expect.stringMatching(code) });
   }
@@ -265,7 +266,7 @@ test('a backup shows one moment, though rows are written meanwhile', async () =>
   const source = await newLedger();
   await fillLedger(source.client, migrations.length);
   const path = join(await newFolder(), 'ledger.backup');
-  // Holds the backup before it reads the first table, when its moment has been taken.
+  // Holds the backup before it reads the first table, after its snapshot was taken.
   await source.client.query('begin; lock table logos in access exclusive mode');
   const backup = backUp(source, path);
   const watching = await newLedger();

@@ -34,7 +34,7 @@ import {
   type TestService,
 } from '../support/service.ts';
 
-/** Published in BIP-39's test vectors: nobody's money is on it. */
+/** Published in BIP-39's test vectors, without anyone's money. */
 const XPUB =
   'xpub6D1AabNHCupeiLM65ZR9UStMhJ1vCpyV4XbZdyhMZBiJXALQtmn9p42VTQckoHVn8WNqS7dqnJokZHAHcHGoaQgmv8D45oNUKx6DZMNZBCd' as AccountXpub;
 const SILENT = createLogger({ level: 'silent' });
@@ -45,7 +45,7 @@ function newAddress(): string {
   return accountToAddress(accountFromPublicKey(secp256k1.getPublicKey(secp256k1.utils.randomSecretKey(), false)));
 }
 
-/** The settings of a service over the chain of a test, on another database. */
+/** Returns settings for a service on a test's chain with another database. */
 function settings({ devnet }: Pick<TestService, 'devnet'>): ServiceOptions['config'] {
   const usdt = parseAddress(devnet.usdtContract);
   if (usdt.kind !== 'ok') throw new Error(usdt.reason);
@@ -108,7 +108,7 @@ async function read({ url, apiKey }: Shop, invoiceId: string): Promise<Answer> {
   return call(`${url}/v1/invoices/${invoiceId}?expand=payment`, { headers: { 'x-api-key': apiKey } });
 }
 
-/** What a payer of the invoice is told: it must never be told to another one. */
+/** Returns the address and amount shown to an invoice's payer, which must never be shown to another. */
 async function pairOf(shop: Shop, invoiceId: string): Promise<string> {
   const { payment } = (await read(shop, invoiceId)).body;
   return `${payment.address} ${payment.payableAmount}`;
@@ -147,7 +147,7 @@ describe('an old backup that is restored', () => {
     const pairs = new Set<string>();
     for (const { invoiceId } of [...kept, ...lost]) pairs.add(await pairOf(shop, invoiceId));
     expect(pairs.size).toBe(45);
-    // Two payments after the backup: one of an invoice that it has, and one of an invoice that it lacks.
+    // Two payments after the backup: one for an invoice that it contains, and one for an invoice that it lacks.
     for (const { invoiceId } of [kept[0], lost[0]]) {
       const { payment } = (await read(shop, invoiceId)).body;
       const amountMicro = BigInt(payment.payableAmount.replace('.', ''));
@@ -171,7 +171,7 @@ describe('an old backup that is restored', () => {
     const over = await startOver(service, target);
     const there: Shop = { url: over.url, apiKey };
     expect(await create(there)).toMatchObject({ status: 409, body: { code: 'AMOUNT_UNAVAILABLE' } });
-    // What was acknowledged before the backup is the same for ever; what came after is not known.
+    // Requests acknowledged before the backup are repeated permanently; later ones are unknown.
     expect(await create(there, 'kept-1')).toMatchObject({
       status: 201,
       body: { invoiceId: kept[1].invoiceId },
@@ -190,7 +190,7 @@ describe('an old backup that is restored', () => {
     const { alarms } = (await call(`${over.metricsUrl}/readyz`)).body.networks.devnet;
     expect(alarms).toContain('database-restored');
 
-    // The addresses of before stay out of use, whatever an operator tries.
+    // The addresses from before stay retired, whatever an operator tries.
     for (const address of service.project.addresses) {
       expect(await cli(target, 'address', 'activate', address)).toMatchObject({
         code: 4,
@@ -207,14 +207,14 @@ describe('an old backup that is restored', () => {
     for (let i = 0; i < 40; i += 1) {
       const { body, status } = await create(there, `lost-${i}`);
       expect(status).toBe(201);
-      // The same order asked for again is another invoice, at a new address.
+      // Repeating the order creates another invoice at a new address.
       expect(body.invoiceId).not.toBe(lost[i].invoiceId);
       const pair = await pairOf(there, body.invoiceId);
       expect(pair).toContain(fresh);
       expect(pairs.has(pair)).toBe(false);
       pairs.add(pair);
     }
-    // A cursor of after the backup is unknown, so a reader begins anew and misses nothing.
+    // An event id from after the backup is unknown, so a reader starts from the beginning and misses nothing.
     expect(await feedOf(over.url, `?after=${lastTold.id}`)).toMatchObject({ status: 400 });
     const again = await eventually(
       async (): Promise<string[]> => (await feedOf(over.url)).body.data.map(({ type }: Json) => type),
@@ -245,7 +245,7 @@ describe('an old backup that is restored', () => {
     });
     expect(await cli(target, 'backup', '--final', '--to', `${file}.final`)).toMatchObject({ code: 4 });
     await over.stop();
-    // A service that was started writes something at once, and nothing of value before there is a project.
+    // A started service writes something at once, but nothing of value before there is a project.
     expect(await cli(target, 'restore', file)).toMatchObject({ code: 0 });
     expect(await cli(target, 'restore', file)).toMatchObject({
       code: 1,
@@ -270,13 +270,13 @@ describe('a ledger that moves by a final backup', () => {
     expect(await cli(source, 'backup', '--final', '--to', file)).toMatchObject({ code: 4 });
     await service.stopService();
     expect(await cli(source, 'backup', '--final', '--to', file)).toMatchObject({ code: 0, json: { final: true } });
-    // A process that runs on, of whatever release, is refused by the database itself.
+    // The database itself refuses a process of any release that is still running.
     const refusal = await runSql(source, 'insert into invoices select * from invoices limit 0').catch(
       (error: Error & { code: string }) => `${error.code} ${error.message}`,
     );
     expect(refusal).toMatch(/^25006 this ledger was closed by its final backup/);
     await expect(service.restart()).rejects.toMatchObject({ code: 'LEDGER_CLOSED' });
-    // It can be made again, if the file was lost.
+    // It can be repeated if the file was lost.
     expect(await cli(source, 'backup', '--final', '--to', `${file}.again`)).toMatchObject({ code: 0 });
 
     expect(await cli(target, 'restore', file)).toMatchObject({ code: 0, json: { final: true, barredAddresses: 0 } });
@@ -351,7 +351,7 @@ describe('a database that was copied or migrated around our commands', () => {
 });
 
 describe('many restores', () => {
-  /** One ledger over time: what is created, derived and backed up, in whatever order, whichever backup comes back. */
+  /** One ledger over time: creating, deriving and backing up in any order, with any backup restored. */
   test('of whatever backup, again and again, never hand out a pair or derive an address twice', async () => {
     const seed = randomInt(2 ** 31);
     onTestFailed(() => console.error(`seed ${seed}`));
@@ -367,7 +367,7 @@ describe('many restores', () => {
     const backups: string[] = [];
     const pairs = new Set<string>();
     const derived = new Set<string>();
-    // Hours pass between what operators do, or none: a restore may follow on the heels of another.
+    // Hours pass between an operator's actions, or none: one restore may directly follow another.
     let hours = 0;
     const nowThere = () => unixMs(Date.now() + hours * 3_600_000);
     const operating = () => ({ db: ledger.db, actor: recordedActor(commandActor('test')), now: nowThere, random });
@@ -430,7 +430,7 @@ describe('many restores', () => {
       });
       ledger = next;
     };
-    await backUpNow(); // Before the account key was known.
+    await backUpNow(); // From before the account key was added.
     for (let restores = 0; restores < 3; restores += 1) {
       for (let step = 0; step < 15; step += 1) await (below(8) === 0 ? derive() : sell());
       await backUpNow();

@@ -19,7 +19,7 @@ let client: pg.Client;
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'quittance-scenarios-'));
   await chmod(dataDir, 0o711);
-  // With so many a block can be orphaned for a second, also on a busy machine.
+  // With this many producers, a block can be orphaned for a second, even on a busy machine.
   sandbox = await startSandboxProcess(dataDir, { QUITTANCE_DEVNET_PRODUCERS: '9' });
   client = new pg.Client({ ...(await readRunningPostgres(dataDir)) });
   await client.connect();
@@ -58,7 +58,7 @@ async function untilRecorded(txId: string): Promise<void> {
   );
 }
 
-/** What the ledger holds of transactions, in chain order. */
+/** Returns the ledger's transfers of these transactions, in chain order. */
 async function ledgerOf(
   sent: readonly { txId: string }[],
 ): Promise<{ kind: string; micro: bigint; address: string }[]> {
@@ -72,7 +72,7 @@ async function ledgerOf(
 
 const microOf = (amount: string) => BigInt(amount.replace('.', ''));
 
-// Each of them is paid once more below, over HTTP.
+// Each of them is paid again below, over HTTP.
 test.each(someCases(SCENARIO_NAMES, 3))(
   'sandbox pay --scenario %s does what its name says, and says what it does',
   async (scenario) => {
@@ -85,7 +85,7 @@ test.each(someCases(SCENARIO_NAMES, 3))(
     const micro = needs === 'requested amount' ? 25_000_000n : amountOf(payable);
     const recorded = needs === 'fork' ? [] : kinds.map((kind) => [kind, micro]);
     if (scenario === 'orphaned') {
-      // With blocks of 200 ms a busy machine may not see the payment before it is gone.
+      // With blocks of 200 ms, a busy machine may not see the payment before it's gone.
       expect(paid.orphaned).toEqual({
         blockNumber: expect.any(Number),
         blocks: expect.any(Number),
@@ -239,7 +239,7 @@ test('over HTTP: an invoice is paid, another wrongly, and the shop is told why i
   });
 });
 
-/** What the API says of a transaction: the invoice's payment, the list of what paid nothing, or the look-up of its page. */
+/** Returns what the API says about a transaction: the invoice's payment, the list of unmatched transfers, or the look-up of its page. */
 async function causeOf({ invoiceId, checkoutUrl }: Json, txId: string): Promise<string> {
   const { payment } = await read(invoiceId);
   if (payment.transaction?.txId === txId) return payment.transaction.late ? 'payment, late' : 'payment';
@@ -260,7 +260,7 @@ async function causeOf({ invoiceId, checkoutUrl }: Json, txId: string): Promise<
 
 test('over HTTP: the API says of each scenario what came of it and why, as the documentation has it', async () => {
   const payFor = async (scenario: Scenario) => {
-    // Prices of which none becomes another by a usual mistake, and one that is the only one below what an exchange sends at least.
+    // No price becomes another through a usual mistake, and only one is below an exchange's minimum.
     const price = scenario === 'below-minimum' ? 7 : 101 + 2 * SCENARIO_NAMES.indexOf(scenario);
     const invoice = await create(`cause-${scenario}`, `${price}.00`);
     const { body } = await post('/sandbox/pay', { invoice: invoice.invoiceId, scenario });
@@ -269,7 +269,7 @@ test('over HTTP: the API says of each scenario what came of it and why, as the d
   const paid: Awaited<ReturnType<typeof payFor>>[] = [];
   for (const scenario of SCENARIO_NAMES) if (scenario !== 'orphaned') paid.push(await payFor(scenario));
   for (const { txId } of paid) await untilRecorded(txId);
-  // It takes a block off the chain, so it comes last.
+  // Runs last, because it orphans a block.
   const orphaned = await payFor('orphaned');
   await eventually(
     () => read(orphaned.invoice.invoiceId),
@@ -338,7 +338,7 @@ const of = ({ apiKey }: Fresh) => ({
   end: () => call(`${sandbox.file.baseUrl}/sandbox/projects`, { method: 'DELETE', headers: { 'x-api-key': apiKey } }),
 });
 
-/** A test suite of a shop: it pays an order, lets another expire, pays a third wrongly, and tells what it saw. */
+/** A shop's test suite: it pays an order, lets another expire, pays a third one wrongly, and reports what it saw. */
 async function runSuite(name: string) {
   const receiver = await startReceiver();
   const fresh = await startProject({ name, webhookUrl: receiver.url });

@@ -59,7 +59,7 @@ test('secrets are in no file that others can read, and not in the log', async ()
   for (const secret of [apiKey, webhookSecret, payer.privateKey]) expect(log).not.toContain(secret);
   for (const name of await readdir(dataDir)) {
     const entry = await stat(join(dataDir, name));
-    // A lock holds a process id, and other users may see who has it.
+    // A lock contains a process id, and other users may see who holds it.
     if (entry.isFile() && !name.endsWith('.lock'))
       expect({ name, open: entry.mode & 0o077 }).toEqual({ name, open: 0 });
   }

@@ -31,7 +31,7 @@ async function newLedgerWithRows(): Promise<LedgerDatabase> {
 
 type Given = { intervalMs?: number; keep?: number; recipients?: readonly string[]; clock?: { now: number } };
 
-/** A process that follows the network, and looks all the time. */
+/** Starts a process that follows the network and checks all the time. */
 function start({ db, connection }: LedgerDatabase, directory: string, given: Given = {}) {
   const { intervalMs = DAY_MS, keep = 3, recipients = [], clock } = given;
   const lines: string[] = [];
@@ -186,7 +186,7 @@ test('a newest backup that is older than a day and two hours is an alarm, whatev
   const running = start(ledger, folder, { clock });
   await untilKept(folder, [1]);
   await eventually(running.age, (age) => age !== undefined);
-  // The directory is gone, so nobody can make another.
+  // The directory is gone, so no other backup can be made.
   const moved = `${folder}-moved`;
   await rename(folder, moved);
   onTestFinished(() => rename(moved, folder));

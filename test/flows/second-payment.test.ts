@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 test('of two exact payments in one block the first is shown, first and last, and its payer is told of the second', async () => {
-  // Ids of transactions are random, so by their order half of these would come out wrong.
+  // Transaction ids are random, so sorting by them would give a wrong result in half of these cases.
   const shown = [];
   for (let i = 0; i < 5; i++) {
     const invoice = await newInvoice(service);
@@ -43,10 +43,10 @@ test('the service stops at once, also while a connection is open that has asked 
   const { hostname, port } = new URL(service.url);
   const socket = connect(Number(port), hostname);
   await once(socket, 'connect');
-  // One that asks shows that the service has seen the one before it.
+  // This request proves that the service has seen the previous one.
   await call(`${service.url}/healthz`);
   const closed = once(socket, 'close');
-  // Had it waited until the connection times out, the connection would have been told.
+  // If it had waited until the connection timed out, it would have sent an answer.
   await service.stopService();
   await closed;
   expect(socket.bytesRead).toBe(0);

@@ -87,7 +87,7 @@ const transfersTo = async ({ to }: Order) =>
     [to],
   );
 
-/** Past every guard of the database, without switching one off. */
+/** Bypasses every guard of the database without disabling any. */
 async function pastGuards(text: string, values: unknown[] = []): Promise<void> {
   const client = new pg.Client({ connectionString: service.ownerString });
   await client.connect();
@@ -95,7 +95,7 @@ async function pastGuards(text: string, values: unknown[] = []): Promise<void> {
   await client.query(text, values).finally(() => client.end());
 }
 
-/** What somebody does to the rows of one order, and its repair. */
+/** Changes that an attacker makes to the rows of one order, and their repair. */
 const DAMAGES: readonly {
   what: string;
   damage: (order: Order) => readonly [text: string, values: unknown[]];
@@ -163,7 +163,7 @@ test.each(someCases(DAMAGES, 3))(
     await pastGuards(...damage(struck));
 
     await pay(struck, sound);
-    // The same amount a second time is a duplicate of the first one, also where that one waits.
+    // The same amount again is a duplicate of the first transfer, even while that one is set aside.
     await pay(struck);
     service.devnet.mineUntilSolid();
     await becomes(sound, 'PAID');

@@ -17,7 +17,7 @@ import { createTestDatabase, openTestDatabase, type TestDatabase } from '../supp
 import { createTestProject, type TestProject } from '../support/service.ts';
 
 let database: TestDatabase;
-/** Each as a process of the API has it. */
+/** One for each API process. */
 let db: Database;
 let otherDb: Database;
 let project: TestProject;
@@ -36,7 +36,7 @@ afterAll(async () => {
 type Run = Database['run'];
 type Answer = Promise<Created | { kind: 'failed'; error: unknown }>;
 
-/** Creates as one process does; `meet` says what a statement meets. */
+/** Creates invoices like one process; `meet` decides the result of each statement. */
 function startCreating(on: Database, meet: (name: string, run: () => ReturnType<Run>) => ReturnType<Run>) {
   const names: string[] = [];
   const run: Run = (statement, parameters) => {
@@ -87,7 +87,7 @@ async function withOwner<Result>(work: (owner: pg.Client) => Promise<Result>): P
 test('up to two creations have statements of their own, and of 200 at once no more than twelve statements create all', async () => {
   const few = process();
   expect(await kindsOf(times(2, () => few.create()))).toEqual({ created: 2 });
-  // The first ones of a process look for the project's first address.
+  // The first requests of a process look for the project's first address.
   expect(few.names.toSorted()).toEqual(['allocation-first-places', 'invoice-insert'].flatMap((name) => [name, name]));
   const many = process();
   const answers = times(200, (i) => many.create({ requestedMicro: microUsdt(BigInt(i + 1) * 1_000_000n) }));
@@ -101,7 +101,7 @@ test.each<Policy>(['tail', 'exact'])(
     await setPolicy(database, project, policy);
     if (policy === 'exact') for (const _ of times(40, String)) await addAddress(database, project, policy);
     const { create, names } = process();
-    // Where all four that come first take the same address, three go on alone.
+    // If the first four all choose the same address, three continue alone.
     await create({ policy });
     names.length = 0;
     const first = create({ policy });
@@ -140,7 +140,8 @@ test('a creation whose key somebody holds keeps the others for a second, and its
 });
 
 test('after a commit of which nobody heard each is told so, and each repeat has its invoice', async () => {
-  // Each of an amount of its own: two of one amount that draw one word at the same time leave one to a later statement.
+  // Each has a different amount, because two requests of one amount that draw the same code word at the same time leave one to a later
+  // statement.
   const inputs = times(40, (i) => ({ ...newInput(), requestedMicro: microUsdt(BigInt(i + 1) * 1_000_000n) }));
   const cut = startCreating(db, async (name, run) => {
     const rows = await run();
@@ -165,7 +166,7 @@ test('two processes that create the same orders at once never wait for each othe
       }),
     ),
   );
-  // Each shares one statement among all but two, and the rows of the two come in different orders.
+  // Each shares one statement among all but two, whose rows arrive in different orders.
   for (const round of times(10, (index) => index)) {
     const inputs = times(34, newInput);
     const crossed = inputs.map((input, i) => ({ ...input, externalId: inputs[(i + 7) % 34]?.externalId ?? '' }));

@@ -9,7 +9,7 @@ const takeLease = unlistedStatement(
   `update leases set holder = gen_random_uuid(), epoch = epoch + 1, expires_at = now() + interval '20 seconds'`,
 );
 
-/** What only who follows the network knows. */
+/** Metrics that only the process that follows the network has. */
 const OF_THE_LEADER = /^quittance_(chain_|alarms_open|capacity_|balance_difference)/;
 
 test('a process that follows the network no more shows nothing of what it knew, so no alarm seems open that another one closed', async () => {

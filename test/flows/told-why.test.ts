@@ -8,7 +8,7 @@ import { findInvoicePayment } from '../../src/core/store/ledger/payments.ts';
 import { type Books, startBooks } from '../support/books.ts';
 import { eventually } from '../support/service.ts';
 
-/** Money that paid nothing is recorded by a watcher that does not wait, and told of by a loop that judges it. */
+/** A watcher records unmatched transfers without waiting, and a loop writes their events after judging them. */
 let books: Books;
 let invoice: { id: string; address: string; payableMicro: bigint };
 beforeAll(async () => {
@@ -24,7 +24,7 @@ beforeEach(async () => {
 
 const tell = (db: Database = books.db) => startEmitting({ ...books, db, network: 'devnet', isLeader: () => true });
 
-/** Sends one transfer of each size, records them, and returns the ids of what paid nothing, in the order of the chain. */
+/** Sends one transfer of each amount and records them. Returns the ids of the unmatched ones in chain order. */
 async function receive(...amounts: bigint[]): Promise<string[]> {
   for (const amount of amounts) await books.send(invoice.address, amount);
   await books.record();
@@ -48,7 +48,7 @@ const untold = async () => (await books.db.run(UNTOLD, [])).map(({ id }) => id);
 const told = async (ids: string[]) =>
   (await books.db.run(TOLD, [ids])).map(({ id, type, body }) => ({ id, type, data: JSON.parse(body).data }));
 
-/** Tells until nothing waits, or only these. */
+/** Writes events until no transfer waits, or only these. */
 async function tellAll(db = books.db, left: string[] = [], tellers = 1): Promise<void> {
   const loops = Array.from({ length: tellers }, () => tell(db));
   try {
@@ -88,7 +88,7 @@ test('of two processes that tell at once, one tells of each transfer', async () 
   expect((await told(ids)).map(({ id }) => id)).toEqual(ids);
 });
 
-/** A database that refuses statements which somebody names, of one transfer. */
+/** A database that refuses the statements that a test chooses, for one transfer. */
 function refusing(
   refuses: (name: string, parameters: string) => boolean,
   error = new Error('it does not work'),

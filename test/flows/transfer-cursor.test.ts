@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { get } from '../contract/ask.ts';
 import { eventually, type Json, startTestService, type TestService } from '../support/service.ts';
 
-/** Two processes may be so far apart, each by less than the alarm of clocks tells. */
+/** How far two processes' clocks may differ, each by less than the clock alarm allows. */
 const APART_MS = 50_000;
 
 let service: TestService;
@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => service.stop());
 
-/** What a consumer reads who keeps the last id and asks from there later, once there is so much. */
+/** Returns what a consumer reads if it stores the last id and continues there later, once there are this many. */
 async function readOn(after: string | null, count: number): Promise<string[]> {
   const query = after === null ? '' : `?after=${after}`;
   const { body } = await eventually(

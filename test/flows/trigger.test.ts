@@ -20,7 +20,7 @@ const arrived: { headers: Record<string, string>; body: string }[] = [];
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'quittance-trigger-'));
   await chmod(dataDir, 0o711);
-  // With so many producers a payment is CONFIRMING for two seconds, also on a busy machine.
+  // With this many producers, a payment is CONFIRMING for two seconds, even on a busy machine.
   sandbox = await startSandboxProcess(dataDir, { QUITTANCE_DEVNET_PRODUCERS: '13' });
   receiver = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -49,7 +49,7 @@ test('every event can be triggered, and listen beside it forwards each with a si
   expect(Object.keys(TRIGGERS).sort()).toEqual([...EVENT_TYPES].sort());
   const terminal = newTerminal();
   const controller = new AbortController();
-  // Neither key nor server is named: both are the sandbox's.
+  // Neither key nor server is given, so both are the sandbox's.
   const forwardTo = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`;
   const control = { signal: controller.signal, pollMs: 50 };
   const listening = runListen(terminal, { forwardTo, after: 'beginning' }, control);
@@ -61,7 +61,7 @@ test('every event can be triggered, and listen beside it forwards each with a si
     };
     const others = Object.keys(TRIGGERS).filter((type) => type !== 'invoice.pending');
     const reported = await Promise.all(others.map(run));
-    // Alone, for it takes the payments of others from the chain.
+    // Runs alone, because it removes others' payments from the chain.
     reported.push(await run('invoice.pending'));
     const { secret } = JSON.parse(terminal.written.stdout.split('\n')[0] ?? '');
     for (const { type, data, text } of reported) {

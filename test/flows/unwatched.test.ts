@@ -20,7 +20,7 @@ let service: TestService;
 let live: TestProject;
 const lines: string[] = [];
 const log = createLogger({ level: 'info', destination: { write: (line: string) => void lines.push(line) } });
-/** Only the local network is set up; there is a shop on the main one. */
+/** Only the local network is configured, but there is a mainnet shop. */
 beforeEach(async () => {
   lines.length = 0;
   service = await startTestService({ log });
@@ -41,10 +41,10 @@ test('an invoice on a network that nobody ever watched is refused, and nothing i
   expect(refused.body.detail).toContain('the network of this project, mainnet, is not set up on this server');
   expect(refused.headers['retry-after']).toBe('60');
   expect(await runSql(service, 'select from invoices')).toHaveLength(0);
-  // The other shop goes on.
+  // The other shop isn't affected.
   expect(await createInvoice(service)).toMatchObject({ status: 201 });
 
-  // A watcher that no node answers, as with a mistyped URL.
+  // A watcher whose nodes don't answer, as with a mistyped URL.
   await acquireLease(service.db, watcherLease('mainnet'), 'another process', 60_000);
   const unseen = await createInvoice(service, order);
   expect(unseen).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });

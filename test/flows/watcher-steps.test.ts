@@ -31,7 +31,7 @@ const countWaiting = unlistedStatement(
   "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
 );
 
-/** A watcher of a new database, at block 0. */
+/** Starts a watcher on a new database, at block 0. */
 async function startWatching(): Promise<Watching> {
   const database = await createTestDatabase();
   const db = openTestDatabase(database, 10);
@@ -48,7 +48,7 @@ async function startWatching(): Promise<Watching> {
   };
 }
 
-// So it is when the answer to a commit was lost and the step is made again while the server still works on the first.
+// This happens when a commit's answer was lost, and the step is repeated while the server is still working on the first one.
 test('a step that waited for another of the same lease goes on from what that one wrote', async () => {
   const watching = await startWatching();
   const { db } = watching;
@@ -59,7 +59,7 @@ test('a step that waited for another of the same lease goes on from what that on
       () => db.run(countWaiting, []),
       ([row]) => row?.count === 2n,
     );
-    // In an array, since a promise of its own would be waited for here.
+    // In an array, because a promise itself would be awaited here.
     return started;
   });
   await Promise.all(steps);

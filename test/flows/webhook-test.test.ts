@@ -26,7 +26,7 @@ const projectId = uuidV7(Date.now(), randomBytes(10));
 
 type Handler = (request: IncomingMessage & { body?: unknown }, response: ServerResponse) => unknown;
 
-/** What answers at each path; tests add theirs. */
+/** The handlers by path, to which tests add theirs. */
 const routes = new Map<string, Handler>();
 const answer: Handler = (request, response) => routes.get(request.url ?? '')?.(request, response);
 const server = createServer(answer);
@@ -63,7 +63,7 @@ afterAll(async () => {
 });
 
 let routeCount = 0;
-/** An endpoint whose receiver is made with its secret. */
+/** Creates an endpoint whose receiver is created with its secret. */
 async function newEndpoint(createReceiver: (secret: string) => Handler, at = origin) {
   routeCount += 1;
   const path = `/hook/${routeCount}`;
@@ -171,7 +171,7 @@ test('a body that a parser wrote again is proven, and how', async () => {
   const result = await testOf(endpoint);
   expect(codesOf(result)).toEqual(['body-reserialised']);
   expect(result.diagnosis[0].problem).toContain('indented by two spaces');
-  // What is recorded proves it as well.
+  // The record proves it too.
   const { json: shown } = await runCli(['deliveries', 'show', result.eventId, '--json'], { env });
   expect(shown.deliveries).toMatchObject([{ status: 'dead', diagnosis: result.diagnosis }]);
 });
@@ -196,7 +196,7 @@ test.each([
   const result = await testOf(endpoint);
   expect(codesOf(result)).toEqual(['clock']);
   expect(result.diagnosis[0]).toMatchObject({ certainty: 'proven' });
-  // The answer of a busy machine comes late, and its clock looks further ahead or less behind by that.
+  // A busy machine's answer arrives late, which makes its clock seem further ahead or less behind.
   const [, offBy = ''] = new RegExp(`(\\d+) s ${direction}`).exec(result.diagnosis[0].problem) ?? [];
   expect(Math.abs(Number(offBy) - 400)).toBeLessThanOrEqual(15);
 });

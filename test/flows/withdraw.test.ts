@@ -63,7 +63,7 @@ test('the page says at once that nothing is to be sent, and the five fields stay
   const shown = await (await fetch(`${invoice.checkoutUrl}/status`)).json();
   expect(shown).toMatchObject({ state: 'withdrawn', amount: null, address: null });
 
-  // Again, with any body, is the same.
+  // Repeating it gives the same answer, whatever the body.
   for (const body of [undefined, '{}', '{"a":1}', '[', Buffer.alloc(1000)]) {
     const headers = body === undefined ? {} : { 'content-type': 'application/json' };
     expect((await withdraw(invoice.invoiceId, { body, headers })).body).toEqual(reply.body);

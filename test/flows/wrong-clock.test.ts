@@ -35,7 +35,7 @@ if (USDT.kind !== 'ok') throw new Error(USDT.reason);
 const log = createLogger({ level: 'silent' });
 
 let service: TestService;
-/** The API of a network whose blocks another process examines; the newest one is of now. */
+/** The API of a network whose blocks another process examines; the newest one is current. */
 beforeEach(async () => {
   const nile = { nodes: [unlimitedNode('http://127.0.0.1:1')], usdt: USDT.account, agreement: 1 };
   service = await startTestService({
@@ -55,7 +55,7 @@ const examine = (time: number) =>
   );
 const readyz = async () => (await call(`${service.metricsUrl}/readyz`)).body;
 const clockAlarm = async () => (await findOpenAlarms(service.db, 'nile')).find(({ kind }) => kind === 'clock-wrong');
-/** A process begins with its clock so far off. */
+/** Starts a process whose clock is wrong by this much. */
 async function startOff(ms: number) {
   await service.stopService();
   service.clock.advance(ms);
@@ -111,7 +111,7 @@ describe('deadlines follow the clock of the database', () => {
       const { apiKey } = await createTestProject(service.db, { network: 'nile' });
       const order = { apiKey, idempotencyKey: 'before', body: { externalId: 'before' } };
       const before = await createInvoice(service, order);
-      // Nobody has looked since: what the clock does between two looks counts at once.
+      // No check has run since: a clock change between two checks counts at once.
       service.clock.advance(offMs);
       const repeat = await createInvoice(service, order);
       expect([repeat.status, repeat.body.invoiceId]).toEqual([201, before.body.invoiceId]);
@@ -168,7 +168,7 @@ describe('deadlines follow the clock of the database', () => {
             sleptMs = 0;
           }
           if (clock.problem() !== null) continue;
-          // A machine that slept and whose clock was set back by as much meanwhile is not told apart.
+          // A machine that slept while its clock was set back by the same time can't be distinguished.
           if (sleptMs === 0) expect(clock.now()).toBe(database);
           expect(Math.abs(clock.now() - process)).toBeLessThanOrEqual(60_000);
         }
@@ -221,13 +221,13 @@ test('a sender whose clock is an hour off sends at once, and puts no retry off b
   }
 });
 
-/** A watch whose times the test moves; the database's clock is the real one. */
+/** A watch whose times the test moves; the database's clock is real. */
 function watchOver(offsetMs: number, networks: readonly Network[] = ['nile']) {
   const troubles = createHealthProblems({ log });
   let elapsedMs = 0;
   const clock = { now: () => Date.now() + offsetMs };
   const watch = createClockWatch({ clock, troubles, networks, host: 'here', monotonicMs: () => elapsedMs });
-  /** The chain goes on as time does, up to now. */
+  /** Advances the chain with the time, up to now. */
   const walk = async (endMs = Date.now()) => {
     for (let stepMs = 45_000; stepMs >= 0; stepMs -= 5000) {
       elapsedMs += 5000;
@@ -257,7 +257,7 @@ describe('two clocks that agree against one', () => {
   });
 
   test('the database: with this process, the chain names it', async () => {
-    // The database's clock is the real one, so all others are moved.
+    // The database's clock is real, so all others are moved.
     const { watch, walk, found } = watchOver(-HOUR_MS);
     await examine(Date.now() - HOUR_MS);
     await walk(Date.now() - HOUR_MS);
@@ -312,7 +312,7 @@ describe('two clocks that agree against one', () => {
 describe('what deletes', () => {
   const DAY_MS = 24 * HOUR_MS;
 
-  /** A delivery that ended so long ago. */
+  /** Leaves a delivery that ended this long ago. */
   async function leaveDelivery(agoMs: number): Promise<string> {
     const id = uuidV7(Date.now() - agoMs, randomBytes(10));
     await runSql(

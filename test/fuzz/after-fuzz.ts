@@ -4,7 +4,10 @@ import { call, createInvoice, payableOf, untilStatus } from '../support/service.
 import type { Figures } from './fuzz.ts';
 import type { FuzzedService } from './fuzz-service.ts';
 
-/** Checks what must hold when everything was sent: the books, the counts of failures, and that an invoice is made and paid as ever. */
+/**
+ * Checks everything that must hold after the requests: the books, the counts of failures, and that an invoice can still be created and
+ * paid.
+ */
 export async function expectUnharmed({ service, target }: FuzzedService, { acknowledged }: Figures): Promise<void> {
   const [twice] = await runSql(
     service,
@@ -22,7 +25,7 @@ export async function expectUnharmed({ service, target }: FuzzedService, { ackno
     expect(status, `what was acknowledged is lost: ${path}`).toBe(200);
   }
   const metrics = await (await fetch(`${service.metricsUrl}/metrics`)).text();
-  // Also of answers that nobody read. Refusals with 503 are of streams behind other requests, and of clients that had gone.
+  // Includes answers that no client read. Streams requested behind other requests, and clients that have disconnected, may get 503.
   expect(metrics.split('\n').filter((line) => /request.*_count\{.*status="50[^3]"/.test(line))).toEqual([]);
   const { status, body } = await createInvoice(service);
   expect(status).toBe(201);

@@ -6,7 +6,7 @@ import { type Shot, utf8 } from './shot.ts';
 
 type Header = [name: string, value: string];
 
-/** Requests to every operation of the OpenAPI file: some right in every way, most wrong in one or several. */
+/** Generates requests for every operation of the OpenAPI file: some correct in every way, most wrong in one or several. */
 export function apiRequests(document: OpenApi): fc.Arbitrary<Shot> {
   const operations = Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
@@ -20,7 +20,7 @@ export function apiRequests(document: OpenApi): fc.Arbitrary<Shot> {
   });
 }
 
-/** What is right must not be made wrong by how it is written. */
+/** A correct request must not become wrong through the way in which it's written. */
 function unhurt(draft: Draft, how: Writing): Writing {
   return ['valid', 'reads', 'answered'].includes(draft.proof.kind) ? { ...how, hosts: 'one' } : how;
 }
@@ -50,7 +50,7 @@ function rightDraft(path: string, method: string, operation: Operation): fc.Arbi
     });
 }
 
-/** Any of the parameters that can be left out, with all that cannot. */
+/** All required parameters, and any of the optional ones. */
 function rightParameters(parameters: Parameter[]): fc.Arbitrary<Given[]> {
   const each = parameters.map((parameter) => validText(parameter.name, parameter.schema));
   const optional = parameters.filter(({ required }) => required !== true);
@@ -67,14 +67,14 @@ function proofOf({ operationId }: Operation, given: readonly Given[], json: stri
   if (json !== null)
     return operationId === 'createInvoice' ? { kind: 'valid', json } : { kind: 'body', json: utf8(json) };
   if (given.some(({ text }) => text === '{{foreignEndpoint}}')) return { kind: 'none' };
-  // The fuzzed project is the demo project of its sandbox, which stays.
+  // The fuzzed project is the sandbox's demo project, which can't be ended.
   if (operationId === 'endSandboxProject') return { kind: 'none' };
   const readId = given.find(({ name }) => name === 'invoiceId')?.text;
   if (readId === undefined) return { kind: 'answered' };
   return readId === '{{foreign}}' ? { kind: 'none' } : { kind: 'reads', invoiceId: readId };
 }
 
-/** Names stay names until they are filled in. */
+/** Names aren't encoded before they are filled in. */
 function encodeText(text: string): string {
   return /^\{\{\w+\}\}$/.test(text) ? text : encodeURIComponent(text);
 }
@@ -92,7 +92,7 @@ function bodySchemaOf({ requestBody }: Operation): JsonSchema | null {
   return requestBody?.content['application/json']?.schema ?? null;
 }
 
-/** A body that the schema allows, its members in any order and with any white space around them. */
+/** A body that the schema allows, with its members in any order and surrounded by any whitespace. */
 function validBody({ properties = {}, required = [] }: JsonSchema): fc.Arbitrary<string> {
   const members = Object.entries(properties).map(([name, schema]) => {
     const member = validJson(name, schema).map((json) => `${JSON.stringify(name)}:${json}`);
@@ -110,7 +110,7 @@ function validBody({ properties = {}, required = [] }: JsonSchema): fc.Arbitrary
     .map(([each, space]) => `${space}{${space}${each.join(`${space},${space}`)}${space}}${space}`);
 }
 
-/** Methods that Node's parser knows; `CONNECT` is no request of HTTP's own and stands in `wild.ts`. */
+/** Methods that Node's parser knows. `CONNECT` isn't a normal request, and is covered in `wild.ts`. */
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY', 'M-SEARCH'];
 
 function bentDraft(path: string, method: string, operation: Operation): fc.Arbitrary<Draft> {
@@ -160,10 +160,10 @@ function bentDraft(path: string, method: string, operation: Operation): fc.Arbit
 /** Ids that belong elsewhere. */
 const STRAY_IDS = ['{{pending}}', '{{foreignEvent}}', '{{foreignTransfer}}', `evt_${'0'.repeat(26)}`];
 
-/** The values of a parameter, in the order in which they are sent: mostly one, and often none of what can be left out. */
+/** The values of a parameter in the order in which they are sent: mostly one, and often none if it's optional. */
 function bentParameter({ in: place, name, required, schema }: Parameter): fc.Arbitrary<string[]> {
   const right = validText(name, schema);
-  // A segment that is empty, or holds a slash, leads to another route.
+  // An empty segment, or one with a slash, would lead to another route.
   if (place === 'path') {
     const segment = pathText.map((text) => text.replaceAll('/', '_') || '_');
     return fc.oneof(right.map(encodeText), segment).map((value) => [value]);
@@ -226,7 +226,7 @@ const bentType: fc.Arbitrary<Header[]> = fc.oneof(
   },
 );
 
-/** A body as bytes: an object with members that are wrong, missing, unknown or twice there, or no object at all. */
+/** A body as bytes: an object with wrong, missing, unknown or repeated members, or no object at all. */
 function bentBody(schema: JsonSchema | null): fc.Arbitrary<string> {
   const properties = schema?.properties ?? {};
   const names = Object.keys(properties);

@@ -1,9 +1,9 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** What a relay does to the bytes that a server answers; as long as before, or `null` for nothing at all. */
+/** Changes the bytes of a server's answer, without changing the length; `null` drops the answer. */
 export type Bend = (answer: string) => string | null;
 
-/** A server that fails in a way that is planted: it relays to a healthy one and bends the answers. For proving that a test can fail. */
+/** Starts a server that fails in a planted way: it relays to a healthy one and changes the answers. Proves that a test can fail. */
 export async function startBendingRelay(port: number, bend: Bend): Promise<{ port: number; stop(): Promise<void> }> {
   const sockets = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true }, (client) => {

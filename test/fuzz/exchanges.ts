@@ -7,7 +7,7 @@ import { wildEndings } from './wild.ts';
 
 const MOST_SHOTS = 8;
 
-/** What clients send over one connection: pipelined requests, cut into pieces anywhere, and how it ends. */
+/** Generates the requests of one connection: pipelined, cut into pieces anywhere, with an ending. */
 export function exchanges(document: OpenApi): fc.Arbitrary<Exchange> {
   const api = apiRequests(document);
   const requests = fc.oneof(
@@ -29,7 +29,7 @@ export function exchanges(document: OpenApi): fc.Arbitrary<Exchange> {
       shots: fc.array(requests, { minLength: 1, maxLength: MOST_SHOTS }),
       ending: endings,
       last: fc.uuid(),
-      // In thousandths of the length; most connections come in one piece.
+      // In thousandths of the length. Most connections arrive in one piece.
       cuts: fc.oneof(fc.constant<number[]>([]), fc.array(fc.nat(1000), { maxLength: 6 })),
     })
     .map(({ shots, ending, last, cuts }) => ({
@@ -40,7 +40,7 @@ export function exchanges(document: OpenApi): fc.Arbitrary<Exchange> {
     }));
 }
 
-/** Has no end, so only who leaves asks for it. */
+/** Has no end, so it's only requested by a client that disconnects. */
 const STREAM: Shot = {
   kind: 'page live stream',
   method: 'GET',

@@ -1,18 +1,18 @@
 import fc from 'fast-check';
 import type { Shot } from './shot.ts';
 
-/** A request before it is bytes. Header names and values, and the body, have one character a byte. */
+/** A request before it's turned into bytes. Header names and values, and the body, have one character per byte. */
 export type Draft = Pick<Shot, 'kind' | 'method' | 'route' | 'proof'> & {
   target: string;
   headers: [name: string, value: string][];
   body: string | null;
 };
 
-/** How a request is written: nothing of it may change what the request means, but what says so. */
+/** The way in which a request is written. None of it may change the request's meaning, except where noted. */
 export type Writing = {
   framing: { kind: 'length' } | { kind: 'chunked'; sizes: number[]; extension: string; trailer: string };
   version: '1.1' | '1.0';
-  /** `none` and `two` must be refused, for nobody knows then whom the request is for (RFC 9112, 3.2). */
+  /** `none` and `two` must be refused, because the request's host is then unknown (RFC 9112, 3.2). */
   hosts: 'one' | 'none' | 'two';
   absolute: boolean;
   client: number;
@@ -44,12 +44,12 @@ export const writing: fc.Arbitrary<Writing> = fc.record({
   emptyLinesBefore: often(0, 10, 1, 2),
 });
 
-/** Mostly the first value, `weight` times as often as the others together. */
+/** Generates mostly the first value, `weight` times as often as the others together. */
 export function often<Value>(usual: Value, weight: number, ...others: Value[]): fc.Arbitrary<Value> {
   return fc.oneof({ weight, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: fc.constantFrom(...others) });
 }
 
-/** Headers that a client, a proxy or an attacker may add, and that change nothing here, or only what the oracles know. */
+/** Headers that a client, proxy or attacker may add. They change nothing here, or only what the oracles know. */
 function extraHeader(): fc.Arbitrary<[string, string]> {
   return fc.constantFrom<[string, string]>(
     ['Accept', 'text/html;q=x, */*'],
@@ -82,13 +82,13 @@ function extraHeader(): fc.Arbitrary<[string, string]> {
   );
 }
 
-/** The bytes of a request. What is sent twice or left out on purpose is in the draft's headers. */
+/** Returns the bytes of a request. Headers that are deliberately repeated or omitted are in the draft's headers. */
 export function writeRequest(draft: Draft, how: Writing): Shot {
   const { method, body } = draft;
   const target = how.absolute && draft.target.startsWith('/') ? `http://pay.example${draft.target}` : draft.target;
   const address = `10.${how.client >> 16}.${(how.client >> 8) & 255}.${how.client & 255}`;
   const hosts = { one: ['q'], none: [], two: ['q', 'r'] }[how.hosts];
-  // There are no chunks in HTTP/1.0.
+  // HTTP/1.0 has no chunks.
   const isChunked = body !== null && how.framing.kind === 'chunked' && how.version === '1.1';
   const lines = [
     `${method} ${target} HTTP/${how.version}`,
@@ -105,7 +105,7 @@ export function writeRequest(draft: Draft, how: Writing): Shot {
     method,
     route: draft.route,
     proof: refusesHost ? { kind: 'refused' } : draft.proof,
-    // Headers of 16 KiB are refused as a whole; what counts is nearly this.
+    // The server refuses headers of 16 KiB in total; this is a little less.
     isMalformed: lines.join('').length > 15_000,
     text: `${'\r\n'.repeat(how.emptyLinesBefore)}${lines.join('\r\n')}\r\n\r\n${framed}`,
   };

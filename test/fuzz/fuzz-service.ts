@@ -27,10 +27,10 @@ import { type Names, OPEN_INVOICE, PAID_TX } from './shot.ts';
 
 export type FuzzedService = { service: TestService; target: FuzzTarget; metricsPort: number };
 
-/** Of these nothing comes before blocks are made, which only the test does. */
+/** These scenarios need blocks, which only the test makes. */
 const WAITING = new Set<string>(['late', 'orphaned']);
 
-/** A service with something of everything that requests can name, and another project, of which nothing may ever be told. */
+/** Starts a service with something of everything that requests can name, and another project, about which no answer may reveal anything. */
 export async function startFuzzedService(): Promise<FuzzedService> {
   let sandbox: Sandbox | null = null;
   const controls = createSandboxControls(() => sandbox ?? sandboxNotRunning('of the test'), {
@@ -38,7 +38,7 @@ export async function startFuzzedService(): Promise<FuzzedService> {
   });
   const service = await startTestService({
     addressCount: 3,
-    // Each client has an address of its own, so that limits for clients are not all that is ever answered.
+    // Each client has its own address, so that not every answer is a client limit.
     config: { trustProxy: ['127.0.0.1'] },
     sandbox: { ...controls, scenarios: controls.scenarios.filter((name) => !WAITING.has(name)) },
   });
@@ -68,7 +68,7 @@ function sandboxOf({ url, inboxUrl, webhookSecret, project, devnet, db }: TestSe
   };
 }
 
-/** Makes invoices, payments and transfers of both projects. Returns what requests call them. */
+/** Creates invoices, payments and transfers in both projects. Returns the names by which requests refer to them. */
 async function fillService(service: TestService, canary: string): Promise<Names> {
   const { project, db } = service;
   const foreign = await createTestProject(db);
@@ -119,7 +119,7 @@ async function adapterOf(service: TestService, kind: 'epusdt' | 'epay'): Promise
   return encodeId('whe', (await addTestAdapter(service, kind)).id);
 }
 
-/** Pays an invoice, and again by a duplicate. Returns the transaction that pays. */
+/** Pays an invoice, and again with a duplicate. Returns the transaction that paid it. */
 async function payTwice(service: TestService, invoiceId: string, apiKey: string): Promise<string> {
   const { payment } = (await ask(service, apiKey, `/v1/invoices/${invoiceId}?expand=payment`)).body;
   const { devnet, payer } = service;

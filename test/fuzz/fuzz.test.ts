@@ -9,7 +9,7 @@ import { readResponses, type WireResponse } from './read-responses.ts';
 import { send } from './send.ts';
 import { fillNames } from './shot.ts';
 
-/** `npm run test:long` sends twenty times as much, with seeds of its own. */
+/** `npm run test:long` sends twenty times as much, with other seeds. */
 const SEED = 1;
 
 let fuzzed: FuzzedService;
@@ -21,7 +21,7 @@ afterAll(() => fuzzed.service.stop());
 test('a thousand hostile requests on split and pipelined connections are each answered as documented, and harm nothing', async () => {
   const figures = await fuzz(fuzzed.target, { connections: 220, seed: SEED });
   expect(figures.requests).toBeGreaterThan(1000);
-  // Not of each: behind an answer that closes the connection nothing is answered, and some clients leave.
+  // Not for each request: nothing is answered after an answer that closes the connection, and some clients disconnect.
   expect(figures.answers).toBeGreaterThan(600);
   await expectUnharmed(fuzzed, figures);
 });
@@ -65,7 +65,7 @@ test.each<[fault: string, bend: Bend, complaint: RegExp]>([
   }
 });
 
-// What the fuzzer found, each by itself.
+// Each of the fuzzer's findings by itself.
 
 const HOST = 'Host: q\r\n';
 const CLOSE = 'Connection: close\r\n';

@@ -10,9 +10,9 @@ export type FuzzTarget = {
   port: number;
   document: OpenApi;
   names: Names;
-  /** Stands in everything of the other project. */
+  /** Appears in everything of the other project. */
   canary: string;
-  /** Another judge than that of the API's own port. */
+  /** A judge other than that of the API's own port. */
   oracle?: Oracle;
 };
 
@@ -20,15 +20,15 @@ export type FuzzOptions = {
   /** With five requests each, on average. */
   connections: number;
   seed: number;
-  /** Of a failure that was reported with its seed: only what failed is sent. */
+  /** From a failure reported with its seed: only the failing exchange is sent. */
   path?: string;
   hangMs?: number;
-  /** A failure is told as it was found, which takes less time. */
+  /** Whether to shrink a failure; reporting it as it was found takes less time. */
   isShrinking?: boolean;
 };
 
 export type Figures = {
-  /** Sent; behind an answer that closes a connection none is read any more. */
+  /** The requests sent. After an answer that closes a connection, the server reads no more. */
   requests: number;
   answers: number;
   connections: number;
@@ -38,12 +38,12 @@ export type Figures = {
   acknowledged: Set<string>;
 };
 
-/** Connections at a time. */
+/** Parallel connections. */
 const LANES = 8;
 
 /**
- * Sends generated exchanges, over several connections at a time. The same seed sends the same bytes. A failure is shrunk, and thrown with
- * the seed, the path in it and the exact bytes.
+ * Sends generated exchanges over several parallel connections. The same seed sends the same bytes. A failure is shrunk, and thrown with its
+ * seed, path and exact bytes.
  */
 export async function fuzz(target: FuzzTarget, options: FuzzOptions): Promise<Figures> {
   const figures: Figures = {
@@ -118,7 +118,7 @@ function note(figures: Figures, shots: readonly Shot[], responses: readonly Wire
   }
 }
 
-/** Each answer belongs to the request at its place, and each request has one, until one says that it is the last. */
+/** Each answer belongs to the request at its position, and each request has one, until an answer says that it's the last. */
 function judgeAll(oracle: Oracle, { shots, ending }: Exchange, responses: readonly WireResponse[]): void {
   for (const [index, response] of responses.entries()) {
     const shot = shots[index];

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 
-/** A tag that no page may ever hold: whatever is put in must come out escaped. */
+/** A tag that no page may ever contain: all input must be escaped. */
 export const PLANTED_TAG = '<q7x';
 
-/** Texts on which programs have broken. */
+/** Texts that have broken programs. */
 const NASTY = [
   '',
   ' ',
@@ -41,7 +41,7 @@ const NASTY = [
   'null',
 ] as const;
 
-/** Text of every kind: ordinary, all of Unicode, halves of surrogate pairs, and what has broken programs. */
+/** Text of every kind: ordinary, all of Unicode, halves of surrogate pairs, and texts that have broken programs. */
 export const hostileText = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom(...NASTY) },
   { weight: 2, arbitrary: fc.string({ maxLength: 40 }) },
@@ -49,7 +49,7 @@ export const hostileText = fc.oneof(
   { weight: 1, arbitrary: fc.array(fc.nat(0xffff), { maxLength: 20 }).map((units) => String.fromCharCode(...units)) },
 );
 
-/** What fits into the value of a header: all bytes but controls. */
+/** The possible values of a header: all bytes except control characters. */
 export const headerText = fc
   .oneof(
     { weight: 3, arbitrary: hostileText.map((text) => Buffer.from(text).toString('latin1')) },
@@ -60,7 +60,7 @@ export const headerText = fc
   )
   .map((text) => text.replaceAll(/\p{Cc}/gu, (control) => (control < '\x80' ? '?' : control)).slice(0, 3000));
 
-/** A value of JSON, as text: of any type, deep, huge, or not even JSON. */
+/** A JSON value as text: of any type, deep, huge, or not even JSON. */
 export const jsonText: fc.Arbitrary<string> = fc.oneof(
   { weight: 4, arbitrary: hostileText.map((text) => JSON.stringify(text)) },
   { weight: 2, arbitrary: fc.constantFrom('null', 'true', '0', '-0', '25.00', '1e999', '-1E-999', '{}', '[]', '""') },
@@ -88,7 +88,7 @@ export const jsonText: fc.Arbitrary<string> = fc.oneof(
   },
 );
 
-/** A segment of a path, or a name or value of a query: percent-encoded rightly, wrongly, or of bytes that are no UTF-8. */
+/** A path segment, or a query's name or value: percent-encoded correctly, incorrectly, or from bytes that aren't UTF-8. */
 export const pathText = fc.oneof(
   { weight: 5, arbitrary: hostileText.map((text) => percentEncode(Buffer.from(text))) },
   { weight: 2, arbitrary: fc.uint8Array({ maxLength: 12 }).map((bytes) => percentEncode(Buffer.from(bytes))) },

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import Schema from 'typebox/schema';
 import { OPEN_INVOICE } from './shot.ts';
 
-/** The parts of an OpenAPI 3.1 file that requests are made from and answers are judged by. */
+/** The parts of an OpenAPI 3.1 file used for generating requests and judging answers. */
 export type OpenApi = { paths: Record<string, Record<string, Operation>> };
 
 export type JsonSchema = {
@@ -38,7 +38,7 @@ export type Operation = {
   responses: Record<string, { description: string; content: Record<string, { schema: JsonSchema }> }>;
 };
 
-/** What the service holds of each kind of id, as a cursor or a place in a path. */
+/** The service's existing ids of each kind, for a cursor or a position in a path. */
 const HELD: Record<string, string[]> = {
   inv: ['{{pending}}', '{{paid}}', '{{expired}}', '{{foreign}}'],
   trf: ['{{transfer}}', '{{foreignTransfer}}'],
@@ -46,7 +46,7 @@ const HELD: Record<string, string[]> = {
   whe: ['{{endpoint}}', '{{foreignEndpoint}}'],
 };
 
-/** Of what an endpoint is to be, which the schema does not say. */
+/** Allowed values of an endpoint's members that the schema doesn't list. */
 const TAKEN: Record<string, string[]> = {
   events: ['invoice.paid', 'ping', 'transfer.unmatched'],
   overlap: ['0', '90m', '30d'],
@@ -54,7 +54,9 @@ const TAKEN: Record<string, string[]> = {
   description: ['Grüße ₮', 'till'],
 };
 
-/** Values that a schema allows, as text. `name` says what may stand for a plain string: what the service holds, or any text. */
+/**
+ * Generates values that a schema allows, as text. `name` decides what to use for a plain string: one of the service's values, or any text.
+ */
 export function validText(name: string, schema: JsonSchema): fc.Arbitrary<string> {
   if (schema.anyOf !== undefined) return fc.oneof(...schema.anyOf.map((each) => validText(name, each)));
   if (schema.const !== undefined) return fc.constant(schema.const);
@@ -63,11 +65,11 @@ export function validText(name: string, schema: JsonSchema): fc.Arbitrary<string
       .uniqueArray(validText(name, schema.items), { minLength: 1, maxLength: 3 })
       .map((texts) => texts.join(','));
   }
-  // A longer one looks like a server that hangs.
+  // A longer wait looks like a hanging server.
   if (name === 'wait') return fc.constant('1');
   const taken = TAKEN[name];
   if (taken !== undefined) return fc.constantFrom(...taken);
-  // Where nobody listens; fewer than a project may have.
+  // Where nothing listens; fewer than a project's limit.
   if (name === 'url') return fc.nat(50).map((n) => `http://127.0.0.1:9/${n}`);
   if (schema.type === 'integer') {
     return fc.integer({ min: schema.minimum ?? 0, max: schema.maximum ?? 1000 }).map(String);
@@ -81,14 +83,14 @@ export function validText(name: string, schema: JsonSchema): fc.Arbitrary<string
     return fc.stringMatching(new RegExp(schema.pattern ?? '')).filter((text) => /[1-9]/.test(text));
   if (schema.pattern !== undefined) return fc.stringMatching(new RegExp(schema.pattern));
   const { minLength = 1, maxLength = 200 } = schema;
-  // A character is a code point here, and NUL is none that any database takes.
+  // A character is a code point here, and no database accepts NUL.
   const text = fc.string({ unit: 'binary', minLength, maxLength }).map((any) => any.replaceAll('\0', '0'));
-  // In one line, as people read it.
+  // On one line, as people read it.
   if (name === 'description') return text.map((any) => any.replaceAll(/[\p{C}\p{Z}]/gu, '.'));
   return name === 'invoice' ? fc.oneof(fc.constant(`{{${OPEN_INVOICE}}}`), text) : text;
 }
 
-/** The same as a value of JSON. */
+/** Generates the same as a JSON value. */
 export function validJson(name: string, schema: JsonSchema): fc.Arbitrary<string> {
   if (schema.type === 'object') {
     const key = fc.stringMatching(new RegExp(schema.propertyNames?.pattern ?? ''));
@@ -101,14 +103,14 @@ export function validJson(name: string, schema: JsonSchema): fc.Arbitrary<string
   return validText(name, schema).map((text) => (schema.type === 'integer' ? text : JSON.stringify(text)));
 }
 
-/** In a century that the service takes. */
+/** In a century that the service accepts. */
 const dateTime = fc
   .date({ min: new Date('2000-01-01'), max: new Date('2099-12-31'), noInvalidDate: true })
   .map((date) => date.toISOString());
 
 export type Judge = (value: unknown) => string | null;
 
-/** A judge of values by a schema in which nothing but what it names is allowed: what is wrong, or `null`. */
+/** Creates a judge of values by a schema, in which no unnamed member is allowed. It returns what is wrong, or `null`. */
 export function closedJudge(schema: JsonSchema): Judge {
   const compiled = Schema.Compile(closed(schema) as object);
   return (value) => {
@@ -120,7 +122,7 @@ export function closedJudge(schema: JsonSchema): Judge {
   };
 }
 
-/** The schema with `additionalProperties: false` wherever properties are named. */
+/** Returns the schema with `additionalProperties: false` wherever properties are named. */
 function closed(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(closed);
   if (typeof schema !== 'object' || schema === null) return schema;

@@ -9,21 +9,21 @@ import { SMUGGLED } from './wild.ts';
 type Json = any;
 
 export type Oracle = {
-  /** Throws where an answer to a request is not as promised. `isFirst`: nothing was pipelined before the request. */
+  /** Throws if an answer breaks a promise. `isFirst` means that nothing was pipelined before the request. */
   judge(shot: Shot, response: WireResponse, isFirst: boolean): void;
-  /** The same for an answer to bytes of which nobody knows what they ask for. */
+  /** Does the same for an answer to bytes whose meaning is unknown. */
   judgeAny(response: WireResponse): void;
-  /** Each request has an answer, also before bytes that cannot be read. */
+  /** Every request has an answer, even before bytes that can't be read. */
   isComplete: boolean;
 };
 
 const REQUEST_ID = /^req_[0-7][0-9a-hjkmnp-tv-z]{25}$/;
-/** Of the program's inside. */
+/** Matches internals of the program. */
 const TRACE = /\n\s+at |node_modules|\.[tj]s:\d|insert into|FST_ERR|ECONN|HPE_/;
-/** What is said of bytes that are no HTTP/1.1, before there is a request. */
+/** The answers to bytes that aren't HTTP/1.1, before there is a request. */
 const NO_REQUEST = new Set(['400 INVALID_REQUEST', '408 INVALID_REQUEST', '431 INVALID_REQUEST']);
 
-/** Judges answers by the OpenAPI file and by what holds for every answer. `canary` stands in all that belongs to another project. */
+/** Judges answers by the OpenAPI file and by rules for all answers. `canary` appears in everything that belongs to another project. */
 export function createOracle(document: OpenApi, names: Names, canary: string): Oracle {
   const seenIds = new Set<string>();
   const problemJudge = closedJudge(problemSchemaOf(document));
@@ -45,7 +45,7 @@ export function createOracle(document: OpenApi, names: Names, canary: string): O
     check(status < 500 || (status === 503 && isFull), `the status is ${status}`);
     const isProblem = typeOf(response).startsWith('application/problem+json');
     check(isProblem || status < 400 || !isOfApi(headers), 'an error is no problem+json');
-    // The answer to HEAD has none.
+    // The answer to HEAD has no body.
     if (!isProblem || body === '') return;
     judgeProblem(response, problemJudge);
     check(!JSON.parse(body).detail.includes(SMUGGLED), 'a smuggled request was answered');
@@ -54,7 +54,7 @@ export function createOracle(document: OpenApi, names: Names, canary: string): O
     isComplete: true,
     judgeAny: (response) => judgeAny(response),
     judge: (shot, response, isFirst) => {
-      // A stream that is asked for behind another request has no connection to itself.
+      // A stream that is requested behind another request doesn't have the connection to itself.
       judgeAny(response, shot.route === OTHER_ROUTES.live && !isFirst);
       check(!response.body.includes(canary) || asksForeign(shot), 'something of another project was told');
       if (isNoRequest(response)) {
@@ -67,7 +67,7 @@ export function createOracle(document: OpenApi, names: Names, canary: string): O
   };
 }
 
-/** Answers that Node makes before there is a request have no date. */
+/** Node's own answers, made before there is a request, have no date. */
 function isNoRequest({ status, headers, body, closes }: WireResponse): boolean {
   return closes && !headers.has('date') && NO_REQUEST.has(`${status} ${JSON.parse(body).code}`);
 }
@@ -83,7 +83,7 @@ function judgeProblem({ status, headers, body }: WireResponse, judge: Judge): vo
   if (status === 429 || status === 503) check(headers.has('retry-after'), 'Retry-After is missing');
 }
 
-/** That the status, and its code, are documented for what was asked; and that the body fits the schema of that status. */
+/** Checks that the status and its code are documented for the request, and that the body fits the schema of that status. */
 function judgeStatus(
   document: OpenApi,
   { route, method, isMalformed }: Shot,
@@ -122,7 +122,7 @@ const PAGES = new Set<string>([OTHER_ROUTES.page, OTHER_ROUTES.ask, OTHER_ROUTES
 function judgeOther(route: string, method: string, response: WireResponse): void {
   const { status, headers, body } = response;
   const codes = [200, 204, 303, 400, 404, 405, 413, 415, 429, ...(route === OTHER_ROUTES.live ? [503] : [])];
-  // Who has the document already.
+  // For a client that already has the document.
   if (route === OTHER_ROUTES.openapi) codes.push(304);
   check(codes.includes(status), `${method} ${route} was answered with ${status}`);
   if (!route.startsWith('/c/') || status === 405 || (status === 204 && headers.has('allow'))) return;
@@ -157,7 +157,7 @@ function judgeProof(
       check(status === 200, `a right question was answered with ${status}: ${body}`);
       return;
     case 'reads':
-      // What is paid is not withdrawn.
+      // A paid invoice can't be withdrawn.
       if (method === 'POST' && proof.invoiceId === '{{paid}}') check(answer().code === 'INVOICE_PAID', body);
       else
         check(status === 200 && answer().invoiceId === fillNames(proof.invoiceId, names), `not the invoice: ${body}`);
@@ -171,7 +171,7 @@ function judgeProof(
       const operation = document.paths[route ?? '']?.[method.toLowerCase()];
       const schema = operation?.requestBody?.content['application/json']?.schema;
       if (schema === undefined || status >= 300) return;
-      // A body of which nothing is required may be left out.
+      // A body without required members may be omitted.
       const sent: Json = JSON.parse(fillNames(Buffer.from(proof.json, 'latin1').toString('utf8'), names) || '{}');
       const wrong = judgeOf(schema)(sent);
       check(wrong === null, `what the schema refuses was taken: ${wrong}`);
@@ -191,12 +191,12 @@ function problemSchemaOf({ paths }: OpenApi): JsonSchema {
   throw new Error('the OpenAPI file has no problem');
 }
 
-/** Whoever has the link of a page may open it; nothing else of the other project is told to anybody. */
+/** Anyone with a page's link may open it. Nothing else about the other project may be revealed. */
 function asksForeign({ text }: Shot): boolean {
   return text.includes('{{foreignToken');
 }
 
-/** Whether an answer is of the API, and not of what payers open. */
+/** Whether an answer comes from the API, not from the pages that payers open. */
 function isOfApi(headers: Map<string, string>): boolean {
   return !headers.has('x-robots-tag');
 }

@@ -5,7 +5,7 @@ import { PAID_TX, type Shot, utf8 } from './shot.ts';
 
 type Header = [name: string, value: string];
 
-/** What the OpenAPI file does not describe: pages and what belongs to them, health, documentation. */
+/** Routes that the OpenAPI file doesn't describe: pages with their parts, health, documentation. */
 export const OTHER_ROUTES = {
   page: '/c/{token}',
   status: '/c/{token}/status',
@@ -34,7 +34,7 @@ export const OTHER_ROUTES = {
 
 type RouteName = keyof typeof OTHER_ROUTES;
 
-/** What is only posted to. */
+/** Routes that only accept POST. */
 const POSTED = new Set<RouteName>(['ask', 'lookup', 'adapterOrder', 'adapterForm']);
 const IN_JSON = new Set<RouteName>(['lookup', 'adapterOrder']);
 
@@ -58,7 +58,7 @@ const query = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom('?lang=fa', '?lang=zh-TW&v=1', '?', '?&&==&', '?lang', '?lang[]=ar', '?%') },
 );
 
-/** Requests for pages and everything else that is no operation of the API. */
+/** Generates requests for pages and everything else that isn't an API operation. */
 export const otherRequests: fc.Arbitrary<Shot> = fc
   .tuple(fc.constantFrom(...(Object.keys(OTHER_ROUTES) as RouteName[])), tokens, query)
   .chain(([name, token, asked]) => {
@@ -68,7 +68,7 @@ export const otherRequests: fc.Arbitrary<Shot> = fc
       : often('GET', 8, 'HEAD', 'POST', 'OPTIONS', 'TRACE');
     const body = IN_JSON.has(name) ? lookupBody : POSTED.has(name) ? formBody : fc.constant(null);
     return fc.tuple(method, body, writing).map(([sent, content, how]) => {
-      // A stream has no end, so it is asked for in `wild.ts`; here its headers are enough.
+      // A stream has no end, so it's requested in `wild.ts`; here its headers are enough.
       const isStream = name === 'live' && sent === 'GET';
       const draft: Draft = {
         kind: `page ${name}`,
@@ -127,10 +127,10 @@ const formBody: fc.Arbitrary<Content> = fc
     body: Array.from({ length: times }, () => `${field}=${text}`).join('&'),
   }));
 
-/** Paths that lead nowhere; the answer repeats them, and so proves whose answer it is. */
+/** Paths that don't exist. The answer repeats the path, which proves which request it belongs to. */
 export const markerRequests: fc.Arbitrary<Shot> = fc.uuid().map((id) => marker(id, ''));
 
-/** The last request of a connection. */
+/** Returns the last request of a connection. */
 export function lastRequest(id: string): Shot {
   return marker(id, 'Connection: close\r\n');
 }
@@ -147,7 +147,7 @@ function marker(id: string, header: string): Shot {
   };
 }
 
-/** Paths of any printable characters, in no route: HTTP's parser may refuse them. */
+/** Paths of any printable characters outside all routes. The HTTP parser may refuse them. */
 export const strangePaths: fc.Arbitrary<Shot> = fc
   .tuple(
     fc.string({ maxLength: 60 }).map((text) => text.replaceAll(/\s/g, '')),

@@ -1,10 +1,10 @@
-/** One answer as it came over the wire. */
+/** One answer as it arrived. */
 export type WireResponse = {
   status: number;
-  /** By name in lower case. */
+  /** By lower-case name. */
   headers: Map<string, string>;
   body: string;
-  /** The server said that it is the last one. */
+  /** The server said that it's the last one. */
   closes: boolean;
 };
 
@@ -12,9 +12,8 @@ const STATUS_LINE = /^HTTP\/1\.1 ([1-5][0-9]{2}) [ -~]*$/;
 const HEADER = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+): ?([\t -~]*)$/;
 
 /**
- * Reads the answers of one connection, strictly (RFC 9112): `methods` are those of the requests in their order, for an answer to HEAD has no
- * body. Interim answers are passed over. Throws where the bytes are not exactly answers; a cut one at the end is an error unless
- * `isCut`.
+ * Reads the answers of one connection strictly (RFC 9112). `methods` are those of the requests in order, because an answer to HEAD has no
+ * body. Skips interim answers. Throws if the bytes aren't exactly answers; a truncated one at the end is an error unless `isCut`.
  */
 export function readResponses(bytes: Buffer, methods: readonly string[], isCut = false): WireResponse[] {
   const responses: WireResponse[] = [];
@@ -58,7 +57,7 @@ function readHead(text: string): { status: number; headers: Map<string, string> 
 
 function readBody(rest: Buffer, headers: Map<string, string>): { body: string; used: number } | null {
   if (headers.get('transfer-encoding') === 'chunked') return readChunks(rest);
-  // Without a length it goes to the end of the connection.
+  // Without a length, the body extends to the end of the connection.
   const length = Number(headers.get('content-length') ?? rest.length);
   if (!Number.isInteger(length)) throw new Error(`no content-length: ${headers.get('content-length')}`);
   return rest.length < length ? null : { body: rest.subarray(0, length).toString('latin1'), used: length };

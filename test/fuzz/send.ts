@@ -8,26 +8,26 @@ export type Sent = {
 
 export type Sending = {
   text: string;
-  /** Places in the text, ascending, where a new piece begins. */
+  /** Positions in the text, ascending, where a new piece begins. */
   cuts: readonly number[];
   /**
-   * `await-close`: the server must close. `probe`: what was sent may be a beginning of something, so a quiet client closes its half, and
-   * then the server must. `leave` and `reset`: the client goes at once.
+   * `await-close`: the server must close. `probe`: the bytes may be the beginning of something, so a quiet client closes its half, and then
+   * the server must close. `leave` and `reset`: the client disconnects at once.
    */
   until: 'await-close' | 'probe' | 'leave' | 'reset';
   hangMs?: number;
 };
 
-/** Far more than any answer takes, and less than the server's own patience (15 s), which would hide a hang. */
+/** Far longer than any answer takes, but shorter than the server's own timeout (15 s), which would hide a hang. */
 const HANG_MS = 12_000;
-/** The time is taken in steps, so that a process which stood still for a while is not taken for a server that does. */
+/** The time is measured in steps, so that a paused test process isn't mistaken for a hanging server. */
 const STEPS = 40;
-/** Longer than an answer takes as a rule; a wrong guess only loses that answer. */
+/** Longer than an answer usually takes; a wrong guess only loses that answer. */
 const QUIET_MS = 120;
-/** Nothing that is asked for here is as large. */
+/** No requested answer is this large. */
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 
-/** Sends bytes over one connection in pieces, and reads until it ends. Rejects where the server does not answer or end. */
+/** Sends bytes over one connection in pieces, and reads until it ends. Rejects if the server neither answers nor closes. */
 export function send(port: number, { text, cuts, until, hangMs = HANG_MS }: Sending): Promise<Sent> {
   const bytes = Buffer.from(text, 'latin1');
   return new Promise((resolve, reject) => {
@@ -64,7 +64,7 @@ export function send(port: number, { text, cuts, until, hangMs = HANG_MS }: Send
       socket.end();
     });
     socket.on('error', (error: NodeJS.ErrnoException) => {
-      // Who refuses early and closes resets what is still being sent; what was answered before counts.
+      // A server that refuses early and closes resets the rest of the request. Answers sent before that count.
       if (error.code === 'ECONNRESET' || error.code === 'EPIPE') isEnded = true;
       else reject(error);
     });
@@ -88,7 +88,7 @@ async function writePieces(socket: Socket, bytes: Buffer, cuts: readonly number[
   for (const end of ends) {
     if (end > from) socket.write(bytes.subarray(from, end));
     from = end;
-    // So that the other side reads this piece before there is another.
+    // Gives the other side time to read this piece before the next one.
     if (end < bytes.length) await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
   }
 }

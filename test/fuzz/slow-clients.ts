@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 
 export type SlowClient = { name: string; start: string; drip: string };
 
-/** Clients that hold a connection and never finish: each sends its start at once, and then a byte of its drip now and then. */
+/** Clients that hold a connection and never finish: each sends its start at once, and then a byte of its drip from time to time. */
 export const SLOW_CLIENTS: readonly SlowClient[] = [
   { name: 'headers that never end', start: 'GET /healthz HTTP/1.1\r\nHost: q\r\nX-Slow: ', drip: 'x' },
   { name: 'a body that never ends', start: head('Content-Length: 10000'), drip: ' ' },
@@ -21,7 +21,7 @@ function head(length: string): string {
 
 const DRIP_MS = 400;
 
-/** How the server ended a slow client, and after how long. Rejects if it does not within the limit. */
+/** Reports how the server ended a slow client, and after how long. Rejects if it doesn't within the limit. */
 export function endure(
   port: number,
   client: SlowClient,
@@ -38,7 +38,7 @@ export function endure(
     socket.on('data', (chunk) => {
       answer += chunk.toString('latin1');
     });
-    // Who is refused while it writes may see a reset.
+    // A client that is refused while writing may see a reset.
     socket.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code !== 'ECONNRESET' && error.code !== 'EPIPE') reject(error);
     });

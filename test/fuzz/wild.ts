@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import type { Ending } from './shot.ts';
 
-/** Behind this stands what a front server and ours could take for another request. Nobody may ever be answered for it. */
+/** Precedes bytes that a front server and ours could interpret as another request, which must never be answered. */
 export const SMUGGLED = '/smuggled';
 const SMUGGLE = `GET ${SMUGGLED} HTTP/1.1\r\nHost: q\r\n\r\n`;
 
 type Wild = Extract<Ending, { kind: 'wild' }>;
 
-/** What only must not be understood in two ways: each is refused as a whole, and nothing behind it is answered. */
+/** Ambiguous headers: each request is refused as a whole, and nothing after it is answered. */
 const LENGTHS = [
   'Content-Length: 4\r\nTransfer-Encoding: chunked\r\n',
   'Transfer-Encoding: chunked\r\nContent-Length: 4\r\n',
@@ -43,7 +43,7 @@ const LENGTHS = [
   'X y: z\r\n',
 ];
 
-/** Chunked bodies that end in no way, or in two. */
+/** Chunked bodies with no end, or with two. */
 const CHUNKS = [
   'zz\r\n',
   '-1\r\n',
@@ -113,7 +113,7 @@ const OVERLONG = [
   wild('another protocol', 'SSH-2.0-OpenSSH_9.6\r\n'),
 ];
 
-/** Bytes that end a connection: ambiguous, overlong, random, or a right request with some bytes changed. */
+/** Generates bytes that end a connection: ambiguous, overlong, random, or a correct request with some bytes changed. */
 export function wildEndings(right: fc.Arbitrary<string>): fc.Arbitrary<Wild> {
   return fc.oneof(
     { weight: 4, arbitrary: smuggling },

@@ -14,12 +14,12 @@ import { digestsOf, VIOLATIONS } from './ledger.ts';
 import type { Load } from './load.ts';
 import { queryOn, startWorld, type World } from './world.ts';
 
-/** How often each failure happens; HA_ROUNDS=2 makes sixteen failures in about a quarter of an hour. */
+/** How often each failure occurs. HA_ROUNDS=2 makes sixteen failures in about a quarter of an hour. */
 const ROUNDS = Number(process.env['HA_ROUNDS'] ?? 1);
 /** Each failure takes about a minute. */
 const LIMIT_MS = 3_600_000;
 const SERVICE_BACK_MS = 30_000;
-/** What is frozen or dead stays so while the new primary is written to. */
+/** How long a frozen or dead server stays so while the new primary is written to. */
 const APART_MS = 10_000;
 /** Twice as long as Patroni takes at most. */
 const PROMOTION_MS = 50_000;
@@ -60,7 +60,7 @@ test(
   LIMIT_MS,
 );
 
-/** Each connection to each member is encrypted, those of the standbys too, and one without TLS is refused. */
+/** Expects that each connection to each member is encrypted, including those of the standbys, and that one without TLS is refused. */
 async function expectTls({ cluster }: World): Promise<void> {
   for (const member of cluster.members) {
     const connection = cluster.connectionOf(member);
@@ -101,7 +101,7 @@ async function liveThrough(world: World, load: Load, failure: Failure): Promise<
   };
 }
 
-/** Each promotion, also of the former primary itself after its crash, begins a new timeline. `null` if none comes. */
+/** Each promotion begins a new timeline, even that of the former primary itself after its crash. Returns `null` if there is none. */
 async function promotedWithin({ cluster }: World, former: number): Promise<Member | null> {
   const deadline = performance.now() + PROMOTION_MS;
   const find = async () => {
@@ -128,13 +128,13 @@ async function untilServed(load: Load, sinceMs: number): Promise<void> {
   );
 }
 
-/** The longest time without a new 201 since the failure, each counted by a request that was sent after it. */
+/** Returns the longest time without a new 201 since the failure, counting only answers to requests sent after it. */
 function longestSilence(load: Load, struckMs: number): number {
   const times = [struckMs, ...load.answersSince(struckMs)];
   return Math.max(...times.slice(1).map((atMs, index) => atMs - (times[index] as number)));
 }
 
-/** Every acknowledged invoice stands on the new primary, and one that was not paid reads as it did, byte for byte. */
+/** Expects that every acknowledged invoice is on the new primary, and that unpaid ones read the same as before, byte for byte. */
 async function expectKept(
   world: World,
   load: Load,
@@ -149,7 +149,7 @@ async function expectKept(
   );
   const kept = new Map(rows.map(({ id = '', external_id = '' }) => [external_id, encodeId('inv', id)]));
   expect(known.filter(({ id, externalId }) => kept.get(externalId) !== id)).toEqual([]);
-  // The newest are what a failure may lose; the end of the test reads all.
+  // A failure could lose the newest ones; the end of the test reads all.
   for (const invoice of known.slice(-readCount)) {
     if (invoice.isToBePaid || invoice.read === null) continue;
     expect(await load.readNow(invoice)).toBe(invoice.read);
@@ -160,7 +160,7 @@ async function expectTruth(world: World, load: Load): Promise<void> {
   const { cluster, receiver } = world;
   const primary = await cluster.untilWhole(WHOLE_AGAIN_MS);
   const ask = (text: string) => queryOn(cluster.connectionOf(primary), text);
-  // Every payment is irreversible, recorded and told.
+  // Every payment is irreversible, recorded and notified.
   await eventually(
     async () => {
       const [row] = await ask(`select (select count(*) from invoices where status = 'PAID') as paid,
@@ -177,7 +177,7 @@ async function expectTruth(world: World, load: Load): Promise<void> {
   expect([...receiver.ids].sort()).toEqual(events.sort());
   expect(receiver.refused).toEqual([]);
   await expectBooksBalance(world);
-  // What a former primary had written and nobody acknowledged is nowhere.
+  // Unacknowledged writes of a former primary are gone everywhere.
   const digests = await eventually(
     () => digestsOf(cluster),
     (all) => all.every((each) => JSON.stringify(each) === JSON.stringify(all[0])),
@@ -191,7 +191,7 @@ async function expectTruth(world: World, load: Load): Promise<void> {
   }
 }
 
-/** Blocks come while the command reads, so it may have to say for a while that it is too early; a difference stays one. */
+/** Blocks arrive while the command reads, so it may report "too early" for a while. A real difference remains. */
 async function expectBooksBalance({ env }: World): Promise<void> {
   const statuses = await eventually(
     () => reconcile(env),
@@ -201,7 +201,7 @@ async function expectBooksBalance({ env }: World): Promise<void> {
   expect(statuses).toEqual(['good', 'good', 'good', 'good']);
 }
 
-/** What the command finds of each address. It exits with 1 unless all are good. */
+/** Returns the command's result for each address. It exits with 1 unless all are good. */
 async function reconcile(env: Record<string, string>): Promise<string[]> {
   const { stdout } = await promisify(execFile)(process.execPath, [BUILT_COMMAND, 'reconcile', '--json'], {
     env: { ...env, PATH: process.env['PATH'] },
@@ -226,7 +226,7 @@ function report(outcomes: Outcome[], load: Load, { receiver }: World): void {
   );
 }
 
-/** The end of every log, before they are deleted. */
+/** Returns the end of every log before the logs are deleted. */
 async function logsOf({ cluster, processes }: World): Promise<string> {
   const tail = (text: string) => text.split('\n').slice(-60).join('\n');
   const logs = await Promise.all(

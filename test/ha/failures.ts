@@ -5,24 +5,24 @@ import type { Member } from '../../deploy/ha/member.ts';
 import { processTree, send } from '../../deploy/ha/program.ts';
 import { eventually } from '../support/service.ts';
 
-/** `loop_wait` of Patroni, and more. */
+/** Longer than Patroni's `loop_wait`. */
 const ROUND_MS = 6000;
 const ROUND_LIMIT_MS = 20_000;
 /** Shorter than Patroni waits for its PostgreSQL. */
 const CUT_OFF_MS = 3000;
 
-/** A way in which a cluster is hurt. `heal` brings back what was hurt; the cluster is whole some time later. */
+/** A way to damage a cluster. `heal` restores the damaged part; the cluster is whole some time later. */
 export type Failure = {
   name: string;
   /**
-   * Whether a member must be promoted while the hurt one is away. `perhaps` where more than one machine fails at once: then nobody may be
-   * known to have everything, and the service waits for the machine, which is right, as long as nothing is lost.
+   * Whether another member must be promoted meanwhile. `perhaps` if several machines fail at once: then no member may be known to have
+   * everything, and the service waits for the machine, which is right as long as nothing is lost.
    */
   promotes: 'yes' | 'no' | 'perhaps';
   strike(cluster: Cluster, primary: Member): Promise<{ heal(): Promise<void> }>;
 };
 
-/** `kill -9` leaves no process the time to say or write anything; SIGSTOP is a machine that answers nobody and comes back later. */
+/** `kill -9` leaves a process no time to say or write anything. SIGSTOP simulates a machine that doesn't answer and returns later. */
 export const FAILURES: readonly Failure[] = [
   {
     name: 'PostgreSQL of the primary killed',
@@ -61,8 +61,8 @@ export const FAILURES: readonly Failure[] = [
     name: 'machine of the primary frozen while its Patroni is about to renew its lock, and back later',
     promotes: 'yes',
     strike: async (_cluster, primary) => {
-      // In each round it reads whose the lock is, asks its PostgreSQL, and renews the lock. What it meant to do before it was frozen it
-      // must not do when it wakes up.
+      // In each round, Patroni reads who holds the lock, checks its PostgreSQL, and renews the lock. It must not carry out plans from
+      // before it was frozen when it wakes up.
       await untilRoundEnds(primary);
       const postgres = await postgresOf(primary);
       signalAll(postgres, 'SIGSTOP');
@@ -78,11 +78,11 @@ export const FAILURES: readonly Failure[] = [
     strike: async (cluster, primary) => {
       const standbys = cluster.members.filter((member) => member !== primary);
       const first = (await Promise.all(standbys.map((member) => member.postgresPid()))).filter((pid) => pid !== null);
-      // Whoever receives the log ends, and what was on its way is lost; nobody starts another.
+      // The receivers of the log end, and data in transit is lost; nothing starts new ones.
       signalAll(first, 'SIGSTOP');
       try {
         for (const pid of first) signalAll(await receiversOf(pid), 'SIGTERM');
-        // What is acknowledged meanwhile would be on one machine only.
+        // Writes acknowledged meanwhile would exist on only one machine.
         await delay(CUT_OFF_MS);
         signalAll(await allOf(primary), 'SIGKILL');
       } finally {
@@ -123,7 +123,7 @@ async function untilRoundEnds({ logFile }: Member): Promise<void> {
   await eventually(rounds, (count) => count > before, ROUND_LIMIT_MS);
 }
 
-/** Patroni first, so that it does not see the rest go. */
+/** Patroni comes first, so that it doesn't notice the others ending. */
 async function allOf(member: Member): Promise<number[]> {
   return [...patroniOf(member), ...(await postgresOf(member))];
 }

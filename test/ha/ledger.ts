@@ -1,7 +1,7 @@
 import type { Cluster } from '../../deploy/ha/cluster.ts';
 import { queryOn } from './world.ts';
 
-/** The tables that hold what was promised; nothing in them may differ between servers. */
+/** The tables with everything that was promised, which must not differ between servers. */
 const TABLES = ['invoices', 'transfers', 'events', 'deliveries', 'chain_cursors', 'event_streams', 'webhook_endpoints'];
 
 const DIGESTS = TABLES.map(
@@ -11,7 +11,7 @@ const DIGESTS = TABLES.map(
    from ${table} t`,
 ).join(' union all ');
 
-/** Number of rows and digest of each table on each server, read at one position of the log. */
+/** Returns the number of rows and a digest of each table on each server, read at the same log position. */
 export async function digestsOf(cluster: Cluster): Promise<Record<string, string>[]> {
   return Promise.all(
     cluster.members.map(async (member) => {
@@ -21,7 +21,7 @@ export async function digestsOf(cluster: Cluster): Promise<Record<string, string
   );
 }
 
-/** What must never be seen, each with how often it is. */
+/** States that must never occur, each with its count. */
 export const VIOLATIONS = `
   select 'a payable amount reserved twice' as what, count(*) from (
     select from invoices group by address_id, payable_micro having count(*) > 1) x

@@ -14,7 +14,7 @@ const CONFIGURATION = fileURLToPath(new URL('../../deploy/ha/load-balancer.cfg',
 let first: TestService;
 let second: Service | null = null;
 let proxy: Program;
-/** The first service as those see it who come by the proxy. */
+/** The first service, as clients of the proxy see it. */
 let shop: TestService;
 const programs = await findPrograms();
 
@@ -64,14 +64,14 @@ test('a process stops while shops create: no request is lost, and the other take
 
 test('the database is away: what is asked for is answered by a process, and not by the proxy', async (context) => {
   if (typeof programs === 'string') return context.skip(programs);
-  // Nobody can connect any more, and who is connected is cut off: what /readyz sees of a lost primary.
+  // No one can connect, and existing connections are closed: /readyz sees the same if the primary is lost.
   await setConnectable(first, false);
   try {
     await eventually(
       () => createInvoice(shop).catch(() => null),
       (answer) => answer?.body?.code === 'UNAVAILABLE' && answer.headers['retry-after'] !== undefined,
     );
-    // Longer than the proxy needs to see that none is ready.
+    // Longer than the proxy needs to notice that none is ready.
     await eventually(
       () => call(`${shop.url}/readyz`),
       ({ status }) => status === 503,
@@ -114,7 +114,7 @@ async function setConnectable({ connectionString }: TestService, isAllowed: bool
   });
 }
 
-/** Another process would be the same to the proxy. */
+/** Another process would look the same to the proxy. */
 function startSecond({ connectionString }: TestService): Promise<Service> {
   return startService({
     config: {

@@ -4,29 +4,29 @@ import type { Payer } from '@quittance/devnet/payer';
 import { request } from 'undici';
 import { parseAmount } from '../../src/core/domain/money.ts';
 
-/** An invoice that was acknowledged: `body` is what the 201 said, `read` what it showed when it was read next. */
+/** An acknowledged invoice. `body` is the content of the 201, `read` what the next read returned. */
 type Acknowledged = { id: string; externalId: string; body: string; read: string | null; isToBePaid: boolean };
 
 export type Load = {
   acknowledged: readonly Acknowledged[];
-  /** Payments that the network has accepted. */
+  /** Counts the payments accepted by the network. */
   paidCount(): number;
   /** Answers other than 201, by status or error. */
   refusals: ReadonlyMap<string, number>;
-  /** When 201 answers came whose requests were sent after `sinceMs`. */
+  /** Returns when 201 answers arrived whose requests were sent after `sinceMs`. */
   answersSince(sinceMs: number): number[];
   readNow(invoice: Acknowledged): Promise<string>;
-  /** Waits for what is under way. Throws what a worker threw. */
+  /** Waits for requests in progress. Rethrows a worker's error. */
   stop(): Promise<void>;
 };
 
 export type LoadOptions = { urls: readonly string[]; apiKey: string; payer: Payer; usdt: string };
 
 const WORKERS = 4;
-/** Two processors are shared with six database servers and all else. */
+/** The two processors are shared with six database servers and everything else. */
 const PAUSE_MS = 120;
 const RETRY_MS = 100;
-/** Longer than the service takes to say that its database is away. */
+/** Longer than the service takes to report that its database is unavailable. */
 const REQUEST_TIMEOUT_MS = 20_000;
 const PRICES = [
   '1.00',
@@ -43,7 +43,7 @@ const PRICES = [
   '150.00',
 ];
 
-/** Creates invoices without end, as shops that repeat what was not acknowledged under the same key, and pays every third. */
+/** Creates invoices continuously, like shops that repeat unacknowledged requests with the same key, and pays every third. */
 export function startLoad({ urls, apiKey, payer, usdt }: LoadOptions): Load {
   const acknowledged: Acknowledged[] = [];
   const refusals = new Map<string, number>();
@@ -63,7 +63,7 @@ export function startLoad({ urls, apiKey, payer, usdt }: LoadOptions): Load {
     });
     return { status: statusCode, text: await answer.text() };
   };
-  /** Repeats until the wanted status; whatever else is answered is counted. */
+  /** Repeats a request until it gets the expected status, and counts all other answers. */
   const insist = async (status: number, path: string, body: object | null = null): Promise<string> => {
     const key = body === null ? null : randomUUID();
     for (;;) {
@@ -105,7 +105,7 @@ export function startLoad({ urls, apiKey, payer, usdt }: LoadOptions): Load {
     }
   };
   const workers = Promise.all(Array.from({ length: WORKERS }, work));
-  // Told by `stop`.
+  // `stop` reports the error.
   workers.catch(() => undefined);
   return {
     acknowledged,

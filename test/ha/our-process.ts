@@ -2,16 +2,16 @@ import { spawn } from 'node:child_process';
 import { BUILT_COMMAND } from '../support/command.ts';
 import { eventually } from '../support/service.ts';
 
-/** One `quittance start` with every role. */
+/** A `quittance start` with every role. */
 export type OurProcess = {
   url: string;
   isRunning(): boolean;
-  /** Its log, one JSON object a line. */
+  /** Returns its log, one JSON object on each line. */
   log(): string;
   end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
 };
 
-/** Starts one as an operator would, and waits until it is ready. */
+/** Starts one like an operator, and waits until it's ready. */
 export async function startOurProcess(env: Record<string, string>): Promise<OurProcess> {
   const child = spawn(process.execPath, [BUILT_COMMAND, 'start'], {
     env: { PATH: process.env['PATH'], QUITTANCE_PORT: '0', QUITTANCE_METRICS_PORT: '0', ...env },

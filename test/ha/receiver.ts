@@ -2,12 +2,12 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { verifyWebhook } from '../../src/core/webhooks/sign.ts';
 
-/** A shop's receiver: it verifies the bytes, answers 204, and takes a repeat for what it is. */
+/** A shop's receiver: it verifies the bytes, answers 204, and recognises repeats. */
 export type Receiver = {
   url: string;
-  /** The ids of the events that came, each once. */
+  /** The distinct ids of the received events. */
   ids: ReadonlySet<string>;
-  /** Deliveries, repeats among them. */
+  /** Counts deliveries, including repeats. */
   count(): number;
   refused: readonly string[];
   stop(): Promise<void>;

@@ -15,13 +15,13 @@ import { type Load, startLoad } from './load.ts';
 import { type OurProcess, startOurProcess } from './our-process.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 
-/** A shop on a replicated PostgreSQL: two processes of ours with every role, a chain, a receiver, and customers. */
+/** A shop on a replicated PostgreSQL: two of our processes with every role, a chain, a receiver, and customers. */
 export type World = {
   cluster: Cluster;
   devnet: Devnet;
   processes: readonly OurProcess[];
   receiver: Receiver;
-  /** What commands of ours are called with. */
+  /** The environment for our commands. */
   env: Record<string, string>;
   startLoad(): Load;
   stop(): Promise<void>;
@@ -29,7 +29,7 @@ export type World = {
 
 const PROCESS_COUNT = 2;
 const BLOCK_MS = 1000;
-/** None ends while the test runs, so that what is not paid stays as it was acknowledged. */
+/** No invoice expires during the test, so that unpaid ones stay as they were acknowledged. */
 const LIFETIME_MS = 86_400_000;
 
 export async function startWorld(programs: Programs): Promise<World> {
@@ -75,7 +75,7 @@ export async function startWorld(programs: Programs): Promise<World> {
   }
 }
 
-/** A project with addresses and an endpoint. Returns its API key. */
+/** Creates a project with addresses and an endpoint. Returns its API key. */
 async function prepareShop(
   cluster: Cluster,
   {

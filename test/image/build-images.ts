@@ -7,7 +7,7 @@ import { readEnvFile } from '../support/compose.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
-/** What the images are made from where no registry of images is: a Debian of its packages, and the Node.js that the Debian package brings. */
+/** The base images if no image registry is available: a Debian built from its packages, and the Node.js from the Debian package. */
 const DEBIAN =
   'FROM scratch\nADD debian.tar /\nENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n';
 const NODE = `FROM localhost/debian
@@ -17,7 +17,7 @@ COPY trusted.pem /usr/local/share/trusted.pem
 ENV NODE_EXTRA_CA_CERTS=/usr/local/share/trusted.pem
 RUN ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm
 `;
-/** In place of the images postgres and caddy, which only a registry has. */
+/** Replaces the images postgres and caddy, which are only in a registry. */
 const OTHERS = 'FROM scratch\nADD others.tar /\n';
 
 type ImageConfig = {
@@ -29,15 +29,15 @@ type ImageConfig = {
 };
 
 export type Images = {
-  /** Mounts an image, writable. */
+  /** Mounts an image writable. */
   mount(image: string): Promise<string>;
   sizeMb(image: string): Promise<number>;
-  /** What the image says of how it is run. */
+  /** Returns the image's run configuration. */
   read(image: string): Promise<ImageConfig>;
   remove(): Promise<void>;
 };
 
-/** Builds each target of the Dockerfile, and an image `others` with PostgreSQL and Caddy, in a store of its own below `folder`. */
+/** Builds each target of the Dockerfile, and an image `others` with PostgreSQL and Caddy, in a separate store below `folder`. */
 export async function buildImages(folder: string, step: (what: string) => void): Promise<Images> {
   const store = ['--root', join(folder, 'store'), '--runroot', join(folder, 'run')];
   const buildah = (...args: string[]) => run('buildah', [...store, ...args]);
@@ -104,7 +104,7 @@ async function addNode(context: string): Promise<void> {
   await cp(join(folder, 'node_modules', `node-linux-${process.arch}`, 'bin/node'), join(context, 'node'));
   const npm = await run('sh', ['-c', 'command -v npm']);
   await cp(dirname(dirname(await realpath(npm.trim()))), join(context, 'npm'), { recursive: true });
-  // A machine may reach the registry through a proxy of its own; an image made elsewhere has nothing to add here.
+  // A machine may reach the registry through its own proxy. Images made elsewhere add nothing here.
   const trusted = process.env['NODE_EXTRA_CA_CERTS'];
   if (trusted === undefined) await writeFile(join(context, 'trusted.pem'), '');
   else await cp(trusted, join(context, 'trusted.pem'), { dereference: true });

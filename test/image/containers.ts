@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { run } from '../deb/bare-debian.ts';
 
-/** How a container is to run, as compose and the image say together. */
+/** How a container must run, according to compose and the image together. */
 export type Container = {
   name: string;
   root: string;
@@ -11,7 +11,7 @@ export type Container = {
   env: Readonly<Record<string, string>>;
   uid: number;
   isReadOnly: boolean;
-  /** `false`: those that Docker leaves. */
+  /** If `false`, it has the rights that Docker leaves it. */
   hasNoRights: boolean;
   tmpfs: readonly string[];
   /** `[path here, path inside, read-only]` */
@@ -20,7 +20,7 @@ export type Container = {
 
 export type Running = {
   pid(): Promise<number>;
-  /** Runs a command inside, with its environment; answers what it printed. */
+  /** Runs a command inside with the container's environment, and returns its output. */
   exec(...command: string[]): Promise<string>;
   kill(signal: string): Promise<void>;
   /** The exit code. */
@@ -28,10 +28,10 @@ export type Running = {
   output(): string;
 };
 
-/** What Docker leaves a container, of what PostgreSQL and Caddy need. */
+/** The rights that Docker leaves a container, as far as PostgreSQL and Caddy need them. */
 const USUAL = ['CAP_CHOWN', 'CAP_DAC_OVERRIDE', 'CAP_FOWNER', 'CAP_SETGID', 'CAP_SETUID', 'CAP_NET_BIND_SERVICE'];
 
-/** One network for all, in which the hosts have addresses of their own and nothing leads out. */
+/** A single network in which each host has its own address, with no way out. */
 export type Network = {
   path: string;
   hosts: Readonly<Record<string, string>>;
@@ -62,10 +62,10 @@ export async function openNetwork(hosts: Readonly<Record<string, string>>): Prom
   };
 }
 
-/** It refuses a machine that has both kinds of cgroups, also where it is told to use none: it is shown the new kind alone. */
+/** crun refuses a machine with both kinds of cgroups, even if it's told to use none, so it only sees the new kind. */
 const ONE_HIERARCHY = 'mount -t cgroup2 none /sys/fs/cgroup && exec crun "$@"';
 
-/** Starts containers by crun. State and bundles lie in `folder`. */
+/** Starts containers with crun. State and bundles are in `folder`. */
 export function createRuntime(folder: string, network: Network) {
   const crun = (...args: string[]) => [
     ...['--mount', 'sh', '-c', ONE_HIERARCHY, 'crun'],

@@ -1,7 +1,10 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 import base from '../../vitest.config.ts';
 
-/** `npm run test:image`: the images, built by buildah, and the services of compose.yaml in containers. Needs root, the network and some minutes. */
+/**
+ * `npm run test:image` builds the images with buildah and runs the services of compose.yaml in containers. Needs root, the network and some
+ * minutes.
+ */
 export default defineConfig({
   ...base,
   test: {

@@ -16,7 +16,7 @@ const SITE = 'pay.localhost';
 const HOSTS = { chain: '10.213.0.2', postgres: '10.213.0.3', quittance: '10.213.0.4', caddy: '10.213.0.5' };
 const UID = 10001;
 const PROGRAMS = { buildah: 'buildah', crun: 'crun', mmdebstrap: 'mmdebstrap', ip: 'iproute2' };
-/** Larger than this is no longer "a slim image"; what Debian's packages have more than the published base is in it. */
+/** A larger image is no longer "slim". Includes what Debian's packages have beyond the published base. */
 const MOST_MB = 180;
 
 type Service = {
@@ -34,7 +34,7 @@ test('the images are built by their recipe, and the services of compose.yaml tak
   if (missing !== null) return context.skip(missing);
   const step = createSteps();
   const folder = await mkdtemp(join(tmpdir(), 'quittance-image-'));
-  // The users of the containers pass through it.
+  // The containers' users must be able to pass through it.
   await chmod(folder, 0o711);
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const images = await buildImages(folder, step);
@@ -103,7 +103,7 @@ test('the images are built by their recipe, and the services of compose.yaml tak
   }
 });
 
-/** The services of compose.yaml as Docker would run them, in its folder and with its volumes. */
+/** Prepares the services of compose.yaml as Docker would run them, in its directory and with its volumes. */
 async function openWorld(folder: string, images: Images, network: Network) {
   const text = await readFile(join(ROOT, 'compose.yaml'), 'utf8');
   const { services } = parse(text, { merge: true }) as { services: Record<string, Service> };
@@ -155,7 +155,7 @@ async function openWorld(folder: string, images: Images, network: Network) {
   };
   return {
     start,
-    /** The first command of the page: it writes what the file asks for. */
+    /** The page's first command, which writes the variables that the file needs. */
     setUp: async () => {
       const once = await launch({
         ...{
@@ -192,7 +192,7 @@ async function openWorld(folder: string, images: Images, network: Network) {
   };
 }
 
-/** What the images of others do by themselves. */
+/** The default commands of other projects' images. */
 const OTHERS: Record<string, string[]> = {
   postgres: ['/bin/sh', '/start.sh'],
   caddy: ['/usr/bin/caddy', 'run', '--config', '/etc/caddy/Caddyfile', '--adapter', 'caddyfile'],
@@ -220,7 +220,7 @@ async function readRights(container: Running) {
   };
 }
 
-/** Somebody in the network of the containers. */
+/** Starts a payer in the containers' network. */
 function startPayer(network: Network) {
   const node = [process.execPath, '--conditions=@quittance/source', '--import', 'ts-blank-space/register'];
   const child = network.inside([...node, join(import.meta.dirname, 'payer.ts'), HOSTS.chain]);

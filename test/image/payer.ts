@@ -1,5 +1,5 @@
-// Runs in the network of the containers: a local TRON network at the address given, and somebody who orders, pays and waits. Each line of
-// standard input is one task in JSON, each line of standard output its answer.
+// Runs in the containers' network: a local TRON network at the given address, and a customer who orders, pays and waits. Each line of
+// standard input is a task in JSON, each line of standard output its answer.
 
 import { readFileSync } from 'node:fs';
 import type { LookupFunction } from 'node:net';
@@ -13,7 +13,7 @@ const devnet = await startDevnet({ dataDir: null, blockMs: 200, producers: 3, ho
 const say = (value: object) => process.stdout.write(`${JSON.stringify(value)}\n`);
 say({ nodes: devnet.url, usdt: devnet.usdtContract });
 
-/** `ca`: the file of who signs for the site, `at`: its address. */
+/** `ca` is the file of the site's certificate authority, `at` the site's address. */
 type Task = { order: string; url: string; apiKey: string; ca: string; at: string };
 
 async function sell({ order, url, apiKey, ca, at }: Task) {
@@ -26,7 +26,7 @@ async function sell({ order, url, apiKey, ca, at }: Task) {
     if (answer.statusCode >= 400) throw new Error(JSON.stringify(json));
     return json;
   };
-  // The proxy has its certificate before it listens.
+  // The proxy gets its certificate before it listens.
   await eventually(
     () => ask('/healthz').then(() => true, String),
     (answer) => answer === true,

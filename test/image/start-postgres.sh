@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the image of PostgreSQL does at its first start: a cluster for POSTGRES_USER, the scripts of /docker-entrypoint-initdb.d, the server.
+# Does what the PostgreSQL image does at its first start: creates a cluster for POSTGRES_USER, runs /docker-entrypoint-initdb.d, starts the server.
 set -eu
 export PATH="/usr/lib/postgresql/15/bin:$PATH" PGDATA=/var/lib/postgresql/data
 echo "$POSTGRES_PASSWORD" > /tmp/password

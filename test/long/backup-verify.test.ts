@@ -45,7 +45,7 @@ test('a backup is verified against itself, the running ledger and the chain, and
       chain: [{ kind: 'read', network: 'devnet', compared: { confirmed: 2, ofNewAddresses: 0, differences: [] } }],
     },
   });
-  // Whoever takes something from the running ledger, or adds to it what the chain has not, is found.
+  // Finds rows removed from the running ledger, and rows added that the chain doesn't have.
   await runSql(service, 'alter table transfers disable trigger user');
   await runSql(
     service,

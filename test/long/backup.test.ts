@@ -9,7 +9,7 @@ import { fillLedger, forgetProofs, PROJECT, uuid } from '../support/full-ledger.
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { backUp, newFolder, newLedger } from '../support/ledger-copies.ts';
 
-/** How many invoices; 1,000,000 take some minutes. */
+/** How many invoices to create; 1,000,000 take some minutes. */
 const INVOICES = Number(process.env['BACKUP_INVOICES'] ?? 200_000);
 const MAX_GROWTH_BYTES = 150 * 1024 * 1024;
 

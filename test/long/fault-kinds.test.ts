@@ -3,9 +3,9 @@ import { describe, test } from 'vitest';
 import { type FaultKind, liveThrough } from '../support/fault-flow.ts';
 import { startTestService } from '../support/service.ts';
 
-/** What stands in logs alone is believed from a single node; docs/explained/chain-truth.md says so. */
+/** Facts that only appear in logs are believed from a single node; see docs/explained/chain-truth.md. */
 const BELIEVED: FaultKind[] = ['hidden-log', 'forged-log'];
-/** The longest pause of a node while others can be asked is a minute. */
+/** While other nodes can be queried, a node is paused for at most a minute. */
 const RECOVERY_MS = 90_000;
 
 const cases = FAULT_KINDS.flatMap((kind) =>

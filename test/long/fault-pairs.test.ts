@@ -3,7 +3,7 @@ import { describe, test } from 'vitest';
 import { liveThrough } from '../support/fault-flow.ts';
 import { startTestService } from '../support/service.ts';
 
-/** The longest pause of a node while others can be asked is a minute. */
+/** While other nodes can be queried, a node is paused for at most a minute. */
 const RECOVERY_MS = 90_000;
 
 const pairs = FAULT_KINDS.flatMap((one, index) => FAULT_KINDS.slice(index + 1).map((other) => [one, other] as const));

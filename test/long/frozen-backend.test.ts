@@ -3,7 +3,7 @@ import { unlistedStatement } from '../../src/core/store/db/statement.ts';
 import { createTestDatabase, openTestDatabase } from '../support/postgres.ts';
 
 const backendPid = unlistedStatement('', { pid: 'int4' }, 'select pg_backend_pid() as pid');
-/** A statement is given up after 25 s; giving up the transaction must not take as long again. */
+/** A statement is cancelled after 25 s. Ending its transaction must not take as long again. */
 const LIMIT_MS = 35_000;
 
 test('a transaction on a server that froze gives its place in the pool back as soon as its statement is given up', async () => {

@@ -6,11 +6,11 @@ import { createMetricsOracle } from '../fuzz/metrics-oracle.ts';
 import { fillNames } from '../fuzz/shot.ts';
 import { endure, SLOW_CLIENTS } from '../fuzz/slow-clients.ts';
 
-/** With five requests each. `QUITTANCE_FUZZ_SEED` and `QUITTANCE_FUZZ_PATH` of a report send again what failed. */
+/** With five requests each. `QUITTANCE_FUZZ_SEED` and `QUITTANCE_FUZZ_PATH` from a report repeat the failure. */
 const CONNECTIONS = Number(process.env['QUITTANCE_FUZZ_CONNECTIONS'] ?? 6000);
 const SEED = Number(process.env['QUITTANCE_FUZZ_SEED'] ?? Date.now() % 1_000_000_000);
 const PATH = process.env['QUITTANCE_FUZZ_PATH'];
-/** A request has 15 s to arrive, and a second more until that is seen; this machine may be busy. */
+/** A request must arrive within 15 s, and the server notices a second later; this machine may be busy. */
 const REQUEST_MS = 15_000;
 const SLOW_MS = REQUEST_MS + 10_000;
 
@@ -59,7 +59,7 @@ test.concurrent.each(SLOW_CLIENTS)(
     expect(afterMs).toBeGreaterThan(REQUEST_MS - 100);
     if (client.name === 'nothing at all') return;
     expect(answer).toMatch(/HTTP\/1\.1 408 [\s\S]*"code":"INVALID_REQUEST"/);
-    // Whatever was answered before stays whole, and before it.
+    // Earlier answers stay complete, and come first.
     if (client.name.includes('behind'))
       expect(answer).toMatch(/^HTTP\/1\.1 200 [\s\S]*\{"status":"ok"\}HTTP\/1\.1 408 /);
   },

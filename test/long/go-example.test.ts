@@ -6,7 +6,7 @@ import { EXAMPLES, type Program } from '../examples/program.ts';
 import { describeReceiver } from '../examples/receiver-story.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
-// Here and not in `npm test`, because compiling Go's net/http for the first time takes half a minute of a processor.
+// Not part of `npm test`, because compiling Go's net/http for the first time takes half a minute of processor time.
 const GO: Program = {
   language: 'Go',
   probe: ['go', 'version'],
@@ -16,7 +16,7 @@ const GO: Program = {
       cwd: folder,
       env: {
         PATH: process.env['PATH'],
-        // What was compiled before is used if the machine says where it is; else nothing is left behind.
+        // Reuses the machine's build cache if it's configured. Otherwise nothing is left behind.
         GOCACHE: process.env['GOCACHE'] ?? join(folder, 'cache'),
         HOME: folder,
         GOPATH: join(folder, 'go'),

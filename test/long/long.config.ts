@@ -5,13 +5,16 @@ import base from '../../vitest.config.ts';
 
 const TEST = join(import.meta.dirname, '..');
 
-/** Files that try in `npm test` only some of their cases. */
+/** Files that only run some of their cases in `npm test`. */
 const shortened = readdirSync(TEST, { recursive: true, encoding: 'utf8' }).filter(
   (path) =>
     path.endsWith('.test.ts') && /everyCase|someCases|withVariants/.test(readFileSync(join(TEST, path), 'utf8')),
 );
 
-/** `npm run test:long`: every kind of fault at every place, every pair of kinds, simulated days, processes that are killed, and what takes long. Each file can be run alone. */
+/**
+ * `npm run test:long` runs every kind of fault in every place, every pair of kinds, simulated days, killed processes, and slow tests. Each
+ * file can be run alone.
+ */
 export default defineConfig({
   ...base,
   test: {
@@ -24,7 +27,7 @@ export default defineConfig({
     ],
     exclude: configDefaults.exclude,
     provide: { simulatedMinutes: 60, simulatedWorlds: 25, everyCase: true },
-    // They wait more than they compute.
+    // The tests wait more than they compute.
     maxConcurrency: 3,
     testTimeout: 180_000,
   },

@@ -16,8 +16,8 @@ import {
 } from '../support/fault-flow.ts';
 import { payableOf, startTestService, type TestService, untilStatus } from '../support/service.ts';
 
-// Refusals of the only node, and a bracket bomb, are in fault-kinds.test.ts; hidden and forged logs of contracts, which a single node is believed, in
-// lying-nodes-two.test.ts; and every kind with three nodes in lying-nodes-three.test.ts.
+// fault-kinds.test.ts covers refusals of the only node, and a bracket bomb. lying-nodes-two.test.ts covers hidden and forged logs of
+// contracts, which a single node is believed. lying-nodes-three.test.ts covers every kind with three nodes.
 
 let service: TestService | null = null;
 afterEach(async () => {
@@ -31,7 +31,7 @@ async function started(): Promise<TestService> {
   return service;
 }
 
-/** Contradict themselves, or show blocks that no known producer signed. */
+/** These contradict themselves, or show blocks that no known producer signed. */
 const UNVERIFIABLE: FaultKind[] = [
   'omitted-transaction',
   'hidden-direct-log',
@@ -44,7 +44,7 @@ const UNVERIFIABLE: FaultKind[] = [
   'omitted-transaction-resealed',
   'forged-block',
 ];
-/** Might as well be a node whose back ends are out of step: the block waits without an alarm. */
+/** These could also come from a node with unsynchronised back ends, so the block waits without an alarm. */
 const INCOMPLETE: FaultKind[] = ['empty-infos', 'missing-info', 'swapped-infos', 'empty-block', 'other-network'];
 
 describe('one node is all there is', () => {
@@ -65,7 +65,7 @@ describe('one node is all there is', () => {
     },
   );
 
-  // Of a split the direct call counts whole, whatever terms the node names.
+  // In a split, the direct call counts as a whole, whatever amounts the node names.
   test.each([
     'missing-history',
     'wrong-balance',
@@ -121,7 +121,7 @@ describe('a node that lies consistently, with an attacker’s keys for the known
     await payOrders(running, orders);
     running.devnet.mineUntilSolid();
     await untilAlarm(running, reported);
-    // As long as an attacker likes: each block is another chance to be taken for a change of keys.
+    // An attacker may continue as long as they like: each block is another chance to be mistaken for a change of keys.
     running.devnet.mine(5);
     await untilItFails(running);
     await expectNothingFalse(running, orders);

@@ -39,7 +39,7 @@ describe('two operators must agree', () => {
       await payOrders(running, orders);
       running.devnet.mineUntilSolid();
       await untilAlarm(running, 'nodes-disagree');
-      // What the header proves is told at once; what is not agreed on waits, and everything irreversible with it.
+      // Facts proven by the header are reported at once. Facts without agreement wait, and everything irreversible waits with them.
       await untilStatus(running, orders.direct, 'CONFIRMING');
       expect(await statusesOf(running, Object.values(orders))).toEqual(['CONFIRMING', 'PENDING', 'PENDING']);
       heal(running);

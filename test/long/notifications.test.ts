@@ -14,14 +14,14 @@ import { withClient } from '../support/postgres-template.ts';
 import { call, eventually, type Json } from '../support/service.ts';
 import { findSteadyPort } from '../support/steady-port.ts';
 
-/** What docs/guides/notifications.md promises. */
+/** The promise in docs/guides/notifications.md. */
 const PROMISED_MS = 60_000;
-/** Ends what hangs; what came late is told by its figure. */
+/** Only ends a test that hangs; a late notification is reported with its duration. */
 const LIMIT_MS = 120_000;
 
 const newAddress = () => accountToAddress(randomBytes(20).toString('hex') as AccountHex);
 
-/** `quittance start` as operators run it, on a network with blocks of a second: every interval is the one that it has by itself. */
+/** Starts `quittance start` like an operator, on a network with a block every second: every interval has its default. */
 async function startAsOperatorsDo() {
   const database = await createTestDatabase();
   onTestFinished(() => database.drop());
@@ -59,7 +59,7 @@ async function startAsOperatorsDo() {
     (text) => text.includes('"msg":"ready"') && text.includes('created and verified a backup'),
   );
   const sql = (text: string) => withClient(database.owner, (client) => client.query(text));
-  /** The disk of the backups is gone, and what lies there takes no file. */
+  /** Replaces the backup disk: it's gone, and the directory in its place accepts no file. */
   const mount = async (what: string) => {
     await symlink(what, join(folder, 'next'));
     await rename(join(folder, 'next'), join(folder, 'backups'));
@@ -76,7 +76,7 @@ async function startAsOperatorsDo() {
 
 type Operators = Awaited<ReturnType<typeof startAsOperatorsDo>>;
 
-/** One channel of each kind; `texts` is what it was sent, without what a service hides in it. */
+/** Adds one channel of each kind. `texts` returns the received texts, without the services' hidden parts. */
 async function addChannels({ cli }: Operators): Promise<Record<string, () => string[]>> {
   const { mails, port } = await startMailServer();
   const mail = [
@@ -102,7 +102,7 @@ async function addChannels({ cli }: Operators): Promise<Record<string, () => str
 
 type Cause = { name: string; title: string; over: string; begin(): Promise<void>; end(): Promise<void> };
 
-/** The five that operators are promised to hear of. */
+/** The five causes that operators are promised notifications for. */
 async function prepareCauses({ devnet, cli, sql, url, loseDisk, findDisk }: Operators): Promise<Cause[]> {
   const project = async (name: string, ...more: string[]) => {
     const { projectId } = await cli('project', 'create', '--name', name, '--network', 'devnet', ...more);
@@ -149,7 +149,7 @@ async function prepareCauses({ devnet, cli, sql, url, loseDisk, findDisk }: Oper
     },
     {
       ...alarm('webhook-failing'),
-      // A quarter of an hour is over now: that it takes so long is no interval of ours.
+      // Pretends that a quarter of an hour is over, because that duration isn't one of our intervals.
       begin: async () => void (await sql(`update webhook_endpoints set failing_since = now() - interval '15 minutes'`)),
       end: async () => void (await sql('update webhook_endpoints set failing_since = null')),
     },
@@ -176,7 +176,7 @@ test('each of five causes, and its end, reaches each of six channels once within
   const pairs = causes.flatMap((cause) =>
     Object.entries(channels).map(([channel, texts]) => ({ cause, channel, texts })),
   );
-  /** Does it to all causes at once, and waits until every channel was told; the seconds from each to when it was. */
+  /** Begins or ends all causes at once, and waits until every channel was notified. Returns the seconds that each took. */
   const measure = async (what: 'begin' | 'end') => {
     const doneMs = new Map<Cause, number>();
     const toldMs = new Map<(typeof pairs)[number], number>();

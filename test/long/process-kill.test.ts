@@ -7,7 +7,7 @@ import { type KillFigures, runKillLoop } from '../processes/kill-loop.ts';
 /** `KILL_CYCLES=1000 KILL_SEED=7 npx vitest run --config test/long/long.config.ts process-kill` */
 const CYCLES = Number(process.env['KILL_CYCLES'] ?? 220);
 const SEED = Number(process.env['KILL_SEED'] ?? Date.now() % 1_000_000);
-/** Each life takes two or three seconds, and the honest ones twelve. */
+/** Each life takes two or three seconds; one that isn't killed takes twelve. */
 const LIMIT_MS = 300_000 + CYCLES * 15_000;
 
 test(
@@ -28,14 +28,14 @@ test(
   LIMIT_MS,
 );
 
-/** Every place in turn, each time at another of its occurrences, with a life at random after every third. */
+/** Returns every place in turn, each time at another of its occurrences, with a kill at a random time after every third. */
 function drawLives(): (Failpoint | null)[] {
   const dice = createDice(SEED);
   return Array.from({ length: CYCLES }, (_, index) => {
     if (index % 4 === 3) return null;
     const place = Math.floor(index * 0.75);
     const failpoint = FAILPOINTS[place % FAILPOINTS.length];
-    // The first occurrence in the first round, for some are rare; then also the second.
+    // The first round uses the first occurrence, because some are rare; later rounds also use the second.
     const nth = place < FAILPOINTS.length ? 1 : 1 + dice.below(2);
     return failpoint === undefined ? null : { ...failpoint, nth };
   });

@@ -58,14 +58,17 @@ describe.skipIf(!hasPrometheus)('a real Prometheus (skipped where none is on the
   });
 });
 
-/** What a shop and a payer do. */
+/** Does what a shop and a payer do. */
 async function useService(service: TestService): Promise<void> {
   const { invoiceId, checkoutUrl } = (await createInvoice(service)).body;
   await fetch(checkoutUrl);
   await payExactly(service, invoiceId);
 }
 
-/** Runs it by deploy/prometheus, with our process in place of those there, and more often. Returns what asks its API. */
+/**
+ * Runs Prometheus with deploy/prometheus, but with our process as the target and shorter intervals. Returns a function that queries its
+ * API.
+ */
 async function startPrometheus(target: string) {
   const folder = await mkdtemp(join(tmpdir(), 'quittance-prometheus-'));
   const config = parse(await readFile(fileOf('prometheus/prometheus.yml'), 'utf8'));

@@ -3,10 +3,10 @@ import { failureText, keepSeed } from '../simulation/seeds.ts';
 import { minimise, type Outcome, simulate } from '../simulation/simulate.ts';
 import { formatPlan, parsePlan } from '../simulation/world/plan.ts';
 
-/** How many simulated days, and from which seed on. A day takes some minutes. */
+/** How many days to simulate, and the first seed. A day takes some minutes. */
 const DAYS = Number(process.env['SIMULATED_DAYS'] ?? 1);
 const FIRST_SEED = Number(process.env['SIMULATION_SEED'] ?? 1);
-/** Of one world; the next one has another shape. */
+/** The duration of one world; the next one has a different shape. */
 const WORLD_HOURS = 3;
 const WORLDS = Math.max(1, Math.ceil((DAYS * 24) / WORLD_HOURS));
 const WORLD_TIMEOUT_MS = 15 * 60_000;

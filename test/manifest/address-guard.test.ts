@@ -34,7 +34,7 @@ function guardWith(mode: 'warn' | 'enforce' | null) {
 
 test('only an address of its project passes in enforce; on a network that needs none, every one', () => {
   const { guard, told } = guardWith('enforce');
-  // Before a manifest is in force, nothing of real money is vouched for.
+  // Before a manifest is in force, no mainnet address is signed.
   expect(guard.refuse(own(USDT))).toMatch(/no valid manifest is in force/);
   expect(guard.refuse(own(USDT, PROJECT, 'nile'))).toBeNull();
   guard.install(installed);

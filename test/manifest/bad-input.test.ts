@@ -20,7 +20,7 @@ type Case = { says: string | RegExp; make(next: Manifest): string };
 const signed = (change: (next: Manifest) => Manifest) => (next: Manifest) => signedText(change(next));
 const entryOf = ({ networks }: Manifest) => Object.values(networks.devnet ?? {})[0];
 
-/** Each begins with a manifest that would be taken. */
+/** Each begins with a manifest that would be accepted. */
 const CASES: Record<string, Case> = {
   'another ledger': {
     says: `it belongs to the ledger ${STRANGE_LEDGER}, but this one is`,
@@ -66,7 +66,7 @@ const CASES: Record<string, Case> = {
   },
 };
 
-/** A service whose serial 2 is in force, what could follow it, and a path for a bad file. */
+/** Starts a service with serial 2 in force. Returns a possible next manifest, and a path for a bad file. */
 async function startWorld() {
   const service = await startGuardedService();
   const current = await service.vouchFor(service.project.addresses);
@@ -81,7 +81,7 @@ const install = ({ settings, db }: GuardedService, path: string, isReachable = t
     askLedger: async (ids) => (isReachable ? readLedgerFacts(db, ids) : null),
   });
 
-/** JSON of 100 MB, of which the disk holds nothing. */
+/** Writes 100 MB of JSON as a sparse file. */
 async function writeHuge(path: string): Promise<void> {
   await writeFile(path, '{"manifest":');
   await truncate(path, 100 * 1024 * 1024);
@@ -106,7 +106,7 @@ test('no bad manifest is installed or started with, each in words, and the last 
   await expectKept();
   expect((await createInvoice(service)).status).toBe(201);
 
-  // The same with the file where the service looks: it does not start with it.
+  // The same with the file where the service looks for it: the service refuses to start.
   await service.stopService();
   for (const [name, { make, says }] of Object.entries(CASES)) {
     await writeFile(service.manifestPath, make(next));
@@ -129,7 +129,7 @@ test('without the database, what was in force here says whose ledger and whose n
     await writeFile(bad, make(next));
     await expect(install(service, bad, false), name).rejects.toThrow(says);
   }
-  // Also where the file of the one in force is gone: the mark beside the data remembers it.
+  // Even if the file in force is gone, because the mark beside the data remembers it.
   await writeFile(service.manifestPath, '');
   await writeFile(bad, (CASES['another ledger'] as Case).make(next));
   await expect(install(service, bad, false)).rejects.toThrow(`but this one is ${next.ledgerId}`);
@@ -146,7 +146,7 @@ test('the command asks the database, and says so where it does not answer', asyn
         ...{ QUITTANCE_ADDRESS_MANIFEST: path, QUITTANCE_MANIFEST_KEYS: pinned.keys[0] },
       },
     });
-  // The mark would say so too; without it, only the database knows.
+  // The mark would refuse it too; without the mark, only the database knows.
   await writeFile(join(dataDir, 'manifest-serial.json'), '{"serial":1,"digest":"of before"}');
   await writeFile(path, '');
   const asked = await run(service.connectionString);

@@ -104,14 +104,14 @@ test('a key is made, addresses are drafted, signed without a database, installed
     const { body } = await createInvoice(service);
     expect((await readInvoice(service, body.invoiceId)).status).toBe(200);
 
-    // What nobody signed is not added.
+    // An unsigned address isn't added.
     const added = await runCli(['--json', 'address', 'add', 'TLa2f6VPqDgRE67v1736s7bJ8Ray5wYjU7', '--no-check'], {
       env: { ...env, QUITTANCE_MANIFEST_MODE: 'enforce' },
     });
     expect(added.json.error).toMatchObject({ code: 'ADDRESS_NOT_VOUCHED' });
     expect(await runSql(service, `select 1 from addresses where address like 'TLa2%'`)).toEqual([]);
 
-    // The account key is swapped, so that the next addresses would be a thief's.
+    // Swaps the account key, so that the next addresses would be a thief's.
     await runSql(service, 'alter table account_keys disable trigger all');
     await runSql(service, 'update account_keys set xpub = $1', [OTHER_XPUB]);
     const swapped = await draft('swapped', '--without', service.project.addresses[0] ?? '');
@@ -120,7 +120,7 @@ test('a key is made, addresses are drafted, signed without a database, installed
     for (const { address } of derive(OTHER_XPUB, 0, 9)) expect(text).not.toContain(address);
     expect(swapped.json.changes.join('\n')).toContain(`address REMOVED: ${service.project.addresses[0]}`);
 
-    // What follows is signed against the one before, and nothing else is.
+    // The next manifest is compared with the previous one, and any other is refused.
     const strange = await sign('swapped', 'x', '--yes', '--previous', path('swapped'));
     expect(strange.json.error.message).toContain('does not follow');
     const next = await sign('swapped', 'second', '--yes', '--previous', path('signed'));
@@ -160,7 +160,7 @@ test('an address of a range that its account key does not yield is not signed', 
     message: expect.stringContaining('index 1 of xpub'),
   });
 
-  // A key of OpenSSH signs the head.
+  // An OpenSSH key signs the head.
   write('good', addresses);
   expect((await run({}, 'sign', path('good'), '--head', path('head'), '--yes')).code).toBe(0);
   execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', path('id')]);

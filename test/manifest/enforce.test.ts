@@ -23,7 +23,7 @@ function accountOf(address: string): string {
   return parsed.account;
 }
 
-/** A thief's address in the pool, in the place of the honest ones. */
+/** Adds a thief's address to the pool and retires the honest ones. */
 async function plant(service: GuardedService): Promise<void> {
   await runSql(
     service,
@@ -37,7 +37,7 @@ async function plant(service: GuardedService): Promise<void> {
   ]);
 }
 
-/** None of the faces shows a thief's address, and the page says what to do. */
+/** Expects that no interface shows a thief's address, and that the page says what to do. */
 async function expectSuspended(service: GuardedService, { checkoutUrl, invoiceId }: Record<string, string>) {
   const live = await openEventStream(`${checkoutUrl}/live`);
   const [told] = await eventually(live.messages, ({ length }) => length > 0);
@@ -80,7 +80,7 @@ test('a thief’s address that was inserted is shown nowhere and never makes PAI
     await service.payer.transfer({ contract: service.devnet.usdtContract, to: THIEF, amountMicro });
     service.devnet.mineUntilSolid();
   } else {
-    // No address is left that could be offered.
+    // No address is left to offer.
     expect(status).toBe(409);
   }
   const alarms = await eventually(service.unvouched, (open) => Object.keys(open).length > 0);
@@ -111,7 +111,7 @@ test('no command makes an invoice to be paid at an address that somebody put int
   await plant(service);
   expect((await make('refused', 'enforce')).json.error).toMatchObject({ code: 'CONFLICT' });
   expect(await runSql(service, `select 1 from invoices where external_id = 'refused'`)).toEqual([]);
-  // The same is made where nothing is in force, so it was refused for this.
+  // The same invoice can be created without a manifest, so the manifest was the reason for the refusal.
   expect((await make('taken', 'warn')).json.invoice).toMatchObject({ address: THIEF });
 });
 
@@ -149,7 +149,7 @@ test('an address that waits for its signature is served once the manifest that h
   const { status, body } = await createInvoice(service);
   if (status === 201) await expectSuspended(service, body);
   await eventually(service.unvouched, (open) => THIEF in open);
-  // It was ours all the time.
+  // It was our own address all along.
   await service.vouchFor([...service.project.addresses, THIEF]);
   if (status !== 201) return;
   const healed = await eventually(
@@ -209,7 +209,7 @@ test('a manifest that has expired goes on vouching, and is an alarm', async () =
   const { serial } = await service.vouchFor(service.project.addresses, { notAfter });
   await service.restart();
   service.clock.advance(601_000);
-  // A start compares at once, and takes what was in force before.
+  // A start compares immediately, and accepts the manifest that was in force before.
   await service.restart();
   const alarms = await eventually(service.unvouched, (open) => 'addresses.manifest' in open);
   expect(alarms['addresses.manifest']).toContain(`(serial ${serial}) expired at ${notAfter}`);

@@ -15,7 +15,7 @@ type Config = Omit<Partial<ServiceOptions['config']>, 'addressManifest'>;
 
 const SIGNING_KEY = new Uint8Array(32).fill(7);
 
-/** The file of a manifest, signed by the key that is pinned, or by another one. */
+/** Returns the file of a manifest, signed with the pinned key or another one. */
 export function signedText(manifest: Manifest, key = SIGNING_KEY): string {
   const { text } = headOf(manifest, nativeSha256);
   return formatManifest({ manifest, signatures: [signHead(text, key)] });
@@ -23,25 +23,25 @@ export function signedText(manifest: Manifest, key = SIGNING_KEY): string {
 
 export type GuardedService = TestService & {
   manifestPath: string;
-  /** As the service has them. */
+  /** In the service's form. */
   settings: ManifestSettings;
   pinned: ManifestSettings['pinned'];
-  /** Signs a manifest that vouches for these addresses of the project, and puts it where the service looks. */
+  /** Signs a manifest with these addresses of the project, and puts it where the service looks. */
   vouchFor(addresses: readonly string[], changes?: Partial<Manifest>): Promise<Manifest>;
-  /** From the next start on. */
+  /** Takes effect at the next start. */
   enforce(): void;
-  /** The open alarms `address-not-vouched`, by subject. */
+  /** Returns the open `address-not-vouched` alarms by subject. */
   unvouched(): Promise<Record<string, string>>;
 };
 
-/** A service of one test whose addresses are vouched for, in force. */
+/** Starts a service for one test, with a manifest of its addresses in force. */
 export async function startGuardedService(mode: 'warn' | 'enforce' = 'enforce'): Promise<GuardedService> {
   const service = await openGuardedService(mode);
   onTestFinished(() => service.stop());
   return service;
 }
 
-/** The same, for who stops it. */
+/** Does the same for a caller that stops it. */
 export async function openGuardedService(mode: 'warn' | 'enforce', more: Config = {}): Promise<GuardedService> {
   const folder = await mkdtemp(join(tmpdir(), 'quittance-manifest-'));
   const config: Config & { addressManifest?: NonNullable<ServiceOptions['config']['addressManifest']> } = { ...more };

@@ -114,7 +114,7 @@ test('so many of the pinned keys must have signed, each once, and the head as it
   expect(lackOfSignatures(text, [one, two], pinned(`2 of ${keys[0]} ${keys[2]}`))).toContain(
     'keys that are not pinned',
   );
-  // A signature of one form does not stand for the other.
+  // A signature in one form doesn't count in the other.
   expect(lackOfSignatures(text, [{ ...(one as object), form: 'sshsig' } as never], pinned(keys[0] ?? ''))).not.toBe(
     null,
   );
@@ -160,13 +160,13 @@ test('a signature of a hardware token is taken, if somebody touched it', () => {
     expect(lackOfSignatures(VECTOR_HEAD, [{ ...signature, value }], keys)).toContain('0 of the 1');
   }
   expect(lackOfSignatures(VECTOR_HEAD, [{ ...signature, form: 'sshsig' }], keys)).toContain('0 of the 1');
-  // The signature of a token that nobody touched fits, and is refused by its flag.
+  // The signature of a token that wasn't touched is valid, but refused because of its flag.
   const untouched = signByToken(VECTOR_HEAD, 0);
   expect(lackOfSignatures(VECTOR_HEAD, [signByToken(VECTOR_HEAD, 1)], keys)).toBe(null);
   expect(lackOfSignatures(VECTOR_HEAD, [untouched], keys)).toContain('0 of the 1');
 });
 
-/** What a token with the key of 32 bytes 7 signs. */
+/** Signs like a token with the key of 32 bytes 7. */
 function signByToken(head: string, flags: number): ManifestSignature {
   const text = (bytes: string | Buffer) => {
     const length = Buffer.alloc(4);

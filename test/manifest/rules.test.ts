@@ -27,11 +27,11 @@ test('nothing is made under a surcharge or a policy that nobody signed; the alar
     [`policy = 'exact'`, `policy = 'tail'`, 'its policy is exact instead of tail'],
   ] as const) {
     await set(planted);
-    // Whoever touches the file need not wait for the next comparison, which is due every half minute.
+    // Touching the file triggers the next comparison, which is otherwise due every half minute.
     await utimes(service.manifestPath, new Date(), new Date());
     const open = await eventually(service.unvouched, (alarms) => projectId in alarms);
     expect(open[projectId]).toContain(says);
-    // The key may be remembered with the former rule for some seconds, under which orders are still made.
+    // For some seconds, the key may be cached with the previous rule, which still allows orders.
     await service.restart();
     expect(await createInvoice(service)).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
     expect(await runSql(service, 'select 1 from invoices where payable_micro - requested_micro > 10000')).toEqual([]);

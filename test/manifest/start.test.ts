@@ -4,7 +4,7 @@ import { createLogger } from '../../src/core/runtime/log.ts';
 import type { Context } from '../../src/server/context.ts';
 import { startManifest } from '../../src/server/service.ts';
 
-/** What a start without a manifest says, on these networks. */
+/** Returns the message of a start without a manifest on these networks. */
 async function saidOn(...networks: Context['networks']): Promise<string> {
   let said = '';
   const destination = new Writable({

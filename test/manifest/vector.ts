@@ -1,6 +1,6 @@
 import type { Manifest } from '../../src/core/domain/manifest/manifest.ts';
 
-/** Made once, and kept: what is signed may never change its form. */
+/** Created once and kept, because the signed format may never change. */
 export const VECTOR: Manifest = {
   ledgerId: '018f4c1e-aaaa-7000-8000-000000000001',
   networks: {
@@ -28,7 +28,7 @@ export const VECTOR: Manifest = {
 export const VECTOR_HEAD =
   '{"ledgerId":"018f4c1e-aaaa-7000-8000-000000000001","leaves":3,"networks":"3703a9e2d36e130f533638537416c2ac31de1ccb85cd950474cbf6972d19752c","notAfter":"2027-11-23T00:00:00.000Z","previous":null,"root":"5d7e20f2aa2e85507dd0fe6f985cfe9f55a247b6349d20c5195b788f531d2f81","serial":1,"v":1}';
 
-/** By `ssh-keygen -Y sign -f k -n quittance-manifest head` of OpenSSH. */
+/** Created by OpenSSH's `ssh-keygen -Y sign -f k -n quittance-manifest head`. */
 export const SSH_SIGNATURE = `-----BEGIN SSH SIGNATURE-----
 U1NIU0lHAAAAAQAAADMAAAALc3NoLWVkMjU1MTkAAAAgnz+jfzNNOObTguL2E/MNZgIm1p
 Bff7yS088pNwUbTbUAAAAScXVpdHRhbmNlLW1hbmlmZXN0AAAAAAAAAAZzaGE1MTIAAABT
@@ -41,8 +41,8 @@ S5w1TfnU4Hf2x03xlS3sVwycV8bpuj6r4ZSmr8pwI=
 export const SSH_KEY = 'AAAAC3NzaC1lZDI1NTE5AAAAIJ8/o38zTTjm04Li9hPzDWYCJtaQX3+8ktPPKTcFG021';
 
 /**
- * As a hardware token makes it, for the key of 32 bytes 7: written by a program (PROTOCOL.u2f, PROTOCOL.sshsig), and found good by
- * `ssh-keygen -Y verify` of OpenSSH. No token was at hand.
+ * In the form of a hardware token, for the key of 32 bytes 7: created by a program (PROTOCOL.u2f, PROTOCOL.sshsig) because no token was
+ * available, and verified with OpenSSH's `ssh-keygen -Y verify`.
  */
 export const TOKEN_SIGNATURE = `-----BEGIN SSH SIGNATURE-----
 U1NIU0lHAAAAAQAAAEoAAAAac2stc3NoLWVkMjU1MTlAb3BlbnNzaC5jb20AAAAg6kpsY+

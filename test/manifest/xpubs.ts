@@ -1,4 +1,4 @@
-/** Of a wallet of ours, and of a thief's. */
+/** The account keys of our wallet and of a thief's. */
 export const HONEST_XPUB =
   'xpub6D1AabNHCupeiLM65ZR9UStMhJ1vCpyV4XbZdyhMZBiJXALQtmn9p42VTQckoHVn8WNqS7dqnJokZHAHcHGoaQgmv8D45oNUKx6DZMNZBCd';
 export const OTHER_XPUB =

@@ -7,12 +7,12 @@ import { type ListPlan, lists, pageLimit, toListOperation, walk } from './list-c
 import { LIFETIME_MS, type Model, type ModelInvoice, type Operation, pass, type Said } from './model.ts';
 
 const AMOUNTS = ['25.00', '25', '25.000000', '25.00005', '0.000001', '999999999999.999999'] as const;
-/** So few that they meet. */
+/** Few enough to collide. */
 const [KEY_SLOTS, ID_SLOTS] = [6, 6];
 const MOST_AT_ONCE = 5;
 const SHORTEST_MS = 300_000;
 
-/** What an operation is before it is known which invoices and addresses there are. */
+/** An operation before it's known which invoices and addresses exist. */
 type Plan =
   | {
       kind: 'create';
@@ -46,7 +46,7 @@ const said: fc.Arbitrary<Said> = fc.oneof(
     weight: 1,
     arbitrary: fc.record(
       {
-        // From the least to one more than there may be.
+        // From the least to one more than allowed.
         expiresInSeconds: fc.constantFrom(300, 900, LIFETIME_MS / 1000, LIFETIME_MS / 1000 + 1),
         returnUrl: fc.constantFrom('http://localhost/a', 'http://localhost/{invoiceId}'),
         description: fc.constantFrom('Tea', 'Tee'),
@@ -89,11 +89,11 @@ const plans: fc.Arbitrary<Plan> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('retire' as const, 'activate' as const), pick }) },
 );
 
-/** One after the other, at once, on the chain, in time. */
+/** Sequential and parallel operations, events on the chain, and time. */
 export function commandArbitraries(tally: Tally): fc.Arbitrary<Command>[] {
   const one = plans.map((plan) => atOnce(tally, [plan]));
   const some = fc.array(plans, { minLength: 2, maxLength: MOST_AT_ONCE }).map((each) => atOnce(tally, each));
-  // The same request several times at once, as an integrator's retries do it.
+  // The same request several times at once, like an integrator's retries.
   const same = fc
     .tuple(plans, fc.integer({ min: 2, max: MOST_AT_ONCE }))
     .map(([plan, times]) => atOnce(tally, Array<Plan>(times).fill(plan)));
@@ -102,7 +102,7 @@ export function commandArbitraries(tally: Tally): fc.Arbitrary<Command>[] {
     fc.tuple(pick, fc.boolean()).map(([picked, isShort]) => pay(tally, picked, isShort)),
     lists.map((plan) => walk(tally, plan)),
     fc.constantFrom(SHORTEST_MS, LIFETIME_MS).map((ms) => expire(tally, ms)),
-    // Keys may ask for endpoints again.
+    // Enough time for keys to use endpoints again.
     fc.constant(wait(tally, 60_000_000)),
     fc.integer({ min: 1, max: 10 }).map((tokens) => wait(tally, tokens * 1_000_000)),
   ];
@@ -153,7 +153,7 @@ function toOperation(plan: Plan, model: Model): Operation {
   }
 }
 
-/** Runs operations at the same time; what comes of them must be what comes of them in some order. */
+/** Runs operations in parallel. The result must be possible in some sequential order. */
 function atOnce(tally: Tally, each: readonly Plan[]): Command {
   return {
     check: () => true,
@@ -172,7 +172,7 @@ function atOnce(tally: Tally, each: readonly Plan[]): Command {
         );
       }
       box.model = result.model;
-      // A failed one changes nothing, and a taken one one thing.
+      // A failed one changes nothing, and an accepted one changes one thing.
       const [stored, known] = [await world.countInvoices(), box.model.invoices.size];
       if (stored !== known) throw new Error(`${stored} invoices are stored, and ${known} were acknowledged`);
     },
@@ -200,7 +200,7 @@ function pay(tally: Tally, picked: number, isShort: boolean): Command {
   };
 }
 
-/** The devnet has not as much as the largest amounts; and nothing is less than one micro. */
+/** The devnet doesn't have the largest amounts, and nothing is less than one micro-USDT. */
 function isPayable(invoice: ModelInvoice | undefined, isShort: boolean): boolean {
   return invoice !== undefined && invoice.payableMicro < 1_000_000_000n && invoice.payableMicro > (isShort ? 1n : 0n);
 }

@@ -5,7 +5,7 @@ import type { Operation } from './model.ts';
 import { createWorld, type ModelService, startModelService } from './world.ts';
 
 const AT_ONCE = 200;
-/** So few that nearly all meet, and as many as fill what there is of some amounts and not of others. */
+/** Few enough that nearly all collide, and enough to use up some amounts and not others. */
 const SLOTS = 40;
 const AMOUNTS = ['25.00', '25', '25.00005', '3', '7.5', '999999999999.999999', '12', '12.000001'];
 
@@ -21,10 +21,10 @@ const creation: fc.Arbitrary<Operation> = fc
     ...{ kind: 'create' as const, key, isInvalid: false },
     idempotencyKey: `key-${slot}`,
     externalId: `order-${isCrossed === 0 ? other : slot} "\\{,}" NULL`,
-    // Most repeat what they asked for.
+    // Most repeat their request.
     amount: AMOUNTS[isCrossed === 1 ? amount : slot % AMOUNTS.length] ?? '1',
   }));
-/** Each has a key of its own, so that only amounts are scarce. */
+/** Each has a new key, so that only amounts are scarce. */
 const fresh: fc.Arbitrary<Operation> = fc
   .record({ id: fc.uuid(), amount: fc.constantFrom('25.00', '25.00005', '3'), key: fc.nat(5) })
   .map(({ id, amount, key }) => ({
@@ -33,7 +33,7 @@ const fresh: fc.Arbitrary<Operation> = fc
 
 let service: ModelService;
 beforeAll(async () => {
-  // Alone in its process, the API lets 128 of them begin at once.
+  // Alone in its process, the API allows 128 of them to begin at once.
   service = await startModelService({ roles: ['api'], rateLimit: { perSecond: 1, burst: 10_000 } });
 });
 afterAll(() => service.stop());

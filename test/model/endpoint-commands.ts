@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { at, key, pick } from './command.ts';
 import type { EndpointOperation, Model } from './model.ts';
 
-/** `pick`: among the endpoints that there are; `slot`: of the few URLs. */
+/** `pick` chooses an existing endpoint, `slot` one of the few URLs. */
 export type EndpointPlan = {
   kind: 'endpoint';
   key: number;

@@ -10,14 +10,14 @@ import {
 } from './model.ts';
 import { reserve } from './reserve.ts';
 
-/** What the documents of each protocol say of a status. */
+/** The values of a status in each protocol's documents. */
 const TOLD: Readonly<Record<ModelAdapter['dialect'], Readonly<Record<Status, string>>>> = {
   epusdt: { PENDING: '1', PAID: '2', EXPIRED: '3' },
   gmpay: { PENDING: '1', PAID: '2', EXPIRED: '3' },
   epay: { PENDING: '0', PAID: '1', EXPIRED: '0' },
 };
 
-/** Says why an answer of an adapter is not right, or `null` and changes the model by it. */
+/** Returns why an adapter's answer is wrong, or changes the model and returns `null`. */
 export function judgeAdapter(model: Model, operation: AdapterOperation, outcome: Outcome): string | null {
   const adapter = model.adapters[operation.adapter];
   if (adapter === undefined) throw new Error(`there is no adapter ${operation.adapter}`);
@@ -33,7 +33,7 @@ export function judgeAdapter(model: Model, operation: AdapterOperation, outcome:
   if (adapter.isRevoked || isForged) {
     return outcome.status === 404 && outcome.invoice === null ? null : 'an adapter that is not there answered';
   }
-  // A look at an order of epusdt is not signed, so it has no token of the adapter.
+  // Reading an order of epusdt isn't signed, so it doesn't use up the adapter's tokens.
   if (operation.kind === 'order' || adapter.dialect === 'epay') {
     const { isRefused, wrong } = spend(adapter, outcome.status);
     if (isRefused) return wrong;
@@ -43,7 +43,7 @@ export function judgeAdapter(model: Model, operation: AdapterOperation, outcome:
     : judgeTrade(model, adapter, operation, outcome);
 }
 
-/** What an order is known by: nobody else can make such a key. */
+/** Identifies an order; no other caller can create such a key. */
 const keyOf = ({ adapter, orderId, amount }: Extract<AdapterOperation, { kind: 'order' }>) =>
   `${prefixOf(adapter)}${orderId} for ${amount}`;
 const prefixOf = (adapter: number) => `adapter ${adapter}: `;
@@ -55,7 +55,7 @@ function judgeOrder(
   { code, invoice, reserved }: Outcome,
 ): string | null {
   const { orderId, amount, isInvalid } = operation;
-  // EPay has one code for every refusal.
+  // EPay has a single code for all refusals.
   const isRefusedWith = (wanted: string) => invoice === null && code === (dialect === 'epay' ? '-1' : wanted);
   if (isInvalid) return isRefusedWith('10004') ? null : 'a wrong amount was taken';
   const idempotencyKey = keyOf(operation);
@@ -93,7 +93,7 @@ function judgeTrade(
   return isRight ? null : `an order that is ${known.status} was told as ${invoice?.status ?? code}`;
 }
 
-/** At 7.2 for one USDT, rounded up to a whole cent. */
+/** Converts at 7.2 for one USDT, rounded up to a whole cent. */
 function inUsdt(amount: string): bigint {
   return ((toMicro(amount) + 71_999n) / 72_000n) * 10_000n;
 }

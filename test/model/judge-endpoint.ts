@@ -1,7 +1,7 @@
 import type { Json } from '../support/service.ts';
 import type { EndpointOperation, Model, ModelEndpoint, Outcome } from './model.ts';
 
-/** Says why an answer about endpoints is not right, or `null` and changes the model by it. */
+/** Returns why an answer about endpoints is wrong, or changes the model and returns `null`. */
 export function judgeEndpoint(
   model: Model,
   project: number,
@@ -48,7 +48,7 @@ function isRefused({ status, code }: Outcome, wantedStatus: number, wanted: stri
   return status === wantedStatus && code === wanted;
 }
 
-/** Some answers say only a part of it. */
+/** Some answers contain only part of it. */
 function isTold(id: string, { url, description, isDisabled }: ModelEndpoint, told: readonly Json[]): boolean {
   const found = told.find(({ endpointId }) => endpointId === id);
   return (

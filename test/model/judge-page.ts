@@ -3,7 +3,7 @@ import { type ListOperation, type Model, type ModelTransfer, type Outcome, toMic
 
 type Page = NonNullable<Outcome['page']>;
 
-/** Says why a page of a project's list is not right, or `null`. The model learns the ids of transfers by it. */
+/** Returns why a page of a project's list is wrong, or `null`. The model learns the ids of transfers from it. */
 export function judgePage(model: Model, project: number, operation: ListOperation, page: Page): string | null {
   return operation.kind === 'list'
     ? judgeInvoices(model, project, operation, page)
@@ -60,7 +60,7 @@ function isTold({ kind, txId, to, amountMicro, invoiceId, id }: ModelTransfer, t
   );
 }
 
-/** What leads to the next page: the last one shown, where there are more. */
+/** Returns the cursor of the next page: the last item shown, if there are more. */
 function nextOf(fitting: readonly { id: string | null }[], limit: number): string | null {
   return fitting.length > limit ? (fitting[limit - 1]?.id ?? null) : null;
 }

@@ -3,7 +3,7 @@ import { judge } from './judge.ts';
 import { linearize } from './linearize.ts';
 import { cloneModel, isCodeWord, type Model, type Operation, type Outcome } from './model.ts';
 
-/** That the model can fail: each outcome here is one that a broken service could give. */
+/** Proves that the model can fail: a broken service could give each of these outcomes. */
 
 const A = 'address-a';
 const RESERVED = { address: A, payableMicro: 25_000_009n };
@@ -172,7 +172,7 @@ test.each<[what: string, operation: Operation, outcome: Outcome, complaint: RegE
   ['an order of the API', { ...TRADE, invoiceId: 'inv_1' }, found('1'), /somebody else/],
 ])('of an adapter the model judges %s', (_what, operation, outcome, complaint) => {
   const model = cloneModel(MODEL);
-  // The order reserves what the one of the API does not.
+  // The order reserves the amount that the API's invoice doesn't.
   expect(judge(model, CREATE, made('inv_1', { address: A, payableMicro: 25_000_014n }))).toBeNull();
   expect(judge(model, ORDER, ordered('inv_a'))).toBeNull();
   const wrong = judge(model, operation, outcome);
@@ -252,7 +252,7 @@ const transferTold = (txId: string) => ({
   ...{ reason: { code: 'DUST' }, nearestInvoice: null },
 });
 
-/** Two invoices, and two transfers that paid nothing. */
+/** Two invoices, and two unmatched transfers. */
 function withLists(): Model {
   const model = withInvoice();
   expect(judge(model, other, { ...otherMade, reserved: { address: A, payableMicro: 25_000_014n } })).toBeNull();

@@ -17,7 +17,7 @@ import {
 } from './model.ts';
 import { reserve } from './reserve.ts';
 
-/** Says why an outcome is not right for an operation in the state of the model, or `null` and changes the model by it. */
+/** Returns why an outcome is wrong for an operation in the model's state, or changes the model and returns `null`. */
 export function judge(model: Model, operation: Operation, outcome: Outcome): string | null {
   switch (operation.kind) {
     case 'revoke': {
@@ -45,7 +45,7 @@ export function judge(model: Model, operation: Operation, outcome: Outcome): str
 
 type Admitted = { isDone: true; wrong: string | null } | { isDone: false };
 
-/** The scope that an operation takes. */
+/** The scope that each operation needs. */
 const NEEDED: Readonly<Record<Asked['kind'], Scope>> = {
   ...{
     create: 'create',
@@ -58,14 +58,14 @@ const NEEDED: Readonly<Record<Asked['kind'], Scope>> = {
     endpoint: 'webhooks',
   },
 };
-/** What a key may do that was made without. */
+/** The scopes of a key created without any. */
 const WITHOUT: readonly Scope[] = ['create', 'read', 'events'];
 
 export function mayDo({ keys }: Model, { key, kind }: Pick<Asked, 'key' | 'kind'>): boolean {
   return (keys[key]?.scopes ?? WITHOUT).includes(NEEDED[kind]);
 }
 
-/** Authentication, rate limit and scope, which come before everything else. */
+/** Checks authentication, rate limit and scope, which come before everything else. */
 function admit(model: Model, operation: Asked, { status, code }: Outcome): Admitted {
   const key = model.keys[operation.key];
   if (key === undefined) throw new Error(`there is no key ${operation.key}`);
@@ -75,7 +75,7 @@ function admit(model: Model, operation: Asked, { status, code }: Outcome): Admit
     const isRefused = status === 401 && code === 'UNAUTHENTICATED';
     return { isDone: true, wrong: expect(isLimited || isRefused, `a revoked key was answered with ${status}`) };
   }
-  // Who may not is not asked for the other token.
+  // Without the right, the request doesn't use up the second token.
   const isOfEndpoints = operation.kind === 'endpoint' && mayDo(model, operation);
   const isForEndpoints = isOfEndpoints && status === 429 && key.endpointTokens < 1 && key.tokens >= 1;
   const { isRefused: isSpent, wrong } = spend(key, isForEndpoints ? 200 : status);
@@ -186,7 +186,7 @@ function judgeCreated(
   return wrong ?? reserve(model, { project, externalId, idempotencyKey, amountMicro, said }, invoice, reserved);
 }
 
-/** Only of these types, in the order of the whole feed; and on a page of all as many as there must be. */
+/** Checks that only these types are listed, in the order of the whole feed, and that a page of all types is as long as it must be. */
 function judgeTypes(
   model: Model,
   project: number,

@@ -4,8 +4,8 @@ import { cloneModel, type Model, type Operation, type Outcome } from './model.ts
 export type Step = { operation: Operation; outcome: Outcome };
 
 /**
- * Whether operations that ran at once have an order in which each outcome is right (Herlihy and Wing's linearizability). Returns the model after
- * it, or what stood against every order. Tries them depth first; of up to six operations there are 720.
+ * Finds an order of concurrent operations in which each outcome is right (Herlihy and Wing's linearizability). Returns the model
+ * afterwards, or what contradicts every order. Searches depth first; six operations have 720 orders.
  */
 export function linearize(model: Model, steps: readonly Step[]): { model: Model } | { wrong: string[] } {
   if (steps.length === 0) return { model };
@@ -25,8 +25,8 @@ export function linearize(model: Model, steps: readonly Step[]): { model: Model 
 }
 
 /**
- * The same for creations alone, however many. A repeat or a refusal changes nothing, so it goes as soon as it is right; an invoice is created
- * when nobody is left who was told of a state without it. No other order need be tried.
+ * Does the same for any number of creations. A repeat or a refusal changes nothing, so it's placed as soon as it's right. A creation is
+ * placed once no remaining step saw a state without it. No other order needs to be tried.
  */
 export function linearizeCreations(model: Model, steps: readonly Step[]): { model: Model } | { wrong: string[] } {
   let [now, left] = [model, steps];
@@ -55,7 +55,7 @@ function isCreation({ outcome }: Step): boolean {
   return outcome.status === 201 && !outcome.isReplayed;
 }
 
-/** Whether a step was answered as if the key or the external id of a creation were free. */
+/** Whether a step's answer implies that the key or external id of a creation was still free. */
 function isWithout(model: Model, { operation, outcome }: Step, { operation: created }: Step): boolean {
   if (operation.kind !== 'create' || created.kind !== 'create') return false;
   if (model.keys[operation.key]?.project !== model.keys[created.key]?.project) return false;

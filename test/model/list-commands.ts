@@ -5,7 +5,7 @@ import { judge, mayDo } from './judge.ts';
 import { judgePage } from './judge-page.ts';
 import { type ListOperation, type Model, pass, type Status, type TransferKind } from './model.ts';
 
-/** `after` and `since` pick among what there is. */
+/** `after` and `since` choose existing items. */
 export type ListPlan = { key: number; limit: number; after: number | null } & (
   | { kind: 'list'; status: Status | null; since: number | null }
   | { kind: 'transfers'; only: TransferKind | null }
@@ -24,10 +24,10 @@ export const lists: fc.Arbitrary<ListPlan> = fc.oneof(
   }),
 );
 
-/** A key has a token again by then. */
+/** By then, a key has another token. */
 const TOKEN_MS = 1_000_000;
 
-/** What is asked for, of what there is in the project of the key. */
+/** Builds the operation from the existing items in the key's project. */
 export function toListOperation(plan: ListPlan, { keys, invoices, transfers }: Model): ListOperation {
   const { key, limit } = plan;
   const project = keys[key]?.project ?? -1;
@@ -47,7 +47,7 @@ function picked<Item>(items: readonly Item[], index: number | null): Item | null
   return (index === null ? null : at(items, index)) ?? null;
 }
 
-/** Reads a list one by one, as most runs have few of a kind; all pages together must be what one page without a limit would hold. */
+/** Reads a list one item at a time, because most runs have few of a kind. All pages together must equal a page without a limit. */
 export function walk(tally: Tally, plan: ListPlan): Command {
   return {
     check: ({ model }) => model.keys[plan.key]?.isRevoked === false && mayDo(model, plan),

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-// `npm run test:long` runs some hundred, with seeds of its own.
+// `npm run test:long` runs several hundred, with other seeds.
 test('whatever clients do, one by one and at once, the API does as its documentation says', async () => {
   const tally = await runModel(service, { runs: 6, commands: 25, seed: 1 });
   const kinds = [...tally.keys()].map((what) => what.split(' ')[0]);

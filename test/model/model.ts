@@ -3,8 +3,8 @@ import { DAMM } from '../support/damm-table.ts';
 import type { Json } from '../support/service.ts';
 
 /**
- * What the API promises, written from its documentation and from nothing else: one project's invoices, keys and addresses, and which outcomes
- * of an operation are right. The service decides at random which amount an invoice gets, so an outcome is judged, not foretold.
+ * The API's promises, written only from its documentation: one project's invoices, keys and addresses, and which outcomes of an operation
+ * are right. The service chooses an invoice's amount at random, so an outcome is judged, not predicted.
  */
 export type Policy = 'tail' | 'tail-3' | 'exact';
 export type Status = 'PENDING' | 'EXPIRED' | 'PAID';
@@ -23,22 +23,24 @@ export type ModelInvoice = {
   createdMs: number;
   expiresMs: number;
   status: Status;
-  /** As it was told. */
+  /** As it was first reported. */
   withdrawnAt: string | null;
 };
 
-/** `id`: as it was first told. */
+/** `id` is the one first reported. */
 export type ModelTransfer = {
   kind: TransferKind;
   txId: string;
   to: string;
   amountMicro: bigint;
-  /** What it pays or, of a duplicate, what was paid before. */
+  /** The invoice that it pays or, for a duplicate, the invoice that was already paid. */
   invoiceId: string | null;
   id: string | null;
 };
 
-/** `scopes` `null`: a key that was made without. `endpointTokens`: for operations on endpoints, which take one more. */
+/**
+ * `scopes` is `null` for a key created without any. `endpointTokens` are for operations on endpoints, which use up one additional token.
+ */
 type ModelKey = {
   project: number;
   isRevoked: boolean;
@@ -46,7 +48,7 @@ type ModelKey = {
   endpointTokens: number;
   scopes: readonly Scope[] | null;
 };
-/** A door of a project for shops that speak another protocol. A USDT costs 7.2 of its currency, as long as its rate is not too old. */
+/** An adapter of a project for shops that use another protocol. A USDT costs 7.2 of its currency, unless its rate is too old. */
 export type ModelAdapter = {
   project: number;
   dialect: 'epusdt' | 'gmpay' | 'epay';
@@ -55,39 +57,39 @@ export type ModelAdapter = {
   tokens: number;
   endpointId: string;
 };
-/** Where a project is told. `isOwn`: the shop's, and not an adapter's. */
+/** An endpoint of a project. `isOwn` means the shop's, not an adapter's. */
 export type ModelEndpoint = { project: number; url: string; description: string; isDisabled: boolean; isOwn: boolean };
 type ModelAddress = { project: number; isRetired: boolean };
 
 export type Model = {
   policies: readonly Policy[];
-  /** Of the tails, in units of their last decimal. */
+  /** The limit of tails, in units of their last decimal. */
   surchargeUnits: bigint;
   limit: { perSecond: number; burst: number };
   keys: ModelKey[];
   adapters: ModelAdapter[];
   endpoints: Map<string, ModelEndpoint>;
-  /** Where a server takes whatever is told. */
+  /** A server that accepts every webhook. */
   sinkUrl: string;
   addresses: Map<string, ModelAddress>;
   invoices: Map<string, ModelInvoice>;
-  /** Failed authentications of this client. Its limit fills with every second that a run takes, so only its beginning is certain. */
+  /** This client's failed authentications. The limit refills with every second of a run, so only its beginning is certain. */
   failures: number;
-  /** Per project: the ids of the events that the feed has told. */
+  /** By project: the ids of the events that the feed has returned. */
   feeds: string[][];
-  /** Per project: in the order in which they were recorded. */
+  /** By project, in the order in which they were recorded. */
   transfers: ModelTransfer[][];
 };
 
-/** From the creation of an invoice to its deadline. */
+/** From an invoice's creation to its deadline. */
 export const LIFETIME_MS = 30 * 60_000;
-/** Operations on endpoints: of a key's limit otherwise. */
+/** The limit for operations on endpoints, derived from the limit of a key. */
 export function endpointLimit({ perSecond, burst }: Model['limit']): Model['limit'] {
   return { perSecond: perSecond / 50, burst: Math.max(1, Math.floor(burst / 10)) };
 }
-/** So many failed authentications a client may make at once. */
+/** How many failed authentications a client may make at once. */
 export const FAILURE_BURST = 20;
-/** What buckets of keys gain by the time that a run takes by itself, at most. */
+/** The most that the keys' buckets gain during a run. */
 const DRIFT_TOKENS = 0.1;
 
 type Creation = {
@@ -95,7 +97,7 @@ type Creation = {
   externalId: string;
   amount: string;
   isInvalid: boolean;
-  /** What a shop may say beside what it must. */
+  /** Optional members of a shop's request. */
   said?: Said;
 };
 export type Said = {
@@ -105,7 +107,7 @@ export type Said = {
   metadata?: Record<string, string>;
 };
 
-/** Until the deadline of an invoice. */
+/** Returns the time until an invoice's deadline. */
 export function lifetimeOf({ expiresInSeconds }: Said): number {
   return expiresInSeconds === undefined ? LIFETIME_MS : expiresInSeconds * 1000;
 }
@@ -121,7 +123,7 @@ export type Operation =
   | { kind: 'revoke'; key: number }
   | { kind: 'retire' | 'activate'; address: string };
 
-/** What a key does with the endpoints of its project. */
+/** Operations on a project's endpoints. */
 export type EndpointOperation = { kind: 'endpoint'; key: number } & (
   | { act: 'add'; url: string; isInvalid: boolean }
   | { act: 'list' }
@@ -129,7 +131,7 @@ export type EndpointOperation = { kind: 'endpoint'; key: number } & (
   | { act: 'change'; endpointId: string; description: string }
 );
 
-/** An order, a look at one, the age of the rate, and the end of an adapter. */
+/** Creating an order, reading one, ageing the rate, and disabling an adapter. */
 export type AdapterOperation = { adapter: number } & (
   | { kind: 'order'; orderId: string; amount: string; isInvalid: boolean; isForged: boolean }
   | { kind: 'trade'; invoiceId: string }
@@ -137,7 +139,7 @@ export type AdapterOperation = { adapter: number } & (
   | { kind: 'disable' }
 );
 
-/** A page of a list; `after` is an id of that list. Without `only`, transfers are those that pay nothing. */
+/** Reads a page of a list; `after` is an id of that list. Without `only`, lists unmatched transfers. */
 export type ListOperation = { key: number; limit: number; after: string | null } & (
   | { kind: 'list'; status: Status | null; createdAfterMs: number | null }
   | { kind: 'transfers'; only: TransferKind | null }
@@ -147,21 +149,21 @@ export type Outcome = {
   status: number;
   code: string | null;
   invoice: { invoiceId: string; externalId: string; status: string; expiresAt: string } | null;
-  /** A page of a list as it came, and the cursor of the next one. */
+  /** A page of a list as received, with the cursor of the next one. */
   page: { data: Json[]; next: string | null } | null;
   withdrawnAt: string | null;
   isReplayed: boolean;
   conflict: { rule: string; fields: string[]; invoiceId: string } | null;
-  /** What the new invoice reserves, and when the database says that it was made. */
+  /** The reservation of a new invoice, and its creation time in the database. */
   reserved: { address: string; payableMicro: bigint; createdMs?: number } | null;
-  /** As they were told. */
+  /** As received. */
   endpoints: Json[] | null;
   events: { id: string; type: string; invoiceId: string | null; sequence: number }[] | null;
-  /** The feed goes on behind these. */
+  /** The feed continues after these. */
   hasMore: boolean;
 };
 
-/** A copy on which other orders of the same operations can be tried. */
+/** Copies the model, so that other orders of the same operations can be tried. */
 export function cloneModel(model: Model): Model {
   return {
     ...model,
@@ -175,7 +177,7 @@ export function cloneModel(model: Model): Model {
   };
 }
 
-/** Lets time pass: keys may ask again. */
+/** Lets time pass, so that keys may make requests again. */
 export function pass(model: Model, ms: number): void {
   const fill = (tokens: number, { perSecond, burst }: Model['limit']) =>
     Math.min(burst, tokens + (ms / 1000) * perSecond);
@@ -183,7 +185,7 @@ export function pass(model: Model, ms: number): void {
   for (const key of model.keys) key.endpointTokens = fill(key.endpointTokens, endpointLimit(model.limit));
 }
 
-/** Takes a token of who asked; says whether the answer is the refusal for which there is none, and what is wrong with it. */
+/** Uses up the caller's token. Returns whether the answer is the refusal for a missing token, and what is wrong with it. */
 export function spend(bucket: { tokens: number }, status: number): { isRefused: boolean; wrong: string | null } {
   if (status === 429 && bucket.tokens < 1) return { isRefused: true, wrong: null };
   if (bucket.tokens < 1 - DRIFT_TOKENS) return { isRefused: true, wrong: 'who has no token was answered' };
@@ -192,7 +194,7 @@ export function spend(bucket: { tokens: number }, status: number): { isRefused: 
   return { isRefused: false, wrong: null };
 }
 
-/** `25.00` as 25000000. The documentation's own definition of an amount. */
+/** Converts `25.00` to 25000000, by the documentation's own definition of an amount. */
 export function toMicro(amount: string): bigint {
   const [whole = '', decimals = ''] = amount.split('.');
   return BigInt(whole) * 1_000_000n + BigInt(decimals.padEnd(6, '0'));
@@ -203,7 +205,7 @@ export function isCodeWord(micro: bigint): boolean {
   return interim === 0 && micro % 10n !== 0n;
 }
 
-/** The payable amounts that an invoice of this amount may get on an address. */
+/** Returns the payable amounts that an invoice of this amount may get on an address. */
 export function wordsFor(model: Model, project: number, amountMicro: bigint): bigint[] {
   const policy = model.policies[project];
   if (policy === 'exact') return [amountMicro];
@@ -214,7 +216,7 @@ export function wordsFor(model: Model, project: number, amountMicro: bigint): bi
   return range.filter((units) => isBelow(units) && isCodeWord(units)).map((units) => units * unit);
 }
 
-/** Whether any address in use of the project has a payable amount left. */
+/** Whether any active address of the project has a free payable amount. */
 export function isAnyFree(model: Model, project: number, amountMicro: bigint): boolean {
   const taken = new Set([...model.invoices.values()].map(({ address, payableMicro }) => `${address} ${payableMicro}`));
   const words = wordsFor(model, project, amountMicro);

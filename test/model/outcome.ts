@@ -2,20 +2,20 @@ import type pg from 'pg';
 import { decodeId } from '../../src/core/domain/ids.ts';
 import type { Outcome } from './model.ts';
 
-/** What comes of an operation that nobody is answered. */
+/** The outcome of an operation without an answer. */
 export const NOTHING: Outcome = {
   ...{ status: 0, code: null, invoice: null, isReplayed: false, conflict: null, reserved: null, events: null },
   ...{ hasMore: false, page: null, withdrawnAt: null, endpoints: null },
 };
 
-/** The UUID of an invoice id. */
+/** Returns the UUID of an invoice id. */
 export function uuidOf(invoiceId: string): string {
   const uuid = decodeId('inv', invoiceId);
   if (uuid === null) throw new Error(`${invoiceId} is no id of an invoice`);
   return uuid;
 }
 
-/** What the database holds of an invoice. */
+/** Reads an invoice from the database. */
 export async function findReserved(database: pg.Pool, invoiceId: string) {
   const { rows } = await database.query(
     'select a.address, i.payable_micro, i.external_id, i.created_at, i.expires_at from invoices i join addresses a on a.id = i.address_id where i.id = $1',

@@ -2,7 +2,7 @@ import { lifetimeOf, type Model, type ModelInvoice, type Outcome, wordsFor } fro
 
 type New = Pick<ModelInvoice, 'project' | 'externalId' | 'idempotencyKey' | 'amountMicro' | 'said'>;
 
-/** Says why what a new invoice reserves is not right, or `null` and puts the invoice into the model. */
+/** Returns why a new invoice's reservation is wrong, or adds the invoice to the model and returns `null`. */
 export function reserve(
   model: Model,
   created: New,

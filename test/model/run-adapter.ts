@@ -9,7 +9,7 @@ type Asked = Exclude<AdapterOperation, { kind: 'disable' | 'rate' }>;
 
 const NOTIFY_URL = 'https://shop.example/notify';
 
-/** Asks as a shop of another protocol does, and tells how it went. */
+/** Makes requests like a shop that uses another protocol, and returns the outcomes. */
 export function createAdapterRunner({ database, client, adapters }: Deps) {
   const ask = (url: string, form?: Record<string, string>): Promise<Answer> => {
     const headers = { 'x-forwarded-for': client };
@@ -31,7 +31,7 @@ export function createAdapterRunner({ database, client, adapters }: Deps) {
     const outcome = outcomeOf(await ask(url + PATHS[dialect], formOf(operation, dialect)), dialect);
     if (outcome.invoice === null) return outcome;
     const found = await findReserved(database, outcome.invoice.invoiceId);
-    // What the answer says itself comes first; EPay's says only where the page is.
+    // The answer's own values take precedence; EPay's answer contains only the page's URL.
     const { externalId, expiresAt, createdMs } = found;
     return {
       ...outcome,
@@ -63,7 +63,7 @@ function outcomeOf({ status, body }: Answer, dialect: ModelAdapter['dialect']): 
   const data = dialect === 'epay' ? body : body.data;
   const invoiceId = data?.trade_id ?? data?.trade_no;
   if (invoiceId === undefined) return { ...NOTHING, status, code };
-  // It throws where that is no id of ours.
+  // Throws if it isn't one of our ids.
   uuidOf(invoiceId);
   const address = data.receive_address ?? data.token;
   return {

@@ -4,7 +4,10 @@ import { commandArbitraries } from './commands.ts';
 import { cloneModel } from './model.ts';
 import { createWorld, type ModelService } from './world.ts';
 
-/** Several runs over one service, each of up to `commands` commands in projects of its own. A failure is shrunk and told with its seed. */
+/**
+ * Runs the model several times on one service, each time with up to `commands` commands in new projects. A failure is shrunk and reported
+ * with its seed.
+ */
 export async function runModel(
   service: ModelService,
   { runs, commands, seed }: { runs: number; commands: number; seed: number },

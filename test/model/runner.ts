@@ -16,7 +16,7 @@ import { createAdapterRunner } from './run-adapter.ts';
 type Deps = {
   service: TestService;
   database: pg.Pool;
-  /** The address that the client has. */
+  /** The client's network address. */
   client: string;
   model: Pick<Model, 'addresses'>;
   projects: readonly { id: string }[];
@@ -24,7 +24,7 @@ type Deps = {
   adapters: readonly (ShopAdapter & Pick<ModelAdapter, 'dialect'>)[];
 };
 
-/** Does what a client of the API or an operator can do, and tells how it went. */
+/** Performs the operations of an API client or operator, and returns the outcomes. */
 export function createRunner({ service, database, client, model, projects, keys, adapters }: Deps) {
   const { db, clock } = service;
   const askAdapter = createAdapterRunner({ database, client, adapters });
@@ -115,12 +115,12 @@ function requestOf(operation: EndpointOperation): { path: string; method?: strin
   }
 }
 
-/** Nobody answers there, and a year is longer than a run. */
+/** Nothing answers there, and a year is longer than a run. */
 const SOURCE = {
   ...{ url: 'http://127.0.0.1:9/', path: '/cny', timePath: null, min: '7', max: '8', maxAgeMs: 365 * 86_400_000 },
 };
 
-/** Lets a source have said the rate of an adapter, now or more than a year ago. */
+/** Pretends that a source returned an adapter's rate now, or more than a year ago. */
 async function setRate({ db, clock }: TestService, id: string, isOld: boolean): Promise<void> {
   const endpoint = await findWebhookEndpoint(db, id);
   if (endpoint === null) throw new Error(`there is no adapter ${id}`);

@@ -22,17 +22,17 @@ import { endpointLimit, type Model, type ModelAdapter, type Policy } from './mod
 import { uuidOf } from './outcome.ts';
 import { createRunner } from './runner.ts';
 
-/** Small enough for a run to use it up, and so slow that the time which a run takes by itself does not count. */
+/** Small enough for a run to use up, and so slow that the duration of a run doesn't matter. */
 const LIMIT = { perSecond: 0.001, burst: 8 };
 /** Nine code words for an amount. */
 const SURCHARGE_UNITS = 100n;
-/** Of each project: addresses of policy `exact` take an amount once each. */
+/** The projects. Addresses of policy `exact` accept each amount once. */
 const PROJECTS: readonly { policy: Policy; addressCount: number; dialect: ModelAdapter['dialect'] }[] = [
   { policy: 'tail', addressCount: 2, dialect: 'epusdt' },
   { policy: 'exact', addressCount: 3, dialect: 'epay' },
   { policy: 'tail-3', addressCount: 1, dialect: 'gmpay' },
 ];
-/** Of the keys of each project: the first is one without scopes. Each of the others creates, and most of them do not read something. */
+/** The scopes of each project's keys: the first key has none. All others can create, and most lack some right to read. */
 const SCOPES_OF_KEYS: readonly (readonly Scope[] | null)[][] = [
   [null, ['create', 'read', 'webhooks']],
   [null, ['create']],
@@ -40,7 +40,7 @@ const SCOPES_OF_KEYS: readonly (readonly Scope[] | null)[][] = [
 ];
 const SLOT_MS = 3000;
 
-/** The real service and what belongs to it while many runs go over it, each in projects of its own. */
+/** The real service and its dependencies, shared by many runs in separate projects. */
 export type ModelService = {
   service: TestService;
   database: pg.Pool;
@@ -68,7 +68,7 @@ export async function startModelService(
 
 export type World = Awaited<ReturnType<typeof createWorld>>;
 
-/** Fresh projects on the service, a client with an address of its own, and the model of them as they are. */
+/** Creates new projects on the service, a client with its own address, and a model of their current state. */
 export async function createWorld({ service, database, limit, sinkUrl }: ModelService) {
   const { devnet, payer, clock } = service;
   const client = `10.${[...randomBytes(3)].join('.')}`;
@@ -78,7 +78,7 @@ export async function createWorld({ service, database, limit, sinkUrl }: ModelSe
     return rows[0]?.status;
   };
   const countTransfers = async (project: number): Promise<number> => {
-    // Of one that pays nothing the event comes a moment later.
+    // The event of an unmatched transfer follows a moment later.
     const { rows } = await database.query(
       `select count(*)::int as count from transfers t where project_id = $1
        and (kind = 'matched' or exists (select from events e where e.transfer_id = t.id and e.type like 'transfer.%'))`,
@@ -86,7 +86,10 @@ export async function createWorld({ service, database, limit, sinkUrl }: ModelSe
     );
     return rows[0].count;
   };
-  /** The chain's clock never runs ahead of the service's, so what is made here lives as long as it should. Returns what passed. */
+  /**
+   * Keeps the chain's clock from running ahead of the service's, so that new invoices live as long as they should. Returns how much time
+   * passed.
+   */
   const catchUp = (): number => {
     const passedMs = Math.max(0, devnet.head().timestampMs - clock.now());
     clock.advance(passedMs);
@@ -99,7 +102,7 @@ export async function createWorld({ service, database, limit, sinkUrl }: ModelSe
   return {
     model,
     run: createRunner({ service, database, client, model, projects, keys, adapters }),
-    /** Sends a transfer and waits until it is recorded. Returns its transaction, and how much time passed. */
+    /** Sends a transfer and waits until it's recorded. Returns its transaction, and how much time passed. */
     async pay(project: number, to: string, amountMicro: bigint): Promise<{ txId: string; passedMs: number }> {
       const known = await countTransfers(project);
       const txId = await payer.transfer({ contract: devnet.usdtContract, to, amountMicro });
@@ -110,14 +113,14 @@ export async function createWorld({ service, database, limit, sinkUrl }: ModelSe
       );
       return { txId, passedMs };
     },
-    /** Lets time pass on the chain. Returns how much did. */
+    /** Lets time pass on the chain, and returns how much. */
     async jump(ms: number): Promise<number> {
       const jumpMs = ms + SLOT_MS;
       clock.advance(jumpMs);
       devnet.mine(1, { timestampMs: Math.floor(clock.now() / SLOT_MS) * SLOT_MS });
       return jumpMs + settle();
     },
-    /** Waits until what ran out by the clock of the chain is expired, in the model as well. */
+    /** Waits until invoices that are overdue by the chain's clock have expired, in the model too. */
     async expireDue({ invoices }: Model): Promise<void> {
       const headMs = devnet.head().timestampMs;
       for (const [invoiceId, invoice] of invoices) {
@@ -130,7 +133,7 @@ export async function createWorld({ service, database, limit, sinkUrl }: ModelSe
       }
     },
     wait: (ms: number) => clock.advance(ms),
-    /** How many invoices the projects of the run have. */
+    /** Counts the invoices of the run's projects. */
     async countInvoices(): Promise<number> {
       const ids = projects.map(({ id }) => id);
       const { rows } = await database.query('select count(*)::int as count from invoices where project_id = any($1)', [

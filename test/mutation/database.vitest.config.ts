@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 import base from '../../vitest.config.ts';
 
-/** The tests of what only a database can decide, in the changing of one thing after the other. */
+/** The mutation tests of code that needs a database. */
 export default defineConfig({
   ...base,
   test: {

@@ -1,6 +1,6 @@
 import type { Reporter, TestModule, Vitest } from 'vitest/node';
 
-/** Lets a change be noticed after which a test file cannot be loaded at all. Stryker counts failed tests only, and that file has none. */
+/** Reports mutants that keep a test file from loading at all. Stryker only counts failed tests, and such a file has none. */
 export class LoadFailures implements Reporter {
   private vitest: Vitest | null = null;
 

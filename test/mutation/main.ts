@@ -3,10 +3,10 @@ import { type MutantResult, runMutants } from './run-mutants.ts';
 import { reasonOf } from './survivors.ts';
 
 /**
- * `npm run mutation` changes one thing after the other in the code that decides about money, and expects that a test fails each time.
- * It prints the share of changes that were noticed, per file and per group, and those that were not; a group below 85 % fails the
- * run. With paths, as in `npm run mutation -- packages/tron/src/usdt.ts`, only what matches them is changed. What a former run found out about
- * code and tests that are still the same is taken from .mutation/, unless `--force` is given.
+ * `npm run mutation` changes the code that decides about money in one place after the other, and expects a failing test each time. It
+ * prints the share of detected mutants by file and group, and the undetected ones; a group below 85 % fails the run. With paths, as in
+ * `npm run mutation -- packages/tron/src/usdt.ts`, only matching files are changed. Results for unchanged code and tests are reused from
+ * .mutation/, unless `--force` is given.
  */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -14,7 +14,7 @@ const { values, positionals } = parseArgs({
 });
 const LEAST_PERCENT = 85;
 
-/** What must hold, each for itself. A file may count in two of them. */
+/** Each group must reach the limit by itself. A file may count in two of them. */
 const GROUPS: Readonly<Record<string, RegExp>> = {
   domain: /^src\/domain\//,
   tron: /^src\/tron\//,

@@ -1,4 +1,4 @@
 import fc from 'fast-check';
 
-// That a property fails is all that a change must show; the smallest case that makes it fail is of no use, and takes long to find.
+// It's enough that a property fails; finding the smallest failing case takes long and isn't needed.
 fc.configureGlobal({ endOnFailure: true });

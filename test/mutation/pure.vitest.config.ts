@@ -5,7 +5,7 @@ import { OwnTests } from './own-tests.ts';
 
 const { resolve = {} } = base;
 
-/** The tests of code that needs neither a database nor a service, in the changing of one thing after the other. */
+/** The mutation tests of code that needs neither a database nor a service. */
 export default defineConfig({
   resolve,
   test: {

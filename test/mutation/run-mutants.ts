@@ -2,12 +2,12 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { Stryker } from '@stryker-mutator/core';
 
-/** One change, and what the tests said of it. `fileName` begins with `src/`, `location` counts lines and columns from 1. */
+/** A mutant and the tests' verdict. `fileName` begins with `src/`; `location` counts lines and columns from 1. */
 export type MutantResult = Awaited<ReturnType<Stryker['runMutationTest']>>[number];
 
 type Suite = { name: 'pure' | 'database'; places: readonly string[] };
 
-/** Most of what is changed needs no database, so that its tests take milliseconds; what does is changed apart, with its own tests. */
+/** Most code needs no database, so its tests take milliseconds. Code that needs one is mutated separately, with its own tests. */
 const SUITES: readonly Suite[] = [
   {
     name: 'pure',
@@ -26,7 +26,7 @@ const SUITES: readonly Suite[] = [
   { name: 'database', places: ['src/core/payments/create-invoice.ts', 'src/core/store/ledger/invoices.ts'] },
 ];
 
-/** Changes the files whose path begins with one of `paths` (all if there are none), and runs the tests that reach each change. */
+/** Mutates the files whose path begins with one of `paths` (all if there are none), and runs the tests that reach each mutant. */
 export async function runMutants(paths: readonly string[], force: boolean): Promise<MutantResult[]> {
   const results: MutantResult[] = [];
   for (const { name, places } of SUITES) {
@@ -50,28 +50,28 @@ async function changeFiles(suite: Suite['name'], files: string[], force: boolean
     mutate: files,
     testRunner: 'vitest',
     plugins: [import.meta.resolve('@stryker-mutator/vitest-runner')],
-    // The tests with a database are named one by one, and one of them finds the statements by reading a directory.
+    // Tests with a database are listed one by one, and one of them finds the statements by reading a directory.
     vitest: { configFile: `test/mutation/${suite}.vitest.config.ts`, related: suite !== 'database' },
-    // The tests of a change run in a copy of the project, for which this is enough.
+    // A mutant's tests run in a copy of the project that needs only the rest.
     ignorePatterns: ['bench', 'bin', 'deploy', 'dist', 'docs', 'packages/sdk', '.quittance', '.screenshots'],
     tempDirName: '.mutation/copy',
     incremental: true,
     incrementalFile,
     force,
-    // Two would share one machine's cores with all else that runs on it; a night has hours.
+    // A second one would compete for the machine's cores; a night has enough hours.
     concurrency: 1,
     reporters: ['progress-append-only'],
     allowConsoleColors: false,
     packageManager: 'npm',
   });
   const results = await stryker.runMutationTest();
-  // What former runs found out about other files comes along.
+  // The results include earlier ones about other files.
   return results
     .map((result) => ({ ...result, fileName: relative(process.cwd(), result.fileName) }))
     .filter(({ fileName }) => files.includes(fileName));
 }
 
-/** Stryker would take over that nothing noticed a change of a constant, although there may be a test for it by now. */
+/** Otherwise Stryker would reuse the result that a constant's change is undetected, although a test for it may exist by now. */
 function forgetMissed(incrementalFile: string): void {
   const report = JSON.parse(readFileSync(incrementalFile, 'utf8')) as {
     files: Record<string, { mutants: { status: string }[] }>;

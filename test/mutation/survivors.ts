@@ -10,7 +10,7 @@ const MORE = 'more invoices are looked at than need be, and the same is said of 
 const BOUND = 'nothing meets the very bound';
 const ITSELF = 'what arrived itself is passed over';
 
-/** Why no test notices the changes of a line, by file and by a part of the line. */
+/** Why no test detects the mutants of a line, by file and part of the line. */
 const REASONS: Readonly<Record<string, readonly Reason[]>> = {
   'src/faces/api/read-create-input.ts': [
     ["(asset = '', network = '')", TYPE],
@@ -199,7 +199,7 @@ const REASONS: Readonly<Record<string, readonly Reason[]>> = {
   'src/core/webhooks/target.ts': [['url.hostname.replace', 'a host has brackets at both ends or none']],
 };
 
-/** Why no test notices this change; `null` where nobody has found a reason. */
+/** Returns why no test detects this mutant; `null` if no reason is known. */
 export function reasonOf({ fileName, location }: MutantResult): string | null {
   const line = readFileSync(fileName, 'utf8').split('\n')[location.start.line - 1] ?? '';
   return REASONS[fileName]?.find(([part]) => line.includes(part))?.[1] ?? null;

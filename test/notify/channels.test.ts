@@ -17,7 +17,7 @@ import { createWorld, eventually, must, startMailServer, startReceiver } from '.
 const item = { about: 'alarm:x', phase: 'raised', title: 'ALARM: <!channel> *x*' } as const;
 const MESSAGE = { id: randomUUID(), title: item.title, text: 'a & b', isUrgent: true, items: [item] };
 
-/** Sends one message, as a line does. */
+/** Sends one message like a channel does. */
 async function send(target: Target, attemptMs = 5000) {
   const sender = createWebhookSender({ connections: 1, timeoutMs: attemptMs });
   onTestFinished(() => sender.close());

@@ -19,11 +19,11 @@ import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { PATIENCE_MS } from '../support/patience.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 
-/** Awaits what other work brings about; the bound only ends a test that would fail. */
+/** Waits for the effect of other work. The limit only ends a test that would fail. */
 export const eventually = <Result>(check: () => Result | Promise<Result>) =>
   vi.waitFor(check, { timeout: PATIENCE_MS, interval: 10 });
 
-/** A database of its own, a clock that tests move, notifiers over it, and the servers that channels lead to. */
+/** Creates a database, a movable clock, notifiers, and the servers of the channels. */
 export async function createWorld({ rowMacs }: { rowMacs?: 'require' } = {}) {
   const database = await createTestDatabase();
   const client = new pg.Client(database.owner);
@@ -62,7 +62,7 @@ export async function createWorld({ rowMacs }: { rowMacs?: 'require' } = {}) {
     raise: (kind: AlarmKind, subject = '', detail = `${kind} of ${subject}`) =>
       raiseAlarm(db, 'devnet', { id: randomUUID(), kind, subject, detail }),
     resolve: (kind: AlarmKind, subject = '') => resolveAlarms(db, 'devnet', kind, subject),
-    /** As the command adds one. */
+    /** Adds a channel like the command does. */
     addChannel: async (kind: string, given: Partial<Given>) => {
       const config = {
         masterKeys: TEST_KEY_RING.keys().map(({ bytes }) => bytes.toString('base64')),
@@ -73,7 +73,7 @@ export async function createWorld({ rowMacs }: { rowMacs?: 'require' } = {}) {
       const wanted = addChannel.read({ name: randomUUID(), isOwnNetwork: true, kind, ...given } as Given, now());
       return addChannel.run(deps, commandActor('anna'), wanted);
     },
-    /** A process that tells operators; `lines` is its log. */
+    /** Starts a process that notifies operators; `lines` is its log. */
     start: (options: Partial<NotifierOptions> = {}) => {
       const lines: string[] = [];
       const log = createLogger({ level: 'info', destination: { write: (line) => void lines.push(line) } });
@@ -87,7 +87,7 @@ export async function createWorld({ rowMacs }: { rowMacs?: 'require' } = {}) {
       onTestFinished(stop);
       return { stop, lines };
     },
-    /** A transfer that fits no order, recorded now. */
+    /** Adds an unmatched transfer, recorded now. */
     addStray: async (amountMicro: number) => {
       const [project, address, id] = [randomUUID(), randomUUID(), randomUUID()];
       await sql(`insert into projects (id, name, network) values ($1, 'shop', 'devnet')`, [project]);
@@ -112,7 +112,7 @@ export async function createWorld({ rowMacs }: { rowMacs?: 'require' } = {}) {
   };
 }
 
-/** A UUID whose time is now. */
+/** Returns a UUID whose time is now. */
 function idNow(uuid: string): string {
   const time = Date.now().toString(16).padStart(12, '0');
   return `${time.slice(0, 8)}-${time.slice(8)}${uuid.slice(13)}`;
@@ -120,7 +120,7 @@ function idNow(uuid: string): string {
 
 export type Received = { path: string; headers: IncomingHttpHeaders; body: string; json: Record<string, unknown> };
 
-/** A server that channels lead to; `answer` decides what becomes of each message, by default 200. */
+/** Starts a server for channels. `answer` decides how to answer each message, by default with 200. */
 export async function startReceiver(
   answer: (response: ServerResponse, received: Received) => unknown = (response) => response.writeHead(200).end(),
 ) {
@@ -142,7 +142,7 @@ export async function startReceiver(
 
 type Mail = { from: string; to: string[]; text: string; user: string | null; isSecure: boolean };
 
-/** A real mail server, which takes the password `secret` of the user `quittance`. */
+/** Starts a real mail server, which accepts the user `quittance` with the password `secret`. */
 export async function startMailServer(options: SMTPServerOptions = {}) {
   const mails: Mail[] = [];
   const server = new SMTPServer({

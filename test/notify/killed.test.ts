@@ -8,7 +8,7 @@ import { createWorld, eventually, type Received, startMailServer, startReceiver 
 
 type World = Awaited<ReturnType<typeof createWorld>>;
 
-/** A process that tells operators; `kill` ends it between two instructions, and its connections to the database with it. */
+/** Forks a process that notifies operators. `kill` ends it between two instructions, together with its database connections. */
 function forkNotifier({ database, sql }: World) {
   const child = fork(fileURLToPath(new URL('notifier-process.ts', import.meta.url)), [], {
     execArgv: ['--conditions=@quittance/source', '--import', 'ts-blank-space/register'],
@@ -31,7 +31,7 @@ function forkNotifier({ database, sql }: World) {
   };
 }
 
-/** Another process takes over when the killed one's right to send, and its claim, are over: the database's clock, and ours. */
+/** Lets another process take over: the killed one's right to send has expired by the database's clock, and its claim by ours. */
 async function takeOver(world: World) {
   await world.sql('update leases set expires_at = now()');
   world.advance(20_000);
@@ -64,9 +64,9 @@ test('one that is killed between the answer and its record has it sent again, on
   const world = await createWorld();
   const other = new pg.Client(world.database.owner);
   await other.connect();
-  other.on('error', () => undefined); // The database goes first where the test fails.
+  other.on('error', () => undefined); // The database is dropped first if the test fails.
   const { received, url } = await startReceiver(async (response) => {
-    // Nobody can write down what became of it.
+    // No one can record the message's outcome.
     if (received.length === 1) await other.query('begin; lock table notifications in share mode');
     response.writeHead(200).end();
   });

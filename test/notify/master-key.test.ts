@@ -21,7 +21,7 @@ test('a rotation of the master key encrypts channels anew, and the former key is
     return rotateMasterKey({ db, now, config, warn: () => undefined }, ANNA);
   };
   expect(await statusOf(newer, older)).toMatchObject([{ signing: 0 }, { signing: 1, canBeDropped: false }]);
-  // Without the former key all stays as it is, and the channel is named.
+  // Without the earlier key everything stays as it is, and the channel is reported.
   expect(await rotate(newer)).toMatchObject({ resealed: 0, lostChannels: [channelId] });
   expect(String(await describeMissingKeys({ db, now, keyRing: createKeyRing([newer]) }))).toMatch(
     /the targets of some notification channels are encrypted with .* "notify remove/,

@@ -5,7 +5,7 @@ import { createLogger } from '../../src/core/runtime/log.ts';
 import { openDatabase } from '../../src/core/store/db/database.ts';
 import { startNotifier } from '../../src/faces/notify/notifier.ts';
 
-/** A process that tells operators, to be killed: the database and the master key stand in its environment. */
+/** A process that notifies operators, to be killed. Its environment has the database and the master key. */
 const connection = JSON.parse(process.env['TEST_DATABASE'] ?? '{}');
 const keyRing = createKeyRing([parseMasterKey(process.env['TEST_MASTER_KEY'] ?? '')].flatMap((key) => key ?? []));
 const db = openDatabase({ connection, poolSize: 2, applicationName: 'killed', onError: () => undefined });

@@ -40,7 +40,7 @@ test('a channel that is added is told what is open, and nothing that was over be
   await world.addChannel('slack', { url });
   world.start();
   await eventually(() => expect(received).toHaveLength(1));
-  // It came and went while nobody looked, and is told all the same.
+  // It was raised and ended while no notifier was running, and is reported anyway.
   const away = world.start();
   await away.stop();
   await world.raise('nodes-disagree', 'x');
@@ -85,7 +85,7 @@ test('every channel is told of a new owner at once, also in its quiet hours, and
   const key = (name: string, role: Role) =>
     createAdminKeyOperation.run(deps, anna, { name, role, projects: null, expiresAt: null, allowedCidrs: null });
   await invite('before', 'owner');
-  // Whatever hour it is, one of them is quiet.
+  // Whatever the time, one of them is in its quiet hours.
   await world.addChannel('slack', { url: `${one.url}/services/a`, quiet: '00:00-12:00' });
   await world.addChannel('slack', { url: `${two.url}/services/b`, quiet: '12:00-00:00' });
   world.start();
@@ -215,7 +215,7 @@ test('in quiet hours only what is urgent passes; the rest comes in one message a
 test('a summary is sent once a day, from its minute on', async () => {
   const world = await createWorld();
   const { received, url } = await startReceiver();
-  // It is noon soon, whenever this runs.
+  // It will soon be noon, whenever the test runs.
   world.advance(86_400_000 - (world.now() % 86_400_000) + 11 * 3_600_000);
   await world.addStray(5_000_000);
   await world.addChannel('slack', { url, summary: '12:00' });

@@ -6,10 +6,10 @@ import { launchChromium } from '../support/chromium.ts';
 import { createWorld, eventually, startMailServer } from './fixture.ts';
 
 const PICTURE = fileURLToPath(new URL('../../docs/images/notification-mail.png', import.meta.url));
-/** So that the page stays quick to load. */
+/** Keeps the page quick to load. */
 const MAX_BYTES = 150_000;
 
-/** The headers and the text of a mail as it came over the wire: quoted-printable, or as it is. */
+/** Returns the headers and text of a mail as it was sent, in quoted-printable or plain form. */
 function readMail(source: string): { headers: [string, string][]; text: string } {
   const [head = '', ...rest] = source.replaceAll('\r\n', '\n').split('\n\n');
   const headers = head

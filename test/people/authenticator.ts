@@ -1,6 +1,6 @@
 import { createHash, createSign, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 
-/** What an authenticator is told to do otherwise than a good one does. */
+/** Deviations from a well-behaved authenticator. */
 type Odd = {
   origin?: string;
   challenge?: string;
@@ -11,7 +11,7 @@ type Odd = {
   type?: string;
 };
 
-/** A security key in the hand of a test: it makes a passkey (ES256) and signs with it, as WebAuthn Level 3 says. */
+/** A test's security key: it creates a passkey (ES256) and signs with it, according to WebAuthn Level 3. */
 export function createAuthenticator(origin: string) {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const id = randomBytes(32);
@@ -22,7 +22,7 @@ export function createAuthenticator(origin: string) {
       JSON.stringify({ type: odd.type ?? type, challenge: odd.challenge ?? challenge, origin: odd.origin ?? origin }),
     );
 
-  /** User present, user verified, and with what follows. */
+  /** User present, user verified, and any attested data. */
   const authenticatorData = (odd: Odd, attested: Buffer = Buffer.alloc(0)) => {
     counter = odd.counter ?? counter + 1;
     const flags = 0x01 | (odd.isVerified === false ? 0 : 0x04) | (attested.length > 0 ? 0x40 : 0);
@@ -76,7 +76,7 @@ export function createAuthenticator(origin: string) {
   };
 }
 
-/** A text of CBOR, shorter than 24 bytes. */
+/** A CBOR text shorter than 24 bytes. */
 function text(value: string): Buffer {
   return Buffer.concat([Buffer.from([0x60 + value.length]), Buffer.from(value)]);
 }

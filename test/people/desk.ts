@@ -23,13 +23,13 @@ export const ANN = commandActor('ann');
 export const PASSWORD = 'a heron stands in the reeds';
 export const HOUR_MS = 3_600_000;
 
-/** A thousandth of the work; test/people/password.test.ts does all of it. */
+/** A thousandth of the work. test/people/password.test.ts does all of it. */
 const quickly: Derive = async (password, salt) => scryptSync(password, salt, 32, { N: 32, r: 8, p: 1 });
 
-/** `rowMacs`: rows are sealed, and what is wrong with one is an alarm of the network devnet. */
+/** With `rowMacs`, rows are sealed, and problems raise an alarm of the network devnet. */
 type Options = { poolSize?: number; rowMacs?: 'warn' | 'require'; keyRing?: KeyRing };
 
-/** A console without its pages: a database of its own, a clock that a test moves, and scrypt that is counted. */
+/** Creates a console without its pages: a database, a movable clock, and scrypt with a counter. */
 export async function openDesk({ poolSize = 6, rowMacs, keyRing = TEST_KEY_RING }: Options = {}) {
   const database = await createTestDatabase();
   const { connection } = database;
@@ -82,11 +82,11 @@ export const tokenOf = (link: string) => link.slice(`${CONSOLE}/invitation/`.len
 /** A request from an address. */
 export const from = (origin = '203.0.113.7'): From => ({ origin, network: origin, userAgent: 'test', requestId: null });
 
-/** The code that an app shows which has read this secret. */
+/** Returns the code of an app that scanned this secret. */
 export const codeOf = (secret: string, now: UnixMs, periods = 0) =>
   totpCode(base32nopad.decode(secret), Math.floor(now / 30_000) + periods);
 
-/** Somebody who has taken up an invitation with a password and an app. */
+/** Redeems an invitation with a password and an app. */
 export async function joinByPassword(
   desk: Desk,
   login: string,
@@ -103,7 +103,7 @@ export async function joinByPassword(
   return { ...joined, secret, code: (periods = 0) => codeOf(secret, desk.deps.now(), periods) };
 }
 
-/** Somebody who has taken up an invitation with a passkey. */
+/** Redeems an invitation with a passkey. */
 export async function joinByPasskey(desk: Desk, login: string, role: 'owner' | 'operator' | 'viewer' = 'owner') {
   const token = await desk.invite(login, role);
   const open = await openInvitation(desk.deps, token);

@@ -123,9 +123,9 @@ test('a passkey that was made for another invitation, at another origin, or with
     const redeemed = redeemInvitation(desk.deps, from(), token, { passkey, name: 'laptop' });
     await expect(redeemed).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', field: 'passkey' });
   }
-  // None of it used up the invitation or its challenge.
+  // None of these attempts used up the invitation or its challenge.
   await redeemInvitation(desk.deps, from(), token, { passkey: key.create(own.passkey), name: 'laptop' });
-  // Nor does the same passkey serve two people.
+  // The same passkey can't serve two people either.
   const again = redeemInvitation(desk.deps, from(), other, { passkey: key.create(theirs.passkey), name: 'laptop' });
   await expect(again).rejects.toMatchObject({ field: 'passkey' });
 });

@@ -21,7 +21,7 @@ test('a rotation of the master key seals what codes come of anew, and status cou
     const config = { masterKeys, databaseUrl: 'postgres://elsewhere', dataDir: '/nowhere' };
     return rotateMasterKey({ db: desk.db, now: desk.deps.now, config, warn: () => undefined }, ANN);
   };
-  // A key that is not there opens nothing: who is concerned is named, and all stays as it is.
+  // A missing key decrypts nothing: the affected people are reported, and nothing changes.
   expect(await rotate(textOf(newer))).toMatchObject({ resealed: 0, lostPeople: ['ann'] });
   const rotated = await rotate(textOf(newer), textOf(older));
   expect(rotated).toMatchObject({ resealed: 1, droppable: [older.id] });

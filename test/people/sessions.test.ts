@@ -114,13 +114,13 @@ test('the last owner is neither removed nor demoted, not even by two who do it t
     message: expect.stringContaining('last owner'),
   });
   await expect(removePerson.run(desk.deps, ANN, { person: 'ann' })).rejects.toMatchObject({ code: 'CONFLICT' });
-  // Nor while the other one has not taken up the invitation.
+  // Nor while the other one hasn't redeemed the invitation.
   await desk.invite('bert');
   await expect(removePerson.run(desk.deps, ANN, { person: 'ann' })).rejects.toThrow('last owner who can sign in');
   await joinByPasskey(desk, 'cleo');
   const both = await Promise.allSettled([demote('ann'), removePerson.run(desk.deps, ANN, { person: 'cleo' })]);
   expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
-  // Past the program, too.
+  // Not even around the program.
   await desk.sql("update people set removed_at = now() where login = 'bert'");
   await expect(
     desk.sql("update people set role = 'viewer' where role = 'owner' and removed_at is null"),

@@ -29,7 +29,7 @@ test('somebody signs in with password and code, and a code is taken once, also b
   const both = await Promise.all([1, 2].map(() => startSession(desk.deps, from(), signIn)));
   expect(kindsOf(both)).toEqual(['refused', 'started']);
   expect(await startSession(desk.deps, from(), signIn)).toEqual(REFUSED);
-  // Nor one of the period before, once a later one was taken.
+  // Nor a code of an earlier period, once a later one was used.
   expect(await startSession(desk.deps, from(), { ...signIn, code: code(-1) })).toEqual(REFUSED);
   expect(await startSession(desk.deps, from(), { ...signIn, code: code(1) })).toMatchObject({ kind: 'started' });
 });
@@ -61,7 +61,7 @@ test('a recovery code is taken once, however it is typed, also by two connection
   expect(await startSession(desk.deps, from(), { login: 'ann', password: PASSWORD, code: second })).toMatchObject({
     kind: 'started',
   });
-  // And is nobody else's.
+  // And isn't valid for anyone else.
   await joinByPassword(desk, 'bert', 'viewer');
   const theirs = { login: 'bert', password: PASSWORD, code: recoveryCodes[2] ?? '' };
   expect(await startSession(desk.deps, from(), theirs)).toEqual(REFUSED);
@@ -104,7 +104,7 @@ test('whoever tries on from one network is slowed, and a known one not by strang
   const own = [];
   for (let n = 0; n < 6; n += 1) own.push(await guess('bert', '192.0.2.9'));
   expect(own.at(-1)).toMatchObject({ kind: 'limited', retryAfterSeconds: 60 });
-  // Another login of the same network goes on until the network's share is used up.
+  // Another login from the same network isn't limited until the network's share is used up.
   const others = [];
   for (let n = 0; n < 16; n += 1) others.push((await guess(`login${n}`, '192.0.2.1')).kind);
   for (let n = 16; n < 24; n += 1) others.push((await guess(`login${n}`, '192.0.2.1')).kind);
@@ -152,7 +152,7 @@ test('a thousand networks try one account, and its owner signs in from a known n
   stop = true;
   const kinds = new Set((await Promise.all(flood)).flat());
   expect([...kinds].filter((kind) => kind !== 'limited' && kind !== 'refused')).toEqual([]);
-  // Wrong passwords leave nothing in the database, and nothing that keeps the owner out later.
+  // Wrong passwords leave nothing in the database, and nothing that locks the owner out later.
   expect(await desk.sql("select misses from people where login = 'ann'")).toEqual([{ misses: 0 }]);
   expect(await desk.sql("select 1 from operator_actions where action = 'session.refused'")).toEqual([]);
 }, 120_000);

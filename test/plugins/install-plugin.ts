@@ -7,17 +7,17 @@ import { promisify } from 'node:util';
 import { npmCommand } from '../../build/npm.js';
 
 const ROOT = join(import.meta.dirname, '../..');
-/** Hundreds of packages of a shop, and what npm prints of them. */
+/** npm's output for a shop's hundreds of packages. */
 const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
 
-/** `folder`: of the shop. */
+/** `folder` is the shop's. */
 export type Installed =
   | { kind: 'installed'; folder: string; remove(): Promise<void> }
   | { kind: 'missing'; reason: string };
 
 /**
- * Packs a plugin and the SDK as they would be published, and installs both in a shop by the commands of docs/guides/plugins.md. The shop has what the
- * plugin's lock says, in a folder for temporary files.
+ * Packs a plugin and the SDK as for publishing, and installs both in a shop with the commands of docs/guides/plugins.md. The shop has the
+ * packages of the plugin's lock file, in a temporary folder.
  */
 export async function installPlugin(name: string): Promise<Installed> {
   const parent = await mkdtemp(join(tmpdir(), `plugin-${name}-`));
@@ -56,7 +56,7 @@ export async function installPlugin(name: string): Promise<Installed> {
     await rm(join(shop, 'node_modules/@quittance'), { recursive: true });
     await cp(join(plugin, '.npmrc'), join(shop, '.npmrc'));
     await install(shop, 'install', join(parent, sdk), join(parent, packed));
-    // What is not in the packages is not there.
+    // Removes everything that isn't in the packages.
     for (const folder of [plugin, join(parent, 'packages/sdk')]) await rm(folder, { recursive: true });
     return { kind: 'installed', folder: shop, remove };
   } catch (error) {

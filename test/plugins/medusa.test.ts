@@ -75,7 +75,7 @@ async function startMedusa(folder: string, databaseUrl: string, quittance: Quitt
     hookUrl: base + HOOK,
     order: (quantity, clicks = 1) => order(store, goods, quantity, clicks),
     cancel: async (placed) => {
-      // Another session takes its place, as when the customer changes the way to pay.
+      // Another session replaces it, as when the customer changes the payment method.
       await store(`/store/payment-collections/${placed.id}/payment-sessions`, { provider_id: 'pp_system_default' });
     },
     read: (placed) => read(admin, placed),

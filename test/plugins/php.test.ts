@@ -24,12 +24,12 @@ describe.skipIf(!isThere)(`the client for PHP${isThere ? '' : ': skipped, php wi
   let secret: string;
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'php-'));
-    // PostgreSQL runs as another user where this is root.
+    // When started by root, PostgreSQL runs as another user.
     await chmod(folder, 0o711);
     sandbox = await startPluginSandbox(join(folder, 'quittance'));
     shop = await startPhpShop(folder, { url: sandbox.file.baseUrl, apiKey: sandbox.file.apiKey });
     secret = await sandbox.listenAt(`${shop.url}/hook`);
-    // As during a rotation: the other one is tried too.
+    // As during a rotation: the other secret is tried too.
     await shop.ask('set', { secrets: [`whsec_${Buffer.alloc(32, 3).toString('base64')}`, secret] });
   });
   afterAll(async () => {

@@ -4,26 +4,26 @@ import type { SandboxFile } from '../../src/developer/sandbox/sandbox-file.ts';
 import { runInSandbox, startSandboxProcess } from '../support/sandbox.ts';
 import { call, eventually, type Json } from '../support/service.ts';
 
-/** A sandbox as a shop system meets it: by HTTP, with payers that do what people do. */
+/** A sandbox as a shop system sees it: over HTTP, with payers who behave like people. */
 export type PluginSandbox = {
   file: SandboxFile;
   get(path: string): Promise<Json>;
   pay(invoice: string, scenario: string): Promise<Json>;
   advance(seconds: number): Promise<void>;
-  /** Makes a project for one test, with a key of every scope. */
+  /** Creates a project for one test, with a key that has every scope. */
   makeProject(): Promise<{ apiKey: string }>;
-  /** Registers an endpoint. Its secret. */
+  /** Registers an endpoint, and returns its secret. */
   listenAt(url: string): Promise<string>;
   /** Waits for a status of an invoice. */
   until(externalId: string, status: string): Promise<Json>;
-  /** The transfers of a transaction that paid nothing, once they are irreversible. */
+  /** Returns the unmatched transfers of transactions, once they are irreversible. */
   strays(txIds: readonly string[]): Promise<Json[]>;
-  /** Sends a transfer back from the address that it came to, and ties the two. */
+  /** Sends a transfer back from the address that received it, and links the two. */
   refund(transfer: Json): Promise<Json>;
   stop(): Promise<void>;
 };
 
-/** Its invoices ask for payments to one address, which can send what came back. */
+/** Its invoices all use one address, which can send money back. */
 export async function startPluginSandbox(dataDir: string): Promise<PluginSandbox> {
   const sandbox = await startSandboxProcess(dataDir);
   const { file } = sandbox;
@@ -70,7 +70,7 @@ export async function startPluginSandbox(dataDir: string): Promise<PluginSandbox
       const txId = await own.transfer({ contract: file.usdtContract, to: from, amountMicro });
       const tie = () =>
         runInSandbox(dataDir, 'transfers', 'refund', transferId, '--tx', txId, '--note', 'sent back').catch(() => null);
-      // It is on the chain before it is in the ledger.
+      // It's on the chain before it's in the ledger.
       await eventually(tie, (tied) => tied !== null);
       return txId;
     },

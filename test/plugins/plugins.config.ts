@@ -1,7 +1,7 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 import base from '../../vitest.config.ts';
 
-/** `npm run test:plugins`: the plugins in the shops that they are for, each installed from the network. Takes minutes. */
+/** `npm run test:plugins` tests the plugins in their shops, each installed from the network. Takes minutes. */
 export default defineConfig({
   ...base,
   test: {

@@ -8,12 +8,12 @@ const PROGRAM = resolve(import.meta.dirname, 'programs/shop.php');
 
 export type PhpShop = {
   url: string;
-  /** Calls a method of the client: its answer, or the error that it threw. */
+  /** Calls a method of the client. Returns its answer, or the error that it threw. */
   ask(method: string, ...parameters: unknown[]): Promise<Json>;
   stop(): Promise<void>;
 };
 
-/** A shop of a few lines in PHP upon the client. Its state is in `folder`. */
+/** Starts a small PHP shop that uses the client. Its state is in `folder`. */
 export async function startPhpShop(folder: string, settings: { url: string; apiKey: string }): Promise<PhpShop> {
   const port = await findSteadyPort();
   const url = `http://127.0.0.1:${port}`;
@@ -40,7 +40,7 @@ export async function startPhpShop(folder: string, settings: { url: string; apiK
     },
     stop: async () => {
       const ended = once(server, 'close');
-      // Its workers are processes of its group.
+      // Its workers belong to its process group.
       if (server.pid !== undefined) process.kill(-server.pid, 'SIGTERM');
       await ended;
     },

@@ -7,34 +7,34 @@ import { runInSandbox, type SandboxProcess, startSandboxProcess } from '../suppo
 import { call, eventually, type Json } from '../support/service.ts';
 import { findSteadyPort } from '../support/steady-port.ts';
 
-/** A sandbox, and in its project an address whose key the test knows, so that it can send money back. */
+/** A sandbox with an address in its project whose key the test knows, so that it can send money back. */
 export type QuittanceWorld = {
   url: string;
   apiKey: string;
   projectId: string;
   secret: string;
   shopPort: number;
-  /** Pays as `POST /sandbox/pay` does. */
+  /** Pays like `POST /sandbox/pay`. */
   pay(checkoutUrl: string, scenario: string): Promise<Json>;
   expireAll(): Promise<void>;
   read(invoiceId: string): Promise<Json>;
   events(): Promise<Json[]>;
   run(...args: string[]): Promise<Json>;
-  /** Sends a transfer back to the payer and ties the two. */
+  /** Sends a transfer back to the payer and links the two. */
   refund(transfer: { transferId: string; amount: string }): Promise<void>;
   stopWebhooks(): Promise<void>;
   stop(): Promise<void>;
 };
 
-/** Enough for the energy of a transfer, and for what is sent back. */
+/** Enough for the energy of a transfer, and for the money to send back. */
 const FEE_SUN = 100_000_000n;
 const PURSE_MICRO = 1_000_000_000n;
 
-/** Starts it, with a webhook endpoint at `hookPath` of a port that the shop is to take. */
+/** Starts it with a webhook endpoint at `hookPath`, on a port that the shop must use. */
 export async function startQuittanceWorld(hookPath: string): Promise<QuittanceWorld> {
   const dataDir = await mkdtemp(join(tmpdir(), 'quittance-plugin-'));
   await chmod(dataDir, 0o711);
-  // With so many producers a block can be orphaned for a second, also on a busy machine.
+  // With this many producers, a block can be orphaned for a second, even on a busy machine.
   const sandbox = await startSandboxProcess(dataDir, { QUITTANCE_DEVNET_PRODUCERS: '9' });
   const run = (...args: string[]) => runInSandbox(dataDir, ...args);
   const payer = createPayer({ nodeUrl: sandbox.file.nodeUrl, privateKey: sandbox.file.payer.privateKey });
@@ -53,7 +53,7 @@ export async function startQuittanceWorld(hookPath: string): Promise<QuittanceWo
     if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
     return answer.body;
   };
-  // What it sends back later.
+  // The money that it sends back later.
   await payer.sendTrx({ to: merchant.address, amountSun: FEE_SUN });
   const filled = await payer.transfer({ contract, to: merchant.address, amountMicro: PURSE_MICRO });
   await eventually(
@@ -63,7 +63,7 @@ export async function startQuittanceWorld(hookPath: string): Promise<QuittanceWo
   return {
     ...{ url: sandbox.file.baseUrl, apiKey, projectId, secret, shopPort, run },
     pay: (invoice, scenario) =>
-      // Only the command says whether the payment had been seen before its block went.
+      // Only the command reports whether the payment was seen before its block was orphaned.
       scenario === 'orphaned'
         ? run('sandbox', 'pay', invoice, '--scenario', scenario)
         : ask('/sandbox/pay', { invoice, scenario }),
@@ -91,7 +91,7 @@ async function refund(
 ): Promise<void> {
   const amountMicro = BigInt(amount.replace('.', ''));
   const tx = await merchant.transfer({ contract, to: payer.address, amountMicro });
-  // It is on the chain before it is in the ledger.
+  // It's on the chain before it's in the ledger.
   await eventually(
     () =>
       run('transfers', 'refund', transferId, '--tx', tx).then(

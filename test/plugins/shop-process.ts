@@ -2,13 +2,13 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { eventually } from '../support/service.ts';
 
-/** The first start of a shop makes its tables. */
+/** The first start of a shop creates its tables. */
 const START_LIMIT_MS = 300_000;
 const END_LIMIT_MS = 15_000;
 
 export type ShopProcess = { output(): string; stop(): Promise<void> };
 
-/** Runs a shop, and waits until it says that it is ready. */
+/** Runs a shop, and waits until it reports that it's ready. */
 export async function startShop(
   folder: string,
   args: string[],

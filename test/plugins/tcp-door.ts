@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** A port of this machine that leads to a Unix socket, for programs that take only a host and a port. */
+/** Opens a port on this machine that leads to a Unix socket, for programs that accept only a host and a port. */
 export async function openTcpDoor(path: string): Promise<{ port: number; close(): Promise<void> }> {
   const open = new Set<Socket>();
   const server = createServer((near) => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-// The SDK signs as Quittance does.
+// The SDK signs like Quittance.
 import { sign } from '../../packages/sdk/src/webhooks/sign.ts';
 import { call, eventually, type Json } from '../support/service.ts';
 import type { QuittanceWorld } from './quittance-world.ts';
@@ -7,23 +7,23 @@ import type { QuittanceWorld } from './quittance-world.ts';
 /** An order that waits for its payment. */
 export type ShopOrder = { id: string; invoiceId: string; externalId: string; checkoutUrl: string };
 
-/** What the shop has of an order: `settled` counts settled payments; `notes` is what its merchant reads. */
+/** The shop's view of an order: `settled` counts settled payments; `notes` is what its merchant reads. */
 type Seen = { isPaid: boolean; settled: number; notes: string[] };
 
 /** A real shop, as its customer and its merchant use it. */
 export type Shop = {
   hookUrl: string;
-  /** Orders so many of a product and goes to the payment, by as many clicks at once. */
+  /** Orders this many of a product and proceeds to payment, with several simultaneous clicks. */
   order(quantity: number, clicks?: number): Promise<ShopOrder>;
   cancel(order: ShopOrder): Promise<void>;
   read(order: ShopOrder): Promise<Seen>;
-  /** Waits until it refused a webhook that was forged; `status` is what it answered. */
+  /** Waits until the shop has refused a forged webhook; `status` is its answer. */
   untilForgeryIsRefused(status: number): Promise<void>;
-  /** Whether what the merchant reads comes with the job for lost webhooks, and not with the webhook. */
+  /** Whether the merchant's notes come from the job for lost webhooks instead of the webhook. */
   isNotedBySweep: boolean;
-  /** Runs the plugin's own job for webhooks that were lost. */
+  /** Runs the plugin's own job for lost webhooks. */
   sweep(): Promise<void>;
-  /** Asks the shop to refund a paid order, and answers the state of that refund. */
+  /** Asks the shop to refund a paid order, and returns the state of that refund. */
   refund(order: ShopOrder): Promise<string>;
 };
 
@@ -39,7 +39,7 @@ const untilNoted = (shop: Shop, order: ShopOrder, text: string) =>
 const hasNote = (text: string) => (seen: Seen) => seen.notes.some((note) => note.includes(text));
 const countNotes = (seen: Seen, text: string) => seen.notes.filter((note) => note.includes(text)).length;
 
-/** The ten cases that every plugin is tested by. The one that turns webhooks off comes last. */
+/** The ten test cases of every plugin. The one that disables webhooks comes last. */
 export function testTenCases(worlds: Worlds): void {
   testPayments(worlds);
   testMistakes(worlds);
@@ -128,7 +128,7 @@ function testMistakes(worlds: Worlds): void {
     const { shop, quittance } = worlds();
     const order = await shop.order(8);
     const { orphaned } = await quittance.pay(order.checkoutUrl, 'orphaned');
-    // On a very busy machine the block may be gone before it was seen.
+    // On a very busy machine, the block may be gone before it was seen.
     expect(orphaned.wasConfirming).toBe(true);
     expect(await untilNoted(shop, order, 'orphaned')).toMatchObject({ isPaid: false, settled: 0 });
     await quittance.pay(order.checkoutUrl, 'exact');
@@ -144,7 +144,7 @@ function testMistakes(worlds: Worlds): void {
   });
 }
 
-/** The invoices of an amount, which one case alone asks for, whose page shows how to pay. */
+/** Returns the payable invoices of an amount, which only one case uses. */
 async function findPayable({ url, apiKey, read }: QuittanceWorld, amount: string): Promise<string[]> {
   const { body } = await call(`${url}/v1/invoices?limit=100`, { headers: { 'x-api-key': apiKey } });
   const all: Json[] = await Promise.all(body.data.map(({ invoiceId }: Json) => read(invoiceId)));

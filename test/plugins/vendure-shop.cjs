@@ -1,4 +1,7 @@
-/** A Vendure shop with the plugin: `node vendure-shop.cjs SETTINGS`, where the plugin and Vendure are installed. Prints `ready` when it serves. */
+/**
+ * A Vendure shop with the plugin: `node vendure-shop.cjs SETTINGS`, where the plugin and Vendure are installed. Prints `ready` once it
+ * serves.
+ */
 const { readFileSync } = require('node:fs');
 const { bootstrap, DefaultSchedulerPlugin, LanguageCode, mergeConfig, defaultConfig } = require('@vendure/core');
 const { populate } = require('@vendure/core/cli');
@@ -12,7 +15,7 @@ const config = mergeConfig(defaultConfig, {
   dbConnectionOptions: { type: 'postgres', ...database, synchronize: true },
   plugins: [
     DefaultSchedulerPlugin.init({ manualTriggerCheckInterval: '1s', runTasksInWorkerOnly: false }),
-    // The test runs the sweep by the API of the shop; by itself it would hide a webhook that went wrong.
+    // The test runs the sweep through the shop's API. A scheduled sweep would hide a failed webhook.
     QuittancePlugin.init({ ...quittance, sweepSchedule: '0 0 1 1 *' }),
   ],
   schedulerOptions: { runTasksInWorkerOnly: false },

@@ -73,7 +73,7 @@ async function startVendure(folder: string, database: object, quittance: Quittan
   };
 }
 
-/** A session of its own, kept by the token that the shop answers. */
+/** Starts a new session, kept by the token in the shop's answer. */
 function connect(url: string): Ask {
   let token = '';
   return async (query, variables = {}) => {
@@ -126,7 +126,7 @@ async function order(
   const open = activeOrder.payments.filter(({ state }: Json) => state === 'AwaitingTransfer');
   if (open.length !== 1) throw new Error(`not one open payment: ${JSON.stringify(activeOrder)}`);
   const [{ transactionId: invoiceId, metadata }] = open;
-  // What another click was told is the same page.
+  // The other clicks led to the same page.
   const pages = activeOrder.payments.map(({ metadata: told }: Json) => told.public.checkoutUrl);
   if (new Set(pages).size !== 1) throw new Error(`several pages: ${pages}`);
   return { id: activeOrder.code, invoiceId, externalId: activeOrder.code, checkoutUrl: metadata.public.checkoutUrl };
@@ -141,7 +141,7 @@ async function findOrder(admin: Ask, code: string): Promise<Json> {
   return orders.items[0];
 }
 
-/** As a merchant runs the task by hand, and sees that it ran. */
+/** Runs the task like a merchant, and waits until it has run. */
 async function sweep(admin: Ask): Promise<void> {
   const look = async () => {
     const { scheduledTasks } = await admin(`{ scheduledTasks { id lastExecutedAt isRunning lastResult } }`);

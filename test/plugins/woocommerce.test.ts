@@ -18,7 +18,7 @@ describe.skipIf(reason !== null)(`the gateway in a WooCommerce${reason === null 
   let secret: string;
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'wc-'));
-    // PostgreSQL runs as another user where this is root.
+    // When started by root, PostgreSQL runs as another user.
     await chmod(folder, 0o711);
     sandbox = await startPluginSandbox(join(folder, 'quittance'));
     shop = await startShop(folder, settings());
@@ -45,7 +45,7 @@ describe.skipIf(reason !== null)(`the gateway in a WooCommerce${reason === null 
     },
   });
 
-  /** An order whose customer was sent to the payer's page. */
+  /** Creates an order whose customer was sent to the payment page. */
   async function order(total: string) {
     const { id } = await shop.ask('create', 0, total);
     const paying = await shop.ask('pay', id);
@@ -58,7 +58,7 @@ describe.skipIf(reason !== null)(`the gateway in a WooCommerce${reason === null 
   const hasNote = (text: string) => (seen: Json) => seen.notes.some((note: string) => note.includes(text));
   const noted = (seen: Json, text: string) => seen.notes.filter((note: string) => note.includes(text)).length;
 
-  /** A form of the checkout of blocks that a customer has filled in. */
+  /** Fills in the block checkout like a customer. */
   async function checkOut(product: number, pageId: number): Promise<Page> {
     const browser = await launchChromium();
     onTestFinished(() => browser.close());
@@ -178,7 +178,7 @@ describe.skipIf(reason !== null)(`the gateway in a WooCommerce${reason === null 
     const { attempts } = await look(id);
     expect(attempts.map(({ amount }: Json) => amount)).toEqual(['34', '35']);
     expect(await sandbox.get(`/v1/invoices/${attempts[0].invoiceId}?expand=payment`)).toHaveProperty('withdrawnAt');
-    // Whoever pays the first all the same has not paid this order.
+    // Paying the first invoice anyway doesn't pay this order.
     await sandbox.pay(attempts[0].externalId, 'exact');
     const seen = await until(id, hasNote('the total of the order is another one now'));
     expect(seen).toMatchObject({ status: 'on-hold', completions: 0 });
@@ -209,7 +209,7 @@ describe.skipIf(reason !== null)(`the gateway in a WooCommerce${reason === null 
     const page = await checkOut(product, pageId);
     await page.getByText('See the amount & the address.').waitFor();
     const button = page.getByRole('button', { name: 'Place Order' });
-    // WooCommerce takes no click while it computes the order for the address, and says nothing.
+    // WooCommerce silently ignores clicks while it recalculates the order for the address.
     await eventually(
       () => button.click({ timeout: 1000 }).catch(() => undefined),
       () => page.url().startsWith(`${sandbox.file.baseUrl}/c/`),

@@ -3,9 +3,9 @@ import { type AccountHex, parseAddress } from '@quittance/tron/address';
 import { TRANSFER_TOPIC } from '@quittance/tron/usdt';
 import { askNode } from '../support/devnet.ts';
 
-/** What the chain holds of our addresses: `<block> <txId> <log> <amount>` of each transfer in, and the id of each block. */
+/** The chain's record of our addresses: `<block> <txId> <log> <amount>` of each incoming transfer, and the id of each block. */
 export type ChainTruth = {
-  /** Reads on up to a height, which must be irreversible. */
+  /** Reads up to a height, which must be irreversible. */
   readTo(number: number): Promise<void>;
   transfersUpTo(number: number): string[];
   idOf(number: number): string | undefined;
@@ -13,7 +13,7 @@ export type ChainTruth = {
 
 type Info = { id: string; log?: { address: string; topics: string[]; data: string }[] };
 
-/** Reads the irreversible blocks from a node that is well, and understands them without any code that is tested here. */
+/** Reads the irreversible blocks from a healthy node, and decodes them without any code under test. */
 export function createChainTruth(devnet: Devnet, addresses: readonly string[]): ChainTruth {
   const usdt = accountOf(devnet.usdtContract);
   const ours = new Set(addresses.map(accountOf));

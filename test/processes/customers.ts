@@ -6,7 +6,7 @@ import { parseAmount } from '../../src/core/domain/money.ts';
 import type { Dice } from './dice.ts';
 import type { Shop } from './shop.ts';
 
-/** An order whose creation was answered with 201, as it was answered the first time. */
+/** An order whose creation was answered with 201, with the first answer. */
 export type Acknowledged = {
   apiKey: string;
   idempotencyKey: string;
@@ -16,14 +16,14 @@ export type Acknowledged = {
 
 export type Customers = {
   acknowledged: readonly Acknowledged[];
-  /** What must not happen, and did: another answer to the same request. */
+  /** Violations: different answers to the same request. */
   complaints: readonly string[];
-  /** Attempts that got no answer, or a refusal that may pass, and were made again. */
+  /** Counts attempts without an answer or with a temporary refusal, which were repeated. */
   retries(): number;
   payments(): number;
-  /** Ends after the orders under way; the service must be there. */
+  /** Ends after the current orders; the service must be running. */
   stop(): Promise<void>;
-  /** Ends at once. */
+  /** Ends immediately. */
   abandon(): void;
 };
 
@@ -31,17 +31,17 @@ type Asked = { status: number; body: unknown };
 
 const ATTEMPT_TIMEOUT_MS = 3000;
 const RETRY_MS = 50;
-/** An order that is not accepted for so long never will be. */
+/** An order that isn't accepted for this long never will be. */
 const GIVE_UP_MS = 120_000;
 
 /**
- * Merchants' servers and their payers, `count` at a time, until stopped. Each creates an invoice, and asks again with the same key
- * until it is acknowledged, as an integrator must; then most pay: exactly, twice, one micro
- * too little, or when the invoice has expired.
+ * Simulates merchants' servers and their payers, `count` at a time, until stopped. Each creates an invoice, repeating the request with the
+ * same key until it's acknowledged, as an integrator must. Then most pay: exactly, twice, one micro-USDT too little, or after the invoice
+ * has expired.
  */
 export function startCustomers(options: {
   count: number;
-  /** Where to ask, one of these each time. */
+  /** A random one is used each time. */
   urls: readonly string[];
   shops: readonly Shop[];
   devnet: Devnet;
@@ -73,7 +73,7 @@ export function startCustomers(options: {
       const { statusCode, body } = await request(dice.pick(urls) + path, { dispatcher: agent, signal, ...init });
       return { status: statusCode, body: await body.json() };
     } catch {
-      // Refused, reset or too late: what that means for the order only the next answer tells.
+      // Refused, reset or too late: only the next answer shows what happened to the order.
       return null;
     }
   };
@@ -148,7 +148,7 @@ export function startCustomers(options: {
   };
 }
 
-/** Asks for an acknowledged order again, with its key, and for its invoice; says what is not as it was. */
+/** Repeats an acknowledged order with its key, and reads its invoice. Returns everything that has changed. */
 export async function compareWithService(url: string, order: Acknowledged): Promise<string[]> {
   const { apiKey, idempotencyKey, body, answer } = order;
   const headers = { 'x-api-key': apiKey };
@@ -168,7 +168,7 @@ export async function compareWithService(url: string, order: Acknowledged): Prom
   return complaints;
 }
 
-/** `503` says only "not now": the database is away for a moment, or there is too much to do. */
+/** `503` only means "not now": the database is briefly unavailable, or there is too much load. */
 async function untilServed(send: () => Promise<Dispatcher.ResponseData>) {
   for (let attempt = 1; ; attempt += 1) {
     const { statusCode: status, body } = await send();

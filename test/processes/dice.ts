@@ -1,4 +1,4 @@
-/** Equally distributed numbers that follow from a seed (mulberry32). */
+/** Uniform random numbers from a seed (mulberry32). */
 export type Dice = {
   /** A whole number from 0 to n − 1. */
   below(n: number): number;

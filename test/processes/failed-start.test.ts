@@ -9,7 +9,7 @@ import { createTestDatabase } from '../support/postgres.ts';
 import { MASTER_KEY } from './shop.ts';
 
 type Around = { dataDir: string; database: Awaited<ReturnType<typeof createTestDatabase>> };
-/** Changes what is around a process that would start without it. Returns settings of its own. */
+/** Changes the surroundings of a process that would otherwise start. Returns additional settings. */
 type Arrange = (around: Around) => Promise<Record<string, string>>;
 
 async function takenPort(): Promise<string> {
@@ -95,7 +95,7 @@ test.each(Object.keys(CAUSES))('if %s, a start says so and ends within 5 s with 
     ...(await arrange({ dataDir, database })),
   };
   const child = startProcess(['start'], { env });
-  // At 'exit' the last of what it wrote may still be on its way.
+  // At 'exit', the end of its output may not have arrived yet.
   const ended = once(child, 'close');
   let output = '';
   let failedMs: number | null = null;

@@ -1,4 +1,4 @@
-/** One place at which a process ends itself; failpoints.mjs says what the parts mean. */
+/** A place at which a process ends itself; failpoints.mjs explains the parts. */
 export type Failpoint = {
   when: 'before' | 'during' | 'after';
   what: string;
@@ -13,19 +13,19 @@ function places(whens: readonly Failpoint['when'][], what: string, having?: stri
   return whens.map((when) => ({ when, what, ...(having === undefined ? {} : { having }) }));
 }
 
-/** Where dying could lose or double something: around every write of the life of an invoice, and its commit. */
+/** Places where a crash could lose or duplicate something: around every write in an invoice's life, and its commit. */
 export const FAILPOINTS: readonly Failpoint[] = [
-  // Create: the one statement, and the answer.
+  // Creating: the only statement, and the answer.
   ...places(ALL, 'invoice-insert'),
   ...places(['before', 'after'], '201'),
-  // Sight: head blocks, sightings, CONFIRMING.
+  // Detecting: head blocks, sightings, CONFIRMING.
   ...places(['after'], 'head-block-insert'),
   ...places(['before', 'after'], 'sighting-insert'),
   ...places(ALL, 'commit', 'sighting-insert'),
-  // A branch is replaced: its sightings go.
+  // Replacing a branch, which removes its sightings.
   ...places(['after'], 'head-block-delete-above'),
   ...places(['before', 'after'], 'commit', 'head-block-delete-above'),
-  // Apply solid blocks: each part, and the commit that makes them one.
+  // Applying solid blocks: each part, and the commit that combines them.
   ...places(['after'], 'chain-cursor-lock'),
   ...places(['before', 'after'], 'transfer-insert'),
   ...places(['after'], 'head-block-delete-up-to'),
@@ -35,21 +35,21 @@ export const FAILPOINTS: readonly Failpoint[] = [
   ...places(['after'], 'delivery-insert'),
   ...places(ALL, 'commit', 'transfer-insert'),
   ...places(ALL, 'commit', 'chain-cursor-update'),
-  // Expire.
+  // Expiring.
   ...places(['after'], 'invoice-overdue-select'),
   ...places(ALL, 'commit', 'invoice-overdue-select'),
-  // Leases of the watcher.
+  // The watcher's leases.
   ...places(['before', 'after'], 'lease-acquire'),
   ...places(['after'], 'lease-renew'),
-  // Deliver: lease, request, outcome.
+  // Delivering: lease, request, outcome.
   ...places(ALL, 'delivery-lease'),
   ...places(ALL, 'webhook'),
   ...places(ALL, 'delivery-record'),
-  // Every start looks at the migrations.
+  // Every start reads the applied migrations.
   ...places(['after'], 'schema-applied'),
 ];
 
-/** Where the first start of all could be left half done. */
+/** Places where the very first start could be left half done. */
 export const FIRST_START_FAILPOINTS: readonly Failpoint[] = [
   ...places(['before', 'after'], 'begin'),
   ...places(['after'], 'script'),

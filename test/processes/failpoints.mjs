@@ -1,12 +1,11 @@
 /**
- * Preloaded by `node --import`: a process with FAILPOINT ends or stops itself at one place, as if the machine had done it there.
- * FAILPOINT is JSON: {"when": "before" | "during" | "after", "what", "having"?, "nth"?, "signal"?}. `what` is the name of a prepared
- * statement, "begin", "commit" or "script", "201" for the answer to a creation, or "webhook" for a request to a receiver. `having`
- * names a statement that ran in the same transaction. "before" is before anything of it is sent, "during" when all is sent and
- * nothing has come back, "after" when the answer is there and nobody has seen it yet.
- * FAILPOINT_FIRED is a file that is written at that moment. STATEMENT_TRACE is a file that gets one line for each statement that
- * changed rows and was committed: when it, or the commit, was sent (Unix milliseconds), its name, and how many rows; and one for each
- * statement about a lease that found it lost.
+ * Preloaded with `node --import`: a process with FAILPOINT kills or stops itself in one place, as a machine failure would. FAILPOINT is
+ * JSON: {"when": "before" | "during" | "after", "what", "having"?, "nth"?, "signal"?}. `what` is the name of a prepared statement, "begin",
+ * "commit" or "script", "201" for the answer to a creation, or "webhook" for a request to a receiver. `having` names a statement that ran
+ * in the same transaction. "before" is before anything is sent, "during" when everything is sent and nothing has been received, "after"
+ * when the answer has arrived and no code has seen it yet. FAILPOINT_FIRED is a file that is written at that moment. STATEMENT_TRACE is a
+ * file that gets one line for each committed statement that changed rows: when it, or the commit, was sent (Unix milliseconds), its name,
+ * and the number of rows. It also gets a line for each statement that found its lease lost.
  */
 import { subscribe } from 'node:diagnostics_channel';
 import { appendFileSync } from 'node:fs';
@@ -26,7 +25,7 @@ function hit(when, what, ran) {
   process.kill(process.pid, failpoint.signal ?? 'SIGKILL');
 }
 
-/** What each connection ran and changed since its transaction began. A statement outside of one is a transaction of its own. */
+/** What each connection has run and changed since its transaction began. A statement outside a transaction is its own transaction. */
 const transactions = new WeakMap();
 
 function transactionOf(client, name) {

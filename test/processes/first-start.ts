@@ -9,13 +9,13 @@ import { killPostgres } from './kill-postgres.ts';
 import { type Life, startLife } from './life.ts';
 import { MASTER_KEY } from './shop.ts';
 
-/** One first start of all: it ends at a place, or after so many milliseconds, with its PostgreSQL if told so. */
+/** A first start that ends at a failpoint or after this many milliseconds, optionally with its PostgreSQL. */
 export type FirstStart = { failpoint: Failpoint | null; diesMs: number; killsPostgres: boolean };
 
-/** What each first start came to, by name, and what the second one found that should not be. */
+/** The result of each first start, by name, and violations found by the second start. */
 export type FirstStartFigures = { deaths: string[]; missed: string[]; violations: string[] };
 
-/** Lets the very first start of a data directory die, and starts it again: it must go on as if nothing had been. */
+/** Kills the very first start on a data directory and starts it again. The second start must work as if nothing had happened. */
 export async function killFirstStarts(starts: readonly FirstStart[]): Promise<FirstStartFigures> {
   const figures: FirstStartFigures = { deaths: [], missed: [], violations: [] };
   const devnet = await startDevnet({ dataDir: null, blockMs: 0 });
@@ -38,7 +38,7 @@ async function startTwice(devnet: Devnet, start: FirstStart, figures: FirstStart
     QUITTANCE_DEVNET_NODES: devnet.url,
     QUITTANCE_DEVNET_USDT: devnet.usdtContract,
     QUITTANCE_MASTER_KEY: MASTER_KEY,
-    // The test writes rows of its own, without seals.
+    // The test writes unsealed rows.
     QUITTANCE_ROW_MACS: 'warn',
   };
   const name = failpoint === null ? `after ${diesMs} ms` : nameOf(failpoint);
@@ -59,7 +59,7 @@ async function startTwice(devnet: Devnet, start: FirstStart, figures: FirstStart
   }
 }
 
-/** The lease of a watcher that died, and a moment. */
+/** The lease of a dead watcher, and some slack. */
 const CURSOR_LIMIT_MS = 15_000;
 
 async function findProblem({ service, database }: Life): Promise<string | null> {

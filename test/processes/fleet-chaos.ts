@@ -9,7 +9,7 @@ export type ChaosFigures = {
   kills: Record<Role, number>;
   pauses: Record<Role, number>;
   takeovers: Takeover[];
-  /** How long after the end of the lease that its killed sender held, each webhook was delivered; milliseconds. */
+  /** How long after its killed sender's lease ended each webhook was delivered, in milliseconds. */
   deliveredAfterLeaseMs: number[];
   acknowledged: number;
   retries: number;
@@ -19,11 +19,11 @@ export type ChaosFigures = {
   violations: string[];
 };
 
-/** The lease of a watcher lasts 8 s, and that of a delivery 25 s: both pauses are longer, so that the one that wakes up is fenced. */
+/** The watcher's lease lasts 8 s, and a delivery's 25 s. Both pauses are longer, so that a process that wakes up is fenced. */
 const PAST_LEASE_MS = { watcher: 11_000, webhooks: 28_000 };
 const REST_MS = 120_000;
 
-/** Kills and pauses processes of a fleet, as the seed says, `actions` times, with the load going on; compares the books after each. */
+/** Kills and pauses a fleet's processes `actions` times under load, according to the seed, and compares the books after each. */
 export async function runFleetChaos(options: { seed: number; actions: number }): Promise<ChaosFigures> {
   const dice = createDice(options.seed);
   const fleet = await startFleet(dice);
@@ -52,7 +52,7 @@ export async function runFleetChaos(options: { seed: number; actions: number }):
 
 const ACTIONS = 7;
 
-/** In turn, so that each comes up; whom it strikes, and when, the dice say. */
+/** The actions run in turn, so that each occurs; the dice decide which process they hit, and when. */
 function actions(fleet: Fleet, dice: Dice, figures: ChaosFigures): (() => Promise<void>)[] {
   const any = (role: Role) => dice.pick(fleet.members.filter((member) => member.role === role));
   const kill = async (member: Member) => {
@@ -86,7 +86,7 @@ function actions(fleet: Fleet, dice: Dice, figures: ChaosFigures): (() => Promis
   ];
 }
 
-/** The leader stops past its lease wherever it is, another one follows, and the first writes nothing when it wakes up. */
+/** Pauses the leader beyond its lease, at any point. Another one takes over, and the first writes nothing when it wakes up. */
 async function pauseLeader(fleet: Fleet, figures: ChaosFigures): Promise<void> {
   const leader = leaderOf(fleet);
   const since = await now(fleet.client);
@@ -97,7 +97,7 @@ async function pauseLeader(fleet: Fleet, figures: ChaosFigures): Promise<void> {
   figures.violations.push(...(await resumeFenced(leader)));
 }
 
-/** A sender dies while its receiver keeps it waiting; the other one takes over what it held when the leases end. */
+/** Kills a sender while its receiver keeps it waiting. The other one takes over its deliveries when their leases end. */
 async function killSender(
   { client, receiver }: Fleet,
   kill: (member: Member) => Promise<void>,
@@ -110,7 +110,7 @@ async function killSender(
   receiver.delayBy(0);
   const deadline = performance.now() + REST_MS;
   for (;;) {
-    // What the other sender held was delivered by itself, before its lease ended.
+    // Deliveries held by the other sender were made by that one, before its lease ended.
     const { rows } = await client.query(
       `select d.status, extract(epoch from d.finished_at - h.until) * 1000 as late
        from unnest($1::uuid[], $2::timestamptz[]) h (event_id, until) join deliveries d on d.event_id = h.event_id`,

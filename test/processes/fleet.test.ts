@@ -14,7 +14,7 @@ afterEach(async () => {
 
 const SEED = Date.now() % 1_000_000;
 
-// The long form, with everything in turn and at random, is test/long/process-fleet.test.ts.
+// test/long/process-fleet.test.ts is the long version, with every action in turn and at random times.
 test(`seven processes over one database: a watcher that is paused inside a transaction is followed by another and then writes nothing, while others are killed (seed ${SEED})`, async () => {
   const dice = createDice(SEED);
   const started = await startFleet(dice, {
@@ -26,7 +26,7 @@ test(`seven processes over one database: a watcher that is paused inside a trans
   });
   fleet = started;
   const { members, client, customers, world, devnet } = started;
-  // It may have been followed before all were ready.
+  // Another watcher may have taken over before all were ready.
   const paused = members.find(({ role }) => role === 'watcher');
   if (paused === undefined) throw new Error('there is no watcher');
   const stoppedMs = await eventually(paused.process.firedMs, (fired) => fired !== null);
@@ -39,7 +39,7 @@ test(`seven processes over one database: a watcher that is paused inside a trans
   await customers.stop();
   devnet.mineUntilSolid();
   await untilAtRest({ client, devnet, limitMs: 90_000 });
-  // The long form holds it to 10 s; here others use the processors too.
+  // The long version requires 10 s; here others use the processors too.
   expect(leaseMs).toBeLessThan(2 * TAKEOVER_LIMIT_MS);
   expect(written).toEqual([]);
   expect([...customers.complaints, ...(await findViolationsAtRest(world))]).toEqual([]);

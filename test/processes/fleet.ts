@@ -20,17 +20,17 @@ import { MASTER_KEY, openShops } from './shop.ts';
 
 export type Role = 'api' | 'watcher' | 'webhooks';
 
-/** A place of the fleet: a process of one role, and after its death the next. */
+/** A position in the fleet: a process of one role, and its replacement after it dies. */
 export type Member = {
   role: Role;
   process: ServiceProcess;
-  /** What its present process has changed in the database, and where it found its lease lost (no rows). Of watchers only. */
+  /** Database changes of its current process, and where it found its lease lost (no rows). Only for watchers. */
   trace(): Traced[];
 };
 
 type Traced = { sentMs: number; statement: string; rows: number };
 
-/** 3 × api, 2 × watcher and 2 × webhooks over one PostgreSQL, with customers, a chain and a receiver that live in this process. */
+/** 3 × api, 2 × watcher and 2 × webhooks on one PostgreSQL. The customers, chain and receiver live in this process. */
 export type Fleet = {
   members: readonly Member[];
   devnet: Devnet;
@@ -39,7 +39,7 @@ export type Fleet = {
   world: World;
   client: pg.Client;
   urls: readonly string[];
-  /** Kills what is there and starts the next process in its place. */
+  /** Kills the current process and starts its replacement. */
   replace(member: Member, failpoint?: Failpoint): Promise<void>;
   stop(): Promise<void>;
 };
@@ -90,7 +90,7 @@ async function startParts(dice: Dice, firstWatcher: Failpoint | undefined, clean
   cleanups.push(() => Promise.all(members.map(({ process }) => process.kill())));
   for (const [index, role] of ROLES.entries()) {
     members.push(await start(role, ports[index] ?? 0, index === ROLES.indexOf('watcher') ? firstWatcher : undefined));
-    // The first watcher shall be the first leader, so that the caller knows who is.
+    // Makes the first watcher the first leader, so that the caller knows which one leads.
     if (index === ROLES.indexOf('watcher')) await members[index]?.process.ready;
   }
   for (const { process } of members) {
@@ -116,7 +116,10 @@ async function startParts(dice: Dice, firstWatcher: Failpoint | undefined, clean
   };
 }
 
-/** Who followed the chain since when, and when blocks were examined, as seen from outside: triggers of others on our tables end a start. */
+/**
+ * Records which process followed the chain since when, and when blocks were examined, from outside. Foreign triggers on our tables would
+ * make a start fail.
+ */
 const WITNESS = `
   create schema witness;
   create table witness.before as select name, epoch from leases;
@@ -129,10 +132,10 @@ const LOOK = `
       select from (table witness.before union all select name, epoch from witness.leases) s where name = l.name and epoch = l.epoch);
   insert into witness.progress (head)
     select max(number) from head_blocks having max(number) > coalesce((select max(head) from witness.progress), 0)`;
-/** What is told of is seconds. */
+/** The reported durations are in seconds. */
 const LOOK_MS = 20;
 
-/** Looks again and again until what it returns is called. */
+/** Polls until the returned function is called. */
 async function startWitness({ owner }: TestDatabase): Promise<() => Promise<void>> {
   const client = new pg.Client(owner);
   await client.connect();
@@ -158,7 +161,7 @@ function createStarter(options: { database: TestDatabase; devnet: Devnet; folder
     const trace = join(folder, `trace-${started}`);
     const env = {
       DATABASE_URL: database.connectionString,
-      // The server of the test run has a hundred connections for all.
+      // The test run's server has a hundred connections in total.
       QUITTANCE_DATABASE_POOL: '3',
       QUITTANCE_ROLES: role,
       QUITTANCE_PORT: String(port),
@@ -167,7 +170,7 @@ function createStarter(options: { database: TestDatabase; devnet: Devnet; folder
       QUITTANCE_DEVNET_NODES: devnet.url,
       QUITTANCE_DEVNET_USDT: devnet.usdtContract,
       ...(role === 'watcher' ? {} : { QUITTANCE_MASTER_KEY: MASTER_KEY }),
-      // The test writes rows of its own, without seals.
+      // The test writes unsealed rows.
       QUITTANCE_ROW_MACS: 'warn',
     };
     return {
@@ -183,7 +186,7 @@ function readTrace(trace: string): Traced[] {
   try {
     text = readFileSync(trace, 'utf8');
   } catch (error) {
-    // It changed nothing yet.
+    // It hasn't changed anything yet.
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
   return text

@@ -34,7 +34,7 @@ afterAll(async () => {
   await books.stop();
 });
 
-/** What the world outside would know if all were well. */
+/** What the outside world would know if all were well. */
 async function soundWorld(): Promise<World> {
   const { rows } = await client.query<{ body: string }>('select body from events');
   const bodies = new Map(rows.map(({ body }) => [(JSON.parse(body) as { id: string }).id, body]));
@@ -60,7 +60,7 @@ const LOST = {
   answer: { invoiceId: encodeId('inv', FOREIGN), externalId: 'order', checkoutUrl: 'http://x/c/y', expiresAt: '' },
 };
 
-/** What the outside knows, changed so that a promise is broken. */
+/** Changes to that knowledge that break a promise. */
 const PLANTED_OUTSIDE: [keyof typeof CHECKERS, (world: World) => World][] = [
   ['acknowledgedIsThere', (world) => ({ ...world, acknowledged: [LOST] })],
   ['paidIsNeverLeft', (world) => ({ ...world, paid: new Set([FOREIGN]) })],
@@ -84,7 +84,7 @@ test.each(PLANTED_OUTSIDE)('%s finds what the outside knows better', async (name
   expect(await CHECKERS[name](plant(await soundWorld()))).not.toEqual([]);
 });
 
-/** What constraints and triggers would not let in, written past them. */
+/** Changes that constraints and triggers would refuse, written around them. */
 const PLANTED_INSIDE: [keyof typeof CHECKERS, string][] = [
   ['acknowledgedIsThere', "update invoices set checkout_token = 'another-token-123' where status = 'PAID'"],
   ['booksEqualChain', 'delete from transfers'],

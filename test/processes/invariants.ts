@@ -3,7 +3,7 @@ import { decodeId } from '../../src/core/domain/ids.ts';
 import type { ChainTruth } from './chain-truth.ts';
 import type { Acknowledged } from './customers.ts';
 
-/** What is compared: the database with what the world outside of the service knows. */
+/** What to compare: the database, and the outside world's knowledge. */
 export type World = {
   client: pg.Client;
   truth: ChainTruth;
@@ -13,25 +13,25 @@ export type World = {
     shipped: ReadonlyMap<string, number>;
     complaints: readonly string[];
   };
-  /** Invoices that were seen PAID; grows with each look. */
+  /** Invoices that were seen PAID; grows with each check. */
   paid: Set<string>;
-  /** Webhooks that were compared with their events, which never change; grows with each look. */
+  /** Webhooks already compared with their events, which never change; grows with each check. */
   compared: Set<string>;
 };
 
-/** Looks for whatever is not as promised. The service may be at work meanwhile. Returns one line for each finding. */
+/** Finds broken promises, even while the service is working. Returns one line for each. */
 export async function findViolations(world: World): Promise<string[]> {
   const found: string[] = [];
   for (const checker of Object.values(CHECKERS)) found.push(...(await checker(world)));
   return found;
 }
 
-/** Also what holds only when nothing is left to do. */
+/** Also checks everything that only holds when no work is left. */
 export async function findViolationsAtRest(world: World): Promise<string[]> {
   return [...(await findViolations(world)), ...(await findUndelivered(world))];
 }
 
-/** One for each promise. */
+/** One checker for each promise. */
 export const CHECKERS = {
   acknowledgedIsThere: async ({ client, acknowledged: growing }: World) => {
     const acknowledged = [...growing];
@@ -59,7 +59,7 @@ export const CHECKERS = {
   },
 
   booksEqualChain: async ({ client, truth }: World) => {
-    // One statement, so that cursor and transfers are of the same moment.
+    // A single statement, so that cursor and transfers are from the same moment.
     const { rows } = await client.query(`
       select c.solid_number::int as solid, encode(c.solid_id, 'hex') as id,
         array(select concat_ws(' ', block_number, encode(tx_id, 'hex'), log_index, amount_micro) from transfers) as recorded
@@ -137,7 +137,7 @@ export const CHECKERS = {
     ),
 
   receiverActsOnce: async ({ client, receiver, compared }: World) => {
-    // What came is looked at first, for all of it must have been written before.
+    // Reads the received webhooks first, because all of them must have been written before.
     const shipped = [...receiver.shipped];
     const unknown = [...receiver.bodies].filter(([id]) => !compared.has(id));
     const ids = unknown.map(([id]) => decodeId('evt', id));
@@ -159,7 +159,7 @@ export const CHECKERS = {
   },
 } as const satisfies Record<string, (world: World) => Promise<string[]>>;
 
-/** Every event was delivered, and every paid invoice shipped. */
+/** Checks that every event was delivered, and every paid invoice shipped. */
 export async function findUndelivered({ client, receiver, paid }: World): Promise<string[]> {
   const { rows } = await client.query(
     'select e.body, e.type, d.status from events e join deliveries d on d.event_id = e.id',

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { runKillLoop } from './kill-loop.ts';
 
-// The long form, with every place, is test/long/process-kill.test.ts.
+// test/long/process-kill.test.ts is the long version, with every place.
 test('killed at named places under load, the service loses no acknowledged invoice and does nothing twice', async () => {
   const { violations, deaths } = await runKillLoop({
     seed: 1,

@@ -20,27 +20,27 @@ import { hurryInvoices, MASTER_KEY, openShops, type Shop } from './shop.ts';
 
 export type KillPlan = {
   seed: number;
-  /** One life of the service each: `null` is killed at a moment that the dice say. Places that are never reached come again at the end. */
+  /** One entry for each life of the service; `null` means a random time of death. Places that are never reached are repeated at the end. */
   lives: readonly (Failpoint | null)[];
-  /** In every so many-th life nothing helps: the leases of the killed process run out by themselves. 0: in none. */
+  /** In every life of this number, nothing speeds it up: the killed process's leases must expire by themselves. 0: in none. */
   honestEvery: number;
-  /** In every so many-th life PostgreSQL is killed with the service. 0: in none. */
+  /** In every life of this number, PostgreSQL is killed together with the service. 0: in none. */
   postgresEvery: number;
-  /** Makes some invoices whose deadline is brought forward, so that a short run sees them expire. */
+  /** Creates some invoices whose deadline is brought forward, so that a short run sees them expire. */
   hurriesInvoices: boolean;
 };
 
-/** The service goes by the rhythm of real networks and follows a faster chain at up to 3 s of distance: forks must reach back to there. */
+/** The service uses the intervals of real networks, and follows a faster chain up to 3 s behind; forks must reach back that far. */
 const BLOCK_MS = 1000;
 const FORK_MS = 2000;
-/** A failpoint that was not reached in so long is not there in this life. */
+/** A failpoint that isn't reached in this time doesn't occur in this life. */
 const FAILPOINT_LIFE_MS = 20_000;
 const RANDOM_LIFE_MS = 2500;
-/** The lease of the watcher, and more. */
+/** The watcher's lease, and some slack. */
 const HONEST_LIFE_MS = 12_000;
-/** The lease of a delivery, and what is to be done after it. */
+/** A delivery's lease, and the work after it. */
 const REST_MS = 90_000;
-/** Asked again through the service after each start, of all that were acknowledged; and at the end. */
+/** How many acknowledged invoices are requested again through the service after each start, and at the end. */
 const SAMPLE = { atStart: 3, atRest: 300 };
 
 type Loop = {
@@ -57,12 +57,12 @@ type Loop = {
 type Known = Omit<World, 'client'>;
 
 /**
- * Kills the whole service, with the PostgreSQL that belongs to it, again and again under load, and compares the books after each start
- * and at the end. Customers, chain and receiver live in this process and go on. Ends at the first violation.
+ * Repeatedly kills the whole service and its PostgreSQL under load, and compares the books after each start and at the end. Customers,
+ * chain and receiver live in this process and keep running. Ends at the first violation.
  */
 export async function runKillLoop(plan: KillPlan): Promise<KillFigures> {
   const folder = await mkdtemp(join(inject('runDirectory'), 'kill-'));
-  // PostgreSQL of root runs as another user, who makes its socket here.
+  // When started by root, PostgreSQL runs as another user, who creates its socket here.
   await chmod(folder, 0o1777);
   const secret = createWebhookSecret(randomBytes);
   const receiver = await startReceiver(secret);
@@ -86,9 +86,9 @@ export type KillFigures = ReturnType<typeof emptyFigures>;
 
 function emptyFigures() {
   return {
-    /** By name, how often the service died there. */
+    /** How often the service died at each place, by name. */
     deaths: new Map<string, number>(),
-    /** Failpoints that were not reached: the life was ended at another moment. */
+    /** Failpoints that weren't reached, so the life was ended at another moment. */
     missed: [] as string[],
     postgresKills: 0,
     honestLives: 0,
@@ -150,7 +150,7 @@ async function liveAndDie(loop: Loop, secret: string): Promise<void> {
   }
 }
 
-/** What the process before held is held no more, unless the life is an honest one: there it runs out by itself. */
+/** Ends the leases of the previous process, unless the life must wait for them to expire by themselves. */
 async function startNext(
   loop: Loop,
   former: Life | null,
@@ -167,7 +167,7 @@ async function startNext(
       QUITTANCE_DEVNET_NODES: devnet.url,
       QUITTANCE_DEVNET_USDT: devnet.usdtContract,
       QUITTANCE_MASTER_KEY: MASTER_KEY,
-      // The test writes rows of its own, without seals.
+      // The test writes unsealed rows.
       QUITTANCE_ROW_MACS: 'warn',
     },
   });
@@ -175,7 +175,7 @@ async function startNext(
   return life;
 }
 
-/** As if the time had passed that the leases of the dead process still have. */
+/** Pretends that the dead process's leases have expired. */
 async function endLeases(client: pg.Client): Promise<void> {
   await client.query('update leases set expires_at = now() where expires_at > now()');
   await client.query(
@@ -183,7 +183,7 @@ async function endLeases(client: pg.Client): Promise<void> {
   );
 }
 
-/** Compares the books, and asks the service for some of what it has acknowledged. */
+/** Compares the books, and asks the service for some of its acknowledged invoices. */
 async function look(
   { plan, url, dice, figures }: Loop,
   life: Life,
@@ -204,7 +204,7 @@ async function look(
   await unlessDead(life, compare());
 }
 
-/** A work that fails because the service died under it says nothing; what is wrong then is seen in the next life. */
+/** Work that fails because the service died proves nothing; the next life reveals any real problem. */
 async function unlessDead({ service }: Life, work: Promise<void>): Promise<void> {
   await work.catch(async (error: unknown) => {
     const isDead = await eventually(service.hasEnded, (ended) => ended, 15_000).catch(() => false);
@@ -212,7 +212,7 @@ async function unlessDead({ service }: Life, work: Promise<void>): Promise<void>
   });
 }
 
-/** A busy machine may not come to a place in one life. */
+/** A busy machine may not reach a place in a single life. */
 const MAX_TRIES = 5;
 
 function isToBeTriedAgain({ deaths, missed }: KillFigures, failpoint: Failpoint): boolean {
@@ -226,13 +226,13 @@ function count(figures: KillFigures, death: Death, failpoint: Failpoint | null):
   figures.deaths.set(name, (figures.deaths.get(name) ?? 0) + 1);
 }
 
-/** A branch replaces blocks that are not irreversible now and then; what was sent enters a later block. */
+/** Sometimes replaces blocks that aren't irreversible by another branch. Their transactions get into a later block. */
 function forkSometimes(devnet: Devnet, dice: Dice): void {
   const most = devnet.head().number - devnet.solid().number;
   if (most > 0 && dice.chance(50)) devnet.fork({ depth: 1 + dice.below(most) });
 }
 
-/** Lets the customers finish and the queues drain, by the service's own means alone, and then compares everything. */
+/** Lets the customers finish and the queues drain by the service's own means, and then compares everything. */
 async function rest(
   { devnet, receiver, url, figures }: Loop,
   life: Life,

@@ -12,18 +12,18 @@ import { type ServiceProcess, startServiceProcess } from './service-process.ts';
 /** One run of the whole service on a data directory, from its start to its death. */
 export type Life = {
   service: ServiceProcess;
-  /** The database that came up with it; `null` if it died before. */
+  /** The database started with it; `null` if it died before that. */
   database: { client: pg.Client; connection: PostgresConnection } | null;
-  /** Ends it at the latest so long after its start, with its PostgreSQL if told so, and waits for the end. */
+  /** Ends it at the latest this long after its start, optionally with its PostgreSQL, and waits for the end. */
   dieWithin(ms: number, options?: { killsPostgres?: boolean }): Promise<Death>;
 };
 
 export type Death = 'killed' | 'failpoint' | 'by itself';
 
-/** Slow disks and replays of the journal included. */
+/** Includes slow disks and replaying the write-ahead log. */
 const START_LIMIT_MS = 60_000;
 
-/** Starts the service and waits until its database answers, or it has ended. `formerSocket`: where the one before listened. */
+/** Starts the service and waits until its database answers or it has ended. `formerSocket` is where the previous one listened. */
 export async function startLife(options: {
   dataDir: string;
   folder: string;
@@ -60,14 +60,14 @@ export async function startLife(options: {
   };
 }
 
-/** The database of this life, and not the file that a killed one left behind. */
+/** Connects to this life's database, and not to the one in a file that a killed life left behind. */
 async function connect(dataDir: string, formerSocket: string | null): Promise<Life['database']> {
   const text = await readFile(connectionPath(dataDir), 'utf8').catch(() => null);
   const connection = text === null ? null : (JSON.parse(text) as PostgresConnection);
   if (connection === null || connection.host === formerSocket) return null;
   const password = (await readFile(join(dataDir, 'postgres.password'), 'utf8')).trim();
   const client = new pg.Client({ ...connection, user: SUPERUSER, password });
-  // It dies with the service; whoever asks it then sees that.
+  // It dies with the service, and its next user will notice.
   client.on('error', () => undefined);
   const isThere = await client.connect().then(
     () => true,

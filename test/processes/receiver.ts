@@ -3,18 +3,18 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { verifyWebhook } from '../../src/core/webhooks/sign.ts';
 
-/** A shop's receiver: verifies, takes each webhook id once, and ships what `invoice.paid` names. It outlives the service. */
+/** A shop's receiver: it verifies webhooks, processes each id once, and ships the invoices in `invoice.paid`. It outlives the service. */
 export type Receiver = {
   url: string;
-  /** The body of each webhook by its id, as it first came. */
+  /** The body of each webhook by its id, as first received. */
   bodies: ReadonlyMap<string, string>;
   /** How often each invoice was shipped. */
   shipped: ReadonlyMap<string, number>;
-  /** How many came again. */
+  /** Counts repeated webhooks. */
   repeats(): number;
-  /** What no sender may do: another body under the same id, a signature that does not verify. */
+  /** Violations by the sender: another body with the same id, or an invalid signature. */
   complaints: readonly string[];
-  /** Keeps every request waiting for an answer until the time is over; for a sender that dies meanwhile. */
+  /** Delays every answer until the time is over, for a sender that dies meanwhile. */
   delayBy(ms: number): void;
   stop(): Promise<void>;
 };
@@ -37,7 +37,7 @@ export async function startReceiver(secret: string): Promise<Receiver> {
     if (type === 'invoice.paid') shipped.set(data.invoiceId, (shipped.get(data.invoiceId) ?? 0) + 1);
   };
   const server = createServer(async (request, response) => {
-    // A sender that dies while it sends is no complaint: nothing whole came.
+    // A sender that dies while sending isn't a violation, because nothing complete arrived.
     const body = await buffer(request).catch(() => null);
     if (body === null) return;
     const headers = request.headers as Record<string, string | string[] | undefined>;

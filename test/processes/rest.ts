@@ -2,7 +2,7 @@ import type { Devnet } from '@quittance/devnet';
 import type pg from 'pg';
 import { eventually } from '../support/service.ts';
 
-/** Waits until every payment that was sent is irreversible and recorded, every event made and delivered, by the service's own means alone. */
+/** Waits until every payment is irreversible and recorded, and every event written and delivered, by the service's own means. */
 export async function untilAtRest(options: { client: pg.Client; devnet: Devnet; limitMs: number }): Promise<void> {
   const { client, devnet, limitMs } = options;
   await eventually(devnet.pendingCount, (pending) => pending === 0);

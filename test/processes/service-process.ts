@@ -11,31 +11,31 @@ const MAX_OUTPUT_CHARS = 100_000;
 
 export type ServiceProcess = {
   pid: number;
-  /** The newest of what it printed. */
+  /** The newest part of its output. */
   output(): string;
-  /** Resolves when it is ready, or has ended. */
+  /** Resolves when it's ready, or has ended. */
   ready: Promise<'ready' | 'ended'>;
   ended: Promise<void>;
   hasEnded(): boolean;
   /** When its failpoint was reached, or `null`. */
   firedMs(): number | null;
   signal(signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT' | 'SIGTERM'): void;
-  /** Kills it unless it has ended, and waits for that. */
+  /** Kills it unless it has ended, and waits for the end. */
   kill(): Promise<void>;
 };
 
 export type ProcessOptions = {
   env: Record<string, string>;
-  /** A directory of the test's own, for what is noted. */
+  /** A directory of the test for notes. */
   folder: string;
   failpoint?: Failpoint | undefined;
-  /** A file for the statements that changed something. */
+  /** A file for statements that changed something. */
   trace?: string;
 };
 
 let started = 0;
 
-/** Starts `quittance start` as an operator would, but for what is preloaded. Does not wait for it to be ready. */
+/** Starts `quittance start` like an operator, except for preloaded code. Doesn't wait until it's ready. */
 export async function startServiceProcess({ env, folder, failpoint, trace }: ProcessOptions): Promise<ServiceProcess> {
   started += 1;
   const fired = join(folder, `fired-${started}`);

@@ -14,7 +14,7 @@ export const MASTER_KEY = KEY.bytes.toString('base64');
 
 export type Shop = TestProject & { lifetimeMs: number };
 
-/** Two projects that tell one receiver; invoices of the second expire after five minutes, the least there is. */
+/** Creates two projects that notify one receiver. Invoices of the second expire after five minutes, the minimum. */
 export async function openShops(
   connection: PostgresConnection,
   receiver: { url: string; secret: string },
@@ -37,7 +37,7 @@ export async function openShops(
 
 const LIFETIMES_MS = [30 * 60_000, 5 * 60_000];
 
-/** Creates an invoice of each shop, and brings its deadline forward to now, as the sandbox can. */
+/** Creates an invoice in each shop and brings its deadline forward to now, like the sandbox. */
 export async function hurryInvoices(client: pg.Client, url: string, shops: readonly Shop[]): Promise<void> {
   for (const { apiKey } of shops) {
     const externalId = `hurried-${randomUUID()}`;
@@ -48,7 +48,7 @@ export async function hurryInvoices(client: pg.Client, url: string, shops: reado
           headers: { 'x-api-key': apiKey, 'content-type': 'application/json', 'idempotency-key': externalId },
           body: JSON.stringify({ amount: '700.00', asset: 'USDT', network: 'TRON', externalId }),
         }),
-      // A busy service may send everybody away for a second.
+      // A busy service may refuse all requests for a second.
       ({ status }) => status !== 503,
     ).then(({ status }) => {
       if (status >= 300) throw new Error(`an invoice was answered with ${status}`);

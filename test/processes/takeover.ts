@@ -2,15 +2,15 @@ import type pg from 'pg';
 import { eventually } from '../support/service.ts';
 import type { Fleet, Member } from './fleet.ts';
 
-/** Milliseconds from the moment at which a watcher fell silent to its successor's lease, and to the first block that it examined. */
+/** Milliseconds from a watcher's last sign of life to its successor's lease, and to the first block that the successor examined. */
 export type Takeover = { leaseMs: number; progressMs: number };
 
-/** What the issue of a watcher's death is bound to; its lease lasts 8 s of them. */
+/** The required limit after a watcher's death, of which its lease takes 8 s. */
 export const TAKEOVER_LIMIT_MS = 10_000;
-/** How long is waited to see a takeover that comes too late. */
+/** How long to wait for a takeover that comes too late. */
 const PATIENCE_MS = 60_000;
 
-/** The watcher that took the lease last. */
+/** Returns the watcher that acquired the lease last. */
 export function leaderOf({ members }: Fleet): Member {
   const watchers = members.filter(({ role }) => role === 'watcher');
   const [leader] = watchers.sort((left, right) => acquiredMs(right) - acquiredMs(left));
@@ -23,7 +23,7 @@ function acquiredMs({ trace }: Member): number {
   return last?.sentMs ?? 0;
 }
 
-/** The present time and epoch by the database's clock, before something is done to the leader. */
+/** Returns the current time and epoch by the database's clock, before something is done to the leader. */
 export async function now(client: pg.Client): Promise<{ atMs: number; epoch: number }> {
   const { rows } = await client.query<{ at: string; epoch: number }>(
     `select extract(epoch from clock_timestamp()) * 1000 as at,
@@ -32,13 +32,13 @@ export async function now(client: pg.Client): Promise<{ atMs: number; epoch: num
   return { atMs: Number(rows[0]?.at), epoch: rows[0]?.epoch ?? 0 };
 }
 
-/** The epoch of the first lease of all. */
+/** Returns the epoch of the very first lease. */
 export async function firstEpoch(client: pg.Client): Promise<number> {
   const { rows } = await client.query<{ epoch: number }>('select min(epoch)::int as epoch from witness.leases');
   return rows[0]?.epoch ?? 0;
 }
 
-/** Waits until another watcher holds the lease and has examined a block; measured by the database's record of both. */
+/** Waits until another watcher holds the lease and has examined a block, as recorded in the database. */
 export async function untilTakenOver(client: pg.Client, since: { atMs: number; epoch: number }): Promise<Takeover> {
   const { rows } = await eventually(
     () =>
@@ -55,8 +55,8 @@ export async function untilTakenOver(client: pg.Client, since: { atMs: number; e
 }
 
 /**
- * Lets a watcher go on that was stopped past its lease, and waits until it knows. Returns what it changed in the database before it
- * held the lease anew: there must be nothing. What it had sent before it was stopped was in time.
+ * Resumes a watcher that was stopped beyond its lease, and waits until it notices. Returns the changes that it made in the database before
+ * it held the lease again, which must be empty. Statements sent before it was stopped were in time.
  */
 export async function resumeFenced(watcher: Member): Promise<string[]> {
   const resumedMs = Date.now();

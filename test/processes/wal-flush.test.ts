@@ -38,7 +38,7 @@ test.skipIf(reason !== null)(
       QUITTANCE_DEVNET_NODES: devnet.url,
       QUITTANCE_DEVNET_USDT: devnet.usdtContract,
       QUITTANCE_MASTER_KEY: MASTER_KEY,
-      // The test writes rows of its own, without seals.
+      // The test writes unsealed rows.
       QUITTANCE_ROW_MACS: 'warn',
     };
     const started = await startLife({ dataDir, folder, env, failpoint: null, formerSocket: null });
@@ -52,7 +52,7 @@ test.skipIf(reason !== null)(
       const token = `order-${randomUUID()}`;
       const headers = { 'x-api-key': shop?.apiKey ?? '', 'content-type': 'application/json', 'idempotency-key': token };
       const body = JSON.stringify({ amount: '25.00', asset: 'USDT', network: 'TRON', externalId: token });
-      // A connection that was ended a moment ago is found out by the first request, which is then asked again.
+      // The first request discovers a connection that was closed a moment ago, and is then repeated.
       await eventually(
         () => call(`http://127.0.0.1:${port}/v1/invoices`, { method: 'POST', headers, body }),
         ({ status }) => status === 201,
@@ -68,7 +68,7 @@ test.skipIf(reason !== null)(
     try {
       for (let i = 0; i < ORDERS; i += 1) durable.push(await create());
       await database.client.query('alter database quittance set synchronous_commit = off');
-      // Or all of it would be flushed in time where ten orders take that long.
+      // Otherwise everything would be flushed in time if ten orders take that long.
       await database.client.query("alter system set wal_writer_delay = '10s'");
       await database.client.query('select pg_reload_conf()');
       await database.client.query(

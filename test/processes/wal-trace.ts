@@ -2,19 +2,19 @@ import { spawn, spawnSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { eventually } from '../support/service.ts';
 
-/** Why this machine cannot show what processes ask of the kernel, or `null` if it can. */
+/** Returns why this machine can't trace system calls, or `null`. */
 export function whyNoStrace(): string | null {
   const tried = spawnSync('strace', ['-o', '/dev/null', 'true'], { encoding: 'utf8' });
   if (tried.error !== undefined) return 'strace is not installed';
   return tried.status === 0 ? null : `strace may not trace here: ${tried.stderr.trim().split('\n')[0]}`;
 }
 
-/** Everything that writes to files and sockets, and everything that makes written files durable. */
+/** Calls that write to files and sockets, and calls that make written files durable. */
 const CALLS = 'trace=write,writev,pwrite64,pwritev,sendto,sendmsg,fsync,fdatasync,sync_file_range,openat';
-/** Longer than what is written of the journal at once. */
+/** Longer than a single write to the write-ahead log. */
 const MAX_STRING = 262_144;
 
-/** Watches running processes, and those that they start. `end` returns the lines, in the order in which the kernel was asked. */
+/** Traces running processes and their children. `end` returns the lines in the order of the calls. */
 export async function startTrace(pids: readonly number[], file: string): Promise<{ end(): Promise<string[]> }> {
   const child = spawn(
     'strace',
@@ -23,7 +23,7 @@ export async function startTrace(pids: readonly number[], file: string): Promise
   );
   const ended = new Promise((resolve) => child.once('exit', resolve));
   const end = async () => {
-    // It lets go of what it traces.
+    // strace detaches from the processes.
     child.kill('SIGINT');
     await ended;
     return (await readFile(file, 'utf8')).split('\n');
@@ -41,18 +41,18 @@ export async function startTrace(pids: readonly number[], file: string): Promise
   return { end };
 }
 
-/** proc_pid_status(5). A process that ended is not missed. */
+/** Reads proc_pid_status(5). A process that has ended counts as traced. */
 async function isTraced(pid: number): Promise<boolean> {
   const text = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => null);
   return text === null || !/^TracerPid:\s+0$/m.test(text);
 }
 
 /**
- * For each token that stands in a created row: whether it was written to the journal (pg_wal), whether that file was then flushed, and
- * only after that the answer 201 with the token was handed to a socket. Lines of strace:
- * `71 pwrite64(7</data/pg_wal/000000010000000000000001>, "\26\321…order-1…", 8192, 24576) = 8192`,
- * `71 fdatasync(7</data/pg_wal/000000010000000000000001>) = 0`, or in two parts, `71 fdatasync(7</…> <unfinished ...>` and
- * `71 <... fdatasync resumed>) = 0`, and `60 write(24<TCP:[…]>, "HTTP/1.1 201 Created\r\n…order-1…", 512) = 512`.
+ * Checks for each token in a created row that it was written to the write-ahead log (pg_wal), that the file was then flushed, and that only
+ * after that the 201 with the token was sent to a socket. Lines of strace: `71 pwrite64(7</data/pg_wal/000000010000000000000001>,
+ * "\26\321…order-1…", 8192, 24576) = 8192`, `71 fdatasync(7</data/pg_wal/000000010000000000000001>) = 0`, or in two parts, `71
+ * fdatasync(7</…> <unfinished ...>` and `71 <... fdatasync resumed>) = 0`, and `60 write(24<TCP:[…]>, "HTTP/1.1 201 Created\r\n…order-1…",
+ * 512) = 512`.
  */
 export function findUnflushed(lines: readonly string[], tokens: readonly string[]): string[] {
   const flushes = findFlushes(lines);
@@ -71,7 +71,7 @@ export function findUnflushed(lines: readonly string[], tokens: readonly string[
 
 type Flush = { from: number; to: number; of: string | undefined };
 
-/** From the line on which a flush of a journal file began to the line on which it was done. */
+/** From the line where a flush of a log file began to the line where it was done. */
 function findFlushes(lines: readonly string[]): Flush[] {
   const open = new Map<string, Flush>();
   return lines.flatMap((line, index) => {

@@ -56,7 +56,7 @@ const list = (asked: Partial<Asked> = {}, actor = commandActor('ana'), isKeyless
   });
 
 describe('pages', () => {
-  /** Seconds of several processes, whose batches overlap, and seconds of one request. */
+  /** Seconds with the overlapping batches of several processes, and seconds with one request. */
   async function fill() {
     const ids: string[] = [];
     for (let second = 0; second < 12; second += 1) {

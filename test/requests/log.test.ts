@@ -20,7 +20,7 @@ const shop = () => ({ url: logged.url, project: logged.project }) as TestService
 const keyed = () => ({ 'x-api-key': logged.project.apiKey });
 const idOf = ({ headers }: Answer) => String(headers['x-request-id']);
 
-/** What the log has of an answer, as soon as it has it. */
+/** Returns an answer's log entry as soon as it exists. */
 function shown(answer: Answer) {
   const find = () =>
     showRequest({ db: logged.service.db }, commandActor('ana'), { requestId: idOf(answer) }).catch(() => null);
@@ -72,7 +72,7 @@ describe('a request is found by the X-Request-Id of its answer', () => {
         body: expect.stringContaining('amount: string'),
       },
       { status: 404, code: 'INVOICE_NOT_FOUND', route: '/v1/invoices/:invoiceId', projectId },
-      // The key is known by now, though nothing has asked for it.
+      // The key is cached by now, although this request didn't need it.
       { status: 404, code: 'ROUTE_NOT_FOUND', route: null, projectId },
       { status: 401, code: 'UNAUTHENTICATED', projectId: null, key: null },
     ]);
@@ -168,7 +168,7 @@ test('what is turned away is kept 600 times of a minute, whatever comes, and a s
   const key = { 'x-api-key': own.project.apiKey };
   await get('invoices/x', key);
   for (let n = 0; n < 70; n += 1) {
-    // Without a key; with one that is known, at a URL that no limit of keys is for; and as it should be.
+    // Without a key; with a cached key at a URL without key limits; and correctly.
     const burst = Array.from({ length: 10 }, () => [get('invoices/x'), get('nothing', key), get('invoices/x', key)]);
     await Promise.all(burst.flat());
   }
@@ -184,7 +184,7 @@ test('what is turned away is kept 600 times of a minute, whatever comes, and a s
   expect(count(({ project_id }) => project_id === NIL_UUID)).toBe(600);
   expect(count(({ code }) => code === 'ROUTE_NOT_FOUND')).toBe(600);
   expect(count(({ code }) => code === 'INVOICE_NOT_FOUND')).toBe(701);
-  // One line a minute, and the clock stands still.
+  // One line a minute, and the clock is frozen.
   expect(own.logged().filter(({ msg }) => msg.includes('missing in the request log'))).toHaveLength(1);
 });
 

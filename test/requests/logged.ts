@@ -5,7 +5,7 @@ import { type DatabaseLink, startDatabaseLink } from '../support/database-link.t
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { createTestProject, type Json, type TestProject } from '../support/service.ts';
 
-/** A process with the role `api` over a database that the test can take away, and what it logged. */
+/** A process with the role `api` on a database that the test can disconnect, and its log. */
 export type LoggedService = {
   url: string;
   service: Service;
@@ -13,9 +13,9 @@ export type LoggedService = {
   link: DatabaseLink;
   project: TestProject;
   logged(): Json[];
-  /** Moves the clock, or with `null` lets it go on. */
+  /** Sets the clock, or with `null` lets it run. */
   setTime(ms: number | null): void;
-  /** Stops the process alone. */
+  /** Stops only the process. */
   stopService(): Promise<void>;
   stop(): Promise<void>;
 };
@@ -56,7 +56,7 @@ export async function startLogged(requestLog = true): Promise<LoggedService> {
   };
 }
 
-/** All that is in the log, in the order in which it was written. */
+/** Reads the whole log in the order in which it was written. */
 export async function readLog({ owner }: TestDatabase): Promise<Json[]> {
   const client = new pg.Client(owner);
   await client.connect();

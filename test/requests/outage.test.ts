@@ -16,7 +16,7 @@ test('while the database is away requests are answered, the log says so, and wha
     () => own.logged().filter(refused),
     (lines) => lines.length > 0,
   );
-  // Between two tries of the log.
+  // Between two attempts to write the log.
   for (let n = 0; n < 20; n += 1) ids.push(await get());
   expect(ids.slice(1).map(({ status }) => status)).toEqual(Array(40).fill(503));
   own.link.setMode('open');
@@ -38,7 +38,7 @@ test('a process whose database is away stops in time, and says how many requests
     (rows) => rows.length === 1,
   );
   own.link.setMode('hang');
-  // Without a key nothing is asked of the database.
+  // Requests without a key don't query the database.
   await Promise.all(Array.from({ length: 7 }, () => call(`${own.url}/v1/invoices/x`)));
   const started = performance.now();
   await own.stopService();

@@ -3,10 +3,10 @@ import type { AddressInfo } from 'node:net';
 
 export type SeenRequest = { method: string; url: string; headers: IncomingMessage['headers']; body: string };
 
-/** How one request is answered. */
+/** Answers one request. */
 export type AnswerStep = (response: ServerResponse) => void;
 
-/** A server that answers each request by the next step, and the last step for ever. */
+/** Starts a server that answers each request with the next step, and repeats the last step. */
 export async function startAnsweringServer(): Promise<{
   url: string;
   seen: SeenRequest[];

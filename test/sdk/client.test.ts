@@ -17,7 +17,7 @@ import { INVOICE, json, startAnsweringServer } from './answering-server.ts';
 import { SDK_KEY } from './sdk-key.ts';
 
 const API_KEY = SDK_KEY;
-/** What a program without types may give. */
+/** Values that a program without types may pass. */
 const as = (value: unknown) => value as never;
 let server: Awaited<ReturnType<typeof startAnsweringServer>>;
 let quittance: Quittance;

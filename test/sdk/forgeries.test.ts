@@ -12,7 +12,7 @@ type Received = Pick<(typeof FORGERIES)[number], 'body' | 'headers' | 'secret'>;
 const VECTORS = join(import.meta.dirname, '../../docs/examples/webhook-vectors.json');
 const now = () => NOW_MS;
 
-/** What ours says: the code of its refusal, or null if it accepts. */
+/** Returns our verdict: the code of the refusal, or null if accepted. */
 async function judgeOurs({ body, headers, secret }: Received): Promise<string | null> {
   try {
     await webhooks.verify(body as Uint8Array, headers, secret, { now });
@@ -24,7 +24,7 @@ async function judgeOurs({ body, headers, secret }: Received): Promise<string | 
   }
 }
 
-/** What the published package does; it reads the time from `Date.now`. */
+/** Returns the published package's verdict. It reads the time from `Date.now`. */
 function judgePublished({ body, headers, secret }: Received): 'accepts' | 'refuses' {
   const clock = vi.spyOn(Date, 'now').mockReturnValue(NOW_MS);
   try {
@@ -128,7 +128,7 @@ test('sign makes what verify takes, for the tests of receivers', async () => {
   await expect(webhooks.sign({ id: '' }, secret)).rejects.toThrow(TypeError);
 });
 
-// Requests that any HTTP server hands on as they came: one text for a header, bytes for a body.
+// Only requests that any HTTP server passes on unchanged: one text for each header, bytes for the body.
 test('the published vectors are these requests; else write them anew by VECTORS=write', async () => {
   const vectors = [{ name: 'genuine', code: null, ...GENUINE }, ...FORGERIES].flatMap((request) => {
     const { name, code, body, headers, secret } = request;

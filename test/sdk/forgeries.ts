@@ -6,18 +6,18 @@ const KEY = Buffer.alloc(32, 7);
 const SECRET = `whsec_${KEY.toString('base64')}`;
 const ID = 'evt_01h455vb4pex5vsknk084sn02q';
 
-/** With a replacement character and text beyond ASCII, by which careless handling of bytes shows. */
+/** Contains a replacement character and non-ASCII text, which reveals careless handling of bytes. */
 const EVENT = { id: ID, type: 'invoice.paid', data: { externalId: 'order-1 \uFFFD ₮', status: 'PAID' } };
 const BODY = Buffer.from(JSON.stringify(EVENT));
 
 type Headers = Record<string, string | string[]>;
 
-/** A request as it reaches a receiver; what a case leaves out is as in the genuine one. */
+/** A request as it reaches a receiver. Members that a case omits are those of the genuine request. */
 type Request = { body: unknown; headers: Headers; secret: string };
 
 /**
- * `code` is our refusal; `SECRET` means that the receiver's own secret is not accepted. `published` is what the package
- * `standardwebhooks` does with the same request.
+ * `code` is our refusal; `SECRET` means that the receiver's own secret isn't accepted. `published` is the verdict of the package
+ * `standardwebhooks`.
  */
 export type Forgery = { name: string; published: 'accepts' | 'refuses'; code: string } & Request;
 
@@ -25,7 +25,7 @@ function sign(content: string | Buffer, key: Buffer | string = KEY, algorithm = 
   return `v1,${createHmac(algorithm, key).update(content).digest('base64')}`;
 }
 
-/** Signs as a sender would that checks nothing. */
+/** Signs like a sender that checks nothing. */
 function signAll(id: string, timestamp: string, body: Buffer): Headers {
   const signature = sign(Buffer.concat([Buffer.from(`${id}.${timestamp}.`), body]));
   return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature };
@@ -46,7 +46,7 @@ const signed = (id: string, time: string, text: string | Buffer) => ({
   headers: signAll(id, time, Buffer.from(text)),
 });
 
-/** A text that a lax decoder takes for the genuine body: the broken byte becomes the replacement character. */
+/** A text that a lenient decoder mistakes for the genuine body: the broken byte becomes the replacement character. */
 const INVALID_UTF8 = Buffer.concat(splitAt(BODY, Buffer.from('\uFFFD'), Buffer.from([0xff])));
 
 function splitAt(whole: Buffer, part: Buffer, instead: Buffer): Buffer[] {
@@ -99,7 +99,7 @@ const BODIES: Row[] = [
   ['a signed body that is not UTF-8', 'accepts', 'EVENT_MALFORMED', signedAsText(INVALID_UTF8)],
 ];
 
-/** Signed over its bytes for us, and over its text, as the published package reads it. */
+/** Signed over its bytes for our package, and over its text for the published one. */
 function signedAsText(bytes: Buffer): Partial<Request> {
   const ours = signAll(ID, String(NOW), bytes);
   const theirs = signAll(ID, String(NOW), Buffer.from(bytes.toString()));
@@ -262,14 +262,14 @@ const SECRETS: Row[] = [
   ['a secret of 8 bytes', 'accepts', 'SECRET', weakSecret(8)],
 ];
 
-/** Signed with a key so short that it can be guessed. */
+/** Signed with a key short enough to guess. */
 function weakSecret(bytes: number): Partial<Request> {
   const key = Buffer.alloc(bytes, 7);
   const headers = { ...HEADERS, 'webhook-signature': sign(`${ID}.${NOW}.${BODY}`, key) };
   return { secret: `whsec_${key.toString('base64')}`, headers };
 }
 
-/** Requests that nobody may act upon. */
+/** Requests that no receiver may act on. */
 export const FORGERIES: Forgery[] = [...BODIES, ...IDS, ...TIMES, ...LISTS, ...SIGNATURES, ...SECRETS].map(
   ([name, published, code, request]) => ({ name, published, code, ...GENUINE, ...request }),
 );

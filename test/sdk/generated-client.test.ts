@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-// The types are generated from /openapi.json, which another test compares; that this file compiles is half of the test.
+// The types are generated from /openapi.json, which another test compares. That this file compiles is half of the test.
 test('a client that was generated from the document creates and reads an invoice, and knows what it is refused for', async () => {
   const { GET, POST } = createClient<paths>({
     baseUrl: service.url,

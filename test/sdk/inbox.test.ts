@@ -22,7 +22,7 @@ afterAll(() => database.drop());
 type AnyTx = { query(text: string, values?: unknown[]): Promise<unknown> } & ((write?: (db: unknown) => void) => void);
 type Storage = InboxStorage<AnyTx>;
 
-/** An inbox in a schema of its own, with the table of the example's own comment. */
+/** Creates an inbox in its own schema, with the table from the example's comment. */
 async function startPostgresInbox(schema: string): Promise<{ storage: Storage; pool: pg.Pool }> {
   const { readFile } = await import('node:fs/promises');
   const { postgresInbox } = await import(`${EXAMPLES}/inbox-postgres.mjs`);
@@ -133,14 +133,14 @@ test('an inbox in PostgreSQL writes what the handler writes, and that it was han
   expect(await storage.take(write)).toBe(false);
 });
 
-/** So many orders expire at once. */
+/** How many orders expire at once. */
 const ORDERS = 106;
 
 describe('a burst of expiries at ten receivers that read each invoice', () => {
   let service: TestService;
   const cleanups: (() => unknown)[] = [];
   beforeAll(async () => {
-    // The limits of production: reads of ten receivers are more than one key may ask at once.
+    // The limits of production: ten receivers read more than one key may read at once.
     service = await startTestService({ config: { rateLimit: { perSecond: 100, burst: 200 } } });
   });
   afterAll(async () => {
@@ -148,7 +148,7 @@ describe('a burst of expiries at ten receivers that read each invoice', () => {
     await service.stop();
   });
 
-  /** A shop that does what is documented. `handled`: how often each event was. */
+  /** Starts a shop that follows the documentation. `handled` counts how often each event was handled. */
   async function startShop(number: number, isInbox: boolean) {
     const secret = createWebhookSecret(() => Buffer.alloc(32, number));
     const quittance = new Quittance({ apiKey: service.project.apiKey, baseUrl: service.url });
@@ -172,7 +172,7 @@ describe('a burst of expiries at ten receivers that read each invoice', () => {
       });
       handler = inbox.receive;
     }
-    // Webhooks have the time of the service. One event loop runs it and all receivers, so a deadline may fire seconds late here.
+    // Webhooks carry the service's time. One event loop runs the service and all receivers, so a deadline may fire seconds late here.
     const options = { secret, onError: () => undefined, now: service.clock.now, deadlineMs: 6_000 };
     const server = createServer(quittanceWebhook(options, (event, _request, { signal }) => handler(event, signal)));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -201,7 +201,7 @@ describe('a burst of expiries at ten receivers that read each invoice', () => {
     );
     const client = new pg.Client({ connectionString: service.ownerString });
     await client.connect();
-    // The receiver of the test service itself goes by the machine's clock.
+    // The test service's own receiver uses the machine's clock.
     const { rows } = await client.query(
       `select coalesce(a.status::text, a.error) as outcome, count(*)::int as count, max(a.latency_ms) as slowest
        from delivery_attempts a join webhook_endpoints e on e.id = a.endpoint_id where e.url <> $1 group by 1`,

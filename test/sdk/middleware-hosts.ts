@@ -14,7 +14,7 @@ type Reply = { status: number; contentType: string | null; text: string };
 export type Options = { secret: string; now: () => number; onError: (error: unknown) => void };
 type Handler = (event: WebhookEvent) => unknown;
 
-/** A framework with one webhook endpoint; the body is sent in chunks, so that its length is not said before. */
+/** A framework with one webhook endpoint. The body is sent in chunks, so that its length isn't known in advance. */
 export type Host = { deliver(delivery: Delivery): Promise<Reply>; stop(): Promise<void> };
 export type StartHost = (options: Options, handler: Handler) => Promise<Host>;
 
@@ -48,7 +48,7 @@ function post(port: number, { headers, body }: Delivery): Promise<Reply> {
   });
 }
 
-/** Hands a delivery to something that speaks `Request` and `Response`. */
+/** Delivers to a handler of `Request` and `Response`. */
 function speak(answer: (request: Request) => Response | Promise<Response>): Host {
   return {
     deliver: async ({ headers, body }) => {

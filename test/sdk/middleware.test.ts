@@ -20,7 +20,7 @@ function deliveryOf(event: object, timestampSeconds = NOW) {
   return { body, headers: { ...signWebhook({ id: ID, timestampSeconds, body, secrets: [SECRET] }) } };
 }
 
-/** What `quittance webhook test` compares with. */
+/** Returns the values that `quittance webhook test` compares. */
 function diagnosisOf(body: Buffer) {
   const check = createHmac('sha256', parseSecret(SECRET)).update(`quittance diagnostic v1\n${ID}`).digest('hex');
   const bodySha256 = createHash('sha256').update(body).digest('hex');

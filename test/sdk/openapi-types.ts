@@ -10,7 +10,10 @@ const TYPES_FILE = resolve(import.meta.dirname, '../../packages/sdk/src/openapi.
 const HEADING =
   '// Generated from /openapi.json by `npm run sdk:types`. Do not edit: a test compares it with the API.\n\n';
 
-/** The SDK's types as the API's own document has them now, with the values and events that this release knows. Needs neither network nor database. */
+/**
+ * Generates the SDK's types from the API's current document, with the values and events that this release knows. Needs neither network nor
+ * database.
+ */
 export async function renderTypes(): Promise<string> {
   const app = await createDocumentedApi({ isSandbox: false });
   const { body } = await app.inject('/openapi.json');
@@ -18,7 +21,7 @@ export async function renderTypes(): Promise<string> {
   return HEADING + astToString(await openapiTypescript(closeKnown(JSON.parse(body)), { alphabetize: true }));
 }
 
-/** The types as they stand in the SDK. */
+/** Reads the types in the SDK. */
 export function readTypes(): Promise<string> {
   return readFile(TYPES_FILE, 'utf8');
 }

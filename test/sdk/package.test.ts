@@ -90,7 +90,7 @@ type Entry = Record<'import' | 'require', { types: string; default: string }>;
 describe('the package as it is built', () => {
   let folder: string;
   const require = createRequire(import.meta.url);
-  /** From the name that is imported to the file that holds its types. */
+  /** From the imported name to the file with its types. */
   const types = new Map<string, string>();
 
   beforeAll(async () => {

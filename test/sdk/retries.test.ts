@@ -12,7 +12,7 @@ beforeAll(async () => {
   server = await startAnsweringServer();
 });
 afterAll(() => server.stop());
-// Time stands still until an answer says otherwise, so that no attempt runs out of it because the machine is slow.
+// Time is frozen until an answer changes it, so that no attempt times out because the machine is slow.
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
 });
@@ -27,7 +27,7 @@ const CALL: Call = {
   body: '{"amount":"25.00"}',
 };
 
-/** Sends one call without waiting between attempts; `waits` are the milliseconds that it would have waited. */
+/** Sends one call without pausing between attempts; `waits` are the milliseconds of the skipped pauses. */
 async function send(steps: AnswerStep[], options: Partial<QuittanceOptions> = {}, call: Partial<Call> = {}) {
   server.answer(...steps);
   const waits: number[] = [];

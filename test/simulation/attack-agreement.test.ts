@@ -10,7 +10,7 @@ afterEach(async () => {
   world = null;
 });
 
-/** What each block of the main network holds: transfers inside other contracts. */
+/** Every block of the main network contains this: transfers inside other contracts. */
 const filler = () => [innerTransfer('33'.repeat(20), 5n)];
 const MINUTE_MS = 60_000;
 
@@ -35,7 +35,7 @@ test('while the second of two operators is down, the one that is left answers no
   await world.run(blocks, filler);
   expect((first.requestCount() - before) / blocks).toBeLessThanOrEqual(2.5);
   expect(world.behind()).toBe(0);
-  // What waited is settled as soon as the other is back.
+  // The waiting blocks are settled as soon as the other operator returns.
   nodes.push(second);
   await world.run(60, filler);
   expect(await world.statuses()).toEqual(['PAID']);
@@ -131,7 +131,7 @@ test('with a full window the watcher asks at the network’s rhythm, and goes on
   expect(world.behind()).toBe(0);
 });
 
-/** What a node answers that names these terms of the contract. */
+/** A node's answer that claims these terms of the contract. */
 function termsOf({
   owner,
   basisPoints,
@@ -195,9 +195,9 @@ test('with Tether’s fee on, a transfer to the contract’s owner stops nothing
   const owner = '44'.repeat(20);
   const { account, amount } = await world.invoice();
   const fee = { owner, amount: 7n };
-  // A thousandth, at most 7: as of the contract, so that it is no lie.
+  // A thousandth, at most 7: the contract's real terms, so it isn't a lie.
   for (const { lies } of nodes) lies.answer = termsOf({ owner, basisPoints: 10n, maxFee: 7n });
-  // Of a transfer to the owner both logs are to it.
+  // For a transfer to the owner, both logs are to the owner.
   const toOwner = () => [directTransfer(owner, 1_000_000n, fee)];
   await world.run(1, toOwner);
   await world.run(1, () => [directTransfer(account, amount + fee.amount, fee)]);

@@ -14,7 +14,7 @@ afterEach(async () => {
   world = null;
 });
 
-/** Nodes of three operators, and a watcher that was away for four hundred blocks. */
+/** Nodes of three operators, and a watcher that has missed four hundred blocks. */
 async function missMuch() {
   const chain = createAttackChain();
   chain.mine();
@@ -33,7 +33,7 @@ const rangesOf = ({ requests }: AttackNode) => requests.get(RANGES) ?? 0;
 
 async function expectCaughtUp({ world, nodes }: Awaited<ReturnType<typeof missMuch>>) {
   await world.step();
-  // One look is enough, whoever lies.
+  // One round is enough, whoever lies.
   expect(world.behind()).toBeLessThanOrEqual(20);
   await world.run(8);
   expect(world.behind()).toBe(0);
@@ -91,7 +91,7 @@ test.each<[string, (missed: Missed) => void]>(
   const missed = await missMuch();
   lie(missed);
   await expectCaughtUp(missed);
-  // Those that were asked for before its first one was looked at; a third of all would be 22.
+  // The requests made before its first answer was checked; a third of all would be 22.
   expect(rangesOf(missed.other)).toBeLessThanOrEqual(12);
   expect(await missed.world.statuses()).toEqual([]);
 });
@@ -107,6 +107,6 @@ test('blocks of another node that nobody known signed are read from the preferre
     },
   };
   await expectCaughtUp(missed);
-  // The head took two for each block.
+  // The head needed two for each block.
   for (const { requests } of nodes) expect(requests.get('/wallet/getblock') ?? 0).toBeLessThan(80);
 });

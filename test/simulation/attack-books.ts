@@ -7,7 +7,7 @@ import { openDatabase } from '../../src/core/store/db/database.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { createTestProject } from '../support/service.ts';
 
-/** A real PostgreSQL with a project of one address, and what a test asks of it. */
+/** Creates a real PostgreSQL with a project of one address, and the queries of the tests. */
 export async function createAttackBooks({ now }: { now(): UnixMs }) {
   const database = await createTestDatabase();
   const { connection } = database;
@@ -22,20 +22,20 @@ export async function createAttackBooks({ now }: { now(): UnixMs }) {
     query,
     statuses: async () => (await query('select status from invoices order by created_at')).map(({ status }) => status),
     events: async () => (await query('select type from events order by sequence')).map(({ type }) => type),
-    /** What a first start stores. */
+    /** The rows that a first start stores. */
     stored: async () => {
       const [row] = await query(`select (select count(*)::int from chain_cursors) as cursors,
         (select count(*)::int from producer_sets) as sets`);
       return row as { cursors: number; sets: number };
     },
-    /** The kinds that are open. */
+    /** The open kinds of alarms. */
     alarms: async (): Promise<AlarmKind[]> =>
       (await query('select distinct kind from alarms where resolved_at is null order by kind')).map(({ kind }) => kind),
     alarmDetail: async (kind: AlarmKind): Promise<string> => {
       const [row] = await query('select detail from alarms where resolved_at is null and kind = $1', [kind]);
       return row?.detail ?? '';
     },
-    /** A new invoice, by where and with what it is paid. */
+    /** Creates an invoice, and returns the address and amount to pay. */
     async invoice() {
       orders += 1;
       const order = String(orders);

@@ -11,7 +11,7 @@ import { encodeTransferCall, TRANSFER_TOPIC, USDT_CONTRACTS } from '@quittance/t
 
 type Key = ReturnType<typeof keyPairOf>;
 type Log = { from: string; to: string; amount: bigint };
-/** `events`: the topics of others of USDT. `hidden`: fields that its block commits to and JSON does not show, in hex. */
+/** `events` are the topics of other USDT events. `hidden` are fields, in hex, that the block commits to and JSON doesn't show. */
 export type Transaction = {
   id: string;
   hex: string;
@@ -32,7 +32,7 @@ export type Mark = Pick<Block, 'number' | 'id' | 'time'>;
 
 export const SLOT_MS = 3000;
 export const USDT = USDT_CONTRACTS.nile.account;
-/** 2 h into a period of votes. */
+/** 2 h into a voting period. */
 const START_MS = 1_800_000_000_000;
 const START_NUMBER = 1_000_000;
 const PAUSE_TOPIC = '6985a02210a168e66602d3235cb6db0e70f92b3ba4d376a33c0f3d9434bff625';
@@ -43,7 +43,7 @@ export function keysNamed(name: string, count: number): Key[] {
   return Array.from({ length: count }, (_, index) => keyPairOf(sha256(utf8ToBytes(`${name}${index}`))));
 }
 
-/** As many as the network has. */
+/** As many as the real network has. */
 export const HONEST: readonly Key[] = keysNamed('honest', 27);
 export const EVIL: readonly Key[] = keysNamed('evil', 27);
 export const keyAt = (keys: readonly Key[], index: number): Key => {
@@ -68,19 +68,19 @@ function call(contract: AccountHex, data: string, logs: Log[]): Transaction {
   return { id: txIdOf(rawData), hex: bytesToHex(rawData), logs };
 }
 
-/** A call of `transfer`, which the header proves. With Tether's fee the last log goes to the contract's owner. */
+/** A call of `transfer`, which the header proves. With Tether's fee, the last log goes to the contract's owner. */
 export function directTransfer(to: string, amount: bigint, fee?: { owner: string; amount: bigint }): Transaction {
   const logs = [{ from: PAYER, to, amount: amount - (fee?.amount ?? 0n) }];
   if (fee !== undefined) logs.push({ from: PAYER, to: fee.owner, amount: fee.amount });
   return call(USDT, encodeTransferCall(to as AccountHex, amount), logs);
 }
 
-/** A transfer inside another contract, as an exchange pays: it stands in logs only. */
+/** A transfer inside another contract, such as an exchange's payment: it appears only in logs. */
 export function innerTransfer(to: string, amount: bigint, from: string = PAYER): Transaction {
   return call(EXCHANGE, 'aabbccdd', [{ from, to, amount }]);
 }
 
-/** The owner of the contract stops every transfer, by the wallet of several that owns it. */
+/** The contract's owner pauses every transfer, through its multi-signature wallet. */
 export function pause(): Transaction {
   return { ...call(EXCHANGE, 'aabbccde', []), events: [PAUSE_TOPIC] };
 }
@@ -109,7 +109,7 @@ export function blockAfter(
   let signature: string | undefined;
   return {
     ...{ number, id: blockIdOf(bytes, number), parentId: parent.id, time, header, transactions },
-    // It takes longer than all the rest, and of many blocks nobody asks for it.
+    // Calculated on demand, because signing takes longer than everything else and many blocks never need it.
     get signature() {
       signature ??= signMessage(bytes, key.privateKey);
       return signature;
@@ -117,7 +117,7 @@ export function blockAfter(
   };
 }
 
-/** Blocks of other keys than the producers', one on the other. */
+/** Blocks signed with other keys than the producers', each built on the previous one. */
 export function evilBranch(parent: Mark, count: number): Block[] {
   const blocks: Block[] = [];
   for (let at = parent; blocks.length < count; ) {
@@ -130,7 +130,7 @@ export function evilBranch(parent: Mark, count: number): Block[] {
 
 export type AttackChain = ReturnType<typeof createAttackChain>;
 
-/** The honest chain: its producers take turns, and a block is irreversible when 18 are on it. */
+/** The honest chain: its producers take turns, and a block is irreversible once 18 others are on it. */
 export function createAttackChain() {
   const before = { number: START_NUMBER - 1, time: START_MS - SLOT_MS };
   const genesis = blockAfter(
@@ -144,7 +144,7 @@ export function createAttackChain() {
     head: () => blocks.at(-1) ?? genesis,
     at: (number: number) => blocks[number - genesis.number],
     solid: () => blocks[Math.max(0, blocks.length - 19)] ?? genesis,
-    /** `gapMs`: from the block before; slots may pass without one. `key`: instead of the producer whose turn it is. */
+    /** `gapMs` is the time since the previous block; slots may be empty. `key` replaces the producer whose turn it is. */
     mine(transactions: readonly Transaction[] = [], { gapMs = SLOT_MS, key }: { gapMs?: number; key?: Key } = {}) {
       const head = chain.head();
       const producer = key ?? keyAt(chain.producers, head.number + 1);
@@ -174,7 +174,7 @@ export function infosJson({ number, time, transactions }: Block): object[] {
   }));
 }
 
-/** The logs of a block as JSON-RPC shows them. */
+/** A block's logs in the form of JSON-RPC. */
 export function rpcLogsOf(block: Block): RpcLog[] {
   return block.transactions.flatMap((transaction) =>
     logsJson(transaction).map(({ address, topics, data }) => ({
@@ -202,7 +202,7 @@ function logsJson({ logs, events = [] }: Transaction) {
   return [...transfers, ...events.map((topic) => ({ address: USDT, topics: [topic], data: '' }))];
 }
 
-/** A chain of so many blocks. */
+/** Creates a chain with this many blocks. */
 export function chainOf(blocks: number): AttackChain {
   const chain = createAttackChain();
   for (let made = 0; made < blocks; made += 1) chain.mine();

@@ -51,7 +51,7 @@ test('at the first start, headers that are no chain start nothing', async () => 
 test('at the first start, a node that names producers who make no blocks is not asked for blocks without end', async () => {
   const chain = chainOf(140);
   const node = createAttackNode('lone', chain);
-  // Only one of them is one of those who make the blocks.
+  // Only one of them actually makes blocks.
   const named = [keyAt(HONEST, chain.solid().number), ...EVIL.slice(1)];
   node.lies.producers = () => named;
   const made = await createAttackWorld({ chain, nodes: [node], agreement: 1, isFirstStart: true });
@@ -59,9 +59,9 @@ test('at the first start, a node that names producers who make no blocks is not 
   await made.step();
   expect(made.errors[0]).toContain('too few');
   expect(await made.stored()).toEqual({ cursors: 0, sets: 0 });
-  // Block 0, and those before the newest.
+  // Block 0, and the blocks before the newest one.
   expect(node.requests.get('/wallet/getblock')).toBe(1 + 108);
-  // What it named is not held against the true ones.
+  // The false producers that it named don't count against the true ones.
   node.lies = {};
   await made.run(5);
   expect(await made.stored()).toEqual({ cursors: 1, sets: 1 });
@@ -72,7 +72,7 @@ test('at the first start, a node that names producers who make no blocks is not 
 test('at the first start, back ends behind one address that are behind each other start it all the same', async () => {
   const chain = chainOf(60);
   const node = createAttackNode('balanced', chain);
-  // Whoever tells the newest irreversible block is six blocks ahead of whoever is asked for one by its height.
+  // The endpoint for the newest irreversible block is six blocks ahead of the one that returns a block by height.
   node.lies.answer = ({ path, body }) =>
     path.startsWith('/walletsolidity') && Number(body.id_or_num) > chain.solid().number - 6 ? {} : undefined;
   const made = await createAttackWorld({ chain, nodes: [node], agreement: 1, isFirstStart: true });
@@ -85,7 +85,7 @@ test('at the first start, back ends behind one address that are behind each othe
 /** How far the clock of the server that created the first invoice may be ahead. */
 const MARGIN_MS = 10 * 60_000;
 
-/** A first start of a network of which there is an invoice already, from the time of this block; it ends with the block after which all is read. */
+/** Starts on a network that has an invoice from the time of this block. Ends with the block after which everything is read. */
 async function startWithInvoiceOf(chain: AttackChain, number: number, node = createAttackNode('lone', chain)) {
   let firstRead = Number.POSITIVE_INFINITY;
   node.lies.answer = ({ body: { startNum = firstRead } }) => {
@@ -133,7 +133,7 @@ test('of two processes that start a network the one that comes later leaves the 
   const { ask } = node;
   let others = 0;
   node.ask = async (question, options) => {
-    // While this one counts who built on the block, the other is done.
+    // While this one counts who built on the block, the other finishes.
     if (question.http.path === '/wallet/getblock' && others === 0 && node.requests.has('/wallet/listwitnesses')) {
       others += 1;
       await made.query(

@@ -50,7 +50,7 @@ test.each(
   const made = await createAttackWorld({ chain, nodes, agreement: 2, isFirstStart: true });
   world = made;
   await made.run(5);
-  // The second one's word is only asked for at the height that the first one names.
+  // The second one is only queried at the height that the first one names.
   if (kind === 'nobody' && place === 1) expect((await made.stored()).cursors).toBeLessThanOrEqual(1);
   else expect((await made.stored()).cursors).toBe(0);
   liar.lies = {};
@@ -84,7 +84,7 @@ test.each(
     expect(made.errors).toEqual([]);
     expect(made.reports[0]).toMatchObject({ node: stranger.origin, problem: 'wrong-network' });
     expect(await made.stored()).toEqual({ cursors: 1, sets: 1 });
-    // The pool asks it no more.
+    // The pool no longer queries it.
     nodes.splice(place, 1);
     await made.run(5);
     expect(made.behind()).toBe(0);
@@ -128,7 +128,7 @@ test('at the first start, a block of a producer that is not on the chain, by one
   const made = await createAttackWorld({ chain, nodes, agreement: 2, isFirstStart: true });
   world = made;
   await made.step();
-  // It is not built upon, so the start is before it, where both show the same.
+  // Nothing builds on it, so the start is before it, where both nodes agree.
   expect((await made.cursor()).number).toBeLessThan(forged.number);
   (nodes[0] as AttackNode).lies = {};
   await made.run(30);
@@ -185,7 +185,7 @@ test('at the first start, a node of another network is refused before anything i
   expect(await made.stored()).toEqual({ cursors: 0, sets: 0 });
 });
 
-/** The node behind a socket of ours, as the real pool asks it. */
+/** Serves the node on a real socket, so that the real pool can query it. */
 async function serve(node: AttackNode): Promise<string> {
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];

@@ -26,10 +26,10 @@ afterEach(async () => {
   world = null;
 });
 
-/** As each block of the main network: a direct transfer and one inside a contract, between strangers. */
+/** The usual traffic of the main network: a direct transfer and one inside a contract, between strangers. */
 const traffic = () => [directTransfer(STRANGER, 7n), innerTransfer(OTHER_STRANGER, 5n)];
 
-/** A watcher that was away for many blocks; `special` go into some of them, in order. */
+/** Creates a watcher that has missed many blocks; the transactions in `special` are in some of them, in order. */
 async function missMuch({ operators, special }: { operators: number; special(invoices: Payable[]): Transaction[][] }) {
   const chain = createAttackChain();
   chain.mine();
@@ -80,7 +80,7 @@ test.each([1, 2])('with %i operators, infos are asked for only where a contract 
   }
   await catchUp(missed);
   expect(await missed.world.statuses()).toEqual(['PAID', 'PAID']);
-  // No block before the first one has logs, which would show that its own are whole.
+  // No block before the first one has logs, which would prove that its own are complete.
   const expected = [-RUN_BLOCKS + 1, 2 * SPECIAL_EVERY].flatMap((height) => missed.nodes.map(() => height));
   expect(heights).toEqual(expected);
   for (const node of missed.nodes) {
@@ -109,7 +109,7 @@ const pays = (log: RpcLog, { account, amount }: Payable) => isTo(log, account) &
 const numberOf = ({ blockNumber }: RpcLog) => Number(blockNumber);
 const answered = (answer: object | 'refuse'): Lies => ({ answer: ({ path }) => (path === RPC ? answer : undefined) });
 
-/** Lies about an answer that should have the payment, which stands at `at`. */
+/** Lies about an answer that should contain the payment, whose position is `at`. */
 const cut = (lie: (logs: RpcLog[], at: number) => RpcLog[], paid: Payable | undefined): Lies => ({
   logs: (logs) => {
     const at = logs.findIndex((log) => pays(log, paid as Payable));
@@ -121,7 +121,7 @@ const firstBytes = (logs: RpcLog[], most: number) =>
 
 type LiesAbout = (payables: Payable[]) => Lies;
 
-/** Each node has lies of its own, or none. */
+/** Each node has its own lies, or none. */
 async function expectPaid(...liesOf: LiesAbout[]) {
   let payables: Payable[] = [];
   const missed = await missMuch({
@@ -220,7 +220,7 @@ test('a node that shows no logs is asked for them again after a minute, and not 
   const [node] = missed.nodes as [AttackNode];
   node.lies = answered('refuse');
   await catchUp(missed);
-  // Those that were under way when the first was answered.
+  // The requests in progress when the first one was answered.
   expect(asked(node, RPC)).toBeLessThanOrEqual(3);
   expect(await missed.world.statuses()).toEqual(['PAID', 'PAID']);
 });

@@ -15,38 +15,38 @@ type Body = {
 };
 type Request = { path: string; body: Body };
 
-/** No answer of this chain comes near it. */
+/** Far above any answer of this chain. */
 const MAX_HELD_BYTES = 32 * 1024 * 1024;
 
 const ASIDE_MS = 60_000;
 
-/** What a node shows otherwise than an honest one; `undefined` stands for the truth. It may change while a test runs. */
+/** A node's deviations from an honest one; `undefined` means the truth. They may change while a test runs. */
 export type Lies = {
-  /** Another block of a height, in blocks, ranges and infos; `null`: none. */
+  /** Replaces a block at a height, in blocks, ranges and infos; `null` means none. */
   block?(number: number, path: string): Block | null | undefined;
-  /** Another newest irreversible block. */
+  /** Replaces the newest irreversible block. */
   solid?(): Block | undefined;
-  /** The producers of now. */
+  /** Replaces the current producers. */
   producers?(): readonly { account: string }[] | undefined;
-  /** Other logs by JSON-RPC. */
+  /** Replaces the logs of JSON-RPC. */
   logs?(logs: RpcLog[]): RpcLog[];
-  /** Any other answer. `refuse`: none. */
+  /** Replaces any other answer; `refuse` gives none. */
   answer?(request: Request): object | 'refuse' | undefined;
 };
 
 export type AttackNode = Node & {
   lies: Lies;
   hasJsonRpc: boolean;
-  /** What its gRPC port answers about infos, or a refusal; `null`: it has none. */
+  /** The answer of its gRPC port about infos, or a refusal; `null` if it has no such port. */
   twin: object | 'refuse' | null;
-  /** By path. */
+  /** The number of requests by path. */
   requests: Map<string, number>;
   requestCount(): number;
-  /** What it answers, as JSON will carry it. */
+  /** Returns its answer in JSON's form. */
   show(request: Request): object | 'refuse';
 };
 
-/** A node over the chain that answers as java-tron does. Nothing pauses or budgets it: the worst that a liar can be. */
+/** Creates a node on the chain that answers like java-tron. Nothing pauses or limits it, so a liar can do its worst. */
 export function createAttackNode(name: string, chain: AttackChain): AttackNode {
   const requests = new Map<string, number>();
   const asideUntilMs = { logs: 0, ranges: 0, bytes: 0 };
@@ -66,7 +66,7 @@ export function createAttackNode(name: string, chain: AttackChain): AttackNode {
       return node.lies.answer?.({ path, body }) ?? answerOf(node.lies, chain, { path, body });
     },
     ask: async ({ http: { path, body, shape = {}, read } }, { wantsBytes = false } = {}) => {
-      // An answer never comes at once.
+      // An answer is never immediate.
       await null;
       const answer = wantsBytes && node.twin !== null ? node.twin : node.show({ path, body });
       if (answer === 'refuse') throw refused(`${name} refuses`);
@@ -120,7 +120,7 @@ function answerOf(lies: Lies, chain: AttackChain, { path, body }: Request): obje
   return block === null ? [] : infosJson(block);
 }
 
-/** The producers after a vote, of which `count` are new. */
+/** Returns the producers after a vote with these newcomers. */
 export function votedIn(newcomers: readonly (typeof HONEST)[number][]): typeof HONEST {
   return [...newcomers, ...HONEST.slice(newcomers.length)];
 }

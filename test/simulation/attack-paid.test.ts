@@ -10,7 +10,7 @@ afterEach(async () => {
   world = null;
 });
 
-/** A watcher that knows the honest producers, and an invoice that nobody pays. */
+/** Starts a watcher that knows the honest producers, and an invoice that is never paid. */
 async function start(names: readonly string[]) {
   const chain = createAttackChain();
   chain.mine();
@@ -32,9 +32,9 @@ describe.each([
     const { world, chain, nodes, liar, payment } = await start(names);
     const base = await world.cursor();
     world.restartAfter(90);
-    // Without logs ranges are short, so that the producers are asked for again between two of them.
+    // Without logs, ranges are short, so the producers are queried again between two of them.
     for (const node of nodes) node.hasJsonRpc = false;
-    // Unknown producers are let in below what is irreversible; then the genuine blocks follow, and the walk back is lied to.
+    // Unknown producers are let in below the irreversible blocks. Then the genuine blocks follow, and the walk back is lied to.
     const junk = evilBranch(base, 7 * RANGE_BLOCKS);
     const parent = chain.at(base.number + 19);
     if (parent === undefined) throw new Error('too few blocks');
@@ -46,7 +46,7 @@ describe.each([
         if (isWalking) return number === forged.number ? forged : undefined;
         return junk[number - base.number - 1];
       },
-      // A range may take long: the producers may be asked for again when it comes.
+      // A range may take long, so the producers may be queried again when it arrives.
       answer: ({ path }) => {
         if (path.endsWith('limitnext')) world.clock.ms += 4000;
         return undefined;
@@ -56,7 +56,7 @@ describe.each([
     expect(isWalking).toBe(true);
     for (let i = 0; i < 8; i++) await world.step();
     expect(await world.statuses()).toEqual(['PENDING']);
-    // It goes on where there are others; where there is no other it becomes honest. Nothing of it is left.
+    // It continues if there are other nodes; the only node becomes honest. Nothing false remains.
     if (nodes.length === 1) liar.lies = {};
     await world.run(8);
     expect(await world.inventions()).toEqual([]);

@@ -20,7 +20,7 @@ afterEach(async () => {
   world = null;
 });
 
-/** 27 decide by 19, so that 9 could refuse and 8 are the most that a period of votes can bring. */
+/** 19 of 27 decide, so 9 could block a decision. A voting period may change at most 8. */
 const MOST_NEW = 8;
 
 async function start(names: readonly string[]) {
@@ -94,7 +94,7 @@ describe('one node of one', () => {
     const { world, chain, liar } = await startWithLiar();
     let count = 0;
     liar.lies = { producers: () => votedIn(EVIL.slice(0, count)) };
-    // Each block of an unknown producer has the producers asked for anew.
+    // Each block of an unknown producer makes the watcher query the producers again.
     for (; count < 20; count++) {
       liar.lies.block = (number) =>
         number === chain.head().number
@@ -108,7 +108,7 @@ describe('one node of one', () => {
 
   test('cannot take over more producers for blocks that are dated ahead of our clock', async () => {
     const { world, chain, liar } = await startWithLiar();
-    // One producer of 27 helps: its block is dated a week ahead.
+    // One of 27 producers colludes: its block is dated a week ahead.
     const ahead = blockAfter(
       chain.head(),
       keyAt(HONEST, chain.head().number + 1),
@@ -169,7 +169,7 @@ test('a vote after days without one, which brings as many new producers as one c
 
 test('a start within a minute after a vote reads the last blocks of a producer that was voted out', async () => {
   const { world, chain } = await start(['a', 'b']);
-  // The one that is voted out makes the heights that 27 divides: it has just made its last block.
+  // The producer that is voted out makes the blocks at multiples of 27: it has just made its last one.
   while (chain.head().number % HONEST.length !== 0) await world.run(1);
   chain.producers = votedIn(keysNamed('new', 1));
   world.restartAfter(4);
@@ -183,7 +183,7 @@ test('a start within a minute after a vote reads the last blocks of a producer t
 
 test('a longer downtime in which producers came and went blames no honest node', async () => {
   const { world, chain } = await start(['a', 'b']);
-  // In between were eight that nobody was asked about, several in each range.
+  // In between there were eight producers that were never queried, several in each range.
   chain.producers = votedIn(keysNamed('between', MOST_NEW));
   world.restartAfter(60);
   chain.producers = HONEST;
@@ -203,7 +203,7 @@ test('one operator of three that is down keeps no block of a producer voted out 
   chain.producers = HONEST;
   world.restartAfter(60);
   down.lies = { answer: () => 'refuse' };
-  // It may be asked in vain for what is irreversible, and then another one when it is time for that again.
+  // It may be queried for irreversible blocks without success, and another one only the next time.
   await world.run(30);
   expect(world.behind()).toBe(0);
   expect(world.unrecorded()).toBeLessThanOrEqual(8);

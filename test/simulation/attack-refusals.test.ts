@@ -13,7 +13,7 @@ import { type AttackWorld, createAttackWorld } from './attack-world.ts';
 
 const MISSED_BLOCKS = 400;
 const STRANGER = '33'.repeat(20);
-/** What a provider says that allows no more requests, or not this method: it would be left alone for two minutes each time. */
+/** A provider's answer that refuses further requests, or this method. Each would pause the node for two minutes. */
 const RETRY_AFTER_MS = 120_000;
 
 let world: AttackWorld | null = null;
@@ -22,10 +22,10 @@ afterEach(async () => {
   world = null;
 });
 
-/** What a node answers in place of the truth: that it wants to be left alone, or nothing, as one that is away; `null`: the truth. */
+/** A node's answer instead of the truth: a rate limit, or none because it's down; `null` means the truth. */
 type Refuses = (index: number, path: string) => 'limit' | 'away' | null;
 
-/** As a process asks the nodes, with all budgets and pauses. */
+/** Creates a pool as in a process, with all budgets and pauses. */
 function poolOver(nodes: readonly AttackNode[], refuses: Refuses) {
   const createClient = ({ spec }: NodeClientOptions): NodeClient => {
     const index = nodes.findIndex(({ origin }) => spec.url.endsWith(origin));
@@ -65,7 +65,7 @@ const traffic = () => [directTransfer(STRANGER, 7n), innerTransfer('44'.repeat(2
 
 type Case = { path: string; operators: number; by: number; agreement: number };
 
-/** Methods that have a substitute, however many refuse them; and the others, as long as one operator shows them. */
+/** Methods with a substitute, however many nodes refuse them; and others, as long as one operator offers them. */
 const CASES: Case[] = [
   ...['/jsonrpc', '/wallet/getblockbylimitnext'].flatMap((path) => [
     { path, operators: 1, by: 1, agreement: 1 },
@@ -103,17 +103,17 @@ test.each(someCases(CASES, 3))(
   },
 );
 
-/** As with a line of some 100 ms, and eight requests under way at a time. */
+/** As with a latency of about 100 ms, and eight requests in parallel. */
 const REQUEST_MS = 12;
 
-/** How long a watcher takes to catch up, in milliseconds, where the second of two operators is away from `fromMs` on for `awayMs`. */
+/** Returns how many milliseconds a watcher takes to catch up if the second of two operators is down from `fromMs` on for `awayMs`. */
 async function catchUpMs(missing: { fromMs: number; awayMs: number }): Promise<number> {
   const chain = createAttackChain();
   chain.mine();
   const nodes = Array.from({ length: 2 }, (_, index) => createAttackNode(`node-${index}.example`, chain));
   let startedMs = Number.POSITIVE_INFINITY;
   const pool = poolOver(nodes, (index, path) => {
-    // Infos of both are read, which takes longest.
+    // The infos of both are read, which takes longest.
     if (path === '/jsonrpc') return 'limit';
     if (world !== null) world.clock.ms += REQUEST_MS;
     const passedMs = performance.now() - startedMs;

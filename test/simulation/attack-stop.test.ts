@@ -39,7 +39,7 @@ test.each(someCases([['first'], ['second'], ['third']], 3))(
     await world.run(30);
     expect(world.behind()).toBe(0);
     expect(await world.statuses()).toEqual(['PAID']);
-    // The first one is asked when the process starts anew.
+    // The first one is queried again when the process restarts.
     world.restartAfter(10);
     await world.run(5);
     expect(world.behind()).toBe(0);
@@ -89,7 +89,7 @@ test('a node whose infos come a moment after the block is no fault, and the bloc
   const { world, chain, bent } = await start(['only']);
   let early = 0;
   bent('only').lies = {
-    // Behind one address the back end that answers for the infos is later than the one that shows the block.
+    // Behind one address, the back end for infos is later than the one for blocks.
     answer: ({ path, body }) => {
       const { time } = chain.at(body.num ?? 0) ?? chain.start;
       if (!path.endsWith('infobyblocknum') || world.clock.ms >= time + 700) return undefined;
@@ -136,7 +136,7 @@ test('of three operators the first, who shows blocks without their infos, is lef
   bent('bent').lies = { answer: ({ path }) => (path.endsWith('infobyblocknum') ? [] : undefined) };
   for (let blocks = 0; blocks < 12; blocks++) {
     await world.run(1, () => [directTransfer('33'.repeat(20), 5n)]);
-    // The pool pauses whom it is told.
+    // The pool pauses a node that was reported.
     if (world.reports.length > 0 && nodes[0] === bent('bent')) nodes.shift();
     expect(world.behind()).toBeLessThanOrEqual(2);
   }

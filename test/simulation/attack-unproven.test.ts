@@ -18,7 +18,7 @@ afterEach(async () => {
   world = null;
 });
 
-/** What anybody can have mined: a field that java-tron does not know, which it keeps and its JSON hides. */
+/** Anyone can have this mined: a field unknown to java-tron, which it stores and its JSON hides. */
 const poisoned = (transaction: Transaction): Transaction => ({ ...transaction, hidden: '3001' });
 const filler = () => [innerTransfer('33'.repeat(20), 5n)];
 
@@ -90,7 +90,7 @@ test('some among others, proven ones, are held from the 241st of an hour on', as
     return made % 5 === 0 ? filler() : filler().map(poisoned);
   });
   await world.run(40, filler);
-  // Four of five are not proven, so the first 300 blocks have 240.
+  // Four in five aren't proven, so there are 240 among the first 300 blocks.
   expect((await world.cursor()).number).toBe(first + 299);
 });
 

@@ -17,9 +17,9 @@ import { type AttackChain, SLOT_MS, type Transaction, USDT } from './attack-chai
 import type { AttackNode } from './attack-node.ts';
 
 const NETWORK = 'nile';
-/** How long after its time a block is at the nodes. */
+/** How long after its time a block reaches the nodes. */
 const ARRIVAL_MS = 300;
-/** What a step takes at least, so that one which asks again at once is counted and does not hang the test. */
+/** The minimum duration of a step, so that one that asks again immediately is counted and doesn't hang the test. */
 const STEP_MS = 50;
 /** The pause after a step that threw. */
 const RETRY_MS = 1000;
@@ -27,18 +27,18 @@ const LEASE_MS = 600_000;
 
 type AttackWorldOptions = {
   chain: AttackChain;
-  /** Those that can be asked, in order of preference. May change. */
+  /** The available nodes in order of preference. May change. */
   nodes: AttackNode[];
   agreement: number;
-  /** The cursor is not set, and nothing is known. */
+  /** No cursor is set, and nothing is known. */
   isFirstStart?: boolean;
-  /** Another pool than one that only takes reports down. */
+  /** A pool other than the default, which only records reports. */
   pool?: NodePool;
 };
 
 export type AttackWorld = Awaited<ReturnType<typeof createAttackWorld>>;
 
-/** The real watcher over a real PostgreSQL, with a clock that the test moves: nothing waits, and it lives at the network's rhythm. */
+/** Runs the real watcher on a real PostgreSQL with a clock that the test moves: nothing waits, and it runs at the network's pace. */
 export async function createAttackWorld({ chain, nodes, agreement, isFirstStart, pool }: AttackWorldOptions) {
   const clock = { ms: chain.head().time + ARRIVAL_MS };
   const now = () => unixMs(clock.ms);
@@ -48,7 +48,7 @@ export async function createAttackWorld({ chain, nodes, agreement, isFirstStart,
   }
   const lease = await acquireLease(db, `watcher:${NETWORK}`, 'attack', LEASE_MS);
   if (lease === null) throw new Error('the lease is not free');
-  // Pauses and retries of the watcher are measured with the monotonic clock.
+  // The watcher's pauses and retries use the monotonic clock.
   const monotonic = vi.spyOn(performance, 'now').mockImplementation(() => clock.ms);
   const reports: { node: string; problem: string; reason: string }[] = [];
   const noting: NodePool = {
@@ -73,9 +73,9 @@ export async function createAttackWorld({ chain, nodes, agreement, isFirstStart,
   return {
     ...ask,
     ...{ clock, reports, errors: life.errors, step: life.step, steps: life.steps },
-    /** Time passes without a block. */
+    /** Lets time pass without a block. */
     pass: (ms: number) => life.runUntil(clock.ms + ms),
-    /** So many blocks come, and the watcher lives until just before the next one is due. */
+    /** Makes this many blocks, and runs the watcher until just before the next one is due. */
     async run(count: number, transactions: () => readonly Transaction[] = () => []) {
       for (let made = 0; made < count; made += 1) {
         const passedSlots = Math.floor((clock.ms - chain.head().time) / SLOT_MS);
@@ -85,17 +85,17 @@ export async function createAttackWorld({ chain, nodes, agreement, isFirstStart,
         await life.runUntil(arrivedMs + SLOT_MS - 1);
       }
     },
-    /** Nobody watches while the chain goes on by so many blocks; then the process starts anew. */
+    /** Extends the chain by this many blocks while nothing is watching, then restarts the process. */
     restartAfter(count: number, transactions: () => readonly Transaction[] = () => []) {
       for (let made = 0; made < count; made += 1) chain.mine(transactions());
       clock.ms = Math.max(clock.ms, chain.head().time + ARRIVAL_MS);
       follower.reset();
     },
-    /** Blocks between the newest one and the newest that is verified. */
+    /** Blocks between the newest one and the newest verified one. */
     behind: () => chain.head().number - (follower.status()?.headNumber ?? 0),
-    /** Irreversible blocks that are not recorded: up to 8 while nobody waits. */
+    /** Irreversible blocks that aren't recorded: up to 8 while no payment is expected. */
     unrecorded: () => chain.solid().number - (follower.status()?.processedNumber ?? 0),
-    /** As "quittance chain pass" does, for the block as the nodes show it. */
+    /** Does the same as "quittance chain pass" for the block as the nodes show it. */
     letPass: (number: number) =>
       passBlock(
         {
@@ -106,7 +106,7 @@ export async function createAttackWorld({ chain, nodes, agreement, isFirstStart,
         commandActor('anna'),
         { number, id: null, reason: 'compared', isCompared: true },
       ),
-    /** The newest block that is recorded as irreversible. */
+    /** Returns the newest block recorded as irreversible. */
     async cursor() {
       const [row] = await ask.query(`select solid_number, encode(solid_id, 'hex') as id from chain_cursors`);
       const block = chain.at(Number(row.solid_number));
@@ -114,7 +114,7 @@ export async function createAttackWorld({ chain, nodes, agreement, isFirstStart,
         throw new Error(`block ${row.solid_number} is not on the honest chain`);
       return block;
     },
-    /** Recorded transfers that are not on the honest chain. */
+    /** Returns recorded transfers that aren't on the honest chain. */
     inventions: async () =>
       (await ask.query(`select block_number, encode(block_id, 'hex') as block_id from transfers`)).filter(
         ({ block_number, block_id }) => chain.at(Number(block_number))?.id !== block_id,
@@ -126,7 +126,7 @@ export async function createAttackWorld({ chain, nodes, agreement, isFirstStart,
   };
 }
 
-/** Steps as often as they ask for it themselves. What a step throws about nodes is taken down, anything else fails the test. */
+/** Runs steps as often as they request it. Errors about nodes are recorded, all others fail the test. */
 function createLife(clock: { ms: number }, step: () => Promise<number>) {
   const errors: string[] = [];
   let wakeMs = 0;
@@ -145,7 +145,7 @@ function createLife(clock: { ms: number }, step: () => Promise<number>) {
       }
       wakeMs = clock.ms + Math.max(STEP_MS, Math.ceil(pauseMs));
     },
-    /** The watcher lives until then. */
+    /** Runs the watcher until that time. */
     runUntil: async (untilMs: number) => {
       while (wakeMs < untilMs) {
         clock.ms = Math.max(clock.ms, wakeMs);

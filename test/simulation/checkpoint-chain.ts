@@ -5,7 +5,7 @@ import { AppError } from '../../src/core/domain/errors.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
 import { type Block, blockAfter, blockJson, HONEST, type Mark, SLOT_MS } from './attack-chain.ts';
 
-/** A producer: whose account, and with whose key it signs. */
+/** A producer's account, and the key with which it signs. */
 export type Producer = (typeof HONEST)[number] & { signer: string };
 
 /** Signs with the key of its own account. */
@@ -17,19 +17,19 @@ export const signingWith = (key: (typeof HONEST)[number], other: (typeof HONEST)
   signer: other.account,
 });
 
-/** Where checkpoints of tests stand. */
+/** The height of the tests' checkpoints. */
 export const FIRST = 1_000_000;
 const FIRST_MS = 1_800_000_000_000;
-/** A little less than there are between two votes. */
+/** A little fewer than between two votes. */
 export const PERIOD_BLOCKS = 7000;
-/** Rounds before a block that is asked for which are made with it, so that runs that overlap are one chain. */
+/** How many rounds before a requested block are made together with it, so that overlapping runs form one chain. */
 const LINKED_ROUNDS = 6;
 
 export type LongChain = ReturnType<typeof createLongChain>;
 
 /**
- * A chain of any length, of which only the blocks around those that are asked for are made.
- * `producersAt`: by height. `base`: its blocks up to there are those of that chain.
+ * Creates a chain of any length, of which only the blocks around requested ones are made. `producersAt` returns the producers by height.
+ * With `base`, the blocks up to its height are those of that chain.
  */
 export function createLongChain(
   blocks: number,
@@ -92,16 +92,16 @@ export function membersOf(producers: readonly Producer[]): Member[] {
     .sort((left, right) => (left.account < right.account ? -1 : 1));
 }
 
-/** What a node shows otherwise than an honest one; `undefined` stands for the truth. It may change while a test runs. */
+/** A node's deviations from an honest one; `undefined` means the truth. They may change while a test runs. */
 export type HeaderLies = {
-  /** `null`: it does not have the block. `refuse`: no answer. */
+  /** `null`: it doesn't have the block. `refuse`: no answer. */
   block?(number: number): Block | null | 'refuse' | undefined;
   producers?(): readonly Producer[];
 };
 
 export type HeaderNode = Node & { lies: HeaderLies; requests(): number };
 
-/** A node over the chain, as far as a first start asks it: block 0, headers, producers and their keys. */
+/** Creates a node on the chain for the requests of a first start: block 0, headers, producers and their keys. */
 export function createHeaderNode(name: string, chain: LongChain, lies: HeaderLies = {}): HeaderNode {
   let requests = 0;
   const node: HeaderNode = {
@@ -117,7 +117,7 @@ export function createHeaderNode(name: string, chain: LongChain, lies: HeaderLie
     },
     requests: () => requests,
     ask: async (question) => {
-      // An answer never comes at once.
+      // An answer is never immediate.
       await null;
       requests += 1;
       const { path, body, read } = question.http;
@@ -151,7 +151,7 @@ function answerOf(lies: HeaderLies, chain: LongChain, path: string, body: Body):
   return block === null ? {} : blockJson(block, false);
 }
 
-/** The producers of each period: `replaced` of them leave at each vote, and new ones come. */
+/** Returns the producers of each period: `replaced` of them leave at each vote, and new ones join. */
 export function votedOut(
   keys: readonly (typeof HONEST)[number][],
   replaced: number,

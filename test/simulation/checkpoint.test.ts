@@ -43,7 +43,7 @@ afterAll(async () => {
 const log = createLogger({ level: 'silent' });
 const metrics = createMetrics();
 
-/** One more than can change at once without deciding alone. */
+/** One more than may change at once without a majority. */
 const TOO_MANY = 9;
 const MOST_NEW = 8;
 const EVIL_SET = EVIL.map(own);
@@ -64,7 +64,7 @@ beforeEach(() => {
   reports = [];
 });
 
-/** A process that starts on the network for the first time, with what a release ships. What it learns is undone. */
+/** Starts a process on the network for the first time, with a release's checkpoint. Everything that it stores is rolled back. */
 function newProcess(chain: Pick<LongChain, 'now'>, checkpoint: Checkpoint, agreement = 1) {
   let available: readonly Node[] = [];
   const pool = {
@@ -86,7 +86,7 @@ function newProcess(chain: Pick<LongChain, 'now'>, checkpoint: Checkpoint, agree
   const walk = createWalk(deps, checkpoint);
   return {
     walk,
-    /** What a first start stores. */
+    /** Returns what a first start stores. */
     start: async (nodes: readonly Node[]) => {
       const reported = new Undone();
       const transaction: Database['transaction'] = (work) =>
@@ -102,7 +102,7 @@ function newProcess(chain: Pick<LongChain, 'now'>, checkpoint: Checkpoint, agree
       });
       return reported.stored;
     },
-    /** Lets the watcher look at the chain. */
+    /** Lets the watcher read the chain. */
     follow: async (nodes: readonly Node[]) => {
       available = nodes;
       const lease = await acquireLease(db, 'watcher:nile', 'test', 600_000);
@@ -193,7 +193,7 @@ describe('a first start from a checkpoint', () => {
     });
     const { producers } = await newProcess(chain, checkpointOf(chain, FIRST_SET)).start([node]);
     expect(producers).toEqual(membersOf(chain.producers()));
-    // Block 0, the checkpoint's, the newest one, the producers, two rounds, and the starting block.
+    // Block 0, the checkpoint's block, the newest one, the producers, two rounds, and the starting block.
     expect(node.requests()).toBeLessThanOrEqual(3 + 28 + 54 + 20);
   });
 
@@ -237,7 +237,7 @@ describe('nobody is believed', () => {
   /** What all of the nodes show together. */
   type Lie = { chain: LongChain; lies: HeaderLies };
 
-  /** The true chain up to there, and from there on one of whoever they like. */
+  /** The true chain up to a height, and from there a chain of any producers. */
   const forkedAt = (upTo: number, producers: readonly Producer[]): Lie => {
     const honest = createLongChain(4 * PERIOD_BLOCKS, () => FIRST_SET);
     const chain = createLongChain(4 * PERIOD_BLOCKS, () => producers, { chain: honest, upTo });
@@ -252,7 +252,7 @@ describe('nobody is believed', () => {
       () => forkedAt(FIRST, [...EVIL_SET.slice(0, TOO_MANY), ...FIRST_SET.slice(TOO_MANY)]),
       ', 18 of the 27',
     ],
-    // Who made these blocks is proven only up to where enough of the others built on them.
+    // The producers of these blocks are only proven up to where enough of the others built on them.
     ['put blocks of their own on top of a true chain', () => forkedAt(HEAD - 60, EVIL_SET), 'name, 0 are'],
     [
       'put blocks of eight of their own where those who made blocks are looked for, and name sixteen',
@@ -319,7 +319,7 @@ describe('nobody is believed', () => {
 
   test('signatures of their own on blocks of eight producers, over and over, gain them no key', async () => {
     const chain = createLongChain(10 * PERIOD_BLOCKS, () => FIRST_SET);
-    // Others in each run.
+    // Different ones in each run.
     const block = (number: number) => {
       const shown = chain.at(number);
       const group = Math.floor((number - FIRST) / 5000) * MOST_NEW;

@@ -5,7 +5,7 @@ import { INVARIANTS } from './invariants/all.ts';
 import { type CodeBug, PLANTED_BUGS, type PlantedBug } from './planted-bugs.ts';
 import { liveDay, shows } from './planted-day.ts';
 
-// Files of one worker share modules; these are to be loaded anew with the mistakes, and without them again by who comes next.
+// Files of one worker share modules. These must be loaded again with the planted mistakes, and once more without them by the next file.
 vi.hoisted(() => vi.resetModules());
 afterAll(() => {
   vi.doUnmock(import('../../src/core/chain/proof/prove-block.ts'));
@@ -14,7 +14,7 @@ afterAll(() => {
   vi.resetModules();
 });
 
-/** The mistake that is in the code now. */
+/** The mistake that is currently in the code. */
 const code = vi.hoisted((): { bug: CodeBug } => ({ bug: {} }));
 
 vi.mock(import('../../src/core/chain/proof/prove-block.ts'), async (original) => {

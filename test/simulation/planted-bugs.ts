@@ -1,33 +1,33 @@
 import type { SignedHeaders, signWebhook } from '../../src/core/webhooks/sign.ts';
 import type { Plant } from './engine/simulated-database.ts';
 
-/** A mistake in code that is no statement; the test puts it in the place of the right one. */
+/** A mistake in code outside SQL; the test replaces the correct code by it. */
 export type CodeBug = {
   /** Every verified block counts as irreversible. */
   isEveryBlockSolid?: true;
-  /** A block whose bytes JSON hides contradicts itself. */
+  /** A block with bytes that JSON hides counts as contradictory. */
   isHiddenUnverifiable?: true;
-  /** Signs in another way; `sign` is the right one. */
+  /** Signs differently; `sign` is the correct function. */
   signs?(sign: typeof signWebhook, message: Parameters<typeof signWebhook>[0]): SignedHeaders;
 };
 
-/** A mistake that a developer could make, and the invariant that it breaks. */
+/** A mistake that a developer could make, and the invariant that it violates. */
 export type PlantedBug = {
   number: number;
-  /** Bugs of one day are in one world, because they do not get in each other's way; a world costs more than a day in it. */
+  /** Bugs of one day share a world, because they don't interfere with each other and a world costs more than a day in it. */
   day: number;
   bug: string;
-  /** What a violation of that number says then. */
+  /** Matches the violation of that invariant. */
   found: RegExp;
   plant?: Plant;
   code?: CodeBug;
-  /** What in the database stands in its way: a developer who makes the mistake would have to remove that too. */
+  /** A protection in the database that a developer who makes this mistake would have to remove too. */
   without?: string;
   /** The node lies as well. */
   lie?: 'solid-ahead';
 };
 
-/** For each invariant at least one. */
+/** At least one for each invariant. */
 export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     number: 1,
@@ -302,7 +302,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
 ];
 
-/** Another text for one statement. Each part must be found, or the bug would not be planted. */
+/** Replaces parts of one statement. Each part must be found; otherwise the bug wouldn't be planted. */
 function rewriting(statement: string, parts: readonly (readonly [string | RegExp, string])[]): Plant {
   return {
     rewrite: (name, text) => {
@@ -316,7 +316,7 @@ function rewriting(statement: string, parts: readonly (readonly [string | RegExp
   };
 }
 
-/** All of these at once. */
+/** Plants all of these at once. */
 export function merged(...plants: readonly Plant[]): Plant {
   return {
     rewrite: (name, text) => plants.reduce((rewritten, plant) => plant.rewrite?.(name, rewritten) ?? rewritten, text),

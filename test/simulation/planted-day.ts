@@ -17,7 +17,7 @@ const ORDERS = 5;
 const KIOSK_MICRO = 36_000_000n;
 const READS = 30;
 
-/** The cheapest world: one process, one node, few blocks, and nothing that the day does not do. */
+/** The cheapest world: one process, one node, few blocks, and nothing that the day doesn't do. */
 const PLAN = { seed: 12, minutes: 0, troubles: new Set(['thieves'] as const) };
 const SHAPE = {
   slotMs: 30 * SECOND_MS,
@@ -29,9 +29,10 @@ const SHAPE = {
 } as const;
 
 /**
- * A day on which everything happens once that a promise is about: orders, one of them for what came and fits none, a repetition, payments that are exact, too small, made
- * twice, late, in time but unseen, and in a block whose bytes JSON hides, receivers that act and fail, a deadline while the node is down. Returns the violations; with
- * planted bugs those that are meant to be found, until each is. `atRest` is called at its end.
+ * Simulates a day on which everything happens once that a promise is about: orders, one of them for an unmatched transfer; a repeated
+ * request; payments that are exact, too small, duplicate, late, in time but unseen, and in a block with bytes that JSON hides; receivers
+ * that act and fail; and a deadline while the node is down. Returns the violations. With planted bugs, returns those to be found, and ends
+ * once each was. `atRest` is called at its end.
  */
 export async function liveDay(
   planted: readonly PlantedBug[],
@@ -47,7 +48,7 @@ export async function liveDay(
     const day = beginDay(world, lie);
     for (const part of PARTS) {
       await part.happens(day);
-      // A bug shows before the queues are empty; what else is found then is not looked at.
+      // A bug shows before the queues are empty. Other violations at that time are ignored.
       const found = await check(world.truth, planted.length === 0 ? part.look : 'quiet');
       if (planted.length === 0) violations.push(...found.map((line) => `${part.what}: ${line}`));
       else violations.push(...found.filter((line) => planted.some((bug) => shows(line, bug))));
@@ -60,14 +61,14 @@ export async function liveDay(
   }
 }
 
-/** Whether it is a violation of the bug's invariant, and of the kind that the bug makes. */
+/** Whether a violation is of the bug's invariant, and of the kind that the bug causes. */
 export function shows(line: string, { number, found }: PlantedBug): boolean {
   return line.startsWith(`invariant ${number} `) && found.test(line);
 }
 
 type Day = ReturnType<typeof beginDay>;
 
-/** Who takes part in a day. `lie` is how the node lies whenever it answers. */
+/** The participants of a day. `lie` is the node's lie whenever it answers. */
 function beginDay(world: World, lie: PlantedBug['lie']) {
   const { shops, kiosk, integrators, receivers, nodes, chain } = world.hands;
   const [bakery, tailor] = [given(shops[0]), given(shops[1])];
@@ -91,7 +92,7 @@ function beginDay(world: World, lie: PlantedBug['lie']) {
       receivers: { bakery: receiverOf(bakery), tailor: receiverOf(tailor) },
     },
     minutes: (count: number) => world.run(count * MINUTE_MS),
-    /** Nothing goes on unless the world does. */
+    /** Nothing progresses unless the world runs. */
     during: async <Result>(work: Promise<Result>, ms = 5 * SECOND_MS): Promise<Result> => {
       let isOver = false;
       const end = () => {
@@ -99,7 +100,7 @@ function beginDay(world: World, lie: PlantedBug['lie']) {
       };
       work.then(end, end);
       await world.run(ms);
-      // A slow statement may take longer, and would never end in a world that stands still.
+      // A slow statement may take longer, and would never end in a world that is stopped.
       for (let more = 0; more < 60 && !isOver; more += 1) await world.run(SECOND_MS);
       return work;
     },
@@ -108,14 +109,14 @@ function beginDay(world: World, lie: PlantedBug['lie']) {
       const amountMicro = payableMicro + moreMicro;
       await wallet.transfer({ contract: accountToAddress(USDT), to: accountToAddress(account), amountMicro });
     },
-    /** Somebody sends the kiosk what it asked nobody for. */
+    /** Sends an amount to the kiosk that no order asks for. */
     sendToKiosk: async (amountMicro: bigint) => {
       const { account } = given(world.truth.accounts.find(({ projectId }) => projectId === kiosk?.id));
       await wallet.transfer({ contract: accountToAddress(USDT), to: accountToAddress(account), amountMicro });
     },
     poison: createPoison(chain.ledger, chain.now),
     darken: () => node.setFaults({ kind: 'unavailable-503' }),
-    /** The node answers again, as well or badly as it does. */
+    /** The node answers again, honestly or not. */
     light: () => node.setFaults(...(lie === undefined ? [] : [{ kind: lie }])),
     calm: () => {
       node.setFaults();
@@ -133,7 +134,7 @@ const PARTS: readonly Part[] = [
     happens: async ({ sendToKiosk, minutes, during, integrators, kiosk, light }) => {
       light();
       await sendToKiosk(KIOSK_MICRO);
-      // With the order a minute, so that what follows stands where it is to in the slots.
+      // One minute together with the order, so that everything after it is at the intended position in the slots.
       await minutes(55 / 60);
       given((await during(integrators.order(kiosk, KIOSK_MICRO))) ?? undefined);
     },
@@ -172,7 +173,8 @@ const PARTS: readonly Part[] = [
       receivers.bakery.temper = 'well';
       receivers.tailor.temper = 'well';
       darken();
-      // The payment after this is in the last block in time, some seconds before it; and the light comes before that block is irreversible.
+      // The next payment is in the last block in time, some seconds before the deadline. The node answers again before that block is
+      // irreversible.
       await minutes(1.2);
     },
   },

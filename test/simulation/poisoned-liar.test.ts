@@ -9,11 +9,14 @@ import { check } from './invariants/all.ts';
 import { createWorld } from './world/world.ts';
 
 const SLOT_MS = 30_000;
-/** Five producers make a block irreversible in four slots; what waits is asked for again within a few. */
+/** Five producers make a block irreversible in four slots; pending work is retried within a few. */
 const WHILE_MS = 12 * SLOT_MS;
 const NO_TROUBLES = { seed: 23, minutes: 0, troubles: new Set<never>() };
 
-/** Operators who speak JSON only, of whom the first lies about a block that a stranger poisoned. `paid` is paid in it, `unpaid` is what the lies are about. */
+/**
+ * Starts operators with only JSON, the first of which lies about a block that a stranger has poisoned. `paid` is paid in it, and the lies
+ * are about `unpaid`.
+ */
 async function liveThrough(kind: Fault['kind'], nodeCount: number) {
   const languages = Array.from({ length: nodeCount }, () => 'json' as const);
   const shape = { nodeCount, languages, agreement: 2, slotMs: SLOT_MS, producers: 5 };
@@ -36,7 +39,7 @@ async function liveThrough(kind: Fault['kind'], nodeCount: number) {
     amountMicro: payableMicro,
   });
   const { to, amountMicro } = asked(unpaid);
-  // A split is of what was paid, so that only its halves are sure to be less.
+  // A split divides the real payment, so only its halves are certain to be smaller.
   nodes.nodes[0]?.setFaults({ kind, to, ...(kind === 'fee-split' ? {} : { amountMicro }) });
   createPoison(chain.ledger, chain.now)('unknown-outer-field');
   const wallet = createPayer({

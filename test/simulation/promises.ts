@@ -12,10 +12,10 @@ declare module 'vitest' {
   }
 }
 
-/** A simulated hour takes seconds, and the smallest failing plan is looked for when one fails. */
+/** A simulated hour takes seconds, and after a failure the smallest failing plan is searched for. */
 const TIMEOUT_MS = 300_000;
 
-/** One test a plan. One that fails is made as small as possible, joins `seeds.txt`, and is told. */
+/** Creates one test for each plan. A failing plan is made as small as possible, added to `seeds.txt`, and reported. */
 export function keepsPromises(plans: readonly Plan[]): void {
   test.each(plans.map((plan) => [formatPlan(plan), plan] as const))(
     'simulation %s keeps every promise',
@@ -23,7 +23,7 @@ export function keepsPromises(plans: readonly Plan[]): void {
     async (_, plan) => {
       const outcome = await simulate(plan);
       if (outcome.violations.length === 0) return;
-      // What fails once need not fail again: much is timed by PostgreSQL.
+      // A failure may not repeat, because much of the timing depends on PostgreSQL.
       process.stdout.write(`${failureText(plan, outcome.violations)}\n`);
       const smallest = await minimise(outcome, (text) => process.stdout.write(`${text}\n`));
       keepSeed(smallest.plan, smallest.violations);
@@ -33,14 +33,14 @@ export function keepsPromises(plans: readonly Plan[]): void {
 }
 
 /**
- * Worlds with a quicker chain or more processes take up to five times as long, and where a round of the producers takes longer, so does
- * the rest until everything is irreversible. `npm run test:long` has them as well.
+ * Worlds with a faster chain or more processes take up to five times as long. A longer round of producers also delays the rest until
+ * everything is irreversible. `npm run test:long` includes them.
  */
 const SLOW_MS = 30_000;
 const MAX_PROCESSES = 3;
 const MAX_ROUND_MS = 27 * SLOW_MS;
 
-/** Worlds with every trouble, for the file of this number, from 0. */
+/** Returns worlds with every trouble for the file of this number, counted from 0. */
 export function worlds(file: number): Plan[] {
   const [minutes, count] = [inject('simulatedMinutes'), inject('simulatedWorlds')];
   const from = file * count;

@@ -3,13 +3,13 @@ import { formatPlan, type Plan, parsePlan } from './world/plan.ts';
 
 const FILE = new URL('seeds.txt', import.meta.url);
 
-/** The plans that once failed. A line that begins with # explains the next ones. */
+/** Reads the plans that once failed. A line that begins with # explains the following ones. */
 export function readSeeds(file: URL = FILE): Plan[] {
   const lines = readFileSync(file, 'utf8').split('\n');
   return lines.filter((line) => line.trim() !== '' && !line.startsWith('#')).map(parsePlan);
 }
 
-/** Puts a plan that failed to the others, once. */
+/** Adds a failed plan to the others, once. */
 export function keepSeed(plan: Plan, violations: readonly string[], file: URL = FILE): void {
   const line = formatPlan(plan);
   if (readSeeds(file).some((kept) => formatPlan(kept) === line)) return;
@@ -19,7 +19,7 @@ export function keepSeed(plan: Plan, violations: readonly string[], file: URL = 
 
 const MAX_REASON = 160;
 
-/** What a failing simulation tells. */
+/** The report of a failed simulation. */
 export function failureText(plan: Plan, violations: readonly string[]): string {
   return `simulation "${formatPlan(plan)}" broke promises:\n${violations.slice(0, 20).join('\n')}`;
 }

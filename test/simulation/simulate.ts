@@ -4,19 +4,19 @@ import { createWorld, type World, type WorldOptions } from './world/world.ts';
 
 export type Outcome = {
   plan: Plan;
-  /** A line for each broken promise, with when it was found. */
+  /** A line for each broken promise, with the time at which it was found. */
   violations: readonly string[];
   counts: ReturnType<World['counts']>;
 };
 
 const MINUTE_MS = 60_000;
-/** The promise about queues and lag is for this long after the last fault. */
+/** Queues and lag must be settled this long after the last fault. */
 const DRAIN_MS = MINUTE_MS;
-/** What is irreversible may be asked for every eighth block, and the cursor needs some more to get there. */
+/** Irreversible blocks may be read only every eighth block, and the cursor needs some more to get there. */
 const IDLE_SLOTS = 12;
 const REST_MINUTES = 16;
 
-/** Lives through a plan. After each minute of it the promises are looked at, and all of them when the troubles are over. */
+/** Simulates a plan. Checks the promises after each minute, and all of them once the troubles are over. */
 export async function simulate(plan: Plan, options: WorldOptions = {}): Promise<Outcome> {
   const world = await createWorld(plan, options);
   const violations: string[] = [];
@@ -33,7 +33,7 @@ export async function simulate(plan: Plan, options: WorldOptions = {}): Promise<
       await world.run(DRAIN_MS);
       await look('step', 'a minute after the last fault');
       const { producers, slotMs } = world.shape;
-      // Enough for everything that was sent to become irreversible, and for what waits to be told.
+      // Enough time for every transaction to become irreversible, and for pending notifications.
       await world.run(Math.max((producers + IDLE_SLOTS) * slotMs, REST_MINUTES * MINUTE_MS));
       await look('quiet', 'at rest');
     }
@@ -43,10 +43,10 @@ export async function simulate(plan: Plan, options: WorldOptions = {}): Promise<
   }
 }
 
-/** How often a smaller plan is tried. */
+/** How many smaller plans to try. */
 const MAX_TRIES = 30;
 
-/** The smallest plan found that still breaks a promise: fewer troubles, then less time. */
+/** Returns the smallest plan found that still breaks a promise: first fewer troubles, then less time. */
 export async function minimise(
   failing: Outcome,
   report: (text: string) => void,

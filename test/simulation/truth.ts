@@ -2,7 +2,7 @@ import type { AccountHex } from '@quittance/tron/address';
 
 type Row = Record<string, unknown>;
 
-/** A USDT transfer as the final chain has it. Times are in Unix milliseconds. */
+/** A USDT transfer on the final chain. Times are in Unix milliseconds. */
 export type TrueTransfer = {
   txId: string;
   logIndex: number;
@@ -17,7 +17,7 @@ export type TrueTransfer = {
 /** A project of the world, as its operator and its integrator know it. */
 type KnownProject = { id: string; keyId: string };
 
-/** A creation that was acknowledged: what the integrator was told, which nothing may ever take back. */
+/** An acknowledged creation: the answer that the integrator received, which nothing may ever revoke. */
 export type Acknowledged = {
   projectId: string;
   keyId: string;
@@ -29,30 +29,32 @@ export type Acknowledged = {
   requestedMicro: bigint;
   payableMicro: bigint;
   expiresAt: number;
-  /** Whether it was answered as a repetition. */
+  /** Whether it was answered as a repeated request. */
   isReplay: boolean;
-  /** The head of the chain when it was acknowledged: an exact transfer in any later block must pay it. */
+  /** The chain's head when it was acknowledged: an exact transfer in any later block must pay it. */
   headNumber: number;
-  /** Virtual time. What was in a block before the order was asked for must not pay it, what comes after it was acknowledged must. */
+  /** In simulated time. A transfer in a block from before the request must not pay it; one from after the acknowledgement must. */
   askedAtMs: number;
   acknowledgedAtMs: number;
-  /** Blocks that were examined before it was asked for, as the witness counts them. */
+  /** How many blocks had been examined before the request, as the witness counts them. */
   examinedBefore: number;
-  /** Since when nobody saw the chain when it was asked for, where that is judged; else `null`. */
+  /** Since when the chain hadn't been visible at the time of the request, if that matters; otherwise `null`. */
   darkSinceMs: number | null;
 };
 
-/** A transfer as it stood in a block of any branch, and when it came to stand there, in virtual time. */
+/** A transfer in a block of any branch, and when it appeared there, in simulated time. */
 export type Appearance = { txId: string; logIndex: number; blockNumber: number; blockId: string; atMs: number };
 
-/** An address of ours whose addition was acknowledged, and the head of the chain then: what comes in any later block must be recorded. */
+/**
+ * One of our addresses whose addition was acknowledged, and the chain's head at that time: transfers in any later block must be recorded.
+ */
 export type KnownAccount = { account: AccountHex; projectId: string; headNumber: number };
 
-/** A webhook as it reached a receiver. Whether it was answered, and whether the sender heard it, is another question. */
+/** A webhook that reached a receiver. It may not have been answered, and the sender may not have received the answer. */
 export type Received = {
   endpointId: string;
   projectId: string;
-  /** Virtual time. */
+  /** In simulated time. */
   atMs: number;
   headers: Readonly<Record<string, string>>;
   body: Uint8Array;
@@ -62,28 +64,28 @@ export type Received = {
   action: 'acted' | 'ignored-repetition' | 'refused';
 };
 
-/** Something that a caller of one project was shown. */
+/** Data shown to a caller of one project. */
 export type Shown = { projectId: string; text: string };
 
-/** What is really so in a simulated world, beside what the database says. */
+/** The reality of a simulated world, apart from what the database says. */
 export type Truth = {
   network: 'devnet';
   nowMs(): number;
-  /** On one connection of its own, as a superuser, in the database in which `installWitness` was called before anything else was written. */
+  /** Queries on a separate superuser connection, in the database in which `installWitness` was called before anything else was written. */
   query(sql: string, values?: readonly unknown[]): Promise<Row[]>;
   chain: {
-    /** The block before the first one that is watched. */
+    /** The block before the first watched one. */
     startNumber: number;
     slotMs: number;
     headNumber(): number;
     solidNumber(): number;
-    /** A block of the present branch. */
+    /** Returns a block of the current branch. */
     block(number: number): { number: number; id: string; parentId: string; time: number } | null;
-    /** USDT transfers to these accounts in irreversible blocks after `startNumber`, amounts above 0, up to a height; in chain order. */
+    /** Returns USDT transfers above 0 to these accounts in irreversible blocks after `startNumber` up to a height, in chain order. */
     transfersTo(accounts: ReadonlySet<string>, upToNumber: number): readonly TrueTransfer[];
-    /** The same for USDT transfers from these accounts. */
+    /** Does the same for USDT transfers from these accounts. */
     transfersFrom(accounts: ReadonlySet<string>, upToNumber: number): readonly TrueTransfer[];
-    /** USDT transfers in blocks of all branches there ever were, in the order in which they appeared. */
+    /** USDT transfers in blocks of all branches that ever existed, in the order in which they appeared. */
     appearances: readonly Appearance[];
   };
   projects: readonly KnownProject[];
@@ -91,22 +93,22 @@ export type Truth = {
   acknowledged: readonly Acknowledged[];
   received: readonly Received[];
   shown: readonly Shown[];
-  /** Every line that any process logged, and every error message that a caller saw. */
+  /** Every line that any process logged, and every error message that a caller received. */
   lines: readonly string[];
-  /** Texts that must not be seen anywhere: keys, secrets, the paths of nodes. */
+  /** Texts that must not appear anywhere: keys, secrets, the paths of nodes. */
   canaries: readonly string[];
-  /** How long no watcher could see blocks (all nodes sick, or no watcher alive), as spans of virtual time; the last may be open. */
+  /** Periods in which no watcher could see blocks (all nodes failing, or no watcher alive), in simulated time. The last may be open. */
   blindSpans: readonly { fromMs: number; toMs: number | null }[];
-  /** Since when all faults are over; `null` while they are not. */
+  /** Since when all faults are over; `null` while they aren't. */
   calmSinceMs(): number | null;
 };
 
-/** One promise and how to find that it was broken. */
+/** A promise, and how to find that it was broken. */
 export type Invariant = {
   number: number;
   title: string;
-  /** `step`: holds at every moment, and is cheap; `quiet`: holds when all faults are over and the queues are empty. */
+  /** `step` always holds, and is cheap to check. `quiet` holds once all faults are over and the queues are empty. */
   when: 'step' | 'quiet';
-  /** A line for each violation; empty when the promise holds. */
+  /** Returns a line for each violation; empty if the promise holds. */
   check(truth: Truth): Promise<readonly string[]>;
 };

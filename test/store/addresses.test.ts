@@ -32,7 +32,7 @@ beforeAll(async () => {
     connection: database.connection,
     poolSize: 6,
     applicationName: 'addresses test',
-    // The drop at the end may end a connection that is just closing; any other loss fails the next statement.
+    // Dropping the database may close a connection that is just closing anyway. Any other loss makes the next statement fail.
     onError: () => undefined,
   });
   operating = { db, actor: recordedActor(ANN), now: () => NOW, random: (bytes) => randomBytes(bytes) };

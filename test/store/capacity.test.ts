@@ -82,7 +82,7 @@ async function measure(project: TestProject, asked?: MicroUsdt[]) {
   return measureCapacity(db, found, NOW, asked);
 }
 
-/** A generator that starts the same each time: a failure can be looked at again. */
+/** A reproducible generator, so that a failure can be examined. */
 function seededRandom(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -91,7 +91,7 @@ function seededRandom(seed: number): (below: number) => number {
   };
 }
 
-/** Invoices of a few amounts, some of whose ranges overlap, over 60 days and on all addresses. */
+/** Creates invoices of a few amounts, some with overlapping ranges, over 60 days and on all addresses. */
 function inventInvoices(addresses: readonly Address[], randomBelow: (n: number) => number): Invoice[] {
   const requests = [5_000_000n, 5_000_050n, 5_000_150n, 5_000_400n, 900_000_000n].map(microUsdt);
   const taken = new Set<string>();
@@ -109,7 +109,7 @@ function inventInvoices(addresses: readonly Address[], randomBelow: (n: number) 
   return invoices;
 }
 
-/** The counts, from their definitions. */
+/** Calculates the counts from their definitions. */
 function countByHand(
   policy: Policy,
   addresses: readonly Address[],
@@ -131,7 +131,7 @@ function countByHand(
   };
 }
 
-/** A project of this policy: four addresses of it, one of them retired, and two of the other, as after a change. */
+/** Creates a project of this policy: four addresses with it, one of them retired, and two with the other policy, as after a change. */
 async function newProject(policy: Policy): Promise<{ project: TestProject; addresses: Address[] }> {
   const project = await createTestProject(db, { addressCount: 0, maxSurchargeMicro: SURCHARGE });
   const brand = { name: 'Shop', supportContact: null, returnUrl: null, embedOrigins: null, accent: null, logoId: null };

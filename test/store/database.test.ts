@@ -19,7 +19,7 @@ test('a connection that is lost between two statements of a transaction fails th
     const work = db.transaction(async (tx) => {
       const [backend] = await tx.run(backendPid, []);
       await db.run(terminate, [backend?.pid ?? 0]);
-      // The server's farewell reaches a connection on which no statement is under way.
+      // The server's message reaches a connection that is running no statement.
       await eventually(
         () => db.run(countBackends, [backend?.pid ?? 0]),
         ([row]) => row?.count === 0n,
@@ -72,7 +72,7 @@ test('a snapshot shows one moment however long it reads, whatever the database p
       { isSet: 'bool' },
       `select current_setting('idle_in_transaction_session_timeout') = $1 as is_set`,
     );
-    // What it has read may take long to judge.
+    // Judging its results may take long.
     expect(await db.snapshot((tx) => tx.run(patience, ['1min']))).toEqual([{ isSet: true }]);
     expect(await db.transaction((tx) => tx.run(patience, ['5s']))).toEqual([{ isSet: true }]);
     await expect(db.snapshot((tx) => tx.run(insert, []))).rejects.toThrow(/read-only transaction/);

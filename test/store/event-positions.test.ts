@@ -31,7 +31,7 @@ function open({ connection }: Pick<TestDatabase, 'connection'>, poolSize: number
   return openDatabase({ connection, poolSize, applicationName: 'positions', onError: () => undefined });
 }
 
-/** An event whose id was made so many milliseconds after the others': processes differ in when they make ids, and in their clocks. */
+/** Creates an event whose id is this many milliseconds newer: processes differ in when they create ids, and in their clocks. */
 function event(projectId: string, madeAfterMs = 0) {
   const id = uuidV7(NOW + madeAfterMs, randomBytes(10));
   const body = JSON.stringify({ id: encodeId('evt', id), note: 'Grüße ₮ \u2028 𝄞' });
@@ -39,7 +39,7 @@ function event(projectId: string, madeAfterMs = 0) {
 }
 type Event = ReturnType<typeof event>;
 
-/** A transaction that has written events, or waits to, and ends when the test says so. */
+/** Starts a transaction that has written events, or waits to, and ends on request. */
 function write(...events: Event[]) {
   let end: (how: 'commit' | 'roll back') => void = () => undefined;
   const reported = new Promise<'commit' | 'roll back'>((resolve) => {
@@ -68,7 +68,7 @@ function write(...events: Event[]) {
   };
 }
 
-/** Waits until so many transactions wait for a lock. */
+/** Waits until this many transactions wait for a lock. */
 async function untilWaiting(count: number) {
   await eventually(
     async () => {
@@ -79,7 +79,7 @@ async function untilWaiting(count: number) {
   );
 }
 
-/** Pages on with the id of the last event, as a receiver does; and beside it as one that takes ids for the order. */
+/** Continues with the id of the last event like a receiver, and separately like a receiver that mistakes ids for the order. */
 function createReader({ keyId }: TestProject) {
   const seen: string[] = [];
   const seenById: string[] = [];
@@ -136,7 +136,7 @@ test('an event that commits late is not skipped, although its id is older than t
   await c.commit();
   await reader.read();
   expect(reader.seen).toEqual([first.id, second.id, third.id]);
-  // Whoever takes ids for the order of the feed would never learn of two of them.
+  // A receiver that mistakes ids for the feed's order would miss two of them.
   expect(reader.seenById).toEqual([first.id]);
 });
 
@@ -144,7 +144,7 @@ test('a transaction that is rolled back leaves no gap: who waited for it takes i
   const project = await createTestProject(db);
   const [lost, alsoLost, kept, last] = known(...[1, 2, 3, 4].map((ms) => event(project.id, ms))) as Event[];
   if (!lost || !alsoLost || !kept || !last) throw new Error('four were made');
-  // The first event of a project is special: there is no row yet that could be locked.
+  // A project's first event is special, because there is no row yet to lock.
   const a = write(lost, alsoLost);
   await a.written();
   const b = write(kept);
@@ -174,11 +174,12 @@ test('projects do not wait for each other', async () => {
 
 test('two batches over the same projects in opposite order do not deadlock', async () => {
   const [low = '', high = ''] = [(await createTestProject(db)).id, (await createTestProject(db)).id].sort();
-  // Who waits for a row that is there gets it in the order of coming.
+  // Transactions get an existing row in the order in which they started to wait for it.
   await write(...known(event(low), event(high))).commit();
   const holding = write(...known(event(low)));
   await holding.written();
-  // Both wait for the first project. In their own order the second would hold the other project by now, which the first wants next.
+  // Both wait for the first project. If they locked in their own order, the second would by now hold the other project, which the first
+  // needs next.
   const forth = write(...known(event(low), event(high)));
   await untilWaiting(1);
   const back = write(...known(event(high), event(low)));
@@ -201,7 +202,7 @@ test('a batch keeps its order, whatever the ids', async () => {
   }
 });
 
-/** As the release before this one wrote events; its processes may still run while the first of this release start. */
+/** The previous release's statement. Its processes may still run when the first ones of this release start. */
 const FORMER_INSERT = `insert into events (id, project_id, network, type, invoice_id, transfer_id, sequence, body, created_at)
   select (e->>'id')::uuid, (e->>'projectId')::uuid, $1, e->>'type', (e->>'invoiceId')::uuid, (e->>'transferId')::uuid,
     (e->>'sequence')::int4, e->>'body', $3
@@ -216,7 +217,7 @@ test('with 10 writers of this and the former release, commits and rollbacks, a r
     for (let round = 0; round < 12; round++) {
       madeCount += 1;
       const both = (index + round) % 3 === 0;
-      // The clock of one writer is ahead.
+      // One writer's clock is ahead.
       const made = known(
         ...(both ? projects : [projects[index % 2 ? 1 : 0]]).flatMap(({ id }) => [
           event(id, madeCount + (index === 0 ? 60_000 : 0)),
@@ -228,10 +229,10 @@ test('with 10 writers of this and the former release, commits and rollbacks, a r
       await client.connect();
       try {
         await client.query('begin');
-        // Now and then other statements come between, so that commits overlap in ever new ways.
+        // Sometimes runs other statements in between, so that commits overlap in new ways.
         for (let i = 0; i < (index + round) % 4; i++) await client.query('select 1');
         if (index % 5 === 4) {
-          // It has the rows of streams locked in the order of its batch, which is that of the project ids in all of ours.
+          // It locks the rows of streams in the order of its batch, which is by project id in all of ours.
           const ordered = made.toSorted((x, y) => (x.projectId < y.projectId ? -1 : 1));
           await client.query(FORMER_INSERT, ['devnet', JSON.stringify(ordered), new Date(NOW)]);
         } else {
@@ -266,7 +267,7 @@ test('with 10 writers of this and the former release, commits and rollbacks, a r
   expect(new Set(readers.flatMap(({ seen }) => seen))).toEqual(committed);
 });
 
-/** Runs our statements on a connection of the test's own. */
+/** Runs our statements on a connection of the test. */
 function onClient(client: pg.Client): Parameters<typeof recordEvents>[0] {
   return {
     run: async ({ name, text }, values) => (await client.query({ name, text, values: [...values] })).rows,
@@ -305,7 +306,7 @@ test('the migration numbers the events there are by time, sequence and id, and t
       string,
       string,
     ];
-    // In the order of the table, which is none: [id, project, second, sequence].
+    // In no particular order: [id, project, second, sequence].
     await insert(ids[5], one, 3, 1);
     await insert(ids[4], one, 1, 2);
     await insert(ids[0], other, 2, 1);
@@ -339,7 +340,7 @@ test('the migration numbers the events there are by time, sequence and id, and t
     ]) {
       await expect(client.query(text), text).rejects.toThrow(/kept|never/);
     }
-    // Events are written by this release, which has more columns.
+    // This release, which has more columns, writes the events.
     await migrate(olderDb);
     const next = event(one);
     await olderDb.transaction((tx) => recordEvents(tx, 'devnet', [next], NOW));

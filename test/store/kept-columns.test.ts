@@ -5,7 +5,7 @@ import { readMigrations } from '../../src/core/store/db/migrate.ts';
 import { fillLedger, uuid } from '../support/full-ledger.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 
-/** What the service and its commands change in rows that are there. Everything else of these tables is for ever. */
+/** The columns that the service and its commands change in existing rows. All other columns of these tables are permanent. */
 const CHANGING: Record<string, string[]> = {
   account_keys: ['first_index', 'auto_derive_limit', 'auto_derived', 'mac'],
   adapter_orders: ['mac'],
@@ -96,7 +96,7 @@ const CHANGING: Record<string, string[]> = {
   webhook_secrets: ['master_key_id', 'sealed', 'ends_at'],
 };
 
-/** The state of running processes, of which nothing must be believed later, and what grows old and is deleted. */
+/** The state of running processes, which must not be relied on later, and data that is deleted with age. */
 const WORKING = [
   ...[
     'allocation_hints',
@@ -112,7 +112,7 @@ const WORKING = [
   ...['claim_requests', 'set_aside', 'spent_challenges', 'untold_transfers'],
 ];
 
-/** Another value of a column's type. */
+/** Returns a different value of a column's type. */
 const OTHER: Record<string, (column: string) => string> = {
   'bigint[]': () => `'{7}'`,
   bigint: (column) => `coalesce(${column}, 0) + 1`,
@@ -185,7 +185,7 @@ test('every column of the ledger that the service never changes is refused to ev
       expect(said, `${table}.${column}`).toMatch(new RegExp(`never changed|${generated.source}`));
       tried += 1;
     }
-    // Those of long ago are deleted, and a logo is of no use to whoever deletes one that a project names.
+    // Old deliveries are deleted, and deleting a logo that a project uses gains nothing.
     if (table === 'deliveries' || table === 'logos') continue;
     expect(await outcome(`delete from ${table}`), table).toMatch(/never deleted/);
     expect(await outcome(`truncate ${table} cascade`), table).toMatch(/never deleted/);
@@ -285,7 +285,7 @@ test('what somebody names like a function or a type of PostgreSQL’s own switch
     `create function ${role}.to_jsonb${harmless}; set local search_path = public, ${role}`,
     'create domain pg_temp.jsonb as "char"',
   ]) {
-    // A session compiles a guard once.
+    // A session compiles a guard only once.
     const stranger = new pg.Client(database.owner);
     await stranger.connect();
     await stranger.query(`begin; set local role ${role}; ${planted}`);

@@ -16,7 +16,7 @@ afterAll(async () => {
 });
 
 const TTL_MS = 8000;
-/** Makes a lease end so much later, as when the database's clock was ahead when it was given. */
+/** Makes a lease end later, as if the database's clock had been ahead when it was granted. */
 const postpone = (name: string, seconds: number) =>
   withClient(database.owner, async (client) => {
     await client.query('set session_replication_role = replica');

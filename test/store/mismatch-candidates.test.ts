@@ -46,7 +46,7 @@ function query(text: string, values: unknown[]): Promise<Record<string, unknown>
   return withClient(database.owner, async (client) => (await client.query(text, values)).rows);
 }
 
-/** The invoices of one price with these payable amounts. */
+/** Adds invoices of one price with these payable amounts. */
 async function insertInvoices(requested: bigint, payables: bigint[], status: string, ageMs: number): Promise<void> {
   await query(
     `insert into invoices (id, project_id, network, address_id, idempotency_key, external_id, requested_micro,
@@ -83,7 +83,7 @@ test('where every amount of two neighbouring prices was used, open invoices are 
   await insertInvoices(24_990_000n, wordsOf(24_990_000n), 'EXPIRED', 20 * DAY_MS);
   await insertInvoices(25_000_000n, words.slice(0, 700), 'EXPIRED', 20 * DAY_MS);
   await insertInvoices(25_000_000n, words.slice(700), 'PENDING', 20 * MINUTE_MS);
-  // Newer ones of another price: the open ones of 25.00 are not among the newest 200.
+  // Adds newer ones of another price, so the open ones of 25.00 aren't among the newest 200.
   await insertInvoices(49_000_000n, wordsOf(49_000_000n).slice(0, 300), 'PENDING', 5 * MINUTE_MS);
   const [requested = ''] = await insertUnmatched([25_000_000n]);
   const cut = words[860] ?? 0n;
@@ -131,7 +131,7 @@ test.each([
     const read = [];
     for await (const { facts } of readMismatches(db, ids, true)) read.push(facts.invoices.length);
     expect(read).toEqual(Array(count).fill(most));
-    // What shops are told does not depend on how many transfers are judged at once.
+    // Notifications don't depend on how many transfers are judged at once.
     for await (const { facts } of readMismatches(db, ids)) expect(facts.invoices).toHaveLength(200);
   },
 );

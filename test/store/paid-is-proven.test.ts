@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 
 let database: TestDatabase;
-/** The role as which the service works. */
+/** The service's role. */
 let service: pg.Client;
 let owner: pg.Client;
 const [project, address] = [randomUUID(), randomUUID()];
@@ -23,7 +23,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Runs statements in one transaction of the service. Returns what refuses them, or `committed`. */
+/** Runs statements in one transaction of the service. Returns the refusal, or `committed`. */
 async function run(statements: readonly string[], client = service): Promise<string> {
   await client.query('begin');
   try {
@@ -36,7 +36,7 @@ async function run(statements: readonly string[], client = service): Promise<str
   }
 }
 
-/** What refuses a write that means nothing true; any other refusal is a mistake in the statement. */
+/** The refusals of a write that contradicts reality. Any other refusal is a mistake in the statement. */
 const REFUSAL =
   /without an event|which pays nothing|is one event$|tells what invoice|has none before it|is not PAID by it|violates|is not to the address|never left/;
 
@@ -60,7 +60,7 @@ const change = ({ id }: Order, status: string, count: number, paidBy: string | n
    where project_id = '${project}' and id = '${id}'`;
 const typeOf = (status: string) => `invoice.${status.toLowerCase()}`;
 
-/** An invoice that went through some statuses, each with its event. */
+/** Creates an invoice with a history of statuses, each with its event. */
 async function orderAfter(statuses: readonly string[]): Promise<Order & { count: number; transfer: string }> {
   amount += 1;
   const order = { id: randomUUID(), amount };

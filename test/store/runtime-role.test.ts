@@ -14,7 +14,10 @@ import { withClient } from '../support/postgres-template.ts';
 
 await importStatements();
 
-/** What only commands with DATABASE_OWNER_URL say: migrate, restore, restore accept, backup --final, ledger seal, master-key rotate. */
+/**
+ * Statements that only commands with DATABASE_OWNER_URL run: migrate, restore, restore accept, backup --final, ledger seal, master-key
+ * rotate.
+ */
 const OWNERS = [
   'schema-insert-applied',
   'webhook-secret-clear-plain',
@@ -64,7 +67,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** The SQLSTATE with which a statement ends, or `done`. It leaves nothing. */
+/** Returns the SQLSTATE of a statement, or `done`, and rolls back. */
 async function ends(client: pg.Client, text: string): Promise<string> {
   await client.query('begin');
   try {
@@ -85,7 +88,7 @@ const tried = async (texts: readonly string[]) => {
   return found;
 };
 
-/** Rights are looked at when a plan is made ready to run, which an explained one is too. */
+/** PostgreSQL checks rights when it prepares a plan for running, which includes EXPLAIN. */
 const explained = (text: string) => `explain (generic_plan) ${text}`;
 
 describe('the role as which the service works', () => {
@@ -265,7 +268,7 @@ describe('a user who owns nothing', () => {
   const CREATE = ['project', 'create', '--name', 'Shop', '--network', 'nile', '--json'];
   const FIX = /run "quittance migrate" with DATABASE_OWNER_URL/;
 
-  /** A database as a release left it that ended with migration `version`. */
+  /** Creates a database as left by a release whose newest migration was `version`. */
   async function databaseOf(version: number): Promise<TestDatabase> {
     const made = await createTestDatabase();
     onTestFinished(() => made.drop());
@@ -358,7 +361,7 @@ describe('a user who owns nothing', () => {
     const empty = await databaseOf(0);
     const [user, password] = [`owner_${randomUUID().replaceAll('-', '')}`, randomUUID()];
     await withClient(empty.owner, async (client) => {
-      // As in a cluster that came from PostgreSQL 14 or older.
+      // As in a cluster that was upgraded from PostgreSQL 14 or older.
       await client.query(
         `create role ${user} login password '${password}'; grant usage, create on schema public to public`,
       );

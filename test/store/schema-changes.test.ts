@@ -59,7 +59,7 @@ test('what PostgreSQL says of an object makes one of which it says the same: a d
 
 const PLANTED = `create function planted() returns trigger language plpgsql as $$ begin return new; end $$`;
 
-/** What an owner of the tables can do, and what a start says about it. */
+/** Changes that an owner of the tables can make, and what a start reports. */
 const CHANGES: [what: string, sql: string, named: string[]][] = [
   [
     'a constraint that was dropped, with the triggers disabled',

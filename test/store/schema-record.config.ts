@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config';
 import base from '../../vitest.config.ts';
 
-/** Records what the migrations make: see schema-record.ts. */
+/** Records the schema that the migrations create: see schema-record.ts. */
 export default defineConfig({ ...base, test: { ...base.test, include: ['test/store/schema-record.ts'] } });

@@ -1,6 +1,6 @@
 /**
- * Writes migrations/schema.json, with which every start compares the database: what the migrations of this release make of an empty one.
- * Run it after a migration was added, and read what it changed:
+ * Writes migrations/schema.json, with which every start compares the database: the result of this release's migrations on an empty one. Run
+ * it after adding a migration, and review its changes:
  *
  *     npm run schema:record
  */

@@ -66,7 +66,7 @@ test.each([
   const text = await sealTextOf(row, sealer.seal(KEPT, row));
   expect(splitSeal(text)).toHaveLength(Object.keys(KEPT.fields).length + 1);
   expect(sealer.open(KEPT, text).problem).toBeNull();
-  // The second time it is known.
+  // The second time it's cached.
   expect(sealer.open(KEPT, text).problem).toBeNull();
   expect(coveredValues(KEPT, sealer.open(KEPT, text)).slice(1, 3)).toEqual([row.note, row.other]);
 });

@@ -37,7 +37,7 @@ test('every statement has a name of its own', () => {
   const names = allStatements.map(({ name }) => name);
   expect(new Set(names).size).toBe(names.length);
   expect(names.length).toBeGreaterThan(40);
-  // One without a name is not prepared, but planned anew each time.
+  // A statement without a name isn't prepared, but planned each time.
   for (const name of names) expect(name).toMatch(/^[a-z]+(?:-[a-z0-9]+)+$/);
 });
 
@@ -58,11 +58,11 @@ test('no statement gives the text of an address without its account, by which it
     `select attrelid::int as table, attnum::int as column from pg_attribute where attrelid = 'addresses'::regclass and attname = 'address'`,
   );
   const bare: string[] = [];
-  // What is signed is a text: the manifest is compared with it, and nobody is given it.
+  // The signed text itself is selected: it's compared with the manifest, and not shown to anyone.
   for (const { name, text } of allStatements.filter((each) => each.name !== 'address-all-texts')) {
     const fields = await describeStatement(text);
     if (fields.some(({ from }) => from.table === rows[0].table && from.column === rows[0].column)) bare.push(name);
-    // In an expression, too, only the one of `addressColumn`.
+    // In expressions, only `addressColumn` may select it.
     if (/\b(?:a|addresses)\.address as\b/.test(text.replaceAll(/\|\| ' ' \|\| (?:a|addresses)\.address as/g, '')))
       bare.push(name);
   }
@@ -71,7 +71,7 @@ test('no statement gives the text of an address without its account, by which it
 
 type Field = { name: string; oid: number; from: { table: number; column: number } };
 
-/** What the wire protocol's Parse and Describe say about a statement, without executing it. */
+/** Describes a statement with the wire protocol's Parse and Describe, without executing it. */
 function describeStatement(text: string): Promise<Field[]> {
   return new Promise((resolve, reject) => {
     let fields: pg.FieldDef[] = [];

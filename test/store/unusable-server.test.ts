@@ -23,7 +23,7 @@ afterEach(async () => {
   await database.drop();
 });
 
-/** What a standby looks like to whoever connects to it. */
+/** Makes the server look like a standby to its clients. */
 function setReadOnly(value: 'on' | 'off'): Promise<unknown> {
   const { database: name } = database.connection;
   return runSql(
@@ -44,7 +44,7 @@ test('a server that only reads gets no connection of the pool, and one that writ
   expect(await db.run(backendPid, [])).toHaveLength(1);
 });
 
-/** What a server looks like whose journal ends there, to whoever connects to it; `null` for one that does not tell. */
+/** Makes the server's log appear to end at a position; `null` for a server that doesn't report it. */
 async function setPosition(position: [timeline: number, lsn: number] | null): Promise<void> {
   const [timeline, lsn] = position ?? [0, 0];
   const hex = (value: number) => value.toString(16).padStart(8, '0').toUpperCase();
@@ -61,7 +61,7 @@ async function setPosition(position: [timeline: number, lsn: number] | null): Pr
   );
 }
 
-/** A connection that is opened for this, and closed by the server. */
+/** Opens a new connection, which the server closes. */
 async function connect(by = db): Promise<void> {
   const [backend] = await by.run(backendPid, []);
   await expect(by.run(terminate, [backend?.pid ?? 0])).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
@@ -77,7 +77,7 @@ const refusal = (timeline: number, lsn: number, known: string) => ({
 });
 
 test('a server whose history went back gets no connection of a process that has met the newer one', async () => {
-  // This one is on timeline 1.
+  // This server is on timeline 1.
   await connect();
   await setPosition([0, 900]);
   await expect(connect()).rejects.toMatchObject(refusal(0, 900, String.raw`1 at \d+`));
@@ -101,7 +101,7 @@ test('promotions and restarts are followed, and after a server that went back on
   }
   await setPosition([16, 900]);
   await expect(connect(own)).rejects.toMatchObject(refusal(16, 900, '17 at 600'));
-  // Who can say whether it was that one that was promoted?
+  // It's unknown whether that server was the promoted one.
   await setPosition([18, 901]);
   await expect(connect(own)).rejects.toMatchObject(refusal(18, 901, '17 at 600'));
   await setPosition([17, 599]);
@@ -121,7 +121,9 @@ const create = unlistedStatement(
    returning checkout_token`,
 );
 
-/** What a process sees in turn: a server's position, an invoice that is created there, one that is lost, and how the next connection ends. */
+/**
+ * The events that a process sees in turn: a server's position, an invoice created there, a lost one, and the result of the next connection.
+ */
 type Seen = readonly [timeline: number, lsn: number] | 'creates' | 'loses one' | 'accepted' | RegExp;
 const PROMOTIONS: readonly (readonly [string, readonly Seen[]])[] = [
   [
@@ -198,7 +200,7 @@ describe('a promoted server', () => {
         expect(db.stats()).toMatchObject({ total: 0, waiting: 0 });
       } else {
         await setPosition([...step]);
-        // What was open is cut off, as it is when a primary dies.
+        // Existing connections are closed, as when a primary dies.
         await runSql(
           database,
           `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
@@ -209,7 +211,7 @@ describe('a promoted server', () => {
         );
       }
     }
-    // Whoever is started anew has met nothing, and would hand out the amounts.
+    // A restarted process has seen none of this, and would issue the amounts again.
     const anew = openTestDatabase(database);
     onTestFinished(() => anew.close());
     expect(await isLossyLedger(anew)).toBe(isLossy);

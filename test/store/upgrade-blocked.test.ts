@@ -54,7 +54,7 @@ async function setUp(): Promise<{ database: TestDatabase; db: Database; owner: p
   return { database, db, owner: await connect(database.owner) };
 }
 
-/** What `pg_dump` and `quittance backup` hold. */
+/** The locks of `pg_dump` and `quittance backup`. */
 async function readAll(connection: pg.ClientConfig): Promise<{ pid: number; end(): Promise<unknown> }> {
   const reader = await connect({ ...connection, application_name: 'a long export' });
   const { rows } = await reader.query(
@@ -149,7 +149,7 @@ describe('an upgrade beside a session that reads everything', () => {
 });
 
 describe('an upgrade in steps', () => {
-  /** The connection is lost before the statement of that number. */
+  /** Loses the connection before the statement with that number. */
   function crashing(db: Database, before: number): Database {
     let count = 0;
     const on = (sql: Sql, kill: Sql): Sql => {
@@ -262,7 +262,7 @@ describe('an upgrade in steps', () => {
 });
 
 describe('each migration', () => {
-  /** These have a row for each order, or more. */
+  /** These have at least one row for each order. */
   const LARGE = [
     'invoices',
     'transfers',
@@ -273,7 +273,7 @@ describe('each migration', () => {
     'requests',
   ];
   const later = released.filter(({ version }) => version > 31);
-  /** Statements without comments, and without the bodies of functions. */
+  /** Returns statements without comments and without function bodies. */
   const statementsOf = (text: string) =>
     text
       .replace(/\$(\w*)\$[\s\S]*?\$\1\$/g, "''")

@@ -1,5 +1,5 @@
 /**
- * Records what the present release says to PostgreSQL, before a migration is added that must not disturb it: all statements, and
+ * Records the current release's communication with PostgreSQL, before adding a migration that must not disturb it: all statements, and
  * those of a run with their parameters. Run it in a checkout of that release, and keep the file beside upgrade-rolling.test.ts:
  *
  *     npm run upgrade:record
@@ -17,7 +17,7 @@ import { createInvoice, eventually, inboxOf, payableOf, startTestService, untilS
 
 type Said = { name: string; values: unknown[] };
 
-/** Listens to what all connections of this process say under a name. Failed statements are no part of it. */
+/** Records every named statement of all connections in this process, except failed ones. */
 function recordAll(): Said[] {
   const said: Said[] = [];
   const { query } = pg.Client.prototype as unknown as { query: (...args: unknown[]) => Promise<unknown> };
@@ -26,7 +26,7 @@ function recordAll(): Said[] {
     const keep = () => {
       if (config?.name !== undefined) said.push({ name: config.name, values: (config.values ?? []).map(portable) });
     };
-    // A pool gives a callback, a connection in a transaction is awaited.
+    // A pool passes a callback; a connection in a transaction is awaited.
     const at = args.findIndex((arg) => typeof arg === 'function');
     const callback = args[at] as (error: unknown, result: unknown) => void;
     if (at !== -1) {
@@ -47,7 +47,7 @@ function portable(value: unknown): unknown {
   return Buffer.isBuffer(value) ? { hex: value.toString('hex') } : value;
 }
 
-/** A loop asks the same again and again: one of them tells as much. */
+/** Drops repetitions of loops, because one occurrence is enough. */
 function withoutRepeats(said: readonly Said[]): Said[] {
   const latest = new Map<string, string>();
   return said.filter(({ name, values }) => {

@@ -6,9 +6,9 @@ import { openDatabase } from '../../src/core/store/db/database.ts';
 import { migrate, readMigrations } from '../../src/core/store/db/migrate.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 
-/** What a release said to PostgreSQL: upgrade-record.ts wrote it in a checkout of that release. */
+/** A release's statements to PostgreSQL, recorded by upgrade-record.ts in a checkout of that release. */
 type Recorded = {
-  /** Of its newest migration. */
+  /** The number of its newest migration. */
   version: number;
   statements: { name: string; text: string; columns: Record<string, string> }[];
   trace: { name: string; values: (string | number | boolean | null | { hex: string } | unknown[])[] }[];
@@ -20,7 +20,7 @@ const recorded = readdirSync(folder)
   .map((name) => JSON.parse(gunzipSync(readFileSync(new URL(name, folder))).toString()) as Recorded);
 const migrations = await readMigrations();
 
-/** A database with the migrations up to `version`, empty. */
+/** Creates an empty database with the migrations up to `version`. */
 async function databaseOf(version: number): Promise<pg.Client> {
   const database = await createTestDatabase();
   onTestFinished(() => database.drop());
@@ -36,7 +36,7 @@ async function databaseOf(version: number): Promise<pg.Client> {
   return client;
 }
 
-/** What PostgreSQL says of a statement: the types of its parameters and of its columns. */
+/** Returns a statement's parameter and column types, as PostgreSQL reports them. */
 async function describeStatement(client: pg.Client, text: string): Promise<unknown> {
   await client.query(`prepare described as ${text}`);
   const { rows } = await client.query(
@@ -46,7 +46,7 @@ async function describeStatement(client: pg.Client, text: string): Promise<unkno
   return rows[0];
 }
 
-/** The last migration of the former release. Raise it with the first migration after a release. */
+/** The last migration of the previous release. Raise it with the first migration after a release. */
 const FORMER = 8;
 
 test('what the former release said is recorded here: see upgrade-record.ts', () => {
@@ -67,10 +67,10 @@ describe.each(recorded)(
       const texts = new Map(release.statements.map(({ name, text }) => [name, text]));
       const run = async (client: pg.Client) => {
         const counts: string[] = [];
-        // The trace does not say where transactions ended, and what is judged at their end holds of all of it.
+        // The trace doesn't contain the ends of transactions; the checks at the end of a transaction apply to all of it.
         await client.query('begin');
         for (const { name, values } of release.trace) {
-          // At its next start the former release counts the migrations, and refuses: that is wanted. A new one adds objects.
+          // At its next start, the previous release counts the migrations and refuses, which is intended. A new migration adds objects.
           if (name === 'schema-applied' || name === 'schema-objects') continue;
           const bound = values.map((value) => (isBytes(value) ? Buffer.from(value.hex, 'hex') : value));
           const { rowCount } = await client.query({ text: texts.get(name) ?? '', values: bound });

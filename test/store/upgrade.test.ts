@@ -16,7 +16,7 @@ import { someCases } from '../support/some-cases.ts';
 
 const migrations = await readMigrations();
 
-/** A database with the migrations up to `version`, filled as by a service of that release. */
+/** Creates a database with the migrations up to `version`, filled as by a service of that release. */
 async function databaseOf(version: number): Promise<{ db: Database; client: pg.Client }> {
   const database = await createTestDatabase();
   const client = new pg.Client(database.owner);
@@ -34,10 +34,10 @@ async function databaseOf(version: number): Promise<{ db: Database; client: pg.C
   return { db, client };
 }
 
-/** What a migration fills or empties on purpose: column by column, as the release notes say. */
+/** Columns that a migration deliberately fills or empties, as in the release notes. */
 const CHANGED: Record<string, string[]> = { schema_migrations: ['version', 'name', 'sha256', 'applied_at'] };
 
-/** What releases before sealed secrets stored as plain text, which the upgrade seals. */
+/** Removes the plaintext column of releases before encryption, which the upgrade encrypts. */
 const withoutPlainSecrets = (columns: Map<string, string[]>) =>
   new Map([...columns].map(([table, names]) => [table, names.filter((name) => `${table}.${name}` !== PLAIN)]));
 const PLAIN = 'webhook_endpoints.secret';
@@ -48,11 +48,11 @@ const ENCRYPTION: MigrationHooks = {
     encryptPlainSecrets(tx, { keyRing: async () => TEST_KEY_RING, log, now, random: randomBytes }),
 };
 
-/** Written by a service at its start. */
+/** Written by a service when it starts. */
 const BY_SERVICES = 'ledger_identity';
 
 describe('the data of each release', () => {
-  // The first, every sixth and the newest; in `npm run test:long` each.
+  // The first, every sixth and the newest release; all of them in `npm run test:long`.
   const releases = migrations
     .slice(0, -1)
     .filter((_, at, all) => inject('everyCase') || at % 6 === 0 || at === all.length - 1)

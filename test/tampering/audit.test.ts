@@ -12,7 +12,7 @@ import { runSql } from '../contract/sql.ts';
 import { eventually, startTestService, type TestService } from '../support/service.ts';
 import { someCases } from '../support/some-cases.ts';
 
-/** What somebody does to the log of what people did (26), who does not hold the master key. */
+/** Changes by an attacker without the master key to the audit log (26). */
 const MINUTE_MS = 60_000;
 const ANNA = commandActor('anna', 'a host');
 
@@ -28,7 +28,7 @@ async function start(rowMacs: 'warn' | 'require'): Promise<void> {
   service = await startTestService({ config: { rowMacs, dataDir } });
 }
 
-/** Five entries, which the watcher has seen. */
+/** Starts with five entries that the watcher has seen. */
 async function startWithLog(rowMacs: 'warn' | 'require'): Promise<void> {
   await start(rowMacs);
   await act(5);
@@ -42,7 +42,7 @@ const act = (count: number) =>
     return recordActions(tx, ANNA, unixMs(Date.now()), Array(count).fill(done));
   });
 
-/** Until the watcher has found the log as it should be up to an entry. */
+/** Waits until the watcher has found the log intact up to an entry. */
 async function untilSeen(seq: number): Promise<void> {
   await eventually(
     () => {
@@ -61,7 +61,7 @@ async function alarms(): Promise<Record<string, string>> {
   return Object.fromEntries(rows.map(({ subject, detail }) => [subject, detail]));
 }
 
-/** What is found within a minute. */
+/** Waits for an alarm within a minute. */
 async function foundSoon(text: string | RegExp): Promise<Record<string, string>> {
   service.clock.advance(MINUTE_MS);
   return eventually(alarms, (found) => Object.values(found).some((detail) => detail.match(text) !== null));
@@ -76,7 +76,7 @@ const untilOver = () =>
     (found) => Object.keys(found).length === 0,
   );
 
-/** As the owner of the tables, past every guard, who then makes every hash fit. */
+/** Acts as the tables' owner, bypassing every guard, and then makes every hash match. */
 async function asOwner(text: string): Promise<void> {
   await runSql(
     service,
@@ -89,7 +89,7 @@ async function asOwner(text: string): Promise<void> {
   );
 }
 
-/** As the service's own user. */
+/** Acts as the service's own user. */
 async function asService(text: string): Promise<void> {
   const client = new pg.Client({ connectionString: service.connectionString });
   await client.connect();
@@ -173,7 +173,7 @@ test('what an operator has acknowledged is told no more, by nobody; what comes a
     `update operator_actions set subject = 'other' where seq = 2; delete from operator_actions where seq = 5`,
   );
   await foundSoon('the seal of entry 2 is wrong');
-  // Each is an alarm of its own, raised one after the other.
+  // Each raises its own alarm, one after the other.
   await expect
     .poll(async () => Object.keys(await alarms()))
     .toEqual([expect.stringMatching(/^end 5 /), expect.stringMatching(/^entry 2 /)]);

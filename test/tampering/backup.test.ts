@@ -11,7 +11,7 @@ const world = new World();
 const THIEF = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH';
 let file: string;
 
-/** A command with what the service is configured with. */
+/** Runs a command with the service's configuration. */
 async function cli(database: { connectionString: string; ownerString: string }, ...args: string[]) {
   const env = {
     ...{
@@ -32,8 +32,8 @@ async function cli(database: { connectionString: string; ownerString: string }, 
 }
 
 /**
- * Restores a backup whose address is a thief's, and whose digest was made to fit; the second time its MAC was taken off, too, as a release
- * before MACs made it. The rights in the database are of no use for it.
+ * Restores a backup with a thief's address and a matching digest; the second time also without its MAC, as in a release before MACs. Needs
+ * no database rights.
  */
 const edited: Attempt = async (_as, rights) => {
   const parts = await takeApart(file);

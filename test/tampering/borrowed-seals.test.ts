@@ -4,7 +4,7 @@ import { runSql } from '../contract/sql.ts';
 import { createTestProject } from '../support/service.ts';
 import { World } from './world.ts';
 
-/** What somebody tries who has every seal of the database at hand, and no key: each changes an order, and gives it another seal. */
+/** Attempts by an attacker with every seal in the database but no key: each changes an order and gives it another seal. */
 const SEALS: readonly (readonly [what: string, sql: string])[] = [
   ['its own', 'mac'],
   ['none', 'null'],
@@ -20,7 +20,7 @@ const SEALS: readonly (readonly [what: string, sql: string])[] = [
   ['one of the right key, and chance', `substring(mac for 8) || decode('${randomBytes(16).toString('hex')}', 'hex')`],
 ];
 
-/** The same in other tables: what is changed of a row, and how the row of an order is found. */
+/** The same in other tables: the change to a row, and how to find the row of an order. */
 const CHANGES: readonly (readonly [table: string, change: string, of: string])[] = [
   ['transfers', `from_address = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH'`, 'invoice_id = $1'],
   ['events', `body = replace(body, 'USDT', 'USDC')`, `invoice_id = $1 and type = 'invoice.paid'`],
@@ -34,7 +34,7 @@ const world = new World();
 beforeAll(async () => {
   await world.open(SEALS.length + 2 + CHANGES.length);
   await world.paidOrder();
-  // A seal of another length is refused before by this.
+  // Otherwise this constraint would refuse a seal of another length first.
   await world.asOwner(`do $$ declare c record; begin
     for c in select conname from pg_constraint where conrelid = 'invoices'::regclass and contype = 'c' and pg_get_constraintdef(oid) like '%mac%' loop
       execute format('alter table invoices drop constraint %I', c.conname);

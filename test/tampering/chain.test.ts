@@ -7,7 +7,7 @@ import { type Attempt, tryGroup, World } from './world.ts';
 const world = new World();
 const LEASE = `update leases set holder = 'thief', epoch = epoch + 1, expires_at = now() + interval '10 minutes'`;
 
-/** It changes nothing: an order is made and paid afterwards. */
+/** Changes nothing harmful: an order is created and paid afterwards. */
 const harmless =
   (text: string): Attempt =>
   async (as) => {
@@ -36,9 +36,9 @@ const producersDeleted: Attempt = async (as, rights) => {
 };
 
 const cursorMoved: Attempt = async (as) => {
-  // The alarm of the try before must not stand for this one.
+  // The previous attempt's alarm must not count for this one.
   await world.lookAgain();
-  // Who read the row before it was right again may tell of it in this moment.
+  // A process that read the row before it was restored may raise an alarm at this moment.
   await eventually(
     async () => {
       await resolveAlarms(world.service.db, 'devnet', 'row-changed');
@@ -46,7 +46,8 @@ const cursorMoved: Attempt = async (as) => {
     },
     ({ length }) => length === 0,
   );
-  // No further, while a process follows the network, and with the examined blocks: the database refuses the rest.
+  // This is the furthest that's possible while a process follows the network, and only together with the examined blocks: the database
+  // refuses the rest.
   await as(`begin; select from chain_cursors c, forget_head_blocks_up_to(c.network, c.solid_number + 1000) for update of c;
     update chain_cursors set solid_number = solid_number + 1000; commit`);
   return { named: 'chain_cursors', undo: 'update chain_cursors set solid_number = solid_number - 1000' };
@@ -57,7 +58,7 @@ tryGroup(
   'chain',
   { shops: 0, prepare: () => world.expectWell() },
   {
-    // Whoever follows the network next reads it.
+    // The next process that follows the network reads it.
     34: harmless(`update chain_status set status = '{}'; ${LEASE}`),
     35: harmless(LEASE),
     38: harmless('update allocation_hints set position = 900, epoch = 900'),

@@ -21,7 +21,7 @@ type FastWatchOptions = {
 };
 
 /**
- * The watch of the inventory as the leader runs it, but again and again, and later by `aheadMs`: with ten minutes, nothing is too young to be
+ * Runs the inventory's watch like the leader, but continuously and `aheadMs` in the future: with ten minutes, no row is too young to be
  * listed.
  */
 export function startFastWatch(
@@ -39,7 +39,7 @@ export function startFastWatch(
   });
   const now = () => unixMs(Date.now() + aheadMs());
   const notify = createSealNotifier({ db: () => db, log, now, networks: [network] });
-  // Each look begins with this question; those that come later say whether a key may be made.
+  // Each check begins with this call; later calls say whether a key may be created.
   const sealer = (mayCreate?: boolean) => {
     if (mayCreate === undefined) looks += 1;
     return db.sealer(mayCreate);

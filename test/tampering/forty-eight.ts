@@ -1,10 +1,10 @@
 /**
- * The 48 tamperings of docs/contributing/tampering.md, and what comes of each: `plain` with the rights of the service's own user, `owner` as the owner of the
- * tables, past every trigger and reference. Addresses are signed and enforced, and seals are required.
+ * The 48 tamperings of docs/contributing/tampering.md with their outcomes: `plain` with the rights of the service's own user, `owner` as
+ * the owner of the tables, bypassing every trigger and reference. Addresses are signed and enforced, and seals are required.
  *
  * - `prevented`: the database, or a restore, refuses it.
- * - `harmless`: it changes nothing that anybody is shown, paid or told.
- * - `found`: what it concerns is shown, paid and told nowhere, and within a minute an alarm names the row.
+ * - `harmless`: it changes nothing that is shown, paid or notified.
+ * - `found`: the affected data is no longer shown, paid or notified, and within a minute an alarm names the row.
  */
 export type Outcome = 'prevented' | 'harmless' | 'found' | 'silent';
 export type Group = 'orders' | 'settings' | 'told' | 'chain' | 'schema' | 'storage';
@@ -120,7 +120,7 @@ export const FORTY_EIGHT: readonly Line[] = [
 const noRight = (to: string) => new RegExp(`^42501 (permission denied for|must be owner of) ${to}$`);
 const KEPT_PAID = /^23514 invoice .* is PAID, and PAID is never left$/;
 
-/** By what each is refused that is prevented, so that a mistake in a statement does not count as that. */
+/** The expected refusal of each prevented tampering, so that a mistake in a statement doesn't count. */
 export const REFUSED_BY: Readonly<Record<'plain' | 'owner', Readonly<Record<number, RegExp>>>> = {
   plain: {
     ...{ 1: noRight('table addresses'), 2: noRight('table addresses'), 47: noRight('table addresses') },

@@ -1,6 +1,6 @@
 /**
- * Numbers and times of which a wrong value within the bounds of the database harms nobody, and why: by `table.column`. `test/long/poison.test.ts`
- * fails for a line that is about nothing.
+ * Numbers and times for which a wrong value within the database's bounds does no harm, and why, by `table.column`.
+ * `test/long/poison.test.ts` fails for an entry without a column.
  */
 export const HARMLESS: Readonly<Record<string, string>> = {
   'account_keys.auto_derive_limit': 'a project without free amounts has an alarm of its capacity',

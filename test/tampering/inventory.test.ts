@@ -19,7 +19,7 @@ import {
 import { someCases } from '../support/some-cases.ts';
 import { type FastWatch, startFastWatch } from './fast-watch.ts';
 
-/** What somebody does who owns the tables, and leaves no row that is not as it was sealed: deletes, and puts back what was. */
+/** Attacks by an owner of the tables that leave no row with a wrong seal: deleting rows, and restoring old ones. */
 let service: TestService;
 let watch: FastWatch | null = null;
 beforeEach(async () => {
@@ -36,7 +36,7 @@ function startWatch(aheadMs?: () => number): void {
 }
 const lookAgain = () => watch?.lookAgain();
 
-/** Past every guard and reference: many statements at once. */
+/** Runs several statements at once, bypassing every guard and reference. */
 async function asOwner(table: string, text: string): Promise<void> {
   await runSql(
     service,
@@ -55,7 +55,7 @@ const openAlarms = (kind: string) => async () =>
 const untilAlarm = (kind: string, subject: string) =>
   eventually(openAlarms(kind), (alarms) => alarms.some((alarm) => alarm.subject === subject));
 
-/** The first column of the first row. */
+/** Returns the first column of the first row. */
 const value = async (text: string, values: unknown[] = []) =>
   String(Object.values((await runSql(service, text, values))[0] ?? {})[0]);
 const listed = async (subject: string) =>
@@ -166,7 +166,7 @@ test('whoever deletes rows, and puts the inventory back as it was before them, i
 
 test('whoever deletes the inventory itself, or writes a page of it, is found', async () => {
   await paidInvoice();
-  // It has a watch of its own, which would write pages too.
+  // The service has its own watch, which would write pages too.
   await service.stopService();
   startWatch();
   await untilListed('events', 1);
@@ -220,7 +220,7 @@ const idIn = (table: string) =>
   value(`select ${table === 'passkeys' ? `'\\x' || encode(id, 'hex')` : 'id'} from ${table} limit 1`);
 const settings = () => value(`select encode(content, 'hex') from inventory_pages where subject = 'settings'`);
 
-/** Somebody with a passkey, and an admin key. */
+/** Adds a person with a passkey, and an admin key. */
 async function insertSomebody(): Promise<void> {
   const { db } = service;
   const [id, at] = [randomUUID(), unixMs(Date.now())];
@@ -234,7 +234,7 @@ async function insertSomebody(): Promise<void> {
   });
 }
 
-/** What people set up, and how they change it as they should. */
+/** Settings that people create, and legitimate changes of them. */
 const SETTINGS = [
   ['a revoked key (19)', 'api_keys', (id: string) => cli('key', 'revoke', encodeId('key', id))],
   [
@@ -277,7 +277,7 @@ test.each(someCases(SETTINGS, 3))(
     await asOwner(table, `update ${table} t set (${columns}) = (select ${columns} from kept) where id = '${id}'`);
     const named = id.replace('\\x', '');
     await untilAlarm('row-changed', `${table} ${named}`);
-    // Somebody looks at it, takes it as it is, and closes the alarm: it does not come back.
+    // A person examines the row, accepts it as it is, and closes the alarm, which doesn't return.
     const unexplained = await settings();
     await cli('ledger', 'seal', '--accept', `${table}:${named}`, '--yes');
     await eventually(settings, (content) => content !== unexplained);

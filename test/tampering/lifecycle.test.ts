@@ -30,7 +30,7 @@ import {
 import { someCases } from '../support/some-cases.ts';
 import { startFastWatch } from './fast-watch.ts';
 
-/** The alarms that say somebody changed the database. */
+/** The alarms that report a changed database. */
 const TAMPERING = ['row-changed', 'rows-missing', 'audit-broken', 'alarms-silenced', 'schema-changed', 'key-unknown'];
 const DAY_MS = 86_400_000;
 const SILENT = createLogger({ level: 'silent' });
@@ -44,7 +44,7 @@ class Ledger {
   service: TestService;
   mode: Mode;
   dataDir: string;
-  /** Where it is now, and the keys of its processes. */
+  /** The ledger's current place, and the keys of its processes. */
   place: Place;
   keyRing: KeyRing = TEST_KEY_RING;
   keys = text(KEY);
@@ -71,7 +71,7 @@ class Ledger {
     return done.json;
   }
 
-  /** Another process over the place where the ledger is. */
+  /** Starts another process where the ledger is now. */
   async process(aheadMs = 0) {
     const usdt = parseAddress(this.service.devnet.usdtContract);
     if (usdt.kind !== 'ok') throw new Error(usdt.reason);
@@ -95,12 +95,12 @@ class Ledger {
     return { ...service, stop };
   }
 
-  /** The service of the test, at another process. */
+  /** Returns the test's service, but for another process. */
   at({ url }: { url: string | null }): TestService {
     return Object.create(this.service, { url: { value: url } });
   }
 
-  /** Money comes to a process that is not the first one. */
+  /** Makes a payment through a process other than the first one. */
   async serve(process: { url: string | null }): Promise<void> {
     const there = this.at(process);
     const { status, body } = await createInvoice(there);
@@ -110,7 +110,7 @@ class Ledger {
     await untilStatus(there, body.invoiceId, 'PAID');
   }
 
-  /** All watches look at everything twice, and so does whoever asks by a command. */
+  /** Runs all watches twice over everything, and the commands that check the same. */
   async expectUntouched(aheadMs = 0): Promise<void> {
     const { connectionString } = this.place;
     const mark = await openExternalCheckpoint(this.dataDir, 'inventory-head-devnet.json');
@@ -123,7 +123,7 @@ class Ledger {
     const logWatch = startLogWatch({
       ...{ db, seals, network: 'devnet', isLeader: () => true, log: SILENT },
       headMark: await openExternalCheckpoint(this.dataDir, 'audit-head.json'),
-      // Each look walks the whole log.
+      // Each check reads the whole log.
       now: () => {
         looks += 1;
         return unixMs(Date.now() + aheadMs + looks * 60_000);
@@ -149,7 +149,7 @@ class Ledger {
   }
 }
 
-/** A ledger in use: orders that were paid, are open and expired, and what operators did. */
+/** Creates a ledger in use: with paid, open and expired orders, and operators' actions. */
 async function openLedger(mode: Mode): Promise<Ledger> {
   const dataDir = await mkdtemp(join(tmpdir(), 'quittance-lifecycle-'));
   await chmod(dataDir, 0o711);
@@ -175,7 +175,7 @@ async function newPlace(): Promise<TestDatabase> {
   return database;
 }
 
-/** What happens to a ledger in its life. Each begins while no process runs. */
+/** Events in a ledger's life. Each begins while no process is running. */
 const EVENTS: Record<string, (ledger: Ledger) => Promise<void>> = {
   'a start and a command with another master key': async (ledger) => {
     const before = await runSql(ledger.place, 'select count(*)::int as rows from operator_actions');
@@ -232,7 +232,7 @@ const EVENTS: Record<string, (ledger: Ledger) => Promise<void>> = {
     await ledger.serve(await ledger.process());
   },
   'a promotion of the database server': async (ledger) => {
-    // The database refuses to note another server than itself.
+    // The database refuses to record another server than itself.
     await runSql(
       ledger.place,
       `do $$ declare bounds text := (select pg_get_constraintdef(oid) from pg_constraint where conname = 'ledger_identity_timeline_bounds');
@@ -249,16 +249,16 @@ const EVENTS: Record<string, (ledger: Ledger) => Promise<void>> = {
   },
 };
 
-/** The first migration that the former release lacks. */
+/** The first migration that the previous release lacks. */
 const SINCE = 'more_seals.sql';
-/** Rows that had no seal in the former release, and need one now. */
+/** Rows that had no seal in the previous release, and need one now. */
 const ROWS = `
   insert into outgoing_transfers (network, tx_id, log_index, project_id, address_id, block_number, block_id, block_time, to_address,
     amount_micro, verified, nodes)
   select network, sha256('x'), 0, project_id, address_id, block_number + 1, sha256('y'), now(), from_address, 1, 'proven', '{}' from transfers limit 1;
   update projects set max_unpaid = 50`;
 
-/** The rows of a ledger in the schema of the former release. */
+/** Copies a ledger's rows into the schema of the previous release. */
 async function asBefore({ place }: Ledger): Promise<TestDatabase> {
   const migrations = await readMigrations();
   const former = await newPlace();
@@ -304,7 +304,7 @@ async function asBefore({ place }: Ledger): Promise<TestDatabase> {
 async function restore(ledger: Ledger, isStarted: boolean): Promise<void> {
   const file = join(ledger.dataDir, 'nightly.backup');
   await ledger.cli('backup', '--to', file);
-  // What comes later is in the data directory, and not in the backup.
+  // Later events are in the data directory, but not in the backup.
   const process_ = await ledger.process();
   await ledger.serve(process_);
   await ledger.cli('key', 'create', '--project', ledger.service.project.projectId, '--name', 'lost');
@@ -346,7 +346,7 @@ test.each(someCases(['warn', 'require'] as const, 2))(
   },
 );
 
-// What is found does not depend on what is done about it; in `npm run test:long` it is tried all the same.
+// The mode doesn't affect what is found, but `npm run test:long` tests it anyway.
 const MODES: readonly Mode[] = inject('everyCase') ? ['ledger', 'warn'] : ['ledger'];
 
 test.each(MODES.flatMap((mode) => Object.keys(EVENTS).map((what) => [mode, what] as const)))(

@@ -8,7 +8,7 @@ import { runSql } from '../contract/sql.ts';
 import { eventually, inboxOf } from '../support/service.ts';
 import { type Order, tellStatus, World } from './world.ts';
 
-/** Rows that are as they were sealed, where they do not belong; and what stands beside the seals of before. */
+/** Rows with a valid seal in the wrong place, and changes that only look valid beside old seals. */
 const world = new World();
 beforeAll(() => world.open(22));
 afterAll(() => world.close());
@@ -64,7 +64,7 @@ test.each(RIGHTS)('a page that somebody withdrew is told from one that the shop 
   await world.untilNamed(order.uuid);
 });
 
-/** Statements that write a transfer about an invoice; what is matched pays it, for the database refuses anything else. */
+/** Statements that write a transfer for an invoice. A matched one also pays it, because the database refuses anything else. */
 function plant(order: Order, id: string, txId: Buffer, kind: 'matched' | 'duplicate'): string {
   const bytes = `'\\x${txId.toString('hex')}'`;
   return `begin;
@@ -109,7 +109,7 @@ test.each(RIGHTS)(
   },
 );
 
-/** Before anybody tells of it: in the transaction that records it. */
+/** Acts before any notification: in the transaction that records it. */
 const fakeEvents = (projects: string[]) => `create function make_up() returns trigger language plpgsql as $$
    begin
      ${projects
@@ -168,7 +168,7 @@ test.each(RIGHTS)('a payment that nobody took back keeps its receipt from nobody
      select id, project_id, invoice_id, block_id, now(), 'anna', 'x' from transfers where invoice_id = $1`,
     [order.uuid],
   );
-  // Nobody asked for it yet.
+  // No one has requested it yet.
   await world.untilNamed(`transfer_annulments ${row?.['id']}`);
   expect(await receipt()).toBe(503);
 });
@@ -211,7 +211,7 @@ test('a comparison with the chain that somebody put off is due', async () => {
   expect(due.map(({ address }) => address)).toEqual(expect.arrayContaining(addresses));
 });
 
-// Last, for the watcher waits before an order that somebody changed.
+// Runs last, because the watcher waits before an order that was changed.
 test('a status of before is shown to nobody with the seal that it had, and one that is put back anew is found', async () => {
   const order = await world.order();
   await world.pay(order);

@@ -11,7 +11,7 @@ const { uuid } = { uuid: () => uuidV7(Date.now(), randomBytes(10)) };
 
 let paid: Order[];
 
-/** Changes a new order by a statement about $1, which then nobody is shown, and an alarm names. */
+/** Changes a new order ($1) with a statement. The order must then be hidden from everyone, and an alarm must name it. */
 const onOrder =
   (text: string, values: unknown[] = []): Attempt =>
   async (as) => {
@@ -20,7 +20,7 @@ const onOrder =
     return { holds: () => world.expectShownToNobody(order), named: order.uuid };
   };
 
-/** Changes the address of a new order, `$1`. */
+/** Changes the address of a new order ($1). */
 const onAddress =
   (guard: string, text: (address: string) => string): Attempt =>
   async (as, rights) => {
@@ -34,7 +34,7 @@ const onAddress =
     };
   };
 
-/** Orders of a test network are sealed with their deadline, which the sandbox brings forward on a local one. */
+/** Orders on a test network are sealed with their deadline; on a local network, the sandbox may change it. */
 const onDeadline: Attempt = async (as) => {
   const shop = await createTestProject(world.service.db, { network: 'nile' });
   const { status, body } = await createInvoice(world.service, { apiKey: shop.apiKey });
@@ -70,7 +70,7 @@ const paidAlone: Attempt = async (as, rights) => {
 const paidByNothing: Attempt = async (as) => {
   const order = await world.order();
   const transferId = uuid();
-  // The database accepts a payment in one transaction only, and with an event of it.
+  // The database accepts a payment only in a single transaction, and with its event.
   await as(
     `begin; insert into transfers (id, project_id, network, address_id, tx_id, log_index, block_number, block_id, block_time, from_address,
        amount_micro, kind, invoice_id, reserved_micro, producer, verified, nodes)
@@ -81,7 +81,7 @@ const paidByNothing: Attempt = async (as) => {
   return { holds: () => world.expectShownToNobody(order), named: `invoices.paid ${order.uuid}` };
 };
 
-/** `withTransfer`: which is deleted too. */
+/** `withTransfer` deletes the transfer too. */
 const paidTakenBack =
   (index: number, withTransfer: boolean): Attempt =>
   async (as) => {

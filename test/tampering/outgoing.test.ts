@@ -20,7 +20,7 @@ afterAll(() => world.close());
 const ACTOR = commandActor('anna');
 const deps = () => ({ db: world.service.db, now: () => unixMs(world.service.clock.now()), random: randomBytes });
 
-/** Money that fits no order comes to a shop: the UUID of its transfer, and a transfer that would send it back, as a row of the ledger. */
+/** Sends unmatched money to a shop. Returns the UUID of its transfer, and a row for a transfer that would refund it. */
 async function stray(shop: Shop) {
   const { service } = world;
   const { usdtContract: contract } = service.devnet;
@@ -46,7 +46,7 @@ const INSERT = `insert into outgoing_transfers (network, tx_id, log_index, proje
 const refund = (transferId: string, txId: string) =>
   refundTransfer.run(deps(), ACTOR, { transferId, txId, note: 'sent back', invoice: null });
 
-/** What stands in the column of the MAC of a row that somebody puts there. */
+/** The MAC column of a forged row. */
 const MACS: readonly (readonly [string, string])[] = [
   ['no seal', 'null'],
   ['the seal of the transfer that came', 'mac'],

@@ -28,9 +28,9 @@ import { ANN, type Desk, from, joinByPasskey, joinByPassword, openDesk, PASSWORD
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { someCases } from '../support/some-cases.ts';
 
-/** What somebody does who can write to the database, and does not hold the master key, to come in as an owner. */
+/** Attempts to sign in as an owner, by an attacker who can write to the database but lacks the master key. */
 type Rights = 'plain' | 'owner';
-/** `named`: what the alarm names. `isIn`: whether the thief is in. */
+/** `named` is the row in the alarm. `isIn` returns whether the attacker is signed in. */
 type Attempt = { named: string; isIn(): Promise<boolean> };
 
 let desk: Desk;
@@ -39,7 +39,7 @@ async function as(rights: Rights, text: string, values: unknown[] = []): Promise
   const client = new pg.Client(rights === 'plain' ? desk.database.connection : desk.database.owner);
   await client.connect();
   try {
-    // Past every trigger and reference.
+    // Bypasses every trigger and reference.
     if (rights === 'owner') await client.query('set session_replication_role = replica');
     expect(await client.query(text, values)).toMatchObject({ rowCount: 1 });
   } finally {
@@ -125,7 +125,7 @@ async function personPutBack(rights: Rights): Promise<Attempt> {
   const id = await idOf('bert');
   const [{ mac }] = (await desk.sql('select mac from sessions where id = $1', [sessionId])) as [{ mac: Buffer }];
   await removePerson.run(desk.deps, ANN, { person: 'bert' });
-  // The session with the seal that it had, so that only its person is not as it was sealed.
+  // The session gets its old seal, so that only its person's seal is wrong.
   await as('owner', 'update sessions set ended_at = null, mac = $2 where id = $1', [sessionId, mac]);
   await as(rights, 'update people set removed_at = null where id = $1', [id]);
   return { named: `people ${id}`, isIn: isIn(token) };
@@ -217,7 +217,7 @@ const keyIsIn = (key: string) => async () => {
 };
 
 async function adminKeyInserted(rights: Rights): Promise<Attempt> {
-  // A ledger is taken, and has seals, once somebody has written to it.
+  // A ledger is only claimed and sealed once something was written to it.
   await newKey('viewer');
   const id = uuidV7(desk.deps.now(), randomBytes(10));
   const key = formatAdminKey(id, randomBytes(32));
@@ -251,7 +251,7 @@ async function adminKeyPutBack(rights: Rights): Promise<Attempt> {
   return { named: `admin_keys ${await keyId()}`, isIn: keyIsIn(adminKey) };
 }
 
-/** Whether the database refuses it to the service's own user, by a right or a trigger. */
+/** Whether the service's own user is prevented from it, by a right or a trigger. */
 const ATTEMPTS = [
   ['a session inserted', sessionInserted, 'tried'],
   ['the person of a session swapped', sessionSwapped, 'prevented'],
@@ -290,7 +290,7 @@ describe.each(['require', 'warn'] as const)('with seals in the mode %s', (rowMac
       }
       const { named, isIn: isThiefIn } = await attempt(rights);
       expect(await isThiefIn()).toBe(rowMacs === 'warn');
-      // In warn, rows without a seal have one alarm for all of a table.
+      // With `warn`, all unsealed rows of a table share one alarm.
       const [table] = named.split(' ');
       await expect
         .poll(alarms)
@@ -301,7 +301,7 @@ describe.each(['require', 'warn'] as const)('with seals in the mode %s', (rowMac
   );
 });
 
-/** The database as its owner, with the seals of `ring`. */
+/** Opens the database as its owner, with the seals of `ring`. */
 function openAsOwner(ring: KeyRing) {
   const problems: SealProblem[] = [];
   const judge = { mode: 'require', onProblem: (problem: SealProblem) => void problems.push(problem) } as const;
@@ -313,7 +313,7 @@ function openAsOwner(ring: KeyRing) {
   return { db, problems };
 }
 
-/** Some of everything that lets somebody in, by all that people do. */
+/** Creates some of everything that lets people in, through all their usual actions. */
 async function liveOn(): Promise<{ token: string; adminKey: string; code(periods?: number): string }> {
   const ann = await joinByPassword(desk, 'ann');
   const { key } = await joinByPasskey(desk, 'bert');

@@ -48,7 +48,7 @@ const REFUSED: readonly (readonly [what: string, statement: string, by: RegExp])
 test.each(REFUSED)('%s is refused, and orders of another project go on', async (_what, statement, by) => {
   const victim = await world.victim();
   const values = [victim.id, victim.open].slice(0, (statement.match(/\$\d/g) ?? []).length === 0 ? 0 : 2);
-  // Each parameter is named, whatever the statement needs.
+  // Mentions each parameter, whatever the statement needs.
   const text = values.length === 0 ? statement : `with given as (select $1::uuid, $2::uuid) ${statement}`;
   expect(await world.refusalOf(text, values)).toMatch(by);
   await world.expectOtherGoesOn([victim]);
@@ -62,7 +62,7 @@ test('a status that somebody wrote stops no order of another project, and a chan
   expect(await world.untilTold(victim.names, sinceMs)).toBeLessThan(PROMISED_MS);
 });
 
-// By now there is a row of every table, notifications too.
+// By now every table has a row, notifications too.
 test('every number and time that the service may write has bounds in the database', async () => {
   const columns = await world.columns();
   expect(columns.length).toBeGreaterThan(60);
@@ -71,7 +71,7 @@ test('every number and time that the service may write has bounds in the databas
     /^(min|max|first|last)$/.test(value),
   )) {
     await world.owner.query('begin');
-    // Whatever else a guard says of a row, its bounds are looked at.
+    // The bounds are checked whatever other guards say about the row.
     await world.owner.query('set local session_replication_role = replica');
     const refusedBy = await world.refusalOf(`update ${table} set ${column} = ${sql}`, [], world.owner);
     await world.owner.query('rollback');

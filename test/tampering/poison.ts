@@ -24,7 +24,7 @@ import {
 /** `prevented`: the database refuses the write. `alarm`: a channel gets an alarm that names the row. `harmless`: see `HARMLESS`. */
 export type Outcome = 'prevented' | 'alarm' | 'harmless';
 export type PoisonColumn = { table: string; column: string; type: string };
-/** Asks once more where the server ended a connection because it was idle. */
+/** Repeats a request if the server closed an idle connection. */
 async function ask<Answered>(question: () => Promise<Answered>): Promise<Answered> {
   return question().catch((error: unknown) => {
     if (error instanceof Error && /other side closed|ECONNRESET/.test(error.message)) return question();
@@ -32,7 +32,10 @@ async function ask<Answered>(question: () => Promise<Answered>): Promise<Answere
   });
 }
 
-/** A project that is written to: an open order and a paid one, an endpoint, and every name by which an alarm can call one of its rows. */
+/**
+ * A project whose rows are changed: an open order and a paid one, an endpoint, and every name by which an alarm may refer to one of its
+ * rows.
+ */
 export type Victim = TestProject & {
   open: string;
   paid: string;
@@ -40,9 +43,9 @@ export type Victim = TestProject & {
   payable: { to: string; amountMicro: bigint };
 };
 
-/** What an order of another project needs at most, also where a lease must run out first. */
+/** The longest that an order of another project may take, even if a lease must expire first. */
 const OTHER_MS = 60_000;
-/** What docs/guides/notifications.md promises, from the write to the channel. */
+/** The promise in docs/guides/notifications.md, from the write to the channel. */
 export const PROMISED_MS = 60_000;
 
 const TYPES = ['int4', 'int8', 'numeric', 'timestamptz'] as const;
@@ -52,7 +55,7 @@ export class PoisonWorld {
   #other!: TestProject;
   #rowMacs: 'warn' | 'require' = 'require';
   #stops: (() => Promise<unknown>)[] = [];
-  /** What the channel got: the texts of its messages, and when. */
+  /** The texts of the channel's messages, and when each arrived. */
   told: { text: string; atMs: number }[] = [];
   runtime!: pg.Client;
   owner!: pg.Client;
@@ -112,7 +115,7 @@ export class PoisonWorld {
     await addChannel.run(deps, commandActor('anna'), wanted);
   }
 
-  /** Rows of every table, on a network that nobody follows here, so that each column has one to write to. */
+  /** Adds rows to every table, on a network that no watcher follows here, so that each column has a row to change. */
   async #fill(): Promise<void> {
     const own = new Set(['leases', 'notify_channels', 'notifications', 'receipt_keys', 'operator_actions']);
     const { rows } = await this.owner.query('select count(*)::int as n from schema_migrations');
@@ -129,7 +132,7 @@ export class PoisonWorld {
     await fillLedger(filling as never, rows[0].n);
   }
 
-  /** The columns of numbers and times that the service's own role may update, as the catalogue has them. */
+  /** Returns the number and time columns that the service's own role may update, according to the catalogue. */
   async columns(): Promise<PoisonColumn[]> {
     const { rows } = await this.owner.query<PoisonColumn>(
       `select g.table_name::text as table, g.column_name::text as column, t.typname::text as type
@@ -144,7 +147,7 @@ export class PoisonWorld {
 
   async victim(): Promise<Victim> {
     const shop = await this.#addShop();
-    // Nobody answers there, so what goes there is pending.
+    // Nothing answers there, so its deliveries stay pending.
     await addTestEndpoint(this.service.db, {
       ...{ projectId: shop.id, url: 'http://127.0.0.1:9/', secret: this.service.webhookSecret },
     });
@@ -210,7 +213,7 @@ export class PoisonWorld {
     return body.data.filter(({ body: event }: Json) => event?.type === 'invoice.paid');
   }
 
-  /** An order of a project that nobody wrote to is created, paid, `PAID` and delivered. */
+  /** Expects that an order of an untouched project is created, paid, `PAID` and delivered. */
   async expectOtherGoesOn(victims: readonly Victim[] = []): Promise<void> {
     const invoiceId = await this.#order(this.#other);
     for (const { payable } of victims) await this.pay(payable);
@@ -224,12 +227,12 @@ export class PoisonWorld {
     );
   }
 
-  /** Runs a statement with the rights of the service; why the database refused it, or `null`: it did not. */
+  /** Runs a statement with the service's rights. Returns the database's refusal, or `null`. */
   async refusalOf(text: string, values: unknown[] = [], as = this.runtime): Promise<string | null> {
     return (await this.write(text, values, as)).refusedBy;
   }
 
-  /** `count`: how many rows it changed. */
+  /** `count` is how many rows it changed. */
   async write(
     text: string,
     values: unknown[] = [],
@@ -245,13 +248,13 @@ export class PoisonWorld {
     }
   }
 
-  /** After how many milliseconds since then the channel was told of one of the names; `null`: not yet. */
+  /** Returns after how many milliseconds the channel was notified of one of the names; `null` if not yet. */
   toldAfterMs(names: readonly string[], sinceMs: number): number | null {
     const found = this.told.find(({ text, atMs }) => atMs >= sinceMs && names.some((name) => text.includes(name)));
     return found === undefined ? null : found.atMs - sinceMs;
   }
 
-  /** Whether rows of a table share an open alarm: alarms whose end somebody wrote, and with `warn` those without a seal. */
+  /** Whether a table's rows share an open alarm: forged ends of alarms, and with `warn` unsealed rows. */
   async isToldOfTable(table: string): Promise<boolean> {
     const { rows } = await this.owner.query(
       `select from alarms where resolved_at is null and network = 'devnet' and (
@@ -262,7 +265,7 @@ export class PoisonWorld {
     return rows.length > 0;
   }
 
-  /** Until it was. */
+  /** Waits until it was. */
   async untilTold(names: readonly string[], sinceMs: number): Promise<number> {
     const leftMs = Math.max(0, sinceMs + PROMISED_MS - performance.now());
     const told = await eventually(
@@ -274,7 +277,7 @@ export class PoisonWorld {
   }
 }
 
-/** The extremes of a type, as SQL; and one step from what a row has. */
+/** The extremes of a type as SQL, and a value one step from the row's. */
 const VALUES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   int4: { min: '-2147483648', max: '2147483647', one: '1', step: '$ + 1' },
   int8: {
@@ -303,12 +306,12 @@ const VALUES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 };
 const ANOTHER = 'of another row';
 
-/** `sql`: of the value, where it is the same for each row. */
+/** `sql` is the value, if it's the same for each row. */
 export type Case = PoisonColumn & { value: string; sql: string };
-/** What came of a case: by what it was refused, or after how many milliseconds a channel got its alarm; `null`: none came. */
+/** The result of a case: its refusal, or after how many milliseconds a channel got its alarm; `null` if it got none. */
 export type Result = Case & ({ refusedBy: string } | { toldAfterMs: number | null });
 
-/** Each column with each value of its type, and with that of another row. */
+/** Returns each column with each value of its type, and with another row's value. */
 export function casesOf(columns: readonly PoisonColumn[]): Case[] {
   return columns.flatMap((of) => {
     const own = Object.entries(VALUES[of.type] ?? {}).map(([value, sql]) => ({
@@ -322,7 +325,7 @@ export function casesOf(columns: readonly PoisonColumn[]): Case[] {
 
 type Target = { ctid: string; sql: string; names: string[] };
 
-/** The row of a case: the victim's where the table is of projects, and that of the network or any other where it is not. */
+/** Finds the row of a case: the victim's in tables with projects, otherwise the network's or any other. */
 async function targetOf(
   world: PoisonWorld,
   { table, column, value, sql }: Case,
@@ -372,8 +375,9 @@ const textOf = ({ table, column }: Case, { sql, ctid }: Target) =>
   `update ${table} set ${column} = ${sql} where ctid = '${ctid}'`;
 
 /**
- * Writes each value to a row of a victim of its own, and after each requires that an order of another project is made, paid and told. Victims
- * are made first, because a row that changes in its first seconds is on no list yet. Cases without a row or another value are left out.
+ * Writes each value to a row of a separate victim, and after each expects that an order of another project is created, paid and notified.
+ * Victims are created first, because a row that changes in its first seconds isn't on any list yet. Cases without a row or another value
+ * are skipped.
  */
 export async function runCases(
   world: PoisonWorld,
@@ -401,7 +405,7 @@ export async function runCases(
   await delay(LISTED_MS);
   const written: { one: Case; names: string[]; sinceMs: number }[] = [];
   for (let place = 0; place < open.length; ) {
-    // Rows of victims are written together, and every other alone: the next write to the same row would undo the one before.
+    // Rows of victims are written together, all others one by one, because the next write to the same row would undo the previous one.
     const batch: string[] = [];
     const paying: Victim[] = [];
     for (let isAlone = false; place < open.length && batch.length < TOGETHER && !isAlone; place += 1) {
@@ -411,7 +415,7 @@ export async function runCases(
       isAlone = target.names !== victim.names;
       if (isAlone && batch.length > 0) break;
       const { refusedBy, count } = await world.write(textOf(one, target));
-      // The service wrote to the row since it was read.
+      // The service has changed the row since it was read.
       if (refusedBy === null && count !== 1) {
         place -= 1;
         isAlone = false;
@@ -440,7 +444,7 @@ export async function runCases(
   return results;
 }
 
-/** So many victims are made, and written to, at once. */
+/** How many victims to create and write to at once. */
 const TOGETHER = 8;
-/** Longer than a row takes to get onto a list. */
+/** Longer than it takes until a row is listed. */
 const LISTED_MS = 15_000;

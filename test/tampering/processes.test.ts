@@ -48,7 +48,7 @@ test('a process with the role watcher alone has the master key, and seals what i
   const { address, amountMicro } = await payableOf(service, body.invoiceId);
   await service.payer.transfer({ contract: service.devnet.usdtContract, to: address, amountMicro });
   service.devnet.mineUntilSolid();
-  // What had no seal would be shown as 503.
+  // Anything unsealed would be answered with 503.
   await untilStatus(service, body.invoiceId, 'PAID');
   const unsealed = 'select from transfers where mac is null union all select from events where mac is null';
   expect(await runSql(service, unsealed)).toEqual([]);
@@ -66,7 +66,7 @@ test('a rotation of the master key whose process is killed leaves rows of both k
   const newer = createMasterKey();
   const both = env(`${text(newer)},${text(KEY)}`);
 
-  // It comes to the transfers after the projects and before the events, and waits for this lock.
+  // It reaches the transfers after the projects and before the events, and waits for this lock.
   const holder = new pg.Client({ connectionString: service.ownerString });
   await holder.connect();
   onTestFinished(() => holder.end());

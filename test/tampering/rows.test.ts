@@ -19,14 +19,14 @@ import {
   untilStatus,
 } from '../support/service.ts';
 
-/** What somebody does who can write to the database, and does not hold the master key. */
+/** Attacks by someone who can write to the database but lacks the master key. */
 let service: TestService;
 beforeEach(async () => {
   service = await startTestService({ config: { rowMacs: 'require' } });
 });
 afterEach(() => service.stop());
 
-/** As the owner of the tables, past every guard. */
+/** Acts as the tables' owner, bypassing every guard. */
 async function pastGuards(table: string, text: string, values: unknown[] = []): Promise<void> {
   await runSql(service, `alter table ${table} disable trigger user`);
   await runSql(service, text, values);
@@ -84,7 +84,7 @@ test.each([
   const read = async () => (await fetch(`${service.url}/v1/invoices`, { headers: { 'x-api-key': apiKey } })).status;
   expect(await read()).toBe(200);
   await pastGuards('api_keys', 'update api_keys set scopes = $2 where id = $1', [keyId, widened]);
-  // A process knows a key for some seconds.
+  // A process caches a key for some seconds.
   service.clock.advance(30_000);
   expect(await read()).toBe(401);
   await untilAlarm(keyId);
@@ -106,7 +106,7 @@ test('a project whose address was changed fails alone: others that create at the
 test.each(['tail', 'exact'] as const)(
   'however many addresses somebody puts before the honest ones, orders get those (%s)',
   async (policy) => {
-    // With a tail an address takes ten of these orders at most, and else one.
+    // With tails, an address holds at most ten of these orders, otherwise one.
     const least = policy === 'exact' ? {} : { maxSurchargeMicro: 100n };
     const shop = await createTestProject(service.db, { addressCount: 2, policy, ...least });
     const move = 'update addresses set position = position * 500 where project_id = $1';

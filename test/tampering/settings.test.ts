@@ -10,7 +10,7 @@ import { type Attempt, type Shop, tryGroup, World } from './world.ts';
 
 const world = new World();
 
-/** What an API key is answered. */
+/** Returns the status for an API key. */
 async function answered(apiKey: string): Promise<number> {
   const url = `${world.service.url}/v1/invoices?externalId=none`;
   return (await call(url, { headers: { 'x-api-key': apiKey } })).status;
@@ -42,7 +42,7 @@ const addressInserted: Attempt = async (as) => {
         expect(read).toMatchObject({ status: 200 });
       }
     },
-    // The watcher would wait before what concerns it.
+    // Otherwise the watcher would wait before transfers to it.
     undo: `update addresses set retired_at = now() where id = '${id}'`,
   };
 };
@@ -78,7 +78,7 @@ const revocationTakenBack: Attempt = async (as) => {
   return { named: keyId, holds: async () => expect(await answered(apiKey)).toBe(401) };
 };
 
-/** Nothing comes to where a webhook leads then. */
+/** Nothing arrives where a webhook then leads. */
 const endpointUrl =
   (url: () => string): Attempt =>
   async (as) => {
@@ -126,7 +126,7 @@ const secretPlanted: Attempt = async (as, rights) => {
   return { named: 'schema-changed constraint webhook_endpoints.webhook_endpoints_no_plain_secret' };
 };
 
-/** Its keys make no order any more, and its pages are suspended. */
+/** Its keys can't create orders any more, and its pages are suspended. */
 const project =
   (change: string): Attempt =>
   async (as) => {
@@ -136,7 +136,7 @@ const project =
       named: `projects ${order.shop.id}`,
       holds: async () => {
         expect((await fetch(order.checkoutUrl)).status).toBe(503);
-        // A process knows a key with its project for some seconds.
+        // A process caches a key with its project for some seconds.
         world.service.clock.advance(30_000);
         await expectNoOrder(order.shop);
       },

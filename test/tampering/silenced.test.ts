@@ -27,7 +27,10 @@ afterAll(async () => {
   await world.close();
 });
 
-/** What somebody writes who hides alarms, again and again, with the rights of the service. `told`: the alarm about it; `null` where the words of the alarms are lost too. */
+/**
+ * Statements that hide alarms, repeated continuously with the service's rights. `told` is the alarm about them; `null` if the texts of the
+ * alarms are lost too.
+ */
 const LOOPS: readonly (readonly [what: string, sql: string, told: string | null])[] = [
   ['that alarms are over', 'update alarms set resolved_at = now() where resolved_at is null', 'alarms-silenced'],
   [
@@ -85,9 +88,9 @@ test.each(LOOPS)(
     await world.asOwner('update invoices set event_count = 1 where id = $1', [order.uuid]);
     await world.read(order);
     world.service.clock.advance(30_000);
-    // Where somebody takes the seals away too, nobody is told his words, but that alarms are not as they were.
+    // If the attacker removes seals too, the alarm's text can't be shown, only that alarms were changed.
     const about = (alarms: readonly string[]) =>
-      // A look may have raised it just now, with its words.
+      // A check may have raised it just now, with its text.
       alarms.some(
         (each) => (areWordsLost && each === 'row-changed ') || each === `row-changed invoices.status ${order.uuid}`,
       );
@@ -106,14 +109,14 @@ test.each(LOOPS)(
 
     await hidden.stop();
     await world.asOwner('update invoices set event_count = 0 where id = $1', [order.uuid]);
-    // What the loop wrote last is put right by the next looks, and then a person closes the one, and nobody the other.
+    // The next checks repair the loop's last changes. A person then closes one of the alarms, but can't close the other.
     await eventually(
       async () => [...(await countOpenAlarms(world.service.db, 'devnet')).keys()],
       (kinds) => kinds.includes('row-changed') && kinds.includes('alarms-silenced'),
     );
     await world.lookAgain();
     const kind = 'row-changed';
-    // Whoever read the row before it was put right may raise the alarm once more.
+    // A process that read the row before it was repaired may raise the alarm once more.
     await eventually(
       async () => {
         if (about(await status())) {
@@ -138,7 +141,7 @@ test('an alarm that is over stays over: whoever writes the contrary is refused',
   const reopen = `update alarms set resolved_at = null where kind = 'not-solid'`;
   await expect(world.asService(reopen)).rejects.toThrow('is never changed');
   await expect(world.asService('update alarms set needs_closing = false')).rejects.toThrow('permission denied');
-  // Raised again, it is another one, with an end of its own.
+  // Raised again, it's a different alarm with its own end.
   expect(await raiseAlarm(db, 'devnet', { id: randomUUID(), ...about })).toBe(true);
   await world.asService(`update alarms set resolved_at = now(), closed_mac = (
     select closed_mac from alarms where kind = 'not-solid' and closed_mac is not null limit 1)
@@ -150,7 +153,7 @@ test('an alarm that is over stays over: whoever writes the contrary is refused',
     (closed) => closed === 1,
   );
   expect(await status()).not.toContain('not-solid x');
-  // A watch that found the false end before it was closed properly acts only now.
+  // A check that found the false end before the alarm was properly closed acts only now.
   await reopenAlarms(db, found);
   expect(await status()).not.toContain('not-solid x');
   await world.lookAgain();

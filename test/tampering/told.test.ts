@@ -16,7 +16,7 @@ let paid: Order;
 
 const feedOf = (apiKey: string) => call(`${world.service.url}/v1/events`, { headers: { 'x-api-key': apiKey } });
 
-/** What `chain status` shows an operator. */
+/** Returns what `chain status` shows an operator. */
 async function chainStatus(): Promise<string> {
   const QUITTANCE_MASTER_KEY = TEST_KEY_RING.current().bytes.toString('base64');
   const env = { DATABASE_URL: world.service.connectionString, QUITTANCE_ROW_MACS: 'require', QUITTANCE_MASTER_KEY };
@@ -84,7 +84,7 @@ const logChanged: Attempt = async (as, rights) => {
   return { named: `audit-broken entry ${rights === 'plain' ? row?.['next'] : 2} ` };
 };
 
-/** One that the watches do not raise again by themselves, because its cause is gone. */
+/** An alarm that the watches don't raise again by themselves, because its cause is gone. */
 const alarmClosed: Attempt = async (as, rights) => {
   const { endpointId } = world.shop();
   const set = (url: string) => world.asOwner('update webhook_endpoints set url = $1 where id = $2', [url, endpointId]);
@@ -134,7 +134,7 @@ tryGroup(
         return recordActions(tx, commandActor('anna', 'a host'), unixMs(Date.now()), Array(3).fill(done));
       });
       paid = await world.paidOrder();
-      // The key that signs receipts is made by the first one.
+      // The first receipt creates the signing key.
       expect((await fetch(`${paid.checkoutUrl}/receipt.json`)).status).toBe(200);
     },
   },

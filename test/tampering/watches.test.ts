@@ -13,7 +13,7 @@ import { createInvoice, eventually, payableOf, startTestService, type TestServic
 import { someCases } from '../support/some-cases.ts';
 import { type FastWatch, startFastWatch } from './fast-watch.ts';
 
-/** What somebody does so that the watches do not see what they do next. */
+/** Attempts to blind the watches before another attack. */
 let service: TestService;
 let watch: FastWatch | null = null;
 let dataDir = '';
@@ -21,7 +21,7 @@ beforeEach(async () => {
   watch = null;
   dataDir = await mkdtemp(join(tmpdir(), 'quittance-watches-'));
   service = await startTestService({ config: { rowMacs: 'require' } });
-  // It has a watch of its own.
+  // The service has its own watch.
   await service.stopService();
 });
 afterEach(async () => {
@@ -56,7 +56,7 @@ const cli = async (...args: string[]) => {
 };
 
 const ACTION = 'insert into operator_actions (action, subject, detail, acted_by, acted_at)';
-/** A row that made statements of a watch fail: its table, the statement, and what the database has against it. */
+/** A row that makes a watch's statements fail: its table, the statement, and the database's refusal. */
 const BLINDING = [
   ['an infinite time in the audit log', 'operator_actions', `${ACTION} values ('a.b', 'c', '{}', 'anna', 'infinity')`],
   [
@@ -100,7 +100,7 @@ test.each(someCases(BLINDING, 2))('%s hides nothing from the watches, whoever wr
   }
 });
 
-/** An invoice that the watch has listed. */
+/** Creates an invoice and waits until the watch has listed it. */
 async function listedInvoice(): Promise<{ id: string }> {
   await service.restart();
   const { body } = await createInvoice(service);
@@ -158,7 +158,7 @@ test.each(['while another process leads', 'while no process runs'])(
     isLeader = true;
     await untilAlarm('rows-missing inventory_pages:settings');
     await untilAlarm(`row-changed webhook_endpoints ${id}`);
-    // Whoever closes what is said once finds it open again.
+    // If someone closes an alarm about a one-time event, it's opened again.
     await watch?.lookAgain();
     await asPlain(`update alarms set resolved_at = now() where resolved_at is null`);
     await untilAlarm('rows-missing inventory_pages:settings');
@@ -211,7 +211,7 @@ test('rows that somebody plants in great number hide none that comes a minute la
   await untilAlarm(`row-changed events ${later}`);
 });
 
-/** An event of an invoice that was delivered to the project's endpoint: their UUIDs. */
+/** Creates an invoice's event and delivers it to the project's endpoint. Returns their UUIDs. */
 async function deliveredEvent(): Promise<{ event: string; endpoint: string }> {
   await service.restart();
   await createInvoice(service);
@@ -254,7 +254,7 @@ test('whoever keeps an event from an endpoint is found: put off, called delivere
     await runSql(service, 'update alarms set resolved_at = now() where resolved_at is null');
     watch = startFastWatch(service, () => 0);
   };
-  // Put off for years: it is due again.
+  // Postponed for years: it becomes due again.
   await asPlain(
     `update deliveries set status = 'pending', finished_at = null, next_attempt_at = now() + interval '10 years' where event_id = $1`,
     [event],

@@ -6,7 +6,7 @@ import { decodeId, uuidV7 } from '../../src/core/domain/ids.ts';
 import { runSql } from '../contract/sql.ts';
 import { createInvoice, payableOf, startTestService, type TestService, untilStatus } from '../support/service.ts';
 
-/** A whole service whose watches rest as long as they do in production: the other files have them look all the time. */
+/** A whole service whose watches pause as in production; in the other files, they run continuously. */
 let service: TestService;
 beforeAll(async () => {
   service = await startTestService({ config: { rowMacs: 'require' } });
@@ -30,7 +30,7 @@ async function paidOrder(): Promise<string> {
   return decodeId('inv', body.invoiceId) ?? '';
 }
 
-/** Past every guard of the database, without switching one off. */
+/** Bypasses every guard of the database without disabling any. */
 async function asOwner(statements: readonly (readonly [text: string, values?: unknown[]])[]): Promise<void> {
   const client = new pg.Client({ connectionString: service.ownerString });
   await client.connect();
@@ -48,7 +48,7 @@ test('whatever somebody changes, plants or deletes at once is named by an alarm 
     uuidV7(Date.now(), randomBytes(10)),
   );
   const { id: project } = service.project;
-  // A row that goes within ten seconds of its making is on no list.
+  // A row deleted within ten seconds of its creation isn't on any list.
   await delay(15_000);
   const startedMs = performance.now();
   await asOwner([

@@ -21,12 +21,12 @@ import {
 import { type FastWatch, startFastWatch } from './fast-watch.ts';
 import { FORTY_EIGHT, type Group, type Outcome, REFUSED_BY } from './forty-eight.ts';
 
-/** A project with a signed address and an endpoint, which one attempt is made on. `endpointId`: a UUID. */
+/** A project with a signed address and an endpoint, for one attempt. `endpointId` is a UUID. */
 export type Shop = TestProject & { endpointId: string };
 export type Order = { invoiceId: string; checkoutUrl: string; uuid: string; shop: Shop };
 type Rights = 'plain' | 'owner';
 
-/** Statements that change a status as the service does, with an event that tells of it, for which nobody has the key. */
+/** Statements that change a status like the service, with an event for which the attacker can't make a seal. */
 export function tellStatus(id: string, status: string, count: number, transferId: string | null = null): string {
   const transfer = transferId === null ? 'null' : `'${transferId}'`;
   return `with s as (
@@ -37,9 +37,11 @@ export function tellStatus(id: string, status: string, count: number, transferId
     update invoices set status = '${status}', event_count = ${count}, paid_transfer_id = ${transfer} where id = '${id}'`;
 }
 
-/** How an attempt ends that the database did not refuse. `named`: what an alarm must name; without it, it must be harmless. */
+/**
+ * The result of an attempt that the database didn't refuse. `named` is what an alarm must name; without it, the attempt must be harmless.
+ */
 type Aftermath = { holds?(): Promise<void>; named?: string; undo?: string };
-/** `as` says something to the database with the rights of the attempt. */
+/** `as` runs a statement with the attempt's rights. */
 export type Attempt = (as: (text: string, values?: unknown[]) => Promise<void>, rights: Rights) => Promise<Aftermath>;
 
 export class World {
@@ -49,7 +51,7 @@ export class World {
   service!: GuardedService;
   dataDir = '';
 
-  /** The service with signed addresses and required seals, and watches that look all the time. */
+  /** Starts the service with signed addresses, required seals, and watches that run continuously. */
   async open(shops: number): Promise<void> {
     this.dataDir = await mkdtemp(join(tmpdir(), 'quittance-tampering-'));
     this.#stops.push(() => rm(this.dataDir, { recursive: true, force: true }));
@@ -86,7 +88,7 @@ export class World {
     for (const stop of this.#stops.splice(0).reverse()) await stop();
   }
 
-  /** One that nobody has tampered with. */
+  /** Returns a project that hasn't been tampered with. */
   shop(): Shop {
     const shop = this.#shops.pop();
     if (shop === undefined) throw new Error('the world has no more shops: open it with more');
@@ -115,7 +117,7 @@ export class World {
     return order;
   }
 
-  /** Whether the API says so or not: what it tells of it may be suspended. */
+  /** Works even if the API's answers about the order are suspended. */
   async untilPaid({ uuid }: Order): Promise<void> {
     await eventually(
       () => runSql(this.service, `select from invoices where id = $1 and status = 'PAID'`, [uuid]),
@@ -128,7 +130,7 @@ export class World {
     return call(`${this.service.url}/v1/invoices/${invoiceId}?expand=payment`, { headers });
   }
 
-  /** An order of the project of the service is made, paid and told. */
+  /** Expects that an order of the service's project is created, paid and notified. */
   async expectWell(): Promise<void> {
     const { body } = await createInvoice(this.service);
     await this.pay({ ...body, uuid: '', shop: this.service.project as Shop });
@@ -140,7 +142,7 @@ export class World {
     );
   }
 
-  /** Neither the shop nor the payer is shown the order. */
+  /** Expects that neither the shop nor the payer is shown the order. */
   async expectShownToNobody(order: Order): Promise<void> {
     const answer = await this.read(order);
     expect(answer).toMatchObject({ status: 503 });
@@ -151,7 +153,7 @@ export class World {
     expect((await fetch(`${order.checkoutUrl}/receipt.json`)).status).not.toBe(200);
   }
 
-  /** The words of all open alarms. */
+  /** Returns the texts of all open alarms. */
   async alarms(): Promise<string[]> {
     const rows = await runSql(
       this.service,
@@ -160,7 +162,7 @@ export class World {
     return rows.map(({ kind, subject, detail }) => `${kind} ${subject} ${detail}`);
   }
 
-  /** Until the watches have looked at everything once more. */
+  /** Waits until the watches have checked everything once more. */
   async lookAgain(): Promise<void> {
     await this.#watch.lookAgain();
   }
@@ -168,7 +170,7 @@ export class World {
   async asOwner(text: string, values: unknown[] = []): Promise<void> {
     const client = new pg.Client({ connectionString: this.service.ownerString });
     await client.connect();
-    // No trigger and no reference is looked at, and none is switched off, which would be an alarm of its own.
+    // Triggers and references are ignored without being disabled, which would raise its own alarm.
     await client.query('set session_replication_role = replica');
     await client.query(text, values).finally(() => client.end());
   }
@@ -179,7 +181,7 @@ export class World {
     await client.query(text, values).finally(() => client.end());
   }
 
-  /** What comes of an attempt. `refusedBy`: what `refusalOf` must say if the database refuses it. */
+  /** Runs an attempt and returns its outcome. `refusedBy` is the expected `refusalOf` if the database refuses it. */
   async outcomeOf(attempt: Attempt, rights: Rights, refusedBy?: RegExp): Promise<Outcome> {
     const as = (text: string, values: unknown[] = []) =>
       rights === 'owner' ? this.asOwner(text, values) : this.asService(text, values);
@@ -200,7 +202,7 @@ export class World {
     return named === undefined ? 'harmless' : 'found';
   }
 
-  /** Half a minute later, which is how often the slowest watch looks. */
+  /** Advances half a minute, the interval of the slowest watch. */
   async untilNamed(text: string): Promise<void> {
     this.service.clock.advance(30_000);
     await eventually(
@@ -210,7 +212,7 @@ export class World {
   }
 }
 
-/** By what it was refused: `42501 permission denied for table transfers`, `23514 invoices_paid_by_transfer`, `BACKUP_TAMPERED`. */
+/** Returns the refusal: `42501 permission denied for table transfers`, `23514 invoices_paid_by_transfer`, `BACKUP_TAMPERED`. */
 function refusalOf(error: unknown): string | null {
   const { code, constraint, message } = error as { code?: unknown; constraint?: string; message: string };
   const of = String(code);
@@ -219,7 +221,7 @@ function refusalOf(error: unknown): string | null {
   return `${of} ${constraint ?? message}`;
 }
 
-/** Tries each tampering of a group with both rights; `attempts` by their numbers. */
+/** Runs each tampering of a group with both kinds of rights; `attempts` are by number. */
 export function tryGroup(
   world: World,
   group: Group,
@@ -230,7 +232,7 @@ export function tryGroup(
     await world.open(shops);
     await prepare?.();
     await world.lookAgain();
-    // A busy machine may be behind the chain.
+    // A busy machine may lag behind the chain.
     expect((await world.alarms()).filter((alarm) => !alarm.startsWith('blind '))).toEqual([]);
   });
   afterAll(() => world.close());

@@ -1,12 +1,12 @@
 import { expect } from 'vitest';
 import { eventually, judge, startReceiver, type World } from './fixture.ts';
 
-/** Twice as long as the slowest machine of ours needs for 100,000. */
+/** Twice as long as our slowest machine needs for 100,000. */
 const LIMIT_MS = 170_000;
 
 /**
- * So many events are due at once, two of an invoice, and as many at an endpoint that fails, of which half wait for the other half.
- * Two dispatchers deliver the first, each once and in order, and the others use up no attempts meanwhile.
+ * This many events are due at once, two for each invoice, and as many at a failing endpoint, half of which wait for the other half. Two
+ * dispatchers deliver the first ones once and in order, and the others use up no attempts meanwhile.
  */
 export async function deliverBacklog(world: World, count: number): Promise<void> {
   const healthy = await startReceiver(world);
@@ -20,7 +20,7 @@ export async function deliverBacklog(world: World, count: number): Promise<void>
   expect(healthy.received.length).toBeLessThan(count);
   let before = 0;
   await eventually(() => {
-    // What has waited for long and is given back is due a millisecond later, which the world's clock must reach.
+    // A delivery that waited long and is returned is due a millisecond later, which the world's clock must reach.
     if (healthy.received.length === before) world.clock.advance(1);
     before = healthy.received.length;
     expect(before).toBeGreaterThanOrEqual(count);

@@ -10,12 +10,12 @@ beforeEach(async () => {
 });
 afterEach(() => world.end());
 
-// The same with 100,000 is in test/long.
+// test/long has the same test with 100,000.
 test('4,000 due events arrive each once and in order from two dispatchers, beside as many at an endpoint that fails', async () => {
   await deliverBacklog(world, 4000);
 });
 
-/** Leases as long as there is something or something was put off; the ids of what was leased, and how many rounds it took. */
+/** Leases until nothing is left and nothing was postponed. Returns the ids of the leased deliveries, and the number of rounds. */
 async function leaseAll(limit = 100): Promise<{ leased: string[]; rounds: number }> {
   const db = world.openDatabase();
   const leased: string[] = [];
@@ -39,7 +39,7 @@ test('what waits for an earlier event is put off with it, so that it is not look
   const free = await world.addEvent([endpoint]);
   const { leased, rounds } = await leaseAll();
   expect(leased).toEqual([free.id]);
-  // Of one endpoint some eighty are seen in a round.
+  // A round sees about eighty of one endpoint.
   expect(rounds).toBeLessThan(16);
   expect(await world.sql('select distinct next_attempt_at from deliveries where event_id <> $1', [free.id])).toEqual([
     { next_attempt_at: retryAt },
@@ -58,7 +58,7 @@ describe('later events that are due before the earlier ones of their invoices do
     await world.sql('update webhook_endpoints set failing_since = now(), consecutive_failures = 40');
     world.clock.advance(20 * 60_000);
     const { leased } = await leaseAll();
-    // An endpoint that fails is probed with one, and nothing else goes to it until that is recorded.
+    // A failing endpoint gets a single probe, and nothing else until its result is recorded.
     expect(leased).toHaveLength(1);
     await world.sql('update webhook_endpoints set failing_since = null, consecutive_failures = 0, open_until = null');
     expect([...leased, ...(await leaseAll()).leased].sort()).toEqual((await firstOnes()).sort());

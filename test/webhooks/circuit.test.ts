@@ -8,7 +8,7 @@ beforeEach(async () => {
 afterEach(() => world.end());
 
 const times = (count: number) => Array.from({ length: count });
-/** What the database knows; the metrics count a moment later. */
+/** According to the database; the metrics are updated a moment later. */
 const attemptsMade = async () => (await world.sql('select from delivery_attempts')).length;
 const pending = async () => (await world.sql("select from deliveries where status = 'pending'")).length;
 
@@ -18,7 +18,7 @@ test('after five failures in a row an endpoint is left alone, then probed by one
   const endpoint = await world.addEndpoint(receiver.url);
   for (const _ of times(40)) await world.addEvent([endpoint]);
   world.startDispatcher({ perEndpoint: 8 });
-  // A few are under way together when the first fails.
+  // A few are in progress together when the first one fails.
   await eventually(async () => expect(await world.endpoint(endpoint)).toMatchObject({ consecutive_failures: 5 }));
   await world.untilNothingIsUnderWay();
   const burst = await attemptsMade();

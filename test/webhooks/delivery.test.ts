@@ -40,7 +40,7 @@ describe('a delivery', () => {
     expect(received?.headers).toMatchObject({ 'webhook-id': event.wireId, 'webhook-protocol': 'v2' });
     expect(received && judge(world, endpoint.secret, received)).toEqual(JSON.parse(event.body));
     expect(await world.delivery(event)).toMatchObject({ attempt_count: 1, last_status: 204, last_error: null });
-    // Counted when the database has confirmed it.
+    // Counted once the database has confirmed it.
     await eventually(async () => expect(await outcomesOf(metrics)).toEqual({ delivered: 1, retried: 0, dead: 0 }));
   });
 
@@ -75,7 +75,7 @@ describe('a delivery', () => {
     const [unsigned, signed] = [await world.addEvent([bad]), await world.addEvent([good])];
     const { lines } = world.startDispatcher();
     const reported = () => lines.filter((line) => line.includes('cannot be decrypted'));
-    // It is due a microsecond before, of which a Date has none.
+    // It's due a microsecond earlier, which a Date can't represent.
     const dueAt = new Date(world.clock.now() + 60_000);
     const putOff = () =>
       world.sql("select from deliveries where next_attempt_at = $1::timestamptz - interval '1 microsecond'", [dueAt]);

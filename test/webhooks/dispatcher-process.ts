@@ -4,7 +4,7 @@ import { createMetrics } from '../../src/core/runtime/metrics.ts';
 import { openDatabase } from '../../src/core/store/db/database.ts';
 import { startDispatcher } from '../../src/core/webhooks/dispatcher.ts';
 
-/** A dispatcher in a process of its own, to be killed: the database and the master key stand in its environment. */
+/** A dispatcher in a separate process, to be killed. Its environment has the database and the master key. */
 const connection = JSON.parse(process.env['TEST_DATABASE'] ?? '{}');
 const keyRing = createKeyRing([parseMasterKey(process.env['TEST_MASTER_KEY'] ?? '')].flatMap((key) => key ?? []));
 const db = openDatabase({ connection, poolSize: 2, applicationName: 'killed', onError: () => undefined });

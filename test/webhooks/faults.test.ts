@@ -23,7 +23,7 @@ afterEach(() => world.end());
 
 type Event = { wireId: string; body: string; invoice: string; sequence: number };
 
-/** Events of some invoices, written in their order. */
+/** Writes events of several invoices in order. */
 async function addEvents(endpoint: { id: string }, { invoices, each }: { invoices: number; each: number }) {
   const events: Event[] = [];
   const ids: string[] = [];
@@ -38,10 +38,10 @@ async function addEvents(endpoint: { id: string }, { invoices, each }: { invoice
 
 const areDelivered = async () => (await world.sql("select from deliveries where status <> 'delivered'")).length === 0;
 
-/** The verifier goes by the present; what came long ago is older than it allows. */
+/** The verifier uses the current time, so it refuses webhooks that arrived long ago. */
 const MAX_JUDGED = 1;
 
-/** Every attempt carried the event's bytes and verifies, and what was taken came in the order of each invoice. */
+/** Expects that every attempt had the event's bytes and can be verified, and that each invoice's accepted events arrived in order. */
 function expectInOrder(endpoint: { secret: string }, events: Event[], all: Received[], taken: Received[]) {
   for (const received of all) {
     const event = events.find(({ wireId }) => wireId === received.id) ?? expect.fail(`${received.id} is not ours`);
@@ -56,7 +56,7 @@ function expectInOrder(endpoint: { secret: string }, events: Event[], all: Recei
   }
 }
 
-/** What a broken receiver does instead of an answer. */
+/** A broken receiver's behaviour instead of answering. */
 const FAULTS: Record<string, (response: ServerResponse) => void> = {
   'answers 500': (response) => response.writeHead(500).end('it broke'),
   'hangs before the answer': () => undefined,
@@ -152,7 +152,7 @@ describe('a receiver that', () => {
       const before = await attemptsMade(metrics);
       await world.liveOnUntil(async () => (await attemptsMade(metrics)) > before);
       await world.untilNothingIsUnderWay();
-      if (hours === 60) await stop(); // Nobody is asked any more while it is looked at who was.
+      if (hours === 60) await stop(); // Sends nothing more while the results are checked.
       world.clock.advance(12 * HOUR_MS);
     }
     events.push(...(await addEvents(endpoint, { invoices: 2, each: 2 })));

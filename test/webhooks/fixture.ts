@@ -22,19 +22,19 @@ import { addTestEndpoint, TEST_KEY_RING } from '../support/key-ring.ts';
 import { PATIENCE_MS } from '../support/patience.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 
-/** What a sender records of an attempt that was delivered at once. */
+/** The outcome of an attempt that was delivered at once. */
 export const deliveredOutcome = (delivery: LeasedDelivery): AttemptOutcome => ({
   ...{ delivery, kind: 'delivered', startedAt: unixMs(delivery.leasedUntil - LEASE_MS), latencyMs: 1 },
   ...{ status: 204, error: null, answer: '', nextAttemptAt: null, isHastened: false },
 });
 
-/** … and of one that failed, after which there is another in 5 s. */
+/** The outcome of a failed attempt, with the next one in 5 s. */
 export const failedOutcome = (delivery: LeasedDelivery): AttemptOutcome => ({
   ...{ ...deliveredOutcome(delivery), kind: 'failed', status: 500, error: 'http_500: no', answer: null },
   nextAttemptAt: unixMs(delivery.leasedUntil - LEASE_MS + 5000),
 });
 
-/** Records one outcome; whether its lease was still ours. */
+/** Records one outcome. Returns whether its lease was still ours. */
 export const recordOne = async (db: Database, outcome: AttemptOutcome, now: UnixMs): Promise<boolean> =>
   (await recordOutcomes(db, [outcome], now)).ours.size === 1;
 
@@ -42,11 +42,11 @@ export type Row = Record<string, unknown>;
 export type Received = { id: string; headers: IncomingHttpHeaders; body: Buffer };
 export type World = Awaited<ReturnType<typeof createWorld>>;
 
-/** Awaits a condition that other work brings about; the bound only ends a test that would fail. */
+/** Waits for a condition that other work brings about. The limit only ends a test that would fail. */
 export const eventually = <T>(condition: () => T | Promise<T>, timeout = PATIENCE_MS): Promise<T> =>
   vi.waitFor(condition, { timeout, interval: 10 });
 
-/** How many attempts have been made and recorded, by outcome. */
+/** Counts the recorded attempts by outcome. */
 export async function outcomesOf({
   deliveryAttempts,
 }: Pick<Metrics, 'deliveryAttempts'>): Promise<Record<string, number>> {
@@ -54,17 +54,17 @@ export async function outcomesOf({
   return Object.fromEntries(values.map(({ labels, value }) => [labels.outcome, value]));
 }
 
-/** How many attempts have been made and recorded. */
+/** Counts the recorded attempts. */
 export async function attemptsMade(metrics: Pick<Metrics, 'deliveryAttempts'>): Promise<number> {
   return Object.values(await outcomesOf(metrics)).reduce((sum, value) => sum + value, 0);
 }
 
-/** Awaits that so many attempts have been made and recorded. */
+/** Waits until this many attempts have been recorded. */
 export async function recorded(metrics: Pick<Metrics, 'deliveryAttempts'>, attempts: number) {
   await eventually(async () => expect(await attemptsMade(metrics)).toBe(attempts));
 }
 
-/** A database of its own, a clock that tests move, and what they need to fill and run it. */
+/** Creates a database, a movable clock, and everything that tests need to fill and run it. */
 export async function createWorld() {
   const database = await createTestDatabase();
   const client = new pg.Client(database.owner);
@@ -73,7 +73,7 @@ export async function createWorld() {
   const ends: (() => Promise<unknown>)[] = [];
   const closes: (() => void)[] = [];
   const sql = async (text: string, values: unknown[] = []): Promise<Row[]> => (await client.query(text, values)).rows;
-  // The clock of the service moves by days here, and not that of the database, which bounds how long an endpoint is left alone.
+  // The service's clock moves by days here, but the database's clock, which limits how long an endpoint may be paused, doesn't.
   await sql('alter table webhook_endpoints disable trigger webhook_endpoints_bound_pauses');
   const projectId = randomUUID();
   await sql(`insert into projects (id, name, network) values ($1, 'shop', 'devnet')`, [projectId]);
@@ -115,7 +115,7 @@ export async function createWorld() {
       await addTestEndpoint(seeding, { ...endpoint, projectId });
       return endpoint;
     },
-    /** Gives an endpoint a new secret; the former one signs until `endsAt`. */
+    /** Gives an endpoint a new secret; the previous one signs until `endsAt`. */
     rotateSecret: async (endpoint: { id: string }, endsAt: Date): Promise<string> => {
       const secret = createWebhookSecret(randomBytes);
       await sql('update webhook_secrets set ends_at = $2 where endpoint_id = $1', [endpoint.id, endsAt]);
@@ -125,8 +125,8 @@ export async function createWorld() {
     },
     untilNothingIsUnderWay: () => eventually(async () => expect(await sql(UNDER_WAY)).toHaveLength(0)),
     /**
-     * Moves the clock, whenever nothing is under way, to when something is due next, until `isOver`. Before a lease has run out it must
-     * not be moved on, or what is under way would be leased again.
+     * Whenever nothing is in progress, moves the clock to the next due delivery, until `isOver`. It must not move beyond a current lease,
+     * or the delivery in progress would be leased again.
      */
     liveOnUntil: (isOver: () => Promise<boolean> | boolean) =>
       eventually(async () => {
@@ -145,7 +145,7 @@ export async function createWorld() {
       );
       return id;
     },
-    /** Writes an event and its deliveries as a state change does, and tells the dispatchers. */
+    /** Writes an event and its deliveries like a status change does, and notifies the dispatchers. */
     addEvent: async (endpoints: { id: string }[], invoice?: { id: string; sequence: number }) => {
       const id = uuidV7(clock.now(), randomBytes(10));
       const body = JSON.stringify({ id: encodeId('evt', id), type: 'ping', note: 'Grüße ₮ \u0000 𝄞' });
@@ -165,7 +165,7 @@ export async function createWorld() {
       await sql('commit');
       return { id, wireId: encodeId('evt', id), body };
     },
-    /** Like `addEvent` without an invoice, over a connection of its own, while the world's is in a transaction. */
+    /** Does the same as `addEvent` without an invoice, over a separate connection while the world's is in a transaction. */
     addEventApart: async (endpoints: { id: string }[]) => {
       const apart = new pg.Client(database.owner);
       await apart.connect();
@@ -183,10 +183,10 @@ export async function createWorld() {
       await apart.end();
       return { id };
     },
-    /** Events of so many invoices, due now, with a delivery to each endpoint; their bodies are `{"invoice","sequence"}`. */
+    /** Adds due events of this many invoices, with a delivery to each endpoint; their bodies are `{"invoice","sequence"}`. */
     addBacklog: async (endpoints: { id: string }[], invoices: number, each: number): Promise<void> => {
       await sql('begin');
-      // Spares the foreign keys, for the invoices are not there.
+      // Skips foreign keys, because the invoices don't exist.
       await sql("set local session_replication_role = 'replica'");
       await sql(INSERT_BACKLOG, [projectId, invoices, each, new Date(clock.now()), endpoints.map(({ id }) => id)]);
       await sql('commit');
@@ -225,18 +225,18 @@ const INSERT_BACKLOG = `
   insert into deliveries (event_id, endpoint_id, project_id, invoice_id, sequence, next_attempt_at, created_at)
   select event.id, endpoint, $1, invoice_id, sequence, $4, $4 from event cross join unnest($5::uuid[]) endpoint`;
 
-/** What is counted and not logged is leased. */
+/** Attempts that are counted and not logged are leased. */
 const UNDER_WAY = `
   select from deliveries d where status = 'pending' and attempt_count > 0 and not exists (
     select from delivery_attempts a where a.event_id = d.event_id and a.endpoint_id = d.endpoint_id and a.attempt = d.attempt_count)`;
-/** In one look with the former, or something could be leased between two. */
+/** Combined with the previous query in one statement, because something could be leased between two. */
 const NEXT_DUE = `
   select min(greatest(d.next_attempt_at, w.open_until)) as at from deliveries d join webhook_endpoints w on w.id = d.endpoint_id
   where d.status = 'pending' and w.disabled_at is null and not exists (${UNDER_WAY})`;
 
 const KEYS = { keyRing: TEST_KEY_RING, localTargets: true };
 
-/** Begins at the present, because PostgreSQL's defaults do. */
+/** Starts at the current time, because PostgreSQL's defaults use it. */
 function movableClock() {
   let nowMs = Date.now();
   return {
@@ -250,7 +250,7 @@ function movableClock() {
   };
 }
 
-/** A dispatcher in a process of its own, with the real clock; the caller ends it. */
+/** Starts a dispatcher in a separate process with the real clock; the caller ends it. */
 export function forkDispatcher(world: World): ChildProcess {
   return fork(fileURLToPath(new URL('dispatcher-process.ts', import.meta.url)), [], {
     execArgv: ['--conditions=@quittance/source', '--import', 'ts-blank-space/register'],
@@ -262,7 +262,7 @@ export function forkDispatcher(world: World): ChildProcess {
   });
 }
 
-/** A receiver in the same process; `answer` decides what becomes of each webhook, by default 204. */
+/** Starts a receiver in this process. `answer` decides how to answer each webhook, by default with 204. */
 export async function startReceiver(
   world: World,
   answer: (response: ServerResponse, received: Received) => unknown = (response) => response.writeHead(204).end(),
@@ -290,7 +290,7 @@ export async function startReceiver(
   return { received, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` };
 }
 
-/** The published verifier, at the time of the test's clock. Throws if it refuses the webhook. */
+/** Verifies with the published package at the test clock's time. Throws if it refuses the webhook. */
 export function judge(world: World, secret: string, { body, headers }: Received): unknown {
   const now = vi.spyOn(Date, 'now').mockReturnValue(world.clock.now());
   try {

@@ -116,7 +116,7 @@ describe('senders side by side', () => {
     for (const _ of times(5)) endpoints.push(await world.addEndpoint(receiver.url));
     for (const _ of times(40)) await world.addEvent(endpoints);
     const dispatchers = [world.startDispatcher(), world.startDispatcher()];
-    // More than one of them takes at once.
+    // More than one of them leases at once.
     await eventually(async () =>
       expect(await world.sql('select count(*)::int from deliveries where attempt_count = 1')).toEqual([{ count: 200 }]),
     );
@@ -169,7 +169,7 @@ describe('a database that fails', () => {
     }
     for (const event of events) {
       await eventually(async () => {
-        // A lease whose answer was lost has to run out.
+        // A lease whose answer was lost has to expire.
         world.clock.advance(LEASE_MS / 100);
         expect(await world.delivery(event)).toMatchObject({ status: 'delivered' });
       });

@@ -51,7 +51,7 @@ test('a receiver that refuses ever more events while it takes others gets each o
     await world.untilNothingIsUnderWay();
   }
   const counts = [...refuses].map(([id]) => received.filter((one) => one.id === id).length);
-  // In 29 s: at once, after 5 s, and at a return.
+  // In 29 s: at once, after 5 s, and after a recovery.
   expect(counts.filter((count) => count > 3)).toEqual([]);
 });
 
@@ -63,7 +63,7 @@ test('a delivery that is hastened again and again without an attempt is left no 
   for (let index = 0; index < 20; index++) {
     const asked = [{ target: endpoint.id, isBack: true, returnedAt: null }];
     expect(await expediteDeliveries(db, asked, now())).toMatchObject([{ eventId: event.id }]);
-    // As when its secret cannot be opened.
+    // As if its secret couldn't be decrypted.
     expect(await returnDeliveries(db, await leaseAll(db), unixMs(now() + 10_000))).toBe(1);
   }
   const { attempt_count: attempts, max_attempts: most } = await world.delivery(event);
@@ -150,7 +150,7 @@ test('an outage of an endpoint is one line a minute, with how often it failed, a
   expect(lines.map(({ failures }) => failures)).toEqual([1, 1]);
   ms = 60_000;
   await recordAttempts(deps, lasts, now());
-  // With those that were not logged.
+  // Includes those that weren't logged.
   expect(lines.slice(2).reduce((sum, { failures }) => sum + Number(failures), 0)).toBe(failed.length - 2);
   expect(lines).toHaveLength(4);
 });

@@ -25,7 +25,7 @@ async function leaseOne() {
 }
 
 describe('an attempt that is under way is not made again', () => {
-  // The command's clock may be behind the dispatcher's, whose lease then ends later than any of the command's would.
+  // The command's clock may be behind the dispatcher's, whose lease then ends later than any lease of the command.
   test.each([0, 5, 30_000])('by a command whose clock is %i ms behind', async (behindMs) => {
     const { endpoint, event, db, now, delivery } = await leaseOne();
     const theirs = unixMs(now - behindMs);

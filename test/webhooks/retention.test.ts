@@ -17,7 +17,7 @@ const silent = createLogger({ level: 'silent' });
 const left = async () =>
   (await world.sql('select event_id from deliveries order by event_id')).map((row) => row['event_id']);
 
-/** Ends the delivery of an event, with one attempt in the log. */
+/** Finishes an event's delivery, with one attempt in the log. */
 async function finish(event: { id: string }, status: string, finishedAt: number) {
   await world.sql('update deliveries set status = $2, attempt_count = 1, finished_at = $3 where event_id = $1', [
     ...[event.id, status, new Date(finishedAt)],
@@ -42,7 +42,7 @@ test('finished deliveries and their attempts go after 90 days; what is pending, 
   world.clock.moveTo(new Date(startMs + 90 * DAY_MS + 60_000));
   const retention = startRetention({ db: world.openDatabase(), clock: world.clock, log: silent, days: 90 });
   const kept = [pending, replayed, younger].flatMap(({ id }) => [id, id]).sort();
-  // `dead` ended half a day later than `delivered`.
+  // `dead` finished half a day later than `delivered`.
   await eventually(async () => expect(await left()).toEqual([...kept, dead.id, dead.id].sort()));
   await retention.stop();
   world.clock.advance(DAY_MS / 2);

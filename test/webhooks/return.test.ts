@@ -18,12 +18,12 @@ afterEach(() => world.end());
 
 const times = (count: number) => Array.from({ length: count });
 const now = () => unixMs(world.clock.now());
-/** What the database knows; the metrics count a moment later. */
+/** According to the database; the metrics are updated a moment later. */
 const attemptsMade = async () => (await world.sql('select from delivery_attempts')).length;
 const pending = async () => (await world.sql("select from deliveries where status = 'pending'")).length;
 const positionOf = (row: Row) => schedulePosition(Number(row['attempt_count']), Number(row['max_attempts']));
 
-/** Writes an event to every endpoint, as a change of the invoice does. */
+/** Writes an event for every endpoint, like a change of the invoice does. */
 async function tell(invoiceId: string | null, sequence = 1): Promise<{ id: string; wireId: string }> {
   const id = uuidV7(world.clock.now(), randomBytes(10));
   const event = { id, projectId: world.projectId, type: 'ping', transferId: null, body: '{}' } as const;
@@ -33,13 +33,13 @@ async function tell(invoiceId: string | null, sequence = 1): Promise<{ id: strin
   return { id, wireId: encodeId('evt', id) };
 }
 
-/** A receiver that can be away, and what it took, by the id of the event. */
+/** Starts a receiver that can be down, and records the events that it accepted by id. */
 async function startShop() {
   const shop = { isAway: false, taken: [] as string[], asked: [] as string[], underWay: 0, mostUnderWay: 0 };
   const receiver = await startReceiver(world, (response, { id }) => {
     shop.asked.push(id);
     if (shop.isAway) {
-      // As a proxy answers whose server restarts.
+      // Like a proxy whose server is restarting.
       response.writeHead(503).end();
       return;
     }
@@ -60,7 +60,7 @@ async function pauseOf(endpoint: { id: string }): Promise<number> {
   return since instanceof Date ? failurePauseMs(unixMs(since.getTime()), now()) : expect.fail('it does not fail');
 }
 
-/** The endpoint's pause ends again and again, for at most so long, and each time it is asked. */
+/** Lets the endpoint's pause end again and again for at most this long, with a probe each time. */
 async function stayAway(endpoint: { id: string }, ms: number): Promise<number[]> {
   const end = world.clock.now() + ms;
   const pauses: number[] = [];
@@ -74,7 +74,7 @@ async function stayAway(endpoint: { id: string }, ms: number): Promise<number[]>
   }
 }
 
-/** These deliveries were attempted once, and wait half an hour for the next attempt. */
+/** Pretends that these deliveries were attempted once, and wait half an hour for the next attempt. */
 async function waitForRetry(which: string): Promise<void> {
   await world.sql(
     `update deliveries set attempt_count = 1, last_status = 502, last_error = 'http_502: no', next_attempt_at = $1 where ${which}`,
@@ -140,13 +140,13 @@ describe('a receiver that was away', () => {
     const at = [new Date(world.clock.now())];
     await world.sql('update webhook_endpoints set failing_since = $1, consecutive_failures = 9, open_until = $1', at);
     world.startDispatcher();
-    // What is behind those that wait has been put off with them, so nothing is due.
+    // Deliveries behind the waiting ones were postponed with them, so nothing is due.
     await eventually(async () =>
       expect(await world.sql('select from deliveries where next_attempt_at <= $1', at)).toEqual([]),
     );
     const pauses = await stayAway(endpoint, 6000);
     expect(shop.asked).toHaveLength(pauses.length);
-    // None was asked for twice while others were not.
+    // None was attempted twice while others weren't attempted.
     expect(new Set(shop.asked).size).toBe(shop.asked.length);
 
     const pauseMs = await pauseOf(endpoint);
@@ -184,7 +184,7 @@ test('a process that is killed while a receiver is away is replaced by one that 
     world.clock.advance(10);
     expect(await world.delivery(event)).toMatchObject({ status: 'delivered' });
   });
-  // Its retry, after 5 s, is not due yet.
+  // Its retry, after 5 s, isn't due yet.
   expect(world.clock.now() - returnedMs).toBeLessThanOrEqual(2000);
 });
 
@@ -241,14 +241,14 @@ test('20 events that come to one invoice while its receiver is down use up no mo
     await world.untilNothingIsUnderWay();
   }
   expect(await attemptsMade()).toBeLessThanOrEqual(41);
-  // At once and after 5 s; 30 s after that none was due yet.
+  // At once and after 5 s; 30 s after that, none was due yet.
   expect(positionOf(await world.delivery(first))).toBeLessThanOrEqual(2);
   expect(await world.endpoint(endpoint)).toMatchObject({ disabled_at: null });
   expect(
     await world.sql('select max(attempt_count), max(max_attempts) as most from deliveries where sequence > 1'),
   ).toEqual([{ max: 0, most: 12 }]);
 
-  // Before it is back, for the first attempt that it takes ends the row of failures.
+  // Before the receiver recovers, because the first successful attempt ends the series of failures.
   const pauseMs = await pauseOf(endpoint);
   shop.isAway = false;
   world.clock.advance(pauseMs);
@@ -268,7 +268,7 @@ test('an attempt before its time that fails leaves the next one where it was', a
   await world.untilNothingIsUnderWay();
   const after = await world.delivery(event);
   expect(after).toMatchObject({ attempt_count: 6, max_attempts: 17, next_attempt_at: before['next_attempt_at'] });
-  // What was hastened says no more of the endpoint than its first failure: a new event is tried at once.
+  // An expedited delivery counts as no more than the endpoint's first failure, so a new event is tried at once.
   expect(await world.endpoint(endpoint)).toMatchObject({ consecutive_failures: 1, open_until: null });
 });
 
@@ -310,7 +310,7 @@ test('an event that a receiver refuses while it takes others is tried once more 
     world.clock.advance(ms);
     const taken = await tell(null);
     await eventually(async () => expect(await world.delivery(taken)).toMatchObject({ status: 'delivered' }));
-    // The first of them is its return, by which the refused one is hastened.
+    // The first of them shows that the receiver has recovered, which expedites the refused one.
     await eventually(async () => expect(await attemptsMade()).toBe(index + 3));
     await world.untilNothingIsUnderWay();
   }

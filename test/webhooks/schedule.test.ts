@@ -44,7 +44,7 @@ test('the wait is never shorter than the Retry-After, up to a day', () => {
 test('news, a replay and what is hurried are due at once by the database, however wrong the clock of the writer is', async () => {
   const world = await createWorld();
   try {
-    // The events tell of no change of the invoice.
+    // These events don't correspond to a change of the invoice.
     await world.sql('alter table events disable trigger events_tell_of_their_invoice');
     const db = world.openDatabase();
     const endpoint = await world.addEndpoint('https://shop.example/');

@@ -48,7 +48,7 @@ beforeEach(async () => {
   db = openDatabase({ connection, poolSize: 6, applicationName: 'secrets', onError: () => undefined });
   projectId = randomUUID();
   await client.query("insert into projects (id, name, network) values ($1, 'shop', 'devnet')", [projectId]);
-  // What these tests do to sealed secrets, a plain statement cannot.
+  // A plain statement couldn't change encrypted secrets as these tests do.
   await client.query('alter table webhook_secrets disable trigger user');
 });
 afterEach(async () => {
@@ -57,7 +57,7 @@ afterEach(async () => {
   await database.drop();
 });
 
-/** A service does not start while guards are off. */
+/** A service refuses to start while guards are disabled. */
 const GUARDED = 'alter table webhook_secrets enable trigger user';
 
 const now = () => unixMs(Date.now());
@@ -83,7 +83,7 @@ function newDirectory(): string {
   return path;
 }
 
-/** Everything that the database shows, byte strings in hexadecimal. */
+/** Returns everything that the database contains, with byte strings in hexadecimal. */
 async function readAll(): Promise<string> {
   const { rows } = await client.query("select tablename as name from pg_tables where schemaname = 'public'");
   const found: string[] = [];
@@ -108,17 +108,17 @@ function expectNoTrace(text: string, secret: string): void {
 test('a sealed secret that is moved to another row or endpoint, or sealed for another column, does not open', async () => {
   const [one, two] = [await addEndpoint(OLDER), await addEndpoint(OLDER)];
   expect(await open(OLDER, one)).toEqual([{ kind: 'ok', secret: one.secret }]);
-  // The whole sealed value into another endpoint's row.
+  // Moves the whole encrypted value into another endpoint's row.
   await client.query(
     'update webhook_secrets set sealed = (select sealed from webhook_secrets where endpoint_id = $2) where endpoint_id = $1',
     [one.id, two.id],
   );
   expect(await open(OLDER, one)).toEqual([{ kind: 'damaged' }]);
-  // The row itself to another endpoint.
+  // Moves the row itself to another endpoint.
   await client.query('delete from webhook_secrets where endpoint_id = $1', [one.id]);
   await client.query('update webhook_secrets set endpoint_id = $1', [one.id]);
   expect(await open(OLDER, one)).toEqual([{ kind: 'damaged' }]);
-  // The right row and endpoint, but sealed as something else.
+  // The right row and endpoint, but encrypted for another purpose.
   await client.query('delete from webhook_secrets');
   await db.transaction((tx) =>
     addEndpointSecret(tx, OLDER, { endpointId: two.id, secret: two.secret, now: now(), random: randomBytes }),
@@ -147,7 +147,7 @@ test('without its master key a secret does not open, and the start is refused wi
   const file = createKeyRing([newer], { kind: 'file', path: '/data/master-key' });
   await expect(prepare(file)).rejects.toThrow(/the file \/data\/master-key has .* from a backup/);
   await prepare(BOTH);
-  // What signs nothing any more keeps nobody from starting.
+  // A secret that no longer signs doesn't prevent a start.
   await endWebhookSecrets(db, endpoint.id, unixMs(Date.now() - 1));
   await prepare(createKeyRing([createMasterKey()]));
 });
@@ -163,7 +163,7 @@ test('a secret that somebody plants as plain text is refused by the database, an
     select gen_random_uuid(), project_id, network, url, $1 from webhook_endpoints`;
   const constraint = 'webhook_endpoints_no_plain_secret';
   await expect(client.query(insert, [planted])).rejects.toMatchObject({ constraint });
-  // Not even where the owner of the tables took both off.
+  // Not even if the tables' owner removed both.
   await client.query(
     `alter table webhook_endpoints disable trigger user; alter table webhook_endpoints drop constraint ${constraint}`,
   );
@@ -244,7 +244,7 @@ test('a secret that is being sealed during a rotation is waited for, and the nex
   expect(await resealing).toEqual({ resealed: 2, lostEndpoints: [] });
   await writeKeyFile(keyFilePath(dataDir), [newer]);
   expect([...(await countSecretsByKey(db, now())).keys()]).toEqual([newer.id]);
-  // The running service has not read the file since; it does when it meets the new key, and before it seals.
+  // The running service hasn't read the file since. It does when it encounters the new key, and before it encrypts.
   expect(service.current()).toEqual(former);
   expect(await open(service, endpoint)).toEqual([{ kind: 'ok', secret: endpoint.secret }]);
   expect(await open(service, late)).toEqual([{ kind: 'ok', secret: late.secret }]);
@@ -252,7 +252,7 @@ test('a secret that is being sealed during a rotation is waited for, and the nex
   expect([...(await countSecretsByKey(db, now())).keys()]).toEqual([newer.id]);
 });
 
-/** The open alarms about secrets. */
+/** Returns the open alarms about secrets. */
 async function alarms(): Promise<{ subject: string; detail: string }[]> {
   const { rows } = await client.query(
     `select subject, detail from alarms where kind = 'secret-damaged' and resolved_at is null order by subject`,
@@ -262,7 +262,7 @@ async function alarms(): Promise<{ subject: string; detail: string }[]> {
 
 const silent = createLogger({ level: 'silent' });
 
-/** Lets a service send webhooks until the alarms are as they should be. */
+/** Runs a service that sends webhooks until the alarms are as expected. */
 async function serve(keyRing: KeyRing, judge: () => Promise<void>): Promise<void> {
   await client.query(GUARDED);
   const service = await startService({ ...WEBHOOKS_ALONE, connection: database.connection, keyRing, log: silent });
@@ -333,7 +333,7 @@ test('a process that has the key does not close what another one, which lacks it
     return rows;
   };
   const well = start(OLDER);
-  // It has looked once, and found nothing.
+  // It has checked once, and found nothing.
   await eventually(async () => expect(rounds).toBeGreaterThan(1));
   const lacking = start(createKeyRing([newer]));
   try {

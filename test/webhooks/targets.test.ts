@@ -9,7 +9,7 @@ import {
   type LookupAll,
 } from '../../src/core/webhooks/target-connector.ts';
 
-/** What the names of these tests resolve to. No test asks the resolver of the machine, or connects to another one. */
+/** The addresses of these tests' names. No test uses the machine's resolver, or connects to another machine. */
 const INSIDE: Readonly<Record<string, readonly string[]>> = {
   'rebound.example': ['127.0.0.1'],
   '127.0.0.1.nip.example': ['127.0.0.1'],
@@ -30,7 +30,7 @@ const PUBLIC: Readonly<Record<string, readonly string[]>> = {
   'xn--bcher-kva.example': ['198.41.0.4'],
 };
 
-/** A name that is not among `names` fails, and with it the test that asked for it. */
+/** A name that isn't among `names` fails, and so does the test that asked for it. */
 function resolverOf(names: Readonly<Record<string, readonly string[]>>): LookupAll {
   return (name, _options, callback) => {
     const addresses = names[name];
@@ -43,7 +43,7 @@ function resolverOf(names: Readonly<Record<string, readonly string[]>>): LookupA
   };
 }
 
-/** Listens where the spellings of loopback point to, and must not be connected to. */
+/** Listens where the spellings of loopback point to, and must never get a connection. */
 const decoy = createServer((socket) => socket.destroy());
 let connections = 0;
 decoy.on('connection', () => {
@@ -67,8 +67,8 @@ const parse = (text: string) => {
 };
 
 /**
- * What refuses an attempt: the parser of URLs, the check of the URL, the connector, or both. The connector is asked in any
- * case, except where it does not see what is wrong: it knows nothing of credentials.
+ * Returns what refuses an attempt: the URL parser, the check of the URL, the connector, or both. The connector is always asked, except
+ * about credentials, which it doesn't see.
  */
 async function refusedBy(text: string): Promise<string[]> {
   const url = parse(text);
@@ -86,7 +86,7 @@ const REFUSED = [['parser'], ['check'], ['check', 'connector'], ['connector']];
 
 describe('targets that get no connection, however they are spelled', () => {
   test.each([
-    // 127.0.0.1 in all numbers that C libraries read.
+    // 127.0.0.1 in all number formats that C libraries accept.
     ...['https://127.0.0.1:{port}', 'https://127.1:{port}', 'https://127.0.1:{port}', 'https://2130706433:{port}'],
     ...[
       'https://0x7f000001:{port}',
@@ -124,7 +124,7 @@ describe('targets that get no connection, however they are spelled', () => {
       'https://127.0.0.1%00:{port}',
       'https://127.0.0.-1:{port}',
     ],
-    // The rest of the machine and of its networks.
+    // The rest of the machine and its networks.
     ...['https://127.255.255.254', 'https://0', 'https://0.0.0.0', 'https://0x', 'https://10.0.0.1', 'https://012.1'],
     ...[
       'https://172.16.0.1',
@@ -140,7 +140,7 @@ describe('targets that get no connection, however they are spelled', () => {
       'https://255.255.255.255',
       'https://4294967295',
     ],
-    // Metadata of clouds.
+    // Cloud metadata.
     ...[
       'https://169.254.169.254/latest/meta-data',
       'https://2852039166',
@@ -154,7 +154,7 @@ describe('targets that get no connection, however they are spelled', () => {
       'https://metadata.google.internal',
       'https://metadata',
     ],
-    // IPv6, and IPv4 inside of it.
+    // IPv6, and IPv4 inside it.
     ...[
       'https://[::1]:{port}',
       'https://[0:0:0:0:0:0:0:1]:{port}',
@@ -229,7 +229,7 @@ describe('targets that get no connection, however they are spelled', () => {
     ...['https://rebound.example:{port}', 'https://127.0.0.1.nip.example:{port}', 'https://mapped.example:{port}'],
     ...['https://mixed.example', 'https://metadata.example', 'https://zone.example', 'https://any.example:{port}'],
     ...['https://nat64-inside.example', 'https://old-6to4.example', 'https://unknown.example'],
-    // Credentials, and what only looks like them.
+    // Credentials, and texts that only look like credentials.
     ...[
       'https://receiver.example@127.0.0.1:{port}',
       'https://receiver.example:443@127.0.0.1:{port}',
@@ -275,7 +275,7 @@ describe('targets that get no connection, however they are spelled', () => {
   );
 });
 
-/** The addresses that an attempt would connect to. */
+/** Returns the addresses that an attempt would connect to. */
 async function dialled(text: string): Promise<unknown> {
   const url = parse(text);
   if (url === null || checkTarget(url, 'public').kind !== 'ok') return 'refused';

@@ -13,13 +13,13 @@ const WOOCOMMERCE = process.env['QUITTANCE_TEST_WOOCOMMERCE'] ?? '';
 
 export type Shop = {
   url: string;
-  /** Of WooCommerce and WordPress, as they say themselves. */
+  /** The versions that WooCommerce and WordPress report. */
   versions: string;
   ask(action: string, order?: number, value?: string): Promise<Json>;
   stop(): Promise<void>;
 };
 
-/** Why no shop can be started here; null if one can. */
+/** Returns why no shop can be started here, or null. */
 export function whyNoShop(): string | null {
   if (!existsSync('/usr/sbin/mariadbd')) return 'mariadb-server is not installed';
   if (!existsSync(join(WORDPRESS, 'wp-load.php'))) return `there is no WordPress in ${WORDPRESS}`;
@@ -38,7 +38,7 @@ export function hasPhp(...extensions: string[]): Promise<boolean> {
   );
 }
 
-/** A shop in `folder`, with a database of its own that only a socket leads to. */
+/** Starts a shop in `folder`, with its own database behind a Unix socket. */
 export async function startShop(folder: string, settings: object): Promise<Shop> {
   const stopDatabase = await startDatabase(folder);
   try {
@@ -80,7 +80,7 @@ async function startSite(folder: string, settings: object, stopDatabase: () => P
     ask,
     stop: async () => {
       const ended = once(server, 'close');
-      // Its workers are processes of its group.
+      // Its workers belong to its process group.
       if (server.pid !== undefined) process.kill(-server.pid, 'SIGTERM');
       await ended;
       await stopDatabase();
@@ -131,7 +131,7 @@ async function makeSite(folder: string, site: string, url: string): Promise<void
   const plugin = join(site, 'wp-content/plugins/quittance-for-woocommerce');
   await mkdir(join(site, 'wp-content/mu-plugins'), { recursive: true });
   await symlink(resolve(WOOCOMMERCE), join(site, 'wp-content/plugins/woocommerce'));
-  // As the README says that it is packed.
+  // Packed as the README describes.
   await cp(join(PLUGINS, 'woocommerce'), plugin, { recursive: true });
   await copyFile(join(PLUGINS, 'php/Quittance.php'), join(plugin, 'Quittance.php'));
   await copyFile(

@@ -1,18 +1,18 @@
 import { createRandom as createNumbers } from '../../support/random.ts';
 
-/** What a world asks of chance; a seed repeats it. */
+/** A world's source of randomness, reproducible from a seed. */
 export type Random = {
   /** 0 ≤ x < 1. */
   next(): number;
-  /** A whole number in 0 … count − 1. */
+  /** A whole number from 0 to count − 1. */
   below(count: number): number;
-  /** Whether something of this probability happens. */
+  /** Whether an event of this probability happens. */
   chance(probability: number): boolean;
-  /** A number in from … to. */
+  /** A number from `from` to `to`. */
   between(from: number, to: number): number;
   pick<Value>(values: readonly Value[]): Value;
   bytes(count: number): Uint8Array;
-  /** Another source, which this one decides: what it is used for changes nothing of what follows here. */
+  /** Derives another source, whose use doesn't change this one's following values. */
   fork(): Random;
 };
 

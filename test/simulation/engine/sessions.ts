@@ -1,15 +1,15 @@
 import { type Connection, type Database, openDatabase } from '../../../src/core/store/db/database.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
-/** A pool of connections, by the name under which PostgreSQL shows them. */
+/** A pool of connections, by the name that PostgreSQL shows. */
 export type Session = { readonly name: string; readonly real: Database };
 
-/** Connections of a process. */
+/** The connections of a process. */
 export const POOL_SIZE = 6;
 
 /**
- * Connections that go from a process that died to one that is born: to open one, and to plan its first statements, costs more than most
- * processes then do with it.
+ * Passes connections from dead processes to new ones: opening one and planning its first statements costs more than most processes then do
+ * with it.
  */
 export function createSessions(connection: Connection, time: VirtualTime) {
   const all: Session[] = [];
@@ -24,7 +24,7 @@ export function createSessions(connection: Connection, time: VirtualTime) {
       all.push(session);
       return session;
     },
-    /** Nobody uses it now. */
+    /** It's unused now. */
     giveBack: (session: Session): void => void free.push(session),
     close: async (): Promise<void> => {
       await time.outside(() => Promise.all(all.map(({ real }) => real.close())));

@@ -1,22 +1,24 @@
 import pg from 'pg';
 import type { TestDatabase } from '../../support/postgres.ts';
 
-/** How long something may go on before it is looked at whether it waits for a lock. Real time: a statement takes less than a millisecond. */
+/** How long work may continue before checking whether it waits for a lock. In real time: a statement takes less than a millisecond. */
 const PATIENCE_MS = 10;
-/** No statement of a simulation takes so long, and no end of a connection; what does is a mistake of the simulation. */
+/** No statement of a simulation takes this long, and neither does closing a connection. Anything longer is a mistake in the simulation. */
 const STUCK_MS = 60_000;
 
-/** Knows what goes on in the real database, so that simulated time moves only when nothing does. */
+/** Tracks the activity in the real database, so that simulated time only moves when there is none. */
 export type Settling = {
-  /** Says that something real goes on until the returned function is called. */
+  /** Reports real activity until the returned function is called. */
   begin(): () => void;
-  /** Resolves when everything that could go on has: all that is left waits for a timer, or for a lock that another process holds. */
+  /**
+   * Resolves once everything that can continue has done so: all remaining work waits for a timer, or for a lock that another process holds.
+   */
   settle(): Promise<void>;
   /** Whether something waits for a lock. */
   isBlocked(): boolean;
-  /** What PostgreSQL does to who waited too long for a lock. */
+  /** Does what PostgreSQL does to a statement that waited too long for a lock. */
   cancelBlocked(): Promise<void>;
-  /** Ends the connections of a process. */
+  /** Closes a process's connections. */
   terminate(applicationName: string): Promise<void>;
   query(sql: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
   end(): Promise<void>;
@@ -26,7 +28,7 @@ export async function createSettling(database: TestDatabase): Promise<Settling> 
   const client = new pg.Client(database.ownerString);
   await client.connect();
   let last: Promise<unknown> = Promise.resolve();
-  /** One after the other, for a connection does one thing at a time. */
+  /** One after the other, because a connection does one thing at a time. */
   const query = (sql: string, values: readonly unknown[] = []): Promise<Record<string, unknown>[]> => {
     const rows = last.then(async () => (await client.query(sql, [...values])).rows as Record<string, unknown>[]);
     last = rows.catch(() => undefined);
@@ -85,7 +87,7 @@ export async function createSettling(database: TestDatabase): Promise<Settling> 
     },
     terminate: async (applicationName) => {
       const startedMs = performance.now();
-      // With a time to wait PostgreSQL looks every 100 ms only.
+      // With a timeout argument, PostgreSQL only checks every 100 ms.
       while (performance.now() - startedMs < STUCK_MS) {
         const left = await query(
           `select pg_terminate_backend(pid) from pg_stat_activity

@@ -8,16 +8,16 @@ import type { SimulatedProcess } from './simulated-process.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
 /**
- * What may happen at a statement. `crash`: the process dies before it; `crash-after`: before it hears of the answer. `cut`: its
- * connections break before it; `lost`: it is done and the answer does not arrive. The others are what PostgreSQL answers.
+ * A fault at a statement. `crash`: the process dies before it. `crash-after`: it dies before it gets the answer. `cut`: its connections
+ * break before it. `lost`: it's executed and the answer doesn't arrive. The others are PostgreSQL's own errors.
  */
 export type Strike = 'crash' | 'crash-after' | 'cut' | 'lost' | 'serialization' | 'lock-timeout' | 'outage';
 
-/** A bug that a test plants, to see that it is found. */
+/** A planted bug, which the test must find. */
 export type Plant = {
-  /** Another text for a statement, by its name. */
+  /** Replaces a statement's text, by its name. */
   rewrite?(name: string, text: string): string;
-  /** Whether a statement is left out: it changes nothing and answers no rows. */
+  /** Whether to skip a statement, so that it changes nothing and returns no rows. */
   skips?(name: string): boolean;
 };
 
@@ -27,23 +27,23 @@ export type SimulatedDatabaseOptions = {
   settling: Settling;
   /** Its connections, until it dies. */
   session: Session;
-  /** How long a statement takes to begin, in the world's time. */
+  /** How long a statement takes to begin, in simulated time. */
   latencyMs(name: string): number;
   strike(process: SimulatedProcess, name: string): Strike | null;
-  /** Brings the database's clock up to the world's. */
+  /** Sets the database's clock to the simulated time. */
   setClock(): Promise<void>;
-  /** Something was committed that tells dispatchers. */
+  /** Called after a commit that notifies dispatchers. */
   onNotification(): void;
   listen(process: SimulatedProcess, onNotify: (payload: string | null) => void): void;
-  /** The process is dead, and what it had open is rolled back. */
+  /** Called once the process is dead and its open transactions are rolled back. */
   onQuiet(): void;
   plant: Plant;
 };
 
-/** SQLSTATEs of a serialization failure and of a lock that was not available. */
+/** The SQLSTATEs of a serialization failure, and of a lock that wasn't available. */
 const CODES = { serialization: '40001', 'lock-timeout': '55P03' } as const;
 
-/** The real database of a simulated process, in the world's time and with the world's faults. */
+/** Wraps the real database for a simulated process, with simulated time and faults. */
 export function createSimulatedDatabase(options: SimulatedDatabaseOptions): Database {
   const { process, time, settling, latencyMs, strike, plant } = options;
   const { real, name: session } = options.session;
@@ -63,13 +63,13 @@ export function createSimulatedDatabase(options: SimulatedDatabaseOptions): Data
       reject(new Error(`${process.name} is dead`));
       giveBack();
       if (uses.statements === 0) return;
-      // It may wait for a lock.
+      // It may be waiting for a lock.
       const end = settling.begin();
       void settling.terminate(session).finally(end);
     });
   });
   death.catch(() => undefined);
-  /** Something real, which time waits for. */
+  /** Runs real work, for which simulated time waits. */
   const really = async <Result>(work: () => Promise<Result>, readsClock = false): Promise<Result> => {
     const end = settling.begin();
     uses.statements += 1;
@@ -117,7 +117,7 @@ export function createSimulatedDatabase(options: SimulatedDatabaseOptions): Data
     await really(() => settling.terminate(session));
     throw lost(name, 'did not answer');
   };
-  /** `work` goes on in the world's time; what stands around it is real. Rolled back when the process dies, as PostgreSQL does. */
+  /** `work` runs in simulated time, everything around it is real. Rolled back when the process dies, as in PostgreSQL. */
   const transact = async <Result>(
     kind: 'transaction' | 'snapshot',
     work: (tx: Sql) => Promise<Result>,
@@ -192,12 +192,12 @@ function planted<Fields extends Shape>(statement: Statement<Fields>, plant: Plan
   return text === statement.text ? statement : { ...statement, name: `${statement.name}-planted`, text };
 }
 
-/** What writes may do so by a default. */
+/** A statement that writes may read the clock through a column default. */
 function readsClock({ text }: Pick<Statement, 'text'>): boolean {
   return text.includes('now()') || !text.startsWith('select');
 }
 
-/** On the channel that somebody of this world listens to. */
+/** Whether it notifies the channel that this world listens to. */
 function notifies({ text }: Pick<Statement, 'text'>): boolean {
   return text.includes(DELIVERIES_CHANNEL);
 }
@@ -210,7 +210,7 @@ function lost(name: string, what: string): AppError {
   return new AppError('DATABASE_UNAVAILABLE', `the database ${what} (simulated, at ${name})`, { retryable: true });
 }
 
-/** As the pool's connections: who finds none free waits, but in the world's time. */
+/** Models the pool's connections: without a free one, a request waits in simulated time. */
 function createSeats(count: number) {
   let free = count;
   const waiting: (() => void)[] = [];

@@ -2,27 +2,27 @@ import { createSteadyClock } from '../../../src/core/runtime/steady-clock.ts';
 import type { Owner, VirtualTime } from './virtual-time.ts';
 
 /**
- * A process that can die at any await: all that reaches outside (database, nodes, receivers, timers) passes `arrive`, which never
- * resolves after its death. What it held in memory is then out of reach, as after kill -9.
+ * A process that can die at any await: everything external (database, nodes, receivers, timers) goes through `arrive`, which never resolves
+ * after its death. Its memory is then unreachable, as after kill -9.
  */
 export type SimulatedProcess = Owner & {
   readonly name: string;
   /** The name of its database connections. */
   readonly session: string;
-  /** Its clock, whole Unix milliseconds; `skewMs` off the world's. */
+  /** Its clock in whole Unix milliseconds, `skewMs` off the simulated time. */
   nowMs(): number;
-  /** The same without what it was put forward lately. */
+  /** The same, without recent forward changes of its clock. */
   steadyMs(): number;
   skewMs: number;
   isAlive: boolean;
   pausedUntilMs: number;
   /** Runs something as this process. */
   run<Result>(work: () => Result): Result;
-  /** Resolves after `ms` of the world's time if the process is then alive. */
+  /** Resolves after `ms` of simulated time, if the process is still alive. */
   arrive(ms: number): Promise<void>;
-  /** kill -9. */
+  /** Like kill -9. */
   kill(): void;
-  /** Called once at its death. */
+  /** Called once when it dies. */
   onDeath(end: () => void): void;
 };
 

@@ -2,29 +2,29 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { syncBuiltinESMExports } from 'node:module';
 import timersPromises from 'node:timers/promises';
 
-/** Who set a timer: it fires in their context, and not at all when they are dead. */
+/** The owner of a timer: it fires in the owner's context, and never once the owner is dead. */
 export type Owner = { readonly isAlive: boolean; readonly pausedUntilMs: number };
 
 type Timer = { readonly owner: Owner; readonly run: () => void; atMs: number; order: number; everyMs: number | null };
 
 /**
- * The time of a simulated world. It stands still while anything happens, and jumps to the next timer when nothing does. Inside
- * `within`, `setTimeout`, `setInterval`, `performance.now` and `node:timers/promises` are of this time; elsewhere of the machine's.
+ * Simulated time. It stops while anything is happening, and jumps to the next timer when nothing is. Inside `within`, `setTimeout`,
+ * `setInterval`, `performance.now` and `node:timers/promises` use it; elsewhere they use real time.
  */
 export type VirtualTime = {
   /** Unix milliseconds. */
   nowMs(): number;
   /** Runs a function, and everything that follows from it, as this owner. */
   within<Result>(owner: Owner, work: () => Result): Result;
-  /** Runs a function in the machine's time. */
+  /** Runs a function in real time. */
   outside<Result>(work: () => Result): Result;
   /** Calls back for an owner after a while. */
   after(owner: Owner, ms: number, run: () => void): void;
   /** Resolves after a while; never, if the owner dies before. */
   sleep(owner: Owner, ms: number): Promise<void>;
-  /** Fires the next timer that is due until then, if there is one; the time is then that timer's, or `untilMs`. */
+  /** Fires the next timer that is due until then, if there is one. The time is then that timer's, or `untilMs`. */
   fireNext(untilMs: number): boolean;
-  /** Gives the machine its timers back. */
+  /** Restores the real timers. */
   restore(): void;
 };
 
@@ -37,7 +37,7 @@ export function createVirtualTime(startMs: number): VirtualTime {
   const insert = (timer: Timer) => {
     let low = 0;
     let high = timers.length;
-    // Latest first, so that the next one is taken from the end.
+    // Latest first, so that the next timer is taken from the end.
     while (low < high) {
       const middle = (low + high) >>> 1;
       const other = timers[middle] as Timer;
@@ -75,7 +75,7 @@ export function createVirtualTime(startMs: number): VirtualTime {
       const { owner } = timer;
       if (!owner.isAlive) return true;
       if (owner.pausedUntilMs > Math.max(nowMs, timer.atMs)) {
-        // It stands still, and finds everything due when it goes on.
+        // A paused owner finds everything due when it resumes.
         timer.atMs = owner.pausedUntilMs;
         insert(timer);
         return true;
@@ -99,7 +99,7 @@ type Clockwork = {
   startMs: number;
 };
 
-/** What `setTimeout` returns here. */
+/** The return value of `setTimeout`. */
 class Handle {
   readonly timer: Timer;
   constructor(timer: Timer) {
@@ -159,7 +159,7 @@ function replaceGlobals({ add, remove, nowMs, startMs }: Clockwork): () => void 
     performance.now = realNow;
     timersPromises.setTimeout = realDelay;
     syncBuiltinESMExports();
-    // Else each await of the tests that this worker runs next takes three times as long.
+    // Otherwise each await in the worker's next tests would take three times as long.
     owners.disable();
   };
 }

@@ -9,7 +9,7 @@ import { SECLUSION } from './seclusion.ts';
 import { STATUSES } from './statuses.ts';
 import { WEBHOOKS } from './webhooks.ts';
 
-/** Every promise that a simulated world is held to, by number. */
+/** Every promise that a simulated world must keep, by number. */
 export const INVARIANTS: readonly Invariant[] = [
   ...RESERVATIONS,
   ...LEDGER,
@@ -22,7 +22,7 @@ export const INVARIANTS: readonly Invariant[] = [
 
 const isSql = (invariant: Invariant): invariant is SqlInvariant => 'body' in invariant;
 
-/** Those that the witness in the database has functions for. */
+/** Those with a function in the database's witness schema. */
 export const SQL_INVARIANTS: readonly SqlInvariant[] = INVARIANTS.filter(isSql);
 
 const SELECT_STEP = selectAll(SQL_INVARIANTS.filter(({ when }) => when === 'step'));
@@ -33,12 +33,12 @@ const OVER_MEMORY = INVARIANTS.map((invariant) => {
 });
 const TITLES = new Map(INVARIANTS.map(({ number, title }) => [number, title]));
 
-/** The chain moves while one asks only where a world does not stand still for it; then what was seen is asked again. */
+/** The chain only moves during a check if the world isn't paused for it. The check is then repeated. */
 const MAX_ROUNDS = 10;
 
 /**
- * The promises that are broken, a line for each violation. `step`: those that hold at every moment, in two statements; `quiet`: all of
- * them, which is for a world whose faults are over and whose queues are empty.
+ * Returns a line for each violation. `step` checks the promises that always hold, in two statements. `quiet` checks all of them, in a world
+ * without faults and with empty queues.
  */
 export async function check(truth: Truth, when: Invariant['when']): Promise<string[]> {
   for (let round = 1; ; round += 1) {

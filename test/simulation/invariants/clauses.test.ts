@@ -6,7 +6,7 @@ import { check } from './all.ts';
 const REST_OF_A_TRANSFER = `project_id, network, address_id, tx_id, log_index, block_number, block_id, block_time, from_address, amount_micro,
   kind, invoice_id, reserved_micro, recorded_at, producer, verified, nodes`;
 
-/** Books that are wrong in a way in which the code cannot make them wrong: what is done to them, and what is found. */
+/** Damage that the code can't cause: each change of the books, and what must be found. */
 const WRONG_BOOKS: readonly (readonly [what: string, sql: string, found: RegExp])[] = [
   [
     'a transfer is there twice',
@@ -192,7 +192,7 @@ const WRONG_BOOKS: readonly (readonly [what: string, sql: string, found: RegExp]
   ],
 ];
 
-/** What is told that should not be, in the memory of the world. */
+/** Wrong knowledge in the world's memory, and what must be found. */
 const WRONG_STORIES: readonly (readonly [what: string, wrong: (truth: Truth) => Partial<Truth>, found: RegExp])[] = [
   [
     'a secret in the log',
@@ -236,7 +236,7 @@ const WRONG_STORIES: readonly (readonly [what: string, wrong: (truth: Truth) => 
   ],
 ];
 
-/** After so long of calm every queue is to be empty, also of a slow chain. */
+/** After this long without faults every queue must be empty, even with a slow chain. */
 const HOUR_MS = 3_600_000;
 
 test('a day without a planted bug breaks no promise, and books that are wrong in any way are found', {
@@ -250,7 +250,7 @@ test('a day without a planted bug breaks no promise, and books that are wrong in
   const violations = await liveDay([], async ({ truth }) => {
     for (const [what, sql, found] of WRONG_BOOKS) {
       await truth.query('begin');
-      // No trigger and no foreign key stands in the way.
+      // No trigger or foreign key prevents the change.
       await truth.query('set local session_replication_role = replica');
       await truth.query(sql);
       await lookFor({ ...truth, calmSinceMs: () => truth.nowMs() - HOUR_MS }, what, found);

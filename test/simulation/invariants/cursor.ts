@@ -1,12 +1,12 @@
 import { fromSql } from './from-sql.ts';
 
-/** Where the watcher stands on the chain, and whether everything comes back when faults stop. */
+/** The watcher's position on the chain, and whether everything recovers when faults stop. */
 export const CURSOR = [
   fromSql({
     number: 16,
     title: 'the cursor is contiguous and linked',
     when: 'step',
-    // Of linked blocks only the lower ones can be on the present branch: above one that is not, none is.
+    // Of linked blocks, only the lower ones can be on the current branch: above a block that isn't, none is.
     body: `
       select format('the cursor stands at block %s (%s), which is not irreversible on the chain', c.solid_number, encode(c.solid_id, 'hex'))
       from chain_cursors c
@@ -43,8 +43,9 @@ export const CURSOR = [
     number: 22,
     title: 'when faults stop, queues drain and lag falls below 5 blocks within 60 simulated seconds',
     when: 'step',
-    // What the chain makes happen takes block times, and on a slow chain more than 60 seconds: a node that was behind is tried every eighth
-    // block time, and so is what is irreversible while nobody waits, for requests are limited. On the main network 12 are 36 seconds.
+    // Work driven by the chain takes block times, which on a slow chain exceed 60 seconds. To save requests, a node that was behind is
+    // retried every eighth block time, and irreversible blocks are read every eighth while no payment is expected. On the main network, 12
+    // block times are 36 seconds.
     body: `
       select format('%s after the last fault block %s is the newest examined, and the head is %s', p.now - p.calm_since,
         x.examined_number, p.head_number)
@@ -77,7 +78,7 @@ export const CURSOR = [
     number: 23,
     title: 'nothing that a stranger can put on the chain for less than 10,000 TRX keeps a paid invoice from PAID',
     when: 'quiet',
-    // By the true chain and not by the books, which end where the watcher stands. How far behind it may be follows 22.
+    // Compares with the true chain and not with the books, which end at the watcher's position. How far behind that may be follows from 22.
     body: `
       select format('invoice %s was paid exactly by %s in block %s and is %s; the chain is irreversible up to %s', i.id,
         encode(t.tx_id, 'hex'), t.block_number, i.status, p.solid_number)

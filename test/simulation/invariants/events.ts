@@ -2,7 +2,7 @@ import { decodeId } from '../../../src/core/domain/ids.ts';
 import type { Truth } from '../truth.ts';
 import { fromSql } from './from-sql.ts';
 
-/** The milliseconds at the begin of an id. Clocks that are further apart than a minute are an alarm, and ids go by them. */
+/** The milliseconds at the beginning of an id. Ids depend on clocks, and clocks more than a minute apart raise an alarm. */
 const MADE = (id: string) => `('x' || left(replace(${id}::text, '-', ''), 12))::bit(48)::int8`;
 
 const STORY = fromSql({
@@ -69,7 +69,7 @@ const DELIVERED = fromSql({
   also: deliveredUnreceived,
 });
 
-/** What became of each change: its event, and the event's deliveries. */
+/** The result of each change: its event, and the event's deliveries. */
 export const EVENTS = [STORY, DELIVERED];
 
 async function deliveredUnreceived({ query, received }: Truth): Promise<string[]> {

@@ -1,6 +1,6 @@
 import type { Truth } from '../truth.ts';
 
-/** What a world has told so far: blocks up to a height, which accounts, and how many entries of its lists. */
+/** What a world has already passed on: blocks up to a height, accounts, and the number of entries of its lists. */
 type Told = {
   blocks: number;
   accounts: ReadonlySet<string>;
@@ -11,10 +11,10 @@ type Told = {
 
 const toldOf = new WeakMap<Truth['chain'], Told>();
 
-/** Accounts can appear while they are fed, but not for ever: a world has a few dozen. */
+/** Accounts may appear while others are fed, but not endlessly: a world has a few dozen. */
 const MAX_ROUNDS = 5;
 
-/** Tells the witness in the database what is new on the chain and in the callers' hands, so that queries can compare. */
+/** Passes news of the chain and of the callers to the witness schema in the database, so that queries can compare. */
 export async function feed(truth: Truth): Promise<void> {
   let unknown: string[] = [];
   for (let round = 1; ; round += 1) {
@@ -28,11 +28,11 @@ export async function feed(truth: Truth): Promise<void> {
   }
 }
 
-/** What is new, and what is told then. `unknown`: accounts that are in the books and were not told. */
+/** Returns the news, and the state after passing them on. `unknown` are accounts in the books that weren't passed on. */
 function newsOf(truth: Truth, unknown: readonly string[]) {
   const { chain } = truth;
   const before = toldOf.get(chain) ?? {
-    // From genesis: whoever starts on a young chain may begin there.
+    // From genesis, because a process that starts on a young chain may begin there.
     blocks: -1,
     accounts: new Set<string>(),
     knownAccounts: 0,

@@ -2,7 +2,7 @@ import { fromSql } from './from-sql.ts';
 
 const TRANSFER = (t: string) => `encode(${t}.tx_id, 'hex') || ':' || ${t}.log_index`;
 
-/** What is recorded of the chain, and what it pays. */
+/** The record of the chain, and the payments from it. */
 export const LEDGER = [
   fromSql({
     number: 2,
@@ -68,7 +68,7 @@ export const LEDGER = [
     number: 7,
     title: 'matched + duplicate + unmatched = ground truth',
     when: 'step',
-    // An invoice that nobody was told of yet may be paid by what came before; who was told of it must see it paid.
+    // An invoice may be paid by an earlier transfer as long as no client knows it. Once a client knows it, a later transfer must pay it.
     body: `
       select format('%s of %s in block %s is %s of invoice %s, and should be %s of %s', ${TRANSFER('t')}, t.amount, t.block_number, r.kind,
         r.invoice_id, case when i.id is null then 'unmatched' else 'matched or duplicate' end, i.id)
@@ -115,8 +115,8 @@ export const LEDGER = [
     number: 24,
     title: 'no transfer from before an order pays it',
     when: 'step',
-    // What was examined when it was asked for; and where nobody saw the chain, what had come minutes before, and was not moved by a fork since.
-    // Told as paying is as bad as booked.
+    // Transfers that had been examined when the order was requested. If the chain wasn't visible, transfers from minutes before that no
+    // fork has moved since. Reporting such a payment is as bad as recording it.
     body: `
       select format('%s of invoice %s, in block %s since %s, %s', what.says, k.invoice_id, p.block_number, p.at,
         case when k.is_dark
@@ -143,7 +143,7 @@ export const LEDGER = [
     number: 21,
     title: 'the books balance',
     when: 'step',
-    // What came in less what went out, of each address; what was asked for and what was paid, of each project.
+    // Incoming minus outgoing amounts of each address; requested and paid amounts of each project.
     body: `
       select format('%s: %s by the books, %s on the chain', encode(account, 'hex'), coalesce(booked.micro, 0), coalesce(real.micro, 0))
       from (

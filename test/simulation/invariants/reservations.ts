@@ -1,12 +1,12 @@
 import { fromSql } from './from-sql.ts';
 
-/** What an invoice reserves, and what was acknowledged. */
+/** The reservations of invoices, and acknowledged invoices. */
 export const RESERVATIONS = [
   fromSql({
     number: 1,
     title: 'one invoice per (address, payable amount), for ever',
     when: 'step',
-    // By account, because two rows of addresses could stand for one. With what was ever acknowledged, whatever became of its row.
+    // By account, because two address rows could have the same one. Includes every acknowledged invoice, whatever happened to its row.
     body: `
       select format('%s micro-USDT to %s are of %s invoices: %s', amount, encode(account, 'hex'), count(*), string_agg(id::text, ', '))
       from (

@@ -48,7 +48,7 @@ const canaries: Invariant = {
   },
 };
 
-/** What belongs to one project is seen by no other, and what is secret by nobody. */
+/** One project's data is never visible to another, and secrets are visible to no one. */
 export const SECLUSION = [ROWS, canaries] as const;
 
 const NAMES: readonly IdPrefix[] = ['inv', 'prj', 'evt', 'whe', 'trf', 'key'];
@@ -57,7 +57,7 @@ const ADDRESS = /\bT[1-9A-HJ-NP-Za-km-z]{33}\b/g;
 const EXTERNAL_ID = /"externalId":"([^"]*)"/g;
 const CHECKOUT = /\/c\/([1-9A-HJ-NP-Za-km-z]{16,22})\b/g;
 
-/** Names of other projects' things in what callers and receivers of a project were shown. */
+/** Returns names of other projects' things in data shown to a project's callers and receivers. */
 async function crossings(truth: Truth): Promise<string[]> {
   const rows = await truth.query(`
     select project_id, id::text as name from invoices union all select project_id, external_id from invoices
@@ -88,7 +88,7 @@ function namesIn(text: string): string[] {
   return [...ids, ...quoted, ...(text.match(ADDRESS) ?? [])];
 }
 
-/** Tables with a row that holds a canary as text, or as bytes. */
+/** Returns tables with a row that contains a canary as text or bytes. */
 async function secretColumns(truth: Truth): Promise<string[]> {
   const asBytes = (canary: string) => [
     Buffer.from(canary).toString('hex'),

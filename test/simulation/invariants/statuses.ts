@@ -1,6 +1,6 @@
 import { fromSql } from './from-sql.ts';
 
-/** The table of the contract, of its own, so that a mistake in the program's is found. Nothing leads away from PAID. */
+/** The contract's table, stated independently of the program's, so that a mistake in that is found. Nothing leads away from PAID. */
 const ALLOWED = [
   ['', 'PENDING'],
   ['PENDING', 'CONFIRMING'],
@@ -39,7 +39,7 @@ export const STATUSES = [
     number: 17,
     title: 'paid on chain before expiry is never reported as late',
     when: 'step',
-    // A transfer at the deadline itself is in time.
+    // A transfer exactly at the deadline is in time.
     body: `
       select format('%s of invoice %s says late: %s; its transfer is of %s, and the deadline was %s', e.type, i.id, e.late,
         coalesce(b.time, e.block_time), i.expires_at)

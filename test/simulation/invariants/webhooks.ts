@@ -2,7 +2,7 @@ import { Webhook } from 'standardwebhooks';
 import { decodeId } from '../../../src/core/domain/ids.ts';
 import type { Invariant, Received, Truth } from '../truth.ts';
 
-/** What receivers refuse, in seconds; and how far the clock of a sender may be off while faults go on. */
+/** The age in seconds at which receivers refuse, and how far a sender's clock may be off during faults. */
 const FRESH_SECONDS = 300;
 const SKEW_SECONDS = 3600;
 
@@ -14,7 +14,7 @@ const actsOnce: Invariant = {
     const acted = new Map<string, number>();
     for (const each of received) {
       if (each.action !== 'acted') continue;
-      // What it is about and not what it is called by: a second id for the same event would make the receiver act twice.
+      // Identifies the event's content, not its id: a second id for the same event would make the receiver act twice.
       const name = `${each.endpointId} acted on ${saidId(each)}`;
       acted.set(name, (acted.get(name) ?? 0) + 1);
     }
@@ -38,7 +38,7 @@ const verifies: Invariant = {
   },
 };
 
-/** What receivers got, by the rules of Standard Webhooks; the library that signs here is not ours. */
+/** Checks received webhooks by the rules of Standard Webhooks, with a signing library that isn't ours. */
 export const WEBHOOKS: readonly Invariant[] = [actsOnce, verifies];
 
 function problemsOf(truth: Truth, received: Received, bodies: ReadonlyMap<string, Buffer>): string[] {

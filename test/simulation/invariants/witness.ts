@@ -3,9 +3,9 @@ import { SQL_INVARIANTS } from './all.ts';
 import { declare } from './from-sql.ts';
 
 /**
- * Puts witnesses into a world's database: the schema `witness`. Its triggers take down, in the transaction that does it, what the books do not
- * keep (a change of status, and how far the chain was examined then; what an event was when it was written). Its other tables
- * hold what `feed` tells of the chain. To be called when the database has its tables and nothing else.
+ * Installs the schema `witness` in a world's database. In the transaction of each change, its triggers record what the books don't keep:
+ * status changes with the examined height at that time, and events as first written. Its other tables contain what `feed` passes on about
+ * the chain. Call it when the database has only empty tables.
  */
 export async function installWitness(query: Truth['query']): Promise<void> {
   await query(WITNESS + SQL_INVARIANTS.map(declare).join('\n'));

@@ -5,8 +5,8 @@ import { REFUSALS } from '@quittance/devnet/faults/refusals';
 const SHOWS_NOTHING = new Set([...REFUSALS.keys(), 'truncated', 'hang', 'reset', 'slow-drip', 'bracket-bomb']);
 
 /**
- * Takes down when nobody can see the chain, because every node refuses everything. A span begins with the time of the newest
- * block that was there: no later one can have been examined.
+ * Records when the chain isn't visible because every node refuses everything. A span begins with the newest existing block's time, because
+ * no later one can have been examined.
  */
 export function createBlindness({ nowMs, headTimeMs }: { nowMs(): number; headTimeMs(): number }) {
   const spans: { fromMs: number; toMs: number | null }[] = [];

@@ -19,25 +19,25 @@ import type { Shop } from './shops.ts';
 
 export type Candidate = ReturnType<typeof newCandidate>;
 
-/** An address whose key nobody needs. */
+/** An address whose key isn't needed. */
 export function newCandidate(random: Random) {
   const account = accountFromPublicKey(secp256k1.getPublicKey(random.bytes(32), false));
   return { account, address: accountToAddress(account) };
 }
 
-/** How long a former secret signs beside the new one. */
+/** How long a previous secret still signs beside the new one. */
 const OVERLAP_MS = 10 * 60_000;
 
 const OPERATOR = commandActor('simulated');
 const NO_NODES = { sandbox: false, networks: {} };
 
-/** An address that was never added, for its command died, cannot be retired; one that is there cannot be added. */
+/** If its command died, an address was never added and can't be retired; an existing one can't be added. */
 function nullIfRefused(error: unknown): null {
   if (error instanceof AppError && (error.code === 'NOT_FOUND' || error.code === 'CONFLICT')) return null;
   throw error;
 }
 
-/** Somebody at a terminal: each command is a process of its own, which may die like any other. */
+/** People at a terminal: each command is a separate process, which may die like any other. */
 export function createOperators({
   random,
   openTerminal,
@@ -54,13 +54,13 @@ export function createOperators({
   openTerminal(): { process: SimulatedProcess; db: Database };
   shops: readonly Shop[];
   receivers: Receivers;
-  /** Those that a project has. */
+  /** The addresses of each project. */
   addressesOf: Map<string, Candidate[]>;
   keyRing: KeyRing;
   headNumber(): number;
   /** Addresses whose addition was acknowledged. */
   accounts: KnownAccount[];
-  /** Secrets that nobody may see. */
+  /** Secrets that must not be visible to anyone. */
   canaries: string[];
   takeLine(line: string): void;
 }) {
@@ -76,7 +76,7 @@ export function createOperators({
   });
   const addTo = async (shop: Shop, candidate: Candidate) => {
     const terminal = openTerminal();
-    // Known before it is added, for a command that dies may have added it.
+    // Remembered before it's added, because a command that dies may have added it.
     addressesOf.get(shop.id)?.push(candidate);
     const entries = [{ text: candidate.address, place: 'argument 1' }];
     const wanted = { projectId: encodeId('prj', shop.id), policy: undefined, entries, isFresh: true, isChecked: false };
@@ -87,11 +87,11 @@ export function createOperators({
   const deeds: (() => Promise<unknown>)[] = [
     // Adds an address.
     () => addTo(random.pick(shops), newCandidate(random)),
-    // Retires an address, or takes it back.
+    // Retires an address, or activates it again.
     async () => {
       const shop = random.pick(shops);
       const [first, ...others] = addressesOf.get(shop.id) ?? [];
-      // One stays, so that there are always amounts to give out.
+      // One stays active, so that there are always free amounts.
       if (first === undefined || others.length === 0) return;
       const terminal = openTerminal();
       const wanted = { projectId: encodeId('prj', shop.id), addresses: [random.pick(others)], note: null };
@@ -103,7 +103,7 @@ export function createOperators({
       const receiver = random.pick(receivers.receivers);
       const secret = createWebhookSecret(random.bytes);
       canaries.push(secret);
-      // The shop accepts both before the change, as the documentation tells.
+      // The shop accepts both before the change, as the documentation recommends.
       receiver.secrets.unshift(secret);
       const terminal = openTerminal();
       const given = { endpointId: receiver.endpointId, secret, overlapMs: OVERLAP_MS };
@@ -126,13 +126,13 @@ export function createOperators({
   ];
   return {
     addTo,
-    /** Somebody does something. */
+    /** Performs a random action. */
     act: async (): Promise<void> => {
       await random
         .pick(deeds)()
         .catch((error: unknown) => takeLine((error as Error).message));
     },
-    /** When all is well again, what waits is made due, as the documentation tells after an outage of a receiver. */
+    /** Once all is well again, makes waiting deliveries due, as the documentation recommends after a receiver's outage. */
     enableAll: async (): Promise<void> => {
       for (const { endpointId } of receivers.receivers) {
         const terminal = openTerminal();

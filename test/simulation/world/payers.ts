@@ -8,7 +8,7 @@ import type { Random } from '../engine/random.ts';
 import type { Owner, VirtualTime } from '../engine/virtual-time.ts';
 import type { Acknowledged } from '../truth.ts';
 
-/** More often than it happens, the ways in which people pay wrongly; most pay exactly. */
+/** The ways in which people pay, wrongly more often than in reality; most pay exactly. */
 const WAYS: readonly Scenario[] = [
   ...Array.from({ length: 10 }, () => 'exact' as const),
   'contract',
@@ -34,7 +34,7 @@ const WAYS: readonly Scenario[] = [
   'wrong-address',
 ];
 
-/** People who pay, each once for an invoice, in their own time, and some of them wrongly. */
+/** People who pay, each invoice once, in their own time, and some of them wrongly. */
 export function createPayers({
   time,
   world,
@@ -44,7 +44,7 @@ export function createPayers({
   time: VirtualTime;
   world: Owner;
   random: Random;
-  /** What a wallet asks its node. */
+  /** A wallet's requests to its node. */
   ask(path: string, body: object): Promise<object>;
 }) {
   const contracts = {
@@ -63,7 +63,7 @@ export function createPayers({
     amountMicro: payableMicro,
   });
   return {
-    /** Sends what nobody asked for. */
+    /** Sends an amount that no order asks for. */
     send: (to: AccountHex, amountMicro: bigint) =>
       wallet.transfer({ contract: contracts.usdt, to: accountToAddress(to), amountMicro }),
     /** Pays after a while, or not at all. `others` are invoices that `two-in-one` may pay as well. */
@@ -71,7 +71,7 @@ export function createPayers({
       if (random.chance(0.12)) return;
       const scenario = random.pick(WAYS);
       const untilExpiryMs = reported.expiresAt - time.nowMs();
-      // Around the deadline as well, where a second decides.
+      // Sometimes close to the deadline, where a second decides.
       const waitMs =
         scenario === 'late'
           ? untilExpiryMs + random.between(-30_000, 600_000)
@@ -88,7 +88,7 @@ export function createPayers({
           requestedMicro,
         });
       } catch {
-        // A wallet says so; the person has not paid.
+        // The wallet reports the error, and the person hasn't paid.
       }
     },
   };

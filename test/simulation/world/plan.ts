@@ -1,6 +1,6 @@
 import { createRandom } from '../engine/random.ts';
 
-/** Kinds of trouble, each of which can be left out to find the smallest world that fails. */
+/** Kinds of trouble. Each can be left out, to find the smallest failing world. */
 const TROUBLES = [
   'crash',
   'pause',
@@ -19,28 +19,28 @@ const TROUBLES = [
 
 export type Trouble = (typeof TROUBLES)[number];
 
-/** What a simulation does. The same plan does the same again, but for the order of what PostgreSQL runs at the same time. */
+/** The input of a simulation. The same plan repeats the same events, except for the order of concurrent work in PostgreSQL. */
 export type Plan = { seed: number; minutes: number; troubles: ReadonlySet<Trouble> };
 
 /** The shape of a world, which follows from the seed. */
 export type Shape = {
-  /** Which roles each process has. */
+  /** The roles of each process. */
   processes: readonly (readonly Role[])[];
   nodeCount: number;
-  /** How each node is asked, by JSON where it is absent; without poisons all are asked by JSON. */
+  /** The API of each node, JSON if absent. Without poisons, all use JSON. */
   languages: readonly Language[];
   agreement: number;
   producers: number;
-  /** Of the chain, and by that the rhythm of everything. The main network's is 3,000. */
+  /** The chain's slot, which also sets the pace of everything else. The main network's is 3,000. */
   slotMs: number;
 };
 
 export type Role = 'api' | 'watcher' | 'webhooks';
 
-/** `twin`: by JSON, and by gRPC for what JSON hides. */
+/** `twin`: JSON, and gRPC for what JSON hides. */
 type Language = 'json' | 'twin' | 'grpc';
 
-/** One operator that speaks JSON alone is held up by a poisoned block until somebody lets it pass: docs/explained/chain-truth.md says so. */
+/** A single operator with only JSON is held up by a poisoned block until a person lets it pass; see docs/explained/chain-truth.md. */
 const LANGUAGES_ALONE: readonly Language[] = ['grpc', 'grpc', 'twin'];
 const LANGUAGES: readonly Language[] = ['json', 'json', 'twin', 'grpc'];
 
@@ -53,7 +53,7 @@ const LAYOUTS: readonly Shape['processes'][] = [
   [['api'], ['api'], ['watcher'], ['watcher'], ['webhooks'], ['webhooks']],
 ];
 
-/** Slower chains cost less, and are as full of troubles; the main network's rhythm is among them. */
+/** Slower chains cost less and have as many troubles. The main network's interval is among them. */
 const SLOTS_MS = [3000, 15_000, 30_000, 30_000, 30_000, 60_000, 60_000, 60_000, 60_000, 60_000] as const;
 
 export function shapeOf(seed: number): Shape {
@@ -70,7 +70,7 @@ export function shapeOf(seed: number): Shape {
   return { ...shape, languages: Array.from({ length: nodeCount }, () => random.pick(languages)) };
 }
 
-/** `12 60 crash,forks`: a plan as a line of `seeds.txt`; without the last part all troubles. */
+/** Parses a plan from a line of `seeds.txt` such as `12 60 crash,forks`; without the last part it has all troubles. */
 export function parsePlan(line: string): Plan {
   const [seed = '', minutes = '60', troubles = TROUBLES.join()] = line.trim().split(/\s+/);
   const chosen = troubles === 'none' ? [] : troubles.split(',');

@@ -5,7 +5,7 @@ import type { Random } from '../engine/random.ts';
 import type { SimulatedProcess } from '../engine/simulated-process.ts';
 import type { Received } from '../truth.ts';
 
-/** How a receiver takes webhooks. */
+/** How a receiver reacts to webhooks. */
 const TEMPERS = [
   'well',
   'slow',
@@ -27,24 +27,24 @@ export type Receiver = {
   projectId: string;
   url: string;
   temper: Temper;
-  /** Those that it accepts, the newest first. */
+  /** The accepted secrets, newest first. */
   secrets: string[];
 };
 
 export type Receivers = ReturnType<typeof createReceivers>;
 
 const TIMEOUT_MS = 15_000;
-/** What the documentation tells receivers to accept. */
+/** The tolerance that the documentation recommends to receivers. */
 const TOLERANCE_MS = 5 * 60_000;
 
-/** The shops' servers, each of which acts once on an event, and the sender that reaches them without sockets. */
+/** The shops' servers, each of which acts once on an event, and a sender that reaches them without sockets. */
 export function createReceivers({ nowMs, random }: { nowMs(): number; random: Random }) {
   const receivers: Receiver[] = [];
   const received: Received[] = [];
   const acted = new Set<string>();
   const counts = { attempts: 0 };
 
-  /** Takes one in; whether it is genuine and recent. */
+  /** Receives a webhook; returns whether it's genuine and recent. */
   const receive = (receiver: Receiver, headers: Readonly<Record<string, string>>, body: Uint8Array): boolean => {
     const { endpointId, projectId, secrets } = receiver;
     const seconds = Number(headers['webhook-timestamp']);
@@ -95,7 +95,7 @@ export function createReceivers({ nowMs, random }: { nowMs(): number; random: Ra
     received,
     counts,
     tempers: TEMPERS,
-    /** As a process reaches them. */
+    /** Returns a process's sender. */
     senderOf: (process: SimulatedProcess): WebhookSender => {
       let isClosed = false;
       return {
@@ -116,7 +116,7 @@ export function createReceivers({ nowMs, random }: { nowMs(): number; random: Ra
   };
 }
 
-/** By the published format, and none of our code: HMAC-SHA256 of `id.timestamp.body`, one of the listed signatures. */
+/** Verifies by the published format, with none of our code: HMAC-SHA256 of `id.timestamp.body`, as one of the listed signatures. */
 function isSignedWith(secret: string, headers: Readonly<Record<string, string>>, body: Uint8Array): boolean {
   const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
   const hmac = createHmac('sha256', key).update(`${headers['webhook-id']}.${headers['webhook-timestamp']}.`);

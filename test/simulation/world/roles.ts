@@ -22,7 +22,7 @@ import type { SimulatedNodes } from './simulated-nodes.ts';
 
 export const NETWORK = 'devnet';
 
-/** A process of the service with what it works with. */
+/** A process of the service with its dependencies. */
 export type Running = { process: SimulatedProcess; roles: readonly Role[]; db: Database; isLeader(): boolean };
 
 type RolesOptions = {
@@ -37,14 +37,14 @@ type RolesOptions = {
   takeLine(line: string): void;
 };
 
-/** Dispatchers hear of new events at once; this bounds how late a retry is noticed, and what an idle hour costs. */
+/** Dispatchers are notified of new events immediately. This limits how late a retry is noticed, and the cost of an idle hour. */
 const POLL_MS = 15_000;
-/** As the constants of the service are to the main network's slots of 3,000 ms; slower worlds are cheaper. */
+/** The same ratio as the service's constants to the main network's slots of 3,000 ms, because slower worlds are cheaper. */
 const LEASE_SLOTS = 8 / 3;
 const MAX_LEASE_MS = 80_000;
 const RECONCILING = { pauseMs: 60_000, patienceMs: 1000 };
 
-/** Starts the roles of a process, as `service.ts` wires them, but for the HTTP server. */
+/** Starts the roles of a process as `service.ts` wires them, except for the HTTP server. */
 export function startRoles(options: RolesOptions): Running {
   const { process, roles, db, shape, nodes, receivers, keyRing, random } = options;
   const clock = { now: process.nowMs };

@@ -15,19 +15,19 @@ export type Shop = { id: string; keyId: string; name: string };
 
 type Order = { shop: Shop; idempotencyKey: string; externalId: string; requestedMicro: bigint; asked: Asked };
 
-/** How the world was when an order was asked for. */
+/** The world's state when an order was requested. */
 export type Asked = Pick<Acknowledged, 'askedAtMs' | 'examinedBefore' | 'darkSinceMs'>;
 
-/** An answer that never came: the process died, or stood still for too long. */
+/** The answer never arrived: the process died, or was paused for too long. */
 class NoAnswer extends Error {}
 
-/** Nothing is said of what was before an order that is only repeated. */
+/** For a repeated order, nothing is known about the time before it. */
 const LONG_AGO: Asked = { askedAtMs: 0, examinedBefore: 0, darkSinceMs: null };
 
 const PATIENCE_MS = 30_000;
 const MAX_TRIES = 40;
 
-/** Integrators: they create invoices, try again with the same key until they have an answer, and read. */
+/** Integrators: they create invoices, retry with the same key until they have an answer, and read. */
 export function createShops({
   time,
   world,
@@ -42,13 +42,13 @@ export function createShops({
   /** Lives as long as the world. */
   world: Owner;
   random: Random;
-  /** The processes that answer now. */
+  /** Returns the processes that answer now. */
   apis(): readonly Running[];
-  /** Where and with what an invoice is paid, as its page shows it. */
+  /** Returns an invoice's address and amount, as its page shows them. */
   placeOf(invoiceId: string): Promise<{ account: AccountHex; payableMicro: bigint }>;
   headNumber(): number;
   look(): Promise<Asked>;
-  /** Takes down what an error told. */
+  /** Records an error's text. */
   takeLine(line: string): void;
 }) {
   const acknowledged: Acknowledged[] = [];
@@ -56,7 +56,7 @@ export function createShops({
   const counts = { created: 0 };
   let orders = 0;
 
-  /** One request to some process. */
+  /** Sends one request to a random process. */
   const call = <Result>(work: (api: Running) => Promise<Result>): Promise<Result> => {
     const ready = apis();
     if (ready.length === 0) return Promise.reject(new NoAnswer('nobody listens'));
@@ -111,7 +111,7 @@ export function createShops({
     acknowledged.push(reported);
     return reported;
   };
-  /** Tries until there is an answer, as an SDK does. */
+  /** Retries until there is an answer, like an SDK. */
   const place = async (order: Order): Promise<Acknowledged | null> => {
     for (let tries = 0; tries < MAX_TRIES; tries += 1) {
       try {
@@ -128,7 +128,7 @@ export function createShops({
     shown,
     counts,
     call,
-    /** A new order; twice at the same time now and then, as impatient buyers do it. */
+    /** Places a new order, sometimes twice at the same time, like an impatient buyer. */
     order: async (shop: Shop, wantedMicro?: bigint): Promise<Acknowledged | null> => {
       orders += 1;
       const name = `${shop.name}-order-${orders}`;
@@ -140,7 +140,7 @@ export function createShops({
       const [first = null] = await Promise.all(twins.map(place));
       return first;
     },
-    /** Reads an invoice that was acknowledged, sometimes one of another shop, which must not be found. */
+    /** Reads an acknowledged invoice, sometimes one of another shop, which must not be found. */
     read: async (shop: Shop): Promise<void> => {
       const known = random.chance(0.2) ? acknowledged : acknowledged.filter(({ projectId }) => projectId === shop.id);
       if (known.length === 0) return;
@@ -154,7 +154,7 @@ export function createShops({
         takeLine((error as Error).message);
       }
     },
-    /** Sends an order that is there once more, with its old key. */
+    /** Sends an existing order once more, with its old key. */
     repeat: async (): Promise<void> => {
       if (acknowledged.length === 0) return;
       const { projectId, keyId, idempotencyKey, externalId, requestedMicro } = random.pick(acknowledged);

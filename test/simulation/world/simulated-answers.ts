@@ -7,7 +7,7 @@ import type { GrpcCall, Question } from '../../../src/core/chain/nodes/question.
 
 type Asked = Question<unknown>;
 
-/** The text that a node answers over HTTP. */
+/** Returns a node's answer over HTTP as text. */
 export function jsonAnswer(node: Answering, faults: readonly Fault[], { path, body }: Asked['http']): string {
   const bomb = bombOf(faults);
   if (bomb !== undefined) return ['[', ...repeat('{},', (bomb.bytes ?? 0) / 3), '{}]'].join('');
@@ -19,7 +19,7 @@ export function jsonAnswer(node: Answering, faults: readonly Fault[], { path, bo
   }
 }
 
-/** The message that a node answers by gRPC. Throws a GrpcError where the call ends with another status. */
+/** Returns a node's answer over gRPC. Throws a GrpcError if the call ends with another status. */
 export function messageAnswer(
   node: Answering,
   faults: readonly Fault[],

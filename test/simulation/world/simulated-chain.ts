@@ -12,7 +12,7 @@ import type { Appearance, TrueTransfer, Truth } from '../truth.ts';
 
 type SeenBlock = { number: number; id: string; parentId: string; time: number; transfers: readonly TrueTransfer[] };
 
-/** The devnet's ledger in the world's time, and what really stands in it. */
+/** The devnet's ledger in simulated time, and its true content. */
 export type SimulatedChain = ReturnType<typeof createSimulatedChain>;
 
 export function createSimulatedChain({
@@ -53,7 +53,7 @@ export function createSimulatedChain({
   take();
   const healthy = fallSick(ledger, []);
   let lastMs = 0;
-  /** Never the same twice, for wallets build transactions with it. */
+  /** Never the same twice, because wallets build transactions with it. */
   const distinctNow = () => {
     lastMs = Math.max(Math.floor(nowMs()), lastMs + 1);
     return lastMs;
@@ -66,7 +66,7 @@ export function createSimulatedChain({
     return found;
   };
   let former: ReadonlySet<number> | null = null;
-  /** The newest block on which seven in ten of these have built. */
+  /** Returns the newest block on which seven in ten of these producers have built. */
   const irreversibleBy = (voters: ReadonlySet<number>): number => {
     const builders = new Set<number>();
     for (let number = ledger.head().header.number; number > startNumber; number -= 1) {
@@ -76,7 +76,7 @@ export function createSimulatedChain({
     }
     return startNumber;
   };
-  /** What a vote does not take back: a block on which enough of those before it have built is as irreversible as one on which those after it have. */
+  /** A vote doesn't revoke irreversibility: a block counts if enough producers from before or after the vote have built on it. */
   const solidNumber = () => Math.max(ledger.solidNumber(), former === null ? 0 : irreversibleBy(former));
   const chain: Truth['chain'] = {
     slotMs,
@@ -93,7 +93,7 @@ export function createSimulatedChain({
     ledger,
     counts,
     now: distinctNow,
-    /** The block of the slot that is now, unless its producer misses it. */
+    /** Makes the current slot's block, unless its producer misses it. */
     tick: () => {
       const { timestamp } = ledger.head().header;
       const slotTime = Math.floor(nowMs() / slotMs) * slotMs;
@@ -103,7 +103,7 @@ export function createSimulatedChain({
       counts.blocks += 1;
       take();
     },
-    /** Another branch takes the place of some of the newest blocks. */
+    /** Replaces some of the newest blocks by another branch. */
     fork: () => {
       const most = ledger.head().header.number - solidNumber();
       if (most < 1 || ledger.missedSlots() === null) return;
@@ -128,7 +128,7 @@ export function createSimulatedChain({
       const { active } = ledger.schedule();
       ledger.setSchedule(withRotated(ledger.schedule(), random.pick(active)));
     },
-    /** What a healthy node answers a wallet. */
+    /** Returns a healthy node's answer to a wallet. */
     askHealthyNode: async (path: string, body: object): Promise<object> =>
       JSON.parse(
         JSON.stringify(answerRequest({ ledger, now: distinctNow, sickness: healthy }, path, body as never)),

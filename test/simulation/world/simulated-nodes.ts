@@ -16,22 +16,22 @@ import type { Shape } from './plan.ts';
 import { jsonAnswer, messageAnswer } from './simulated-answers.ts';
 import type { SimulatedChain } from './simulated-chain.ts';
 
-/** A node of the simulated network, with an operator of its own. */
+/** A node of the simulated network, with its own operator. */
 type SimulatedNode = { spec: NodeSpec; faults: readonly Fault[]; setFaults(...faults: readonly Fault[]): void };
 
 export type SimulatedNodes = ReturnType<typeof createSimulatedNodes>;
 
 const TIMEOUT_MS = 10_000;
 const MAX_BYTES = 4 * 1024 * 1024;
-/** What a node shows of a block's infos at once: in proportion to the megabytes that a stranger can fill on a real chain. */
+/** The most that a node shows of a block's infos at once, in proportion to the megabytes that a stranger can fill on a real chain. */
 const MOST_BYTES: Readonly<Record<string, number>> = { '/wallet/gettransactioninfobyblocknum': 96 * 1024 };
-/** What arrives at once: a message in odd pieces, and anything in few when it is slow. */
+/** How much arrives at once: messages in odd pieces, and slow answers in a few. */
 const MESSAGE_PIECE_BYTES = 777;
 const SLOW_PIECES = 8;
-/** Statuses of a node that refuses who asks, or how often. `error-200` is RESOURCE_EXHAUSTED by gRPC. */
+/** Statuses of a node that refuses the client or its rate. `error-200` is RESOURCE_EXHAUSTED in gRPC. */
 const LIMITS = [401, 403, 429];
 
-/** Nodes that answer what the devnet's ledger says, through the faults they have, and are asked without sockets. */
+/** Nodes that answer from the devnet's ledger through their faults, and are queried without sockets. */
 export function createSimulatedNodes({
   chain,
   shape: { nodeCount, languages },
@@ -63,7 +63,7 @@ export function createSimulatedNodes({
     return node;
   });
 
-  /** The nodes as a process asks them. */
+  /** Returns a process's clients of the nodes. */
   const clientsOf =
     (process: SimulatedProcess) =>
     ({ spec, origin = spec.url, timeoutMs = TIMEOUT_MS }: NodeClientOptions): NodeClient => ({
@@ -164,7 +164,7 @@ async function askByMessage<Answer>(
   return sink.end();
 }
 
-/** An answer as it comes: at once, or as slowly as its node is. */
+/** Yields an answer as it arrives: at once, or as slowly as its node is. */
 async function* arriving({ faults, arrive, deadline }: Asked<unknown>, whole: Buffer, pieceBytes: number) {
   const slow = faults.find(({ kind }) => kind === 'slow-large-answer');
   const bytes = slow === undefined ? pieceBytes : Math.ceil(whole.length / SLOW_PIECES);

@@ -7,25 +7,25 @@ import type { Shop } from './shops.ts';
 import type { SimulatedChain } from './simulated-chain.ts';
 import type { SimulatedNodes } from './simulated-nodes.ts';
 
-/** A shop with what thieves need of it. `words`: amounts that an order of 25 USDT may be asked for there. */
+/** A shop with what thieves need to know. `words` are the payable amounts of an order of 25 USDT there. */
 export type Mark = { shop: Shop; policy: Policy; accounts(): readonly AccountHex[]; words: readonly bigint[] };
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
-/** What people ask for at the shop whose amounts have no tail. */
+/** The order amounts in the shop without tails. */
 const AMOUNTS = [36_000_000n, 35_000_000n, 41_000_000n];
 const ORDERED_MICRO = 25_000_000n;
 
 /**
- * People who order exactly what somebody else sent and paid nothing with: they read it at the head of the chain, know of a merchant's trial
- * deposit, or wait while nobody sees the chain. Honest payers come between.
+ * People who order exactly the amount of someone else's unmatched transfer: they read it at the chain's head, know of a merchant's test
+ * deposit, or wait while the chain isn't visible. Honest payers order in between.
  */
 export function createThieves(options: {
   time: VirtualTime;
   world: Owner;
   random: Random;
   marks: readonly Mark[];
-  /** The one of the policy `exact`. */
+  /** The shop with the policy `exact`. */
   kiosk: Mark;
   chain: Pick<SimulatedChain, 'fork' | 'slotMs'>;
   nodes: SimulatedNodes;
@@ -33,7 +33,7 @@ export function createThieves(options: {
   order(shop: Shop, amountMicro: bigint): Promise<Acknowledged | null>;
   pay(reported: Acknowledged): Promise<unknown>;
   send(to: AccountHex, amountMicro: bigint): Promise<unknown>;
-  /** An address that is none of ours yet, and its adding to the kiosk. */
+  /** Returns an address that isn't ours yet, and a function that adds it to the kiosk. */
   newAddress(): { account: AccountHex; add(): Promise<unknown> };
 }) {
   const { time, world, random, marks, kiosk, chain, nodes, order, pay, send, newAddress } = options;
@@ -45,7 +45,7 @@ export function createThieves(options: {
   const replace = () => {
     if (options.mayFork && random.chance(0.4)) chain.fork();
   };
-  /** Somebody sends what no order asks for, in one of the shops. */
+  /** Sends an amount that no order asks for to one of the shops. */
   const sendSome = async ({ accounts, words }: Mark) => send(random.pick(accounts()), random.pick(words));
   const deeds = [
     // At the head of the chain.
@@ -58,7 +58,7 @@ export function createThieves(options: {
       for (let orders = 0; orders < 3; orders += 1) await orderAndPay(mark.shop, wantedMicro);
       replace();
     },
-    // A merchant's trial of an address that is added then.
+    // A merchant's test of an address that is added afterwards.
     async () => {
       const { account, add } = newAddress();
       const amountMicro = random.pick(AMOUNTS);
@@ -68,7 +68,7 @@ export function createThieves(options: {
       await orderAndPay(kiosk.shop, amountMicro);
       replace();
     },
-    // While nobody sees the chain.
+    // While the chain isn't visible.
     async () => {
       if (nodes.nodes.some(({ faults }) => faults.length > 0)) return;
       for (const node of nodes.nodes) node.setFaults({ kind: 'unavailable-503' });
@@ -80,17 +80,17 @@ export function createThieves(options: {
     },
   ];
   return {
-    /** Somebody does something. */
+    /** Performs a random action. */
     act: async (): Promise<void> => {
       await random
         .pick(deeds)()
         .catch(() => {
-          // A wallet says so; nothing was sent.
+          // The wallet reports the error, and nothing was sent.
         });
     },
   };
 }
 
-/** What may be asked for at the kiosk. */
+/** The amounts that may be ordered at the kiosk. */
 export const KIOSK_AMOUNTS = AMOUNTS;
 export const MARKED_MICRO = ORDERED_MICRO;

@@ -10,14 +10,14 @@ import type { Receivers } from './receivers.ts';
 import type { SimulatedChain } from './simulated-chain.ts';
 import type { SimulatedNodes } from './simulated-nodes.ts';
 
-/** These a node shows that is merely broken: what it says contradicts its own headers, or is too little. */
+/** The faults of a node that is merely broken: its answers contradict its own headers, or are incomplete. */
 const BROKEN: readonly Fault['kind'][] = FAULT_KINDS.slice(0, FAULT_KINDS.indexOf('omitted-transaction'));
 const LYING: readonly Fault['kind'][] = FAULT_KINDS.slice(FAULT_KINDS.indexOf('omitted-transaction'));
 
-/** What a single node is believed; docs/explained/chain-truth.md says so. */
+/** Lies that a single node is believed; see docs/explained/chain-truth.md. */
 const BELIEVED: ReadonlySet<Fault['kind']> = new Set(['hidden-log', 'forged-log']);
 
-/** They came with the poisons or later; plans of before stay the worlds that they were. */
+/** Faults added with the poisons or later. Earlier plans keep the same worlds without them. */
 const NEWER: ReadonlySet<Fault['kind']> = new Set([
   'slow-large-answer',
   'bracket-bomb',
@@ -32,16 +32,16 @@ const SIZES: Partial<Record<Fault['kind'], Partial<Fault>>> = {
   'bracket-bomb': { bytes: 640 * 1024 },
 };
 
-/** Of statements; a crash is in between wherever it is. */
+/** Faults of statements. Wherever a crash occurs, it's between two statements. */
 const STRIKES: readonly Strike[] = ['crash', 'crash-after', 'cut', 'lost', 'serialization', 'lock-timeout'];
 const STRIKE_CHANCE = 1 / 700;
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
-/** Votes are counted every six hours; more changes than one would make at once are refused, and are to be. */
+/** Votes are counted every six hours. More changes than one vote could make at once must be refused. */
 const ELECTION_MS = 7 * HOUR_MS;
-/** By our setting PostgreSQL ends a transaction whose process does nothing for so long. */
+/** With our setting, PostgreSQL ends a transaction whose process has been idle for this long. */
 const IDLE_IN_TRANSACTION_MS = 5 * SECOND_MS;
 
 type TroublesOptions = {
@@ -58,7 +58,7 @@ type TroublesOptions = {
   processes(): readonly SimulatedProcess[];
 };
 
-/** Makes the troubles of a plan, each at its own times, until they are ended. */
+/** Creates a plan's troubles, each at its own times, until they are ended. */
 export function createTroubles(options: TroublesOptions) {
   const { plan, shape, random, time, world, settling, chain, nodes, receivers, poisons, processes } = options;
   const counts: Record<string, number> = {};
@@ -68,7 +68,7 @@ export function createTroubles(options: TroublesOptions) {
   const state = { areOver: false, outageUntilMs: 0, databaseSkewMs: 0 };
   const has = (trouble: Trouble) => plan.troubles.has(trouble);
 
-  /** Again and again, at intervals around `meanMs`, while troubles last. */
+  /** Repeats a trouble at intervals around `meanMs` while troubles last. */
   const often = (trouble: Trouble, meanMs: number, strike: () => void) => {
     if (!has(trouble)) return;
     const own = random.fork();
@@ -156,7 +156,7 @@ export function createTroubles(options: TroublesOptions) {
   often('nodes', 25 * MINUTE_MS, () => {
     for (const node of nodes.nodes) sicken(BROKEN.slice(0, 12), node, 'all nodes down');
   });
-  // One operator of two or more that must agree. One alone is believed about what stands in logs only.
+  // One operator out of at least two that must agree. A single one is believed about facts that only appear in logs.
   const lies = shape.agreement > 1 ? LYING : LYING.filter((kind) => !BELIEVED.has(kind));
   often('lies', 4 * MINUTE_MS, () => sicken(lies, nodes.nodes[0], 'lying node'));
   often('receivers', 2 * MINUTE_MS, () => {
@@ -175,7 +175,7 @@ export function createTroubles(options: TroublesOptions) {
     isOutage: () => time.nowMs() < state.outageUntilMs,
     databaseSkewMs: () => state.databaseSkewMs,
     areOver: () => state.areOver,
-    /** What happens at a statement of a process. */
+    /** Decides the fault of a process's statement. */
     strike: (_process: SimulatedProcess, _name: string): Strike | null => {
       if (time.nowMs() < state.outageUntilMs) return 'outage';
       if (state.areOver || !(has('database') || has('crash')) || !random.chance(STRIKE_CHANCE)) return null;
@@ -185,7 +185,7 @@ export function createTroubles(options: TroublesOptions) {
       count(isCrash ? 'crash at a statement' : `statement: ${struck}`);
       return struck;
     },
-    /** Everything is well from now on. */
+    /** Ends all troubles. */
     end: () => {
       state.areOver = true;
       state.outageUntilMs = 0;

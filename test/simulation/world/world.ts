@@ -37,30 +37,33 @@ import { createTroubles } from './troubles.ts';
 export type World = Awaited<ReturnType<typeof createWorld>>;
 
 export type WorldOptions = {
-  /** A bug that is in all processes. */
+  /** A bug in all processes. */
   plant?: Plant;
-  /** Another shape than the seed's. */
+  /** Overrides the seed's shape. */
   shape?: Partial<Shape>;
-  /** Nobody orders, pays or reads but the test, by `hands`. */
+  /** Only the test orders, pays or reads, through `hands`. */
   isIdle?: boolean;
 };
 
-/** Poisons have chance of their own, so that worlds without them stay as they were. */
+/** Poisons have their own randomness, so that worlds without them stay the same. */
 const POISON_SEED = 0x901;
 const THIEF_SEED = 0x7e1;
-/** Where nothing else keeps blocks from being seen, or a clock from being right, what came while nobody saw the chain is judged by its time. */
+/**
+ * These troubles hide blocks or make clocks wrong, too. Only without them can a transfer that arrived while the chain wasn't visible be
+ * judged by its time.
+ */
 const DARKNESS_UNCLEAR: readonly Trouble[] = ['pause', 'clock', 'producers', 'nodes', 'lies', 'poisons'];
-/** Any time will do; that of the machine would make each run another. */
+/** Any time will do, except the current one, which would make each run different. */
 const START_MS = 1_800_000_000_000;
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 const INVOICE_LIFETIME_MS = 15 * MINUTE_MS;
-/** A supervisor starts what died after this long. */
+/** A supervisor restarts a dead process after this long. */
 const RESTART_MS = { from: SECOND_MS, to: 20 * SECOND_MS };
-/** The clock of the database is as exact as this part of a slot. */
+/** The database's clock is accurate to this part of a slot. */
 const DATABASE_CLOCK_SLOTS = 1 / 12;
 
-/** A seeded world in one process: the real code over a real PostgreSQL, and everything around it simulated. */
+/** Creates a seeded world in one process: the real code on a real PostgreSQL, with everything around it simulated. */
 export async function createWorld(plan: Plan, options: WorldOptions = {}) {
   const hasPoisons = plan.troubles.has('poisons');
   const shape: Shape = { ...shapeOf(plan.seed), ...(hasPoisons ? {} : { languages: [] }), ...options.shape };
@@ -158,7 +161,7 @@ export async function createWorld(plan: Plan, options: WorldOptions = {}) {
     const terminal = openProcess('cli');
     terminals.add(terminal.process);
     terminal.process.onDeath(() => terminals.delete(terminal.process));
-    // No command takes longer, and what hangs is ended by whoever sits there.
+    // No command takes longer. A person ends one that hangs.
     time.after(world, MINUTE_MS, terminal.process.kill);
     return terminal;
   };
@@ -279,11 +282,11 @@ export async function createWorld(plan: Plan, options: WorldOptions = {}) {
     shape,
     truth,
     query: settling.query,
-    /** What happens in it can be done by hand as well. */
+    /** Lets a test perform the world's actions. */
     hands: { shops, kiosk: kiosk?.shops[0] ?? null, integrators, receivers, nodes, chain },
-    /** Lives on for so long. */
+    /** Runs the world for this long. */
     run: (ms: number) => runUntil(time.nowMs() + ms),
-    /** All troubles end: what died is started, what was sick is well, what waits is made due. */
+    /** Ends all troubles: dead processes are restarted, failing nodes recover, and waiting deliveries are made due. */
     calm: () => {
       troubles.end();
       for (const process of processes()) process.pausedUntilMs = 0;
@@ -315,14 +318,17 @@ export async function createWorld(plan: Plan, options: WorldOptions = {}) {
   };
 }
 
-/** PostgreSQL gives up waiting for a lock after this long, by our setting. */
+/** With our setting, PostgreSQL gives up waiting for a lock after this long. */
 const LOCK_TIMEOUT_MS = 10_000;
 
 function accountsOf(addressesOf: ReadonlyMap<string, readonly Candidate[]>): ReadonlySet<string> {
   return new Set([...addressesOf.values()].flat().map(({ account }) => account));
 }
 
-/** `now()` becomes the world's time in every new connection. Plans are made once for each: to make them anew takes longer than to run them. */
+/**
+ * Makes `now()` return the simulated time in every new connection. Each connection plans a statement once, because planning takes longer
+ * than running it.
+ */
 async function replaceClock(query: (sql: string) => Promise<unknown>, name: string): Promise<void> {
   await query(`
     create schema if not exists sim;
@@ -338,14 +344,14 @@ async function replaceClock(query: (sql: string) => Promise<unknown>, name: stri
 
 type Furnishing = { db: Database; random: Random; keyRing: KeyRing; receivers: ReturnType<typeof createReceivers> };
 
-/** The bakery's amounts have six decimals; the tailor's six, four or three, by its id; the kiosk's are what was asked for. */
+/** The bakery's amounts have six decimals; the tailor's six, four or three, depending on its id; the kiosk's have no tails. */
 function policyOf({ id, name }: Shop): Policy {
   const policies = ['tail', 'tail-4', 'tail-3'] as const;
   if (name === 'kiosk') return 'exact';
   return name === 'bakery' ? 'tail' : (policies[Number.parseInt(id.slice(-2), 16) % policies.length] ?? 'tail');
 }
 
-/** Shops with their keys, addresses and endpoints, and the secrets that nobody may ever see. */
+/** Creates shops with their keys, addresses and endpoints, and the secrets that must never be visible. */
 async function furnish({ db, random, keyRing, receivers }: Furnishing, names: readonly string[]) {
   const shops: Shop[] = [];
   const addressesOf = new Map<string, Candidate[]>();
