@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SCOPES } from '../../src/core/domain/scope.ts';
 import { plainText, rawHtml } from '../../src/faces/web/html.ts';
@@ -147,6 +147,7 @@ test('GET /docs/postman.json is a collection (v2.1) of every operation, which as
   expect(headers['content-type']).toMatch(/^application\/json/);
   expect(body.info).toMatchObject({ name: 'Quittance API', schema: expect.stringContaining('/collection/v2.1.0/') });
   const variables = Object.fromEntries(body.variable.map(({ key, value }: Json) => [key, value]));
+  expect(body.variable.find(({ key }: Json) => key === 'QUITTANCE_API_KEY').type).toBe('secret');
   expect(variables).toEqual({ QUITTANCE_URL: service.url, QUITTANCE_API_KEY: '' });
   const auth = Object.fromEntries(body.auth[body.auth.type].map(({ key, value }: Json) => [key, value]));
   expect(auth).toEqual({ key: 'X-Api-Key', value: '{{QUITTANCE_API_KEY}}', in: 'header' });
@@ -160,7 +161,11 @@ test('GET /docs/postman.json is a collection (v2.1) of every operation, which as
       .map(({ method, path }) => `${method} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`)
       .sort(),
   );
-  const filled = (text: string) => text.replaceAll(/\{\{(\w+)\}\}/g, (_all, name: string) => variables[name]);
+  // As Postman fills in its own variables, anew each time that a request is sent.
+  const filled = (text: string) =>
+    text
+      .replaceAll('{{$guid}}', () => randomUUID())
+      .replaceAll(/\{\{(\w+)\}\}/g, (_all, name: string) => variables[name]);
   for (const { name, request } of items) {
     expect(filled(request.url.raw).startsWith(`${service.url}/v1/`), name).toBe(true);
     expect(request.header.map(({ key }: Json) => key)).not.toContain('X-Api-Key');
@@ -170,12 +175,34 @@ test('GET /docs/postman.json is a collection (v2.1) of every operation, which as
       method: request.method,
       headers: {
         'x-api-key': apiKey,
-        ...Object.fromEntries(request.header.map(({ key, value }: Json) => [key.toLowerCase(), value])),
+        ...Object.fromEntries(request.header.map(({ key, value }: Json) => [key.toLowerCase(), filled(value)])),
       },
-      ...(request.body === undefined ? {} : { body: request.body.raw }),
+      ...(request.body === undefined ? {} : { body: filled(request.body.raw) }),
     });
     expect([200, 201, 404, 409], `${name}: ${reply.text}`).toContain(reply.status);
   }
+});
+
+test('a creation of the collection can be sent again and again: each time it makes another invoice', async () => {
+  const { body } = await ask(`${service.url}/docs/postman.json`);
+  const items: Json[] = body.item.flatMap(({ item }: Json) => item);
+  const { request } =
+    items.find(({ request: each }) => each.method === 'POST' && each.url.path.at(-1) === 'invoices') ?? {};
+  const send = () => {
+    const filled = (text: string) => text.replaceAll('{{$guid}}', () => randomUUID());
+    const headers = Object.fromEntries(
+      request.header.map(({ key, value }: Json) => [key.toLowerCase(), filled(value)]),
+    );
+    return ask(`${service.url}/v1/invoices`, {
+      method: 'POST',
+      headers: { ...headers, 'x-api-key': apiKey },
+      body: filled(request.body.raw),
+    });
+  };
+  const [first, second] = [await send(), await send()];
+  expect([first.status, second.status]).toEqual([201, 201]);
+  expect(first.body.invoiceId).not.toBe(second.body.invoiceId);
+  expect(second.headers['idempotent-replayed']).toBeUndefined();
 });
 
 test('GET /llms.txt has a title, a summary, both endpoints and links that lead somewhere', async () => {

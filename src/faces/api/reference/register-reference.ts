@@ -94,7 +94,7 @@ function writePostman(document: ApiDocument): string {
     info: { name: `${info.title} API`, description: info.description, schema: SCHEMA },
     variable: [
       { key: 'QUITTANCE_URL', value: servers[0].url, type: 'string' },
-      { key: API_KEY.variable, value: '', type: 'string' },
+      { key: API_KEY.variable, value: '', type: 'secret' },
     ],
     auth: {
       type: 'apikey',
@@ -106,6 +106,19 @@ function writePostman(document: ApiDocument): string {
     },
     item: folders,
   });
+}
+
+/** Postman puts in another UUID each time that a request is sent. */
+const FRESH = '{{$guid}}';
+
+/** An order id is used once, so the one of the example would be refused from the second time on. */
+function refresh(body: string): string {
+  const input = JSON.parse(body) as Record<string, unknown>;
+  return JSON.stringify(
+    typeof input['externalId'] === 'string' ? { ...input, externalId: `order-${FRESH}` } : input,
+    null,
+    2,
+  );
 }
 
 function writeItem(document: ApiDocument, operation: Operation) {
@@ -131,12 +144,14 @@ function writeItem(document: ApiDocument, operation: Operation) {
       method,
       description,
       // The collection's `auth` sends the key.
-      header: headers.flatMap(([key, value]) => (typeof value === 'string' ? [{ key, value }] : [])),
+      header: headers.flatMap(([key, value]) =>
+        typeof value === 'string' ? [{ key, value: key === 'Idempotency-Key' ? FRESH : value }] : [],
+      ),
       url: {
         raw: `{{QUITTANCE_URL}}/${path.join('/')}${new URL(url).search}`,
         ...{ host: ['{{QUITTANCE_URL}}'], path, query: of('query'), variable: of('path') },
       },
-      ...(body === null ? {} : { body: { mode: 'raw', raw: body, options: { raw: { language: 'json' } } } }),
+      ...(body === null ? {} : { body: { mode: 'raw', raw: refresh(body), options: { raw: { language: 'json' } } } }),
     },
     response: [],
   };
