@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 const ENDPOINT = { endpointId: 'whe_01k2m9t0b3e8zr6v5x4c7d1f2g' };
 
-/** Whether the code takes a body, by what reads the operation's input. */
+/** Whether the code accepts a body, according to the reader of the operation's input. */
 const READERS: Record<string, (body: never) => unknown> = {
   CreateWebhookEndpoint: (body: Json) => addEndpoint.read(body as never, 0 as never),
   UpdateWebhookEndpoint: (body: Json) => updateEndpoint.read({ ...ENDPOINT, ...body } as never, 0 as never),

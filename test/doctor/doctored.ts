@@ -12,7 +12,7 @@ import { runSql } from '../contract/sql.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import type { TestService } from '../support/service.ts';
 
-/** The changes that a planted fault makes to the doctor's surroundings, besides those that it already made. `undo` reverts the latter. */
+/** The settings with which the doctor runs after a fault was planted. `undo` reverts the changes that planting itself made. */
 export type Planted = {
   settings?: Partial<DoctorSettings>;
   deps?: Partial<DoctorDeps>;

@@ -18,7 +18,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => rm(shop, { recursive: true, force: true }));
 
-/** Lays out what `npm install` of the packed package does: the build and the example, without sources, and its dependencies by name. */
+/** Lays out the result of `npm install` for the packed package: the build and the example without sources, and its dependencies by name. */
 async function install(name: string): Promise<void> {
   const [from, to] = [join(ROOT, 'packages', name), join(shop, 'node_modules/@quittance', name)];
   const { files, dependencies } = JSON.parse(await readFile(join(from, 'package.json'), 'utf8'));

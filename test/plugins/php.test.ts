@@ -182,7 +182,7 @@ describe.skipIf(!isThere)(`the client for PHP${isThere ? '' : ': skipped, php wi
   });
 
   test('endpoints are made, tested, changed, rotated, disabled and enabled', async () => {
-    // The key of a project that was made for one test has every scope.
+    // The key of a project created for one test has every scope.
     const { apiKey } = await sandbox.makeProject();
     const ask = (method: string, ...parameters: unknown[]) => shop.ask('withKey', apiKey, method, ...parameters);
     const made = (await ask('createEndpoint', `${shop.url}/hook?second`, { events: ['ping'] })).answer;
@@ -206,7 +206,7 @@ describe.skipIf(!isThere)(`the client for PHP${isThere ? '' : ': skipped, php wi
   test('a page of the feed waits for the next event', async () => {
     const { latest } = (await shop.ask('listEvents', { limit: 1 })).answer;
     await create('php-waited', '42.00');
-    // The server of PHP may hold other requests back behind one that waits.
+    // PHP's server may hold up other requests behind a waiting one.
     const waiting = shop.ask('listEvents', { after: latest, types: 'invoice.paid', wait: 30 });
     await sandbox.pay('php-waited', 'exact');
     expect((await waiting).answer.data).toMatchObject([{ type: 'invoice.paid', data: { externalId: 'php-waited' } }]);

@@ -22,9 +22,9 @@ export type KillPlan = {
   seed: number;
   /** One entry for each life of the service; `null` means a random time of death. Places that are never reached are repeated at the end. */
   lives: readonly (Failpoint | null)[];
-  /** In every life of this number, nothing speeds it up: the killed process's leases must expire by themselves. 0: in none. */
+  /** Every n-th life gets no help: the killed process's leases must expire by themselves. 0 means never. */
   honestEvery: number;
-  /** In every life of this number, PostgreSQL is killed together with the service. 0: in none. */
+  /** Every n-th life kills PostgreSQL together with the service. 0 means never. */
   postgresEvery: number;
   /** Creates some invoices whose deadline is brought forward, so that a short run sees them expire. */
   hurriesInvoices: boolean;

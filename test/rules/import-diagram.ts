@@ -4,7 +4,10 @@ import { resolve } from 'node:path';
 const ROOT = resolve(import.meta.dirname, '../..');
 const PROGRAM = 'test/node_modules/dependency-cruiser/bin/dependency-cruise.mjs';
 
-/** What imports what between the parts of the program, as a Mermaid flowchart. `npm run diagram` prints it for docs/contributing/architecture.md. */
+/**
+ * Returns the imports between the parts of the program as a Mermaid flowchart. `npm run diagram` prints it for
+ * docs/contributing/architecture.md.
+ */
 export function importDiagram(): string {
   const args = [
     resolve(ROOT, PROGRAM),

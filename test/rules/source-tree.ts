@@ -8,13 +8,13 @@ import ts from 'typescript';
  */
 type Import = { to: string; isLate: boolean; names: readonly string[] | null };
 
-/** `path` as in `src/core/domain/money.ts`; `lines` are all lines, as `wc -l` counts them; `functions` are those that are exported. */
+/** `path` is relative, such as `src/core/domain/money.ts`. `lines` counts all lines like `wc -l`. `functions` are the exported ones. */
 export type SourceFile = { path: string; lines: number; imports: Import[]; functions: string[] };
 
-/** What a running Quittance consists of: `src/`, and the packages that it is built with. */
+/** The sources of a running Quittance: `src/`, and the packages that it's built with. */
 export const SOURCE_FOLDERS = ['src', 'packages/tron/src', 'packages/devnet/src'];
 
-/** The TypeScript of a checkout without its unit tests, by folder and path. */
+/** Reads the TypeScript files of a checkout, except unit tests, by folder and path. */
 export function readSourceTree(root: string, folders: readonly string[] = SOURCE_FOLDERS): SourceFile[] {
   const isSource = (path: string) => path.endsWith('.ts') && !path.endsWith('.test.ts');
   return folders.flatMap((folder) =>
@@ -25,7 +25,7 @@ export function readSourceTree(root: string, folders: readonly string[] = SOURCE
   );
 }
 
-/** The file that an import of `specifier` in `path` loads, or null for a package of others and a part of Node. */
+/** Returns the file that an import of `specifier` in `path` loads; null for other packages and parts of Node.js. */
 export function importedFile(path: string, specifier: string): string | null {
   if (specifier.startsWith('.')) return posix.join(posix.dirname(path), specifier);
   const [, name, file = 'index'] = /^@quittance\/(tron|devnet)(?:\/(.+))?$/.exec(specifier) ?? [];

@@ -68,7 +68,7 @@ export const LEDGER = [
     number: 7,
     title: 'matched + duplicate + unmatched = ground truth',
     when: 'step',
-    // An invoice may be paid by an earlier transfer as long as no client knows it. Once a client knows it, a later transfer must pay it.
+    // A transfer from before the invoice's acknowledgement may pay it or not. A transfer after the acknowledgement must pay it.
     body: `
       select format('%s of %s in block %s is %s of invoice %s, and should be %s of %s', ${TRANSFER('t')}, t.amount, t.block_number, r.kind,
         r.invoice_id, case when i.id is null then 'unmatched' else 'matched or duplicate' end, i.id)

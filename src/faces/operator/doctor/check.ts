@@ -161,7 +161,7 @@ export const warning = (says: Text, fix: Text): Finding => ({ state: 'warning', 
 export const failed = (says: Text, fix: Text): Finding => ({ state: 'failed', says, fix });
 export const skipped = (says: Text): Finding => ({ state: 'skipped', says });
 
-/** A problem that only matters with real money: otherwise it's a warning. */
+/** Reports a problem that is serious only with real money; without it, it's a warning. */
 export function atStake({ isLive }: Pick<Look, 'isLive'>, says: Text, fix: Text): Finding {
   return isLive ? failed(says, fix) : warning(says, fix);
 }

@@ -34,8 +34,8 @@ import { checkExpansion, type ManifestFile, readManifestFile, writeManifestFile 
 
 /**
  * `previous` is the manifest in force. `reserve` is how many addresses of each account key to include before they are derived. `added` are
- * addresses of the project `projectId` that aren't in the database yet; `left` are unsigned addresses that are. `settings` are the
- * project's settings once this manifest is in force.
+ * addresses of the project `projectId` that aren't in the database yet. `left` are addresses in the database that the draft leaves out.
+ * `settings` are the project's settings once this manifest is in force.
  */
 type DraftInput = {
   path: string;
