@@ -36,11 +36,11 @@ import {
 } from '../core/store/db/database.ts';
 import { createSeals } from '../core/store/db/seals.ts';
 import { createAdmission } from '../core/store/db/server-admission.ts';
-import { createReadiness, type Readiness } from '../faces/api/health.ts';
 import type { SandboxControls } from '../faces/api/sandbox.ts';
 import type { ConfiguredProcess } from '../faces/operator/doctor/check.ts';
 import type { OperationDeps } from '../faces/operator/operation.ts';
 import type { Config, NetworkConfig } from './config/config.ts';
+import { createReadiness, type Readiness } from './health.ts';
 
 export type ServiceOptions = {
   config: Pick<

@@ -29,7 +29,7 @@ export async function main(config: Config, loadSandbox: () => Promise<Start>): P
   const log = createLogger({ level: config.logLevel });
   const manager = findServiceManager(process.env, log);
   const stopped = untilStopped(log);
-  const running = await run(config, log, stopped.fail, config.sandbox ? loadSandbox : loadService);
+  const running = await run(config, log, stopped.fail, () => loadStart(config, loadSandbox));
   stopped.begin();
   manager.ready(running.healthUrl);
   const { reason, failure } = await stopped.promise;
@@ -99,9 +99,14 @@ async function startDatabase(
   return startServiceDatabase({ dataDir, log, needsOwnUser: networks.mainnet !== undefined, fail });
 }
 
-/** Loads the real service with the roles of this process. */
-async function loadService(): Promise<Start> {
-  const { startService } = await import('./service.ts');
+/** Loads the sandbox (by `loadSandbox`) or the real service, with the code of this process's roles. */
+async function loadStart({ sandbox, roles }: Config, loadSandbox: () => Promise<Start>): Promise<Start> {
+  const [{ loadRoles, startService }, startSandbox] = await Promise.all([
+    import('./service.ts'),
+    sandbox ? loadSandbox() : null,
+  ]);
+  await loadRoles(roles);
+  if (startSandbox !== null) return startSandbox;
   return async (config, log, database) => {
     const service = await startService({
       ...{ config, ...database, keyRing: await keysOf(config, log), log },

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,21 +14,11 @@ import { logLostConnections } from '../core/runtime/log-lost-connections.ts';
 import { type Loop, startLoop } from '../core/runtime/loop.ts';
 import { pooledRandom } from '../core/runtime/random.ts';
 import { type AuditHead, findAuditHead } from '../core/store/access/audit-log.ts';
-import { tryReceiptKey } from '../core/store/access/encrypt-receipt-key.ts';
 import { claimLedger } from '../core/store/db/claim-ledger.ts';
 import { type Connection, type Database, openDatabase } from '../core/store/db/database.ts';
 import { requiresSeals } from '../core/store/db/ledger-identity.ts';
 import { type MigrationHooks, migrate } from '../core/store/db/migrate.ts';
-import { startDispatcher } from '../core/webhooks/dispatcher.ts';
-import { startRatePolling } from '../core/webhooks/poll-rates.ts';
-import { startRetention } from '../core/webhooks/retention.ts';
-import {
-  encryptPlainSecrets,
-  refuseMissingKeys,
-  startReceiverWatch,
-  startSecretWatch,
-} from '../core/webhooks/watch-endpoints.ts';
-import { startNotifier } from '../faces/notify/notifier.ts';
+import { encryptPlainSecrets } from '../core/webhooks/watch-endpoints.ts';
 import { startMetricsServer } from '../faces/web/metrics-server.ts';
 import type { Config } from './config/config.ts';
 import {
@@ -41,8 +30,6 @@ import {
   type ServiceOptions,
 } from './context.ts';
 import { retryUntilReady } from './retry-until-ready.ts';
-import { startApi } from './start-api.ts';
-import { startWatchers } from './start-watchers.ts';
 
 export type Service = {
   /** The URL of the API, or `null` without the role `api`. */
@@ -56,6 +43,15 @@ export type Service = {
   startConsole(): Promise<string | null>;
   stop(): Promise<void>;
 };
+
+/** Loads the code of these roles, so that it doesn't have to be waited for once the database is there. */
+export async function loadRoles(roles: Config['roles']): Promise<void> {
+  await Promise.all([
+    roles.includes('api') && import('./start-api.ts'),
+    roles.includes('watcher') && import('./start-watchers.ts'),
+    roles.includes('webhooks') && import('./start-webhooks.ts'),
+  ]);
+}
 
 /** Starts the roles of one process over one database. `stop` ends them in reverse order, within seconds. */
 export async function startService(options: ServiceOptions): Promise<Service> {
@@ -89,12 +85,18 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     beside.push(startAuditHead(context));
     const metricsServer = await startMetrics(context);
     if (metricsServer !== null) started.push(metricsServer);
-    const api = config.roles.includes('api') ? await startApi(context) : null;
+    const api = config.roles.includes('api') ? await (await import('./start-api.ts')).startApi(context) : null;
     if (api !== null) started.push(api);
     // The pools close before the API stops. Otherwise its look-ups would wait for a node that hangs.
     started.push({ stop: () => Promise.all(context.pools.map(({ pool }) => pool.close())) });
-    if (config.roles.includes('watcher')) started.push(...(await startWatchers(context)));
-    if (config.roles.includes('webhooks')) started.push(await startWebhooks(context));
+    if (config.roles.includes('watcher')) {
+      const { startWatchers } = await import('./start-watchers.ts');
+      started.push(...(await startWatchers(context)));
+    }
+    if (config.roles.includes('webhooks')) {
+      const { startWebhooks } = await import('./start-webhooks.ts');
+      started.push(await startWebhooks(context));
+    }
     return {
       url: api?.url ?? null,
       metricsUrl: metricsServer?.url ?? null,
@@ -257,50 +259,4 @@ async function startMetrics(context: Context) {
     }
   };
   return startMetricsServer(config.metrics, { registry: metrics.registry, refresh, readiness: context.readiness });
-}
-
-/**
- * Starts the role `webhooks`. It sends due deliveries, deletes old ones, reads rates, watches receivers and encryption keys, and notifies
- * operators.
- */
-async function startWebhooks(context: Context): Promise<{ stop(): Promise<void> }> {
-  const { config, db, keyRing, clock, databaseClock, log, loops, liveness, metrics, now, certainNow } = context;
-  const { networks, random, requestShare } = context;
-  if (keyRing === null) throw new Error('the role webhooks needs a key ring');
-  await retryUntilReady(log, () => refuseMissingKeys({ db, keyRing }, now()));
-  const { localTargets, retentionDays } = config.webhooks;
-  const dispatcher = startDispatcher({
-    ...{
-      db,
-      clock: databaseClock,
-      signingClock: clock,
-      log,
-      metrics,
-      random: Math.random,
-      keyRing,
-      certainNow,
-      localTargets,
-      requestShare,
-      loops,
-    },
-  });
-  const retention = startRetention({ db, clock: { now: certainNow }, log, loops, days: retentionDays });
-  const secretWatch = startSecretWatch({
-    ...{ db, keyRing, log, loops, networks },
-    tryReceiptKey: () => tryReceiptKey(db, keyRing),
-  });
-  const receiverWatch = startReceiverWatch({ db, now, log, loops });
-  const holder = randomUUID();
-  const notifier = startNotifier({
-    ...{ db, now, log, loops, random, keyRing, network: networks[0] ?? null, holder },
-    isStalled: () => liveness.isStalled('notifier'),
-    installation: { name: config.publicUrl && new URL(config.publicUrl).host, consoleUrl: config.consoleUrl ?? null },
-  });
-  const rateKeeper = startRatePolling({ db, now, log, loops, localTargets, holder });
-  return {
-    stop: async () => {
-      const parts = [dispatcher, retention, secretWatch, receiverWatch, notifier, rateKeeper];
-      await Promise.all(parts.map((part) => part.stop()));
-    },
-  };
 }

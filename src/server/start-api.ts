@@ -16,7 +16,6 @@ import type { ApiDeps } from '../faces/api/api-deps.ts';
 import { createEventWaits } from '../faces/api/event-waits.ts';
 import { registerEvents } from '../faces/api/events.ts';
 import { FAILURE_LIMIT } from '../faces/api/guard.ts';
-import { registerHealth } from '../faces/api/health.ts';
 import { registerInvoices } from '../faces/api/invoices.ts';
 import { registerOpenApi } from '../faces/api/openapi.ts';
 import { registerProbe } from '../faces/api/probe.ts';
@@ -40,6 +39,7 @@ import { type Authenticator, createAuthenticator, MAX_REMEMBERED } from '../face
 import { createServer } from '../faces/web/server.ts';
 import { createTokenBuckets } from '../faces/web/token-bucket.ts';
 import type { Context } from './context.ts';
+import { registerHealth } from './health.ts';
 import { listen } from './listen.ts';
 import { retryUntilReady } from './retry-until-ready.ts';
 

@@ -18,7 +18,6 @@ import { startCapacityWatch } from '../core/payments/watch-capacity.ts';
 import { startGuaranteeWatch } from '../core/payments/watch-guarantees.ts';
 import { startOrderFloodWatch } from '../core/payments/watch-order-floods.ts';
 import type { Loop } from '../core/runtime/loop.ts';
-import { startBackupSchedule } from '../faces/operator/backup/backup-schedule.ts';
 import type { Context } from './context.ts';
 
 /**
@@ -31,6 +30,7 @@ export async function startWatchers(context: Context): Promise<{ stop(): Promise
   const marks = new Map<Network, ExternalCheckpoint | null>();
   for (const { network } of context.pools)
     marks.set(network, await openExternalCheckpoint(dataDir, `inventory-head-${network}.json`));
+  const startBackups = await loadBackups(context);
   return context.pools.map(({ network, pool, usdt, agreement }, index) => {
     const held = createHeldBack();
     const watcher = startWatcher({
@@ -64,7 +64,7 @@ export async function startWatchers(context: Context): Promise<{ stop(): Promise
     });
     const auditLog = startLogWatch({ ...context, network, headMark, isLeader: watcher.isLeader });
     // The process that follows the first network creates the backups, so only one does at a time.
-    const backups = index === 0 ? startBackups(context, { network, isLeader: watcher.isLeader }) : [];
+    const backups = index === 0 ? startBackups({ network, isLeader: watcher.isLeader }) : [];
     const parts = [
       watcher,
       reconciler,
@@ -85,11 +85,14 @@ export async function startWatchers(context: Context): Promise<{ stop(): Promise
   });
 }
 
-/** Makes backups while this process follows the network. Does nothing if no backup directory is configured. */
-function startBackups(context: Context, leading: { network: Network; isLeader(): boolean }): Loop[] {
+/** Returns what makes backups while this process follows the network: nothing, if no backup directory is configured. */
+async function loadBackups(context: Context): Promise<(leading: { network: Network; isLeader(): boolean }) => Loop[]> {
   const { config, keyRing } = context;
   const schedule = config.backups ?? null;
-  if (schedule === null || keyRing === null) return [];
+  if (schedule === null || keyRing === null) return () => [];
+  const { startBackupSchedule } = await import('../faces/operator/backup/backup-schedule.ts');
   const needsOwnUser = config.networks.mainnet !== undefined;
-  return [startBackupSchedule({ ...context, ...leading, keyRing, schedule, needsOwnUser, host: hostname() })];
+  return (leading) => [
+    startBackupSchedule({ ...context, ...leading, keyRing, schedule, needsOwnUser, host: hostname() }),
+  ];
 }

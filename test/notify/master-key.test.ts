@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { createKeyRing, createMasterKey } from '../../src/core/runtime/key-ring.ts';
 import { commandActor } from '../../src/faces/operator/actor.ts';
-import { describeMissingKeys, findMasterKeys, rotateMasterKey } from '../../src/faces/operator/subjects/master-keys.ts';
+import { describeMissingKeys } from '../../src/faces/operator/encryption-keys.ts';
+import { findMasterKeys, rotateMasterKey } from '../../src/faces/operator/subjects/master-keys.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { createWorld, eventually, startReceiver } from './fixture.ts';
 

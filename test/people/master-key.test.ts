@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { createKeyRing, createMasterKey } from '../../src/core/runtime/key-ring.ts';
-import { describeMissingKeys, findMasterKeys, rotateMasterKey } from '../../src/faces/operator/subjects/master-keys.ts';
+import { describeMissingKeys } from '../../src/faces/operator/encryption-keys.ts';
+import { findMasterKeys, rotateMasterKey } from '../../src/faces/operator/subjects/master-keys.ts';
 import { startSession } from '../../src/faces/operator/subjects/sign-in.ts';
 import { ANN, from, joinByPassword, openDesk, PASSWORD } from './desk.ts';
 

@@ -21,6 +21,20 @@ export function reachedFrom(entry: string, files: readonly SourceFile[]): Source
   return [...reached];
 }
 
+/** What a process loads that starts from these files: imports of values, and not `import()`. */
+export function loadedFrom(entries: readonly string[], files: readonly SourceFile[]): SourceFile[] {
+  const byPath = new Map(files.map((file) => [file.path, file]));
+  const loaded = new Set<SourceFile>();
+  const waiting = [...entries];
+  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+    const file = byPath.get(path);
+    if (file === undefined || loaded.has(file)) continue;
+    loaded.add(file);
+    waiting.push(...file.imports.filter(({ isLate, isType }) => !isLate && !isType).map(({ to }) => to));
+  }
+  return [...loaded];
+}
+
 /**
  * Returns pairs of folders that import each other, such as `src/cli <-> src/cli/webhook`. `depth` shortens a file's directory to its first
  * parts; by default, a folder and its subfolder are two. Type imports and `import()` count too.

@@ -1,6 +1,6 @@
 import { posix, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { importCycles, reachedFrom, twoWayPairs } from './import-graph.ts';
+import { importCycles, loadedFrom, reachedFrom, twoWayPairs } from './import-graph.ts';
 import type { Flows } from './measure-flows.ts';
 import { readSourceTree, type SourceFile } from './source-tree.ts';
 
@@ -23,8 +23,21 @@ export function measureSource(files: readonly SourceFile[]) {
       fromMain: sizeOf(reachedFrom('src/server/main.ts', files)),
       fromService: sizeOf(reachedFrom('src/server/service.ts', files)),
     },
+    loadedByRole: Object.fromEntries(
+      Object.entries(ROLES).map(([roles, entries]) => [roles, sizeOf(loadedFrom(entries, files))]),
+    ),
   };
 }
+
+const role = (name: string) => ['src/server/main.ts', 'src/server/service.ts', `src/server/start-${name}.ts`];
+/** Where a process starts, by its roles. */
+export const ROLES = {
+  watcher: role('watchers'),
+  webhooks: role('webhooks'),
+  api: role('api'),
+  'api, watcher, webhooks': ['watchers', 'webhooks', 'api'].flatMap(role),
+  console: role('console'),
+};
 
 const PARTS = [
   'packages/tron/',
@@ -83,6 +96,9 @@ function toTable(measures: Measures): string {
     ],
     ['lines a running service imports', size(importedByService.fromMain)],
     ['  of them by service.ts', size(importedByService.fromService)],
+    ...Object.entries(measures.loadedByRole).map(
+      ([roles, found]) => [`lines loaded: ${roles}`, size(found)] as [string, string],
+    ),
     ...Object.entries(measures.flows ?? {}).map(
       ([flow, files]) => [`files of the flow: ${flow}`, files.length] as [string, number],
     ),

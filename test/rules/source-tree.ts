@@ -3,10 +3,10 @@ import { join, posix } from 'node:path';
 import ts from 'typescript';
 
 /**
- * `to` is a path like the file's own. `isLate` marks an `await import()`, which a process may never reach. `names` are the imported names;
- * null means all.
+ * `to` is a path like the file's own. `isLate` marks an `await import()`, which a process may never reach. `isType` marks an import of
+ * types, which loads nothing. `names` are the imported names; null means all.
  */
-type Import = { to: string; isLate: boolean; names: readonly string[] | null };
+type Import = { to: string; isLate: boolean; isType: boolean; names: readonly string[] | null };
 
 /** `path` is relative, such as `src/core/domain/money.ts`. `lines` counts all lines like `wc -l`. `functions` are the exported ones. */
 export type SourceFile = { path: string; lines: number; imports: Import[]; functions: string[] };
@@ -38,7 +38,7 @@ export function readSource(path: string, text: string): SourceFile {
   const visit = (node: ts.Node): void => {
     const found = importOf(node);
     const to = found && importedFile(path, found.specifier);
-    if (found && to) file.imports.push({ to, isLate: found.isLate, names: namesOf(node) });
+    if (found && to) file.imports.push({ to, isLate: found.isLate, isType: isTypeImport(node), names: namesOf(node) });
     if (ts.isFunctionDeclaration(node) && node.name !== undefined && isExported(node))
       file.functions.push(node.name.text);
     ts.forEachChild(node, visit);
@@ -49,6 +49,16 @@ export function readSource(path: string, text: string): SourceFile {
 
 const isExported = (node: ts.FunctionDeclaration) =>
   node.modifiers?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword) === true;
+
+/** `import type …`, `import { type A } …`, `export type … from`, and the type `import('./x.ts').X`. */
+function isTypeImport(node: ts.Node): boolean {
+  if (ts.isImportTypeNode(node)) return true;
+  if (ts.isExportDeclaration(node)) return node.isTypeOnly;
+  if (!ts.isImportDeclaration(node) || node.importClause === undefined) return false;
+  const { isTypeOnly, namedBindings } = node.importClause;
+  const elements = namedBindings !== undefined && ts.isNamedImports(namedBindings) ? [...namedBindings.elements] : [];
+  return isTypeOnly || (elements.length > 0 && elements.every((element) => element.isTypeOnly));
+}
 
 /** Returns the names in an `import { … }`. */
 function namesOf(node: ts.Node): string[] | null {

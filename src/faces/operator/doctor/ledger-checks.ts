@@ -23,10 +23,10 @@ import { findDamagedSecrets } from '../../../core/webhooks/watch-endpoints.ts';
 import { findNewestBackup, isAsDigestSays, limitOfAge } from '../backup/backup-directory.ts';
 import { admitBackup } from '../backup/backup-format.ts';
 import { checkBackup } from '../backup/backup-read.ts';
+import { describeMissingKeys } from '../encryption-keys.ts';
 import { shorten } from '../input/problems.ts';
 import { checkSeals } from '../ledger/seal-ledger.ts';
 import { showCapacity } from '../subjects/capacity.ts';
-import { describeMissingKeys } from '../subjects/master-keys.ts';
 import { type ListedProjectView, listProjects } from '../subjects/projects.ts';
 import { listEndpoints } from '../subjects/webhooks.ts';
 import {

@@ -39,6 +39,7 @@ import { formatSecret } from '../../../core/webhooks/sign.ts';
 import type { Actor } from '../actor.ts';
 import { refuseBeyond } from '../authorize.ts';
 import { columnsText, fieldsText } from '../command-words.ts';
+import { type KeyDeps, openEncryptionKeys } from '../encryption-keys.ts';
 import { choice, id, listOf, maybe, of, part, type Shown, schemaOf, show, text, time, whole, yes } from '../fields.ts';
 import { clip, FieldError } from '../input/problems.ts';
 import { formatDuration, parseDuration } from '../input/readers.ts';
@@ -47,7 +48,6 @@ import { argument, line, needed, projectId, secret } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
 import { selectProject } from '../select.ts';
 import { revokeKey } from './keys.ts';
-import { type KeyDeps, openEncryptionKeys } from './master-keys.ts';
 import { readWebhookUrl, selectEndpoint, type UrlRules } from './webhooks.ts';
 
 /** Writes a rate such as `7.2`. */

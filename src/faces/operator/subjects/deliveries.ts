@@ -13,6 +13,7 @@ import { findWebhookEndpoint } from '../../../core/store/outbox/webhook-endpoint
 import { openNewestSecrets } from '../../../core/webhooks/endpoint-secrets.ts';
 import { type Actor, maySee } from '../actor.ts';
 import { columnsText, fieldsText, formatFields, isoSecond } from '../command-words.ts';
+import type { KeyDeps } from '../encryption-keys.ts';
 import {
   choice,
   id,
@@ -35,7 +36,6 @@ import { operation } from '../operation.ts';
 import { argument, limit, line, period, projectId } from '../option.ts';
 import { findInvoiceId, selectProject } from '../select.ts';
 import { type Diagnosis, diagnoseAttempt, diagnosePage } from '../webhooks/diagnose.ts';
-import type { KeyDeps } from './master-keys.ts';
 import { answerText, diagnosisFields, diagnosisText, findPositionAt } from './webhook-sending.ts';
 import { attemptFields, type EndpointView, selectEndpoint, statusText, viewEndpoint } from './webhooks.ts';
 

@@ -22,10 +22,10 @@ import {
   stopEncryption,
 } from '../../../core/store/outbox/webhook-secrets.ts';
 import { reencryptEndpointSecret } from '../../../core/webhooks/endpoint-secrets.ts';
-import { describeMissingSecrets } from '../../../core/webhooks/watch-endpoints.ts';
 import { reencryptTargets } from '../../notify/channel-target.ts';
 import type { Actor } from '../actor.ts';
 import { columnsText, fieldsText } from '../command-words.ts';
+import { describeMissingKeys, type KeyDeps, type MissingDeps } from '../encryption-keys.ts';
 import { choice, list, maybe, part, type Shown, schemaOf, text, whole, yes } from '../fields.ts';
 import { scanRows } from '../ledger/scan-rows.ts';
 import { operation } from '../operation.ts';
@@ -126,58 +126,6 @@ export async function findMasterKeys(
 /** Returns the name of the variable, or the path of the file. */
 function nameSource(source: KeySource): string {
   return source.kind === 'file' ? source.path : 'QUITTANCE_MASTER_KEY';
-}
-
-/** `keyRing` is `null` if there is no master key. */
-type MissingDeps = { db: Sql; now(): UnixMs; keyRing: KeyRing | null };
-
-/** Says what to do about secrets in use that the configured master keys can't decrypt, or returns `null` if there are none. */
-export async function describeMissingKeys({ db, now, keyRing }: MissingDeps): Promise<Text | null> {
-  const ofWebhooks = await describeMissingSecrets({ db, keyRing }, now());
-  if (ofWebhooks !== null) return ofWebhooks;
-  const key = await findCurrentReceiptKey(db);
-  if (key === null || keyRing?.find(key.masterKeyId) !== undefined) return describeMissingTotp(db, keyRing);
-  return say`the receipt signing key is encrypted with the master key ${key.masterKeyId}, which is not available here. ${REMEDY} If that key is lost permanently, create a new signing key with "${{ command: 'receipt rotate', input: { isKeyLost: true } }}"`;
-}
-
-async function describeMissingTotp(db: Sql, keyRing: KeyRing | null): Promise<Text | null> {
-  const missing = [...(await countTotpByKey(db)).keys()].find((keyId) => keyRing?.find(keyId) === undefined);
-  if (missing === undefined) return describeMissingTargets(db, keyRing);
-  return say`the sign-in codes of some users need secrets that are encrypted with the master key ${missing}, which is not available here. ${REMEDY} If that key is lost permanently, reset the sign-in of each of these users with "${{ command: 'user reset', args: ['<login>'] }}"`;
-}
-
-async function describeMissingTargets(db: Sql, keyRing: KeyRing | null): Promise<Text | null> {
-  const missing = [...(await countTargetsByKey(db)).keys()].find((keyId) => keyRing?.find(keyId) === undefined);
-  if (missing === undefined) return null;
-  return say`the targets of some notification channels are encrypted with the master key ${missing}, which is not available here. ${REMEDY} If that key is lost permanently, remove each of these channels with "${{ command: 'notify remove', args: ['<channel>'] }}" and add it again`;
-}
-
-const REMEDY =
-  'Run this with the master keys of the service: set QUITTANCE_MASTER_KEY or, with an embedded database, provide the file master-key.';
-
-/** `note` receives a warning if others can read the key file. */
-export type KeyDeps = {
-  db: Sql;
-  now(): UnixMs;
-  config: Parameters<typeof openKeyRing>[0];
-  note(text: string): void;
-};
-
-/**
- * Opens the keys that encrypt a new secret. Refuses, and doesn't create a key, if the keys of other secrets are missing: the service, which
- * has those, couldn't decrypt the new secret. `isKeyLost` is the operator's statement that they are permanently lost.
- */
-export async function openEncryptionKeys(
-  { db, now, config, note }: KeyDeps,
-  { isKeyLost = false }: { isKeyLost?: boolean } = {},
-): Promise<KeyRing> {
-  const atHand = await openKeyRing(config, { mayCreate: false });
-  const missing = await describeMissingKeys({ db, now, keyRing: atHand });
-  const isLackingVariable = atHand === null && config.databaseUrl !== null;
-  if (missing !== null && !isKeyLost && !isLackingVariable) {
-    throw new AppError('CONFIG_INVALID', say`${missing}; nothing was changed`);
-  }
-  return requireKeyRing(config, note);
 }
 
 /**

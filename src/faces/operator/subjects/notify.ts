@@ -29,14 +29,13 @@ import type { Message } from '../../notify/message.ts';
 import { isTimeZone } from '../../notify/quiet-hours.ts';
 import { ATTEMPT_MS, sendMessage } from '../../notify/send-message.ts';
 import { columnsText, fieldsText, isoMinute } from '../command-words.ts';
+import { type KeyDeps, openEncryptionKeys } from '../encryption-keys.ts';
 import { choice, id, listOf, maybe, of, type Shown, schemaOf, show, text, time, whole, yes } from '../fields.ts';
 import { clip, FieldError, nameProblem } from '../input/problems.ts';
 import { readChoice, readGivenSecret } from '../input/readers.ts';
-
 import { operation } from '../operation.ts';
 import { argument, argumentOf, flag, line, lines, secret } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
-import { type KeyDeps, openEncryptionKeys } from './master-keys.ts';
 
 type Times = Pick<ChannelSettings, 'quietFrom' | 'quietTo' | 'summaryAt'>;
 /**

@@ -6,11 +6,11 @@ import { findCurrentReceiptKey, retireReceiptKey } from '../../../core/store/acc
 import { stopEncryption } from '../../../core/store/outbox/webhook-secrets.ts';
 import type { Actor } from '../actor.ts';
 import { fieldsText } from '../command-words.ts';
+import { openEncryptionKeys } from '../encryption-keys.ts';
 import { maybe, type Shown, schemaOf, text } from '../fields.ts';
 import { operation } from '../operation.ts';
 import { flag } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
-import { openEncryptionKeys } from './master-keys.ts';
 
 const rotated = { keyId: text, formerKeyId: maybe(text) };
 export type RotatedReceiptKeyView = Shown<typeof rotated>;

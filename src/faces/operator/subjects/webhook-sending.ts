@@ -31,7 +31,7 @@ import { createWebhookSecret } from '../../../core/webhooks/sign.ts';
 import { refusePage } from '../../../core/webhooks/web-page.ts';
 import type { Actor } from '../actor.ts';
 import { fieldsText, formatFields, writeText } from '../command-words.ts';
-
+import { type KeyDeps, openEncryptionKeys } from '../encryption-keys.ts';
 import {
   choice,
   list,
@@ -49,12 +49,10 @@ import {
 } from '../fields.ts';
 import { clip, FieldError, quoteWhole } from '../input/problems.ts';
 import { parseDuration, readGivenSecret } from '../input/readers.ts';
-
 import { operation } from '../operation.ts';
 import { flag, line } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
 import { diagnoseAttempt } from '../webhooks/diagnose.ts';
-import { type KeyDeps, openEncryptionKeys } from './master-keys.ts';
 import {
   attemptFields,
   endpointIdInput,

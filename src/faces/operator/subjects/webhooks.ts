@@ -26,6 +26,7 @@ import { checkTarget, targetRule } from '../../../core/webhooks/target.ts';
 import { quotePage } from '../../../core/webhooks/web-page.ts';
 import { type Actor, maySee } from '../actor.ts';
 import { columnsText, fieldsText, isoMinute, isoSecond } from '../command-words.ts';
+import { type KeyDeps, openEncryptionKeys } from '../encryption-keys.ts';
 import {
   choice,
   id,
@@ -45,12 +46,10 @@ import {
 } from '../fields.ts';
 import { clip, detectSecretInNote, FieldError, refuseSecret } from '../input/problems.ts';
 import { readGivenSecret } from '../input/readers.ts';
-
 import { operation } from '../operation.ts';
 import { argument, line, lines, needed, projectId, secret } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
 import { selectProject } from '../select.ts';
-import { type KeyDeps, openEncryptionKeys } from './master-keys.ts';
 
 /** `eventTypes` is `null` for all types. */
 const target = {

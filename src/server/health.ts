@@ -1,24 +1,24 @@
 import type { FastifyInstance } from 'fastify';
-import type { AlarmKind } from '../../core/domain/alarm-kinds.ts';
-import { AppError } from '../../core/domain/errors.ts';
-import type { Network } from '../../core/domain/network.ts';
-import { shortageBehind } from '../../core/domain/shortage.ts';
-import { toIso, type UnixMs } from '../../core/domain/time.ts';
-import type { HealthProblems } from '../../core/payments/health-problems.ts';
+import type { AlarmKind } from '../core/domain/alarm-kinds.ts';
+import { AppError } from '../core/domain/errors.ts';
+import type { Network } from '../core/domain/network.ts';
+import { shortageBehind } from '../core/domain/shortage.ts';
+import { toIso, type UnixMs } from '../core/domain/time.ts';
+import type { HealthProblems } from '../core/payments/health-problems.ts';
 import {
   createWatchedNetworks,
   neverSeen,
   nodesVariable,
   type WatchedNetworks,
-} from '../../core/payments/watched-networks.ts';
-import { coalesce } from '../../core/runtime/coalesce.ts';
-import { countOpenAlarms } from '../../core/store/chain/alarms.ts';
-import { type ChainCursor, findCursor, findHalt } from '../../core/store/chain/cursor.ts';
-import { isLeaseHeld, watcherLease } from '../../core/store/chain/leases.ts';
-import { type ChainStatus, findChainStatus, STATUS_SILENT_MS } from '../../core/store/chain/status.ts';
-import type { Database } from '../../core/store/db/database.ts';
-import { isLossyLedger, LOST } from '../../core/store/db/ledger-identity.ts';
-import { pendingMigrations } from '../../core/store/db/migrate.ts';
+} from '../core/payments/watched-networks.ts';
+import { coalesce } from '../core/runtime/coalesce.ts';
+import { countOpenAlarms } from '../core/store/chain/alarms.ts';
+import { type ChainCursor, findCursor, findHalt } from '../core/store/chain/cursor.ts';
+import { isLeaseHeld, watcherLease } from '../core/store/chain/leases.ts';
+import { type ChainStatus, findChainStatus, STATUS_SILENT_MS } from '../core/store/chain/status.ts';
+import type { Database } from '../core/store/db/database.ts';
+import { isLossyLedger, LOST } from '../core/store/db/ledger-identity.ts';
+import { pendingMigrations } from '../core/store/db/migrate.ts';
 
 /** If no watcher reports, the network counts as blind once the newest examined block is older than this: 20 blocks of the main network. */
 const BLIND_AFTER_MS = 60_000;
