@@ -2,6 +2,7 @@ import { posix, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { importCycles, loadedFrom, reachedFrom, twoWayPairs } from './import-graph.ts';
 import type { Flows } from './measure-flows.ts';
+import { signOffList } from './sign-off-list.ts';
 import { readSourceTree, type SourceFile } from './source-tree.ts';
 
 /** Calculates the measures of `src/` that `npm run measure` prints. Unit tests are excluded. */
@@ -23,11 +24,18 @@ export function measureSource(files: readonly SourceFile[]) {
       fromMain: sizeOf(reachedFrom('src/server/main.ts', files)),
       fromService: sizeOf(reachedFrom('src/server/service.ts', files)),
     },
+    audit: {
+      toSignOff: sizeOf(files.filter(({ path }) => signOffList().includes(path))),
+      reached: sizeOf(loadedFrom([...signOffList(), ...DELIVERY], files)),
+    },
     loadedByRole: Object.fromEntries(
       Object.entries(ROLES).map(([roles, entries]) => [roles, sizeOf(loadedFrom(entries, files))]),
     ),
   };
 }
+
+/** What delivers events, beside the files to sign off. */
+const DELIVERY = ['src/core/webhooks/dispatcher.ts'];
 
 const role = (name: string) => ['src/server/main.ts', 'src/server/service.ts', `src/server/start-${name}.ts`];
 /** Where a process starts, by its roles. */
@@ -96,6 +104,8 @@ function toTable(measures: Measures): string {
     ],
     ['lines a running service imports', size(importedByService.fromMain)],
     ['  of them by service.ts', size(importedByService.fromService)],
+    ['lines to sign off (audit guide)', size(measures.audit.toSignOff)],
+    ['  with what they and deliveries import', size(measures.audit.reached)],
     ...Object.entries(measures.loadedByRole).map(
       ([roles, found]) => [`lines loaded: ${roles}`, size(found)] as [string, string],
     ),

@@ -8,11 +8,13 @@ import type { Terminal } from '../../src/cli/terminal/terminal.ts';
 import { ALARM_KINDS, ALARMS, type AlarmKind } from '../../src/core/domain/alarm-kinds.ts';
 import { EVENT_TYPES } from '../../src/core/domain/event.ts';
 import { createMetrics } from '../../src/core/runtime/metrics.ts';
+import { SCHEMA_FILE } from '../../src/core/store/db/schema-changes.ts';
 import { EVENT_SCHEMAS } from '../../src/faces/api/event-schemas.ts';
 import { writeText } from '../../src/faces/operator/command-words.ts';
 import { PROBLEMS } from '../../src/faces/web/problem.ts';
 import { FILE_VARIABLES, SETTINGS, type Setting, VARIABLES } from '../../src/server/config/settings.ts';
 import { FORTY_EIGHT } from '../tampering/forty-eight.ts';
+import { readSourceTree } from './source-tree.ts';
 import { VARIABLE_TEXTS } from './variable-texts.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -30,6 +32,7 @@ export async function referencePages(): Promise<Readonly<Record<string, string>>
     'reference/errors.md': errorsPage(),
     'reference/events.md': eventsPage(),
     'contributing/tampering.md': tamperingPage(),
+    'contributing/schema.sql': schemaInForce(),
     'decisions/README.md': decisionsPage(),
   };
 }
@@ -37,6 +40,7 @@ export async function referencePages(): Promise<Readonly<Record<string, string>>
 export const GENERATED = [
   ...['alarms', 'configuration', 'cli', 'metrics', 'errors', 'events'].map((name) => `reference/${name}.md`),
   'contributing/tampering.md',
+  'contributing/schema.sql',
   'decisions/README.md',
 ];
 
@@ -300,6 +304,47 @@ function tamperingPage(): string {
       FORTY_EIGHT.map(([number, , what, plain, owner, happens]) => [`${number}`, what, plain, owner, happens]),
     ),
   );
+}
+
+/** Returns the schema that the migrations create, table by table, with the files that write each table. */
+function schemaInForce(): string {
+  const objects = Object.entries(JSON.parse(readFileSync(SCHEMA_FILE, 'utf8')) as Record<string, string>);
+  const of = (kind: string, table: string) =>
+    objects
+      .filter(([name]) => name.startsWith(`${kind} ${table}.`))
+      .map(([name, definition]) => ({ name: name.slice(`${kind} ${table}.`.length), definition }));
+  const writers = tableWriters();
+  const tables = objects.filter(([name]) => name.startsWith('table ')).map(([name]) => name.slice('table '.length));
+  const shown = tables.map((table) => {
+    const lines = [
+      ...of('column', table).map(({ name, definition }) => `  ${name} ${definition}`),
+      ...of('constraint', table).map(({ name, definition }) => `  constraint ${name} ${definition}`),
+    ];
+    const rest = [...of('index', table), ...of('trigger', table)].map(({ definition }) =>
+      definition.endsWith(' is disabled')
+        ? `-- disabled: ${definition.slice(0, -' is disabled'.length)};`
+        : `${definition};`,
+    );
+    const written = (writers.get(table) ?? ['migrations only']).map((path) => `-- Written by ${path}`);
+    return [...written, `create table ${table} (\n${lines.join(',\n')}\n);`, ...rest].join('\n');
+  });
+  const functions = objects
+    .filter(([name]) => name.startsWith('function '))
+    .map(([name, definition]) => `create function ${name.slice('function '.length)} ${definition.trim()};`);
+  const head =
+    '-- The schema in force: what the migrations make of an empty database, as PostgreSQL describes it, for reading.\n-- This page is generated. `npm run docs:record` writes it again. A restore and the owner write every table.';
+  return `${[head, ...shown, ...functions].join('\n\n')}\n`;
+}
+
+/** Finds the statements in `src/` that insert into, update or delete from each table. */
+function tableWriters(): Map<string, string[]> {
+  const writers = new Map<string, string[]>();
+  for (const { path } of readSourceTree(ROOT)) {
+    const text = readFileSync(join(ROOT, path), 'utf8');
+    const tables = [...text.matchAll(/\b(?:insert into|update|delete from) ([a-z_]+)/g)].map(([, table = '']) => table);
+    for (const table of new Set(tables)) writers.set(table, [...(writers.get(table) ?? []), path]);
+  }
+  return writers;
 }
 
 /** `# 0143. A subject is declared once` → `A subject is declared once`. */
