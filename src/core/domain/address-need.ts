@@ -1,17 +1,17 @@
 import { type MicroUsdt, microUsdt } from './money.ts';
 import { countPayable, POLICIES, type Policy, payableRange, surchargeOf, TAIL_DECIMALS } from './policy.ts';
 
-/** The orders that a shop expects, paid or not: `perDay` a day, spread evenly over `prices` prices. */
+/** The orders that a shop expects, paid or not: `perDay` orders a day, spread evenly over `prices` different prices. */
 export type ExpectedOrders = { perDay: number; prices: number };
 
 type Rule = { policy: Policy; maxSurchargeMicro: bigint };
 
-/** How long one address lasts, and how many addresses are used up in 90 and in 365 days. */
+/** How many days one address lasts, and how many addresses are used up in 90 and in 365 days. */
 export type AddressNeed = { daysOfOne: number; for90Days: number; for365Days: number };
 
 /**
- * The number of addresses that these orders use up. Prices that are closer together than the surcharge limit share payable amounts, and
- * need more addresses.
+ * Returns how many addresses these orders use up. Prices that are closer together than the surcharge limit share payable amounts, so they
+ * need more addresses than this.
  */
 export function addressNeed({ perDay, prices }: ExpectedOrders, rule: Rule): AddressNeed {
   const ofOne = prices * Number(countPayable(rule.policy, payableRange(rule, USUAL_MICRO)));
@@ -19,13 +19,13 @@ export function addressNeed({ perDay, prices }: ExpectedOrders, rule: Rule): Add
   return { daysOfOne: ofOne / perDay, for90Days: forDays(90), for365Days: forDays(365) };
 }
 
-/** The amount hardly matters: a range has 9 words per 100 units of the tail, and only its ends vary. */
+/** Any typical amount will do: a range has 9 words per 100 units of the tail, and the amount only affects its ends. */
 const USUAL_MICRO = microUsdt(25_000_000n);
 
 /**
- * The effect of a policy on the amounts in use. `perAddress`: invoices per address of the amount that has fewest. `addedMicro`: payers pay
- * less than this on top. `decimals`: those that payers must be able to send; `null`: the decimals of the price. `for90Days`: addresses at
- * the rate of the busiest amount; `null` if nothing was used.
+ * How a policy affects the amounts in use. `perAddress`: invoices per address of the amount that allows the fewest. `addedMicro`: payers
+ * pay less than this on top of the price. `decimals`: the decimals that payers must be able to send; `null` means those of the price.
+ * `for90Days`: addresses needed at the rate of the busiest amount; `null` if no amount has been used.
  */
 export type ComparedPolicy = {
   policy: Policy;
@@ -35,7 +35,7 @@ export type ComparedPolicy = {
   for90Days: number | null;
 };
 
-/** Compares the policies, each with its usual limit, and the project's own with its own limit. */
+/** Compares the policies, each with its default surcharge limit, and the project's own policy with its own limit. */
 export function comparePolicies(
   own: Rule,
   amounts: readonly { requestedMicro: MicroUsdt; perDay: number }[],

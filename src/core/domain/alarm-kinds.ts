@@ -2,31 +2,34 @@ import { say, type Text } from './message.ts';
 
 type AlarmRow = {
   /**
-   * `network`: visible to everyone who sees a project of the network. `project`: its subject is a project or a part of one, and there may
-   * be many. `installation`: only for people who see all projects.
+   * Who can see the alarm. `network`: everyone who can see a project of that network. `project`: its subject is a project or a part of one,
+   * and there may be many such alarms. `installation`: only people who can see all projects.
    */
   scope: 'network' | 'project' | 'installation';
-  /** 1: stops or threatens money. 2: waits for a person. */
+  /** 1: the alarm is about something that stops or threatens money. 2: it waits for a person. */
   rank: 1 | 2;
-  /** Whether its message is also sent in quiet hours, because each hour may cost money, or someone is tampering with the database. */
+  /**
+   * Whether the alarm is also sent in quiet hours, because every hour may cost money, or because someone is tampering with the database.
+   */
   isUrgent: boolean;
-  /** Whether no block is recorded while it is open. */
+  /** Whether no blocks are recorded while the alarm is open. */
   holdsBlocks?: true;
-  /** `operator`: it reports a single event, so it ends when an operator has read it. */
+  /** `cause`: the alarm closes when its cause is gone. `operator`: it reports a single event, so it closes when an operator has read it. */
   endsBy: 'cause' | 'operator';
   /** What happened. */
   means: string;
-  /** What it stops or threatens while it is open. */
+  /** What is stopped or threatened while the alarm is open. */
   impact: string;
-  /** What to do, and where it says so, what ends it. */
+  /** What to do, and in some cases what closes the alarm. */
   advice: Text;
 };
 
 /**
- * Every alarm for operators, declared once. A new kind needs a row here and a rule for Prometheus; docs/reference/alarms.md is generated from it.
+ * Declares every alarm for operators. A new kind needs a row here and a Prometheus rule; docs/reference/alarms.md is generated from this
+ * list.
  */
 const ROWS = {
-  // Visibility of the chain.
+  // Alarms about whether the chain is visible.
   blind: {
     means: 'For three block times no node has answered, or none has shown a newer block.',
     impact: 'Nothing is confirmed and nothing expires. Invoices can still be created, and no payment is lost.',
@@ -88,7 +91,7 @@ const ROWS = {
     advice:
       'The node follows another chain, or the known block producers are outdated. Compare both with a block explorer.',
   },
-  // Actions of Tether's contract.
+  // Alarms about actions of Tether's contract.
   'contract-event': {
     means: "Tether's contract announced a fee or a successor.",
     impact: 'Amounts that arrive may differ, or payments may move to another contract.',
@@ -126,7 +129,7 @@ const ROWS = {
     endsBy: 'operator',
     advice: 'Ask Tether. The ledger records the money as sent to no one, so the books still balance.',
   },
-  // Records of the chain.
+  // Alarms about the records of the chain.
   'unproven-block': {
     means: 'No node showed the exact bytes of a block, so its transfers rest on the word of operators.',
     impact: 'Colluding operators could have invented these transfers.',
@@ -166,7 +169,7 @@ const ROWS = {
     advice:
       'Run the repair that the alarm names. It first shows the differences and changes nothing without your consent. If it finds none, money moved without a log: contact us.',
   },
-  // The database and its backups.
+  // Alarms about the database and its backups.
   'database-restored': {
     means: 'A backup was restored.',
     impact: 'Invoices since that backup are unknown, and new invoices need new addresses.',
@@ -215,7 +218,7 @@ const ROWS = {
     endsBy: 'cause',
     advice: 'See why in the log, and in the alarm backup-failed. The alarm clears with the next good backup.',
   },
-  // Addresses.
+  // Alarms about addresses.
   'address-damaged': {
     means: "The text of an address and its account don't belong together.",
     impact: 'Pages with this address tell payers not to pay, and payments to it wait.',
@@ -252,7 +255,7 @@ const ROWS = {
     endsBy: 'operator',
     advice: say`No address was added. See why with "${{ command: 'address pending' }}", then add the right ones again.`,
   },
-  // Writes to the database outside Quittance.
+  // Alarms about writes to the database that bypass Quittance.
   'schema-changed': {
     means: 'A table, constraint, index, trigger or function differs from this release.',
     impact: 'A guarantee of the database may be switched off. No process starts over it.',
@@ -338,7 +341,7 @@ const ROWS = {
     endsBy: 'cause',
     advice: say`Find out who wrote to the database. Restore the row or the master key, or create a new secret: "${{ command: 'webhook rotate' }}". Events wait until then.`,
   },
-  // Shops and their receivers.
+  // Alarms about shops and their receivers.
   'capacity-low': {
     means: 'An amount of a project is nearly used up, or an invoice was refused.',
     impact: 'Orders of that amount will be refused.',
@@ -394,7 +397,7 @@ const ROWS = {
     endsBy: 'cause',
     advice: say`Find out why with "${{ command: 'notify test' }}", or remove the channel with "${{ command: 'notify remove' }}". The alarm clears with the first message that arrives.`,
   },
-  // Processes.
+  // Alarms about processes.
   'network-unwatched': {
     means: 'A network has active addresses, but no watcher.',
     impact: 'No one sees payments on this network until a watcher runs and reads what it missed.',
@@ -423,12 +426,12 @@ export const ALARMS: Readonly<Record<AlarmKind, AlarmRow>> = ROWS;
 
 export const ALARM_KINDS = Object.keys(ROWS) as readonly AlarmKind[];
 
-/** The database may hold alarms of a newer release, whose kind is unknown here. */
+/** Returns the row of a kind. The database may contain alarms of a newer release, whose kind this release doesn't know. */
 export function alarmRow(kind: string): AlarmRow {
   return Object.hasOwn(ALARMS, kind) ? ALARMS[kind as AlarmKind] : UNKNOWN;
 }
 
-/** What to do about an alarm, and where to read more. */
+/** Returns what to do about an alarm, and where to read more. */
 export function adviceOn(kind: string): Text {
   return say`${alarmRow(kind).advice} See docs/reference/alarms.md#${kind}.`;
 }

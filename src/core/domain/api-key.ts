@@ -2,20 +2,20 @@ import { decodeId, encodeId } from './ids.ts';
 import { keyMode, type Network } from './network.ts';
 
 /**
- * Secret keys: `qt_<live|test>_<key id, 26><secret, 43 base62><CRC32 of everything before, 6 base62>`. The prefix and the checksum let
- * secret scanners and typo checks recognise a key offline. Only its SHA-256 is stored.
+ * Secret keys have the form `qt_<live|test>_<key id, 26><secret, 43 base62><CRC32 of everything before, 6 base62>`. The prefix and the
+ * checksum let secret scanners and typo checks recognise a key offline. Only the SHA-256 of a key is stored.
  */
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const KEY = /^qt_(live|test)_([0-7][0-9a-hjkmnp-tv-z]{25})([0-9A-Za-z]{43})([0-9A-Za-z]{6})$/;
 /** Keys of the admin API have the same form: `qa_<key id, 26><secret, 43><CRC32, 6>`. */
 const ADMIN_KEY = /^qa_([0-7][0-9a-hjkmnp-tv-z]{25})([0-9A-Za-z]{43})([0-9A-Za-z]{6})$/;
 
-/** Formats a key from a key id and 32 random bytes. */
+/** Formats an API key from its id and 32 random bytes. */
 export function formatApiKey(network: Network, keyUuid: string, secret: Uint8Array): string {
   return formatKey(`qt_${keyMode(network)}_`, keyUuid, secret);
 }
 
-/** The same for the admin API. */
+/** Like `formatApiKey`, for keys of the admin API. */
 export function formatAdminKey(keyUuid: string, secret: Uint8Array): string {
   return formatKey('qa_', keyUuid, secret);
 }
@@ -27,7 +27,7 @@ function formatKey(prefix: string, keyUuid: string, secret: Uint8Array): string 
   return body + checksumOf(body);
 }
 
-/** The key id (UUID) inside a well-formed key, or `null` for any text that Quittance can't have issued. */
+/** Returns the key id (UUID) in a well-formed key, or `null` for any text that Quittance can't have issued. */
 export function readApiKey(text: string): { keyUuid: string; mode: 'live' | 'test' } | null {
   const match = KEY.exec(text);
   if (match === null) return null;
@@ -37,14 +37,14 @@ export function readApiKey(text: string): { keyUuid: string; mode: 'live' | 'tes
   return keyUuid === null ? null : { keyUuid, mode: mode === 'live' ? 'live' : 'test' };
 }
 
-/** The same for the admin API: its UUID, or `null`. */
+/** Like `readApiKey`, for keys of the admin API. Returns the UUID of the key, or `null`. */
 export function readAdminKey(text: string): string | null {
   const [, id = '', , checksum = ''] = ADMIN_KEY.exec(text) ?? [];
   if (id === '' || checksumOf(text.slice(0, -checksum.length)) !== checksum) return null;
   return decodeId('key', `key_${id}`);
 }
 
-/** Six characters in base62. It avoids BigInt, because every request checks a key. */
+/** Returns six base62 characters. Every request checks a key, so this avoids BigInt. */
 function checksumOf(body: string): string {
   let text = '';
   for (let rest = crc32(body); text.length < 6; rest = Math.floor(rest / 62)) text = BASE62.charAt(rest % 62) + text;
@@ -67,7 +67,7 @@ const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, index) => {
   return crc;
 });
 
-/** CRC-32 (IEEE 802.3) of ASCII text, as an unsigned integer. */
+/** Returns the CRC-32 (IEEE 802.3) of ASCII text as an unsigned integer. */
 export function crc32(text: string): number {
   let crc = 0xffffffff;
   for (let i = 0; i < text.length; i++) crc = (CRC_TABLE[(crc ^ text.charCodeAt(i)) & 0xff] ?? 0) ^ (crc >>> 8);

@@ -1,4 +1,4 @@
-/** Ends a `switch` over a union. The compiler rejects a forgotten case, and at run time this throws. */
+/** Put this at the end of a `switch` over a union: the compiler then rejects a missing case, and at run time it throws. */
 export function assertNever(value: never): never {
   throw new Error(`unexpected value: ${JSON.stringify(value)}`);
 }

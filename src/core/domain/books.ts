@@ -1,10 +1,13 @@
-/** The ledger's view of one address. Amounts are micro-USDT; heights are blocks; incoming money is positive, outgoing money negative. */
+/**
+ * The ledger's records for one address. Amounts are in micro-USDT, positive for incoming money and negative for outgoing money. Heights are
+ * block numbers.
+ */
 export type Books = {
-  /** Its balance on the chain at the height where the comparison began. */
+  /** The address's balance on the chain at the height where comparisons begin. */
   opening: { block: number; micro: bigint };
-  /** The ledger's sum at or below the opening block. */
+  /** The sum of the ledger's transfers up to and including the opening block. */
   beforeMicro: bigint;
-  /** The ledger's changes above the opening block, one entry per block, heights ascending. */
+  /** The ledger's changes above the opening block, one entry per block, in ascending order. */
   movements: readonly { block: number; micro: bigint }[];
 };
 
@@ -17,13 +20,13 @@ export type Balanced =
   /** `expectedMicro` is the ledger's amount at `high`. */
   | { kind: 'differs'; expectedMicro: bigint };
 
-/** How far behind a node's back end that answers the balance may be: a minute of blocks. */
+/** The back end that reads the balance may be this far behind the node's other back ends: one minute of blocks. */
 export const BEHIND_BLOCKS = 20;
 
 /**
- * Compares the books with the chain: opening + in − out must be the balance at one of the heights that the node may have meant. Before the
- * ledger knew an address, it held 0 or more. So if the ledger's sum up to the opening exceeds the opening balance, an outgoing transfer is
- * missing. `reading.high` is at or above the opening block.
+ * Compares the books with the chain. Opening balance plus incoming minus outgoing transfers must equal the node's balance at one of the
+ * heights that it may have meant. Before the ledger knew an address, the address can't have held less than 0. So if the ledger's sum up to
+ * the opening block exceeds the opening balance, an outgoing transfer is missing. `reading.high` must not be below the opening block.
  */
 export function balanceBooks({ opening, beforeMicro, movements }: Books, reading: BalanceReading): Balanced {
   const { low, high, balanceMicro } = reading;

@@ -1,44 +1,45 @@
 import type { UnixMs } from './time.ts';
 
 /**
- * Forecasts how long the free payable amounts of a requested amount will last. A reserved amount stays reserved permanently, so the free
- * ones only decrease, and an operator must add addresses before they are used up.
+ * Usage data to forecast how long the free payable amounts for one requested amount will last. A reserved amount stays reserved
+ * permanently, so the number of free amounts only falls, and an operator must add addresses before they run out.
  */
 
 export type AmountUse = {
   used7Days: bigint;
   used30Days: bigint;
-  /** The time of its first use; `null` if that was before `countedSince`, or never. */
+  /** When the amount was first used; `null` if never, or before `countedSince`. */
   firstUseAt: UnixMs | null;
-  /** The start of the count: 30 days ago, or later if there was too much to count. */
+  /** When counting starts: 30 days ago, or later if there was too much to count. */
   countedSince: UnixMs;
 };
 
 export type Forecast = {
   total: bigint;
   free: bigint;
-  /** 0 … 1; 0 if there are no amounts at all. */
+  /** From 0 to 1; it's 0 if there are no amounts at all. */
   freeShare: number;
   perDay7: number;
   perDay30: number;
-  /** Whole days until nothing is free at each rate, rounded down; `null` if nothing was used. */
+  /** Whole days until no amount is free at each rate, rounded down; `null` if none was used. */
   daysLeft7: number | null;
   daysLeft30: number | null;
-  /** The shorter of the two. */
+  /** The smaller of the two. */
   daysLeft: number | null;
   isLow: boolean;
 };
 
 export const DAY_MS = 86_400_000;
-/** Below these limits an operator is notified. There is still enough time to create addresses in the wallet. */
+/** Operators are notified below these limits, which still leave enough time to create addresses in a wallet. */
 export const LOW_PERCENT = 20n;
 export const LOW_DAYS = 14;
-/** Fewer uses in 30 days don't count as a rate for an alarm, because an amount that was requested once may never be requested again. */
+/** With fewer uses in 30 days, no alarm is raised, because an amount that was requested once may never be requested again. */
 export const USES_OF_A_RATE = 5n;
 
 /**
- * The forecast for one amount, of which `free` of `total` payable amounts are free. A rate starts at the first use, because a project of
- * two days made all its use in two days. It covers at least a day, because the first hour says little about a day.
+ * Forecasts one requested amount, of whose `total` payable amounts `free` are still free. Rates are measured from the first use, because a
+ * project that is two days old has been used for only two days. They are measured over at least a day, because the first hour says little
+ * about a whole day.
  */
 export function forecastCapacity(
   { total, free }: { total: bigint; free: bigint },
@@ -64,7 +65,9 @@ export function forecastCapacity(
   };
 }
 
-/** The time within the last `days` over which use is measured. For a new amount it's at least a day, unless less was counted. */
+/**
+ * Returns the period, within the last `days`, over which use is measured. For a new amount it's at least one day, unless less was counted.
+ */
 function windowMs(days: number, { firstUseAt, countedSince }: AmountUse, now: UnixMs): number {
   const since = Math.max(now - days * DAY_MS, countedSince);
   const counted = Math.max(now - since, 1);
@@ -76,7 +79,7 @@ function daysUntilGone(free: bigint, used: bigint, overMs: number): number | nul
   return used === 0n ? null : Number((free * BigInt(overMs)) / (used * BigInt(DAY_MS)));
 }
 
-/** Sorts the most urgent amount first: low ones, then by days left, then by the free share. */
+/** Sorts the most urgent amount first: low amounts, then by days left, then by free share. */
 export function byUrgency(a: Forecast, b: Forecast): number {
   if (a.isLow !== b.isLow) return a.isLow ? -1 : 1;
   const [daysA, daysB] = [a.daysLeft ?? Number.MAX_VALUE, b.daysLeft ?? Number.MAX_VALUE];

@@ -1,6 +1,6 @@
 import { type UnixMs, unixMs } from './time.ts';
 
-/** The recent results of attempts to an endpoint. `openUntil`: no attempt is made before. */
+/** The results of recent attempts to an endpoint. `openUntil`: no attempt is made before this time. */
 export type EndpointHealth = {
   failingSince: UnixMs | null;
   consecutiveFailures: number;
@@ -8,31 +8,33 @@ export type EndpointHealth = {
 };
 
 /**
- * After this many consecutive failures the circuit opens and attempts pause. Then one attempt at a time probes whether the endpoint is
- * back.
+ * After this many consecutive failures the circuit opens, and attempts pause. From then on, one attempt at a time probes whether the
+ * endpoint works again.
  */
 export const OPEN_AFTER_FAILURES = 5;
 
-/** The limit of the count in the database. */
+/** The database's limit for the counter. */
 const MOST_FAILURES = 1_000_000;
 
 const DAY_MS = 24 * 3600 * 1000;
 /**
- * After a failure the circuit stays open for a twentieth of the time since the endpoint began to fail, within these limits. A restarting
- * endpoint is noticed within a second, and a dead one costs twelve attempts an hour.
+ * After a failure the circuit stays open for a twentieth of the time since the endpoint began failing, within these limits. So Quittance
+ * notices a restarted endpoint within a second, and a dead one costs only twelve attempts an hour.
  */
 export const PAUSE = { share: 20, leastMs: 750, mostMs: 300_000 };
 /** Longer than a long weekend. */
 const DISABLED_AFTER_MS = 5 * DAY_MS;
 /**
- * More than the time between two attempts of one event (30 h and a fifth). An endpoint that failed longer ago has had no attempts since.
+ * Longer than the longest time between two attempts of one event (30 h plus a fifth). If an endpoint's last failure was longer ago than
+ * this, there have been no attempts since.
  */
 const IDLE_AFTER_MS = 37 * 3600 * 1000;
 
 /**
- * The health of an endpoint after failed attempts, with no success among or after them. From the fifth consecutive failure on, the circuit
- * opens for a pause after each failed probe. Attempts that aren't probes were already running when the failures began, and count only up to
- * the first five. Time without attempts isn't time of failing: after an idle period an endpoint starts to fail again from zero.
+ * Returns an endpoint's health after failed attempts, if none of them and no later one succeeded. From the fifth consecutive failure on,
+ * the circuit opens for a pause after each failed probe. Attempts other than probes had already started when the failures began, so they
+ * count only up to the first five. Time without attempts doesn't count as failing: after an idle period, an endpoint starts again from
+ * zero.
  */
 export function healthAfterFailures(
   health: EndpointHealth,
@@ -49,12 +51,12 @@ export function healthAfterFailures(
   return { failingSince, consecutiveFailures: failures, openUntil };
 }
 
-/** How long after a failure the next probe is due. */
+/** Returns how long after a failure the next probe is due. */
 export function failurePauseMs(failingSince: UnixMs, now: UnixMs): number {
   return Math.min(Math.max(Math.round((now - failingSince) / PAUSE.share), PAUSE.leastMs), PAUSE.mostMs);
 }
 
-/** Whether every attempt has failed for so long that the endpoint seems abandoned. */
+/** Whether every attempt has failed for so long that the endpoint has probably been abandoned. */
 export function hasFailedTooLong({ failingSince }: EndpointHealth, now: UnixMs): boolean {
   return failingSince !== null && now - failingSince >= DISABLED_AFTER_MS;
 }

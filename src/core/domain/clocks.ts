@@ -1,28 +1,29 @@
 import type { UnixMs } from './time.ts';
 
-/** The clock for creation and expiry of invoices. `problem`: why no invoice may be created by it now, or `null`. */
+/** The clock by which invoices are created and expire. `problem()` returns why no invoice may be created by it at the moment, or `null`. */
 export type DeadlineClock = { now(): UnixMs; problem(): string | null };
 
 /**
- * The readings of all clocks at one moment, in Unix milliseconds. `chain`: the time of the newest known verified block; `null` if no real
- * network is followed. `isLive`: its time advances at the pace of real time, so it's current to within some seconds. Otherwise it's only a
- * lower bound, because a verified block was made in the past.
+ * The readings of all clocks at the same moment, in Unix milliseconds. `chain` is the time of the newest verified block, or `null` if no
+ * real network is followed. With `isLive`, the chain keeps pace with real time, so its time is at most a few seconds old. Otherwise it's
+ * only a lower bound, because every verified block was made in the past.
  */
 export type Readings = { process: number; database: number; chain: { time: number; isLive: boolean } | null };
 
 /**
- * `byMs`: how far ahead, negative if behind; for `both` that of the nearer clock. `unclear`: it can't be decided. Then the values are how
- * far both are ahead of the chain, or how far the process is ahead of the database, which is then 0.
+ * `byMs` is how far the wrong clock is ahead, or behind if it's negative; for `both`, the one that is less wrong. `unclear` means that it
+ * can't be decided. Then the values are how far both clocks are ahead of the chain, or the process is ahead of the database, whose value is
+ * then 0.
  */
 export type Verdict =
   | { kind: 'right' }
   | { kind: 'process' | 'database' | 'both'; byMs: number }
   | { kind: 'unclear'; process: number; database: number };
 
-/** Synchronized clocks differ by milliseconds, and an examined block is seconds old. */
+/** Synchronised clocks differ by milliseconds, and a block is examined seconds after it was made. */
 export const MOST_MS = 30_000;
 
-/** Decides which clock is wrong: the one that two others contradict, or that is behind a block that was already made. */
+/** Decides which clock is wrong: one that two others contradict, or one that is behind a block that already exists. */
 export function judgeClocks({ process, database, chain }: Readings): Verdict {
   const apart = process - database;
   const areApart = Math.abs(apart) >= MOST_MS;

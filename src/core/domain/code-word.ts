@@ -1,10 +1,10 @@
 import type { MicroUsdt } from './money.ts';
 
 /**
- * Code words are amounts whose digits have Damm checksum 0. The last decimal that a tail may use, the unit, isn't 0, and all decimals after
- * it are. A wrong digit or two swapped neighbours break the checksum or leave a digit after the unit. A word rounded or truncated to fewer
- * decimals has a 0 as its unit. So none of these slips turns one invoice's amount into another's. Trailing zeros don't change Damm's digit,
- * so a word in coarser units is a word in micro-USDT with trailing zeros.
+ * Code words are amounts whose digits have the Damm check digit 0. The last decimal that a tail may use, called the unit, isn't 0, and all
+ * decimals after it are. A wrong digit, or two swapped neighbouring digits, either break the checksum or leave a digit after the unit. A
+ * word that is rounded or truncated to fewer decimals has 0 as its unit. So none of these mistakes turns one invoice's amount into
+ * another's. Trailing zeros don't change Damm's check digit, so a word in a coarser unit is also a word in micro-USDT with trailing zeros.
  */
 
 /** H. Michael Damm's totally anti-symmetric quasigroup of order 10 ("Total anti-symmetrische Quasigruppen", 2004). */
@@ -22,7 +22,7 @@ const DAMM = Uint8Array.of(
 );
 const DIGIT_0 = '0'.charCodeAt(0);
 
-/** The Damm check digit of the decimal digits of a number. 0 means that the number ends in its own check digit. */
+/** Returns the Damm check digit of a number's decimal digits. 0 means that the last digit is the check digit of the others. */
 export function dammDigit(value: bigint): number {
   const digits = value.toString();
   let interim = 0;
@@ -30,15 +30,15 @@ export function dammDigit(value: bigint): number {
   return interim;
 }
 
-/** `unitMicro`: the value of the tail's last decimal: 1, 100 or 1,000 micro-USDT. */
+/** `unitMicro` is the value of the tail's last decimal: 1, 100 or 1,000 micro-USDT. */
 export function isCodeWord(amountMicro: bigint, unitMicro = 1n): boolean {
   const units = amountMicro / unitMicro;
   return units * unitMicro === amountMicro && units % 10n !== 0n && dammDigit(units) === 0;
 }
 
 /**
- * The range of payable amounts for a request: from the requested amount up to, but excluding, the surcharge limit. `unitMicro`: the unit of
- * its words. The requested amount may have more decimals; the first word is the next one above it.
+ * The range of payable amounts for a requested amount: from that amount up to, but not including, the surcharge limit. `unitMicro` is the
+ * unit of its words. If the requested amount has more decimals, the first word is the next higher one.
  */
 export type WordRange = { fromMicro: bigint; belowMicro: bigint; unitMicro: bigint };
 
@@ -46,12 +46,12 @@ export function wordRange(requestedMicro: MicroUsdt, maxSurchargeMicro: bigint, 
   return { fromMicro: requestedMicro, belowMicro: requestedMicro + maxSurchargeMicro, unitMicro };
 }
 
-/** The range of one amount, which is the only possible amount under the policy `exact`. */
+/** Returns the range that contains only one amount, which is the only possible one under the policy `exact`. */
 export function amountAlone(amountMicro: MicroUsdt): WordRange {
   return wordRange(amountMicro, 1n);
 }
 
-/** The code word made of `prefix` and its check digit, or `null` if it ends in 0 or lies outside the range. */
+/** Returns the code word that consists of `prefix` and its check digit, or `null` if it ends in 0 or lies outside the range. */
 function wordOf(prefix: bigint, range: WordRange): MicroUsdt | null {
   const check = dammDigit(prefix);
   const word = (prefix * 10n + BigInt(check)) * range.unitMicro;
@@ -59,7 +59,7 @@ function wordOf(prefix: bigint, range: WordRange): MicroUsdt | null {
   return check !== 0 && isInside ? (word as MicroUsdt) : null;
 }
 
-/** All code words of a range in ascending order: about 9 per 100 units of surcharge. */
+/** Returns all code words of a range in ascending order. There are about 9 per 100 units of surcharge. */
 export function codeWords(range: WordRange): MicroUsdt[] {
   const words: MicroUsdt[] = [];
   const tenUnits = 10n * range.unitMicro;
@@ -74,8 +74,9 @@ const BLOCK_UNITS = 100n;
 const WORDS_PER_BLOCK = 9n;
 
 /**
- * The number of code words in a range. Ten prefixes that differ only in the last digit have all ten check digits. So each block of 100
- * units, starting at a multiple of 100, has 9 words, and only the ends need counting: a range of 1 USDT has up to 100,000 prefixes.
+ * Returns the number of code words in a range. Ten prefixes that differ only in the last digit have all ten check digits, so each block of
+ * 100 units that starts at a multiple of 100 has 9 words. Therefore only the ends need to be counted, although a range of 1 USDT has up to
+ * 100,000 prefixes.
  */
 export function countCodeWords(range: WordRange): bigint {
   const { fromMicro, belowMicro } = range;
@@ -92,15 +93,15 @@ export function countCodeWords(range: WordRange): bigint {
 }
 
 /**
- * Up to `count` different code words of a range, drawn at random, so that amounts don't reveal the order volume. `randomBelow(n)` returns a
- * uniform integer in 0 … n−1. The number of draws is limited, so a tiny range may yield fewer words.
+ * Draws up to `count` different code words of a range at random, so that amounts don't reveal the number of orders. `randomBelow(n)`
+ * returns a uniform integer from 0 to n−1. The number of draws is limited, so a tiny range may yield fewer words.
  */
 export function drawCodeWords(range: WordRange, count: number, randomBelow: (n: number) => number): MicroUsdt[] {
   const tenUnits = 10n * range.unitMicro;
   const first = range.fromMicro / tenUnits;
   const prefixes = Number((range.belowMicro - 1n) / tenUnits - first) + 1;
   const words = new Set<MicroUsdt>();
-  // A tenth of the prefixes has no word. Unless the range is tiny, 4 draws per word almost always fill the set.
+  // One in ten prefixes has no word. Unless the range is tiny, 4 draws per word almost always fill the set.
   for (let draws = 0; draws < count * 4 && words.size < count; draws++) {
     const word = wordOf(first + BigInt(randomBelow(prefixes)), range);
     if (word !== null) words.add(word);

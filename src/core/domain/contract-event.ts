@@ -6,20 +6,20 @@ import type { AccountHex } from '@quittance/tron/address';
 export type ContractState = 'paused' | 'frozen';
 
 /**
- * How Quittance handles each event of Tether's contract: the table of docs/explained/chain-truth.md. `arguments` are 32-byte words.
- * `begins` and `ends` name a state, whose effects are in `STATE_EFFECTS`. `alarm` reports a single event, and an operator closes it. An
- * event with none of these changes nothing for a shop.
+ * Defines how Quittance handles each event of Tether's contract, like the table in docs/explained/chain-truth.md. `arguments` are 32-byte
+ * words. `begins` and `ends` refer to a state, whose effects are in `STATE_EFFECTS`. `alarm` reports a single event, and an operator closes
+ * it. An event with none of these doesn't affect shops.
  */
 export const CONTRACT_EVENTS = {
   Pause: { arguments: [], begins: 'paused' },
   Unpause: { arguments: [], ends: 'paused' },
   AddedBlackList: { arguments: ['address'], begins: 'frozen' },
   RemovedBlackList: { arguments: ['address'], ends: 'frozen' },
-  // The contract logs no Transfer for it, so the ledger records it as a transfer to `BURNED_TO`.
+  // The contract logs no Transfer for this event, so the ledger records it as a transfer to `BURNED_TO`.
   DestroyedBlackFunds: { arguments: ['address', 'uint256'], alarm: 'funds-destroyed' },
   Deprecate: { arguments: ['address'], alarm: 'contract-event' },
   Params: { arguments: ['uint256', 'uint256'], alarm: 'contract-event' },
-  // These change only the balance of the contract's owner.
+  // These only change the balance of the contract's owner.
   Issue: { arguments: ['uint256'] },
   Redeem: { arguments: ['uint256'] },
 } as const satisfies Record<string, EventRow>;
@@ -31,7 +31,7 @@ type EventRow = {
   alarm?: 'funds-destroyed' | 'contract-event';
 };
 
-/** `page` is also the reason that an open page shows, and `lookUp` the answer about a payer's failed transaction. */
+/** `page` is also the reason that an open page shows; `lookUp` is the answer about a payer's failed transaction. */
 export const STATE_EFFECTS = {
   paused: { alarm: 'contract-paused', allocation: 'unchanged', page: 'paused', lookUp: 'paused' },
   frozen: { alarm: 'address-frozen', allocation: 'passed over', page: 'frozen', lookUp: 'payer_frozen' },
@@ -39,7 +39,7 @@ export const STATE_EFFECTS = {
 
 export type ContractEventName = keyof typeof CONTRACT_EVENTS;
 
-/** The events by their topic in a log: keccak256 of `AddedBlackList(address)` and so on. */
+/** The events by the topic in their logs, which is the keccak256 hash of a signature such as `AddedBlackList(address)`. */
 export const CONTRACT_EVENT_TOPICS: ReadonlyMap<string, ContractEventName> = new Map(
   Object.entries(CONTRACT_EVENTS).map(([name, row]) => [
     bytesToHex(keccak_256(utf8ToBytes(`${name}(${row.arguments.join()})`))),
@@ -51,17 +51,17 @@ export function contractEventRow(name: ContractEventName): EventRow {
   return CONTRACT_EVENTS[name];
 }
 
-/** An event that the contract emitted. `account`: its first argument if that is an address. */
+/** An event emitted by the contract. `account` is its first argument, if that is an address. */
 export type ContractEvent = {
   name: ContractEventName;
   txId: string;
   logIndex: number;
   account: AccountHex | null;
-  /** Only for `DestroyedBlackFunds`. */
+  /** Set only for `DestroyedBlackFunds`. */
   amountMicro: bigint | null;
-  /** The arguments as text for people. */
+  /** The arguments, as text for people. */
   detail: string;
 };
 
-/** The account of all zero bytes, for which no one has a key. */
+/** The account that consists of zero bytes, whose key no one has. */
 export const BURNED_TO = '0'.repeat(40) as AccountHex;

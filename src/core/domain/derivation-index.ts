@@ -1,21 +1,24 @@
 import type { UnixMs } from './time.ts';
 
 /**
- * After a restore it's unknown which indexes were used since the backup, or after earlier restores of it. Only time decides: an index that
- * is used no earlier than this clock reaches it can't have been used before. The clock starts in 2026, advances two indexes a second, and
- * reaches the last index (2³¹) in 2060.
+ * After a restore, it's unknown which indexes were used since the backup, or after earlier restores of it. Only time can tell: if no index
+ * is used before this clock reaches it, an index that the clock hasn't reached can't have been used. The clock starts in 2026, advances by
+ * two indexes per second, and reaches the last index (2³¹) in 2060.
  */
 const EPOCH_MS = Date.UTC(2026, 0, 1);
 const INDEXES_A_SECOND = 2;
 const LAST_INDEX = 2 ** 31 - 1;
 
-/** The lowest index that certainly was never used, whatever happened to the ledger before. */
+/** Returns the lowest index that certainly has never been used, whatever happened to the ledger before. */
 export function indexAt(now: UnixMs): number {
   const seconds = Math.max(0, Math.floor((now - EPOCH_MS) / 1000));
   return Math.min(LAST_INDEX, 1 + seconds * INDEXES_A_SECOND);
 }
 
-/** How many addresses a restored ledger may derive now from the index `next`, so that it stays below `indexAt` of any later moment. */
+/**
+ * Returns how many addresses a restored ledger may derive now, starting at the index `next`, so that it stays below `indexAt` at any later
+ * moment.
+ */
 export function derivableAt(now: UnixMs, next: number): number {
   return Math.max(0, indexAt(now) - next);
 }

@@ -1,6 +1,6 @@
 import type { Text } from './message.ts';
 
-/** Every error that Quittance throws. Expected outcomes are returned, not thrown. */
+/** The codes of all errors that Quittance throws. Expected outcomes are returned, not thrown. */
 export type ErrorCode =
   | 'CONFIG_INVALID'
   | 'DATABASE_UNAVAILABLE'
@@ -38,12 +38,12 @@ export type ErrorCode =
   | 'SANDBOX_NOT_RUNNING'
   | 'SANDBOX_REFUSED';
 
-/** One of several problems. `subject` names the field of the input, the variable or the address. */
+/** One of several problems. `subject` is the field of the input, the variable or the address. */
 export type FieldProblem = { subject: Text; message: Text };
 
 /**
- * A broken promise, or a refusal. `text` says what happened, the values seen and what to do; it never contains a secret. `message` is the
- * same as a string for logs.
+ * An unexpected failure, or a refusal. `text` says what happened, with the values seen, and what to do; it never contains a secret.
+ * `message` is the same text as a string, for logs.
  */
 export class AppError extends Error {
   override readonly name = 'AppError';

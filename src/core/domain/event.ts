@@ -12,7 +12,7 @@ export const INVOICE_EVENTS = {
   EXPIRED: 'invoice.expired',
 } as const satisfies Record<InvoiceStatus, string>;
 
-/** Every type of event. Receivers must ignore unknown types, because this list grows. */
+/** All types of events. Receivers must ignore unknown types, because this list grows. */
 export const EVENT_TYPES = [
   ...Object.values(INVOICE_EVENTS),
   'transfer.unmatched',
@@ -30,8 +30,8 @@ export type EventType = (typeof EVENT_TYPES)[number];
 export const EVENT_TYPE_WIDTH = Math.max(...EVENT_TYPES.map(({ length }) => length));
 
 /**
- * Whether a missed event is sent to an endpoint later: always; only if it was planned for the endpoint, because it's of no use to others;
- * or only if the type is requested, because its content is out of date.
+ * Whether an endpoint gets a missed event later: always; only if it was planned for the endpoint, because others can't use it; or only if
+ * the type is requested explicitly, because its content is out of date.
  */
 const RETOLD: Readonly<Record<EventType, 'always' | 'if planned' | 'if asked for'>> = {
   'invoice.pending': 'always',
@@ -47,13 +47,13 @@ const RETOLD: Readonly<Record<EventType, 'always' | 'if planned' | 'if asked for
   ping: 'if asked for',
 };
 
-/** The types of which an endpoint can miss an event that was never planned for it. */
+/** The types of events that an endpoint can miss although they were never planned for it. */
 export const MISSABLE_TYPES = EVENT_TYPES.filter((type) => RETOLD[type] === 'always');
 
-/** The types that a replay sends if none is named. */
+/** The types that a replay sends if it doesn't specify any. */
 export const REPLAYED_TYPES = EVENT_TYPES.filter((type) => RETOLD[type] !== 'if asked for');
 
-/** The API and the events show exactly these five fields of an invoice. */
+/** The fields of an invoice in the API and in events: exactly these five. */
 export type InvoiceProjection = {
   invoiceId: string;
   externalId: string;
@@ -62,7 +62,7 @@ export type InvoiceProjection = {
   expiresAt: string;
 };
 
-/** The fields that the projection needs. `id` is a UUID; `checkoutToken` is the base58 text in the link. */
+/** The fields that `InvoiceProjection` is made from. `id` is a UUID; `checkoutToken` is the base58 text in the checkout link. */
 export type ProjectedInvoice = {
   id: string;
   externalId: string;
@@ -107,7 +107,7 @@ export type PaymentDetail = {
   };
 };
 
-/** `headNumber` is the newest examined block. A transaction in it has one confirmation. */
+/** `headNumber` is the newest examined block, in which a transaction has one confirmation. */
 export function describePayment(
   invoice: { requestedMicro: MicroUsdt; payableMicro: MicroUsdt; address: string },
   transaction: (SeenTransfer & { late: boolean; headNumber: number }) | null,
@@ -129,7 +129,7 @@ export function describePayment(
   };
 }
 
-/** A transfer in lists and in the data of events. `invoiceId` names the invoice that was already paid. */
+/** Describes a transfer for lists and event data. `invoiceId` is the invoice that had already been paid. */
 export function describeTransfer(
   transfer: SeenTransfer & { id: string; to: string; invoiceId: string | null },
 ): object {
@@ -146,10 +146,10 @@ export function describeTransfer(
   };
 }
 
-/** The transfer that refunded another one: from an address of the project to the sender, with exactly the amount. */
+/** The transfer that refunded another one: it went from an address of the project to the sender, with exactly the same amount. */
 export type SeenRefund = { txId: string; logIndex: number; blockNumber: number; blockTime: UnixMs; from: string };
 
-/** The refund in lists and in the data of `transfer.refunded`, which also has the data of other transfer events. */
+/** Describes the refund for lists and for the data of `transfer.refunded`, which also contains the data of other transfer events. */
 export function describeRefund(
   { txId, logIndex, blockNumber, blockTime, from }: SeenRefund,
   { from: to, amountMicro }: { from: string; amountMicro: MicroUsdt },
@@ -165,14 +165,16 @@ export function describeRefund(
   return { txId, logIndex, blockNumber, blockTime: toIso(blockTime), from, to, amount: formatAmount(amountMicro) };
 }
 
-/** A decision in the data of `transfer.resolved`, in addition to the transfer. The operator's note and name stay private. */
+/**
+ * Describes a decision for the data of `transfer.resolved`, which also contains the transfer. The operator's note and name stay private.
+ */
 export function describeDecision({
   resolution: kind,
   invoice,
   resolvedAt,
 }: {
   resolution: ResolutionKind;
-  /** The invoice that the money was for. `id` is a UUID. */
+  /** The invoice that the money was meant for. `id` is a UUID. */
   invoice: { id: string; externalId: string; status: InvoiceStatus } | null;
   resolvedAt: UnixMs;
 }): {
@@ -188,7 +190,10 @@ export function describeDecision({
   return { kind, invoice: named, resolvedAt: toIso(resolvedAt) };
 }
 
-/** An event before it has its id. The ids are UUIDs. `sequence` counts the events of one invoice from 1 without gaps; for others it's 1. */
+/**
+ * An event that has no id yet. The ids in it are UUIDs. `sequence` counts the events of an invoice from 1 without gaps; for other events
+ * it's 1.
+ */
 export type EventDraft = {
   type: EventType;
   projectId: string;
@@ -199,8 +204,8 @@ export type EventDraft = {
 };
 
 /**
- * Creates the event of a draft, with its id and its stored body. Every attempt sends these bytes unchanged, so they are built once, here.
- * `index`: its position among the events of one transaction, whose ids increase in delivery order.
+ * Creates an event with its id and its stored body. The body is built only once, because every attempt must send the same bytes. `index` is
+ * the event's position among the events of a transaction, whose ids increase in delivery order.
  */
 export function newEvent(
   { data, ...draft }: EventDraft,

@@ -2,12 +2,12 @@ import { differingOptions } from './invoice-options.ts';
 import type { MicroUsdt } from './money.ts';
 
 /**
- * The content of a request to create an invoice (`options`: see `formatOptions`). It excludes asset and network, because a project has one
- * of each.
+ * The content of a request to create an invoice (for `options`, see `formatOptions`). Asset and network aren't part of it, because each
+ * project has exactly one of each.
  */
 export type Asked = { requestedMicro: MicroUsdt; externalId: string; options: string | null };
 
-/** An invoice that has the idempotency key of a request, its external id, or both. */
+/** An invoice with the idempotency key of a request, its external id, or both. */
 export type Holder = Asked & { hasKey: boolean };
 
 export type Repeated<Invoice extends Holder> =
@@ -15,9 +15,9 @@ export type Repeated<Invoice extends Holder> =
   | { kind: 'conflict'; rule: 'idempotencyKey' | 'externalId'; fields: string[]; existing: Invoice };
 
 /**
- * Compares a request with the invoices of its project that have its key or its external id; `null` if there are none. A used key requires
- * an identical request, otherwise it's a conflict. An external id that was used under another key is always a conflict. `fields` are those
- * that differ in meaning. The key's rule has priority.
+ * Compares a request with the invoices of its project that have its key or its external id. Returns `null` if there are none. If the key
+ * was used before, the request must be identical, or it's a conflict. An external id that was used with a different key is always a
+ * conflict. `fields` are the ones whose meaning differs. The key has precedence.
  */
 export function judgeRepeat<Invoice extends Holder>(
   holders: readonly Invoice[],

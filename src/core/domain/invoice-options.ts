@@ -1,6 +1,6 @@
 /**
- * The optional fields of an invoice. `returnUrl`: `https://shop.example/orders/{invoiceId}`; `description`: shown to the payer; `metadata`:
- * private values of the shop.
+ * The optional fields of an invoice. `returnUrl` is for example `https://shop.example/orders/{invoiceId}`; `description` is shown to the
+ * payer; `metadata` holds private values of the shop.
  */
 export type InvoiceOptions = {
   returnUrl?: string;
@@ -11,7 +11,10 @@ export type InvoiceOptions = {
 
 export const OPTION_NAMES = ['returnUrl', 'expiresInSeconds', 'description', 'metadata'] as const;
 
-/** The canonical text of the options, independent of their order. It's stored, sealed and compared. `null` if there are none. */
+/**
+ * Returns the options as canonical text that doesn't depend on their order, or `null` if there are none. This text is stored, sealed and
+ * compared.
+ */
 export function formatOptions(options: InvoiceOptions): string | null {
   const { metadata = {}, ...rest } = options;
   const pairs = Object.entries(metadata).toSorted(([one], [other]) => (one < other ? -1 : 1));
@@ -20,7 +23,10 @@ export function formatOptions(options: InvoiceOptions): string | null {
   return entries.length === 0 ? null : JSON.stringify(Object.fromEntries(entries));
 }
 
-/** Parses such a text. A value of another type was written directly to the database. It's dropped, because a page must show only text. */
+/**
+ * Parses such a text. If a value has the wrong type, someone wrote it directly to the database. It's dropped, because pages must show only
+ * text.
+ */
 export function readOptions(text: string | null): InvoiceOptions {
   if (text === null) return {};
   const { returnUrl, expiresInSeconds, description, metadata } = JSON.parse(text) as Record<string, unknown>;
@@ -38,7 +44,7 @@ function isTexts(value: unknown): value is Record<string, string> {
   );
 }
 
-/** The names of the options that differ between two such texts. */
+/** Returns the names of the options that differ between two such texts. */
 export function differingOptions(one: string | null, other: string | null): string[] {
   if (one === other) return [];
   const [ours, theirs] = [readOptions(one), readOptions(other)];

@@ -4,7 +4,7 @@ import type { UnixMs } from './time.ts';
 export const INVOICE_STATUSES = ['PENDING', 'CONFIRMING', 'EXPIRED', 'PAID'] as const;
 export type InvoiceStatus = (typeof INVOICE_STATUSES)[number];
 
-/** The ways in which the chain changes an invoice. `clock` is the chain's clock: the time of the newest examined block. */
+/** The ways in which the chain can change an invoice. `clock` is the chain's clock: the time of the newest examined block. */
 export type InvoiceChange =
   | { kind: 'sighted' }
   | { kind: 'orphaned'; clock: UnixMs }
@@ -12,8 +12,8 @@ export type InvoiceChange =
   | { kind: 'clock-passed'; clock: UnixMs };
 
 /**
- * The status after a change, or `null` if the change does nothing. `PAID` is final, and an expired invoice is still payable. An orphaned
- * sighting returns to `EXPIRED` if the chain's clock has passed `expiresAt`, else to `PENDING`.
+ * Returns the status after a change, or `null` if the change has no effect. `PAID` is final, but an expired invoice can still be paid.
+ * After an orphaned sighting the status is `EXPIRED` if the chain's clock has passed `expiresAt`, and `PENDING` otherwise.
  */
 export function transition(
   invoice: { status: InvoiceStatus; expiresAt: UnixMs },
@@ -36,19 +36,22 @@ export function transition(
   }
 }
 
-/** Block times increase strictly, so once a block at or after `expiresAt` was examined, so were all blocks before the deadline. */
+/**
+ * Block times increase strictly, so as soon as a block at or after `expiresAt` has been examined, all blocks before the deadline have been
+ * as well.
+ */
 function hasExpired(expiresAt: UnixMs, clock: UnixMs): boolean {
   return clock >= expiresAt;
 }
 
-/** Whether a transfer arrived after the deadline. It still pays. A transfer exactly at `expiresAt` is in time. */
+/** Whether a transfer arrived after the deadline; it still pays the invoice. A transfer exactly at `expiresAt` is in time. */
 export function isLate(blockTime: UnixMs, expiresAt: UnixMs): boolean {
   return blockTime > expiresAt;
 }
 
 /**
- * Whether an invoice that waits now had a payment whose block was orphaned. `eventCount`: its status changes so far. A `PENDING` invoice
- * only has changes if it returned from `CONFIRMING`, and expiry alone is one change.
+ * Whether an unpaid invoice once had a payment whose block was orphaned. `eventCount` is the number of its status changes so far. A
+ * `PENDING` invoice has changes only if it returned from `CONFIRMING`, and expiry itself is one change.
  */
 export function hadPayment(status: InvoiceStatus, eventCount: number): boolean {
   if (status === 'PENDING') return eventCount > 0;

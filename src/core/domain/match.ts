@@ -1,13 +1,13 @@
 import type { InvoiceStatus } from './invoice.ts';
 
-/** The invoice that reserves exactly this (address, amount), if the database has one. */
+/** The invoice that reserves exactly this address and amount, if there is one in the database. */
 export type ReservedBy = { invoiceId: string; status: InvoiceStatus } | null;
 
 export type Match = { kind: 'matched' } | { kind: 'duplicate' } | { kind: 'unmatched' };
 
 /**
- * Decides the kind of an irreversible incoming transfer. Amounts are never rounded, added up or tolerated: only the invoice that reserves
- * exactly this amount on exactly this address can be paid, and only once.
+ * Decides how an irreversible incoming transfer is classified. Amounts are never rounded, added up or tolerated: a transfer can only pay
+ * the invoice that reserves exactly this amount at exactly this address, and only once.
  */
 export function matchTransfer(reservedBy: ReservedBy): Match {
   if (reservedBy === null) return { kind: 'unmatched' };

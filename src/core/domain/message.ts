@@ -1,6 +1,6 @@
 /**
- * A next step: a use case by the name of its command. `args` are positional, and `input` are named fields: a list repeats the field, and
- * `true` is a flag. A command line prints the command, and a page shows a link or a button.
+ * A next step, given as a use case by the name of its command. `args` are positional. `input` contains named fields: a list repeats the
+ * field, and `true` is a flag. A command line prints the command; a page shows a link or a button.
  */
 export type Hint = {
   command: string;
@@ -9,26 +9,26 @@ export type Hint = {
 };
 
 /**
- * The parts that each interface words itself: a field of the input, a next step, or a note that a secret of a kind was given, where `place`
- * says where.
+ * The parts that each interface words in its own way: a field of the input, a next step, or a note that a secret of some kind was given;
+ * `place` says where.
  */
 type Named = { field: string } | { secret: string; place?: string } | Hint;
 
-/** The wording of an interface: `field('webhookUrl')` is `--webhook-url` on a command line, and a label on a page. */
+/** How an interface words these parts: `field('webhookUrl')` is `--webhook-url` on a command line, and a label on a page. */
 export type Words = {
   field(name: string): string;
   step(hint: Hint): string;
   secret(kind: string, place?: string): string;
 };
 
-/** For logs: fields and use cases by their bare names. */
+/** For logs: the plain names of fields and use cases. */
 const BARE: Words = {
   field: (name) => name,
   step: ({ command }) => command,
   secret: (kind) => `this looks like ${kind}`,
 };
 
-/** A text that contains fields and next steps as data. Each interface words them itself. */
+/** A text that contains fields and next steps as data, so that each interface can word them in its own way. */
 export class Message {
   readonly parts: readonly (string | Named)[];
 
@@ -50,10 +50,13 @@ export class Message {
   }
 }
 
-/** A text. It's a `Message` if it names a field or a next step. */
+/** A text; it's a `Message` if it contains a field or a next step. */
 export type Text = string | Message;
 
-/** Builds a text: say`there is no project: make one with "${{ command: 'project create' }}"`. Nested messages keep their named parts. */
+/**
+ * Builds a text: say`there is no project: make one with "${{ command: 'project create' }}"`. Nested messages keep their fields and next
+ * steps.
+ */
 export function say(texts: TemplateStringsArray, ...values: readonly (Text | number | Named)[]): Text {
   return textOf(texts.flatMap((text, index) => [text, ...partsOf(values[index] ?? '')]));
 }

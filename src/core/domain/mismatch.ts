@@ -2,7 +2,7 @@ import { encodeId } from './ids.ts';
 import type { InvoiceStatus } from './invoice.ts';
 import type { MicroUsdt } from './money.ts';
 
-/** Why a transfer fits no invoice: the machine-readable reason of every unmatched or duplicate transfer. */
+/** Why a transfer fits no invoice: the machine-readable reason that every unmatched or duplicate transfer has. */
 export const CAUSE_CODES = [
   'FEE_DEDUCTED',
   'ROUNDED',
@@ -27,7 +27,7 @@ export const CAUSE_CODES = [
 
 export type CauseCode = (typeof CAUSE_CODES)[number];
 
-/** An invoice that a cause names. `id` is a UUID; `differenceMicro` is the amount that arrived minus the payable amount. */
+/** An invoice to which a cause refers. `id` is a UUID; `differenceMicro` is the amount that arrived minus the payable amount. */
 export type NearInvoice = {
   id: string;
   externalId: string;
@@ -37,8 +37,8 @@ export type NearInvoice = {
 };
 
 /**
- * A likely cause. It's never certain, because the chain shows amounts, not intentions. `explanation` is one plain English sentence with its
- * figures; `evidence` has the same figures by name for machines (amounts as decimal strings).
+ * A likely cause. It's never certain, because the chain shows amounts, not intentions. `explanation` is one plain English sentence with the
+ * figures; `evidence` has the same figures by name, for machines (amounts are decimal strings).
  */
 export type Cause = {
   code: CauseCode;
@@ -49,8 +49,8 @@ export type Cause = {
 };
 
 /**
- * The likeliest cause as the API and events show it: a reason, and the invoice that the transfer was probably meant for. `null` if there's
- * none.
+ * Describes the likeliest cause as the API and events show it: a reason, and the invoice that the transfer was probably meant for. Returns
+ * `null` if there's no cause.
  */
 export function describeLikeliest(causes: readonly Cause[] | undefined) {
   const [likeliest] = causes ?? [];
@@ -61,7 +61,7 @@ export function describeLikeliest(causes: readonly Cause[] | undefined) {
   };
 }
 
-/** An invoice in lists of transfers. `id`: a UUID. */
+/** Describes an invoice in lists of transfers. `id` is a UUID. */
 export function nameInvoice({ id, externalId, status }: Pick<NearInvoice, 'id' | 'externalId' | 'status'>) {
   return { invoiceId: encodeId('inv', id), externalId, status };
 }

@@ -1,14 +1,14 @@
-/** An amount of USDT in micro-USDT (1 USDT = 1,000,000), as an integer. Never a `number`. */
+/** An amount of USDT in micro-USDT (1 USDT = 1,000,000), as an integer. Never use a `number` for it. */
 export type MicroUsdt = bigint & { readonly __unit: 'micro-usdt' };
 
-/** The largest accepted amount: 999,999,999,999.999999 USDT, which fits a signed 64-bit integer. */
+/** The largest accepted amount is 999,999,999,999.999999 USDT, which fits a signed 64-bit integer. */
 const MAX_AMOUNT = /^(0|[1-9][0-9]{0,11})(\.[0-9]{1,6})?$/;
 
 export type ParsedAmount = { kind: 'ok'; amountMicro: MicroUsdt } | { kind: 'invalid'; code: string; reason: string };
 
 /**
- * Parses a decimal amount from an integrator: `"25"`, `"25.5"`, `"0.000001"`. Plain ASCII decimals only, at most 12 integer and 6 fraction
- * digits, greater than zero.
+ * Parses a decimal amount from an integrator: `"25"`, `"25.5"`, `"0.000001"`. It must be in plain ASCII, with at most 12 digits before and
+ * 6 after the decimal point, and greater than zero.
  */
 export function parseAmount(text: string): ParsedAmount {
   if (MAX_AMOUNT.test(text)) {
@@ -48,29 +48,29 @@ function decimalToMicro(text: string): MicroUsdt {
   return BigInt(integer + fraction.padEnd(6, '0')) as MicroUsdt;
 }
 
-/** Marks an integer from the database or from a verified log as micro-USDT. Throws below 0. */
+/** Marks an integer from the database or from a verified log as micro-USDT. Throws if it's negative. */
 export function microUsdt(value: bigint): MicroUsdt {
   if (value < 0n) throw new RangeError(`an amount of micro-USDT must not be negative, got ${value}`);
   return value as MicroUsdt;
 }
 
-/** Formats an amount with all six decimals: 25000009n → `"25.000009"`. Equal amounts have equal text. */
+/** Formats an amount with all six decimals: 25000009n → `"25.000009"`. Equal amounts give equal text. */
 export function formatAmount(amountMicro: MicroUsdt): string {
   const digits = amountMicro.toString().padStart(7, '0');
   return `${digits.slice(0, -6)}.${digits.slice(-6)}`;
 }
 
 /**
- * Formats a sum for people: `1234567.500000` → `1,234,567.500000`. It keeps all six decimals, so that sums line up in columns. An amount to
- * pay has no separators, because wallets refuse them.
+ * Formats a sum for people: `1234567.500000` → `1,234,567.500000`. It keeps all six decimals, so that sums line up in columns. Never use it
+ * for amounts to pay, because wallets refuse separators.
  */
 export function asSum(amount: string): string {
   return amount.replace(/\B(?=(?:\d{3})+(?!\d))(?<![.]\d*)/g, ',');
 }
 
 /**
- * An amount as payers type it, with as many decimals as it needs, but at least two: `25.001000` → `25.001`, `25.000000` → `25.00`. The last
- * decimal of a tail is never 0, so a tail shows all of its decimals.
+ * Formats an amount as payers type it, with as many decimals as needed, but at least two: `25.001000` → `25.001`, `25.000000` → `25.00`.
+ * The last decimal of a tail is never 0, so all decimals of a tail are kept.
  */
 export function asTyped(amount: string): string {
   return amount.replace(/0{1,4}$/, '');

@@ -1,13 +1,13 @@
-/** The TRON networks. A project keeps its network permanently. */
+/** The TRON networks. A project can never change its network. */
 export const NETWORKS = ['mainnet', 'nile', 'devnet'] as const;
 export type Network = (typeof NETWORKS)[number];
 
 /** `mainnet, nile or devnet` */
 export const NETWORK_CHOICE = NETWORKS.join(', ').replace(/, (?=\w+$)/, ' or ');
 
-/** The network with real money. Only code for this network names it. */
+/** The network with real money. Only code that is specific to this network should use this type. */
 type LiveNetwork = 'mainnet';
-/** A network that its user runs, so it has its own first block and block time. */
+/** A network that the user runs, so it has its own first block and its own block time. */
 type LocalNetwork = 'devnet';
 type Kind<Each> = Each extends LiveNetwork ? 'live' : Each extends LocalNetwork ? 'local' : 'test';
 
@@ -17,7 +17,7 @@ const KINDS: Readonly<{ [Each in Network]: Kind<Each> }> = {
   devnet: 'local',
 };
 
-/** The only network name and the only asset name on the wire. The API key determines the TRON network. */
+/** The only network name and the only asset name in the API. The API key determines which TRON network it is. */
 export const WIRE_NETWORK = 'TRON';
 export const WIRE_ASSET = 'USDT';
 
@@ -29,7 +29,7 @@ export function isLocalNetwork(network: Network): network is LocalNetwork {
   return KINDS[network] === 'local';
 }
 
-/** Live keys move real money; every other network is for tests. */
+/** Live keys are for real money; all other networks are for tests. */
 export function keyMode(network: Network): 'live' | 'test' {
   return KINDS[network] === 'live' ? 'live' : 'test';
 }

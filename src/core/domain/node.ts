@@ -1,32 +1,32 @@
-/** The base URLs of a node's two APIs: for the whole chain, and for irreversible blocks. Without trailing slashes. */
+/** The base URLs of a node's two APIs (for the whole chain and for irreversible blocks) without trailing slashes. */
 export type NodeUrls = {
-  /** `http://`, `https://`, `grpc://` or `grpcs://`. A path may be a provider's secret. */
+  /** Starts with `http://`, `https://`, `grpc://` or `grpcs://`. The path may be a secret of the provider. */
   url: string;
-  /** The same as `url` if one URL serves both, as with the big providers over HTTP. */
+  /** Equal to `url` if one URL serves both, as with the big providers over HTTP. */
   solidityUrl: string;
 };
 
 /** A TRON node in the operator's configuration. */
 export type NodeSpec = NodeUrls & {
-  /** The gRPC API of a node that is asked over HTTP. It returns the raw bytes of a block. `null`: unknown. */
+  /** The gRPC API of a node that is asked over HTTP, because gRPC returns the raw bytes of a block. `null` if unknown. */
   grpc: NodeUrls | null;
-  /** The URL at which `/jsonrpc` is tried, although it may not exist; `null`: none. */
+  /** The URL at which `/jsonrpc` is tried, although it may not exist; `null` to never try it. */
   jsonRpcUrl: string | null;
-  /** Its operator's name. Two nodes of one operator count as one for agreement. */
+  /** The name of its operator. Two nodes of the same operator count as one for agreement. */
   operator: string;
   apiKey: string | null;
-  /** The header, or gRPC metadata, that carries the key; in lower case. */
+  /** Name of the header or gRPC metadata that contains the key, in lower case. */
   apiKeyHeader: string;
-  /** `null`: no limit. May be a fraction. */
+  /** `null` means no limit. May be a fraction. */
   requestsPerSecond: number | null;
-  /** Per UTC day; `null`: no limit. */
+  /** Per UTC day; `null` means no limit. */
   requestsPerDay: number | null;
 };
 
 /** The header that TronGrid expects. */
 export const API_KEY_HEADER = 'tron-pro-api-key';
 
-/** A node without key and limits, as in the sandbox. By default each is a separate operator. */
+/** Returns a node without a key or limits, as in the sandbox. By default every such node counts as a separate operator. */
 export function unlimitedNode(url: string, operator: string = url, urls: Partial<NodeSpec> = {}): NodeSpec {
   return {
     url,
@@ -52,7 +52,7 @@ export function showsBytes({ url, grpc }: NodeSpec): boolean {
   return url.startsWith('grpc') || grpc !== null;
 }
 
-/** Scheme, host and port of a node's URL, which contain no secret. */
+/** Returns the scheme, host and port of a node's URL, which contain no secret. */
 export function nodeOrigin(url: string): string {
   const { protocol, host } = new URL(url);
   return `${protocol}//${host}`;

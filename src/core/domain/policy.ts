@@ -2,14 +2,15 @@ import { amountAlone, countCodeWords, isCodeWord, type WordRange, wordRange } fr
 import { type MicroUsdt, microUsdt } from './money.ts';
 
 /**
- * How the invoices of one amount are distinguished: by a tail on a shared address, of six, four or three decimals, or by a separate address
- * each. An address keeps its policy permanently, because a word of six decimals, when rounded, could be one of four.
+ * How invoices for the same amount are distinguished: by a tail of six, four or three decimals on a shared address, or by a separate
+ * address for each. An address keeps its policy permanently, because a word of six decimals could be one of four decimals when it's
+ * rounded.
  */
 export const POLICIES = ['tail', 'tail-4', 'tail-3', 'exact'] as const;
 
 export type Policy = (typeof POLICIES)[number];
 
-/** The decimals that a payer must be able to send. `null`: those of the requested amount. */
+/** The number of decimals that a payer must be able to send. `null` means those of the requested amount. */
 export const TAIL_DECIMALS: Readonly<Record<Policy, number | null>> = {
   tail: 6,
   'tail-4': 4,
@@ -19,13 +20,13 @@ export const TAIL_DECIMALS: Readonly<Record<Policy, number | null>> = {
 
 const unitOf = (policy: Policy) => 10n ** BigInt(6 - (TAIL_DECIMALS[policy] ?? 6));
 
-/** The minimum limit has 8 to 10 words. The schema has the same limits. */
+/** The smallest allowed limit has 8 to 10 words. The database schema has the same limits. */
 const LEAST_UNITS = 100n;
 const MOST_SURCHARGE_MICRO = microUsdt(1_000_000n);
 
 /**
- * The allowed surcharge limits and the default. The defaults of the coarser tails have 90 and 9 words, and payers pay less than 0.1 USDT
- * more. The default of six decimals has 900 words. With `exact` the limit has no effect until the policy changes to a tail.
+ * Returns the allowed surcharge limits and the default. By default, six decimals have 900 words; the coarser tails have 90 and 9 words, and
+ * payers pay less than 0.1 USDT on top. With `exact`, the limit has no effect until the policy changes to a tail.
  */
 export function surchargeOf(policy: Policy): { leastMicro: MicroUsdt; mostMicro: MicroUsdt; usualMicro: MicroUsdt } {
   const unitMicro = unitOf(policy);
@@ -34,8 +35,8 @@ export function surchargeOf(policy: Policy): { leastMicro: MicroUsdt; mostMicro:
 }
 
 /**
- * The amounts that an invoice can get: with a tail from the requested amount up to the surcharge limit, with `exact` only the requested
- * amount.
+ * Returns the amounts that an invoice can get: with a tail, from the requested amount up to the surcharge limit; with `exact`, only the
+ * requested amount.
  */
 export function payableRange(
   { policy, maxSurchargeMicro }: { policy: Policy; maxSurchargeMicro: bigint },
@@ -45,12 +46,12 @@ export function payableRange(
   return wordRange(requestedMicro, maxSurchargeMicro, unitOf(policy));
 }
 
-/** How many invoices of one requested amount fit on an address. */
+/** Returns how many invoices for one requested amount fit on an address. */
 export function countPayable(policy: Policy, range: WordRange): bigint {
   return policy === 'exact' ? 1n : countCodeWords(range);
 }
 
-/** Whether an invoice on an address can have this payable amount. */
+/** Whether this can be the payable amount of an invoice at an address. */
 export function isPayable(policy: Policy, amountMicro: bigint): boolean {
   return policy === 'exact' || (amountMicro > 0n && isCodeWord(amountMicro, unitOf(policy)));
 }

@@ -2,36 +2,36 @@ import { hmac } from '@noble/hashes/hmac.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 
-/** The doctor sends a request through the public URL, and both sides prove that they work on the same ledger. */
+/** The doctor sends a request to this path of the public URL, and both sides prove that they work on the same ledger. */
 export const PROBE_PATH = '/probe';
-/** `NONCE.PROOF`, both in hex. */
+/** The value is `NONCE.PROOF`, both in hex. */
 export const PROBE_HEADER = 'x-quittance-probe';
 
 export const PROBE_PAUSE_MS = 500;
 
 /**
- * The first event. `proof`: that of the service. `forwarded`: how the service received the doctor's made-up X-Forwarded-For: not at all,
- * unchanged, or different. `isProxyTrusted`: whether the sender of the request is a trusted proxy.
+ * The first event of the response. `proof` is the service's proof. `forwarded` is how the service received the doctor's made-up
+ * X-Forwarded-For: not at all, unchanged, or changed. `isProxyTrusted` is whether the sender of the request is a trusted proxy.
  */
 export type ProbeAnswer = { proof: string; forwarded: 'none' | 'same' | 'other'; isProxyTrusted: boolean };
 
-/** An address reserved for documentation (RFC 5737). */
+/** An address that is reserved for documentation (RFC 5737). */
 export const MADE_UP_CLIENT = '192.0.2.77';
 
-/** One side's proof that it knows the id of the ledger. The other side's proof differs. */
+/** Returns one side's proof that it knows the ledger's id. The two sides have different proofs. */
 export function proveProbe(ledgerId: string, side: 'doctor' | 'service', nonce: string): string {
   return bytesToHex(hmac(sha256, utf8ToBytes(ledgerId), utf8ToBytes(`quittance probe\n${side}\n${nonce}`)));
 }
 
 const ASKED = /^([0-9a-f]{32})\.([0-9a-f]{64})$/;
 
-/** The nonce of a caller that proves it knows the ledger; `null` for any other. */
+/** Returns the nonce of a caller that proves that it knows the ledger, or `null` for any other caller. */
 export function readProbe(ledgerId: string, header: string): string | null {
   const [, nonce = '', proof = ''] = ASKED.exec(header) ?? [];
   return proof !== '' && proof === proveProbe(ledgerId, 'doctor', nonce) ? nonce : null;
 }
 
-/** The first event of an answer; `null` if there's none. */
+/** Returns the first event of a response, or `null` if there's none. */
 export function readProbeAnswer(text: string): ProbeAnswer | null {
   const [, data = ''] = /^event: probe\ndata: (\{.*\})$/m.exec(text) ?? [];
   try {

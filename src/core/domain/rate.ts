@@ -3,8 +3,8 @@ import { toIso, type UnixMs, unixMs } from './time.ts';
 import { parseUrl } from './url.ts';
 
 /**
- * The source of the price of one USDT. `url` returns JSON with the number at `path` and its time at `timePath` (JSON pointers, RFC 6901:
- * `/tether/cny`). Without `timePath` the time of the request counts. `min` and `max` are decimals.
+ * Where the price of one USDT comes from. `url` returns JSON that contains the number at `path` and its time at `timePath` (JSON pointers,
+ * RFC 6901, such as `/tether/cny`). Without `timePath`, the time of the request is used. `min` and `max` are decimals.
  */
 export type RateSource = {
   url: string;
@@ -15,27 +15,27 @@ export type RateSource = {
   maxAgeMs: number;
 };
 
-/** `rateMicro`: in millionths, as everywhere in this file. */
+/** `rateMicro` is in millionths, as everywhere in this file. */
 export type ReadRate = { kind: 'ok'; rateMicro: bigint; at: UnixMs } | { kind: 'refused'; reason: string };
 
-/** The bounds of a rate, in millionths. No order is priced outside them. */
+/** The bounds of a rate, in millionths. No order is priced at a rate outside them. */
 export type RateBounds = { minMicro: bigint; maxMicro: bigint };
 
-/** The default bounds of a fixed rate: 0.7 to 1.4 times it, so that the upper one is about twice the lower. */
+/** Returns the default bounds of a fixed rate: 0.7 to 1.4 times the rate, so that the upper bound is about twice the lower one. */
 export function boundsAround(rateMicro: bigint): RateBounds {
   const minMicro = (rateMicro * 7n) / 10n;
   return { minMicro: minMicro > 0n ? minMicro : 1n, maxMicro: (rateMicro * 14n + 9n) / 10n };
 }
 
-/** Whether a rate differs from the previous one by more than a fifth of it. */
+/** Whether a rate differs from the previous one by more than a fifth. */
 export function isLargeChange(beforeMicro: bigint, afterMicro: bigint): boolean {
   const apart = afterMicro > beforeMicro ? afterMicro - beforeMicro : beforeMicro - afterMicro;
   return apart * 5n > beforeMicro;
 }
 
 /**
- * Parses a stored source, which is JSON. A value of another type was written directly to the database. It becomes empty, and no rate is
- * recent enough for it.
+ * Parses a stored source from JSON. If a value has the wrong type, someone wrote it directly to the database. It becomes empty, so no rate
+ * is recent enough for it.
  */
 export function readRateSource(text: string): RateSource {
   const kept = JSON.parse(text) as Record<string, unknown>;
@@ -48,25 +48,25 @@ export function readRateSource(text: string): RateSource {
   };
 }
 
-/** The origin of a source, without its path and query, which may contain a token. */
+/** Returns the origin of a source, without its path and query, because these may contain a token. */
 export function originOf({ url }: Pick<RateSource, 'url'>): string {
   return parseUrl(url)?.origin ?? 'invalid URL';
 }
 
-/** The maximum difference between two clocks. */
+/** Maximum difference between two clocks. */
 const AHEAD_MS = 60_000;
 
 /**
- * Whether a rate of this time may be used. One from the future is as wrong as an old one: after a clock was set back, it may be much older
- * than it seems.
+ * Whether a rate with this time may be used. A rate from the future is as wrong as an old one, because after a clock was set back, it may
+ * be much older than it seems.
  */
 export function isCurrentRate(at: UnixMs, { maxAgeMs }: Pick<RateSource, 'maxAgeMs'>, now: UnixMs): boolean {
   return now - at <= maxAgeMs && at - now <= AHEAD_MS;
 }
 
 /**
- * The rate in a source's answer, `{"tether":{"cny":7.19,"last_updated_at":1790000000}}`, if it may be used. The text is read, never a
- * float. Digits beyond six decimals are cut off, so that no merchant gets less.
+ * Reads the rate from a source's response, such as `{"tether":{"cny":7.19,"last_updated_at":1790000000}}`, and checks whether it may be
+ * used. It's read as text, never as a float. Digits beyond six decimals are cut off, so that no merchant gets less.
  */
 export function readRate(answer: string, source: RateSource, now: UnixMs): ReadRate {
   const document = parseExact(answer);
@@ -93,7 +93,10 @@ function refused(reason: string): ReadRate {
   return { kind: 'refused', reason };
 }
 
-/** Parses JSON so that each number is its text: `7.19` is `"7.19"`. Only a document that ends with a bracket is certainly complete. */
+/**
+ * Parses JSON in a way that turns each number into its text: `7.19` becomes `"7.19"`. Only a document that ends with a bracket is certainly
+ * complete.
+ */
 function parseExact(json: string): object | undefined {
   try {
     if (typeof JSON.parse(json) !== 'object') return undefined;
@@ -118,7 +121,10 @@ function textAt(document: object, pointer: string): string | null {
 
 const ISO = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)$/;
 
-/** A source's time: seconds, milliseconds, or ISO 8601. `null`: it isn't a time, or it's ahead of this server's clock. */
+/**
+ * Reads the time in a source's response: seconds, milliseconds or ISO 8601. Returns `null` if it isn't a time, or is ahead of this server's
+ * clock.
+ */
 function readTime(text: string | null, now: UnixMs): UnixMs | null {
   if (text === null) return null;
   const [, seconds, milliseconds] = /^(\d{10})(?:\.\d+)?$|^(\d{13})$/.exec(text) ?? [];

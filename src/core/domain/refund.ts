@@ -3,7 +3,8 @@ import type { MicroUsdt } from './money.ts';
 export type Refundable = { from: string; amountMicro: MicroUsdt; blockNumber: number };
 
 /**
- * A transfer from an address of the same project. `refundOf`: the transfer that it already refunds; `stands`: the chain doesn't deny it.
+ * A transfer from an address of the same project. `refundOf` is the transfer that it already refunds; `stands` means that the chain doesn't
+ * contradict it.
  */
 export type SentBack = {
   to: string;
@@ -13,7 +14,7 @@ export type SentBack = {
   refundOf: string | null;
 };
 
-/** Why none of them is the refund. Reports the nearest miss. */
+/** Why none of the transfers is the refund. Describes the nearest miss. */
 export type NoRefund<Sent extends SentBack = SentBack> =
   | { kind: 'none-left' }
   | { kind: 'denied' }
@@ -23,8 +24,8 @@ export type NoRefund<Sent extends SentBack = SentBack> =
   | { kind: 'taken'; refundOf: string };
 
 /**
- * Finds the refund among the outgoing transfers of one transaction: to the sender, with exactly the amount, in a later block, and not yet
- * the refund of another transfer. If several match, the first one.
+ * Finds the refund among the outgoing transfers of one transaction. It must go to the sender, have exactly the same amount, be in a later
+ * block, and not yet be the refund of another transfer. Returns the first one if there are several.
  */
 export function findRefund<Sent extends SentBack>(
   came: Refundable,

@@ -1,44 +1,45 @@
 /**
- * Delays before each webhook attempt, in seconds: 12 attempts over a little more than 75 hours, as in Standard Webhooks. They are dense
- * while a deploy or restart is likely, and sparse for an outage over a long weekend.
+ * The delays before the webhook attempts, in seconds: 12 attempts over a little more than 75 hours, as in Standard Webhooks. They are close
+ * together at first, to cover a deployment or restart, and far apart later, to survive an outage over a long weekend.
  */
 const DELAYS_SECONDS = [0, 5, 30, 120, 600, 1800, 3600, 7200, 21_600, 43_200, 86_400, 108_000] as const;
 
-/** The number of attempts after which a delivery is dead. */
+/** After this many attempts a delivery is dead. */
 export const MAX_ATTEMPTS = DELAYS_SECONDS.length;
 
 /**
- * The position of attempt number `attempt` in the schedule, from 1. A replay raises `maxAttempts`, which restarts the schedule. A delivery
- * with `maxAttempts` 1 is at the end of its schedule at once.
+ * Returns the position of an attempt in the schedule, starting at 1. A replay raises `maxAttempts`, which restarts the schedule. A delivery
+ * whose `maxAttempts` is 1 is at the end of its schedule from the start.
  */
 export function schedulePosition(attempt: number, maxAttempts: number): number {
   return Math.max(1, MAX_ATTEMPTS - (maxAttempts - attempt));
 }
 
-/** A receiver's Retry-After is honoured up to one day, so that it can't park a delivery permanently. */
+/** Quittance respects a receiver's Retry-After up to one day, so that the receiver can't delay a delivery permanently. */
 const MAX_RETRY_AFTER_MS = 24 * 3600 * 1000;
 
 /**
- * Ends the error of an attempt whose answer had a Retry-After. Such a delivery is never expedited. The pause request isn't stored anywhere
- * else.
+ * Appended to the error of an attempt whose response had a Retry-After, because this request isn't stored anywhere else. Such a delivery is
+ * never expedited.
  */
 export const PAUSE_ASKED = '; it asks for a pause';
 
 /**
- * The errors of attempts to an adapter's shop that mean that the shop is down: no answer, or an answer of a proxy in front of it. Any other
- * answer concerns only this callback, which is then retried by its schedule. A regular expression for JavaScript and PostgreSQL.
+ * Matches the errors of attempts to an adapter's shop which mean that the shop is down: no response, or a response from a proxy in front of
+ * it. Any other response concerns only that callback, which is then retried on schedule. The pattern works in both JavaScript and
+ * PostgreSQL.
  */
 export const OUTAGE =
   '^(timeout|dns|connection_refused|connection_lost|unreachable|tls|network|http_(50[234]|52[0-9]|530)):';
 
-/** The pause that an answer asks for in milliseconds, up to the limit. */
+/** Returns the pause that a response asks for, in milliseconds, up to the limit. */
 export function askedPauseMs(retryAfterMs: number | null): number {
   return Math.min(retryAfterMs ?? 0, MAX_RETRY_AFTER_MS);
 }
 
 /**
- * Milliseconds to wait after the attempt at position `attempts` of the schedule (1-based) failed, or `null` if that was the last one.
- * `random` in 0 … 1 adds up to 20 % of jitter. The delay is never shorter than the schedule or than `retryAfterMs`.
+ * Returns how many milliseconds to wait after the attempt at position `attempts` of the schedule (starting at 1) failed, or `null` if it
+ * was the last one. `random`, from 0 to 1, adds up to 20 % of jitter. The result is never shorter than the schedule or than `retryAfterMs`.
  */
 export function retryDelayMs(attempts: number, random: number, retryAfterMs: number | null): number | null {
   const seconds = DELAYS_SECONDS[attempts];

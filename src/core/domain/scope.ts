@@ -5,7 +5,10 @@
 export const SCOPES = ['create', 'read', 'events', 'webhooks'] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** The scopes of a key that was created without any: those of keys before scopes existed. Managing webhooks must be requested. */
+/**
+ * The scopes of a key that was created without any, which are what all keys could do before scopes existed. Managing webhooks must be
+ * requested explicitly.
+ */
 const DEFAULT_SCOPES: readonly Scope[] = ['create', 'read', 'events'];
 
 export function scopesOf(stored: readonly string[] | null): readonly Scope[] {

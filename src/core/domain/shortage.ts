@@ -1,6 +1,6 @@
 import { AppError } from './errors.ts';
 
-/** Shortages of PostgreSQL by SQLSTATE (class 53): it answers, but refuses the statement. */
+/** Resource shortages of PostgreSQL by SQLSTATE (class 53): the database responds, but refuses the statement. */
 const SHORTAGES = {
   '53000': 'the database has run out of resources',
   '53100': 'the disk of the database is full',
@@ -9,13 +9,13 @@ const SHORTAGES = {
   '53400': 'the database has reached a limit of its configuration',
 } as const;
 
-/** The shortage that a SQLSTATE means, as public text; `null`: another failure. */
+/** Returns the shortage that a SQLSTATE stands for as text that anyone may see, or `null` if it's another failure. */
 export function shortageOf(sqlState: unknown): string | null {
   if (typeof sqlState !== 'string' || !sqlState.startsWith('53')) return null;
   return Object.hasOwn(SHORTAGES, sqlState) ? SHORTAGES[sqlState as keyof typeof SHORTAGES] : SHORTAGES['53000'];
 }
 
-/** The shortage behind an error `DATABASE_UNAVAILABLE`; `null` for any other error. */
+/** Returns the shortage that caused a `DATABASE_UNAVAILABLE` error, or `null` for any other error. */
 export function shortageBehind(error: unknown): string | null {
   if (!(error instanceof AppError) || error.code !== 'DATABASE_UNAVAILABLE') return null;
   return shortageOf((error.cause as { code?: unknown } | undefined)?.code);

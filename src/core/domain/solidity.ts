@@ -1,11 +1,11 @@
 import type { AccountHex } from '@quittance/tron/address';
 
-/** The share of active producers that needn't have built on an irreversible block (java-tron `SOLIDIFIED_THRESHOLD`, 70 %). */
+/** The share of active producers that don't need to have built on an irreversible block (java-tron `SOLIDIFIED_THRESHOLD`, 70 %). */
 const SPARED_PERCENT = 30;
 
 /**
- * How many different producers must have built on a block: n − ⌊n·30/100⌋ (java-tron `DposService.updateSolidBlock`), so 19 of 27, 4 of 5,
- * 1 of 1. Throws if there's no producer, because then no block can become irreversible.
+ * Returns how many different producers must have built on a block: n − ⌊n·30/100⌋ (java-tron `DposService.updateSolidBlock`), so 19 of 27,
+ * 4 of 5, 1 of 1. Throws if there are no producers, because then no block can become irreversible.
  */
 export function solidThreshold(activeCount: number): number {
   if (!Number.isSafeInteger(activeCount) || activeCount < 1) throw new RangeError(`${activeCount} active producers`);
@@ -13,8 +13,8 @@ export function solidThreshold(activeCount: number): number {
 }
 
 /**
- * The largest height at or above which `threshold` different voters have made a block, or `null`. `blocks` are the verified blocks above
- * the irreversible one, heights ascending. Blocks of other producers don't count.
+ * Returns the highest block such that `threshold` different voters have produced it or a block above it, or `null`. `blocks` are the
+ * verified blocks above the irreversible one, in ascending order. Blocks by other producers don't count.
  */
 export function solidHeight(
   blocks: readonly { number: number; producer: AccountHex }[],

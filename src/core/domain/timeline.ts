@@ -1,6 +1,6 @@
 import type { UnixMs } from './time.ts';
 
-/** The kinds of entries in a timeline. Entries of the same time have this order: causes before their effects. */
+/** The kinds of entries in a timeline. Entries with the same time are sorted in this order, with causes before their effects. */
 export const TIMELINE_KINDS = [
   'added',
   'requested',
@@ -25,7 +25,7 @@ export const TIMELINE_KINDS = [
 
 type TimelineKind = (typeof TIMELINE_KINDS)[number];
 
-/** A fact or decision. `text` is one plain sentence, and `details` has further facts; `data` is the same for machines. */
+/** A fact or decision. `text` is one plain sentence, `details` contains further facts, and `data` contains the same for machines. */
 export type TimelineEntry = {
   at: UnixMs;
   kind: TimelineKind;

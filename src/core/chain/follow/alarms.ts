@@ -7,18 +7,21 @@ import { tellAlarm } from '../../store/chain/tell-alarms.ts';
 import type { Sql } from '../../store/db/database.ts';
 
 export type Alarms = {
-  /** Opens an alarm, or counts another occurrence of it, in the transaction `tx` if one is given. Logs a new alarm. */
+  /**
+   * Opens an alarm, or counts another occurrence if it's already open. Runs in the transaction `tx` if one is given. Only a new alarm is
+   * logged.
+   */
   raise(kind: AlarmKind, subject: string, detail: string, tx?: Sql): Promise<void>;
-  /** Closes the alarms of a kind. Costs no query while none is open. */
+  /** Closes all alarms of this kind. Sends no query if none is open. */
   resolve(kind: AlarmKind): Promise<void>;
-  /** Updates the metric with the alarms that any process raised, and caches which kinds are open. */
+  /** Sets the metric from the alarms that any process has raised, and caches which kinds are open. */
   refresh(): Promise<void>;
 };
 
 type AlarmDeps = { db: Sql; network: Network; log: Logger; metrics: Metrics };
 
 export function createAlarms({ db, network, log, metrics }: AlarmDeps): Alarms {
-  /** The kinds that may be open. `null`: not loaded yet. */
+  /** The kinds of which an alarm may be open, or `null` until they have been loaded. */
   let open: Set<AlarmKind> | null = null;
   const refresh = async () => {
     const counts = await countOpenAlarms(db, network);

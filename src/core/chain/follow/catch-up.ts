@@ -15,24 +15,24 @@ import { avoid, identifySigner } from './identify-signer.ts';
 import { awaitsOperator, gatherOpen, othersFor, withQuorum } from './quorum.ts';
 import { isNext, type WindowBlock } from './window.ts';
 
-/** The limit of blocks that wait for agreement: half an hour of blocks, up to a hundred megabytes. */
+/** Maximum number of blocks waiting for agreement: half an hour of blocks, at most about 100 MB. */
 const MAX_OPEN_BLOCKS = 600;
-/** The limit of verified blocks above the solid one: four hours of blocks while too few producers work, up to 160 megabytes. */
+/** Maximum number of verified blocks above the solid block: four hours of blocks while too few producers work, at most about 160 MB. */
 const MAX_WINDOW_BLOCKS = 4800;
-/** Blocks within which a node's claim, or a window, must be confirmed. 19 different producers take one minute. */
+/** If a node's claim or the window isn't confirmed within this many blocks, it's stuck. 19 different producers need only one minute. */
 const STUCK_BLOCKS = 200;
 
-/** Whether some blocks must be recorded before further ones are read. */
+/** Whether blocks must be recorded before more are read. */
 export function isWindowFull({ window }: Following): boolean {
   const open = window.filter(({ agreed }) => agreed === null).length;
   return open + LONG_RANGE_BLOCKS > MAX_OPEN_BLOCKS || window.length + LONG_RANGE_BLOCKS > MAX_WINDOW_BLOCKS;
 }
 
 /**
- * Replays the irreversible blocks after the newest verified one in order and without gaps, and reads ranges ahead. Ranges that have arrived
- * are recorded together, because a transaction takes the same time for one as for several; `onProgress` is called after each transaction.
- * Stops at the node's newest irreversible block, at a full window, when `isStopping`, or with the error of a block that can't be read or
- * verified. The next call resumes there.
+ * Replays the irreversible blocks after the newest verified one, in order and without gaps, and reads ranges ahead. Ranges that have
+ * arrived are recorded together, because one transaction takes as long for several ranges as for one. `onProgress` is called after each
+ * transaction. Returns at the node's newest irreversible block, when the window is full, or when `isStopping` returns true. Throws the
+ * error of a block that can't be read or verified. The next call resumes at the same place.
  */
 export async function catchUp(
   deps: FollowDeps,
@@ -55,7 +55,7 @@ export async function catchUp(
       const range = await nextLinked(following, ahead, node);
       if (range === null) break;
       if (range.blocks[0]?.block.parentId !== tipOf(following).id) {
-        // The verified blocks are on an orphaned branch. Walk back to the fork, one block at a time.
+        // The verified blocks are on an orphaned branch, so walk back to the fork, one block at a time.
         await record();
         await extend(deps, following, node, nodes);
         return;
@@ -79,8 +79,8 @@ export async function catchUp(
 }
 
 /**
- * The next range. A range of another node counts only if its blocks link to our tip and known producers signed them. Otherwise one
- * dishonest node could make Quittance walk back repeatedly.
+ * Returns the next range. A range from another node is used only if its blocks link to our tip and known producers signed them. Otherwise
+ * one dishonest node could make Quittance walk back again and again.
  */
 async function nextLinked(following: Following, ahead: ReadAhead, node: Node): Promise<AheadRange | null> {
   const range = await ahead.next();
@@ -93,7 +93,7 @@ async function nextLinked(following: Following, ahead: ReadAhead, node: Node): P
   return isLinked && isSigned ? range : ahead.again(range);
 }
 
-/** Adds the blocks of a range to the window after checking them. */
+/** Checks the blocks of a range and adds them to the window. */
 async function take(
   deps: FollowDeps,
   following: Following,
@@ -105,7 +105,7 @@ async function take(
     tipOf(following),
     blocks.map(({ read }) => read),
   );
-  // This is sequential: the first block of an unknown producer makes Quittance ask the nodes, and the next blocks reuse the answer.
+  // Sequential on purpose: the first block by an unknown producer makes Quittance ask the nodes, and the following blocks reuse the answer.
   for (const { read, block } of blocks) block.signer = await identifySigner(deps, following, read, nodes);
   pushLinked(
     deps,
@@ -131,8 +131,8 @@ function pushLinked(deps: FollowDeps, following: Following, node: Node, blocks: 
 }
 
 /**
- * Drops a window whose blocks carry no known signature, or that a node calls irreversible although too few known producers built on it.
- * Either it's another chain, or the producers changed. Another node is asked next.
+ * Drops a window that can't become irreversible: no known key signed its blocks, or too few known producers have built on it, although a
+ * node calls it irreversible. Either it belongs to another chain, or the producers have changed. The next attempt asks another node.
  */
 export async function dropStuckWindow(deps: FollowDeps, following: Following, node: Node): Promise<void> {
   const { window, nodeSolid } = following;
@@ -157,30 +157,33 @@ export async function dropStuckWindow(deps: FollowDeps, following: Following, no
   following.producersRetryMs = 0;
 }
 
-/** A block with its logs, and with the logs of other operators that have shown them. `block.signer` is still unknown. */
+/** A block with its logs, as shown by its node and by any other operators that already have it. `block.signer` isn't known yet. */
 type AheadBlock = { read: { node: Node; block: ProvenHeader }; block: WindowBlock };
 type AheadRange = { source: Node; blocks: AheadBlock[] };
 
 type ReadAhead = {
-  /** The next blocks in order, up to the first that can't be read; `null` at the end. Throws if the preferred node shows none. */
+  /**
+   * Returns the next blocks in order, up to the first that can't be read, or `null` at the end. Throws if the preferred node can't provide
+   * any.
+   */
   next(): Promise<AheadRange | null>;
   isNextThere(): boolean;
   /** Reads the same blocks from the preferred node. */
   again(range: AheadRange): Promise<AheadRange>;
-  /** Stops asking a node for ranges until the head is reached. The preferred node is never dismissed. */
+  /** Requests no more ranges from a node until the head is reached. Has no effect on the preferred node. */
   dismiss(source: Node): void;
-  /** Stops reading. Pending requests are dropped. */
+  /** Stops reading and drops all pending requests. */
   stop(): void;
 };
 
-/** The limit of blocks that are requested, or that wait for earlier ones, from all nodes. The last range may exceed it. */
+/** Maximum number of blocks that are requested or waiting for earlier blocks, over all nodes. The last range may exceed it. */
 const MAX_AHEAD = 64;
-/** Consecutive ranges that a node may fail before Quittance asks it for single blocks. */
+/** After this many consecutive failed ranges, Quittance asks the node for single blocks. */
 const MAX_RANGE_FAILURES = 3;
 const PARALLEL_BLOCKS = 4;
 /**
- * Another node may take this many times as long as the preferred one, and at least `MIN_LATE_MS`. Then the preferred node is asked for the
- * range.
+ * Another node may take this many times as long as the preferred one, and at least `MIN_LATE_MS`. After that, the range is requested from
+ * the preferred node.
  */
 const MAX_TIMES_LATER = 4;
 const MIN_LATE_MS = 1000;
@@ -188,8 +191,8 @@ const MIN_LATE_MS = 1000;
 type Range = { first: number; last: number; source: Node; isThere: boolean; blocks: Promise<AheadBlock[]> };
 
 /**
- * Reads the blocks from `first` to `last` in ranges, from all nodes at once. The number of concurrent ranges adapts to each node's latency.
- * Each block is verified by itself; the caller checks that the blocks form one chain.
+ * Reads the blocks from `first` to `last` in ranges, from all nodes concurrently. The number of concurrent ranges adapts to each node's
+ * latency. Each block is verified on its own; the caller checks that the blocks form a chain.
  */
 function createReadAhead(
   deps: FollowDeps,
@@ -207,7 +210,7 @@ function createReadAhead(
     const readSingly = () => readOneByOne(deps, source, begin, end, complete);
     if (failuresOf(source) >= MAX_RANGE_FAILURES || !source.isOpenFor('ranges')) return readSingly();
     const blocks = await readRange(deps, source, begin, end).catch((error: unknown) => {
-      // The node refused ranges but may show single blocks.
+      // The node refused the range, but it may still return single blocks.
       if (source === node && !source.isOpenFor('ranges')) return null;
       throw error;
     });
@@ -235,7 +238,7 @@ function createReadAhead(
       asked.onAnswer();
     };
     const onFailure = () => {
-      // The caller gets the error when it reaches this range, and resumes there. Nothing beyond it is requested.
+      // The caller gets this error when it reaches the range, and resumes from there. No later range is requested.
       if (source === node) hasFailed = true;
       else countFailure(source);
     };
@@ -270,7 +273,7 @@ function createReadAhead(
   };
 }
 
-/** Consecutive failed ranges of each node. */
+/** Counts the consecutive failed ranges of each node. */
 function createFailures(counts: Following['rangeFailures']) {
   const failuresOf = ({ origin }: Node) => counts.get(origin) ?? 0;
   const countFailure = (node: Node) => void counts.set(node.origin, failuresOf(node) + 1);
@@ -290,15 +293,15 @@ function createFailures(counts: Following['rangeFailures']) {
   };
 }
 
-/** Adds the logs of other operators, as far as they have the block. */
+/** Adds the logs shown by other operators that already have the block. */
 async function withOthers(deps: FollowDeps, nodes: readonly Node[], read: ReadBlock): Promise<AheadBlock> {
   const block = await withQuorum(deps, read, null, othersFor(deps, nodes, read.node));
-  // Once the logs are judged, the transactions are unused, and they take most of a block's memory.
+  // The transactions are no longer needed once the logs have been judged, and they take up most of a block's memory.
   const { isProven: _, transactions: __, ...header } = read.block;
   return { read: { node: read.node, block: header }, block };
 }
 
-/** Returns the blocks before the first that can't be read or judged. Throws if that is the first one. */
+/** Returns the blocks before the first one that can't be read or judged. Throws if that is the first block. */
 async function upToFirstFailure<Result>(reads: readonly Promise<Result>[]): Promise<Result[]> {
   const ready: Result[] = [];
   for (const read of await Promise.allSettled(reads)) {
@@ -309,7 +312,7 @@ async function upToFirstFailure<Result>(reads: readonly Promise<Result>[]): Prom
   return ready;
 }
 
-/** Reads single blocks, a few concurrently, up to the first that can't be read or doesn't exist. Throws if the first one can't be read. */
+/** Reads single blocks, a few at a time, up to the first that can't be read or doesn't exist. Throws if the first block can't be read. */
 async function readOneByOne(
   deps: FollowDeps,
   node: Node,
@@ -333,7 +336,7 @@ async function readOneByOne(
   return ready;
 }
 
-/** `null`: the result failed or took longer than `ms`. */
+/** Returns the result, or `null` if it fails or takes longer than `ms`. */
 async function withinMs<Result>(ms: number, result: Promise<Result>): Promise<Result | null> {
   const over = new AbortController();
   try {
@@ -347,8 +350,9 @@ async function withinMs<Result>(ms: number, result: Promise<Result>): Promise<Re
 }
 
 /**
- * Blocks in a range, and concurrent ranges of one node. Main-network blocks from a node with 300 ms latency need sixty. With logs instead
- * of infos, a range takes two requests, so fewer and longer ranges stay within a provider's fifteen requests a second.
+ * Blocks per range, and the bounds of concurrent ranges per node. A node with 300 ms latency needs sixty main-network blocks in flight.
+ * With logs instead of infos, a range takes two requests, so fewer and longer ranges stay within a provider's limit of fifteen requests per
+ * second.
  */
 const SHORT = { blocks: RANGE_BLOCKS, bounds: { most: 12, wait: [2, 4] } } as const;
 const LONG = { blocks: LONG_RANGE_BLOCKS, bounds: { most: 3, wait: [1, 2] } } as const;
@@ -357,8 +361,8 @@ type Pace = { blocks: number; flight: InFlight };
 type Source = { source: Node; short: Pace; long: Pace };
 
 /**
- * The nodes that serve ranges, and the range length of each. The preferred node comes first. Another node is used only while all of its
- * ranges are good.
+ * Chooses the nodes that provide ranges, and the range length for each. The preferred node comes first. Another node is used only as long
+ * as none of its ranges fails.
  */
 function createRangeSources(
   deps: FollowDeps,
@@ -371,12 +375,12 @@ function createRangeSources(
     failuresOf(source) === 0 && logs.areEnoughAsked(source) ? long : short;
   return {
     readLogs: logs.read,
-    /** The shortest recent duration of a range of the preferred node, in milliseconds. */
+    /** Returns the shortest recent duration of a range from the preferred node, in milliseconds. */
     leastMs: () => {
       const preferred = sources.find(({ source }) => source === node);
       return preferred === undefined ? 0 : paceOf(preferred).flight.leastMs();
     },
-    /** A node that can serve another range now. */
+    /** Returns a node that can provide another range now. */
     withRoom: (): (Pace & { source: Node }) | null => {
       const isGood = ({ source }: Source) => source === node || failuresOf(source) === 0;
       const found = sources.find((each) => isGood(each) && paceOf(each).flight.hasRoom());
@@ -385,7 +389,7 @@ function createRangeSources(
   };
 }
 
-/** The preferred node, and the other nodes that aren't avoided at the moment. */
+/** Returns the preferred node, followed by the nodes that aren't being avoided. */
 function sourcesOf(nodes: readonly Node[], avoided: Following['avoided']): Source[] {
   const isAvoided = ({ operator }: Node) => operator === avoided?.operator && performance.now() < avoided.untilMs;
   return nodes
@@ -397,7 +401,7 @@ function paceFor({ blocks, bounds }: { blocks: number; bounds: InFlightBounds })
   return { blocks, flight: createInFlight(bounds) };
 }
 
-/** Asks the node that shows a range, and as many other operators as must agree, for logs instead of infos. */
+/** Requests logs instead of infos, from the node that provided the range and from as many other operators as must agree. */
 function createLogsReader(deps: FollowDeps, nodes: readonly Node[]) {
   const isAble = (node: Node) => node.isOpenFor('logs');
   const askedFor = (source: Node) => ofDifferentOperators([source, ...nodes].filter(isAble), deps.agreement);
@@ -414,31 +418,32 @@ function createLogsReader(deps: FollowDeps, nodes: readonly Node[]) {
   };
 }
 
-/** Limits how many ranges a node is asked for concurrently. */
+/** Limits the number of concurrent ranges per node. */
 type InFlight = {
   hasRoom(): boolean;
-  /** Call this when a range is requested. Call `onAnswer` when the range arrives, but not when it failed; call `onEnd` in both cases. */
+  /** Call this when a range is requested. Call `onAnswer` only if the range arrives, and `onEnd` in any case. */
   begin(): { onAnswer(): void; onEnd(): void };
-  /** The shortest recent duration of a range in milliseconds; infinite before the first. */
+  /** The shortest recent duration of a range in milliseconds, or infinity before the first one. */
   leastMs(): number;
 };
 
-/** The limit before anything is measured. */
+/** The limit until the first measurement. */
 const FIRST = 2;
 /**
- * `most`: the limit of one node. `wait`: ranges that wait in a queue of the node, in its budget, on the connection or in this process.
- * Below the first number the connection is sometimes idle. Above the second the waiting ranges only use memory.
+ * `most`: the maximum number of concurrent ranges per node. `wait`: how many ranges should be queued (at the node, in its budget, on the
+ * connection or in this process). With fewer than the first number, the connection is sometimes idle. With more than the second, the queued
+ * ranges only use memory.
  */
 type InFlightBounds = { most: number; wait: readonly [number, number] };
 /**
- * The shortest duration is measured again after this many ranges, because blocks grow and routes get slower. That costs the time of about
- * one range.
+ * The shortest duration is measured again after this many ranges, because blocks grow and routes become slower. A measurement costs about
+ * the time of one range.
  */
 const PROBE_RANGES = 200;
 
 /**
- * Adapts the number of concurrent ranges to the node's capacity, as TCP Vegas does. The time that a range takes beyond the shortest is
- * queueing time. While hardly any range is queued, one more is sent, up to `most`. When many are queued, one fewer is sent.
+ * Adapts the number of concurrent ranges to the node's capacity, like TCP Vegas. Any time that a range takes beyond the shortest duration
+ * is queueing time. If hardly any range is queued, the limit rises by one, up to `most`. If many are queued, it falls by one.
  */
 export function createInFlight(
   { most, wait: [few, many] }: InFlightBounds,
@@ -448,7 +453,7 @@ export function createInFlight(
   let underWay = 0;
   let leastMs = Number.POSITIVE_INFINITY;
   let untilProbe = 0;
-  /** During a probe only a few are sent, until one returns that wasn't queued. */
+  /** During a probe the limit stays low, until a range returns that wasn't queued. */
   const limit = () => (untilProbe === 0 ? FIRST : size);
   const learn = (tookMs: number, wasFull: boolean) => {
     untilProbe = Math.max(0, untilProbe - 1);

@@ -12,16 +12,19 @@ import { avoid, identifySigner } from './identify-signer.ts';
 import { othersFor, withQuorum } from './quorum.ts';
 import type { WindowBlock } from './window.ts';
 
-/** Forks of the main network are one or two blocks deep. Normally at most 18 blocks aren't irreversible yet. */
+/** Forks of the main network are only one or two blocks deep, and normally at most 18 blocks aren't irreversible yet. */
 const MAX_WALK_BLOCKS = 100;
-/** Infos are sometimes a moment later than their block. If a node's infos are always late, another node is asked first. */
+/**
+ * Infos sometimes appear a moment after their block. After this many late blocks in a row, the node is considered slow, and another one is
+ * asked first.
+ */
 const MAX_LATE_INFOS = 3;
 /** Much more than real clock drift. */
 const MAX_AHEAD_MS = 10 * 60_000;
 
 /**
- * Reads the block after the newest verified one. If it doesn't build on that one, reads the replaced blocks down to the common ancestor, at
- * most down to the solid block. Returns the new blocks; none if the node has no next block.
+ * Reads the block after the newest verified one. If it doesn't build on that one, also reads the blocks that replace ours, back to the
+ * common ancestor and at most back to the solid block. Returns the new blocks, or none if the node has no next block.
  */
 export async function extend(
   deps: FollowDeps,
@@ -32,7 +35,7 @@ export async function extend(
   const isOverdue = following.pace.isOverdue(deps.now());
   const next = await (isOverdue ? readBlock : readHeadBlock)(deps, node, tipOf(following).number + 1).catch(
     (error: unknown) => {
-      // No other node confirms the block, so prefer the other nodes for a moment.
+      // No other node confirms this block, so prefer the others for a while.
       if (error instanceof AppError && error.code === 'NODES_DISAGREE') avoid(deps, following, node);
       throw error;
     },
@@ -72,7 +75,7 @@ export async function extend(
   return blocks;
 }
 
-/** Quittance doesn't walk back block by block on a branch that split off longer ago. It drops the blocks in memory and reads them again. */
+/** The branch split off too long ago to walk back block by block. Drops the blocks in memory, so that they are read again. */
 function tooFar(deps: FollowDeps, following: Following, node: Node): AppError {
   replaceFrom(following, 0);
   avoid(deps, following, node);
@@ -80,7 +83,10 @@ function tooFar(deps: FollowDeps, following: Following, node: Node): AppError {
   return new AppError('NODE_REFUSED', message, { retryable: true });
 }
 
-/** Each block must be later than its parent. On a real network it must not be in the future, because its time lets invoices expire. */
+/**
+ * Throws unless each block is later than its parent. On a real network a block must not be in the future either, because block times make
+ * invoices expire.
+ */
 export function assertLater(
   deps: FollowDeps,
   ancestor: { time: UnixMs },
@@ -104,13 +110,13 @@ function isOfTheFuture({ slotMs, now }: FollowDeps, time: UnixMs): boolean {
 }
 
 /**
- * Reads the parent of a block. Any other block of that height is refused, because blocks become irreversible through the blocks on top of
- * them.
+ * Reads the parent of a block. Any other block at that height is refused, because a block becomes irreversible only through the blocks
+ * built on it.
  */
 async function readParent(deps: FollowDeps, following: Following, node: Node, child: ProvenHeader): Promise<ReadBlock> {
   const read = await readBlock(deps, node, child.number - 1);
   if (read !== null && read.block.id === child.parentId) return read;
-  // The node's back ends disagree about the head for a moment, so prefer another node.
+  // The node's back ends currently disagree about the head, so prefer another node.
   avoid(deps, following, node);
   throw new AppError('NODE_REFUSED', `${node.origin} moved between two branches at block ${child.number - 1}`, {
     retryable: true,
@@ -118,9 +124,9 @@ async function readParent(deps: FollowDeps, following: Following, node: Node, ch
 }
 
 /**
- * Called when a node shows a verified block that doesn't build on our irreversible one. Finds out why, and returns the error to throw: the
- * node is on another network, its answers are inconsistent, or its irreversible chain differs from the ledger. When `agreement` operators
- * show a different irreversible chain, the watcher halts until an operator decides. It never repairs a ledger silently.
+ * Call this when a node shows a verified block that doesn't build on our irreversible one. Finds the reason and returns the error to throw:
+ * the node is on another network, its answers are inconsistent, or its irreversible chain differs from the ledger. If `agreement` operators
+ * show a different irreversible chain, the watcher halts until an operator decides, because it must never repair a ledger silently.
  */
 async function diagnoseFork(
   deps: FollowDeps,
@@ -143,7 +149,7 @@ async function diagnoseFork(
     return new AppError('NODE_REFUSED', reason, { retryable: true });
   }
   const reason = `the irreversible block ${base.number} is ${base.id} in the ledger, and ${shown.id} on ${node.origin}`;
-  // Anyone can write a header. A header that no known key signed contradicts nothing.
+  // Anyone can write a header, so a header that no known key signed proves nothing.
   if (following.producers === null || !isSignedBy(following.producers, shown)) {
     return checked(deps, node, () => {
       throw new AppError('BLOCK_UNVERIFIABLE', `${reason}, signed by no known producer`, { retryable: true });

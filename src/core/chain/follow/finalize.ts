@@ -11,14 +11,17 @@ import { type FollowDeps, type Following, replaceFrom } from './following.ts';
 import { isNext, toChainBlock, type WindowBlock } from './window.ts';
 
 const MAX_NAMED = 20;
-/** The limit of blocks in one transaction while catching up. It keeps memory use and lock time small, and commits few. */
+/** Maximum number of blocks per transaction while catching up. It keeps memory use and lock times low, and still needs few commits. */
 export const BATCH_BLOCKS = 60;
-/** The limits of blocks that no header proves and that operators agree on: consecutively, and within an hour of the chain's time. */
+/**
+ * Limits on blocks that only operators' agreement confirms, because their header proves nothing: in a row, and per hour of the chain's
+ * time.
+ */
 const MAX_UNPROVEN_IN_A_ROW = 60;
 const MAX_UNPROVEN_IN_AN_HOUR = 240;
 const HOUR_MS = 3_600_000;
 
-/** The height up to which our own verified headers prove the chain irreversible. Never below the solid cursor. */
+/** Returns the height up to which our own verified headers prove that the chain is irreversible. It's never below the solid cursor. */
 export function ownSolidOf({ window, producers, base }: Following): number {
   if (producers === null) return base.number;
   const signed = window.flatMap(({ number, producer, signer }) =>
@@ -38,7 +41,7 @@ export async function askSolid(deps: FollowDeps, following: Following, node: Nod
   deps.metrics.chainSolidNumber.set({ network: deps.network }, solid.number);
   const ours = following.window.find(({ number }) => number === solid.number);
   if (ours !== undefined && ours.id !== solid.id) {
-    // Either our window is an orphaned branch, or the node is wrong. Our blocks are read again, and the next blocks decide.
+    // Either our window is an orphaned branch, or the node is wrong. We read our blocks again, and the next blocks decide.
     replaceFrom(following, following.window.indexOf(ours));
     deps.pool.report(
       node,
@@ -51,13 +54,13 @@ export async function askSolid(deps: FollowDeps, following: Following, node: Nod
 }
 
 /**
- * Records blocks in order, up to the first that isn't ready. A block is ready when our own headers and the node call it irreversible, and
- * enough operators agree on its logs. Returns how many were recorded.
+ * Records blocks in order, up to the first that isn't ready. A block is ready if both our own headers and the node say that it's
+ * irreversible, and enough operators agree on its logs. Returns the number of recorded blocks.
  */
 export async function finalize(deps: FollowDeps, watching: Watching, following: Following): Promise<number> {
   const { network, metrics } = deps;
   if (!isLinked(following)) {
-    // This can't happen unless there's a bug. If it does, nothing is recorded from the window.
+    // Only a bug can cause this. Record nothing from such a window.
     replaceFrom(following, 0);
     throw new AppError('CHAIN_CONTRADICTION', 'the verified blocks were not linked, and are read again', {
       retryable: true,
@@ -70,8 +73,8 @@ export async function finalize(deps: FollowDeps, watching: Watching, following: 
   const ready = await countAllowed(deps, following, firstOpen < 0 ? following.window.length : firstOpen);
   for (let done = 0; done < ready; done += BATCH_BLOCKS) {
     const blocks = following.window.slice(0, Math.min(BATCH_BLOCKS, ready - done));
-    // This runs before the blocks are recorded, because recorded blocks aren't examined again. After a crash in between, the same alarms
-    // are raised again.
+    // Do this before the blocks are recorded, because recorded blocks are never examined again. After a crash in between, the same alarms
+    // are simply raised again.
     await applyContractEvents(
       { ...watching, log: deps.log },
       blocks.map(({ number, agreed }) => ({ number, events: agreed?.logs.events ?? [] })),
@@ -95,14 +98,14 @@ export async function finalize(deps: FollowDeps, watching: Watching, following: 
 }
 
 /**
- * The height up to which blocks can be judged. Once Tether replaces the contract, only its successor logs payments through other contracts.
- * The event that operators agree on names the successor. After a restart nodes are asked for it, because the ledger doesn't store it. Until
- * it's known, all later blocks are held. Raises an alarm once one of them is irreversible.
+ * Returns the height up to which blocks can be judged. Once Tether replaces the contract, only its successor logs payments that other
+ * contracts make. The operators' agreed event names the successor; after a restart the nodes are asked for it, because the ledger doesn't
+ * store it. While it's unknown, all later blocks are held, and an alarm is raised as soon as one of them is irreversible.
  */
 export async function judgeableUpTo(deps: FollowDeps, following: Following): Promise<number> {
   const { fees, agreement, alarms } = deps;
   const unanswered = await fees.unansweredFrom(deps);
-  // With one operator waiting gains nothing: no successor that it names is trusted.
+  // Waiting gains nothing if there's only one operator, because we never trust a successor that only one operator names.
   const held = agreement > 1 ? unanswered - 1 : Number.POSITIVE_INFINITY;
   const { number: recorded } = following.base;
   if (held <= recorded && recorded < following.nodeSolid.number) {
@@ -116,7 +119,7 @@ export async function judgeableUpTo(deps: FollowDeps, following: Following): Pro
 }
 
 /**
- * The same height, but only of blocks that were read with the known successor. Blocks that were read before it was known are read again.
+ * Like `judgeableUpTo`, but counts only blocks that were read with the current successor. Blocks that were read without it are read again.
  */
 async function judgedUpTo(deps: FollowDeps, following: Following): Promise<number> {
   const { fees, agreement } = deps;
@@ -135,8 +138,8 @@ async function judgedUpTo(deps: FollowDeps, following: Following): Promise<numbe
 }
 
 /**
- * Returns how many of the first blocks of the window may be recorded. Stops at an unproven block that exceeds the limits of unproven
- * blocks. Colluding operators could make up payments in blocks that no one can prove. A block that an operator let pass resets the count.
+ * Returns how many blocks at the start of the window may be recorded. Stops at an unproven block that exceeds the limits, because colluding
+ * operators could invent payments in blocks that no one can prove. A block that the operator let pass resets the count.
  */
 async function countAllowed(deps: FollowDeps, following: Following, ready: number): Promise<number> {
   const { db, network, alarms } = deps;
@@ -167,7 +170,7 @@ function countUnproven({ inARow, times }: Following['unproven'], block: WindowBl
   return { inARow: inARow + 1, times: [...times, block.time].slice(-MAX_UNPROVEN_IN_AN_HOUR) };
 }
 
-/** Whether the window is one chain that starts at the solid block. A block counts as built on another only if it links to it. */
+/** Whether the window is a single chain that starts at the solid block. Only a linked block counts as built on another. */
 function isLinked({ base, window }: Following): boolean {
   return window.every((block, index) => {
     const parent = window[index - 1] ?? base;
@@ -180,7 +183,7 @@ function toSolidBlock(block: WindowBlock): SolidBlock {
   return { ...toChainBlock(block), evidence: block.agreed.evidence };
 }
 
-/** No header proves the contents of such a block, so the operator should know which payments rely on nodes alone. */
+/** Logs a block whose contents its header doesn't prove, so that the operator knows which payments rely on nodes alone. */
 async function logUnproven(deps: FollowDeps, { number, id, isProven, agreed }: WindowBlock): Promise<void> {
   if (isProven || agreed === null) return;
   const { transfers } = agreed.logs;
@@ -192,6 +195,6 @@ async function logUnproven(deps: FollowDeps, { number, id, isProven, agreed }: W
     `${agreed.evidence.nodes.join(' and ')} show them. Its transfers of USDT: ${named}${rest}. ` +
     'A node that Quittance asks over gRPC proves such blocks.';
   deps.log.warn({ block: number, transactions: shown.slice(0, MAX_NAMED) }, 'a block counts without a proof');
-  // All such blocks share one alarm, because a stranger can cause such a block every three seconds.
+  // All unproven blocks share one alarm, because a stranger can cause one every three seconds.
   await deps.alarms.raise('unproven-block', '', detail);
 }

@@ -25,24 +25,24 @@ import { awaitsOperator, gatherQuorum } from './quorum.ts';
 import { startCursor } from './start-cursor.ts';
 import { toChainBlock, type WindowBlock } from './window.ts';
 
-/** When the watcher is further behind the irreversible chain than this, it reads blocks in ranges. */
+/** If the watcher is more than this many blocks behind the irreversible chain, it reads blocks in ranges. */
 const CATCH_UP_BLOCKS = 20;
-/** The pause before an unreachable node is tried again. */
+/** How long to wait before an unreachable node is tried again. */
 const AWAY_MS = 250;
-/** Recording a block with payments takes 10 ms on an idle machine. */
+/** Recording a block with payments takes about 10 ms on an idle machine. */
 const IN_TIME_MS = 40;
 
 export type Follower = {
-  /** Follows the chain once. Returns the pause until the next call. Throws the errors of nodes and of the database. */
+  /** Does one round of following. Returns the pause until the next round. Throws errors of nodes and of the database. */
   step(lease: Lease, isStopping: () => boolean): Promise<{ pauseMs: number; examinedAgeMs: number }>;
-  /** Clears the in-memory state, because another process may have continued in the meantime. */
+  /** Clears the in-memory state, because another process may have recorded blocks in the meantime. */
   reset(): void;
   status(): Omit<ChainStatus, 'blind' | 'nodes' | 'energyPrice'> | null;
 };
 
 /**
- * Follows one network: verifies each block once, detects payments in it, and records it when it's irreversible. `onProgress` is called
- * after each range of blocks while catching up.
+ * Follows one network: verifies each block once, detects payments in it, and records it once it's irreversible. While catching up,
+ * `onProgress` is called after each range of blocks.
  */
 export function createFollower(
   deps: FollowDeps,
@@ -71,7 +71,8 @@ export function createFollower(
         following = await rootAt(deps, cursor, node, nodes);
       }
       const current = following;
-      // Don't read blocks after the recorded event: nodes would only be blamed for payments that the unknown successor logs.
+      // Read no blocks after the replacement of the contract. Otherwise nodes would be blamed for payments that the still unknown successor
+      // logs.
       if ((await judgeableUpTo(deps, current)) < current.base.number) {
         if (current.nodeSolid.number <= current.base.number) await askSolid(deps, current, node);
         return { pauseMs: deps.blockMs, examinedAgeMs: readAt - cursor.head.time };
@@ -82,8 +83,8 @@ export function createFollower(
         ? await comeCloser(turn, progress, isStopping, onProgress)
         : await followNewest(turn, progress);
       while (hasChanged && !isStopping() && (await expireInvoices(watching, detectedTime(current), held)).isMoreLeft);
-      // The age is that of the examined block, not of the node's newest. A node with a shorter chain than ours shows nothing new, however
-      // recent its newest block is. It's measured from the start of the call, because catching up can take long.
+      // This is the age of the examined block, not of the node's newest block, because a node whose chain is shorter than ours shows
+      // nothing new, even if its newest block is recent. Catching up can take long, so the age is measured at the start of the call.
       const after = hasChanged ? await findCursor(deps.db, deps.network) : null;
       return { pauseMs, examinedAgeMs: readAt - (after ?? cursor).head.time };
     },
@@ -110,7 +111,7 @@ async function comeCloser(
   progress.onBehind(following);
   deps.requestShare?.onBehind();
   const from = place();
-  // This node may lack the block that another node called irreversible.
+  // This node may lack the block that another node has called irreversible.
   const reported = following.nodeSolid;
   following.nodeSolid = following.base;
   await askSolid(deps, following, node).catch((error: unknown) => {
@@ -120,19 +121,19 @@ async function comeCloser(
   await catchUp(deps, watching, following, { node, nodes, isStopping, onProgress: report });
   await askSolid(deps, following, node);
   await dropStuckWindow(deps, following, node);
-  // While operators disagree Quittance can only wait: briefly for an unreachable operator, longer for differing ones.
+  // While operators disagree, Quittance can only wait: briefly if an operator is unreachable, and longer if their answers differ.
   const waitMs = awaitsOperator(following) ? AWAY_MS : deps.blockMs;
   return { pauseMs: from === place() ? waitMs : 0, hasChanged: true };
 }
 
-/** Detects payments in the newest blocks, and records those that became irreversible. */
+/** Detects payments in the newest blocks, and records the blocks that have become irreversible. */
 async function followNewest({ deps, watching, following, node, nodes }: Turn, progress: Progress): Promise<Turned> {
-  // A next block that can't be read or verified doesn't delay the verified ones.
+  // Verified blocks are still recorded if the next block can't be read or verified.
   const head = await followHead(deps, following, node, nodes).catch((error: unknown) => ({ error }));
   await gatherQuorum(deps, following, nodes, { isNewestAsked: 'added' in head && head.added > 0 });
   const detectedMs = await timed(() =>
     detect(watching, following).catch((error: unknown) => {
-      // The database has other head blocks than expected. Write ours again.
+      // The database has different head blocks than expected, so write ours again.
       for (const block of following.window) block.detected = 'nothing';
       throw error;
     }),
@@ -153,11 +154,11 @@ async function followNewest({ deps, watching, following, node, nodes }: Turn, pr
   return { pauseMs: head.nextMs, hasChanged: head.added + finalized > 0 };
 }
 
-/** On a local network blocks may appear only when a person wants them. The newest block counts as current for this long. */
+/** A local network may create blocks only on demand, so its newest block counts as current for this long. */
 const LOCAL_LIVE_MS = 30_000;
 
 /**
- * Records in the database that the chain has no later block, once for each block. A stuck node claims this for hours, whereas a real chain
+ * Records in the database that the chain has no later block yet, once per block. A stuck node can claim this for hours, but a real chain
  * keeps growing.
  */
 async function noteLive({ db, network, slotMs }: FollowDeps, following: Following): Promise<void> {
@@ -174,7 +175,7 @@ async function timed(work: () => Promise<void>): Promise<number> {
   return performance.now() - startedMs;
 }
 
-/** The nodes in order of preference. A node that is avoided at the moment comes last. */
+/** Returns the nodes in order of preference, with any node that is currently avoided at the end. */
 function preferring(nodes: readonly Node[], following: Following | null): Node[] {
   const avoided = following?.avoided ?? null;
   if (avoided === null || avoided.untilMs < performance.now()) return [...nodes];
@@ -182,7 +183,7 @@ function preferring(nodes: readonly Node[], following: Following | null): Node[]
   return [...nodes.filter((node) => !isAvoided(node)), ...nodes.filter(isAvoided)];
 }
 
-/** Starts from the solid cursor, with only the state in the database. */
+/** Starts at the solid cursor, using only the state in the database. */
 async function rootAt(deps: FollowDeps, cursor: ChainCursor, node: Node, nodes: readonly Node[]): Promise<Following> {
   const { db, network } = deps;
   const replacedIn = await findReplacement(db, network);
@@ -227,8 +228,8 @@ function noNodeMessage({ pool, network }: FollowDeps): string {
 }
 
 /**
- * Stores the verified blocks above the solid one that the database lacks, or lacks transfers of. After a restart it waits until as many
- * blocks are verified as were examined before, so that no invoice loses a valid sighting.
+ * Stores verified blocks above the solid one that are missing in the database, completely or in part. After a restart, nothing is stored
+ * until as many blocks are verified as had been examined before. Otherwise invoices would lose sightings that are still valid.
  */
 async function detect(watching: Watching, following: Following): Promise<void> {
   const { window, orphaned } = following;
@@ -257,8 +258,8 @@ async function detect(watching: Watching, following: Following): Promise<void> {
 }
 
 /**
- * Shows the contract's announcements above the solid block, once all blocks up to the newest examined one are sighted. Runs again whenever
- * they change, also when a block with an announcement was orphaned.
+ * Stores the contract's announcements above the solid block, once all blocks up to the newest examined one are sighted. Repeats this
+ * whenever the announcements change, including when a block that has one is orphaned.
  */
 async function showContractEvents(deps: FollowDeps, watching: Watching, following: Following): Promise<void> {
   const { window } = following;
@@ -278,10 +279,10 @@ function isBehind({ detected, agreed }: WindowBlock): boolean {
 }
 
 const LOG_MS = 10_000;
-/** The requests per block are averaged over this many blocks. */
+/** Number of blocks over which requests per block are averaged. */
 const MEASURED_BLOCKS = 20;
 
-/** Tracks the position and speed of a follower for metrics, the log, and the status that other processes read. */
+/** Tracks a follower's position and speed for metrics, the log, and the status that other processes read. */
 export function createProgress({ network, metrics, log, pool }: FollowDeps) {
   let run: { startedMs: number; from: number; loggedMs: number } | null = null;
   let catchUp: ChainStatus['catchUp'] = null;
@@ -296,12 +297,12 @@ export function createProgress({ network, metrics, log, pool }: FollowDeps) {
     metrics.chainCatchUpSeconds.set({ network }, catchUp?.secondsLeft ?? 0);
   };
   return {
-    /** Call this before blocks are read in ranges, so that the first range already gives a rate. */
+    /** Call this before reading blocks in ranges, so that a rate is known from the first range on. */
     onBehind: (following: Following) => {
       const nowMs = performance.now();
       run ??= { startedMs: nowMs, from: following.base.number, loggedMs: nowMs };
     },
-    /** Call this after a range was recorded while catching up. */
+    /** Call this after a range has been recorded while catching up. */
     onCatchUp: (following: Following) => {
       if (run === null) return;
       const nowMs = performance.now();
@@ -309,7 +310,7 @@ export function createProgress({ network, metrics, log, pool }: FollowDeps) {
       const blocksPerSecond = (following.base.number - run.from) / Math.max(0.001, (nowMs - run.startedMs) / 1000);
       const left = following.nodeSolid.number - following.base.number;
       const rounded = Math.round(blocksPerSecond * 10) / 10;
-      // While blocks wait there's no rate to report.
+      // No rate is known while blocks are waiting to be recorded.
       const isKnown = rounded > 0 && left > 0;
       catchUp = {
         blocksPerSecond: isKnown ? rounded : null,
@@ -351,12 +352,12 @@ function openBlockOf(following: Following): number | null {
   return following.window.find(({ agreed, number }) => agreed === null && number <= limit)?.number ?? null;
 }
 
-/** If the newest block is older than this many block times, Quittance or the network fell behind. */
+/** If the newest block is older than this many block times, either Quittance or the network has fallen behind. */
 const FAR_BEHIND_BLOCKS = 60;
 
 /**
- * Requests per block for the irreversible block while payers wait all the time. A node's daily limit must last the day. Blocks have
- * priority: two requests each, plus some for misses, balances and lookups.
+ * Requests per block for the irreversible block while payers are always waiting. A node's daily limit must last all day, and blocks have
+ * priority: each costs two requests, plus a share for misses, balances and lookups.
  */
 const MOST_ASKS = 1;
 const LEAST_ASKS = 0.3;
@@ -364,8 +365,8 @@ const BLOCK_REQUESTS = 2.4;
 const DAY_MS = 24 * 60 * 60_000;
 
 /**
- * Reads the next block when it's due. If the preferred node lacks it for too long, another node is asked. `isNewest`: there's no later
- * block.
+ * Reads the next block when it's due. If the preferred node lacks it for too long, asks another node. `isNewest` means that no later block
+ * exists.
  */
 async function followHead(
   deps: FollowDeps,
@@ -391,15 +392,15 @@ async function followHead(
   if (added === 0) return { added, nextMs: pace.onMiss(deps.now()), isNewest: true };
   const { lateInfos } = following;
   if (!lateInfos.isNow) lateInfos.blocks = 0;
-  // A block whose infos came later says nothing about when blocks become readable.
+  // If the infos came later than the block, the time says nothing about when blocks become readable.
   isLate ||= lateInfos.isNow;
   lateInfos.isNow = false;
   return { added, nextMs: pace.onBlock(tipOf(following).time, deps.now(), isLate) };
 }
 
 /**
- * Asks for the newest irreversible block as soon as our headers prove one that a payer waits for, or as soon as a node that was down shows
- * blocks again. Otherwise asks rarely. `hasGrown`: a new block was read.
+ * Asks for the newest irreversible block as soon as our headers prove one that a payer is waiting for, or as soon as nodes show blocks
+ * again after an outage. Otherwise it asks rarely. `hasGrown` means that a new block was read.
  */
 async function askSolidInTime(
   deps: FollowDeps,
@@ -410,32 +411,32 @@ async function askSolidInTime(
   const { window, nodeSolid, pace } = following;
   const own = ownSolidOf(following);
   const isWaiting = window.some(({ number, hasSighting }) => hasSighting && number > nodeSolid.number && number <= own);
-  // If our own count stalls, the node may know more: Quittance fell behind, or the producers changed.
+  // If our own count has stalled, the node may know more: Quittance may have fallen behind, or the producers may have changed.
   const isFarBehind =
     window.length > FAR_BEHIND_BLOCKS || deps.now() - tipOf(following).time > FAR_BEHIND_BLOCKS * deps.blockMs;
-  // A backlog is read in ranges, as soon as a node reports its size.
+  // Once a node reports a backlog, it's read in ranges.
   const isBack = isFarBehind && hasGrown && performance.now() >= following.backNextMs;
   if (isBack) following.backNextMs = performance.now() + deps.blockMs;
   if (isBack || ((own > nodeSolid.number || isFarBehind) && pace.maySpend(isWaiting, deps.now()))) {
-    // A node that is behind isn't asked twice in a row.
+    // A node that turned out to be behind isn't asked again immediately.
     const askers = solidAskers(nodes);
     const asker = askers[following.solidAsker % askers.length];
     if (asker === undefined) return;
     await askSolid(deps, following, asker).catch((error: unknown) => {
-      // The pool already recorded the failure. The next node is asked next time.
+      // The pool has already recorded the failure, and the next request goes to the next node.
       if (!(error instanceof AppError)) throw error;
     });
     if (following.nodeSolid.number < own) following.solidAsker += 1;
   }
 }
 
-/** The preferred node comes last, because it already serves the blocks. */
+/** The preferred node comes last, because it's already serving the blocks. */
 function solidAskers<Named extends Pick<Node, 'operator'>>(nodes: readonly Named[]): Named[] {
   const [first, ...others] = ofDifferentOperators(nodes, nodes.length);
   return first === undefined ? [] : [...others, first];
 }
 
-/** How many requests per block the first asker can spare for the irreversible block, from now to the end of the UTC day. */
+/** Returns how many requests per block the first asker can spare for the irreversible block until the end of the UTC day. */
 export function spareAsks(
   nodes: readonly Pick<Node, 'operator' | 'requestsLeft'>[],
   blockMs: number,

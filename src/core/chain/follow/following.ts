@@ -15,23 +15,23 @@ import type { WindowBlock } from './window.ts';
 export type FollowDeps = ReadDeps & {
   db: Database;
   pool: NodePool;
-  /** The network's block time: 3,000 ms on real networks. */
+  /** The network's block time, which is 3,000 ms on real networks. */
   blockMs: number;
   publicUrl: string;
   now(): UnixMs;
   random(bytes: number): Uint8Array;
   log: Logger;
   metrics: Metrics;
-  /** Receives how long recording took, and when Quittance is catching up, in a process that also serves requests. */
+  /** Is notified of how long recording takes and whether Quittance is catching up. Set only in a process that also serves requests. */
   requestShare?: Pick<RequestShare, 'onWork' | 'onBehind'>;
   alarms: Alarms;
-  /** The orders that can't expire. */
+  /** Orders that can't expire at the moment. */
   held?: HeldBack;
 };
 
 /**
- * A watcher's state of a network that isn't in the database. It's a cache, rebuilt from the solid cursor after a restart. `window` holds
- * the verified blocks above `base`, linked by parent, the newest last.
+ * The part of a watcher's state that isn't in the database. It's a cache, rebuilt from the solid cursor after a restart. `window` holds the
+ * verified blocks above `base`, each linked to its parent, with the newest last.
  */
 export type Following = {
   base: { number: number; id: string; time: UnixMs };
@@ -39,55 +39,57 @@ export type Following = {
   producers: KnownProducers | null;
   /** The period (of `PERIOD_MS`) in which the producers were last read. */
   producersPeriod: number;
-  /** When a block may cause another request for the producers, monotonic. */
+  /** Earliest time at which a block may cause another request for the producers (monotonic). */
   producersNextMs: number;
-  /** When the producers are requested again without a reason, because nodes refused or disagreed; monotonic. */
+  /** Time at which the producers are requested again, whatever the blocks show, because nodes refused or disagreed (monotonic). */
   producersRetryMs: number;
   /**
-   * The producer of the last block that no known key signed, until nodes name its key. The key is requested each time. Only one is kept,
-   * because otherwise forged blocks could make Quittance request every producer's key.
+   * The producer of the last block that no known key signed, until nodes report its key. The key is requested each time. Only one suspect
+   * is kept; otherwise forged blocks could make Quittance request the key of every producer.
    */
   suspect: AccountHex | null;
   nodeSolid: { number: number; time: UnixMs };
-  /** The lowest height that a node called irreversible and our own count doesn't confirm yet. `null`: none. */
+  /** The lowest height that a node has called irreversible but our own count hasn't confirmed yet, or `null` if there's none. */
   solidClaim: number | null;
-  /** The height that `agreement` operators call irreversible. Requested when no known key signed a block. */
+  /** The height that `agreement` operators call irreversible. It's requested only when no known key signed a block. */
   agreedSolid: number;
-  /** Incremented when the node that was asked for the irreversible block is behind, so that the next request goes to another node. */
+  /** Incremented when the node that we asked for the irreversible block is behind, so that the next request goes to another node. */
   solidAsker: number;
-  /** Whether a node shows the next block without its infos, and for how many consecutive blocks it did so at first. */
+  /** Whether a node is showing the next block without its infos, and for how many consecutive blocks this has happened. */
   lateInfos: { isNow: boolean; blocks: number };
-  /** An operator whose block can't be judged yet. Other operators are asked first for a while. */
+  /** An operator whose block can't be judged yet. For a while, other operators are asked first. */
   avoided: { operator: string; untilMs: number } | null;
-  /** Consecutive failed ranges by the node's origin. A node may not support ranges at all. */
+  /** Consecutive failed ranges, by the node's origin. Some nodes don't support ranges at all. */
   rangeFailures: Map<string, number>;
-  /** The height up to which blocks were read with the current successor. Infinity: all of them. */
+  /** The height up to which blocks were read with the current successor, or infinity if all of them were. */
   judgedUpTo: number;
-  /** Recorded blocks that no header proves, since this process started: how many in a row up to the newest, and the times of the latest. */
+  /** Recorded blocks that no header proves, since this process started: the length of the current run, and the times of the latest ones. */
   unproven: { inARow: number; times: UnixMs[] };
   pace: Pace;
-  /** The newest block when a node had no later one and the database was updated, with the time of that; monotonic. */
+  /** The newest block at the time when a node had no later one and the database was updated, and that time (monotonic). */
   live: { number: number; ms: number };
-  /** Examined blocks that were orphaned and aren't in the database as orphaned yet; only the newest are kept. */
+  /** Examined blocks that were orphaned, but aren't marked as orphaned in the database yet. Only the newest are kept. */
   orphaned: WindowBlock[];
-  /** The contract's events above the solid block whose effects the database shows, as text. `null`: not known yet. */
+  /** The contract's events above the solid block whose effects are already in the database, as text; `null` until known. */
   shownEvents: string | null;
-  /** Operators whose irreversible chain differs from ours, with the reason. */
+  /** Operators whose irreversible chain differs from ours, each with the reason. */
   diagnosingFork: Map<string, string>;
-  /** When logs are requested again, monotonic. */
+  /** Time of the next request for logs (monotonic). */
   quorumNextMs: number;
-  /** Since when many blocks have waited for the logs of further operators, monotonic. `null`: only a few wait. */
+  /**
+   * The time since when many blocks have been waiting for the logs of further operators (monotonic), or `null` if only a few are waiting.
+   */
   openSinceMs: number | null;
-  /** When a node that shows blocks again after an outage may next be asked for the irreversible block, monotonic. */
+  /** Earliest time at which a node that shows blocks again after an outage may be asked for the irreversible block (monotonic). */
   backNextMs: number;
-  /** When differing operators are asked again, monotonic. */
+  /** Time at which differing operators are asked again (monotonic). */
   disputeNextMs: number;
 };
 
-/** More than the longest branch that is walked back. */
+/** Longer than any branch that Quittance walks back. */
 const MAX_ORPHANED = 200;
 
-/** Replaces the blocks of the window from index `place` on. */
+/** Replaces the blocks of the window from index `place` onwards. */
 export function replaceFrom({ window, orphaned }: Following, place: number, ...blocks: WindowBlock[]): void {
   const gone = window.splice(place, Number.POSITIVE_INFINITY, ...blocks);
   orphaned.push(...gone.filter(({ detected }) => detected !== 'nothing'));
@@ -98,22 +100,22 @@ export function tipOf({ window, base }: Following): { number: number; id: string
   return window.at(-1) ?? base;
 }
 
-/** All transfers up to this time are certain. After it, an invoice may have been paid in a block that waits for agreement. */
+/**
+ * Returns the time up to which all transfers are certain. Later invoices may have been paid in a block that is still waiting for agreement.
+ */
 export function certainTime(following: Following): UnixMs {
   return timeBefore(following, ({ agreed }) => agreed === null);
 }
 
 /**
- * All transfers up to this time are certain and in the database. Nothing that expires later is expired yet. After a restart blocks are
- * verified again before they are sighted again, and the database decides how a payment changes its invoice.
+ * Returns the time up to which all transfers are certain and in the database. An invoice that expires later must not expire yet. After a
+ * restart, blocks are verified again before they are sighted again, and only sightings in the database can change an invoice.
  */
 export function detectedTime(following: Following): UnixMs {
   return timeBefore(following, ({ agreed, detected }) => agreed === null || detected !== 'everything');
 }
 
-/**
- * The time of the newest block before the first one that is open or not judged. If the first block is open, the time of the solid block.
- */
+/** Returns the time of the newest block before the first that is open or not judged, or the time of the solid block if there's none. */
 function timeBefore({ base, window, judgedUpTo }: Following, isOpen: (block: WindowBlock) => boolean): UnixMs {
   const first = window.findIndex((block) => block.number > judgedUpTo || isOpen(block));
   const last = first < 0 ? window.at(-1) : window[first - 1];

@@ -8,16 +8,17 @@ import { isKnownSolid, isSignedBy, loadProducers, PERIOD_MS, refreshProducers } 
 import { checked, readHeaderAt, readNewestSolid } from '../verify/read-block.ts';
 import { type FollowDeps, type Following, tipOf } from './following.ts';
 
-/** The minimum interval between requests for the producers. */
+/** Minimum number of blocks between two requests for the producers. */
 const REFRESH_BLOCKS = 1;
-/** After a refusal or a disagreement the producers are requested again at this interval, until the alarm is resolved. */
+/** After a refusal or a disagreement, the producers are requested again after this many blocks, until the alarm is resolved. */
 const RETRY_BLOCKS = 20;
-/** For this long a node whose block can't be judged yet is asked last. */
+/** A node whose block can't be judged yet is asked last for this many blocks. */
 const AVOID_BLOCKS = 2;
 
 /**
- * The key of a known producer that signed the block, or `null`. At the head, a block that no known key signed is refused after the
- * producers were requested again. In the irreversible past, whose producers may have left, such a block waits for the blocks on top of it.
+ * Returns the known producer's key that signed the block, or `null`. At the head, a block that no known key signed is refused after the
+ * producers have been requested again. In the irreversible past, whose producers may have left, such a block waits for the blocks built on
+ * it.
  */
 export async function identifySigner(
   deps: FollowDeps,
@@ -25,7 +26,7 @@ export async function identifySigner(
   { node, block }: { node: Node; block: ProvenHeader },
   nodes: readonly Node[],
 ): Promise<AccountHex | null> {
-  // Only the blocks on top prove the id of this block, because they name it.
+  // Only the blocks built on this one prove its id, because they contain it.
   if (block.signer === null) return null;
   const isKnown = () => following.producers !== null && isSignedBy(following.producers, block);
   if (isKnown()) return block.signer;
@@ -40,7 +41,7 @@ export async function identifySigner(
     const others = nodes.filter(({ operator }) => operator !== node.operator);
     const signer = await findSignerElsewhere(deps, following, block, others);
     if (signer === null) return null;
-    // The block is right, but the signature that this node shows for it is wrong.
+    // The block is genuine, but this node shows a wrong signature for it.
     deps.pool.report(
       node,
       'unverifiable',
@@ -50,7 +51,7 @@ export async function identifySigner(
   }
   const reason = `block ${block.number} (${block.id}) names 41${block.producer} as its producer, but is signed with the key 41${block.signer}, which belongs to no known producer`;
   if (!isAskedNow) {
-    // Until the producers can be requested, it's unclear which node is wrong. Another node may show another block.
+    // Until the producers can be requested, we can't tell which node is wrong. Another node may show a different block.
     avoid(deps, following, node);
     throw new AppError('NODES_DISAGREE', `${node.origin}: ${reason}`, { retryable: true });
   }
@@ -59,7 +60,10 @@ export async function identifySigner(
   });
 }
 
-/** The known key that signed the same block as another operator shows it. The block id doesn't cover the signature. `null`: none. */
+/**
+ * Returns the known key that signed the block according to another operator, or `null`. A block id doesn't cover the signature, so nodes
+ * can show different ones.
+ */
 async function findSignerElsewhere(
   deps: FollowDeps,
   { producers }: Following,
@@ -71,7 +75,10 @@ async function findSignerElsewhere(
   return shown !== null && shown.id === block.id && isSignedBy(producers, shown) ? shown.signer : null;
 }
 
-/** The height up to which `agreement` operators call the chain irreversible, by headers of known producers. 0 if too few do. */
+/**
+ * Returns the height up to which `agreement` operators call the chain irreversible, using only headers by known producers. Returns 0 if too
+ * few operators do.
+ */
 async function readAgreedSolid(deps: FollowDeps, { producers }: Following, nodes: readonly Node[]): Promise<number> {
   const operators = ofDifferentOperators(nodes, nodes.length);
   const answers = await Promise.allSettled(operators.map((node) => readNewestSolid(deps, node)));
@@ -82,13 +89,13 @@ async function readAgreedSolid(deps: FollowDeps, { producers }: Following, nodes
 }
 
 /**
- * Requests the producers, with the key of a suspect one. Keeps the known producers if nodes refuse or disagree. Returns whether the known
- * producers are now those that enough nodes name. Throws while none are known.
+ * Requests the producers, including the key of a suspect one. Keeps the known producers if nodes refuse or disagree. Returns whether enough
+ * nodes now confirm the known producers. Throws if none are known.
  */
 export async function keepProducers(deps: FollowDeps, following: Following, nodes: readonly Node[]): Promise<boolean> {
   following.producersNextMs = performance.now() + REFRESH_BLOCKS * deps.blockMs;
   const [clock, tip] = [deps.now(), tipOf(following)];
-  // An operator may have accepted other producers in the meantime.
+  // The operator may have accepted new producers in the meantime.
   const before = await loadProducers(deps.db, deps.network);
   following.producers = before;
   try {
@@ -112,7 +119,7 @@ export async function keepProducers(deps: FollowDeps, following: Following, node
   }
 }
 
-/** Prefers other operators for a while, without blaming this one. */
+/** Prefers other operators for a while without treating this one as faulty. */
 export function avoid({ blockMs }: FollowDeps, following: Following, { operator }: Node): void {
   following.avoided = { operator, untilMs: performance.now() + AVOID_BLOCKS * blockMs };
 }

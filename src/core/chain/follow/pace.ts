@@ -2,16 +2,16 @@ import type { UnixMs } from '../../domain/time.ts';
 import { backoffMs } from '../../runtime/backoff.ts';
 
 /**
- * Decides when to request the next block, and when the newest irreversible block. Nodes limit requests, so an early request is wasted, and
- * a late one makes a payer wait. Times are in milliseconds; `nowMs` is the wall clock.
+ * Decides when to request the next block and the newest irreversible block. Nodes limit requests, so an early request is wasted, and a late
+ * one keeps a payer waiting. All times are in milliseconds; `nowMs` is wall-clock time.
  */
 export type Pace = {
   /**
-   * Call this when the next block was available. Returns the pause until the following block is due. `isLate`: another node was asked
-   * before and lacked it.
+   * Call this when the next block was available. Returns the pause until the following block is due. `isLate` means that another node was
+   * asked first and didn't have it.
    */
   onBlock(blockTime: UnixMs, nowMs: number, isLate: boolean): number;
-  /** Call this when the next block wasn't available. Returns the pause until the next try. */
+  /** Call this when the next block wasn't available. Returns the pause until the next attempt. */
   onMiss(nowMs: number): number;
   /** Whether the next block has been missing for so long that another node should be asked within the same block time. */
   isOverdue(nowMs: number): boolean;
@@ -19,32 +19,35 @@ export type Pace = {
   maySpend(isPayerWaiting: boolean, nowMs: number): boolean;
 };
 
-/** The first pause after a miss, as a fraction of the block time. It doubles up to a whole block time. */
+/** The first pause after a miss is the block time divided by this. It then doubles, up to a whole block time. */
 const RETRY_SHARE = 16;
 /**
- * After a block that was available at once, the next request is earlier by this fraction of a block time. After some in a row it moves by
- * twice as much each time.
+ * If a block was available immediately, the next request is made earlier by the block time divided by this. After several such blocks in a
+ * row, the step doubles each time.
  */
 const EARLIER_SHARE = 600;
 const STEADY_BLOCKS = 8;
-/** A block that is found longer than this fraction of a block time after the last miss may have been available for a while. */
+/** A block found longer than this fraction of a block time after the last miss may have been available for a while. */
 const KNOWN_SHARE = 0.3;
-/** A block that seems later than a whole block time may exist, with only the node behind. One in this many is requested at once. */
+/** A block that seems more than a block time late may exist on other nodes already. One in this many is therefore requested immediately. */
 const PROBE_BLOCKS = 8;
-/** A block that is missing for this fraction of a block time is requested from another node, which answers before the next block is due. */
+/**
+ * A block that has been missing for this fraction of a block time is requested from another node, which can still answer before the
+ * following block is due.
+ */
 const OVERDUE_SHARE = 0.6;
-/** Requests for the irreversible block: one in eight blocks while no one waits. Saved requests may be spent at once, three at most. */
+/** While no one is waiting, the irreversible block is requested once per eight blocks. Up to three saved requests may be spent at once. */
 const IDLE_BLOCKS = 8;
 const MOST_SAVED = 3;
-/** A private network may be faster than configured, so the median of this many block intervals counts. */
+/** A private network may be faster than configured, so Quittance uses the median of this many block intervals. */
 const KNOWN_STEPS = 9;
-/** The sandbox makes no blocks faster than this. Blocks that a test makes at once say nothing about the next one. */
+/** Sandbox networks don't produce blocks faster than this. Blocks that a test creates in a burst don't predict when the next one comes. */
 const MIN_STEP_MS = 100;
 
 /**
- * Learns how long after its timestamp a block becomes readable from the node, independent of the offset between the two clocks. It learns
- * from blocks that were found right after a miss. `longestMs`: the block time, unless the chain is faster. `earnedPerBlock`: how many
- * requests for the irreversible block each block may cost while payers wait.
+ * Learns how long after its timestamp a block becomes readable on the node, whatever the offset between the two clocks. It learns from
+ * blocks that were found just after a miss. `longestMs` is the block time; the chain may be faster. `earnedPerBlock` returns how many
+ * requests for the irreversible block may be spent per block while payers are waiting.
  */
 export function createPace(longestMs: number, earnedPerBlock: () => number): Pace {
   const learnStep = createSteps(longestMs);
@@ -63,10 +66,10 @@ export function createPace(longestMs: number, earnedPerBlock: () => number): Pac
   return {
     onBlock(blockTime, nowMs, isLate) {
       blockMs = learnStep(blockTime);
-      // The delay was no longer than this. A clock that was set back must not make later requests late permanently.
+      // The delay can't have been longer than this. If the clock was set back, later requests must not stay late permanently.
       delayMs = Math.min(delayMs, nowMs - blockTime);
       if (isLate || (misses > 0 && nowMs - lastMissMs > blockMs * KNOWN_SHARE)) {
-        // The block existed long before, and only this node, or the one asked before it, lacked it. There's nothing to learn.
+        // The block had already existed for a while, and only this node or the one asked before it lacked it. So there's nothing to learn.
         earlierMs = blockMs / EARLIER_SHARE;
       } else if (misses > 0) {
         delayMs = nowMs - blockTime;
@@ -81,7 +84,7 @@ export function createPace(longestMs: number, earnedPerBlock: () => number): Pac
       saved = Math.min(MOST_SAVED, saved + earnedPerBlock());
       dueMs = blockTime + blockMs + delayMs;
       unprobed += 1;
-      // If an early try finds a block, the next block is tried early as well.
+      // If an early attempt finds a block, the next block is tried early as well.
       if (delayMs > blockMs && (probe !== 'none' || unprobed > PROBE_BLOCKS)) {
         probe = probe === 'none' ? 'first' : 'further';
         unprobed = 0;
@@ -93,7 +96,7 @@ export function createPace(longestMs: number, earnedPerBlock: () => number): Pac
     onMiss(nowMs) {
       const isVain = probe === 'first';
       probe = 'none';
-      // This was only an early try, long before the block is due.
+      // This was only an early attempt, long before the block was due.
       if (isVain && dueMs > nowMs) return Math.min(blockMs, dueMs - nowMs);
       if (misses === 0 || nowMs < firstMissMs) firstMissMs = nowMs;
       misses += 1;

@@ -8,23 +8,23 @@ import { type ReadBlock, readLogsIfThere, readLogsOf } from '../verify/read-bloc
 import { type FollowDeps, type Following, tipOf } from './following.ts';
 import { addVote, settle, toWindowBlock, type WindowBlock } from './window.ts';
 
-/** A node may be this many blocks behind another without being wrong. */
+/** A node can be this many blocks behind another without being faulty. */
 const LAG_BLOCKS = 3;
-/** Blocks whose logs are requested in one step: at the head, and while catching up. */
+/** Maximum number of blocks whose logs are requested in one step, at the head and while catching up. */
 const STEP_BLOCKS = 4;
 const BEHIND_STEP_BLOCKS = 64;
 const BEHIND_PAUSE_MS = 250;
 const PARALLEL_BLOCKS = 8;
 /**
- * With this many open blocks, no further blocks are read for `AWAY_MS` while catching up. An operator that is down for longer doesn't block
+ * If this many blocks are open while catching up, reading pauses for `AWAY_MS`. An operator that is down for longer no longer holds up
  * reading.
  */
 const MANY_OPEN_BLOCKS = 64;
 const AWAY_MS = 10_000;
-/** Operators that differ are asked again after this many block times. */
+/** Operators whose answers differ are asked again after this many block times. */
 const DISPUTE_BLOCKS = 2;
 
-/** Logs that the header doesn't prove need agreement. If it proves every log of a block, no other node is asked. */
+/** Whether other nodes must confirm the logs, because the header doesn't prove all of them. */
 export function needsAgreement({ block, logs }: ReadBlock): boolean {
   const isOpen = block.transactions.some(
     ({ isSuccess, isContract, call }) => isSuccess && isContract !== false && call === null,
@@ -32,7 +32,7 @@ export function needsAgreement({ block, logs }: ReadBlock): boolean {
   return isOpen || logs.isForwarded || logs.transfers.some(({ isProven }) => !isProven);
 }
 
-/** Creates a window block from one node's answer, and adds the answers of the other nodes as far as they have the block. */
+/** Creates a window block from one node's answer, and adds the answers of the other nodes that already have the block. */
 export async function withQuorum(
   deps: FollowDeps,
   read: ReadBlock,
@@ -48,7 +48,7 @@ export async function withQuorum(
   return block;
 }
 
-/** The nodes that are asked in addition to the one that shows the blocks. */
+/** Returns the nodes to ask in addition to the one that provided the blocks. */
 export function othersFor({ agreement }: FollowDeps, nodes: readonly Node[], first: Node): Node[] {
   return ofDifferentOperators(
     nodes.filter(({ operator }) => operator !== first.operator),
@@ -57,10 +57,10 @@ export function othersFor({ agreement }: FollowDeps, nodes: readonly Node[], fir
 }
 
 /**
- * Requests the logs of blocks on which too few operators agree, oldest first. Asks operators that haven't shown theirs. If operators
- * differ, periodically asks all of them again. Disagreement about a block that all must have raises an alarm. No node is asked while too
- * few operators are available to reach agreement. `isNewestAsked`: they were asked for the newest block a moment ago. `isBehind`: many
- * blocks at a time, and again at once while some are settled.
+ * Requests the logs of blocks on which too few operators agree, oldest first, from operators that haven't shown theirs yet. If operators
+ * differ, all of them are asked again periodically. Disagreement about a block that all of them must have raises an alarm. If too few
+ * operators are available to reach agreement, no node is asked. `isNewestAsked` means that they were asked for the newest block a moment
+ * ago. `isBehind` allows more blocks per step, and the next step follows immediately as long as blocks are being settled.
  */
 export async function gatherQuorum(
   deps: FollowDeps,
@@ -77,7 +77,7 @@ export async function gatherQuorum(
   await inGroups(open, isBehind ? PARALLEL_BLOCKS : 1, async (block) => {
     const { examined } = block;
     if (examined === null) return;
-    // If no known key signed a block, other nodes may rightly lack it.
+    // If no known key signed a block, other nodes may lack it for good reason.
     const mayLag = block.signer === null || block.number > tipOf(following).number - LAG_BLOCKS;
     const isDisputed = new Set([...block.votes.values()].map(({ logs }) => logs.digest)).size > 1;
     const isRetry = isDisputed && nowMs >= following.disputeNextMs;
@@ -90,7 +90,7 @@ export async function gatherQuorum(
   if (nowMs >= following.disputeNextMs) following.disputeNextMs = nowMs + DISPUTE_BLOCKS * deps.blockMs;
 }
 
-/** While catching up, settles as many blocks that wait for agreement as possible. */
+/** While catching up, settles as many of the blocks that are waiting for agreement as possible. */
 export async function gatherOpen(deps: FollowDeps, following: Following): Promise<void> {
   const countOpen = () => following.window.filter(({ agreed }) => agreed === null).length;
   if (countOpen() > 0) {
@@ -99,12 +99,12 @@ export async function gatherOpen(deps: FollowDeps, following: Following): Promis
   following.openSinceMs = countOpen() < MANY_OPEN_BLOCKS ? null : (following.openSinceMs ?? performance.now());
 }
 
-/** Whether reading should pause, because an operator is down without which no block can be recorded. */
+/** Whether reading should pause because no block can be recorded without an operator that is down. */
 export function awaitsOperator({ openSinceMs }: Following): boolean {
   return openSinceMs !== null && performance.now() - openSinceMs < AWAY_MS;
 }
 
-/** Only the oldest block is reported: the others wait for it anyway. */
+/** Reports a dispute about the oldest block only, because the others have to wait for it anyway. */
 async function logDispute({ agreement, alarms }: FollowDeps, { number, id, votes }: WindowBlock): Promise<void> {
   const shown = [...votes.values()].map(
     ({ origin, logs }) => `${origin}: ${logs.transfers.length} transfers (${logs.digest.slice(0, 12)})`,

@@ -12,10 +12,10 @@ import { explainedBy, ofCheckpointChain, type Walk } from '../verify/walk-produc
 import type { FollowDeps } from './following.ts';
 
 /**
- * Sets the block from which a new network is followed, and learns its producers. `agreement` operators must show the same block 0,
- * producers and starting block. If the release ships a checkpoint, a walk from it must lead to those producers. The producers that built on
- * a block decide whether it's irreversible. Nothing is stored before all of that holds.
- * Errors: `NODES_DISAGREE`, `NO_NODE`, `BLOCK_UNVERIFIABLE`, `NODE_REFUSED`, `CHAIN_CONTRADICTION`.
+ * Chooses the block from which a new network is followed, and finds its producers. `agreement` operators must show the same block 0,
+ * producers and starting block. If the release ships a checkpoint, a walk from it must lead to those producers. Whether a block is
+ * irreversible depends on the producers that built on it. Nothing is stored until all of this holds. Errors: `NODES_DISAGREE`, `NO_NODE`,
+ * `BLOCK_UNVERIFIABLE`, `NODE_REFUSED`, `CHAIN_CONTRADICTION`.
  */
 export async function startCursor(deps: FollowDeps, nodes: readonly Node[], walk: Walk | null): Promise<ChainCursor> {
   const { db, network, log, agreement } = deps;
@@ -38,7 +38,7 @@ export async function startCursor(deps: FollowDeps, nodes: readonly Node[], walk
   const start = await findStartingBlock(deps, first, { genesis, built }, await findEarliestInvoiceTime(db, network));
   if (start !== built) await assertShown(deps, producers, { first, block: start, others, isProven: false });
   await db.transaction(async (tx) => {
-    // If two processes start a network, one inserts the cursor, and its producers take effect.
+    // If two processes start a network concurrently, only one inserts the cursor, and only its producers are stored.
     if (await insertCursor(tx, network, start, genesis.id)) await insertProducerSet(tx, network, set);
   });
   log.info(
@@ -51,7 +51,7 @@ export async function startCursor(deps: FollowDeps, nodes: readonly Node[], walk
 }
 
 /**
- * The producers to which the checkpoint leads. Enough of the producers that nodes name must be among them. Otherwise those nodes are
+ * Returns the producers to which the checkpoint leads. If they don't include enough of the producers that the nodes report, those nodes are
  * paused.
  */
 async function walked(
@@ -65,7 +65,7 @@ async function walked(
     const seen = `the newest irreversible block of the nodes is ${newest.number} of ${toIso(newest.time)}, and the checkpoint of this release is the later block ${number}. Use nodes that have caught up with ${deps.network}; if these have, the checkpoint is wrong: install another release`;
     throw new AppError('NO_NODE', seen, { retryable: true });
   }
-  // A chain that ended hours ago doesn't show who makes blocks now.
+  // A chain that stopped hours ago doesn't show who is producing blocks now.
   if (deps.now() - newest.time > PERIOD_MS) {
     const seen = `the nodes are at block ${newest.number} of ${toIso(newest.time)}: the first start waits until they show the current chain`;
     throw new AppError('NO_NODE', seen, { retryable: true });
@@ -81,8 +81,8 @@ async function walked(
 }
 
 /**
- * Finds the intended network: the one with nodes of the most operators, at least as many as must agree. A node of another network is left
- * out, whatever its position in the list.
+ * Determines which network is meant: the one with nodes of the most operators, which must be at least as many as must agree. Nodes of other
+ * networks are left out, whatever their position in the list.
  */
 async function findNetwork(deps: FollowDeps, nodes: readonly Node[]): Promise<{ genesis: Genesis; members: Node[] }> {
   const { agreement, pool } = deps;
@@ -126,8 +126,8 @@ async function findNetwork(deps: FollowDeps, nodes: readonly Node[]): Promise<{ 
 }
 
 /**
- * Throws unless the others show the same block. A node is paused if its block differs from a proven one, or if none of the producers signed
- * it. Then another node is asked.
+ * Throws unless the other nodes show the same block. If a node's block differs from a proven one, or none of the producers signed it, the
+ * node is paused and another one is asked.
  */
 async function assertShown(
   deps: FollowDeps,

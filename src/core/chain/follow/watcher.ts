@@ -29,15 +29,18 @@ type Watcher = {
   stop(): Promise<void>;
 };
 
-/** After a failure the pause doubles up to this limit, which protects a node or a database that limits requests. */
+/** After each failure the pause doubles, up to this limit, to protect a node or a database that is overloaded. */
 const MAX_PAUSE_MS = 5000;
-/** While no node may be asked, or an operator must decide, the watcher retries this often in a block time, and every 250 ms at most. */
+/**
+ * While no node may be asked, or an operator has to decide, the watcher retries this many times per block time, but no more than every 250
+ * ms.
+ */
 const LOOKS_PER_BLOCK = 3;
 const MIN_WAIT_MS = 250;
 
 const NOT_ABOUT_THE_CHAIN = new Set(['LEASE_LOST', 'DATABASE_UNAVAILABLE']);
 
-/** Follows one network while this process holds its lease. Never ends by itself. */
+/** Follows one network while this process holds its lease. Runs until it's stopped. */
 export function startWatcher(deps: WatcherDeps): Watcher {
   const { network, pool } = deps;
   const log = deps.log.child({ network });
@@ -54,10 +57,10 @@ export function startWatcher(deps: WatcherDeps): Watcher {
       try {
         return await look.once(lease, isStopping);
       } catch (error) {
-        // Stopping aborts the pending request, which says nothing about the node.
+        // Stopping aborts the pending request, so the failure says nothing about the node.
         if (isStopping()) return 0;
         await look.onFailure(error, lease);
-        // These are logged once, as an alarm. The pool has its own pauses.
+        // These errors are logged once, as an alarm, and the pool sets its own pauses.
         const code = codeOf(error);
         const failedPauseMs = Math.max(MIN_WAIT_MS, deps.blockMs / LOOKS_PER_BLOCK);
         if (code === 'NO_NODE' || code === 'CHAIN_HALTED') return { failedPauseMs };
@@ -69,7 +72,7 @@ export function startWatcher(deps: WatcherDeps): Watcher {
     isLeader: held.isHeld,
     stop: async () => {
       const ended = following.stop();
-      // Aborts the pending request, so that stopping doesn't wait for a node that hangs.
+      // Aborts the pending request, so that stopping doesn't have to wait for a hanging node.
       await pool.close();
       await ended;
       await held.stop();
@@ -91,11 +94,11 @@ function createLook(deps: WatcherDeps, held: HeldLease) {
   const { status } = follower;
   const blindReason = visibility.reason;
   const recorder = createStatusRecorder({ ...deps, db, alarms, isLeader: held.isHeld, status, blindReason });
-  /** The lease under which the state of the previous process was loaded. */
+  /** The lease for which the previous process's state was loaded. */
   let begun: Lease | null = null;
   const begin = async (lease: Lease) => {
     if (begun === lease) return;
-    // A crash doesn't end a node's pause, because the node may have caused the crash.
+    // A restart doesn't end a node's pause, because the node may have caused the crash.
     pool.restore(await findRememberedPauses(db, network, deps.now()));
     await visibility.begin();
     begun = lease;
@@ -123,7 +126,7 @@ function createLook(deps: WatcherDeps, held: HeldLease) {
     onFailure: async (error: unknown, lease: Lease): Promise<void> => {
       const code = codeOf(error);
       metrics.watcherFailures.inc({ network, code });
-      // By its own clock a process may only wait, because a late renewal can still arrive in time.
+      // By its own clock alone, a process may only wait, because a late renewal can still succeed.
       if (code === 'LEASE_LOST') held.lose(lease);
       if (!held.isHeld()) return;
       const reason = reasonOf(error);
@@ -143,8 +146,8 @@ function codeOf(error: unknown): string {
 }
 
 /**
- * Removes the metrics that only the leader of a network knows from a process that isn't the leader. Otherwise a standby would keep showing
- * resolved alarms, or a blind chain.
+ * Removes metrics that only a network's leader knows once this process is no longer the leader. Otherwise a standby would keep showing
+ * resolved alarms or a blind chain.
  */
 async function forgetGauges(metrics: Metrics, network: Network): Promise<void> {
   const plain = [
@@ -161,11 +164,11 @@ async function forgetGauges(metrics: Metrics, network: Network): Promise<void> {
   }
 }
 
-/** Reports blindness to the operator: by an alarm, a metric, and a log line when it ends. */
+/** Tells the operator whether the chain is visible: through an alarm, a metric, and a log line when it becomes visible again. */
 type Visibility = Omit<Blindness, 'begin'> & {
-  /** Adopts the alarm of a previous process, so that it isn't raised twice. */
+  /** Adopts a previous process's alarm, so that it isn't raised twice. */
   begin(): Promise<void>;
-  /** Reports a change, and returns which one, or `null`. */
+  /** Reports a change if there is one. Returns the change, or `null`. */
   notify(): Promise<'lost' | 'regained' | null>;
 };
 
@@ -203,37 +206,37 @@ function createVisibility({ db, network, blockMs, alarms, log, metrics }: Visibi
   };
 }
 
-/** Whether the chain is visible, judged by the result of each step. Times are monotonic milliseconds. */
+/** Judges from the result of each step whether the chain is visible. All times are monotonic milliseconds. */
 type Blindness = {
-  /** Why the chain isn't visible, or `null`. */
+  /** Returns why the chain isn't visible, or `null` if it is. */
   reason(): string | null;
-  /** Call this when this process starts to follow; `reason` is the open blindness of a previous process. */
+  /** Call this when this process starts following. `reason` is why the chain wasn't visible to a previous process, if it wasn't. */
   begin(reason: string | null): void;
-  /** The chain is verified up to this height. Only a height above all previous ones counts as a new block. */
+  /** Call this when the chain is verified up to this height. Only a height above all previous ones counts as a new block. */
   onHead(number: number): void;
-  /** The nodes answered, and the newest examined block has this age. */
+  /** Call this when the nodes have answered. The argument is the age of the newest examined block. */
   onLook(examinedAgeMs: number): void;
   onFailure(reason: string): void;
   /** Discards the failures so far, because they say nothing about the chain. */
   forgetFailures(): void;
 };
 
-/** If the newest examined block is older than this many block times, the nodes or the network have stopped. */
+/** If the newest examined block is older than this many block times, the nodes or the network must have stopped. */
 const STALE_BLOCKS = 20;
 /**
- * A public node sometimes refuses an answer, and a fork while blocks are read contradicts once. A node that is down, or on another chain,
+ * A public node sometimes refuses a request, and a fork during reading causes one contradiction. A node that is down or on another chain
  * fails repeatedly.
  */
 const FAILURES = 3;
 /**
- * This many block times without a block or a successful step. Steps can fail several times a second, and a service that starts or resumes
- * works through old blocks. Neither is blindness yet.
+ * Minimum number of block times without a block or a successful step before the watcher counts as blind. Steps can fail several times a
+ * second, and a service that starts or resumes has to work through old blocks first; neither means that it's blind.
  */
 const UNSEEN_BLOCKS = 3;
 
 /**
- * The watcher is blind when nodes don't answer, or show only old blocks and no further one. Only a fresh block ends blindness, because a
- * node that falls further behind still shows a new block occasionally.
+ * The watcher is blind if nodes don't answer, or if they show only old blocks and nothing new. Only a fresh block ends blindness, because
+ * even a node that keeps falling behind shows a new block occasionally.
  */
 export function createBlindness(blockMs: number, clockMs = () => performance.now()): Blindness {
   let reason: string | null = null;
@@ -276,9 +279,9 @@ export function createBlindness(blockMs: number, clockMs = () => performance.now
 }
 
 type LeaseOptions = {
-  /** Names this process in the lease. */
+  /** Identifies this process in the lease. */
   holder: string;
-  /** A crashed watcher's successor starts after at most this long, by the database's clock. Default: 8,000. */
+  /** After the watcher crashes, its successor starts within this time by the database's clock. Default: 8,000. */
   leaseMs?: number;
   loops?: LoopHealth;
 };
@@ -286,29 +289,30 @@ type LeaseOptions = {
 type HeldLease = {
   current(): Lease | null;
   /**
-   * Whether this process certainly holds the lease, by its own clock. Use it where the database doesn't check the lease, as it does for the
-   * ledger.
+   * Whether this process certainly holds the lease, by its own clock. Use this where the database doesn't check the lease itself, as it
+   * does for the ledger.
    */
   isHeld(): boolean;
   /**
-   * Call this when the database says that another process has the lease. Does nothing if the lease expired or this process acquired it
-   * again.
+   * Call this when the database reports that another process has the lease. Does nothing if that lease has expired or this process has
+   * acquired it again.
    */
   lose(lost: Lease): void;
-  /** While another process has the lease, the interval between attempts to acquire it. */
+  /** How often this process tries to acquire the lease while another process has it. */
   askMs: number;
   stop(): Promise<void>;
 };
 
-/** Short, because nothing is confirmed until a successor starts. A failed renewal is retried before the lease expires. */
+/** Short, because nothing is confirmed until a successor starts, and long enough to retry a failed renewal before the lease expires. */
 const LEASE_MS = 8000;
 const RENEWALS_PER_LEASE = 4;
 /**
- * A standby tries to acquire the lease twice a second, more often than it's renewed. A crash leaves the chain unwatched for less than 10 s.
+ * A standby tries to acquire the lease twice a second, more often than the lease is renewed. So after a crash the chain is unwatched for
+ * less than 10 s.
  */
 const ASKS_PER_RENEWAL = 4;
 
-/** Tries to acquire a network's lease until this process has it, and then renews it. */
+/** Tries to acquire a network's lease until it succeeds, and then keeps renewing it. */
 function holdLease(
   deps: LeaseOptions & { db: Database; network: Network; log: Logger },
   onLost: () => void,
@@ -317,7 +321,7 @@ function holdLease(
   const renewMs = leaseMs / RENEWALS_PER_LEASE;
   const askMs = renewMs / ASKS_PER_RENEWAL;
   let lease: Lease | null = null;
-  /** Monotonic, counted from before the request. */
+  /** Monotonic; counted from the time before the request was sent. */
   let surelyUntilMs = 0;
   const isHeld = () => lease !== null && performance.now() < surelyUntilMs;
   const drop = () => {
@@ -353,7 +357,7 @@ function holdLease(
 }
 
 const STATUS_MS = 2000;
-/** Several incidents within this time cause one comparison of the books, because each comparison costs requests. */
+/** All incidents within this time lead to only one comparison of the books, because each comparison costs requests. */
 const INCIDENT_MS = 3_600_000;
 
 type StatusDeps = {
@@ -367,11 +371,11 @@ type StatusDeps = {
   blindReason(): string | null;
 };
 
-/** Stores the watcher's status in the database, where every process can read it. */
+/** Stores the watcher's status in the database, so that every process can read it. */
 function createStatusRecorder({ db, network, pool, alarms, now, isLeader, status, blindReason }: StatusDeps): {
-  /** Writes every two seconds at most. */
+  /** Writes the status at most every two seconds. */
   record(): Promise<void>;
-  /** Makes the next record immediate. */
+  /** Makes the next call of `record` write immediately. */
   hurry(): void;
   /** Schedules a comparison of the books with the chain. */
   onIncident(): void;
@@ -390,7 +394,7 @@ function createStatusRecorder({ db, network, pool, alarms, now, isLeader, status
       const nodes = pool.health();
       const before = resting;
       resting = nodes.filter(({ pausedForMs }) => pausedForMs > 0).map(({ url }) => url);
-      // A new pause is stored at once, so that it survives a crash.
+      // A new pause is stored immediately, so that it survives a crash.
       const isNewlyResting = resting.some((url) => !before.includes(url));
       if (nowMs - recordedMs < STATUS_MS && !isNewlyResting) return;
       recordedMs = nowMs;
@@ -413,18 +417,18 @@ function createStatusRecorder({ db, network, pool, alarms, now, isLeader, status
   };
 }
 
-/** The network's representatives vote on it occasionally. A decision takes effect at the next six-hour period. */
+/** The network's representatives occasionally vote on the price. A decision takes effect at the start of the next six-hour period. */
 const REFRESH_MS = 60 * 60_000;
-/** Blocks have priority after a start. */
+/** Delays the first request, because blocks have priority after a start. */
 const FIRST_MS = 15_000;
-/** One operator could be wrong. If two differ, the price is unknown. */
+/** A single operator could be wrong. If two differ, the price is treated as unknown. */
 const OPERATORS = 2;
 
-/** The price of energy as the nodes report it. It's only used for an estimate for payers. */
+/** The price of energy as reported by nodes. It's used only for an estimate that payers see. */
 type KnownEnergyPrice = {
-  /** The last price that operators agreed on, with its time. `null` before. */
+  /** Returns the last price that operators agreed on, with its time, or `null` if there's none yet. */
   seen(): EnergyPriceSeen | null;
-  /** Asks the nodes once an hour in the background. Never throws. */
+  /** Asks the nodes in the background, once an hour. Never throws. */
   refresh(): void;
 };
 
@@ -435,7 +439,7 @@ export function createEnergyPrice({ pool, now }: Deps, clockMs = () => performan
   let seen: EnergyPriceSeen | null = null;
   const ask = async () => {
     const nodes = ofDifferentOperators(await pool.available(), OPERATORS);
-    // A node that refuses this question may still serve blocks as well as any other.
+    // A node that refuses this question may still serve blocks perfectly well.
     const answers = await Promise.all(
       nodes.map((node) => node.ask(ENERGY_PRICE, { isOptional: true }).catch(onRefusal)),
     );
@@ -447,7 +451,7 @@ export function createEnergyPrice({ pool, now }: Deps, clockMs = () => performan
     refresh: () => {
       if (clockMs() < nextMs) return;
       nextMs = clockMs() + REFRESH_MS;
-      // A failure leaves the price as it is, and its age grows.
+      // After a failure the price stays the same, and only its age grows.
       ask().catch(() => undefined);
     },
   };

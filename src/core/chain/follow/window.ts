@@ -6,7 +6,7 @@ import type { ExaminedBlock } from '../proof/prove-block.ts';
 import type { ReadBlock } from '../verify/read-block.ts';
 import type { BlockLogs } from '../verify/read-logs.ts';
 
-/** The logs of a block as the nodes of one operator showed them. */
+/** The logs of a block, as shown by the nodes of one operator. */
 type Vote = { origin: string; logs: BlockLogs };
 
 /** A verified block above the solid one. */
@@ -16,22 +16,24 @@ export type WindowBlock = {
   parentId: string;
   time: UnixMs;
   producer: AccountHex;
-  /** The known producer's key that signed it, so that it counts for irreversibility. `null`: only later blocks prove it. */
+  /**
+   * The known producer's key that signed the block, which makes the block count for irreversibility. `null` if only later blocks prove it.
+   */
   signer: AccountHex | null;
-  /** Needed to check the answers of other nodes. `null` once enough agree. */
+  /** Needed to check the answers of other nodes; `null` once enough operators agree. */
   examined: ExaminedBlock | null;
-  /** Its header commits to its transactions. Otherwise its contents rely on the operators in `agreed`. */
+  /** Whether the block's header commits to its transactions. If not, its contents rely on the operators in `agreed`. */
   isProven: boolean;
-  /** The digest of the contents of an unproven block that the operators agree on, 64 hex. */
+  /** Digest of an unproven block's contents on which the operators agree (64 hex characters). */
   digest: string | null;
-  /** An operator compared it and let it pass, after too many unproven blocks. */
+  /** Whether the operator compared the block and let it pass, after too many unproven blocks. */
   isPassed: boolean;
   votes: Map<string, Vote>;
   /** The logs on which enough operators agree. */
   agreed: { logs: BlockLogs; evidence: Evidence } | null;
-  /** How much of it the database has as sighted. */
+  /** How much of the block is stored in the database as sighted. */
   detected: 'nothing' | 'proven' | 'everything';
-  /** An invoice waits for it to become irreversible. */
+  /** Whether an invoice is waiting for the block to become irreversible. */
   hasSighting: boolean;
 };
 
@@ -48,15 +50,15 @@ export function toWindowBlock({ node, block, logs, word, digest }: ReadBlock, si
   };
 }
 
-/** Adds the logs that a node shows. Once `agreement` operators show the same logs, they become the agreed logs. */
+/** Adds the logs that a node shows. Once `agreement` operators have shown the same logs, these become the agreed logs. */
 export function addVote(block: WindowBlock, node: Node, logs: BlockLogs, agreement: number): void {
   block.votes.set(node.operator, { origin: node.origin, logs });
   settle(block, agreement);
 }
 
 /**
- * Sets the agreed logs if enough operators show them. The part that the header proves is the same in all of them, because other logs were
- * refused.
+ * Sets the agreed logs if enough operators show the same. The part that the header proves is always the same, because logs that contradict
+ * it were refused.
  */
 export function settle(block: WindowBlock, agreement: number): void {
   if (block.agreed !== null) return;
@@ -70,7 +72,7 @@ export function settle(block: WindowBlock, agreement: number): void {
   }
 }
 
-/** The block with its certain transfers: all of them, or only the proven ones while nodes must still agree. */
+/** Returns the block with its certain transfers: all of them, or only the proven ones if other nodes still have to agree. */
 export function toChainBlock(block: WindowBlock): ChainBlock {
   const { number, id, parentId, time, producer } = block;
   return { number, id, parentId, time, producer, transfers: certainTransfers(block) };
@@ -82,7 +84,7 @@ function certainTransfers({ agreed, votes }: WindowBlock): ChainTransfer[] {
   return vote?.logs.transfers.filter(({ isProven }) => isProven) ?? [];
 }
 
-/** Whether a block may follow another: it names it as its parent and was made later. */
+/** Whether a block may follow another: it refers to the other as its parent, and is later. */
 export function isNext(
   parent: { number: number; id: string; time: UnixMs },
   block: { number: number; parentId: string; time: UnixMs },

@@ -1,24 +1,24 @@
 import type { Question } from './question.ts';
 
-/** Extends the timeout of a question for all nodes of a network after its answer was late. */
+/** Extends the timeout of a question after a late answer, for all nodes of a network. */
 export type AdaptiveTimeout = {
-  /** The answer was late. The next answer to this question, from any node, may take twice as long. */
+  /** Call this when an answer was late. The next answer to the same question, from any node, may take twice as long. */
   grow(question: Question<unknown>): void;
-  /** The question was answered. */
+  /** Call this when the question was answered. */
   reset(question: Question<unknown>): void;
-  /** The timeout of the answer, in milliseconds. */
+  /** Returns the timeout for the answer, in milliseconds. */
   longer(question: Question<unknown>, limitMs: number): number;
 };
 
 const MOST = 64;
-/** A large block over a slow connection takes a minute. A node that hangs costs at most this long, once. */
+/** A large block takes about a minute over a slow connection. A hanging node costs at most this long, once. */
 const MAX_LIMIT_MS = 120_000;
-/** Questions with an extended timeout. There are few, because a block is retried until it's read. */
+/** Maximum number of questions with an extended timeout. There are usually few, because a block is retried until it's read. */
 const MAX_KEPT = 200;
 
 /**
- * Extends timeouts per question, because a large answer is large on every node, and all other answers stay small. So a hanging node is
- * still detected quickly, and another node may answer in time when this one can't.
+ * Extends timeouts per question, because a large answer is large on every node, while all other answers stay small. That way a hanging node
+ * is still detected quickly, and another node can answer in time if this one can't.
  */
 export function createAdaptiveTimeout(): AdaptiveTimeout {
   const factors = new Map<string, number>();

@@ -4,12 +4,12 @@ import { bytesField, int64Field, readMessage, repeatedBytesField, writeBytes } f
 import { visitFields } from '@quittance/tron/scan-message';
 import { type Question, wholeMessage } from './question.ts';
 
-/** The few hundred witnesses of the main network take less than 100 KB. */
+/** The main network's few hundred witnesses take less than 100 KB. */
 const WITNESSES_BYTES = 1024 * 1024;
 /** Tron.proto `AccountType`. */
 const CONTRACT_TYPE = 2;
 
-/** The addresses of the active super representatives as the node writes them: 21 bytes in hex. */
+/** Asks for the addresses of the active super representatives, in the node's format: 21 bytes in hex. */
 export function activeWitnesses(): Question<unknown[]> {
   return {
     http: {
@@ -41,10 +41,12 @@ export function activeWitnesses(): Question<unknown[]> {
   };
 }
 
-/** `address` as the node writes it. `witnessKey`: the address whose key signs blocks for this account, if it isn't its own. */
+/**
+ * `address` is in the node's format. `witnessKey` is the address whose key signs blocks for this account, if it isn't the account's own.
+ */
 export type ShownAccount = { address: unknown; isContract: boolean; witnessKey: unknown };
 
-/** An account as a node shows it. `null`: it was never activated. */
+/** Asks for an account. The answer is `null` if it was never activated. */
 export function accountAt(account: AccountHex): Question<ShownAccount | null> {
   return {
     http: {

@@ -11,21 +11,23 @@ import {
 } from '@quittance/tron/shown-block';
 import { type Question, wholeMessage } from './question.ts';
 
-/** A block of 2 MB in JSON with a margin, and a range of six blocks on a busy day. */
+/** A block of 2 MB takes this much in JSON, with a margin. The second limit is for a range of six blocks on a busy day. */
 const BLOCK_BYTES = 24 * 1024 * 1024;
 const RANGE_BYTES = 64 * 1024 * 1024;
-/** The same as bytes. java-tron makes no block above 2 MB (`BLOCK_SIZE`). */
+/** The same limits in bytes. java-tron doesn't produce blocks larger than 2 MB (`BLOCK_SIZE`). */
 const BLOCK_MESSAGE_BYTES = 4 * 1024 * 1024;
 const RANGE_MESSAGE_BYTES = 16 * 1024 * 1024;
-/** The memory for the kept parts: the bytes in hex, held twice for a moment. */
+/** Memory limit for the parts that are kept: the bytes in hex, which are briefly held twice. */
 const BLOCK_HELD_BYTES = 24 * 1024 * 1024;
-/** A range takes longer than one block, and the head doesn't wait for it. */
+/** A range takes longer than a single block, but the head doesn't have to wait for it. */
 const RANGE_TIMEOUT_MS = 15_000;
 
 /** `raw_data` repeats `raw_data_hex` at four times the length. */
 const SHAPE = { skipped: { transactions: new Set(['raw_data']) } };
 
-/** The block at a height with its transactions, irreversible or not. `null`: the node doesn't have it. */
+/**
+ * Asks for the block at a height with its transactions, whether it's irreversible or not. The answer is `null` if the node doesn't have it.
+ */
 export function blockAt(number: number): Question<ShownBlock | null> {
   return {
     maxBytes: BLOCK_BYTES,
@@ -45,7 +47,7 @@ export function blockAt(number: number): Question<ShownBlock | null> {
   };
 }
 
-/** The blocks from `first` to `last` with their transactions, as far as the node has them; at most 100. */
+/** Asks for the blocks from `first` to `last` with their transactions; at most 100. The node may return fewer. */
 export function blocksBetween(first: number, last: number): Question<ShownBlock[]> {
   const what = `the blocks ${first} to ${last}`;
   return {
@@ -82,7 +84,10 @@ export function blocksBetween(first: number, last: number): Question<ShownBlock[
   };
 }
 
-/** A header of the irreversible chain or of the whole chain. Without a height, the newest one. `null`: the node doesn't have it. */
+/**
+ * Asks for a header of the irreversible chain or of the whole chain, by default the newest one. The answer is `null` if the node doesn't
+ * have it.
+ */
 export function headerAt(side: 'solid' | 'any', number?: number): Question<ShownHeader | null> {
   const what = number === undefined ? 'its newest block' : `block ${number}`;
   const idOrNum = number === undefined ? {} : { id_or_num: String(number) };

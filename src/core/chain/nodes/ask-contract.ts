@@ -4,15 +4,15 @@ import type { AccountHex } from '@quittance/tron/address';
 import { bytesField, int64Field, readMessage, repeatedBytesField, writeBytes } from '@quittance/tron/protobuf';
 import { type Question, wholeMessage } from './question.ts';
 
-/** A contract's answer: `words` of 32 bytes in hex, `null` if the call reverts. Or the reason why the node refused the call. */
+/** A contract's answer, as `words` of 32 bytes in hex, or `null` if the call reverts. If the node refused the call, the reason. */
 export type ConstantAnswer = { kind: 'answered'; words: string[] | null } | { kind: 'refused'; reason: string };
 
 const SELECTOR_BYTES = 4;
 const WORD = /^(?:[0-9a-f]{64})+$/i;
 
 /**
- * Calls a method of a contract, such as `balanceOf(address)`, with one argument of 32 bytes in hex or none. Nodes only know the state of
- * their newest block and of their newest irreversible block.
+ * Asks for the result of a contract method, such as `balanceOf(address)`, with one 32-byte argument in hex or none. Nodes only know the
+ * state of their newest block and of their newest irreversible block.
  */
 export function constantCall(
   side: 'solid' | 'any',
@@ -48,8 +48,9 @@ export function constantCall(
 }
 
 /**
- * A balance of 25 USDT: `{"result":{"result":true},"energy_used":935,"constant_result":["00…017d7840"],"transaction":{"ret":[{}], …}}`. A
- * reverted call also has the result true, but no word. A refusal's message is the hex of its UTF-8 bytes.
+ * For example, a balance of 25 USDT:
+ * `{"result":{"result":true},"energy_used":935,"constant_result":["00…017d7840"],"transaction":{"ret":[{}], …}}`. If the call reverts, the
+ * result is true as well, but there is no word. The message of a refusal is hex-encoded UTF-8.
  */
 function readJson(json: unknown): ConstantAnswer {
   const { result = {}, constant_result: list } = json as {
@@ -75,7 +76,7 @@ function answerOf(isRun: boolean, hex: string, message: string): ConstantAnswer 
   return { kind: 'answered', words };
 }
 
-/** Decodes a message that a node writes as hex. Other text stays unchanged. */
+/** Decodes a message that the node has hex-encoded. Returns other text unchanged. */
 function decodeMessage(message: unknown): string {
   if (typeof message !== 'string') return '';
   const isHex = message.length % 2 === 0 && /^[0-9a-f]+$/i.test(message);

@@ -1,16 +1,16 @@
 import { bytesField, int64Field, readMessage, repeatedBytesField } from '@quittance/tron/protobuf';
 import { type Question, wholeMessage } from './question.ts';
 
-/** In sun per unit of energy. `null`: the node gives no price, or one that no real network ever had. */
+/** In sun per unit of energy. `null` if the node returns no price, or one that no real network has ever had. */
 export type EnergyPrice = number | null;
 
-/** The network's votes have set it between 10 and 420. A false price must not deter payers. */
+/** The network's votes have always set it between 10 and 420. A wrong price must not deter payers. */
 const MAX_SUN = 1000;
 const KEY = 'getEnergyFee';
-/** About eighty parameters take 4 KB. */
+/** About eighty parameters, which take 4 KB. */
 const MAX_BYTES = 64 * 1024;
 
-/** The price of energy, which is one of the chain parameters. */
+/** Asks for the price of energy, which is one of the chain parameters. */
 export const ENERGY_PRICE: Question<EnergyPrice> = {
   maxBytes: MAX_BYTES,
   http: { path: '/wallet/getchainparameters', body: {}, read: readJson },

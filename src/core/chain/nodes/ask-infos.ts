@@ -8,8 +8,8 @@ import type { MessageSink, Question } from './question.ts';
 import { AnswerTooLarge } from './refusal.ts';
 
 /**
- * The outcome of a transaction in a node's JSON, unchecked. If the logs of some contracts were requested, other logs are `null`. Example:
- * see `readLogs`.
+ * The outcome of a transaction in a node's JSON, not validated yet. If only the logs of some contracts were requested, all other logs are
+ * `null`. For an example, see `readLogs`.
  */
 export type ShownInfo = {
   id?: unknown;
@@ -20,21 +20,23 @@ export type ShownInfo = {
   log?: unknown;
 };
 
-/** A real network had a block with 31 MB of infos. Above this limit Quittance asks for single transactions. */
+/** A real network once had a block with 31 MB of infos. Above this limit Quittance requests single transactions instead. */
 const INFOS_BYTES = 128 * 1024 * 1024;
 const INFOS_HELD_BYTES = 16 * 1024 * 1024;
-/** USDT logs hold 32 bytes. Other logs and return values may have any size and aren't kept. */
+/** USDT logs hold 32 bytes. Other logs and return values can be of any size and aren't kept. */
 const MAX_LOG_BYTES = 64 * 1024;
 const MAX_RECEIPT_BYTES = 4096;
-/** The limits of one answer. With more USDT logs Quittance asks for single transactions. No block has that many transactions. */
+/**
+ * Limits per answer. If a block has more USDT logs, Quittance requests single transactions instead. No block has that many transactions.
+ */
 const MAX_LOGS = 60_000;
 const MAX_INFOS = 20_000;
 const [ADDRESS_BYTES, ADDRESS_PREFIX] = [20, 0x41];
 
-/** Call results and calls between contracts: most of the bytes, and unused. */
+/** Call results and internal calls, which make up most of the bytes and aren't used. */
 const UNREAD = new Set(['contractResult', 'internal_transactions', 'resMessage', 'orderDetails', 'contract_address']);
 
-/** The outcomes of a block's transactions in order, with the logs of the given contracts. */
+/** Asks for the outcomes of a block's transactions in order, with the logs of the given contracts. */
 export function infosOf(number: number, ...contracts: AccountHex[]): Question<ShownInfo[]> {
   return {
     ...SIZE,
@@ -55,7 +57,10 @@ export function infosOf(number: number, ...contracts: AccountHex[]): Question<Sh
   };
 }
 
-/** The outcome of one transaction. `null`: the node has it in no block. If `contracts` is `null`, all logs are kept. */
+/**
+ * Asks for the outcome of one transaction. The answer is `null` if the node knows no block that contains it. If `contracts` is `null`, all
+ * logs are kept.
+ */
 export function infoOf(txId: string, contracts: readonly AccountHex[] | null): Question<ShownInfo | null> {
   return {
     ...SIZE,
@@ -88,7 +93,7 @@ function shapeOf(contracts: readonly AccountHex[]) {
   return { elements: { '': keepInfo, log: keepLog }, maxTextBytes: MAX_LOG_BYTES };
 }
 
-/** Whether a log is certainly of another contract. Addresses appear with and without the prefix 41. */
+/** Whether a log certainly belongs to a different contract. Addresses occur with and without the prefix 41. */
 function isOtherThan(contracts: readonly AccountHex[]): (log: unknown) => boolean {
   return (log) => {
     const { address } = (log ?? {}) as { address?: unknown };
@@ -164,7 +169,7 @@ function readResult(bytes: Uint8Array): number {
   return isRead === null ? 0 : result;
 }
 
-/** `TransactionInfo.Log`: address=1, topics=2, data=3. `null`: the log is unwanted; then only its address was read. */
+/** `TransactionInfo.Log`: address=1, topics=2, data=3. Returns `null` if the log isn't wanted; then only its address has been read. */
 function readLog(bytes: Uint8Array, isWanted: (bytes: Uint8Array, start: number, end: number) => boolean) {
   let [address, addressEnd, data, dataEnd] = [0, 0, 0, 0];
   const topics: ScannedField[] = [];
@@ -185,8 +190,8 @@ function readLog(bytes: Uint8Array, isWanted: (bytes: Uint8Array, start: number,
 }
 
 /**
- * Whether an address, with or without the prefix 41, is that of one of the contracts. Also true if it isn't an address, which a later check
- * refuses.
+ * Whether an address, with or without the prefix 41, belongs to one of the contracts. Also true for bytes that aren't an address, which a
+ * later check refuses.
  */
 function isLogOf(contracts: readonly Uint8Array[]) {
   return (bytes: Uint8Array, start: number, end: number): boolean => {

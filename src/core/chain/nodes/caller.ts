@@ -1,6 +1,6 @@
 import type { Question } from './question.ts';
 
-/** A transport to a node. Rejects with `TransportRefusal`, `AnswerTooLarge`, or the error of a check. */
+/** A transport for questions to a node. Rejects with `TransportRefusal`, `AnswerTooLarge`, or the error of a check. */
 export type Caller = {
   ask<Answer>(question: Question<Answer>, limits: CallLimits): Promise<Answer>;
   close(): Promise<void>;

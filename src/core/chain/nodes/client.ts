@@ -7,15 +7,15 @@ import { createHttpCaller } from './http-client.ts';
 import type { Question } from './question.ts';
 import { AnswerTooLarge, type Refusal, TransportRefusal } from './refusal.ts';
 
-/** Asks a node. Throws `NODE_REFUSED` (always retryable) on any failure. */
+/** Asks questions of one node. Throws `NODE_REFUSED` (always retryable) on any failure. */
 export type NodeClient = {
-  /** For logs: without credentials, key and path. */
+  /** For logs: the URL's origin, which contains no credentials, key or path. */
   origin: string;
-  /** Whether it can return raw bytes, by gRPC. */
+  /** Whether the node can return raw bytes (by gRPC). */
   hasBytes: boolean;
   /** Whether the gRPC API is separate from the API that is normally used. */
   hasTwin: boolean;
-  /** Whether a URL for JSON-RPC is known. */
+  /** Whether a JSON-RPC URL is known. */
   hasJsonRpc: boolean;
   ask<Answer>(question: Question<Answer>, call?: Call): Promise<Answer>;
   close(): Promise<void>;
@@ -23,11 +23,11 @@ export type NodeClient = {
 
 export type Call = {
   timeoutMs?: number;
-  /** An answer that arrives steadily may take this many times as long. Default: five. */
+  /** As long as an answer arrives steadily, it may take this many times the timeout. Default: 5. */
   steadyShare?: number;
-  /** A limit below the question's own. */
+  /** A limit that is lower than the question's own. */
   maxBytes?: number;
-  /** Asks by gRPC, even if the node is normally asked by HTTP. */
+  /** Uses gRPC even if the node is normally asked over HTTP. */
   wantsBytes?: boolean;
   onOutcome?(outcome: Outcome): void;
 };
@@ -35,9 +35,9 @@ export type Call = {
 export type Outcome =
   | { kind: 'ok' }
   /**
-   * `retryAfterMs`: how long the node asks Quittance to wait, at most five minutes. `mayBeTheQuestion`: the node was reached and didn't
-   * limit the request, so the question itself may be the cause. `late`: the node timed out, silently or with a slow answer. `isTooLarge`:
-   * the answer exceeded the limit.
+   * `retryAfterMs`: how long the node wants Quittance to wait, at most five minutes. `mayBeTheQuestion`: the node was reached and isn't
+   * limiting requests, so the question itself may be the cause. `late`: the node timed out, either in silence or during a slow answer.
+   * `isTooLarge`: the answer exceeded the limit.
    */
   | {
       kind: 'refused';
@@ -50,20 +50,20 @@ export type Outcome =
 
 export type NodeClientOptions = {
   spec: NodeSpec;
-  /** The timeout of a whole answer, unless the call sets one. */
+  /** The timeout for a whole answer, unless the call sets another. */
   timeoutMs?: number;
-  /** A limit below the questions' own. */
+  /** A limit that is lower than the limits of the questions. */
   maxAnswerBytes?: number;
-  /** The node's name in messages, instead of its URL's origin. */
+  /** The node's name in messages. Default: the origin of its URL. */
   origin?: string;
 };
 
-/** More than all witnesses need. Questions about blocks allow more. */
+/** More than the list of all witnesses needs. Questions about blocks allow more. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
-/** A healthy node answers in milliseconds. A hang must not cost more than a few blocks. */
+/** A healthy node answers in milliseconds. A hanging one must not cost more than a few blocks. */
 const ANSWER_TIMEOUT_MS = 10_000;
 
-/** A steady answer may take this many times the timeout, because only silence counts as a failure, not length. */
+/** A steady answer may take this many times the timeout, because only silence is a failure, not length. */
 const STEADY_SHARE = 5;
 
 export function createNodeClient(options: NodeClientOptions): NodeClient {
@@ -81,7 +81,7 @@ export function createNodeClient(options: NodeClientOptions): NodeClient {
     ask: async (question, call = {}) => {
       const limitMs = Math.max(call.timeoutMs ?? timeoutMs, question.timeoutMs ?? 0);
       const maxBytes = Math.min(call.maxBytes ?? maxAnswerBytes, question.maxBytes ?? MAX_ANSWER_BYTES);
-      // The same deadline covers connecting, waiting and a slowly arriving body.
+      // One deadline covers connecting, waiting, and reading a slow body.
       const deadline = startDeadline(limitMs, call.steadyShare ?? STEADY_SHARE);
       const caller = call.wantsBytes === true && twin !== null ? twin : main;
       const report = (outcome: Outcome) => call.onOutcome?.(outcome);
@@ -102,7 +102,7 @@ export function createNodeClient(options: NodeClientOptions): NodeClient {
         const path = (caller === main && !isGrpc ? question.http : question.grpc)?.path ?? question.http.path;
         const message = `${origin}${path}: ${reason}`;
         if (isTooLarge) throw new AnswerTooLarge(message);
-        // No cause: a transport's error may contain the whole URL.
+        // The error has no `cause`, because a transport's error may contain the whole URL.
         throw new AppError('NODE_REFUSED', message, { retryable: true });
       } finally {
         deadline.clear();
@@ -114,7 +114,7 @@ export function createNodeClient(options: NodeClientOptions): NodeClient {
   };
 }
 
-/** Removes the secrets from a text, because a refusal may repeat the request. */
+/** Returns a function that removes the node's secrets from a text, because a refusal may repeat the request. */
 function redactor(spec: NodeSpec): (text: string) => string {
   const { apiKey } = spec;
   const paths = urlsOf(spec)
@@ -129,7 +129,7 @@ function refusalOf(error: unknown): Refusal {
   return { reason: reasonOf(error), retryAfterMs: null, wasReached: !isConnectionError(error), isLimit: false };
 }
 
-/** Suggests another scheme if the port doesn't speak the protocol of the node's URL. Empty if nothing suggests that. */
+/** Suggests another scheme if the port doesn't seem to speak the protocol of the node's URL. Otherwise returns an empty string. */
 function schemeHint(error: unknown, scheme: string): string {
   if (!(error instanceof Error)) return '';
   const [isGrpc, isTls] = [scheme.startsWith('grpc'), scheme.endsWith('s:')];
@@ -149,7 +149,7 @@ function schemeHint(error: unknown, scheme: string): string {
   return wasHungUp && !isTls ? `; if this lasts, the port may speak TLS: write ${scheme.slice(0, -1)}s://` : '';
 }
 
-/** Node.js and undici throw errors with a code if there was no answer. */
+/** If there was no answer, Node.js and undici throw errors that have a code. */
 function isConnectionError(error: unknown): boolean {
   return error instanceof Error && 'code' in error && !(error instanceof AppError);
 }

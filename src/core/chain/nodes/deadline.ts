@@ -1,21 +1,21 @@
-/** An answer at this rate isn't slow, however large it is. */
+/** An answer that arrives at this rate isn't slow, however large it is. */
 const GOOD_BYTES_PER_MS = 512;
-/** How an answer was late: nothing arrived, or only a part. */
+/** Why an answer is late: nothing has arrived, or only a part of it. */
 export type Lateness = 'silent' | 'slow';
 
 export type Deadline = {
   signal: AbortSignal;
-  /** Call this when bytes arrived. The answer may then take longer, because only silence counts as a failure, not length. */
+  /** Call this when bytes have arrived. The answer may then take longer, because only silence is a failure, not length. */
   extend(bytes: number): void;
   lateness(): Lateness;
-  /** Why the deadline passed, as text for people. */
+  /** Returns why the deadline passed, as text for people. */
   reason(): string;
   clear(): void;
 };
 
 /**
- * Aborts after `limitMs` without an answer. An answer at a good rate may take up to `steadyShare` times as long. If that isn't enough, the
- * caller increases `limitMs`.
+ * Aborts after `limitMs` without an answer. An answer that arrives at a good rate may take up to `steadyShare` times as long. If that isn't
+ * enough, the caller must increase `limitMs`.
  */
 export function startDeadline(limitMs: number, steadyShare: number): Deadline {
   const controller = new AbortController();

@@ -13,24 +13,24 @@ import { type GrpcCall, isAboutSolid, type MessageSink, type Question } from './
 import { AnswerTooLarge, afterReached, readRetryAfter, shown, TransportRefusal } from './refusal.ts';
 
 /**
- * The bytes that may be in flight before they are acknowledged. The 64 KiB of Node.js would limit a node with 100 ms latency to 640 KB/s;
- * this size uses the full bandwidth.
+ * Number of bytes that may be in flight before they are acknowledged. With the Node.js default of 64 KiB, a node with 100 ms latency could
+ * only send 640 KB/s; this size allows the full bandwidth.
  */
 const WINDOW_BYTES = 4 * 1024 * 1024;
-/** Concurrent requests. They share one connection and its window; servers accept a hundred or more on a connection. */
+/** Maximum number of concurrent requests. They share one connection and its window; servers accept a hundred or more per connection. */
 export const MAX_STREAMS = 32;
-/** A message has a prefix: one byte for compression, and four for its length. */
+/** Each message starts with one byte for compression, and four for its length. */
 const PREFIX_BYTES = 5;
 
 /** gRPC status codes (grpc.io, "Status codes and their use"). */
 const OK = 0;
 const UNIMPLEMENTED = 12;
-/** PERMISSION_DENIED, RESOURCE_EXHAUSTED, UNAUTHENTICATED: the node refuses the caller or the request rate. */
+/** PERMISSION_DENIED, RESOURCE_EXHAUSTED and UNAUTHENTICATED: the node refuses the caller or the request rate. */
 const LIMITING_CODES: readonly number[] = [7, 8, 16];
 
 type GrpcQuestion<Answer> = Question<Answer> & { grpc: GrpcCall<Answer> };
 
-/** Asks a TRON node's gRPC API, which answers in raw bytes. The API key is sent as metadata. */
+/** Uses a TRON node's gRPC API, which returns raw bytes. The API key is sent as metadata. */
 export function createGrpcCaller(
   { url, solidityUrl }: NodeUrls,
   { apiKey, apiKeyHeader }: Pick<NodeSpec, 'apiKey' | 'apiKeyHeader'>,
@@ -53,7 +53,7 @@ export function createGrpcCaller(
   };
 }
 
-/** Opens a connection when it's needed, and reopens a lost one. java-tron closes an idle connection and forbids pings on it. */
+/** Opens a connection when it's needed, and again after it was lost. java-tron closes idle connections and doesn't allow pings on them. */
 function createLine(url: string) {
   let session: ClientHttp2Session | null = null;
   return {
@@ -63,10 +63,10 @@ function createLine(url: string) {
         settings: { initialWindowSize: WINDOW_BYTES, enablePush: false },
       });
       opened.once('connect', () => opened.setLocalWindowSize(WINDOW_BYTES * 2));
-      // Each call receives the error through its own stream.
+      // Each call gets the error through its own stream.
       opened.on('error', () => undefined);
       opened.once('goaway', () => opened.close());
-      // Each pending call has a timer, so the connection needn't keep the process alive.
+      // Every pending call has a timer, so the connection itself doesn't have to keep the process alive.
       opened.unref();
       session = opened;
       return opened;
@@ -99,7 +99,7 @@ function call<Answer>(
     };
     const onAbort = () => {
       fail(new Error('the deadline passed'));
-      // Nothing arrived: the connection may be dead without either side knowing. The next call opens a new one.
+      // Nothing has arrived, so the connection may be dead without either side having noticed. The next call opens a new one.
       if (headers[':status'] === undefined) session.close();
     };
     signal.addEventListener('abort', onAbort, { once: true });
@@ -121,7 +121,7 @@ function call<Answer>(
     stream.once('close', () => {
       signal.removeEventListener('abort', onAbort);
       try {
-        // If the answer is only a status, it's in the headers.
+        // If the response has no body, its status is in the headers.
         resolve(answerOf(stream, headers, 'grpc-status' in trailers ? trailers : headers, question, unwrap.end));
       } catch (error) {
         reject(error);
@@ -171,7 +171,7 @@ function frame(message: Uint8Array): Buffer {
   return Buffer.concat([prefix, message]);
 }
 
-/** Removes the prefix from the single message of an answer. */
+/** Removes the prefix from the only message of an answer. */
 function createUnwrapper<Answer>(question: GrpcQuestion<Answer>, maxBytes: number) {
   let sink: MessageSink<Answer> | null = null;
   const prefix = Buffer.alloc(PREFIX_BYTES);

@@ -7,14 +7,14 @@ import { isAboutSolid, type Question } from './question.ts';
 import { AnswerTooLarge, afterReached, readRetryAfter, shown, TransportRefusal } from './refusal.ts';
 
 const CONNECT_TIMEOUT_MS = 5000;
-/** Enough to read ahead while catching up, and few enough for a provider that limits connections. */
+/** Enough connections to read ahead while catching up, but few enough for providers that limit them. */
 export const MAX_CONNECTIONS = 16;
-/** The node refuses the caller or the request rate, whatever the question is. */
+/** With these statuses the node refuses the caller or the request rate, whatever the question is. */
 const LIMITING_STATUSES: readonly number[] = [401, 403, 429];
 const MAX_HELD_BYTES = 8 * 1024 * 1024;
-/** Chunks that are already buffered arrive without a turn of the event loop in between. Quittance yields after this many bytes. */
+/** Chunks that are already buffered arrive without letting the event loop run in between, so Quittance yields after this many bytes. */
 const YIELD_BYTES = 512 * 1024;
-/** Refusals are HTML pages and short texts. */
+/** Refusals are HTML pages or short texts. */
 const REFUSAL_BYTES = 16 * 1024;
 
 type Body = AsyncIterable<Buffer>;
@@ -49,7 +49,7 @@ export function createHttpCaller({ url, solidityUrl, jsonRpcUrl, apiKey, apiKeyH
   };
 }
 
-/** A plain java-tron serves its two APIs on two ports, and answers 404 or 405 in HTML on the wrong one. */
+/** A plain java-tron node serves its two APIs on two ports. On the wrong port it responds with 404 or 405 and HTML. */
 function explain(status: number, question: Question<unknown>, isOnePlace: boolean): string {
   if ((status !== 404 && status !== 405) || !isOnePlace || question.http.path === '/jsonrpc') return '';
   const api = isAboutSolid(question) ? '/walletsolidity' : '/wallet';
@@ -57,8 +57,8 @@ function explain(status: number, question: Question<unknown>, isOnePlace: boolea
 }
 
 /**
- * A refusal can have any status and any body. Two seen with status 200: `{"Error":"class java.lang.RuntimeException : lack of computing
- * resources"}` and the bare text `this API is closed because this node is a lite fullnode`.
+ * Reads an answer, or throws for a refusal, which can have any status and any body. Two were seen with status 200: `{"Error":"class
+ * java.lang.RuntimeException : lack of computing resources"}` and the plain text `this API is closed because this node is a lite fullnode`.
  */
 export async function readAnswer<Answer>(
   question: Question<Answer>,
@@ -108,9 +108,9 @@ async function readBeginning(body: Body): Promise<string> {
   return text;
 }
 
-/** An object of three characters takes about 64 bytes, so this much text needs 11 MB at most. */
+/** An object of three characters takes about 64 bytes of memory, so this much text needs at most 11 MB. */
 const UNSCANNED_BYTES = 512 * 1024;
-/** A value takes about this much memory. */
+/** Approximate memory per value. */
 const VALUE_BYTES = 64;
 const MAX_DEPTH = 64;
 
@@ -118,10 +118,10 @@ const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
 const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d];
 
 /**
- * Reads a JSON answer in bounded memory. A small answer is parsed at once. For a larger one, the elements of its outermost array, such as
- * the blocks of a range, are parsed one by one as they arrive. Only the parts that `shape` keeps are held, and no parse blocks the process
- * for long. If an answer has more values than may be held, it's read byte by byte at a seventh of the speed, and held only as far as
- * `shape` keeps it.
+ * Reads a JSON answer in bounded memory. A small answer is parsed in one piece. In a larger one, the elements of the outermost array, such
+ * as the blocks of a range, are parsed one by one as they arrive. Only the parts that `shape` selects are held, and no single parse blocks
+ * the process for long. If an answer has too many values to hold, it's read byte by byte instead, at a seventh of the speed, keeping only
+ * what `shape` selects.
  */
 export function createAnswerReader(shape: JsonShape, maxHeldBytes: number): JsonReader {
   const chunks: Uint8Array[] = [];
@@ -150,7 +150,7 @@ export function createAnswerReader(shape: JsonShape, maxHeldBytes: number): Json
   };
 }
 
-/** Reads the buffered bytes without the elements that were already parsed, and then inserts those. */
+/** Reads the buffered bytes, which no longer contain the elements that were already parsed, and then inserts those elements. */
 function goOnInPieces(shape: JsonShape, maxHeldBytes: number, { chunks, array, kept }: Unfinished): JsonReader {
   const left = kept.values();
   const fill = (value: unknown) => {
@@ -164,13 +164,13 @@ function goOnInPieces(shape: JsonShape, maxHeldBytes: number, { chunks, array, k
 }
 
 type OutermostArray = { depth: number; name: string; keep(value: unknown): unknown };
-/** `chunks`: everything but the parsed elements. */
+/** `chunks` contains everything except the elements that were already parsed. */
 type Unfinished = { chunks: readonly Uint8Array[]; array: OutermostArray | null; kept: readonly unknown[] };
 type ElementReader = ReturnType<typeof createElementReader>;
 
 /**
- * Finds the objects in the outermost array, which is the answer or one of its members, and parses each when it's complete. The rest is
- * parsed at the end, with an empty object as the placeholder of each.
+ * Finds the objects in the outermost array (the answer itself or one of its members), and parses each of them when it's complete. The rest
+ * is parsed at the end, with an empty object instead of each element.
  */
 function createElementReader(shape: JsonShape) {
   const rest: Uint8Array[] = [];
@@ -183,7 +183,7 @@ function createElementReader(shape: JsonShape) {
   let deepest = 0;
   let values = 0;
 
-  /** Returns whether the opening value is in the array itself. */
+  /** Returns whether the value that opens here is in the array itself. */
   const open = (byte: number): 'element' | 'array' | null => {
     const isInArray = byte === OPEN_OBJECT && depth === array?.depth;
     values += 1;
@@ -210,7 +210,7 @@ function createElementReader(shape: JsonShape) {
   const push = (chunk: Uint8Array) => {
     let from = 0;
     const takeUpTo = (to: number) => {
-      // A copy of the rest, so that a comma doesn't keep its chunk in memory.
+      // Copies the rest, so that a single comma doesn't keep a whole chunk in memory.
       if (to > from && isElement) element.push(chunk.subarray(from, to));
       else if (to > from) rest.push(new Uint8Array(chunk.subarray(from, to)));
       from = to;
@@ -254,12 +254,13 @@ function isPlace(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;
 }
 
-/** Finds the end of a string, which may continue in the next chunk. */
+/** Finds the end of a string, even if it's in a later chunk. */
 function createTextSkipper() {
   let isOpen = false;
   let slashes = 0;
   /**
-   * Returns the index after the closing quote, or the chunk's end. `begins`: a string begins at `start`; otherwise one may continue there.
+   * Returns the index after the closing quote, or the chunk's end. With `begins`, a string begins at `start`; otherwise one may continue
+   * there.
    */
   return (chunk: Uint8Array, start: number, begins: boolean): number => {
     if (begins) slashes = 0;
@@ -283,7 +284,7 @@ function createTextSkipper() {
   };
 }
 
-/** The name of the member whose value comes next. */
+/** Returns the name of the member whose value comes next. */
 function lastName(before: readonly Uint8Array[]): string {
   return Object.keys(parse([...before, Buffer.from('0}')]) as object).at(-1) ?? '';
 }
@@ -292,7 +293,7 @@ function shapeOutermost(value: unknown, { elements = {} }: JsonShape): unknown {
   return Object.entries(elements).reduce((shaped, [name, keep]) => mapArray(shaped, name, keep), value);
 }
 
-/** Maps the array that is the value itself (`''`) or one of its members. Returns any other value unchanged. */
+/** Maps an array that is the value itself (name `''`) or one of its members. Returns any other value unchanged. */
 function mapArray(value: unknown, name: string, map: (element: unknown) => unknown): unknown {
   if (Array.isArray(value)) return name === '' ? value.map((each) => map(each)) : value;
   const list = typeof value === 'object' && value !== null ? own(value as Record<string, unknown>, name) : undefined;

@@ -1,43 +1,43 @@
-/** The parts of a JSON answer to keep. The answer arrives in chunks and may have any size. */
+/** Selects the parts of a JSON answer to keep. The answer arrives in chunks and can be of any size. */
 export type JsonShape = {
-  /** Members to skip, by the name of their container. Elements of an array have the array's name. */
+  /** Names of the members to skip, by the name of their container. An element of an array has the array's name. */
   skipped?: Readonly<Record<string, ReadonlySet<string>>>;
-  /** Returns the part of an array's element to keep, by the array's name. `''` is an array that is the whole answer. */
+  /** By the array's name, a function that returns the part of an element to keep. `''` stands for an array that is the whole answer. */
   elements?: Readonly<Record<string, (element: unknown) => unknown>>;
-  /** Longer strings (in bytes) are kept as `null`. Default: all are kept. */
+  /** Strings with more bytes are kept as `null`. By default all strings are kept. */
   maxTextBytes?: number;
 };
 
 export type JsonReader = {
-  /** Throws `NotJson`, or `TooMuchJson` as soon as the kept parts exceed the limit. */
+  /** Throws `NotJson`, or `TooMuchJson` as soon as the parts to keep exceed the limit. */
   push(chunk: Uint8Array): void;
-  /** The value. Throws `NotJson` if it's incomplete. */
+  /** Returns the value. Throws `NotJson` if it's incomplete. */
   end(): unknown;
 };
 
 export class NotJson extends Error {}
 export class TooMuchJson extends Error {}
 
-/** Answers of nodes are nested twelve levels deep at most. */
+/** The answers of nodes are nested at most twelve levels deep. */
 const MAX_DEPTH = 64;
-/** An object, an array, a member or a number takes about this much memory. */
+/** Approximate memory of an object, an array, a member or a number. */
 const VALUE_BYTES = 64;
-/** No number of a node has more digits than an int64. */
+/** Nodes send no number with more digits than an int64. */
 const MAX_LITERAL = 40;
 
 const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a];
 const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d];
 
 type Container = {
-  /** `null`: it's skipped. */
+  /** `null` if the container is skipped. */
   value: Record<string, unknown> | unknown[] | null;
   isArray: boolean;
-  /** The name of the member that holds it. An element has the name of its array. */
+  /** The name of the member that holds the container. An element has the name of its array. */
   name: string;
   skips: ReadonlySet<string> | undefined;
-  /** The member of an object whose value comes next, once its name was read. */
+  /** In an object: the name of the member whose value comes next, once it has been read. */
   member: string | null;
-  /** The bytes that were held when its current element began. */
+  /** The number of bytes that were held when its current element began. */
   heldBefore: number;
   isEmpty: boolean;
 };
@@ -45,8 +45,8 @@ type Container = {
 type Expected = 'value' | 'name' | 'colon' | 'next' | 'nothing';
 
 /**
- * Reads JSON from chunks and keeps the parts in `shape`, within about `maxHeldBytes` of memory. Parsed at once, 24 to 64 MiB of `{},{},…`
- * took two gigabytes. Each chunk is read at once and then released, so other work can run between two chunks.
+ * Reads JSON in chunks and keeps the parts selected by `shape`, within about `maxHeldBytes` of memory. Parsing 24 to 64 MiB of `{},{},…` in
+ * one piece took two gigabytes. Each chunk is processed and released as it arrives, so other work can run in between.
  */
 export function createJsonReader(shape: JsonShape, maxHeldBytes: number): JsonReader {
   const value = createJsonValue(shape, maxHeldBytes);
@@ -58,7 +58,7 @@ export function createJsonReader(shape: JsonShape, maxHeldBytes: number): JsonRe
     value.putLiteral(readLiteral(literal));
     literal = '';
   };
-  /** Reads the string's bytes from `at` on. Returns the index after the closing quote, or the chunk's end. */
+  /** Reads the string's bytes from `at` onwards. Returns the index after the closing quote, or the chunk's end. */
   const takeText = (open: OpenText, chunk: Uint8Array, at: number): number => {
     const quote = findQuote(open, chunk, at);
     const piece = chunk.subarray(at, quote);
@@ -66,7 +66,7 @@ export function createJsonReader(shape: JsonShape, maxHeldBytes: number): JsonRe
     if (open.bytes > maxTextBytes) open.parts = null;
     if (open.parts !== null) {
       value.hold(piece.length);
-      // A copy: the chunk's memory is reused, and a short string must not keep a large chunk.
+      // Copies the bytes, because the chunk's memory is reused, and because a short string must not keep a large chunk in memory.
       open.parts.push(new Uint8Array(piece));
     }
     if (quote === chunk.length) return quote;
@@ -111,10 +111,10 @@ export function createJsonReader(shape: JsonShape, maxHeldBytes: number): JsonRe
   };
 }
 
-/** An incomplete string with its bytes so far; `null` if it's skipped. */
+/** A string that isn't complete yet, with its bytes so far; `null` if it's skipped. */
 type OpenText = { parts: Uint8Array[] | null; bytes: number; hasEscape: boolean; isEscaping: boolean };
 
-/** Where the string ends, from `at` on: at its closing quote, or at the chunk's end. */
+/** Returns where the string ends, from `at` onwards: at its closing quote, or at the chunk's end. */
 function findQuote(open: OpenText, chunk: Uint8Array, at: number): number {
   const next = (byte: number, from: number) => {
     const found = chunk.indexOf(byte, from);
@@ -133,7 +133,7 @@ function findQuote(open: OpenText, chunk: Uint8Array, at: number): number {
   return quote;
 }
 
-/** The value under construction: its open containers, and the expected token. */
+/** The value being built, with its open containers and the token that is expected next. */
 function createJsonValue({ skipped = {}, elements = {} }: JsonShape, maxHeldBytes: number) {
   const stack: Container[] = [];
   const memory = createMemory(maxHeldBytes);
@@ -191,7 +191,7 @@ function createJsonValue({ skipped = {}, elements = {} }: JsonShape, maxHeldByte
       fill();
       put(value);
     },
-    /** Reads a bracket, a colon or a comma. Returns whether the byte is allowed here. */
+    /** Reads a bracket, a colon or a comma. Returns whether it's allowed at this point. */
     takeMark: (byte: number): boolean => {
       if ((byte === OPEN_OBJECT || byte === OPEN_ARRAY) && expected === 'value') open(byte === OPEN_ARRAY);
       else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) close(byte === CLOSE_ARRAY);
@@ -204,7 +204,7 @@ function createJsonValue({ skipped = {}, elements = {} }: JsonShape, maxHeldByte
   };
 }
 
-/** Whether the next value is kept, within `top` or as the whole answer. */
+/** Whether the next value is kept, as part of `top` or as the whole answer. */
 function isKept(top: Container | undefined): boolean {
   return top === undefined || (top.value !== null && !(top.member !== null && top.skips?.has(top.member)));
 }
@@ -219,7 +219,7 @@ function createMemory(maxHeldBytes: number) {
       held += bytes;
       if (held > maxHeldBytes) throw new TooMuchJson(`its content needs more than ${maxHeldBytes} bytes`);
     },
-    /** Releases everything that was held since. */
+    /** Releases everything that has been held since then. */
     backTo: (before: number) => {
       held = before;
     },
@@ -242,20 +242,20 @@ function putElement(
 
 function putMember(top: Container, value: unknown): void {
   if (top.member === null) return;
-  // Such a member would become the prototype.
+  // Assigning this member would set the prototype.
   if (top.value !== null && !top.skips?.has(top.member) && top.member !== '__proto__') {
     (top.value as Record<string, unknown>)[top.member] = value;
   }
   top.member = null;
 }
 
-/** Names come from outside, and an object inherits members. */
+/** Names come from outside, so inherited members must not be found. */
 function own<Value>(record: Readonly<Record<string, Value>>, name: string): Value | undefined {
   return Object.hasOwn(record, name) ? record[name] : undefined;
 }
 
 function isOfLiteral(byte: number): boolean {
-  // Digits, letters, and the signs and the point of a number.
+  // Digits and letters, and the signs and the decimal point of a number.
   return (byte >= 0x30 && byte <= 0x39) || (byte >= 0x61 && byte <= 0x7a) || [0x2b, 0x2d, 0x2e, 0x45].includes(byte);
 }
 

@@ -1,38 +1,38 @@
-/** A message that arrives in chunks, and how to handle each of its fields. Other fields are skipped unread. */
+/** Which fields of a message to read, and how. All other fields are skipped unread. The message arrives in chunks. */
 export type MessageShape = Readonly<
   Record<number, { take: number } | { enter: MessageShape; begin?(): void; end(): void }>
 >;
 
 /**
- * Receives a requested field by its number: varints, exact below 2^53; bytes, or `null` if they are longer than `take`. The bytes are a
+ * Receives each requested field with its number. A varint is exact below 2^53. Bytes are `null` if there are more than `take`; they are a
  * view of the chunk, so don't keep them.
  */
 export type FieldVisitor = (field: number, value: number | Uint8Array | null) => void;
 
 export class BadMessage extends Error {}
 
-/** A 64-bit varint takes at most ten bytes of seven bits each. */
+/** A 64-bit varint has at most ten bytes of seven bits each. */
 const MAX_VARINT_BYTES = 10;
 const MAX_TAG = 0xffff_ffff;
-/** The other wire type is 0, a varint. */
+/** The only other wire type is 0 (varint). */
 const [FIXED64, DELIMITED, FIXED32] = [1, 2, 5];
 
-/** A message that is being read, with the offset at which it ends. */
+/** A message that is being read, with the offset of its end. */
 type Level = { shape: MessageShape; end: number; onEnd(): void };
-/** Bytes that are still incomplete. `parts` is `null` if they are skipped. */
+/** Bytes that haven't arrived completely. `parts` is `null` if they are skipped. */
 type Payload = { field: number; left: number; parts: Uint8Array[] | null; isReported: boolean };
 
 /**
- * Reads a protobuf message from chunks. It buffers one field at a time, and only if a chunk ends within the field. So a message of any size
- * needs only the memory of the largest requested field. `push` throws `BadMessage` for bytes that aren't a message. java-tron writes no
- * groups in the messages read here.
+ * Reads a protobuf message in chunks. It buffers one field at a time, and only if a chunk ends in the middle of it, so a message of any
+ * size needs only the memory of the largest requested field. `push` throws `BadMessage` if the bytes aren't a message. Groups aren't
+ * supported, because java-tron doesn't use them in these messages.
  */
 export function createMessageReader(shape: MessageShape, visit: FieldVisitor) {
   const levels: Level[] = [{ shape, end: Number.POSITIVE_INFINITY, onEnd: () => undefined }];
   let top = levels[0] as Level;
   let position = 0;
   let [varint, scale, varintBytes] = [0, 1, 0];
-  /** The tag whose value or length comes next. 0: a tag comes next. */
+  /** The tag whose value or length comes next, or 0 if a tag comes next. */
   let tag = 0;
   let payload: Payload | null = null;
 
@@ -43,7 +43,7 @@ export function createMessageReader(shape: MessageShape, visit: FieldVisitor) {
       onEnd();
     }
   };
-  /** Begins a field of `length` bytes, and reads those that are in the chunk from `at` on. Returns the index after them. */
+  /** Begins a field of `length` bytes, and reads those that are in the chunk from `at` onwards. Returns the index after them. */
   const begin = (field: number, wireType: number, length: number, chunk: Uint8Array, at: number): number => {
     if (position + length > top.end) throw new BadMessage('a field is longer than the message around it');
     const wanted = wireType === DELIMITED ? top.shape[field] : undefined;
@@ -67,7 +67,7 @@ export function createMessageReader(shape: MessageShape, visit: FieldVisitor) {
   };
   const goOn = (open: Payload, chunk: Uint8Array, at: number): number => {
     const count = Math.min(open.left, chunk.length - at);
-    // A copy, because the chunk's memory is reused.
+    // Copies the bytes, because the chunk's memory is reused.
     open.parts?.push(new Uint8Array(chunk.subarray(at, at + count)));
     open.left -= count;
     position += count;

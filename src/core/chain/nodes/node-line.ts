@@ -17,7 +17,7 @@ import { createSemaphore } from './semaphore.ts';
 
 export type NodeLineOptions = {
   spec: NodeSpec;
-  /** For logs and metrics; different for each node of a network. */
+  /** Used in logs and metrics. Unique among the nodes of a network. */
   origin: string;
   network: Network;
   timeoutMs: number;
@@ -29,15 +29,15 @@ export type NodeLineOptions = {
   log: Logger;
   metrics: Metrics;
   closing: AbortSignal;
-  /** Whether no other node can be asked now. */
+  /** Whether no other node can be asked at the moment. */
   isAlone(): boolean;
-  /** Creates the client. Default: one that asks over the network. */
+  /** Creates the client. The default asks over the network. */
   createClient?(options: NodeClientOptions): NodeClient;
 };
 
 const NEWEST_WEIGHT = 0.2;
 
-/** The connection to one node. Every request passes its budget, its pause and the counters. */
+/** The connection to one node. Every request goes through its budget, its pause and its counters. */
 export function createNodeLine(options: NodeLineOptions) {
   const { spec, origin, network, clockMs, metrics, closing, patience, createClient = createNodeClient } = options;
   const budget = createNodeBudget({ ...options, ...spec });
@@ -49,7 +49,7 @@ export function createNodeLine(options: NodeLineOptions) {
     const pausedMs = Math.ceil(record.pause.remainingMs());
     return pausedMs > 0 ? `it is paused for another ${pausedMs} ms (${record.seen.reason})` : null;
   };
-  // A silent node counts as failing while another one can be asked.
+  // Silence counts as a failure only if another node can be asked.
   const isWorthWaitingFor = ({ late }: { late: Lateness | null }) =>
     late === 'slow' || (late === 'silent' && options.isAlone());
   const takeTurn = async (): Promise<string | null> => {
@@ -59,7 +59,7 @@ export function createNodeLine(options: NodeLineOptions) {
     if (turn === 'exhausted') return 'its requests for today are used up';
     if (turn === 'too-many-waiting') return 'too many requests wait for their turn';
     record.warnings.budget(budget.usedShare());
-    // The node may have been paused in the meantime. Further requests would prolong a suspension.
+    // The node may have been paused in the meantime. More requests would prolong its suspension.
     return unavailableReason();
   };
   const refuseFor = (obstacle: string | null) => {
@@ -70,7 +70,7 @@ export function createNodeLine(options: NodeLineOptions) {
   const ask = async <Answer>(question: Question<Answer>, call: AskOptions = {}): Promise<Answer> => {
     refuseFor(record.asideReason(question));
     refuseFor(await takeTurn());
-    // The timeout of an answer starts once a connection is free. A node that failed in the meantime isn't asked.
+    // The timeout of an answer starts only when a connection is free. By then the node may have failed, so check again.
     return atOnce(async () => {
       refuseFor(unavailableReason() ?? record.asideReason(question));
       return send(question, call);
@@ -79,7 +79,7 @@ export function createNodeLine(options: NodeLineOptions) {
   const send = async <Answer>(question: Question<Answer>, call: AskOptions): Promise<Answer> => {
     const { isOptional = false, mayBeLarge = false, wantsBytes = false, timeoutMs = options.timeoutMs } = call;
     const kind = question.substitutable;
-    // A failure of the separate gRPC API isn't held against the node, because its JSON API still works.
+    // A failure of the separate gRPC API doesn't count against the node, because its JSON API still works.
     const isOfTwin = wantsBytes && client.hasTwin && kind === undefined;
     record.seen.requests += 1;
     if (!isOptional) record.seen.inFlight += 1;
@@ -88,7 +88,7 @@ export function createNodeLine(options: NodeLineOptions) {
       return await client.ask(question, {
         ...call,
         timeoutMs: isOptional ? timeoutMs : patience.longer(question, timeoutMs),
-        // If it's the only node, a slow answer may take longer. Otherwise a dripping answer is cut off.
+        // If this is the only node, a slow answer may take longer. Otherwise an answer that arrives in drips is cut off.
         ...(options.isAlone() ? {} : { steadyShare: 1 }),
         onOutcome: (outcome) => {
           if (outcome.kind === 'ok') patience.reset(question);
@@ -118,7 +118,7 @@ export function createNodeLine(options: NodeLineOptions) {
 /** The longest pause of questions that have a substitute. */
 const LONGEST_ASIDE_MS = 10 * 60_000;
 
-/** Records a node's answers and failures, and pauses the node, or questions of one kind, accordingly. */
+/** Records a node's answers and failures. Depending on them, it pauses the node or questions of one kind. */
 function createRecord(options: NodeLineOptions) {
   const { origin, network, clockMs, metrics, closing, isAlone } = options;
   const labels = { network, node: origin };
@@ -132,7 +132,7 @@ function createRecord(options: NodeLineOptions) {
   const seen = {
     requests: 0,
     refusals: 0,
-    /** Pending requests, without the optional ones, which would block others on a node that is on trial. */
+    /** Pending requests, except optional ones, which would otherwise block the others while the node is on trial. */
     inFlight: 0,
     answerMs: null as number | null,
     isWell: false,
@@ -158,9 +158,9 @@ function createRecord(options: NodeLineOptions) {
     pause,
     seen,
     warnings,
-    /** Pauses the node because of a wrong answer. */
+    /** Pauses the node after a wrong answer. */
     report: (reason: string) => fail(reason, { kind: 'report', sentMs: clockMs(), costMs: 0, askedMs: null }),
-    /** Why questions of that kind are paused now. */
+    /** Returns why questions of this kind are paused at the moment, or `null`. */
     asideReason: ({ substitutable: kind }: Pick<Question<unknown>, 'substitutable'>): string | null => {
       const pausedMs = kind === undefined ? 0 : Math.ceil(asides[kind].remainingMs());
       return pausedMs > 0 ? `it is not asked for ${kind} for another ${pausedMs} ms` : null;
@@ -177,15 +177,15 @@ function createRecord(options: NodeLineOptions) {
       const elapsedMs = clockMs() - sentMs;
       if (outcome.kind === 'refused') {
         seen.refusals += 1;
-        // If the only node answers slowly, ask it again soon, with a longer timeout.
+        // If the only node answers slowly, ask it again soon with a longer timeout.
         const costMs = outcome.late === 'slow' && isAlone() ? 0 : elapsedMs;
         const failure = { kind: 'refusal', sentMs, costMs, askedMs: outcome.retryAfterMs } as const;
         if (kind !== undefined) {
-          // No substitute helps with an answer that is inherently too large.
+          // If an answer is too large by nature, no substitute helps.
           if (!closing.aborted && !(mayBeLarge && outcome.isTooLarge)) setAside(kind, outcome.reason, failure);
           return;
         }
-        // Requests that end because the service stops say nothing about the node. Neither does a question that a stranger chose.
+        // Requests that fail because the service is stopping say nothing about the node. Nor does a question that a stranger chose.
         const isForgiven = (isOptional && outcome.mayBeTheQuestion) || (mayBeLarge && outcome.isTooLarge);
         if (!closing.aborted && !isForgiven) fail(outcome.reason, failure);
         return;
@@ -196,7 +196,7 @@ function createRecord(options: NodeLineOptions) {
       }
       metrics.nodeAnswerSeconds.observe(labels, elapsedMs / 1000);
       seen.answerMs = (seen.answerMs ?? elapsedMs) * (1 - NEWEST_WEIGHT) + elapsedMs * NEWEST_WEIGHT;
-      // An answer to a request from before the pause says nothing about the node since.
+      // An answer to a request that was sent before the pause says nothing about the node now.
       if (pause.remainingMs() > 0) return;
       seen.isWell = true;
       recover(pause.answer());
@@ -204,7 +204,7 @@ function createRecord(options: NodeLineOptions) {
   };
 }
 
-/** A failing node is logged when a series of failures begins, and then at this interval, so that an outage doesn't fill the disk. */
+/** A failing node is logged at the start of a series of failures and then at this interval, so that an outage doesn't fill the disk. */
 const REPEAT_LOG_MS = 60_000;
 const BUDGET_WARNING_SHARE = 0.8;
 const DAY_MS = 24 * 60 * 60_000;
@@ -213,7 +213,7 @@ const SUBSTITUTES = { logs: 'infos', ranges: 'single blocks', bytes: 'JSON' } as
 
 type WarningOptions = { network: Network; origin: string; log: Logger; now(): UnixMs; clockMs(): number };
 
-/** Writes the log lines about one node, with a rate limit for each. */
+/** Writes the log lines about one node, each with its own rate limit. */
 function createNodeWarnings({ network, origin, log, now, clockMs }: WarningOptions) {
   const labels = { network, node: origin };
   let pausedLoggedMs = Number.NEGATIVE_INFINITY;
@@ -234,7 +234,7 @@ function createNodeWarnings({ network, origin, log, now, clockMs }: WarningOptio
       log.warn(line, `a node does not show ${kind}: Quittance asks it for ${SUBSTITUTES[kind]} instead`);
     },
     recovered: () => log.info(labels, 'a node works again'),
-    /** The `usedShare` of the day's requests; `null` without a limit. */
+    /** Takes the `usedShare` of the day's requests, or `null` if there's no limit. */
     budget: (usedShare: number | null) => {
       if (usedShare === null || usedShare < BUDGET_WARNING_SHARE) return;
       const today = Math.floor(now() / DAY_MS);
@@ -253,19 +253,19 @@ function createNodeWarnings({ network, origin, log, now, clockMs }: WarningOptio
 
 type Turn = 'taken' | 'exhausted' | 'too-many-waiting';
 
-/** Limits the requests to a node: per second, with a burst of one second's worth, and per UTC day. */
+/** Limits the requests to a node: per second, with bursts of up to one second's worth, and per UTC day. */
 type NodeBudget = {
-  /** Resolves when it's the caller's turn, in the order of the calls. Rejects when `signal` aborts. */
+  /** Resolves when it's the caller's turn, in the order of the calls. Rejects if `signal` aborts. */
   take(signal: AbortSignal): Promise<Turn>;
   isExhausted(): boolean;
   requestsToday(): number;
-  /** `null` without a limit. */
+  /** `null` if there's no limit. */
   requestsLeft(): number | null;
-  /** The used share of the day's requests, 0 to 1; `null` without a limit. */
+  /** The share of the day's requests that is used, from 0 to 1; `null` if there's no limit. */
   usedShare(): number | null;
 };
 
-/** Beyond this a waiting request is stale, and another node is the better choice. */
+/** A request that would wait longer than this is stale, and another node is the better choice. */
 const MAX_WAITING = 200;
 const MAX_WAIT_SECONDS = 10;
 
@@ -277,7 +277,7 @@ type NodeBudgetOptions = {
   clockMs(): number;
 };
 
-/** Starts at 0: a restart forgets the requests already used that day. */
+/** The count starts at 0, so after a restart the requests already used that day are forgotten. */
 function createNodeBudget({ requestsPerSecond, requestsPerDay, now, clockMs }: NodeBudgetOptions): NodeBudget {
   const perDay = requestsPerDay ?? Number.POSITIVE_INFINITY;
   const bucket = requestsPerSecond === null ? null : createBucket(requestsPerSecond, clockMs);
@@ -306,14 +306,14 @@ function createNodeBudget({ requestsPerSecond, requestsPerDay, now, clockMs }: N
   };
 }
 
-/** Tokens may go below zero. The debt sets how long the caller waits, so requests are served in order. */
+/** The number of tokens can be negative. This debt determines how long the caller waits, so requests are sent in order. */
 function createBucket(perSecond: number, clockMs: () => number) {
   const burst = Math.max(1, perSecond);
   const maxDebt = Math.min(MAX_WAITING, Math.max(1, perSecond * MAX_WAIT_SECONDS));
   let tokens = burst;
   let filledMs = clockMs();
   return {
-    /** The wait in milliseconds; `null` if too many are waiting already. */
+    /** Returns the wait in milliseconds, or `null` if too many are waiting already. */
     reserve: (): number | null => {
       const nowMs = clockMs();
       tokens = Math.min(burst, tokens + ((nowMs - filledMs) / 1000) * perSecond);

@@ -10,45 +10,47 @@ export type Failure = {
   isAlone: boolean;
 };
 
-/** The pause of a node after consecutive failures. */
+/** Pauses a node after consecutive failures. */
 export type NodePause = {
   /**
-   * Records a failure. Failures of requests that were sent before the pause belong to that pause and don't lengthen it, unless the node
-   * itself asks for that. Returns whether a new pause began.
+   * Records a failure. If its request was sent before the current pause, it belongs to that pause and doesn't lengthen it, unless the node
+   * itself asks for a longer one. Returns whether a new pause began.
    */
   fail(failure: Failure): boolean;
   /**
-   * Records an answer. A few consecutive answers end a series of refusals. A series of wrong answers ends only with `praise`. Returns
+   * Records an answer. A few consecutive answers end a series of refusals; a series of wrong answers ends only with `praise`. Returns
    * whether a series ended.
    */
   answer(): boolean;
   praise(): boolean;
-  /** Restores a series of wrong answers or refusals from a previous process. */
+  /** Restores a previous process's series of wrong answers or refusals. */
   restore(remembered: { failures: number; pausedForMs: number }): void;
   /**
-   * Limits the remaining pause, except one that the node itself asked for. If no other node is available, a long wait is worse than a
-   * request.
+   * Limits the rest of the pause, unless the node itself asked for it. If no other node is available, a long wait is worse than a request.
    */
   shorten(maxMs: number): void;
   remainingMs(): number;
   failures(): number;
-  /** Whether a pause of at least `ms` began since the last call. */
+  /** Whether a pause of at least `ms` has begun since the last call. */
   takeLong(ms: number): boolean;
 };
 
-/** If other nodes are available, the pauses of a failing node grow long. The only node must be retried soon. */
+/** If other nodes are available, a failing node's pauses can grow long. The only node must be retried soon. */
 const WITH_OTHERS = { firstMs: 1000, longestMs: 60_000 };
 export const ALONE = { firstMs: 250, longestMs: 5000 };
-/** A node that hangs is paused for longer than its timeout. Otherwise, when a second node hangs too, the first one would be asked again. */
+/**
+ * The pause after a hang is longer than the timeout by this factor. Otherwise, if a second node hangs as well, the first one would be asked
+ * again.
+ */
 const COST_FACTOR = 2;
-/** A single lucky answer between two refusals isn't a recovery. */
+/** A single successful answer between two refusals isn't a recovery. */
 const ANSWERS_THAT_END_A_ROW = 3;
 /** A failure this long after the last pause starts a new series. */
 const ROW_ENDS_MS = 10 * 60_000;
-/** Each pause is randomly shortened by up to this share, so that several processes don't retry together. */
+/** Each pause is shortened at random by up to this share, so that several processes don't retry at the same time. */
 const JITTER = 0.25;
 
-/** `longestMs`: the limit while other nodes are available. */
+/** `longestMs` is the limit while other nodes are available. */
 export function createNodePause({
   clockMs,
   random,

@@ -20,18 +20,21 @@ import { ALONE } from './node-pause.ts';
 /** The available nodes of one network, in order of preference. */
 export type NodePool = {
   /**
-   * The nodes that may be asked now, in order of preference. A node that is being retried comes last. Each was verified to be on the right
-   * network. While a verified node is healthy, this makes no request and waits for none.
+   * Returns the nodes that may be asked now, in order of preference; a node that is being retried comes last. All of them are verified to
+   * be on the right network. As long as a verified node is healthy, this sends no request and returns immediately.
    */
   available(): Promise<Node[]>;
-  /** Reports a wrong answer. Pauses the node, for twice as long with each consecutive report. */
+  /** Reports a wrong answer. Pauses the node, and doubles the pause with each consecutive report. */
   report(node: Node, problem: NodeProblem, reason: string): void;
-  /** Ends a node's series of failures, because its answer was right. Called per verified block. */
+  /** Ends a node's series of failures, because an answer of it was verified. Called once per verified block. */
   praise(node: Node): void;
   health(): NodeHealth[];
-  /** Restores the pauses from a previous process, by the node's origin. Pauses of unknown nodes are ignored. */
+  /** Restores a previous process's pauses, by the nodes' origins. Pauses of unknown nodes are ignored. */
   restore(pauses: readonly RememberedPause[]): void;
-  /** Sets the id of block 0 by which nodes are recognised (64 hex). `null`: not known yet, so any node passes. */
+  /**
+   * Sets the id of block 0 (64 hex characters), by which nodes are recognised. If it's `null`, it isn't known yet, and all nodes are
+   * accepted.
+   */
   setGenesis(id: string | null): void;
   close(): Promise<void>;
 };
@@ -42,24 +45,24 @@ type NodePoolOptions = {
   now(): UnixMs;
   log: Logger;
   metrics: Metrics;
-  /** The block time. Timeouts at the head are chosen so that failover takes less than one block time. */
+  /** The block time. Timeouts at the head are so short that failover takes less than one block time. */
   blockMs: number;
   /** A monotonic clock in milliseconds. */
   clockMs?(): number;
   random?(): number;
-  /** Creates a client. Default: one that asks over the network. */
+  /** Creates a client. The default asks over the network. */
   createClient?(options: NodeClientOptions): NodeClient;
 };
 
-/** The timeout of a small answer if no other node is available. */
+/** The timeout of small answers if no other node is available. */
 const ALONE_TIMEOUT_MS = 10_000;
 /**
- * The timeout of a small answer if another node is available, as a share of the block time. The other node can then answer within the same
- * block time.
+ * The timeout of small answers if another node is available, as a share of the block time, so that the other node can still answer within
+ * the same block time.
  */
 const FAILOVER_SHARE = 0.6;
 const MIN_FAILOVER_MS = 1500;
-/** How long a start waits for further nodes once one is verified, so that a slightly slower preferred node still counts. */
+/** How long a start waits for more nodes once one is verified, so that a preferred node that is slightly slower is still used. */
 const GRACE_MS = 250;
 
 /** Never fails because of a node. An unavailable node is left out until it can be asked again. */
@@ -68,7 +71,7 @@ export function createNodePool(options: NodePoolOptions): NodePool {
   const timeoutMs = nodes.length === 1 ? ALONE_TIMEOUT_MS : Math.max(MIN_FAILOVER_MS, FAILOVER_SHARE * blockMs);
   const patience = createAdaptiveTimeout();
   const closing = new AbortController();
-  // Each request that waits for its turn adds a listener. The budget limits their number.
+  // Each request that waits for its turn adds a listener. The budget limits how many there are.
   setMaxListeners(0, closing.signal);
   const origins = nameOrigins(nodes);
   const members: NodeMember[] = nodes.map((spec, index) =>
@@ -112,14 +115,14 @@ export function createNodePool(options: NodePoolOptions): NodePool {
   };
 }
 
-/** A node that failed and has a pending request is on trial: one request tries it, and the others go to other nodes. */
+/** A node that has failed and has a pending request is on trial: that request tries it, while all others go to other nodes. */
 function inOrder(members: readonly NodeMember[]): Node[] {
   const steady = members.filter((member) => !member.isOnTrial());
   const onTrial = members.filter((member) => member.isOnTrial());
   return [...steady, ...onTrial].map(({ node }) => node);
 }
 
-/** Waits until all checks are done, or until one succeeded and the grace period passed. Checks never reject. */
+/** Waits until all checks are done, or until one has succeeded and the grace period has passed. Checks never reject. */
 async function firstThenGrace(checks: readonly Promise<boolean>[]): Promise<void> {
   const succeeded = checks.map(async (check) => {
     if (!(await check)) throw new Error('not recognised');
@@ -131,7 +134,7 @@ async function firstThenGrace(checks: readonly Promise<boolean>[]): Promise<void
   await Promise.race([Promise.all(checks), grace]);
 }
 
-/** Names for logs, without paths, which may contain a token. Several nodes on one host are numbered. */
+/** Returns names for logs, without paths because a path may contain a token. If several nodes share a host, they are numbered. */
 function nameOrigins(nodes: readonly NodeSpec[]): string[] {
   const seen = new Map<string, number>();
   return nodes.map(({ url }) => {
@@ -142,14 +145,14 @@ function nameOrigins(nodes: readonly NodeSpec[]): string[] {
   });
 }
 
-/** A node of a pool with its budget, its pauses and the state of its network check. */
+/** A node of a pool, with its budget, its pauses and the state of its network check. */
 type NodeMember = {
   node: Node;
-  /** Not paused, not out of budget, and not on the wrong network. */
+  /** Whether the node isn't paused, out of budget, or on the wrong network. */
   isUsable(): boolean;
   isRecognised(): boolean;
   isOnTrial(): boolean;
-  /** Starts a check of its network if one is due. Returns the pending check, or `null`. */
+  /** Starts a check of the node's network if one is due. Returns the pending check, or `null` if there's none. */
   recognise(): Promise<boolean> | null;
   report(problem: NodeProblem, reason: string): void;
   praise(): void;
@@ -161,7 +164,7 @@ type NodeMember = {
   close(): Promise<void>;
 };
 
-/** After a pause of this length a node's network is checked again, before its answers are used. */
+/** After a pause of at least this length, a node's network is checked again before its answers are used. */
 const LONG_PAUSE_MS = 2000;
 
 function createNodeMember(options: NodeLineOptions): NodeMember {
@@ -232,18 +235,19 @@ function createNodeMember(options: NodeLineOptions): NodeMember {
   };
 }
 
-/** Uses the genesis block to determine whether a node is on the right network. */
+/** Recognises by the genesis block whether a node is on the right network. */
 type NodeIdentity = {
-  /** Also true while no genesis block is known: then any node passes. */
+  /** Also true as long as no genesis block is known, when all nodes are accepted. */
   isRecognised(): boolean;
   isWrong(): boolean;
   wrongReason(): string | null;
-  /** Requires another check before the node counts as recognised. */
+  /** Makes the node count as unrecognised until it has passed another check. */
   doubt(): void;
   markWrong(reason: string): void;
   setGenesis(id: string | null): void;
   /**
-   * Starts a check if one is due. Returns the pending check, which never rejects and resolves to whether the node is recognised, or `null`.
+   * Starts a check if one is due. Returns the pending check, or `null` if there's none. A check never rejects; it resolves to whether the
+   * node is recognised.
    */
   check(): Promise<boolean> | null;
   /** Resolves when no check is pending. */
@@ -255,17 +259,17 @@ type IdentityOptions = {
   origin: string;
   timeoutMs: number;
   clockMs(): number;
-  /** Whether no other node can be asked now. */
+  /** Whether no other node can be asked at the moment. */
   isAlone(): boolean;
   log: Logger;
   ask: Node['ask'];
-  /** Called when the node answers, but not with its genesis block. */
+  /** Called if the node answers with something other than its genesis block. */
   onFailure(reason: string): void;
 };
 
 /**
- * A node of the wrong network is checked again, because its operator may have corrected it. The interval doubles up to the longest pause of
- * a failing node, because the others may be too few to agree without it. It stays short if no other node is available.
+ * A node on the wrong network is checked again, because its operator may have corrected it. The interval doubles, up to the longest pause
+ * of a failing node, because without this node the others may be too few to agree. If no other node is available, the interval stays short.
  */
 const RECHECK = { firstMs: 5000, longestMs: 60_000 };
 /** A start must not wait long for a node that hangs. */
@@ -293,9 +297,9 @@ function createNodeIdentity(options: IdentityOptions): NodeIdentity {
   };
   const run = async (): Promise<boolean> => {
     const expected = genesisId;
-    // The request itself already counted a refusal.
+    // The refusal has already been counted by the request itself.
     const answer = await ask(headerAt('any', 0), { timeoutMs }).then(readShown, () => null);
-    // Another genesis block may have been set in the meantime. The next check compares with that one.
+    // The genesis block may have been replaced in the meantime. The next check compares with the new one.
     if (answer === null || expected !== genesisId) return false;
     const { id } = answer;
     if (id === null) onFailure('it does not show its genesis block');
@@ -335,7 +339,7 @@ function createNodeIdentity(options: IdentityOptions): NodeIdentity {
   };
 }
 
-/** The id of block 0; `null` if the node doesn't show one. */
+/** Returns the id of block 0, or `null` if the node doesn't show one. */
 function readShown(shown: ShownHeader | null): { id: string | null } {
   try {
     const mark = shown === null ? null : readBlockId(shown);

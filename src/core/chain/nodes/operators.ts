@@ -1,6 +1,6 @@
 import type { Node } from './node.ts';
 
-/** The first nodes, in order of preference, of up to `count` different operators. */
+/** Returns the first node of each operator, in order of preference, for up to `count` operators. */
 export function ofDifferentOperators<Named extends Pick<Node, 'operator'>>(
   nodes: readonly Named[],
   count: number,

@@ -7,24 +7,25 @@ import type { NodePool } from './node-pool.ts';
 import { createSemaphore } from './semaphore.ts';
 
 type Options = {
-  /** Aborts pending requests and rejects all further ones, with the signal's reason. */
+  /** Aborts pending requests and rejects all later ones, with the signal's reason. */
   signal: AbortSignal;
   now(): UnixMs;
 };
 
-/** The watcher waits for at most this many of our requests, if a node accepts few a second. */
+/** If a node accepts only a few requests per second, the watcher has to wait for at most this many of our requests. */
 const AT_ONCE = 2;
-/** The pause before each request. It allows at most 40 requests a second, which is about 30 blocks and a quarter of a CPU core. */
+/** The pause before each request. It limits the rate to 40 requests per second, which is about 30 blocks and a quarter of a CPU core. */
 const REST_MS = 50;
-/** No user waits for the answer, so the timeout may be as long as for a single node. */
+/** No user is waiting for the answer, so the timeout can be as long as for a single node. */
 const TIMEOUT_MS = 10_000;
 const DAY_MS = 24 * 60 * 60_000;
-/** Following a chain takes 75,000 requests a day, and payers' lookups 17,340 at most. */
+/** Following a chain takes 75,000 requests per day, and payers' lookups take at most 17,340. */
 const NEEDED_A_DAY = 92_340;
 
 /**
- * A view of the pool for long-running work that can wait, alongside a watcher that can't. It makes few concurrent requests, and leaves
- * enough of a node's daily limit for the watcher and payers until midnight (UTC). A wrong answer pauses the node only for this work.
+ * Returns a view of the pool for long-running work that can wait, while a watcher that can't wait uses the same nodes. It makes few
+ * concurrent requests, and leaves enough of a node's daily limit for the watcher and payers until midnight (UTC). A wrong answer pauses the
+ * node only for this work.
  */
 export function poolShare(pool: NodePool, { signal, now }: Options): NodePool {
   const inTurn = createSemaphore(AT_ONCE);
@@ -37,7 +38,7 @@ export function poolShare(pool: NodePool, { signal, now }: Options): NodePool {
       inTurn(async () => {
         await delay(REST_MS, undefined, { signal });
         leaveOthersTheirs(node, now());
-        // A node without history isn't to blame for failing these questions.
+        // A node that keeps no history isn't to blame if it can't answer these questions.
         return unlessAborted(signal, () => node.ask(question, { timeoutMs: TIMEOUT_MS, ...call, isOptional: true }));
       }),
   });

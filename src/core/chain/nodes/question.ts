@@ -1,20 +1,20 @@
 import type { JsonShape } from './json-reader.ts';
 
 /**
- * Questions that have a substitute: infos replace logs, single blocks replace ranges of blocks, and JSON replaces the bytes of infos. A
- * failure of such a question never pauses the node. Only questions of the same kind are paused.
+ * The kinds of questions that have a substitute: infos can replace logs, single blocks can replace ranges, and JSON can replace the bytes
+ * of infos. If such a question fails, only questions of the same kind are paused, never the node.
  */
 export type Substitutable = 'logs' | 'ranges' | 'bytes';
 
-/** A question to a node, in both protocols that nodes support. `read` throws on anything that doesn't answer it. */
+/** A question to a node, for both protocols that nodes support. `read` throws on anything that isn't an answer to it. */
 export type Question<Answer> = {
-  /** Absent if nothing else answers the question. */
+  /** Absent if the question has no substitute. */
   substitutable?: Substitutable;
-  /** The limit of the answer in bytes. Default: 4 MiB. */
+  /** Size limit of the answer. Default: 4 MiB. */
   maxBytes?: number;
-  /** The approximate memory limit of the kept parts of a JSON answer. Default: 8 MiB. */
+  /** Approximate memory limit for the kept parts of a JSON answer. Default: 8 MiB. */
   maxHeldBytes?: number;
-  /** The minimum timeout of this question, if it needs longer than others. */
+  /** Minimum timeout of a question that needs longer than others. */
   timeoutMs?: number;
   http: {
     path: `/wallet/${string}` | `/walletsolidity/${string}` | '/jsonrpc';
@@ -22,28 +22,28 @@ export type Question<Answer> = {
     shape?: JsonShape;
     read(json: unknown): Answer;
   };
-  /** `null`: gRPC has no such call. */
+  /** `null` if gRPC has no such call. */
   grpc: GrpcCall<Answer> | null;
 };
 
 export type GrpcCall<Answer> = {
   path: `/protocol.Wallet/${string}` | `/protocol.WalletSolidity/${string}`;
-  /** Less than `maxBytes`, because bytes are shorter than JSON. */
+  /** Lower than the question's `maxBytes`, because bytes are shorter than JSON. */
   maxBytes?: number;
   request: Uint8Array;
   /**
-   * Receives the answer's message in chunks, `length` bytes if the node is right. java-tron sends an empty message if the requested object
-   * doesn't exist.
+   * Creates a sink that receives the answer's message in chunks; `length` is its size in bytes as claimed by the node. java-tron sends an
+   * empty message if the requested object doesn't exist.
    */
   newSink(length?: number): MessageSink<Answer>;
 };
 
 export type MessageSink<Answer> = { push(chunk: Uint8Array): void; end(): Answer };
 
-/** The memory allocated for a message from the length that a node claims. */
+/** Maximum memory to allocate for a message just because a node claims that length. */
 const MOST_ON_TRUST = 4 * 1024 * 1024;
 
-/** Collects a whole message. A chunk may be a few bytes of a large socket buffer, so it's copied. */
+/** Collects a whole message. Chunks are copied, because a chunk may be only a few bytes of a large socket buffer. */
 export function wholeMessage<Answer>(
   read: (message: Uint8Array) => Answer,
 ): (expected?: number) => MessageSink<Answer> {
@@ -69,7 +69,7 @@ export function wholeMessage<Answer>(
   };
 }
 
-/** Whether the question is about the irreversible chain, which java-tron serves on another port. */
+/** Whether the question is about the irreversible chain, which java-tron serves on a separate port. */
 export function isAboutSolid({ http }: Pick<Question<unknown>, 'http'>): boolean {
   return http.path.startsWith('/walletsolidity/');
 }

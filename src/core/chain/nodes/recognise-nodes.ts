@@ -7,7 +7,7 @@ import type { NodePool } from './node-pool.ts';
 export type RecogniseDeps = { db: Sql; network: Network; pool: Pick<NodePool, 'setGenesis'> };
 
 /**
- * Sets the block 0 by which the pool recognises nodes. Returns whether it's known. For a private network it's known only after the first
+ * Sets the block 0 by which the pool recognises nodes. Returns whether it's known; for a private network, that's only after the first
  * start.
  */
 export async function recogniseNodes({ db, network, pool }: RecogniseDeps): Promise<boolean> {

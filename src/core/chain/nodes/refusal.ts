@@ -1,15 +1,15 @@
 import { AppError } from '../../domain/errors.ts';
 import { reasonOf } from '../../runtime/reason-of.ts';
 
-/** The length of a refusal that is shown in messages. */
+/** Maximum length of a refusal in messages. */
 const SHOWN_CHARACTERS = 200;
-/** The longest pause that a node may request. A wrong header must not silence the node for a day. */
+/** Maximum pause that a node can request. A wrong header must not silence the node for a day. */
 const MAX_RETRY_AFTER_MS = 5 * 60_000;
 
 type Headers = Record<string, string | string[] | undefined>;
 
 /**
- * `isLimit`: the node refuses the caller or the request rate, whatever the question. `wasHungUp`: it closed the connection without an
+ * `isLimit`: the node refuses the caller or the request rate, whatever the question is. `wasHungUp`: it closed the connection without an
  * answer.
  */
 export type Refusal = {
@@ -20,7 +20,7 @@ export type Refusal = {
   wasHungUp?: boolean;
 };
 
-/** The node, or something in front of it, refused. */
+/** A refusal by the node, or by something in front of it. */
 export class TransportRefusal extends Error {
   readonly refusal: Refusal;
 
@@ -30,23 +30,23 @@ export class TransportRefusal extends Error {
   }
 }
 
-/** `NODE_REFUSED`, because the answer exceeds the caller's limit. */
+/** An error with the code `NODE_REFUSED` for an answer that exceeds the caller's limit. */
 export class AnswerTooLarge extends AppError {
   constructor(message: string) {
     super('NODE_REFUSED', message, { retryable: true });
   }
 }
 
-/** Wraps an error that occurred after the answer began: the node was reached, whatever broke the rest. */
+/** Wraps an error that occurred after the answer had begun. The node was reached in any case, whatever then went wrong. */
 export function afterReached(error: unknown): Error {
   if (error instanceof TransportRefusal || error instanceof AnswerTooLarge) return error;
   return new TransportRefusal({ reason: reasonOf(error), retryAfterMs: null, wasReached: true, isLimit: false });
 }
 
 /**
- * The pause that a node asks for, in milliseconds and bounded; `null` if it asks for none. It's in `Retry-After` (seconds, or a date
- * relative to the answer's own `Date`). TronGrid writes it in the text: `{"Success":false,"Error":"The key exceeds the frequency limit(15),
- * and the query server is suspended for 30s","StatusCode":403}`.
+ * Returns the pause that a node asks for, in milliseconds and bounded, or `null` if it asks for none. It's in `Retry-After`, in seconds or
+ * as a date relative to the response's own `Date`. TronGrid puts it into the text: `{"Success":false,"Error":"The key exceeds the frequency
+ * limit(15), and the query server is suspended for 30s","StatusCode":403}`.
  */
 export function readRetryAfter(headers: Headers, text: string): number | null {
   const header = String(headers['retry-after'] ?? '').trim();
@@ -57,7 +57,7 @@ export function readRetryAfter(headers: Headers, text: string): number | null {
   return Number.isFinite(ms) ? Math.min(MAX_RETRY_AFTER_MS, Math.max(0, ms)) : null;
 }
 
-/** The beginning of an answer, on one line. */
+/** Returns the beginning of an answer on a single line. */
 export function shown(whole: string): string {
   const text = whole.replace(/\s+/g, ' ').trim();
   return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text;

@@ -1,4 +1,4 @@
-/** A semaphore: runs up to `maxAtOnce` tasks concurrently and queues the others. The caller limits the queue. */
+/** A semaphore that runs up to `maxAtOnce` tasks concurrently and queues the others. The caller must limit the queue. */
 export function createSemaphore(maxAtOnce: number) {
   const waiting: (() => void)[] = [];
   let atOnce = 0;

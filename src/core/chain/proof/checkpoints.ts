@@ -4,13 +4,13 @@ import { isNetwork, type Network } from '../../domain/network.ts';
 import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
 
 /**
- * A block of each real network with its producers at that time. With it, a first start needn't trust nodes about the producers. None ships
- * yet. A maintainer creates each one with an instance that follows the network, and another maintainer checks it
+ * For each real network, a block with its producers at that time. With it, a first start doesn't have to trust nodes about the producers.
+ * No checkpoint ships yet. One maintainer creates each with an instance that follows the network, and another one checks it
  * (docs/decisions/0045-checkpoints.md).
  */
 const SHIPPED: Partial<Record<Network, CheckpointFile>> = {};
 
-/** An irreversible block with the producers at that time, each with its signing key. */
+/** An irreversible block with the producers at that time and the signing key of each. */
 export type Checkpoint = {
   network: Network;
   number: number;
@@ -21,12 +21,12 @@ export type Checkpoint = {
 
 export type Member = { account: AccountHex; signer: AccountHex };
 
-/** A checkpoint as it's shipped, printed and checked, with addresses in Base58. Block 0 can't be a checkpoint. */
+/** A checkpoint in the form in which it's shipped, printed and checked, with addresses in Base58. Block 0 can't be a checkpoint. */
 export type CheckpointFile = {
   network: string;
   number: number;
   id: string;
-  /** `2026-09-01T12:00:00.000Z`. */
+  /** For example `2026-09-01T12:00:00.000Z`. */
   time: string;
   producers: readonly { address: string; signer: string }[];
 };
@@ -34,7 +34,7 @@ export type CheckpointFile = {
 /** The network has 27 super representatives; a private one may have fewer. */
 const MAX_PRODUCERS = 27;
 
-/** The checkpoint that this release ships for a network; `null` if there's none. */
+/** Returns the checkpoint that this release ships for a network, or `null`. */
 export function shippedCheckpoint(network: Network): Checkpoint | null {
   const file = SHIPPED[network];
   return file === undefined ? null : readCheckpoint(file);
@@ -51,7 +51,7 @@ export function writeCheckpoint({ time, producers, ...rest }: Checkpoint): Check
   };
 }
 
-/** Reads a checkpoint from untrusted JSON. Error: `INVALID_ARGUMENT`, which names the problem. */
+/** Reads a checkpoint from untrusted JSON. Throws `INVALID_ARGUMENT`, which names the problem. */
 export function readCheckpoint(json: unknown): Checkpoint {
   const { network, number, id, time, producers } = recordOf(json);
   if (typeof network !== 'string' || !isNetwork(network)) throw wrong('"network" is not a network');

@@ -18,30 +18,38 @@ export type ProvenHeader = {
   parentId: string;
   time: UnixMs;
   producer: AccountHex;
-  /** The key that signed: the producer's witness permission key, if the header is genuine. `null`: the signed bytes are unavailable. */
+  /**
+   * The key that signed the block, which is the producer's witness permission key if the header is genuine. `null` if the signed bytes are
+   * unavailable.
+   */
   signer: AccountHex | null;
   txTrieRoot: string;
 };
 
 export type ShownTransactionFacts = {
   txId: string;
-  /** `ret[0].contractRet` is SUCCESS. */
+  /** Whether `ret[0].contractRet` is SUCCESS. */
   isSuccess: boolean;
-  /** A contract call or creation (types 31 and 30): only these may have logs. `null`: its bytes are unreadable. */
+  /**
+   * Whether this is a contract call or creation (types 31 and 30), because only these can have logs. `null` if its bytes are unreadable.
+   */
   isContract: boolean | null;
-  /** A direct, successful `transfer` or `transferFrom` call of USDT. Also `null` if the block isn't proven. */
+  /** Set for a direct, successful `transfer` or `transferFrom` call of USDT in a proven block, otherwise `null`. */
   call: { from: AccountHex; to: AccountHex; value: bigint } | null;
 };
 
-/** `isProven`: the header commits to the transactions. Otherwise they are only a node's claim, because its JSON hides some of the bytes. */
+/**
+ * `isProven`: whether the header commits to the transactions. If not, they are only a node's claim, because its JSON omits some of the
+ * bytes.
+ */
 export type ExaminedBlock = ProvenHeader & { isProven: boolean; transactions: ShownTransactionFacts[] };
 
 const HASH = /^[0-9a-f]{64}$/;
-/** The height of block 0, with which its id begins. */
+/** The height of block 0, with which its id starts. */
 const GENESIS_PREFIX = '0'.repeat(16);
 const NO_ROOT = '00'.repeat(32);
 
-/** The size of an inner node of the transactions' Merkle tree. A transaction of this size could pass for a whole subtree. */
+/** The size of an inner node of the transactions' Merkle tree. A transaction of exactly this size could pass for a whole subtree. */
 const NODE_BYTES = 64;
 
 const sha256: Sha256Hex = (bytes) => hash('sha256', bytes, 'hex');
@@ -49,10 +57,10 @@ const sha256: Sha256Hex = (bytes) => hash('sha256', bytes, 'hex');
 type Expected = { number: number; slotMs: number | null };
 
 /**
- * Proves a block from its bytes: the id and the signature belong to the header, and the header commits to exactly these transactions with
- * their signatures and results. The caller checks whether the signer is the producer's key. `slotMs`: block times are multiples of it;
- * `null` if unknown. If JSON hides some of the bytes, the block isn't proven.
- * Errors: `NODE_REFUSED` (not this block), `BLOCK_UNVERIFIABLE` (it contradicts its own hashes); both retryable.
+ * Proves a block from its bytes: its id and signature belong to the header, and the header commits to exactly these transactions with their
+ * signatures and results. The caller must check whether the signer is the producer's key. `slotMs`: block times are multiples of this;
+ * `null` if unknown. If the node's JSON omits some of the bytes, the block stays unproven. Errors, both retryable: `NODE_REFUSED` (it isn't
+ * this block), `BLOCK_UNVERIFIABLE` (it contradicts its own hashes).
  */
 export function examineBlock(shown: ShownBlock, expected: Expected & { usdt: AccountHex }): ExaminedBlock {
   const { number, usdt } = expected;
@@ -86,7 +94,7 @@ export function examineBlock(shown: ShownBlock, expected: Expected & { usdt: Acc
   };
 }
 
-/** Proves a header, as `examineBlock` does. It proves nothing about its transactions. */
+/** Proves a header, like `examineBlock`, but proves nothing about its transactions. */
 export function proveHeader(shown: ShownHeader, expected: Expected): ProvenHeader {
   const { hasBytes, ...header } = readHeader(shown, expected);
   if (hasBytes) return header;
@@ -94,8 +102,8 @@ export function proveHeader(shown: ShownHeader, expected: Expected): ProvenHeade
 }
 
 /**
- * Number, id and time of any block, without a check of its signature. The id is recomputed from the header, except for block 0 in JSON: it
- * has no signature, and its id is compared with a known one anyway. Errors: as `proveHeader`.
+ * Returns the number, id and time of any block, without checking its signature. The id is recomputed from the header, except for block 0 in
+ * JSON, which has no signature, and whose id is compared with a known one anyway. Errors: as for `proveHeader`.
  */
 export function readBlockId(shown: ShownHeader): { number: number; id: string; time: UnixMs } {
   const { number, timestamp } = decoded(shown);
@@ -108,7 +116,7 @@ export function readBlockId(shown: ShownHeader): { number: number; id: string; t
   return { number, id: isGenesis ? shownId : computed, time: unixMs(Math.max(0, timestamp)) };
 }
 
-/** Whether the header's bytes hash to its id. A header that was received as bytes always passes. */
+/** Whether the header's bytes hash to its id. Always true for a header that was received as bytes. */
 export function isReproduced({ header, shownId }: ShownHeader): boolean {
   if (shownId === null) return true;
   const number = decodeBlockHeader(header)?.number;
@@ -147,7 +155,7 @@ function decoded(shown: ShownHeader): BlockHeaderFields {
   return fields;
 }
 
-/** Reads the facts of a transaction from its bytes. `usdt`: the contract's address of 21 bytes. */
+/** Reads the facts of a transaction from its bytes. `usdt` is the contract's address (21 bytes). */
 export function describeTransaction(
   txId: string,
   { rawData, isSuccess }: Pick<TransactionBytes, 'rawData' | 'isSuccess'>,
@@ -171,21 +179,21 @@ function contradicts(seen: string): AppError {
   return new AppError('BLOCK_UNVERIFIABLE', `the block contradicts itself: ${seen}`, { retryable: true });
 }
 
-/** More keys than a network's producers have, so that the keys in use stay cached. */
+/** More keys than a network's producers have, so that keys in use stay cached. */
 const MAX_KEYS = 128;
-/** DER of a SubjectPublicKeyInfo with an uncompressed secp256k1 point (RFC 5480), up to the point. */
+/** DER of a SubjectPublicKeyInfo with an uncompressed secp256k1 point (RFC 5480), without the point itself. */
 const SPKI_PREFIX = Buffer.from('3056301006072a8648ce3d020106052b8104000a034200', 'hex');
 
-/** Keys that were recovered from signatures, by the producer whose blocks they signed, the oldest first. */
+/** Keys recovered from signatures, by the producer whose blocks they signed, oldest first. */
 const keys = new Map<string, { signer: AccountHex; key: KeyObject }>();
 
 /**
- * The account that signed a header, or `null` if the signature is invalid. Recovering a key from a signature takes 1.4 ms, and verifying a
- * signature with a known key a quarter of that (OpenSSL). So the key of the producer's earlier blocks is tried first.
+ * Returns the account that signed a header, or `null` if the signature is invalid. Recovering a key from a signature takes 1.4 ms, but
+ * verifying one with a known key needs only a quarter of that (OpenSSL), so the key of the producer's earlier blocks is tried first.
  */
 export function recoverProducer(producer: AccountHex, header: Uint8Array, signatureHex: string): AccountHex | null {
   const known = keys.get(producer);
-  // The last byte only selects one of the possible keys.
+  // The last byte only selects one of the possible keys, so it isn't needed here.
   const signature = Buffer.from(signatureHex, 'hex').subarray(0, 64);
   if (known !== undefined && signatureHex.length >= 130 && signature.length === 64) {
     const key = { key: known.key, dsaEncoding: 'ieee-p1363' } as const;

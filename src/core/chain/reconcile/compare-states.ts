@@ -24,13 +24,13 @@ export type StateDeps = {
   log?: Logger;
 };
 
-/** The watcher sees each change of the contract. A check finds the state from before the watcher, and costs three requests. */
+/** The watcher sees every change of the contract, so a check only finds a state from before the watcher's time. It costs three requests. */
 const LOOK_MS = 3_600_000;
 const FIRST_RETRY_MS = 2000;
 
 /**
- * Compares whether the contract reports an address as frozen with the ledger's state, and adopts the contract's answer if enough operators
- * agree. Returns whether the two are known to agree.
+ * Compares the ledger's state of an address with whether the contract reports it as frozen. Adopts the contract's answer if enough
+ * operators agree. Returns whether the two are known to match.
  */
 export async function compareFreeze(
   deps: StateDeps,
@@ -39,7 +39,7 @@ export async function compareFreeze(
   shown: Flag,
 ): Promise<boolean> {
   const { account, freezeState, freezeBlock } = address;
-  // A block that may still be orphaned is newer than any irreversible one.
+  // A sighting in a block that may still be orphaned is newer than any irreversible block.
   if (shown.isSet === null || freezeState === 'seen' || shown.isSet === (freezeState === 'frozen')) return true;
   const change = { account, isFrozen: shown.isSet, block: shown.high };
   if (!(await isAgreed(deps, node, shown, { method: 'isBlackListed(address)', account }, freezeBlock))) return false;
@@ -49,7 +49,9 @@ export async function compareFreeze(
   return false;
 }
 
-/** The same for the pause of all transfers. `null`: no block of the network was examined yet, and no node was asked. */
+/**
+ * Does the same for the pause of all transfers. Returns `null`, without asking a node, if no block of the network has been examined yet.
+ */
 async function comparePause(deps: StateDeps): Promise<boolean | null> {
   const known = await findPause(deps.db, deps.network);
   if (known === null) return null;
@@ -58,7 +60,7 @@ async function comparePause(deps: StateDeps): Promise<boolean | null> {
   const shown = await readFlag(node, deps.usdt, { method: 'paused()' });
   const isPaused = shown.isSet;
   if (isPaused === null || known.pauseState === 'seen' || isPaused === (known.pauseState === 'paused')) return true;
-  // Until the ledger has all blocks up to that height, it may learn the state from them.
+  // Until the ledger has all blocks up to that height, it may still learn the state from one of them.
   if (((await findCursor(deps.db, deps.network))?.solid.number ?? 0) < shown.high) return false;
   if (!(await isAgreed(deps, node, shown, { method: 'paused()' }, known.pauseBlock))) return false;
   await deps.db.transaction(async (tx) => {
@@ -69,7 +71,7 @@ async function comparePause(deps: StateDeps): Promise<boolean | null> {
 
 type Asked = { method: string; account?: AccountHex };
 
-/** `changedAt`: the block of the last change that the ledger knows. An older answer says nothing about the current state. */
+/** `changedAt` is the block of the last change that the ledger knows. An older answer says nothing about the current state. */
 async function isAgreed(deps: StateDeps, first: Node, shown: Flag, asked: Asked, changedAt: number | null) {
   const { pool, usdt, agreement, log, network } = deps;
   if (changedAt !== null && changedAt > shown.low) return false;
@@ -92,7 +94,7 @@ async function isAgreed(deps: StateDeps, first: Node, shown: Flag, asked: Asked,
   return false;
 }
 
-/** Reads whether the contract is paused, at the start and every hour, and updates the alarms about its states. Never ends by itself. */
+/** Reads whether the contract is paused, at the start and every hour, and updates the alarms for its states. Runs until it's stopped. */
 export function startStateWatch(deps: StateDeps & Leading): Loop {
   const db = whileLeading(deps.db, deps.network, deps.isLeader);
   let lookAt = Number.NEGATIVE_INFINITY;

@@ -7,14 +7,14 @@ import { constantCall } from '../nodes/ask-contract.ts';
 import type { Node } from '../nodes/node.ts';
 import { isReproduced, readBlockId } from '../proof/prove-block.ts';
 
-/** If a node's irreversible chain grows by more than this during one question, the answer can't be assigned to a height. */
+/** If a node's irreversible chain grows by more than this during one question, it's unclear to which height the answer belongs. */
 const MAX_SPREAD_BLOCKS = 100;
-/** The length of a node's message that is shown. */
+/** Maximum length of a node's message in errors. */
 const MAX_REASON = 120;
 
 /**
- * Reads an address's USDT balance at an irreversible height, and whether the contract blacklists the address (`null`: unknown). A node
- * can't answer for a past height, so its newest height is read before and after. Costs four requests. Error: `NODE_REFUSED`.
+ * Reads an address's USDT balance at an irreversible height, and whether the contract blacklists it (`null` if unknown). Nodes can't answer
+ * for past heights, so the node's newest height is read before and after. Costs four requests. Throws `NODE_REFUSED`.
  */
 export async function readBalance(
   node: Node,
@@ -32,10 +32,10 @@ export async function readBalance(
 
 type Asked = { method: string; account?: AccountHex };
 
-/** A flag of the contract at an irreversible height between `low` and `high`. `null`: unknown. */
+/** A flag of the contract at some irreversible height between `low` and `high`; `null` if unknown. */
 export type Flag = { low: number; high: number; isSet: boolean | null };
 
-/** Reads a flag of the contract. Costs three requests. Error: `NODE_REFUSED`. */
+/** Reads a flag of the contract. Costs three requests. Throws `NODE_REFUSED`. */
 export async function readFlag(node: Node, usdt: AccountHex, asked: Asked): Promise<Flag> {
   const { low, high, answer } = await readAtSolid(node, () => ask(node, usdt, asked));
   return { low, high, isSet: answer === null ? null : answer !== 0n };
@@ -45,7 +45,7 @@ async function readAtSolid<Answer>(node: Node, read: () => Promise<Answer>) {
   const before = await readSolidNumber(node);
   const answer = await read();
   const after = await readSolidNumber(node);
-  // The back ends of one node may disagree for a moment, so the second height can be the lower one.
+  // A node's back ends may disagree for a moment, so the second height can be lower than the first.
   const [low, high] = [Math.min(before, after), Math.max(before, after)];
   if (high - low > MAX_SPREAD_BLOCKS) {
     throw refused(`${node.origin} calls first block ${before} and then ${after} irreversible`);
@@ -56,11 +56,11 @@ async function readAtSolid<Answer>(node: Node, read: () => Promise<Answer>) {
 async function readSolidNumber(node: Node): Promise<number> {
   const shown = await node.ask(headerAt('solid'));
   if (shown === null) throw refused(`${node.origin} shows no irreversible block`);
-  // Only the height matters here, and JSON may not show every byte of a header.
+  // Only the height matters here, and JSON may omit some bytes of a header.
   return isReproduced(shown) ? readBlockId(shown).number : (decodeBlockHeader(shown.header)?.number ?? 0);
 }
 
-/** Makes a constant call with one address or none. `null` if the call reverts. */
+/** Calls a constant method with one address or no argument. Returns `null` if the call reverts. */
 async function ask(node: Node, usdt: AccountHex, { method, account }: Asked): Promise<bigint | null> {
   const answer = await node.ask(constantCall('solid', usdt, method, account?.padStart(64, '0')));
   if (answer.kind === 'refused') {

@@ -13,36 +13,36 @@ import { compareFreeze, type StateDeps } from './compare-states.ts';
 import { readBalance } from './read-balance.ts';
 
 export type ReconcileDeps = StateDeps & {
-  /** The node that is asked for the balance: not the one that delivers the blocks, if there's another. */
+  /** The node that is asked for the balance. If there are several, it isn't the one that provides the blocks. */
   node: Node;
   now(): UnixMs;
   random(bytes: number): Uint8Array;
-  /** How long to wait for the ledger to reach the node's height, and how long to wait before a second reading. */
+  /** How long to wait for the ledger to reach the node's height, and how long to wait before the second reading. */
   patienceMs: number;
   confirmAfterMs: number;
-  /** Ends the waiting with an `AbortError`. */
+  /** Aborts the waiting with an `AbortError`. */
   signal?: AbortSignal;
 };
 
 export type Reconciled =
-  /** `openingMicro` is the amount that the address held when it was first checked. */
+  /** `openingMicro` is the amount that the address held at its first check. */
   | { kind: 'good'; block: number; balanceMicro: bigint; openingMicro: bigint; isFirst: boolean }
   | {
       kind: 'differs';
       ledgerMicro: bigint;
       chainMicro: bigint;
-      /** The blocks that contain the missing or excess transfers. */
+      /** The range of blocks that contains the missing or excess transfers. */
       from: number;
       to: number;
     }
-  /** No result yet: the ledger is behind the node, or the balance changed during the check. */
+  /** There's no result yet, because the ledger is behind the node, or the balance changed during the check. */
   | { kind: 'too-early'; reason: string };
 
-/** Each address is checked daily, with an hour to spare. */
+/** Each address is checked once a day, with an hour to spare. */
 const DUE_MS = 23 * 3_600_000;
-/** Spreads the checks, so that addresses that were added together drift apart. */
+/** Makes addresses that were added together drift apart over time. */
 const JITTER_MS = 30 * 60_000;
-/** A difference, or a match only with an earlier height, is checked again soon. */
+/** After a difference, or a match with an earlier height only, the address is checked again soon. */
 const DUE_SOON_MS = 10 * 60_000;
 const LEDGER_POLL_MS = 1000;
 
@@ -50,8 +50,8 @@ type Reading = BalanceReading & { isBlackListed: boolean | null };
 type Compared = { balanced: Balanced; books: Books; reading: Reading; firstBlock: number | null };
 
 /**
- * Compares the ledger with the chain for one address, stores the outcome, and raises or closes its alarms. A difference counts only if a
- * second reading confirms it. The same applies to the opening balance at the first check. Error: `NODE_REFUSED`.
+ * Compares the ledger with the chain for one address, stores the outcome, and opens or closes its alarms. A difference counts only if a
+ * second reading confirms it. The same goes for the opening balance at the first check. Throws `NODE_REFUSED`.
  */
 export async function reconcileAddress(deps: ReconcileDeps, address: BookedAddress): Promise<Reconciled> {
   const first = await compare(deps, address, address.opening);
@@ -96,7 +96,7 @@ async function compare(
   return { balanced: balanceBooks(books, reading), books, reading, firstBlock: before.firstBlock };
 }
 
-/** Waits up to `patienceMs` until the ledger reaches a height. Returns the ledger's height. */
+/** Waits up to `patienceMs` for the ledger to reach a height. Returns the ledger's height. */
 async function awaitLedger(deps: ReconcileDeps, height: number): Promise<number> {
   const deadlineMs = performance.now() + deps.patienceMs;
   for (;;) {
@@ -144,7 +144,9 @@ async function settle(deps: ReconcileDeps, address: BookedAddress, compared: Com
   return { kind: 'differs', ...differs };
 }
 
-/** The first block that may contain the difference: after the newest good one, or where the ledger of the address begins. */
+/**
+ * Returns the first block that may contain the difference: the one after the newest good block, or the first block of the address's ledger.
+ */
 function firstSuspect(address: BookedAddress, { books, firstBlock }: Compared): number {
   const wasNegative = books.opening.micro < books.beforeMicro;
   if (wasNegative) return firstBlock ?? books.opening.block;
@@ -163,7 +165,7 @@ function explainDifference(
   );
 }
 
-/** An amount that may be negative: -25000009n → `"-25.000009"`. */
+/** Formats an amount that may be negative: -25000009n → `"-25.000009"`. */
 export function formatSigned(micro: bigint): string {
   return micro < 0n ? `-${formatAmount(-micro as MicroUsdt)}` : formatAmount(micro as MicroUsdt);
 }

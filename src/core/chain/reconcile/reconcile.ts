@@ -22,28 +22,28 @@ export type ReconcilerDeps = {
   log: Logger;
   loops?: LoopHealth;
   metrics: Metrics;
-  /** Whether this process follows the network. Only one process checks. */
+  /** Whether this process follows the network, because only one process should do these checks. */
   isLeader(): boolean;
-  /** The pause between two addresses. Default: 2,000 ms. Tests shorten it. */
+  /** The pause between two addresses. Default: 2,000 ms. Tests use a shorter one. */
   pauseMs?: number;
   confirmAfterMs?: number;
-  /** How long one address may wait for the ledger. Default: 40,000 ms. */
+  /** How long to wait for the ledger per address. Default: 40,000 ms. */
   patienceMs?: number;
 };
 
-/** An address costs four requests, and this pause leaves the nodes' budgets to others: 5,000 addresses a day are 20,000 requests. */
+/** An address costs four requests, so 5,000 addresses a day cost 20,000. The pause leaves most of the nodes' budgets to other work. */
 const PAUSE_MS = 2000;
 const MAX_PAUSE_MS = 60_000;
-/** The addresses that one round considers to find one that isn't deferred. */
+/** Maximum number of due addresses that a round considers to find one that isn't deferred. */
 const CANDIDATES = 500;
-/** An address that couldn't be checked is deferred for this long. */
+/** If an address couldn't be checked, it's deferred for this long. */
 const PUT_OFF_MS = 60_000;
-/** While no payer waits, the ledger advances only every eighth block. */
+/** As long as no payer is waiting, the ledger advances only every eighth block. */
 const PATIENCE_MS = 40_000;
-/** Two blocks. In that time another back end answers, and a stale balance becomes current. */
+/** Two blocks: enough time for another back end to answer, and for a stale balance to become current. */
 const CONFIRM_AFTER_MS = 6000;
 
-/** Checks due addresses one after the other, while this process is the leader. Never ends by itself. */
+/** Checks due addresses one after another, as long as this process is the leader. Runs until it's stopped. */
 export function startReconciler(deps: ReconcilerDeps): Loop {
   const { network, pool, now, log, metrics } = deps;
   const db = whileLeading(deps.db, network, deps.isLeader);
@@ -61,7 +61,7 @@ export function startReconciler(deps: ReconcilerDeps): Loop {
       const due = await findDueAddresses(db, network, now(), CANDIDATES);
       const address = due.find(({ id }) => !putOff.has(id));
       if (address === undefined) return pauseMs;
-      // The last node in order of preference is the least likely to have delivered the blocks.
+      // The last node in order of preference is the least likely one to have provided the blocks.
       const node = (await pool.available()).at(-1);
       if (node === undefined) return pauseMs; // The watcher reports that the chain isn't visible.
       putOff.set(address.id, performance.now() + PUT_OFF_MS);
@@ -78,7 +78,7 @@ export function startReconciler(deps: ReconcilerDeps): Loop {
       putOff.delete(address.id);
       const labels = { network, address: address.address };
       if (outcome.kind === 'good') {
-        // A series for each address ever checked would be too many. Addresses that differ are rare.
+        // A time series for every address ever checked would be too many, but addresses that differ are rare.
         metrics.balanceDifference.remove(labels);
         return pauseMs;
       }

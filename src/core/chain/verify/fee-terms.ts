@@ -6,44 +6,48 @@ import type { NodePool } from '../nodes/node-pool.ts';
 import { ofDifferentOperators } from '../nodes/operators.ts';
 
 /**
- * The terms of the transfer fee of Tether's contract, as in `calcFee` of its source. 0 `basisPoints` means no fee, as it has always been.
+ * The terms of the transfer fee in Tether's contract (see `calcFee` in its source). 0 `basisPoints` means no fee, which has always been the
+ * case so far.
  */
 export type FeeTerms = { owner: AccountHex; basisPoints: bigint; maxFee: bigint };
 
-/** The contract limits the owner's settings (`MAX_SETTABLE_BASIS_POINTS`, `MAX_SETTABLE_FEE`). A node that reports more is wrong. */
+/** The contract limits what its owner can set (`MAX_SETTABLE_BASIS_POINTS`, `MAX_SETTABLE_FEE`), so a node that reports more is wrong. */
 const MAX_BASIS_POINTS = 20n;
 const MAX_FEE = 50_000_000n;
-/** Without this pause, a node that shows odd splits could make Quittance ask the contract for each of them. */
+/** Without this minimum interval, a node that shows odd splits could make Quittance ask the contract about each of them. */
 const REFRESH_MS = 60_000;
-/** Previous terms explain older blocks. */
+/** Previous terms are kept because they explain older blocks. */
 const MAX_KNOWN = 16;
-/** A single operator could name terms that hide a payment, so one is never trusted. */
+/** A single operator could report terms that hide a payment, so one is never enough. */
 const LEAST_OPERATORS = 2;
 
 export type KnownTerms = {
   known(): readonly FeeTerms[];
-  /** The contract to which Tether's replaced contract (`deprecate`) forwards calls in a block of that height. `null`: none is known. */
+  /**
+   * Returns the contract to which Tether's replaced contract (`deprecate`) forwards calls in a block at that height, or `null` if none is
+   * known.
+   */
   successorAt(number: number): AccountHex | null;
   /**
-   * A direct call in the block of that height logged nothing itself. Returns whether operators agree that the contract was replaced. Its
-   * successor counts only from that height on, because before it may have been another token. Asks once a minute at most.
+   * Call this when a direct call in the block at that height logged nothing itself. Returns whether operators agree that the contract was
+   * replaced. The successor counts only from that height on, because before it may have been a different token. Asks at most once a minute.
    */
   isForwarding(deps: TermsDeps, number: number): Promise<boolean>;
   /**
-   * The contract was replaced in the block of that height. `named`: the successor in the event, if at least two operators agreed on the
-   * event. Otherwise nodes are asked for it.
+   * Call this when the contract was replaced in the block at that height. `named` is the successor in the event, if at least two operators
+   * agreed on the event. Without it, nodes are asked.
    */
   noteReplaced(number: number, named?: AccountHex | null): void;
   /**
-   * The height of that event until the successor is known, then infinity. Transfers of the successor may be missing in that block and in
-   * all later ones. Asks at once, and then once a minute at most.
+   * Returns the height of the replacement as long as the successor is unknown, and infinity otherwise. Transfers of the successor may be
+   * missing in that block and in all later ones. Asks immediately, and then at most once a minute.
    */
   unansweredFrom(deps: TermsDeps): Promise<number>;
-  /** The successors that single nodes named most recently. Only for display, because one operator isn't trusted. */
+  /** Returns the successors that single nodes named most recently. They are only for display, because one operator isn't trusted. */
   namedSuccessors(): readonly AccountHex[];
-  /** Each node's most recent answer about a successor, for display. */
+  /** Returns each node's most recent answer about a successor, for display. */
   answers(): string;
-  /** Asks again, once a minute at most. Returns whether there are new terms. */
+  /** Asks again, at most once a minute. Returns whether there are new terms. */
   refresh(deps: TermsDeps): Promise<boolean>;
 };
 
@@ -54,7 +58,7 @@ export function feeOf({ basisPoints, maxFee }: FeeTerms, value: bigint): bigint 
   return fee > maxFee ? maxFee : fee;
 }
 
-/** A contract only returns its current terms. They are added to the previous ones, and apply to all blocks that are read from now on. */
+/** A contract only reports its current terms. They are added to the previous ones, and apply to every block that is read from now on. */
 export function createKnownTerms(clockMs: () => number = () => performance.now()): KnownTerms {
   const known = new Map<string, FeeTerms>();
   let nextMs = Number.NEGATIVE_INFINITY;
@@ -69,11 +73,11 @@ export function createKnownTerms(clockMs: () => number = () => performance.now()
     heard = await Promise.all(nodes.map(async (node) => ({ origin: node.origin, terms: await readTerms(node, usdt) })));
     const answers = heard.flatMap(({ terms }) => terms ?? []);
     const [first] = answers;
-    // If one operator names different terms, it may be the honest one, so no terms count.
+    // If one operator reports different terms, it may be the honest one, so no terms count.
     const names = new Set(answers.map(nameOf));
     if (first === undefined || answers.length < Math.max(LEAST_OPERATORS, agreement) || names.size > 1) return false;
     const { successor: replacedBy, ...terms } = first;
-    // The contract can't revert this. Operators that name no successor show a state before the event.
+    // The contract can't undo a replacement, so operators that name no successor show an earlier state.
     successor = replacedBy ?? successor;
     if (known.has(nameOf(first))) return false;
     known.set(nameOf(first), terms);
@@ -120,7 +124,10 @@ export function createKnownTerms(clockMs: () => number = () => performance.now()
 
 type Terms = FeeTerms & { successor: AccountHex | null };
 
-/** `null`: the node gives no answer or an impossible one. Costs five requests. A contract without these methods was never replaced. */
+/**
+ * Returns `null` if the node gives no answer, or an impossible one. Costs five requests. A contract without these methods was never
+ * replaced.
+ */
 async function readTerms(node: Node, usdt: AccountHex): Promise<Terms | null> {
   const read = async (method: string): Promise<string | null> => {
     // Asks for the newest state, because the block being examined may have set a fee.

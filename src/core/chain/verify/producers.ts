@@ -20,22 +20,22 @@ import { ofDifferentOperators } from '../nodes/operators.ts';
 import type { ProvenHeader } from '../proof/prove-block.ts';
 import type { SolidHeader } from './read-block.ts';
 
-/** The current set, and earlier sets, whose members made older blocks. Newest first. */
+/** The current set, and earlier sets because their members made the older blocks. Newest first. */
 export type KnownProducers = { newest: ProducerSet; earlier: readonly ProducerSet[] };
 
 /** Votes are counted every 6 h, at 0, 6, 12 and 18 o'clock UTC (java-tron `MAINTENANCE_TIME_INTERVAL`). */
 export const PERIOD_MS = 6 * 3_600_000;
 
-/** The number of earlier sets that still count. A vote and key changes may follow each other within a few blocks. */
+/** How many earlier sets still count. A vote and key changes can follow each other within a few blocks. */
 const EARLIER_SETS = 3;
 
-/** The producers in the database, or `null` before the first start. */
+/** Returns the producers in the database, or `null` before the first start. */
 export async function loadProducers(db: Sql, network: Network): Promise<KnownProducers | null> {
   const [newest, ...earlier] = await findProducerSets(db, network, 1 + EARLIER_SETS);
   return newest === undefined ? null : { newest, earlier };
 }
 
-/** Whether a current or recent producer signed the block with its key. */
+/** Whether a current or recent producer signed the block with its own key. */
 export function isSignedBy({ newest, earlier }: KnownProducers, header: Signed): boolean {
   return [newest, ...earlier].some((set) => isMember(set, header));
 }
@@ -46,15 +46,15 @@ function isMember({ producers }: ProducerSet, { producer, signer }: Signed): boo
   return producers.some((member) => member.account === producer && member.signer === signer);
 }
 
-/** The same for a block that a node calls irreversible. Block 0 is recognised by its id. */
+/** Like `isSignedBy`, but for a block that a node calls irreversible. Block 0 is recognised by its id. */
 export function isKnownSolid(known: KnownProducers | null, solid: SolidHeader): boolean {
   return solid.producer === null || (known !== null && isSignedBy(known, solid));
 }
 
 /**
- * The height up to which verified, linked blocks (heights ascending) are irreversible, or `null`. Enough members of one set must have made
- * them, each signing with its key in that set. Members and keys of different sets aren't added up, so several small changes give no more
- * power than one change. A member that signs with another key doesn't count.
+ * Returns the height up to which verified, linked blocks (in ascending order) are irreversible, or `null`. Enough members of one set must
+ * have produced them and signed them with their keys in that set. Members and keys of different sets aren't added up, so several small
+ * changes give no more power than a single change. A member that signs with another key doesn't count.
  */
 export function solidHeightBy(
   { newest, earlier }: KnownProducers,
@@ -71,10 +71,10 @@ export function solidHeightBy(
 type ProducerDeps = { db: Sql; network: Network; agreement: number; pool: Pick<NodePool, 'report'> };
 
 /**
- * Asks nodes of different operators for the current producers. Adopts the set that `agreement` of them name if a vote can have made the
- * change. A period may add at most as many new members as can't decide alone. The key of the producer `suspect` is requested again; `clock`
- * is this server's clock. Returns the set that is then current.
- * Errors: `NODES_DISAGREE`; `NODE_REFUSED` if too few answer.
+ * Asks nodes of different operators for the current producers, and adopts the set that `agreement` of them report if a vote can have caused
+ * the change. Per period, it accepts at most so many new members that they can't decide anything alone. The key of the producer `suspect`
+ * is requested again; `clock` is this server's clock. Returns the set that is current afterwards. Errors: `NODES_DISAGREE`; `NODE_REFUSED`
+ * if too few nodes answer.
  */
 export async function refreshProducers(
   deps: ProducerDeps,
@@ -97,7 +97,8 @@ export async function refreshProducers(
 }
 
 /**
- * The producers that the nodes agree on, for a caller that knows none yet, or that accepts any change. Stores nothing. Errors: as above.
+ * Returns the producers that the nodes agree on, for a caller that doesn't know any yet or accepts any change. Stores nothing. Errors: as
+ * for `refreshProducers`.
  */
 export async function nameProducers(
   deps: ProducerDeps,
@@ -111,8 +112,8 @@ export async function nameProducers(
 type ProducersAnswer = { node: Node; producers: ProducerSet['producers'] };
 
 /**
- * The producers that `agreement` operators name. Asks the preferred nodes first, and further nodes while these differ or fail. A node that
- * names other producers is paused.
+ * Returns the producers that `agreement` operators report. Asks the preferred nodes first, and more nodes as long as these differ or fail.
+ * A node that reports different producers is paused.
  */
 async function readAgreed(
   { agreement, pool }: ProducerDeps,
@@ -159,8 +160,8 @@ function textOf(producers: ProducerSet['producers']): string {
 }
 
 /**
- * Refuses a set with more new keys than votes can add since the last period's set. A member that signs with another key counts as a new
- * member. `now` is this server's clock, because nodes can claim any time.
+ * Refuses a set that contains more new keys than votes can have added since the last period's set. A member that signs with another key
+ * counts as a new member. `now` is this server's clock, because nodes can claim any time.
  */
 async function refuseUnlikely(db: Sql, network: Network, producers: ProducerSet['producers'], now: UnixMs) {
   const period = Math.floor(now / PERIOD_MS);
@@ -169,11 +170,11 @@ async function refuseUnlikely(db: Sql, network: Network, producers: ProducerSet[
   const pairOf = ({ account, signer }: ProducerSet['producers'][number]) => `${account} ${signer}`;
   const old = new Set(before.producers.map(pairOf));
   const added = producers.filter((producer) => !old.has(pairOf(producer))).length;
-  // Not since it was adopted: a set that was current an hour ago can't contain a week of changes.
+  // The periods don't count from when the set was adopted, because a set that was current an hour ago can't be a week of changes behind.
   const periods = Math.max(1, period - Math.floor(before.confirmedAt / PERIOD_MS));
   const size = before.producers.length;
   const bound = Math.max(1, size - solidThreshold(size)) * periods;
-  // Fewer producers would need fewer votes, but the network has always had 27.
+  // With fewer producers, fewer votes would be enough, but the network has always had 27.
   if (added <= bound && producers.length >= size) return;
   throw disagree(
     `the nodes name ${producers.length} producers of which ${added} are new, or sign with a new key, since ${toIso(before.confirmedAt)}, and at most ${bound} can be; ` +
@@ -190,12 +191,12 @@ function disagree(message: string): AppError {
   return new AppError('NODES_DISAGREE', message, { retryable: true });
 }
 
-/** Concurrent `getaccount` calls. */
+/** Maximum number of concurrent `getaccount` calls. */
 const PARALLEL_ACCOUNTS = 4;
 /** The network has 27 super representatives. A private one may have fewer. */
 const MAX_PRODUCERS = 27;
 
-/** The active producers from `listwitnesses`, each with its signing key, ordered by account. */
+/** Returns the active producers from `listwitnesses`, each with its signing key, sorted by account. */
 async function readProducers(
   node: Node,
   known: ProducerSet | null,
@@ -213,7 +214,7 @@ async function readProducers(
   return producers.sort((left, right) => (left.account < right.account ? -1 : 1));
 }
 
-/** Without a witness permission, the account's own key signs. */
+/** If there's no witness permission, the account's own key signs. */
 async function readSigner(node: Node, account: AccountHex): Promise<AccountHex> {
   const known = await node.ask(accountAt(account));
   if (known === null) throw refused(`${node.origin} does not know the producer ${accountToAddress(account)}`);

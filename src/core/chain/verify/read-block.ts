@@ -25,10 +25,10 @@ import {
 import type { KnownTerms } from './fee-terms.ts';
 import { type BlockLogs, NoLogOfCall, readLogs } from './read-logs.ts';
 
-/** The parameters for checking a network's blocks. `slotMs`: block times are multiples of it; `null` if unknown. */
+/** What is needed to check a network's blocks. `slotMs`: block times are multiples of this; `null` if unknown. */
 export type ChainParameters = { usdt: AccountHex; slotMs: number | null };
 
-/** The dependencies of a check, apart from the node. `agreement`: how many operators must agree. */
+/** What a check depends on, apart from the node. `agreement`: how many operators must agree. */
 export type ReadDeps = ChainParameters & {
   db: Sql;
   network: Network;
@@ -38,24 +38,27 @@ export type ReadDeps = ChainParameters & {
   metrics: Metrics;
 };
 
-/** Real networks make a block every 3 s, at times that are multiples of it (java-tron `BLOCK_PRODUCED_INTERVAL`). */
+/** Real networks produce a block every 3 s, at times that are multiples of 3 s (java-tron `BLOCK_PRODUCED_INTERVAL`). */
 export const SLOT_MS = 3000;
 
-/** Blocks in one `getblockbylimitnext`: 2.5 MB of JSON on the main network. With ten, the service needs 305 MB, above the target. */
+/**
+ * Blocks per `getblockbylimitnext` request, which are 2.5 MB of JSON on the main network. With ten blocks, the service would need 305 MB,
+ * which is above the target.
+ */
 export const RANGE_BLOCKS = 6;
-/** The same if logs replace the infos of all blocks, because infos take most of the memory. */
+/** Blocks per request if logs replace all infos, because infos take most of the memory. */
 export const LONG_RANGE_BLOCKS = 16;
-/** Concurrent requests for the infos of single transactions, and their total timeout. */
+/** Maximum number of concurrent requests for the infos of single transactions, and the timeout for all of them. */
 const PARALLEL_INFOS = 4;
 const SINGLE_INFOS_MS = 15_000;
-/** The length of a node's message that is shown. */
+/** Maximum length of a node's message in errors. */
 const MAX_REASON = 600;
 
 export type BlockMark = { number: number; id: string; time: UnixMs };
 
 /**
- * A block with its USDT logs. `word`: the operators that agree on them, if no other node must be asked. `digest`: of their claims about an
- * unproven block (64 hex).
+ * A block with its USDT logs. `word`: the operators that agree on the logs, if no other node has to be asked. `digest`: a digest of
+ * everything that these operators claim about an unproven block (64 hex characters).
  */
 export type ReadBlock = {
   node: Node;
@@ -65,7 +68,10 @@ export type ReadBlock = {
   digest?: string;
 };
 
-/** The block as the node shows it, proven unless its JSON hides bytes. `null`: the node doesn't have it. Costs one request. */
+/**
+ * Reads the block as the node shows it. It's proven, unless the node's JSON omits bytes. Returns `null` if the node doesn't have it. Costs
+ * one request.
+ */
 export async function readExamined(
   deps: ReadDeps,
   node: Node,
@@ -76,7 +82,10 @@ export async function readExamined(
   return shown === null ? null : checked(deps, node, () => examineBlock(shown, { ...deps, number }));
 }
 
-/** The logs of a block. `null`: the node doesn't have it yet, or is on another branch for a moment, which isn't a fault. */
+/**
+ * Reads the logs of a block. Returns `null` if the node doesn't have the block yet or is on another branch for a moment, because neither is
+ * a fault.
+ */
 export async function readLogsIfThere(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<BlockLogs | null> {
   const byBytes = await readByBytes(deps, node, block);
   if (byBytes !== null) return byBytes;
@@ -91,7 +100,7 @@ export async function readLogsIfThere(deps: ReadDeps, node: Node, block: Examine
   }
 }
 
-/** The logs that a node shows for a block, which may come from another node. Costs one request at most. */
+/** Reads the logs that a node shows for a block, which may have been provided by another node. Costs at most one request. */
 export async function readLogsOf(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<BlockLogs> {
   const byBytes = await readByBytes(deps, node, block);
   if (byBytes !== null) return byBytes;
@@ -106,9 +115,9 @@ export async function readLogsOf(deps: ReadDeps, node: Node, block: ExaminedBloc
 }
 
 /**
- * The logs of a block from the separate gRPC API of a node that is normally asked over HTTP. Bytes are read in a fraction of the time of
- * JSON, which matters if a stranger filled the block. `null`: there's no such API, or its answer is of no use. The node isn't blamed for
- * that.
+ * Reads the logs of a block from the separate gRPC API of a node that is normally asked over HTTP. Bytes can be read in a fraction of the
+ * time that JSON takes, which matters if a stranger has filled the block. Returns `null` if the node has no such API or its answer can't be
+ * used. The node isn't blamed for either.
  */
 async function readByBytes(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<BlockLogs | null> {
   if (!node.isOpenFor('bytes')) return null;
@@ -138,15 +147,15 @@ async function judgeLogs(
     const isAsked = fees.successorAt(block.number) !== null;
     if (!(error instanceof NoLogOfCall) || isAsked) throw error;
     if (!(await fees.isForwarding(deps, block.number))) throw explained(error, fees.namedSuccessors());
-    // This time with the successor's logs.
+    // Judge again, now with the successor's logs.
     return judge(await readInfos(deps, node, block, isByBytes));
   } finally {
-    // Awaited promises hold their results until the next full garbage collection, which could be hundreds of blocks away.
+    // Awaited promises keep their results until the next full garbage collection, which may be hundreds of blocks away.
     infos.length = 0;
   }
 }
 
-/** Tells the operator first how a held payment relates to a contract that Tether replaced. */
+/** Adds an explanation for the operator: how the held payment relates to a contract that Tether replaced. */
 function explained(error: NoLogOfCall, successors: readonly AccountHex[]): AppError {
   if (successors.length === 0) return error;
   const names = successors.map(accountToAddress).join(' or ');
@@ -156,7 +165,7 @@ function explained(error: NoLogOfCall, successors: readonly AccountHex[]): AppEr
 
 /**
  * Costs one request, or none if the block proves that nothing in it can have logs. A stranger who fills a block with megabytes of results
- * must not delay it. In that case single transactions are requested.
+ * must not delay it; in that case, single transactions are requested.
  */
 async function readInfos(deps: ReadDeps, node: Node, block: ExaminedBlock, isByBytes = false): Promise<ShownInfo[]> {
   if (block.isProven && !block.transactions.some(mayHaveLogs))
@@ -172,7 +181,7 @@ async function readInfos(deps: ReadDeps, node: Node, block: ExaminedBlock, isByB
   return readSingleInfos(deps, node, block);
 }
 
-/** If another node is available, a slow node is abandoned. The last node may take as long as it needs. */
+/** If another node is available, a slow one is abandoned. The last node may take as long as it needs. */
 async function readSingleInfos(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<ShownInfo[]> {
   const startedMs = performance.now();
   return inGroups(block.transactions, PARALLEL_INFOS, async (transaction) => {
@@ -191,18 +200,18 @@ async function readSingleInfos(deps: ReadDeps, node: Node, block: ExaminedBlock)
   });
 }
 
-/** The contracts whose logs are read: USDT, and its successor. */
+/** Returns the contracts whose logs are read: USDT, and its successor if there is one. */
 function contractsOf({ usdt, fees }: ReadDeps, { number }: ExaminedBlock): AccountHex[] {
   const successor = fees.successorAt(number);
   return successor === null ? [usdt] : [usdt, successor];
 }
 
-/** Only successful contract calls and creations have logs, whatever contract they call. */
+/** Whether a transaction can have logs. Only successful contract calls and creations can, whichever contract they call. */
 function mayHaveLogs({ isSuccess, isContract }: ShownTransactionFacts): boolean {
   return isSuccess && isContract !== false;
 }
 
-/** The info that a node would show for a transaction with these logs. */
+/** Returns the info that a node would show for a transaction with these logs. */
 export function infoWithLogs(
   block: ExaminedBlock,
   transaction: ShownTransactionFacts,
@@ -212,14 +221,14 @@ export function infoWithLogs(
   return mayHaveLogs(transaction) ? { ...info, receipt: { result: 'SUCCESS' } } : info;
 }
 
-/** The info that every node must show for a transaction that can't have logs. */
+/** Returns the info that every node must show for a transaction that can't have logs. */
 function noLogs({ number, time }: ExaminedBlock, { txId }: ShownTransactionFacts): ShownInfo {
   return { id: txId, blockNumber: number, blockTimeStamp: time };
 }
 
 /**
- * The blocks from `first` to `last` (at most `LONG_RANGE_BLOCKS`), as `readExamined`, in order. Costs one request. Errors: as `readBlock`;
- * an incomplete range is `NODE_REFUSED`.
+ * Reads the blocks from `first` to `last` (at most `LONG_RANGE_BLOCKS`) in order, like `readExamined`. Costs one request. Errors: as for
+ * `readBlock`; an incomplete range is `NODE_REFUSED`.
  */
 export async function readRange(deps: ReadDeps, node: Node, first: number, last: number): Promise<ExaminedBlock[]> {
   const shown = await node.ask(blocksBetween(first, last));
@@ -231,29 +240,32 @@ export async function readRange(deps: ReadDeps, node: Node, first: number, last:
   });
 }
 
-/** Block 0, which has no signature. It's recognised by its id. */
+/** Block 0, which has no signature and is recognised by its id. */
 export type Genesis = BlockMark & { number: 0; producer: null };
-/** A header with any signer, or block 0. */
+/** A header by any signer, or block 0. */
 export type SolidHeader = ProvenHeader | Genesis;
 
-/** The newest block that the node calls irreversible, with any signer. Costs one request. */
+/** Reads the newest block that the node calls irreversible, by any signer. Costs one request. */
 export async function readNewestSolid(deps: ReadDeps, node: Node): Promise<SolidHeader> {
   return readHeader(deps, node, 'solid');
 }
 
-/** The irreversible header at a height. Costs one request. Errors: as `readBlock`. */
+/** Reads the irreversible header at a height. Costs one request. Errors: as for `readBlock`. */
 export function readHeaderAt(deps: ReadDeps, node: Node, number: number): Promise<ProvenHeader> {
   return readHeader(deps, node, 'solid', number) as Promise<ProvenHeader>;
 }
 
-/** The same, irreversible or not. If back ends behind one address disagree about irreversibility, all of them have this header. */
+/**
+ * Reads a header, whether irreversible or not. If the back ends behind one address disagree about irreversibility, all of them still have
+ * this header.
+ */
 export function readAnyHeaderAt(deps: ReadDeps, node: Node, number: number): Promise<ProvenHeader> {
   return readHeader(deps, node, 'any', number) as Promise<ProvenHeader>;
 }
 
 /**
- * The header of any block. `null`: the node doesn't have it, because it may keep no history. The node isn't paused for that or for
- * refusing.
+ * Reads any header. Returns `null` if the node doesn't have it, because it may keep no history. The node isn't paused for that or for a
+ * refusal.
  */
 export async function readHeaderIfThere(deps: ReadDeps, node: Node, number: number): Promise<ProvenHeader | null> {
   const shown = await askHeader(node, headerAt('any', number), { isOptional: true });
@@ -272,7 +284,7 @@ async function readHeader(deps: ReadDeps, node: Node, side: 'solid' | 'any', num
   });
 }
 
-/** If JSON doesn't reproduce a header, it's requested by gRPC if the node supports that. */
+/** If JSON doesn't reproduce a header, requests it by gRPC if the node supports that. */
 async function askHeader(
   node: Node,
   question: ReturnType<typeof headerAt>,
@@ -283,12 +295,12 @@ async function askHeader(
   return isHidden ? node.ask(question, { ...call, wantsBytes: true }) : shown;
 }
 
-/** Runs a check of a node's answer, and reports the node to the pool if the check fails. */
+/** Runs a check of a node's answer. If it fails, reports the node to the pool. */
 export function checked<Result>({ network, pool, metrics }: ReadDeps, node: Node, check: () => Result): Result {
   try {
     return check();
   } catch (error) {
-    // Any error of a check is due to the node's answer, and its message may be arbitrarily long.
+    // Any error in a check is due to the node's answer, and its message may be arbitrarily long.
     const code = error instanceof AppError ? error.code : 'NODE_REFUSED';
     const problem = code === 'BLOCK_UNVERIFIABLE' ? 'unverifiable' : 'incomplete';
     const reason = reasonOf(error).slice(0, MAX_REASON);

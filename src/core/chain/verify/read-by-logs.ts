@@ -10,20 +10,21 @@ import type { FeeTerms } from './fee-terms.ts';
 import { infoWithLogs, type ReadBlock, type ReadDeps } from './read-block.ts';
 import { readLogs } from './read-logs.ts';
 
-/** A single block needs no more requests with infos. */
+/** For a single block, infos need no more requests than logs do. */
 const MIN_BLOCKS = 2;
 
-/** The blocks for which the logs were enough, and the nodes whose logs were of no use for any block. */
+/** The blocks for which logs were enough, and the nodes whose logs couldn't be used for any block. */
 type ReadByLogs = { blocks: ReadBlock[]; useless: Node[] };
 
 /**
- * Returns the blocks for which USDT logs, as each of `nodes` shows them by JSON-RPC, replace infos. That is possible if only direct calls,
+ * Returns the blocks for which USDT logs, shown by each of `nodes` over JSON-RPC, can replace infos. That is the case if only direct calls,
  * which the header proves, moved USDT to or from a project's address, and if the contract itself didn't change. The result contains only
- * transfers of project addresses. Other blocks need infos, which give a log's position in its transaction.
- * A node's answer for a block counts only if it contains every direct call that the block proves, and at least one. A node without an index
- * of the block shows nothing. Its logs must also lie between those of an earlier and a later block of the same answer, in order, because
- * nodes truncate long answers silently. So a node can hide no more than it can with infos: transfers by contracts. `nodes` are of different
- * operators, as many as must agree. Each is asked once; none is asked if that saves no requests.
+ * transfers of project addresses. Other blocks need infos, which show a log's position in its transaction.
+ * A node's answer for a block counts only if it contains at least one direct call, and every direct call that the block proves, because a
+ * node that hasn't indexed the block returns nothing. Its logs must also lie between logs of an earlier and a later block in the same
+ * answer, in order, because nodes silently truncate long answers. So a node can hide no more than it can with infos, which is transfers
+ * made by contracts.
+ * `nodes` must belong to different operators, as many as must agree. Each is asked once, or not at all if that saves no requests.
  */
 export async function readByLogs(
   deps: ReadDeps,
@@ -45,7 +46,7 @@ export async function readByLogs(
     if (transfersIn(block).some((transfer) => isOurs(transfer) && !transfer.isProven)) return [];
     const transfers = shown[0]?.get(block.id)?.filter(isOurs) ?? [];
     const nothingElse = { events: [], digest: '', hasOddSplit: false, isForwarded: false };
-    // Every direct call in the block logged its transfer itself, so the contract hadn't been replaced.
+    // Every direct call in the block logged its transfer itself, so the contract hadn't been replaced yet.
     return [{ node, block, logs: { ...nothingElse, transfers, successor: deps.fees.successorAt(block.number) }, word }];
   });
   return { blocks: read, useless };
@@ -55,14 +56,14 @@ function movesUsdt({ call }: ShownTransactionFacts): boolean {
   return call !== null && call.value > 0n;
 }
 
-/** The transfers in each block, by block id, for the blocks of which the node shows everything that can be checked. */
+/** Returns the transfers by block id, for the blocks in which the node shows everything that can be checked. */
 async function readTransfers(
   { usdt, fees }: ReadDeps,
   node: Node,
   blocks: readonly ExaminedBlock[],
 ): Promise<Map<string, ChainTransfer[]>> {
   const numbers = blocks.map(({ number }) => number);
-  // One extra block on either side shows that the first and the last block are complete.
+  // One more block on each side shows that the first and the last block are complete.
   const question = logsBetween(Math.max(0, Math.min(...numbers) - 1), Math.max(...numbers) + 1, usdt);
   const logs = (await node.ask(question, { isOptional: true }).catch(orNull)) ?? [];
   const heights = logs.map(({ blockNumber }) => blockNumber);
@@ -77,7 +78,7 @@ async function readTransfers(
   return new Map(readable);
 }
 
-/** `null`: this block needs its infos. */
+/** Returns `null` if this block needs its infos. */
 function transfersOf(
   block: ExaminedBlock,
   shown: readonly ShownLog[],
@@ -95,7 +96,7 @@ function transfersOf(
       logs.map(({ log }) => log),
     );
   });
-  // A log of another block's transaction.
+  // A log is left that belongs to another block's transaction.
   if (byTransaction.size > 0) return null;
   try {
     const { transfers, events, hasOddSplit } = readLogs({ ...block, transactions }, infos, usdt, terms);
@@ -117,8 +118,8 @@ function grouped(logs: readonly ShownLog[], keyOf: (log: ShownLog) => string): M
 }
 
 /**
- * A log from a node's JSON-RPC in the same form as in infos, unchecked. `blockId` and `txId` are hex without prefix if they are valid.
- * `blockNumber` is `NaN` if it isn't a number.
+ * A log from a node's JSON-RPC, not validated yet, in the same form as in infos. `blockId` and `txId` are hex without a prefix if they are
+ * valid. `blockNumber` is `NaN` if it isn't a number.
  */
 type ShownLog = {
   blockNumber: number;
@@ -127,14 +128,14 @@ type ShownLog = {
   log: { address: string; topics: unknown; data: string };
 };
 
-/** A log takes about 600 bytes. java-tron shows 10,000 at most (`LogMatch`). */
+/** A log takes about 600 bytes. java-tron returns at most 10,000 (`LogMatch`). */
 const LOGS_BYTES = 16 * 1024 * 1024;
 const MAX_LOGS = 20_000;
 const UNREAD = new Set(['transactionIndex', 'logIndex', 'removed']);
 
 /**
- * The logs of a contract in the blocks from `first` to `last` (`eth_getLogs`). A node also returns none for a block that it hasn't indexed,
- * so an empty answer proves nothing.
+ * Asks for the logs of a contract in the blocks from `first` to `last` (`eth_getLogs`). A node that hasn't indexed a block returns no logs
+ * for it, so an empty answer proves nothing.
  */
 export function logsBetween(first: number, last: number, contract: AccountHex): Question<ShownLog[]> {
   const filter = { fromBlock: hexOf(first), toBlock: hexOf(last), address: `0x${contract}` };
@@ -145,7 +146,7 @@ export function logsBetween(first: number, last: number, contract: AccountHex): 
       path: '/jsonrpc',
       body: { jsonrpc: '2.0', id: 1, method: 'eth_getLogs', params: [filter] },
       shape: { skipped: { result: UNREAD }, elements: { result: readLog } },
-      // {"jsonrpc":"2.0","id":1,"result":[…]}, or {…,"error":{"code":-32005,"message":"…"}}.
+      // For example `{"jsonrpc":"2.0","id":1,"result":[…]}`, or `{…,"error":{"code":-32005,"message":"…"}}`.
       read: (json) => {
         const { result, error } = json as { result?: unknown; error?: { message?: unknown } | null };
         if (Array.isArray(result) && result.length <= MAX_LOGS) return result as ShownLog[];

@@ -10,39 +10,40 @@ import { type FeeTerms, feeOf } from './fee-terms.ts';
 
 export type BlockLogs = {
   transfers: ChainTransfer[];
-  /** Events of the contract other than transfers. */
+  /** The contract's events other than transfers. */
   events: ContractEvent[];
-  /** sha256 (hex) over all USDT logs that the header doesn't prove, in order. Nodes that show the same logs have the same digest. */
+  /** SHA-256 (hex) of all USDT logs that the header doesn't prove, in order. Nodes that show the same logs have the same digest. */
   digest: string;
-  /** A direct call was shown as split, and no known terms of the contract explain that. It counts as a whole. */
+  /** Whether a direct call appeared as split, without any known contract terms that explain it. Its whole amount counts. */
   hasOddSplit: boolean;
-  /** A direct call logged nothing itself, because the contract was replaced. Its effect relies on nodes alone. */
+  /** Whether a direct call logged nothing itself, because the contract was replaced. Then its effect relies on nodes alone. */
   isForwarded: boolean;
-  /** The contract that replaced USDT's, whose transfers are included. `null`: none was known. */
+  /** The contract that replaced USDT's and whose transfers are included, or `null` if none was known. */
   successor: AccountHex | null;
 };
 
-/** `BLOCK_UNVERIFIABLE`: a direct call that moves USDT logged nothing, as happens once the contract is replaced. */
+/** Thrown with `BLOCK_UNVERIFIABLE` if a direct call that moves USDT logged nothing, which happens after the contract is replaced. */
 export class NoLogOfCall extends AppError {}
 
-/** A log of the USDT contract, with its hex in lower case. */
+/** A log of the USDT contract, in lower-case hex. */
 type UsdtLog = { logIndex: number; topics: string[]; data: string; isOfSuccessor: boolean };
 
 const WORD = /^[0-9a-f]{64}$/;
 const HEX = /^(?:[0-9a-f]{2})*$/;
 const ACCOUNT = /^(?:41)?[0-9a-f]{40}$/;
-/** How nodes write an address of 21 bytes as a word. */
+/** One of the two ways in which nodes write an address as a word: with all 21 bytes. */
 const PREFIXED = /^0{22}41/;
 const NO_PREFIX = '0'.repeat(24);
 
-/** The EVM has log0 to log4. */
+/** The EVM has LOG0 to LOG4. */
 const MAX_TOPICS = 4;
 
 /**
- * Checks a `gettransactioninfobyblocknum` answer against the block and reads the logs of the USDT contract. `[]` can mean an empty block,
- * an unknown block, a node without history or a faulty node, so count and ids must agree pairwise. `terms`: the known terms for a fee on a
- * direct transfer. `successor`: the contract that replaced USDT's (`upgradedAddress`), to which that one forwards calls; its transfers
- * count as USDT's. Errors, both retryable: `NODE_REFUSED` (not the infos of this block), `BLOCK_UNVERIFIABLE` (they contradict the block).
+ * Checks a `gettransactioninfobyblocknum` answer against the block and reads the logs of the USDT contract. `[]` could come from an empty
+ * block, an unknown block, a node without history or a faulty node, so count and ids must match one by one. `terms`: the known terms that
+ * explain a fee on a direct transfer. `successor`: the contract to which the replaced USDT contract forwards calls (`upgradedAddress`); its
+ * transfers count as USDT's. Errors, both retryable: `NODE_REFUSED` (these aren't the infos of this block), `BLOCK_UNVERIFIABLE` (they
+ * contradict the block).
  */
 export function readLogs(
   block: Pick<ExaminedBlock, 'number' | 'time' | 'transactions'>,
@@ -72,13 +73,13 @@ export function readLogs(
     logs.transfers.push(...transfers);
     logs.hasOddSplit ||= isOdd;
     logs.isForwarded ||= isForwarded;
-    // A proven transfer is the same in the logs of every node, because other logs were refused above.
+    // A proven transfer is the same in every node's logs, because different logs were refused above.
     if (!transfers.some(({ isProven }) => isProven)) {
       for (const { logIndex, topics, data, isOfSuccessor } of usdtLogs)
         digest.update(`${txId} ${logIndex} ${topics.join()} ${data}${isOfSuccessor ? ' of its successor' : ''}\n`);
     }
     const events = usdtLogs.flatMap((log) => (log.isOfSuccessor ? [] : readEvent(txId, log)));
-    // No other node is asked for the logs of a direct call, so such a call must not contain another event.
+    // No other node is asked for the logs of a direct call, so such a call must not contain any other event.
     if (transaction.call !== null && events.length > 0) throw contradicts(`the transfer ${txId} has another event`);
     logs.events.push(...events);
     logs.transfers.push(...events.flatMap(burnedBy));
@@ -86,7 +87,7 @@ export function readLogs(
   return { ...logs, digest: digest.digest('hex') };
 }
 
-/** The USDT logs of one transaction; none if it failed. Throws if its info contradicts the block. */
+/** Returns the USDT logs of one transaction; none if it failed. Throws if its info contradicts the block. */
 function readInfo(
   { txId, isSuccess, isContract }: ShownTransactionFacts,
   info: ShownInfo,
@@ -95,7 +96,7 @@ function readInfo(
   const claimed = info.receipt?.result;
   const { log: list = [] } = info;
   if (!Array.isArray(list)) throw refused(`the logs of ${txId} are not a list`);
-  // A transaction with unreadable bytes may or may not be a call.
+  // If a transaction's bytes are unreadable, it may or may not be a call.
   if (isContract === false || (isContract === null && claimed === undefined)) {
     if (list.length > 0) throw contradicts(`${txId} calls no contract, yet its info has ${list.length} logs`);
     return [];
@@ -109,7 +110,7 @@ function readInfo(
   }
   const logs: UsdtLog[] = [];
   for (const [logIndex, log] of (list as unknown[]).entries()) {
-    // `null` is a log of another contract, which a request for USDT logs doesn't keep.
+    // `null` is a log of another contract, which isn't kept if only USDT logs were requested.
     if (log === null) continue;
     const { address, topics = [], data = '' } = (log ?? {}) as { address?: unknown; topics?: unknown; data?: unknown };
     const account = typeof address === 'string' ? address.toLowerCase() : '';
@@ -122,8 +123,8 @@ function readInfo(
 }
 
 /**
- * Topics and data in lower case. Nodes write an address in a topic with or without the prefix 41, so it's removed to make digests equal. In
- * a Transfer all topics are addresses, so all upper bytes are removed.
+ * Returns topics and data in lower case. Nodes write the address in a topic with or without the prefix 41, so the prefix is removed to make
+ * digests equal. In a Transfer, all topics are addresses, so all upper bytes are removed.
  */
 function readHex(place: string, topics: unknown, data: unknown): { topics: string[]; data: string } {
   if (!Array.isArray(topics) || topics.length > MAX_TOPICS || typeof data !== 'string') {
@@ -142,7 +143,7 @@ function readHex(place: string, topics: unknown, data: unknown): { topics: strin
 type Contract = { usdt: AccountHex; successor: AccountHex | null; terms: readonly FeeTerms[] };
 type Transfers = { transfers: ChainTransfer[]; isOdd: boolean; isForwarded?: boolean };
 
-/** The transfers of one transaction. A direct call must have logged its amount, or that amount less Tether's fee. */
+/** Returns the transfers of one transaction. A direct call must have logged its amount, or its amount minus Tether's fee. */
 function readTransfers({ txId, call }: ShownTransactionFacts, logs: UsdtLog[], contract: Contract): Transfers {
   const [transfers, forwarded]: [ChainTransfer[], ChainTransfer[]] = [[], []];
   for (const { logIndex, topics, data, isOfSuccessor } of logs) {
@@ -157,7 +158,7 @@ function readTransfers({ txId, call }: ShownTransactionFacts, logs: UsdtLog[], c
     call === null || isForwarded
       ? { transfers: [...transfers, ...forwarded], isOdd: false, isForwarded }
       : readCall(txId, call, transfers, contract.terms);
-  // Zero-value transfers are spam (address poisoning) and move nothing.
+  // Zero-value transfers are spam (address poisoning) and don't move anything.
   return { ...read, transfers: read.transfers.filter(({ amount }) => amount > 0n) };
 }
 
@@ -169,20 +170,21 @@ function readCall(
 ): Transfers {
   const [first, second] = transfers;
   const { from, to, value } = call;
-  // Such a call moves nothing, whatever it logs. Otherwise a node could make a payment out of it.
+  // Such a call moves nothing, whatever its logs say. Otherwise a node could turn it into a payment.
   if (value === 0n && transfers.every(({ amount }) => amount === 0n)) return { transfers, isOdd: false };
   if (transfers.length === 1 && first?.from === from && first.to === to && first.amount === value) {
-    // A direct call writes this log first, whatever logs a node shows before it. So a transfer has one identity.
+    // A direct call always writes this log first, whatever logs a node shows before it. Setting the index to 0 gives the transfer a single
+    // identity.
     return { transfers: [{ ...first, logIndex: 0, isProven: true }], isOdd: false };
   }
-  // A fee adds a second Transfer to the contract's owner: after the first for transfer, before it for transferFrom.
+  // A fee adds a second Transfer to the contract's owner: after the first one for `transfer`, before it for `transferFrom`.
   if (first !== undefined && second !== undefined && transfers.length === 2) {
     const [fee, rest] = first.to === to ? [second, first] : [first, second];
     const isSplit = fee.amount > 0n && fee.amount + rest.amount === value;
     if (isSplit && rest.to === to && first.from === from && second.from === from) {
       const isDue = terms.some((each) => each.owner === fee.to && feeOf(each, value) === fee.amount);
       if (isDue) return { transfers, isOdd: false };
-      // The header commits to the call and its success, but to no other split. Without a fee the transfer is the first log.
+      // The header commits to the call and its success, but to no other split. Without a fee, the transfer is the first log.
       return { transfers: [{ txId, logIndex: 0, from, to, amount: value, isProven: true }], isOdd: true };
     }
   }
@@ -194,7 +196,7 @@ function readCall(
   throw contradicts(`${txId} moves ${value} from ${from} to ${to}, yet its logs are: ${seen}`);
 }
 
-/** Reads an event of the contract. Its arguments may be indexed or not, so topics and data are read as one sequence of words. */
+/** Reads an event of the contract. Arguments can be indexed or not, so topics and data are read as one sequence of words. */
 function readEvent(txId: string, { logIndex, topics, data }: UsdtLog): ContractEvent[] {
   const name = CONTRACT_EVENT_TOPICS.get(topics[0] ?? '');
   if (name === undefined) return [];
@@ -215,7 +217,8 @@ function readEvent(txId: string, { logIndex, topics, data }: UsdtLog): ContractE
 }
 
 /**
- * Tether destroys the balance of a frozen account without a Transfer log. The books record it as a transfer to an account that no one owns.
+ * When Tether destroys the balance of a frozen account, there's no Transfer log. The books record it as a transfer to an account that
+ * belongs to no one.
  */
 function burnedBy({ txId, logIndex, account, amountMicro }: ContractEvent): ChainTransfer[] {
   if (account === null || amountMicro === null || amountMicro === 0n) return [];

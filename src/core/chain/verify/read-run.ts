@@ -7,21 +7,21 @@ import type { Member } from '../proof/checkpoints.ts';
 import type { ProvenHeader } from '../proof/prove-block.ts';
 import { checked, type ReadDeps, readHeaderIfThere } from './read-block.ts';
 
-/** Each producer has one turn per round. Two rounds are enough unless turns are missed. */
+/** Each producer has one turn per round, so two rounds are enough unless turns are missed. */
 const MAX_ROUNDS = 4;
-/** Concurrent requests. A public node allows about this many a second. */
+/** Maximum number of concurrent requests. A public node allows about this many per second. */
 const PARALLEL_HEADERS = 4;
 
 export function maxRunBlocks(memberCount: number): number {
   return MAX_ROUNDS * memberCount;
 }
 
-/** `id`: of its first block. `members`: the producers of its blocks; `null` if too few of the known members built on them. */
+/** `id`: the id of the first block. `members`: the producers of the blocks, or `null` if too few of the known members built on them. */
 export type Run = { id: string; votes: number; members: Member[] | null };
 
 /**
- * Reads linked headers from a height on, until enough of the known members built on a whole round of them. `null`: the node doesn't have
- * them. Costs one request per header, normally two rounds. Errors: `NODE_REFUSED`, `BLOCK_UNVERIFIABLE`.
+ * Reads linked headers from a height onwards, until enough known members have built on a whole round of them. Returns `null` if the node
+ * doesn't have them. Costs one request per header, normally for two rounds. Errors: `NODE_REFUSED`, `BLOCK_UNVERIFIABLE`.
  */
 export async function readRun(
   deps: ReadDeps,
@@ -43,7 +43,7 @@ export async function readRun(
     votes = new Set(run.filter((header) => isSignedBy(known, header)).map(({ producer }) => producer)).size;
     const members = membersAfter(known, run);
     if (members !== null) return { id: run[0]?.id ?? '', votes, members };
-    // A producer that missed two turns will miss the third.
+    // A producer that has missed two turns will probably miss the third.
     if (votes === before && votes < solidThreshold(known.length)) break;
   }
   return { id: run[0]?.id ?? '', votes, members: null };
@@ -56,10 +56,11 @@ function assertLinked(parent: ProvenHeader | undefined, { number, id, parentId }
 }
 
 /**
- * The producers of a run's blocks, as many as were known before. `null` unless enough of the known members built on a whole round. Only
- * blocks that they built on count, because anyone can append blocks. This proves who made a block, but not with which key: a block id
- * doesn't cover the signature, so a node may show another signature. So a signature teaches a key only if that key is the producer's own
- * address. A new member that signs with another key is a member without a vote.
+ * Returns the producers of a run's blocks, as many as were known before, or `null` if too few of the known members built on a whole round.
+ * Only blocks that they built on count, because anyone can append blocks.
+ * This proves who produced a block, but not with which key: a block id doesn't cover the signature, so nodes can show different ones.
+ * Therefore a signature proves a new key only if it's the producer's own address. A new member that signs with another key becomes a member
+ * without a vote.
  */
 export function membersAfter(known: readonly Member[], run: readonly ProvenHeader[]): Member[] | null {
   const voters = new Set(known.map(({ account }) => account));
@@ -73,7 +74,7 @@ export function membersAfter(known: readonly Member[], run: readonly ProvenHeade
     if (number > solid || after.has(producer)) continue;
     after.set(producer, signer === producer ? producer : (before.get(producer) ?? producer));
   }
-  // A producer that had no turn, or missed it, stays a member while there's room.
+  // A producer that had no turn, or missed it, stays a member as long as there's room.
   for (const [account, signer] of before) if (!after.has(account)) after.set(account, signer);
   return [...after].slice(0, known.length).map(([account, signer]) => ({ account, signer }));
 }

@@ -4,16 +4,16 @@ import { type ReadBlock, type ReadDeps, readExamined, readLogsIfThere, readLogsO
 import { settleUnproven } from './settle-unproven.ts';
 
 /**
- * The block at a height and its USDT logs, checked against it. Both are from one node, unless only another node shows all of its bytes.
- * `null`: the node doesn't have it yet. A miss costs one request, a block two. Errors: `NODE_REFUSED`, `BLOCK_UNVERIFIABLE`,
- * `NODES_DISAGREE`.
+ * Reads the block at a height and its USDT logs, which are checked against the block. Both come from one node, unless only another node
+ * shows all of the block's bytes. Returns `null` if the node doesn't have it yet. A miss costs one request, a block costs two. Errors:
+ * `NODE_REFUSED`, `BLOCK_UNVERIFIABLE`, `NODES_DISAGREE`.
  */
 export async function readBlock(deps: ReadDeps, node: Node, number: number): Promise<ReadBlock | null> {
   const block = await readExamined(deps, node, number);
   return block === null ? null : withLogs(deps, node, block);
 }
 
-/** The same at the head. Behind one address, the back end for the infos may lag: `no-infos`. */
+/** Like `readBlock`, but at the head, where the back end for infos may lag behind the others at the same address: `no-infos`. */
 export async function readHeadBlock(
   deps: ReadDeps,
   node: Node,
@@ -26,7 +26,7 @@ export async function readHeadBlock(
   return logs === null ? 'no-infos' : { node, block, logs, word: null };
 }
 
-/** Adds the logs to a block that the node showed. Errors: as `readBlock`. */
+/** Adds the logs to a block that the node has shown. Errors: as for `readBlock`. */
 export async function withLogs(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<ReadBlock> {
   if (!block.isProven) return settleUnproven(deps, node, block);
   return { node, block, logs: await readLogsOf(deps, node, block), word: null };

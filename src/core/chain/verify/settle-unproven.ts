@@ -8,18 +8,18 @@ import type { ExaminedBlock } from '../proof/prove-block.ts';
 import { type ReadBlock, type ReadDeps, readExamined, readLogsIfThere } from './read-block.ts';
 import type { BlockLogs } from './read-logs.ts';
 
-/** Without a proof one operator is never trusted, because it could make up any payment. */
+/** Without proof a single operator is never trusted, because it could invent any payment. */
 const LEAST_OPERATORS = 2;
 
-/** A block and its logs as the nodes of one operator show them. */
+/** A block and its logs, as shown by the nodes of one operator. */
 type Word = { node: Node; block: ExaminedBlock; logs: BlockLogs; digest: string };
 
 /**
- * Settles a block whose bytes a node's JSON doesn't contain. Either a transaction in it has fields that JSON hides, which anyone can have
- * mined, or the node is dishonest. Every other node is asked. A node that shows the raw bytes, or JSON that reproduces them, decides. If
- * none does, the operators decide: as many as must agree, at least two, with the same id, transactions, results and logs. Like any block,
- * it counts once the headers on top make it irreversible.
- * Errors: `NODES_DISAGREE` if another node may show more in a moment, otherwise `BLOCK_UNVERIFIABLE`.
+ * Settles a block if a node's JSON doesn't contain all of its bytes. Either one of its transactions has fields that JSON omits, which
+ * anyone can cause, or the node is dishonest. All other nodes are asked. If one shows the raw bytes, or JSON that reproduces them, these
+ * decide. If none does, the operators decide: as many as must agree, and at least two, must show the same id, transactions, results and
+ * logs. Like any other block, it counts once the headers built on it make it irreversible. Errors: `NODES_DISAGREE` if another node may
+ * show more in a moment, otherwise `BLOCK_UNVERIFIABLE`.
  */
 export async function settleUnproven(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<ReadBlock> {
   const { number } = block;
@@ -29,7 +29,7 @@ export async function settleUnproven(deps: ReadDeps, node: Node, block: Examined
     asked.map(async (other) => ({ node: other, block: await show(deps, other, number) })),
   );
   const proofs = shown.flatMap((each) => (each.block?.isProven === true ? { ...each, block: each.block } : []));
-  // Anyone can make a block that proves itself. A proven block with another id doesn't outweigh the operators' agreement.
+  // Anyone can create a block that proves itself, so a proven block with another id doesn't outweigh the operators' agreement.
   const proof = proofs.find((each) => each.block.id === block.id);
   if (proof !== undefined) {
     if (claimOf(proof.block) !== claimOf(block)) {
@@ -47,13 +47,13 @@ export async function settleUnproven(deps: ReadDeps, node: Node, block: Examined
     return withItsLogs(deps, different);
   }
   const isMissing = shown.some((each) => each.block === null && each.node !== node) || heard.length < asserted.length;
-  // No node is paused: each may be honest, and is still asked for irreversible blocks below this one.
+  // No node is paused, because each may be honest and can still provide irreversible blocks below this one.
   throw new AppError(isMissing ? 'NODES_DISAGREE' : 'BLOCK_UNVERIFIABLE', explain(deps, block, heard), {
     retryable: true,
   });
 }
 
-/** As bytes if the node has them, otherwise as JSON. `null`: the node doesn't answer, or has no such block. */
+/** Reads the block as bytes if the node has them, and otherwise as JSON. Returns `null` if the node doesn't answer or has no such block. */
 async function show(deps: ReadDeps, node: Node, number: number): Promise<ExaminedBlock | null> {
   const bytes = await readExamined(deps, node, number, { wantsBytes: true }).catch(orNull);
   if (bytes !== null || !node.hasBytes) return bytes;
@@ -66,7 +66,7 @@ function firstOfOperators(claims: readonly Claim[]): Claim[] {
   return claims.filter(({ node }, index) => claims.findIndex((each) => each.node.operator === node.operator) === index);
 }
 
-/** The operators that also show the logs. At the head, logs may appear a moment after the block. */
+/** Returns the operators that also show the logs. At the head, logs may appear a moment after the block. */
 async function hear(deps: ReadDeps, claims: readonly Claim[]): Promise<Word[]> {
   const words = await Promise.all(
     claims.map(async ({ node, block }): Promise<Word[]> => {
@@ -109,14 +109,14 @@ function explain(deps: ReadDeps, { number, id }: ExaminedBlock, heard: readonly 
   );
 }
 
-/** The digest of all of a node's claims about a block (64 hex). Nodes with the same claims have the same digest. */
+/** Returns a digest of everything that a node claims about a block (64 hex characters). Nodes with the same claims have the same digest. */
 export function digestWord(block: ExaminedBlock, logs: BlockLogs): string {
   return createHash('sha256')
     .update(`${claimOf(block)} ${logs.digest}`)
     .digest('hex');
 }
 
-/** All of a node's claims about a block, without the logs. */
+/** Returns a digest of everything that a node claims about a block, except the logs. */
 function claimOf({ id, parentId, time, producer, transactions }: ExaminedBlock): string {
   const claim = createHash('sha256').update(`${id} ${parentId} ${time} ${producer}\n`);
   for (const { txId, isSuccess } of transactions) claim.update(`${txId} ${isSuccess}\n`);

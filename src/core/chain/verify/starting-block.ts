@@ -6,14 +6,14 @@ import { type ProvenHeader, readBlockId } from '../proof/prove-block.ts';
 import { type KnownProducers, solidHeightBy } from './producers.ts';
 import { checked, type Genesis, type ReadDeps, readAnyHeaderAt, readHeaderAt, type SolidHeader } from './read-block.ts';
 
-/** How far the clock of the server that created the first invoice may be ahead of the chain. Much more than real clock drift. */
+/** How far the clock of the server that created the first invoice can be ahead of the chain. Much more than real clock drift. */
 const CLOCK_MARGIN_MS = 10 * 60_000;
-/** The first step back from the irreversible block in the search for an old enough one: a little more than the margin. */
+/** The first step back from the irreversible block when searching for an old enough block: a little more than the margin. */
 const FIRST_STEP_BLOCKS = 250;
-/** The limit of headers that are read to find the producers that built on the starting block: four rounds of all 27 producers. */
+/** Maximum number of headers to read in order to find the producers that built on the starting block: four rounds of 27 producers. */
 const MAX_BUILT_BLOCKS = 108;
 
-/** Block 0 of the node's network. Costs one request. Errors: `NODE_REFUSED`, `BLOCK_UNVERIFIABLE`. */
+/** Reads block 0 of the node's network. Costs one request. Errors: `NODE_REFUSED`, `BLOCK_UNVERIFIABLE`. */
 export async function readGenesis(deps: ReadDeps, node: Node): Promise<Genesis> {
   const shown = await node.ask(headerAt('any', 0));
   return checked(deps, node, () => {
@@ -25,9 +25,9 @@ export async function readGenesis(deps: ReadDeps, node: Node): Promise<Genesis> 
 }
 
 /**
- * The block from which a new network is followed. Normally it's `built`, which is irreversible. If invoices were created while no node
- * answered, it's the newest block that is certainly older than the first invoice, so that no payment precedes the start. Costs two requests
- * for each doubling of the distance, and eight more. Errors: as `readHeaderAt`.
+ * Returns the block from which a new network is followed. Normally it's `built`, which is irreversible. If invoices were created while no
+ * node was answering, it's the newest block that is certainly older than the first invoice, so that no payment is missed. Costs two
+ * requests for each doubling of the distance, and eight more. Errors: as for `readHeaderAt`.
  */
 export async function findStartingBlock(
   deps: ReadDeps,
@@ -40,7 +40,7 @@ export async function findStartingBlock(
   if (built.time < start) return built;
   let low: SolidHeader = genesis;
   let high = built;
-  // No further back than necessary, because not every node has all blocks since block 0.
+  // Go back no further than necessary, because not every node has all blocks since block 0.
   for (let step = FIRST_STEP_BLOCKS; high.number - step > 0; step *= 2) {
     const before = await readHeaderAt(deps, node, high.number - step);
     if (before.time < start) {
@@ -58,10 +58,10 @@ export async function findStartingBlock(
 }
 
 /**
- * The newest block, `newest` or an earlier one, that is irreversible by the producers that built on it up to `newest`. A node may call a
- * block irreversible that is replaced a moment later, and a ledger that starts there would never match the chain. Costs one request per
- * block: 18 if all 27 producers take their turns. Errors: as `readAnyHeaderAt`. Also `BLOCK_UNVERIFIABLE` if the headers don't form a
- * chain, or if not enough known producers built within the limit.
+ * Returns the newest block, `newest` or an earlier one, that is irreversible judging by the producers that built on it up to `newest`. A
+ * node may call a block irreversible and then replace it a moment later, and a ledger that starts at such a block would never match the
+ * chain. Costs one request per block: 18 if all 27 producers take their turns. Errors: as for `readAnyHeaderAt`, and `BLOCK_UNVERIFIABLE`
+ * if the headers don't form a chain or too few known producers built within the limit.
  */
 export async function findBuiltUpon(
   deps: ReadDeps,

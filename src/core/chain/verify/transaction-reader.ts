@@ -34,28 +34,28 @@ export type TransactionReaderDeps = RecogniseDeps & {
   usdt: AccountHex;
   now(): UnixMs;
   log: Logger;
-  /** Spends two of the requests that this link and client are allowed. Returns false if they are used up for now. */
+  /** Spends two of the requests allowed for this link and client. Returns false if none are left for now. */
   spend(question: Pick<TransactionQuestion, 'askedFor' | 'client'>): boolean;
 };
 
-/** How long a payer waits. The node's answer is cached for their next request. */
+/** How long a payer waits. If the node's answer arrives later, it's cached for their next request. */
 const PATIENCE_MS = 5000;
-/** The watcher asks the same nodes and has priority, so few of these questions run, and few more wait. */
+/** The watcher asks the same nodes and has priority, so only a few of these questions run, and only a few more wait. */
 const MAX_UNDER_WAY = 2;
 const MAX_QUESTIONS = 20;
-/** At most four questions of one link wait, so filling the queue takes several links. */
+/** At most four questions of one link can wait, so it takes several links to fill the queue. */
 const MAX_OF_ONE_LINK = 4;
-/** If a node fails, or doesn't have the transaction, another one may have it. */
+/** If a node fails or doesn't have the transaction, another one may have it. */
 const MAX_NODES = 2;
-/** A whole question: either two nodes know no such transaction, or the first one shows it. If one fails, it takes more. */
+/** Enough for one whole question: either two nodes don't know the transaction, or the first one shows it. After a failure it takes more. */
 const REQUESTS_A_SPEND = 2;
 /**
- * A transaction in an irreversible block and its size are permanent. Above that block, a transaction may appear, move or disappear with
+ * A transaction in an irreversible block, and its size, never change. Above that block, transactions may appear, move or disappear with
  * each block.
  */
 const FINAL_MS = 10 * 60_000;
 const FLEETING_MS = 3000;
-/** Five megabytes at most. A transaction with more transfers isn't cached: it's rare, and asking again costs two requests. */
+/** Five megabytes at most. A transaction with more transfers is rare, so it isn't cached, and asking again costs two requests. */
 const MAX_KEPT = 500;
 const MAX_KEPT_TRANSFERS = 50;
 
@@ -64,8 +64,9 @@ const UNAVAILABLE = { kind: 'unavailable', why: 'for-now' } as const;
 type Kept = { facts: TransactionFacts; readAt: UnixMs; keptMs: number };
 
 /**
- * Looks up transactions on the nodes of one network for payers. It limits the requests, and sends each question only once at a time.
- * Answers are cached per invoice, so that response times never reveal other people's lookups. Never rejects: a failure is `unavailable`.
+ * Looks up transactions for payers on the nodes of one network. It limits the requests, and never sends the same question twice at the same
+ * time. Answers are cached per invoice, so that response times don't reveal other people's lookups. Never rejects: a failure is
+ * `unavailable`.
  */
 export function createTransactionReader(deps: TransactionReaderDeps): ReadTransaction {
   const { now } = deps;
@@ -84,10 +85,10 @@ export function createTransactionReader(deps: TransactionReaderDeps): ReadTransa
     const name = `${question.askedFor} ${question.txId}`;
     const known = kept.get(name);
     kept.delete(name);
-    // After the clock was set back, an answer is neither fresh nor old.
+    // If the clock was set back, it's unknown how old the answer is.
     const ageMs = known === undefined ? Number.NaN : now() - known.readAt;
     if (known !== undefined && ageMs >= 0 && ageMs < known.keptMs) {
-      // Reinserts at the end: the first entry of a Map is the least recently used.
+      // Reinserts the entry at the end, so that the first entry of the Map is the least recently used.
       kept.set(name, known);
       return known.facts;
     }
@@ -102,7 +103,7 @@ export function createTransactionReader(deps: TransactionReaderDeps): ReadTransa
   };
 }
 
-/** Decided when it's read: a block of that height is final now, but later it may be a different block. */
+/** Whether the answer can never change. This is decided when it's read, because a later block at that height may be a different one. */
 function staysSo(facts: TransactionFacts, { solidNumber }: TransactionQuestion): boolean {
   if (facts.kind === 'unavailable') return facts.why === 'too-large';
   if (facts.kind !== 'done' && facts.kind !== 'failed') return false;
@@ -113,7 +114,7 @@ function transferCount(facts: TransactionFacts): number {
   return facts.kind === 'done' ? facts.usdt.length + facts.otherTokens.length : 0;
 }
 
-/** Asks nodes in order of preference until one has it. Only if all asked nodes say so, it's `not-found`. */
+/** Asks nodes in order of preference until one has the transaction. The result is `not-found` only if all asked nodes say so. */
 async function askNodes(deps: TransactionReaderDeps, question: TransactionQuestion): Promise<TransactionFacts> {
   const { pool, usdt, network, log } = deps;
   const { txId, head } = question;
@@ -126,7 +127,7 @@ async function askNodes(deps: TransactionReaderDeps, question: TransactionQuesti
       const known = { usdt, now: deps.now(), head };
       const shown = await readTransaction(paidBy(pay, node), txId, known).catch((error: unknown) => {
         const why = whyUnavailable(error);
-        // The payers themselves use up the requests, so warnings about that would fill the log at their rate.
+        // Payers themselves can use up the requests, so they could fill the log with warnings.
         const level = why === 'used-up' ? 'debug' : 'warn';
         const reason = (error as AppError).message;
         log[level]({ network, node: node.origin, txId, reason }, 'a look-up got no answer from a node');
@@ -152,7 +153,7 @@ function isTooLarge(facts: TransactionFacts): boolean {
   return facts.kind === 'unavailable' && facts.why === 'too-large';
 }
 
-/** Pays for the requests of one question in advance, because half a question would be wasted. */
+/** Reserves the requests of one question in advance, because half a question would be wasted. */
 function createPurse(spend: () => boolean): () => boolean {
   let left = 0;
   return () => {
@@ -185,25 +186,25 @@ async function withPatience(answer: Promise<TransactionFacts>): Promise<Transact
 }
 
 /**
- * A payer may ask for any transaction on the chain. So answers are limited in size, and the node isn't blamed for a large or slow one. A
- * payment takes four kilobytes; this allows one to a thousand recipients.
+ * A payer may ask for any transaction on the chain, so the size of answers is limited, and the node isn't blamed for a large or slow one. A
+ * payment takes four kilobytes; this limit allows a payment to a thousand recipients.
  */
 const QUESTION = { maxBytes: 512 * 1024, isOptional: true } as const;
-/** The maximum difference between this server's clock and the chain's. */
+/** Maximum difference between this server's clock and the chain's. */
 const MAX_AHEAD_MS = 3_600_000;
-/** The blocks of a year. A service that was down for longer answers once its watcher resumes. */
+/** The blocks of one year. A service that was down for longer answers again once its watcher resumes. */
 const MAX_AHEAD_BLOCKS = 10_512_000;
-/** Tron.proto `TransferAssetContract`: a token of the chain itself. */
+/** Tron.proto `TransferAssetContract`: a transfer of a token that isn't a contract. */
 const TRC10_TRANSFER_TYPE = 2;
 const MAX_REASON = 300;
 
-/** Facts about the chain that don't come from the node. `head`: the newest examined block. */
+/** Facts about the chain that don't come from the node. `head` is the newest examined block. */
 export type Known = { usdt: AccountHex; now: UnixMs; head: { number: number; time: UnixMs } | null };
 
 /**
- * Reads a transaction as one node shows it. `not-found`: the node has it in no block. Costs one request, two if it exists, and three if a
- * USDT transfer was refused. Its id and its contract call are recomputed from its bytes. Everything else relies on that node.
- * Errors: `NODE_REFUSED`; `AnswerTooLarge`, which is one.
+ * Reads a transaction as reported by one node. `not-found` means that the node knows no block that contains it. Costs one request, two if
+ * it exists, and three if a USDT transfer failed. The id and the contract call are recomputed from its bytes; everything else relies on
+ * that node. Throws `NODE_REFUSED`, including its subclass `AnswerTooLarge`.
  */
 export async function readTransaction(
   node: Pick<Node, 'origin' | 'ask'>,
@@ -220,7 +221,7 @@ export async function readTransaction(
 }
 
 /**
- * Whether the contract refuses transfers from this account. If a node gives no answer, it counts as no, and the payer gets the general
+ * Whether the contract refuses transfers from this account. Returns false if a node doesn't answer, and then the payer gets the general
  * advice.
  */
 async function isFrozen(node: Pick<Node, 'ask'>, usdt: AccountHex, account: AccountHex): Promise<boolean> {
@@ -238,14 +239,14 @@ function readFactsOf(
   try {
     return readFacts(txId, shown, known);
   } catch (error) {
-    // Any error of a check is due to the node's answer, and its message may be arbitrarily long.
+    // Any error in a check is due to the node's answer, and its message may be arbitrarily long.
     const reason = reasonOf(error).slice(0, MAX_REASON);
     throw new AppError('NODE_REFUSED', `${node.origin}: ${reason}`, { retryable: true });
   }
 }
 
 /**
- * Throws on an answer that isn't about this transaction or contradicts itself. The info of a failed one:
+ * Throws if the answer isn't about this transaction or contradicts itself. The info of a failed transaction, for example:
  * `{"id":"8c0f…","fee":1000000,"blockNumber":156,"blockTimeStamp":1790865477000,"contractResult":[""],"contract_address":"41…",
  * "receipt":{"energy_fee":1000000,"result":"OUT_OF_ENERGY"},"result":"FAILED","resMessage":"4e6f…"}`.
  */
@@ -262,7 +263,7 @@ export function readFacts(
   const facts = describeTransaction(txId, transaction, bytesFromHex(`41${usdt}`) ?? new Uint8Array(0));
   const { transfers } = readLogs({ ...block, transactions: [facts] }, [info], usdt);
   const placed = { blockNumber: block.number, blockTime: block.time };
-  // Only a contract call can fail inside a block. Any other failing transaction isn't included in one.
+  // Only a contract call can fail and still be included in a block.
   const mayFail = facts.isContract !== false;
   const result = contractRetName(transaction.contractRet) ?? 'DEFAULT';
   if (mayFail && !facts.isSuccess) {
@@ -272,7 +273,7 @@ export function readFacts(
   return {
     kind: 'done',
     ...placed,
-    // A transfer from an account to itself pays no one.
+    // A transfer from an account to itself doesn't pay anyone.
     usdt: transfers.flatMap(({ from, to, amount }) => (from === to ? [] : { to, amountMicro: microUsdt(amount) })),
     otherTokens: mayFail ? readOtherTokens(info, usdt) : [],
     ...readContract(transaction.rawData, usdt),
@@ -283,7 +284,7 @@ function readPlace({ blockNumber, blockTimeStamp }: ShownInfo, { now, head }: Kn
   const isHeight = typeof blockNumber === 'number' && Number.isSafeInteger(blockNumber) && blockNumber > 0;
   const isTime = typeof blockTimeStamp === 'number' && Number.isSafeInteger(blockTimeStamp) && blockTimeStamp >= 0;
   if (!isHeight || !isTime) throw new TypeError(`it shows a transaction in block ${blockNumber} at ${blockTimeStamp}`);
-  // A local network may be ahead of the clock, and so may its examined blocks.
+  // A local network, and so its examined blocks, may be ahead of the clock.
   const isAhead = blockTimeStamp - Math.max(now, head?.time ?? now) > MAX_AHEAD_MS;
   if (isAhead || (head !== null && blockNumber - head.number > MAX_AHEAD_BLOCKS)) {
     throw new RangeError(
@@ -293,7 +294,7 @@ function readPlace({ blockNumber, blockTimeStamp }: ShownInfo, { now, head }: Kn
   return { number: blockNumber, time: unixMs(blockTimeStamp) };
 }
 
-/** Transfer events of other contracts, including fake ones that call themselves USDT. */
+/** Returns the transfer events of other contracts, including fake ones that call themselves USDT. */
 function readOtherTokens({ log = [] }: ShownInfo, usdt: AccountHex): { contract: AccountHex; to: AccountHex }[] {
   return (log as unknown[]).flatMap((each) => {
     const transfer = decodeTransferLog(each ?? {});
@@ -304,7 +305,7 @@ function readOtherTokens({ log = [] }: ShownInfo, usdt: AccountHex): { contract:
 
 type Done = Extract<TransactionFacts, { kind: 'done' }>;
 
-/** The account whose USDT a transaction asks the USDT contract itself to move. `null`: it's another kind of transaction. */
+/** Returns the account whose USDT the transaction asks the USDT contract to move, or `null` for any other kind of transaction. */
 function readPayer(rawData: Uint8Array, usdt: AccountHex): AccountHex | null {
   const contract = decodeRawTransaction(rawData)?.contract;
   if (contract?.kind !== 'trigger' || contract.contract !== usdt) return null;
@@ -312,7 +313,7 @@ function readPayer(rawData: Uint8Array, usdt: AccountHex): AccountHex | null {
   return call === null ? null : (call.from ?? contract.owner);
 }
 
-/** Reads the transaction's effect from its bytes. */
+/** Reads the effect of a transaction from its bytes. */
 function readContract(rawData: Uint8Array, usdt: AccountHex): Pick<Done, 'trx' | 'isTrc10' | 'isUsdtCall'> {
   const contract = decodeRawTransaction(rawData)?.contract;
   const isTrc10 = contract?.kind === 'other' && contract.type === TRC10_TRANSFER_TYPE;
@@ -322,7 +323,7 @@ function readContract(rawData: Uint8Array, usdt: AccountHex): Pick<Done, 'trx' |
   return { trx: { to: contract.to, amountSun: contract.amountSun }, isTrc10, isUsdtCall };
 }
 
-/** A transaction by its id, in any block. `null`: the node doesn't have it. */
+/** Asks for a transaction by its id, in any block. The answer is `null` if the node doesn't have it. */
 export function transactionBy(txId: string): Question<TransactionBytes | null> {
   const found = (bytes: TransactionBytes | null) => {
     if (bytes === null) throw new TypeError(`its answer for ${txId} is not a transaction`);

@@ -9,7 +9,7 @@ import { maxRunBlocks, readRun } from './read-run.ts';
 
 type WalkDeps = ReadDeps & { now(): UnixMs };
 
-/** Derives the current producers from those of a checkpoint, by signatures alone. */
+/** Derives the current producers from those of a checkpoint, using signatures alone. */
 export type Walk = {
   checkpoint: Checkpoint;
   /**
@@ -19,27 +19,27 @@ export type Walk = {
   to(nodes: readonly Node[], newest: BlockMark): Promise<readonly Member[]>;
 };
 
-/** Shorter than the 7,198 blocks between two votes. Within such a stride at most one vote can change the members. */
+/** Shorter than the 7,198 blocks between two votes, so that at most one vote can change the members within a stride. */
 const MIN_STRIDE = 7000;
 /**
- * An attempt reaches as far as known members still make blocks. Many changes need more attempts. All attempts together read up to 21,600
- * headers.
+ * An attempt reaches as far ahead as known members still produce blocks, so many changes need more attempts. All attempts together read up
+ * to 21,600 headers.
  */
 const MAX_ATTEMPTS = 200;
-/** A previous producer may have sold or lost its key since, and 19 such keys can make another chain. */
+/** Former producers may have sold or lost their keys since then, and 19 such keys are enough to forge another chain. */
 const MAX_AGE_MS = 2 * 365 * 86_400_000;
-/** After the chain contradicted the checkpoint, the same nodes aren't asked for this long, because they would show the same. */
+/** If the chain contradicted the checkpoint, the same nodes aren't asked again for this long, because they would show the same. */
 const REFUSED_MS = 600_000;
 
 /**
- * From a known set, the walk looks as far ahead as enough of its members still make blocks: first at the newest block, then at half the
- * distance, and so on. Nothing is stored, so after a restart it begins again.
+ * From a known set, the walk looks as far ahead as enough of its members still produce blocks: first at the newest block, then at half the
+ * distance, and so on. Nothing is stored, so it starts over after a restart.
  */
 export function createWalk(deps: WalkDeps, checkpoint: Checkpoint): Walk {
   let known = checkpoint.producers;
   let at = checkpoint.number;
   let stride = Number.MAX_SAFE_INTEGER;
-  /** The node that showed the last valid run. */
+  /** The node that showed the most recent valid run. */
   let preferred: Node | null = null;
   let refusal: { error: AppError; untilMs: number; asked: string } | null = null;
   const name = `the checkpoint of ${toIso(checkpoint.time)}`;
@@ -48,7 +48,7 @@ export function createWalk(deps: WalkDeps, checkpoint: Checkpoint): Walk {
     refusal = { error, untilMs: performance.now() + REFUSED_MS, asked: originsOf(nodes) };
     return error;
   };
-  /** Asks one node, or all of them if no shorter stride is possible. In that case the nodes with invalid runs are reported and paused. */
+  /** Asks one node, or all of them if no shorter stride is possible. In that case, nodes with invalid runs are reported and paused. */
   const look = async (nodes: readonly Node[], first: number, isShortest: boolean) => {
     const failed: string[] = [];
     const doubted: { node: Node; votes: number }[] = [];
@@ -108,8 +108,8 @@ function originsOf(nodes: readonly Node[]): string {
 }
 
 /**
- * Returns the nodes that aren't on another chain than the checkpoint, and reports the others. A node without history isn't judged. If all
- * nodes contradict the checkpoint, it's unclear which side is wrong. Then no node is blamed, and an operator decides.
+ * Returns the nodes that are on the same chain as the checkpoint, or whose chain is unknown because they keep no history. Reports the
+ * others. If all nodes contradict the checkpoint, it's unclear which side is wrong, so no node is blamed, and an operator has to decide.
  */
 export async function ofCheckpointChain(
   deps: ReadDeps,
@@ -139,7 +139,7 @@ function contradiction(what: string): AppError {
   return new AppError('CHAIN_CONTRADICTION', `${what}, ${advice}`, { retryable: true });
 }
 
-/** The id of the node's block at a height. `null`: the node doesn't show it. */
+/** Returns the id of the node's block at a height, or `null` if the node doesn't show it. */
 export async function idShownBy(deps: ReadDeps, node: Node, number: number): Promise<string | null> {
   const header = await readHeaderIfThere(deps, node, number).catch((error: unknown) => {
     if (error instanceof AppError) return null;

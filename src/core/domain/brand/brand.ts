@@ -1,10 +1,10 @@
 import { isLoopbackLink } from '../loopback.ts';
 import { parseUrl } from '../url.ts';
 
-/** A support contact as a page shows it. `href` is `null` if it's only text, such as the name of a Telegram account. */
+/** A support contact as pages show it. `href` is `null` if it's only text, such as the name of a Telegram account. */
 export type SupportLink = { text: string; href: string | null };
 
-/** `help@shop.example` becomes a `mailto:` link, and an https URL a link. Anything else stays text. */
+/** Makes a `mailto:` link of `help@shop.example`, and a link of an https URL. Anything else stays text. */
 export function supportLink(contact: string): SupportLink {
   if (MAIL_ADDRESS.test(contact)) return { text: contact, href: `mailto:${contact}` };
   const read = readLink(contact);
@@ -12,18 +12,21 @@ export function supportLink(contact: string): SupportLink {
   return { text: contact, href: isLink ? read.url : null };
 }
 
-/** The schema's limit, in characters. */
+/** The database schema's limit, in characters. */
 const MAX_CONTACT = 200;
 
-/** Why a support contact is refused, or `null`. */
+/** Returns why a support contact is refused, or `null`. */
 export function contactProblem(contact: string): string | null {
   return lineProblem(contact, { most: MAX_CONTACT, give: 'an e-mail address, a link or a name' })?.reason ?? null;
 }
 
-/** Why a line of text is refused; the codes are those of a field's error in the API. */
+/** Why a line of text is refused. The codes are the ones in the API's field errors. */
 type LineProblem = { code: 'WRONG_LENGTH' | 'WRONG_CHARACTER'; reason: string };
 
-/** Says why a line of text that payers read is refused, or `null`. `most`: the limit in characters; `give`: what the line should be. */
+/**
+ * Returns why a line of text for payers is refused, or `null`. `most` is the limit in characters; `give` describes what the line should
+ * contain.
+ */
 export function lineProblem(line: string, { most, give }: { most: number; give: string }): LineProblem | null {
   const wrongLength = (reason: string): LineProblem => ({ code: 'WRONG_LENGTH', reason });
   const wrongCharacter = (reason: string): LineProblem => ({ code: 'WRONG_CHARACTER', reason });
@@ -42,16 +45,20 @@ export function lineProblem(line: string, { most, give }: { most: number; give: 
 }
 
 export type ReadLink =
-  /** In the form that browsers write. */
+  /** The URL is in the form that browsers write. */
   { kind: 'ok'; url: string } | { kind: 'refused'; reason: string };
 
-/** The schema's limit, in characters. */
+/** The database schema's limit, in characters. */
 const MAX_URL = 2048;
 
-/** An https URL without credentials, `https://shop.example/thanks`; http only on this machine. The reason never quotes it. */
+/**
+ * Reads an https URL without credentials, such as `https://shop.example/thanks`; http is allowed only for this machine. The reason never
+ * quotes the URL.
+ */
 export function readLink(text: string): ReadLink {
   const refuse = (reason: string) => ({ kind: 'refused', reason }) as const;
-  // Browsers silently drop some of these, and read a backslash as a slash. The stored URL must be what the user wrote.
+  // Browsers silently drop some of these characters and read a backslash as a slash, but the stored URL must be exactly what the user
+  // wrote.
   if (/[\s\p{C}\\]/u.test(text)) {
     return refuse('contains a space, a backslash or a control character: percent-encode it, or remove it');
   }
@@ -67,12 +74,12 @@ export function readLink(text: string): ReadLink {
   return { kind: 'ok', url: url.href };
 }
 
-/** The placeholder of the invoice id in a return link. */
+/** The placeholder for the invoice id in a return link. */
 const PLACE = '{invoiceId}';
-/** Has the length of every id, and needs no encoding. */
+/** As long as any id, with no character that needs encoding. */
 const STAND_IN = `inv_${'0'.repeat(26)}`;
 
-/** A return link: like `readLink`, but its path, query or fragment may contain `{invoiceId}` any number of times. */
+/** Reads a return link. It's like `readLink`, but the path, query or fragment may contain `{invoiceId}` any number of times. */
 export function readReturnUrl(text: string): ReadLink {
   const refuse = (reason: string) => ({ kind: 'refused', reason }) as const;
   const rest = text.replaceAll(PLACE, '');
@@ -92,22 +99,22 @@ export function readReturnUrl(text: string): ReadLink {
   return { kind: 'ok', url: read.url.replaceAll(STAND_IN, PLACE) };
 }
 
-/** The return link of an invoice. `id`: `inv_…`. */
+/** Returns the return link of an invoice. `id` has the form `inv_…`. */
 export function fillReturnUrl(url: string, id: string): string {
   return url.replaceAll(PLACE, id);
 }
 
-/** Whether the payers of a project may see the ids of their invoices, because its return link shows them. */
+/** Whether a project's payers may see the ids of their invoices, which is the case if the return link contains them. */
 export function showsInvoiceId(url: string | null): boolean {
   return url?.includes(PLACE) ?? false;
 }
 
-/** Allows only characters without a special meaning in a `mailto:` link (RFC 6068). */
+/** Allows only characters that have no special meaning in a `mailto:` link (RFC 6068). */
 const MAIL_ADDRESS =
   /^[a-z0-9_+-]+(?:\.[a-z0-9_+-]+)*@(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])$/i;
 
 /**
- * Includes line separators, and characters that embed, override or isolate a writing direction. Joiners stay allowed, because Persian needs
- * them.
+ * Also includes line separators, and characters that embed, override or isolate a text direction. Joiners are allowed, because Persian
+ * needs them.
  */
 const HIDDEN = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069\ufff9-\ufffb\u{e0000}-\u{e007f}]/u;

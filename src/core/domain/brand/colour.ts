@@ -1,42 +1,40 @@
 import { lightnessOf, type Rgb, toLinearLight, withLightness } from './oklch.ts';
 
 /**
- * The colours that a page derives from a merchant's accent in one scheme, each as `#rrggbb`. `onAccent` is black or white; `tint` is a
- * background.
+ * The colours that a page derives from a merchant's accent colour for one colour scheme, each as `#rrggbb`. `onAccent` is black or white;
+ * `tint` is a background.
  */
 export type AccentColours = { accent: string; onAccent: string; tint: string };
 
 export type AccentPalette = { light: AccentColours; dark: AccentColours };
 
 /**
- * The colours that a merchant's `accent` (`#0a6549`) gives a page. In each scheme the accent has a contrast of at least 4.5 to the card, to
- * the page's background and to its own tint. `onAccent` has the same to the accent, and text has at least 7 to the tint. An accent that
- * meets this is unchanged. Otherwise its lightness moves as little as needed, and its hue stays.
+ * Returns a page's colours for a merchant's `accent`, such as `#0a6549`. In both schemes the accent has a contrast of at least 4.5 to the
+ * card, to the page's background and to its own tint; `onAccent` has at least 4.5 to the accent; and text has at least 7 to the tint. An
+ * accent that meets these requirements stays unchanged. Otherwise its lightness changes as little as necessary, and its hue is kept.
  */
 export function accentPalette(accent: string): AccentPalette {
   const colour = toRgb(accent);
   return { light: coloursIn(LIGHT, colour), dark: coloursIn(DARK, colour) };
 }
 
-/** `#0a6549`, `0a6549`, `#abc` or `abc` as `#rrggbb` in lower case, or `null`. */
+/** Returns `#0a6549`, `0a6549`, `#abc` or `abc` as `#rrggbb` in lower case, or `null` for any other text. */
 export function parseColour(text: string): string | null {
   const digits = /^#?([0-9a-f]{6}|[0-9a-f]{3})$/i.exec(text)?.[1]?.toLowerCase();
   if (digits === undefined) return null;
   return `#${digits.length === 6 ? digits : [...digits].map((digit) => digit + digit).join('')}`;
 }
 
-/** From 1 to 21, in either order (WCAG 2.2, "contrast ratio" and "relative luminance"). */
+/** Returns the contrast of two colours in any order, from 1 to 21 (WCAG 2.2, "contrast ratio" and "relative luminance"). */
 export function contrast(one: string, other: string): number {
   return contrastOf(toRgb(one), toRgb(other));
 }
 
-/** WCAG 2.2, success criteria 1.4.3 and 1.4.6: for text of any size. That exceeds the requirement of 1.4.11 for borders by far. */
+/** The requirements of WCAG 2.2, success criteria 1.4.3 and 1.4.6, for text of any size. Borders need far less (1.4.11). */
 const LEAST_ACCENT_CONTRAST = 4.5;
 const LEAST_INK_CONTRAST = 7;
 
-/**
- * Colours of public/tokens.css. `tintShare` is the accent's share in its tint; `end` is the lightness at which every contrast is reached.
- */
+/** Colours from public/tokens.css. `tintShare` is the share of the accent in its tint; at the lightness `end`, every contrast is met. */
 type Scheme = { ink: Rgb; ground: Rgb; card: Rgb; tintShare: number; end: 0 | 1 };
 
 const LIGHT: Scheme = {
@@ -54,7 +52,7 @@ const DARK: Scheme = {
   end: 1,
 };
 
-/** Bisects the lightness to less than one step of a channel. */
+/** Enough bisection steps to determine the lightness to less than one step of a channel. */
 const LIGHTNESS_STEPS = 10;
 
 function coloursIn(scheme: Scheme, wanted: Rgb): AccentColours {

@@ -2,17 +2,17 @@ import { isLoopbackLink } from '../loopback.ts';
 import { parseUrl } from '../url.ts';
 import type { ReadLink } from './brand.ts';
 
-/** The schema's limits. */
+/** The database schema's limits. */
 const MAX_ORIGINS = 5;
 const MAX_CHARS = 1000;
 const EXAMPLE = 'https://shop.example.com';
 
-/** In the form of a header, separated by spaces. */
+/** The origins as a header contains them, separated by spaces. */
 type ReadOrigins = { kind: 'ok'; origins: string } | Extract<ReadLink, { kind: 'refused' }>;
 
 /**
- * Reads the sites that may embed the payer's page, `https://shop.example.com`, 1 to 5, separated by spaces or commas. http only on this
- * machine. The reason never quotes them.
+ * Reads the sites that may embed the payer's page: 1 to 5 origins such as `https://shop.example.com`, separated by spaces or commas. http
+ * is allowed only for this machine. The reason never quotes them.
  */
 export function readEmbedOrigins(text: string): ReadOrigins {
   const refuse = (reason: string) => ({ kind: 'refused', reason }) as const;
@@ -31,7 +31,7 @@ export function readEmbedOrigins(text: string): ReadOrigins {
   return { kind: 'ok', origins: joined };
 }
 
-/** Allows only characters without a special meaning in a header. */
+/** Allows only characters that have no special meaning in a header. */
 const ORIGIN = /^https?:\/\/[a-z0-9.-]+(?::\d{1,5})?$/;
 
 function readOrigin(text: string): string | null {
@@ -39,9 +39,9 @@ function readOrigin(text: string): string | null {
   return url?.href === `${url?.origin}/` && ORIGIN.test(url.origin) ? url.origin : null;
 }
 
-/** The sites of a shop from its project's settings. */
+/** Returns the origins of a shop, taken from its project's settings. */
 export function shopOrigins(returnUrl: string | null, embedOrigins: string | null): string[] {
-  // Someone may have written another text to the database, which must not break anything.
+  // The database may contain any text that someone wrote directly, so it must not break anything.
   const own = returnUrl === null ? null : parseUrl(returnUrl);
   return [...new Set([...(own === null ? [] : [own.origin]), ...(embedOrigins?.split(' ') ?? [])])];
 }

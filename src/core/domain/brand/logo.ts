@@ -2,17 +2,17 @@ export type LogoType = 'image/png' | 'image/jpeg' | 'image/webp';
 
 export type ReadLogo =
   | { kind: 'ok'; type: LogoType; width: number; height: number }
-  /** The reason says what to do. */
+  /** The reason also says what to do. */
   | { kind: 'refused'; reason: string };
 
-/** The schema's limit. A logo is shown 2.5 rem high, for which this is plenty. */
+/** The database schema's limit. Logos are shown 2.5 rem high, so this is plenty. */
 export const MAX_LOGO_BYTES = 32 * 1024;
-/** Pixels per side. A smaller logo looks blurred, and every payer's phone has to scale a larger one down. */
+/** In pixels per side. A smaller logo looks blurred, and a larger one has to be scaled down by every payer's phone. */
 const SIDE = { least: 16, most: 1024 };
 
 /**
- * Recognises a still PNG, JPEG or WebP by its bytes, and reads its size from its header. It doesn't decode the picture. It accepts any
- * bytes.
+ * Recognises a PNG, JPEG or WebP that isn't animated by its bytes, and reads its size from its header, without decoding the picture.
+ * Accepts any bytes.
  */
 export function readLogo(bytes: Uint8Array): ReadLogo {
   const refuse = (reason: string) => ({ kind: 'refused', reason }) as const;
@@ -52,11 +52,13 @@ const FORMATS: readonly Format[] = [
   },
 ];
 
-/** Chunks of length, type, content and checksum, from `IHDR` to `IEND`; `acTL` makes it an animation (PNG, third edition). */
+/**
+ * Reads chunks of length, type, content and checksum, from `IHDR` to `IEND`. With an `acTL` chunk the PNG is animated (PNG, third edition).
+ */
 function readPng(bytes: Uint8Array): Picture | 'animated' | null {
   const view = viewOf(bytes);
   let picture: Picture | null = null;
-  // A chunk has at least 12 bytes, so this ends.
+  // A chunk has at least 12 bytes, so the loop terminates.
   for (let at = 8; at + 12 <= bytes.length; at += 12 + view.getUint32(at)) {
     const type = latin1(bytes, at + 4, at + 8);
     if (type === 'acTL') return 'animated';
@@ -70,31 +72,33 @@ function readPng(bytes: Uint8Array): Picture | 'animated' | null {
 }
 
 /**
- * Segments of marker, length and content. A frame's segment (`SOF`) has the size. After it the end marker (`EOI`) appears only at the end
- * (ITU-T T.81, B.1.1 and B.2.2).
+ * Reads segments of marker, length and content. The size is in a frame's segment (`SOF`). After that, the end marker (`EOI`) occurs only at
+ * the end (ITU-T T.81, B.1.1 and B.2.2).
  */
 function readJpeg(bytes: Uint8Array): Picture | null {
   const view = viewOf(bytes);
   let at = 2;
-  // A segment has at least 4 bytes, so this ends.
+  // A segment has at least 4 bytes, so the loop terminates.
   while (at + 9 <= bytes.length && bytes[at] === 0xff) {
     const marker = view.getUint8(at + 1);
     if (isFrame(marker)) {
       const isWhole = latin1(bytes, at, bytes.length).includes('\xff\xd9');
       return isWhole ? { width: view.getUint16(at + 7), height: view.getUint16(at + 5) } : null;
     }
-    // Fill bytes may precede a marker.
+    // A marker may be preceded by fill bytes.
     at += marker === 0xff ? 1 : 2 + Math.max(view.getUint16(at + 2), 2);
   }
   return null;
 }
 
-/** `SOF0` to `SOF15`, without the table markers in between (`DHT`, `JPG`, `DAC`). */
+/**
+ * Whether a marker is one of `SOF0` to `SOF15`. The range also contains the markers of tables (`DHT`, `JPG`, `DAC`), which aren't frames.
+ */
 function isFrame(marker: number): boolean {
   return marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker);
 }
 
-/** The first chunk contains the size, in a different form for each of the three kinds (RFC 9649, 2.5 to 2.7). */
+/** Reads the size from the first chunk, which has a different form for each of the three kinds (RFC 9649, 2.5 to 2.7). */
 function readWebp(bytes: Uint8Array): Picture | 'animated' | null {
   const view = viewOf(bytes);
   const kind = latin1(bytes, 12, 16);
@@ -117,7 +121,7 @@ function readWebp(bytes: Uint8Array): Picture | 'animated' | null {
   }
 }
 
-/** Names a file in an unsupported format. */
+/** Describes a file whose format isn't supported. */
 function nameOther(bytes: Uint8Array): string {
   const start = latin1(bytes, 0, 512);
   if (/^GIF8[79]a/.test(start)) return 'is a GIF';

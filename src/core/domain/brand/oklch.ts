@@ -1,12 +1,15 @@
 /** An sRGB colour. Each channel is an integer from 0 to 255. */
 export type Rgb = readonly [red: number, green: number, blue: number];
 
-/** An OKLab colour: `lightness` from 0 (black) to 1 (white). The direction of (a, b) is the hue, its length the chroma. */
+/**
+ * An OKLab colour. `lightness` goes from 0 (black) to 1 (white). The direction of the vector (a, b) is the hue, and its length is the
+ * chroma.
+ */
 type Oklab = { lightness: number; a: number; b: number };
 
 /**
- * The same hue at another lightness, 0 to 1. It keeps the chroma, or as much of it as sRGB allows there. The matrices are from B. Ottosson,
- * "A perceptual color space for image processing" (2020).
+ * Returns a colour of the same hue with another lightness, from 0 to 1. It keeps the chroma, or as much of it as sRGB allows at that
+ * lightness. The matrices are from B. Ottosson, "A perceptual color space for image processing" (2020).
  */
 export function withLightness(colour: Rgb, lightness: number): Rgb {
   const { a, b } = toOklab(colour);
@@ -21,18 +24,18 @@ export function withLightness(colour: Rgb, lightness: number): Rgb {
   return [red ?? 0, green ?? 0, blue ?? 0];
 }
 
-/** 0 to 1. */
+/** Returns the lightness in OKLab, from 0 to 1. */
 export function lightnessOf(colour: Rgb): number {
   return toOklab(colour).lightness;
 }
 
-/** The linear light of a channel, 0 to 1: the transfer function of sRGB (IEC 61966-2-1). */
+/** Returns the linear light of a channel, from 0 to 1, using the transfer function of sRGB (IEC 61966-2-1). */
 export function toLinearLight(channel: number): number {
   const value = channel / 255;
   return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
 }
 
-/** Bisects the chroma to less than one step of a channel. */
+/** Enough bisection steps to determine the chroma to less than one step of a channel. */
 const CHROMA_STEPS = 9;
 
 function fromLinearLight(light: number): number {

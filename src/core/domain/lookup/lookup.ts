@@ -8,24 +8,24 @@ import { toIso, type UnixMs } from '../time.ts';
 import type { InBlock, LedgerFacts, TransactionFacts } from './transaction-facts.ts';
 import type { LinkedNetwork } from './transaction-reference.ts';
 
-/** The one invoice that a payer asks about. */
+/** The one invoice that the payer is asking about. */
 export type LookupInvoice = {
   account: AccountHex;
   requestedMicro: MicroUsdt;
   payableMicro: MicroUsdt;
   status: InvoiceStatus;
   createdAt: UnixMs;
-  /** A payment must be in a block later than this. */
+  /** A payment must be in a block that is later than this time. */
   payableAfter: UnixMs;
-  /** The time of the first block in which the transaction was seen with this exact transfer. A fork may have moved it since. */
+  /** The time of the first block in which the transaction was seen with exactly this transfer. A fork may have moved it since then. */
   firstSeenAt: UnixMs | null;
-  /** The transaction that paid it, or the first one that is about to. */
+  /** The transaction that paid the invoice, or the first one that is about to. */
   payingTxId: string | null;
-  /** Whether this transaction was seen as its payment before, in any block. */
+  /** Whether this transaction has ever been seen as the invoice's payment, in any block. */
   wasSighted: boolean;
-  /** The height up to which transfers of irreversible blocks are recorded; `null` before the first. */
+  /** The height up to which transfers of irreversible blocks are recorded, or `null` if there's none yet. */
   solidNumber: number | null;
-  /** The newest examined block, at or above the solid one. */
+  /** The newest examined block, which isn't below the solid block. */
   head: { number: number; time: UnixMs } | null;
   isPaused: boolean;
 };
@@ -34,65 +34,72 @@ type Placed = { blockNumber: number; blockTime: string };
 type Exact = Placed & { amount: string };
 type Differing = Placed & { arrived: string; expected: string; by: string; likely: LikelyMistake | null };
 
-/** The answer on the wire. Amounts are decimal strings with six decimals, times are ISO 8601, addresses and contracts `T…`. */
+/**
+ * The answer as the API sends it. Amounts are decimal strings with six decimals, times are ISO 8601, and addresses and contracts start with
+ * `T`.
+ */
 export type LookupAnswer =
   | ({ code: 'paid' } & Exact)
-  /** `earlierTransaction`: another exact transfer that arrived first and will pay instead. Then this one pays nothing. */
+  /** `earlierTransaction`: another exact transfer that arrived earlier and will pay the invoice. In that case this one pays nothing. */
   | ({ code: 'confirming'; confirmations: number; required: number; earlierTransaction: string | null } & Exact)
   | ({ code: 'exact_but_already_paid'; paidBy: string | null } & Exact)
-  /** It will pay once Quittance has recorded its block, unless there's an `earlierTransaction`, as above. */
+  /** The transfer will pay once Quittance has recorded its block, unless there's an `earlierTransaction` (see above). */
   | ({ code: 'exact_not_yet_examined'; earlierTransaction: string | null } & Exact)
-  /** A node shows it in an examined block that isn't irreversible, but it wasn't found there, or not by enough nodes yet. */
+  /**
+   * A node shows the transaction in an examined block that isn't irreversible, but Quittance hasn't found it there, or not enough nodes
+   * have shown it yet.
+   */
   | ({ code: 'exact_not_confirmed'; checkAgainSeconds: number } & Exact)
-  /** A node shows it in a recorded block, but it isn't among the block's transfers. */
+  /** A node shows the transaction in a recorded block, but Quittance didn't find it among the block's transfers. */
   | ({ code: 'exact_not_recorded' } & Exact)
   /**
-   * It was on the chain before this invoice, so it doesn't pay it. `amount` is the amount that arrived, and `blockTime` that of the first
-   * block in which it was seen.
+   * The transaction was on the chain before the invoice was created, so it doesn't pay it. `amount` is the amount that arrived, and
+   * `blockTime` is the time of the first block in which it was seen.
    */
   | ({ code: 'before_invoice'; invoiceCreatedAt: string } & Exact)
   | ({ code: 'short' } & Differing)
   | ({ code: 'over' } & Differing)
   | ({ code: 'other_address'; to: string; amount: string } & Placed)
   | ({ code: 'other_token'; contract: string } & Placed)
-  /** `result` is the chain's own value: `OUT_OF_ENERGY`, `REVERT`, `OUT_OF_TIME` … */
+  /** `result` is the value on the chain: `OUT_OF_ENERGY`, `REVERT`, `OUT_OF_TIME` … */
   | ({ code: 'failed'; why: FailureReason; result: string } & Placed)
-  /** `amountTrx` if TRX was sent; `toAddress` says whether to the invoice's address. */
+  /** `amountTrx` is set if TRX was sent; `toAddress` says whether it was sent to the invoice's address. */
   | ({ code: 'no_usdt_transfer'; moved: Moved; amountTrx: string | null; toAddress: boolean } & Placed)
-  /** Not on the chain yet, or never: transfers inside an exchange have no transaction. */
+  /** The transaction isn't on the chain yet, or never will be, because transfers inside an exchange have no transaction. */
   | { code: 'not_found'; checkAgainSeconds: number }
-  /** It was this invoice's payment, and its block was orphaned. It waits to be mined again. */
+  /** The transaction was this invoice's payment, but its block was orphaned. It's waiting to be mined again. */
   | { code: 'orphaned'; checkAgainSeconds: number }
-  /** A link to another network of TRON than the invoice's. */
+  /** The link leads to a TRON network other than the invoice's. */
   | { code: 'other_network'; network: LinkedNetwork }
   | { code: 'not_tron'; looksLike: 'ethereum' | 'solana' | 'ton' }
   | { code: 'not_a_transaction_id'; looksLike: 'address' | 'part-of-an-id' | 'link' | 'other'; characters: number }
   | { code: 'unavailable'; checkAgainSeconds: number };
 
-/** These answers are the same for every invoice. */
+/** The answers that are the same for every invoice. */
 export type GeneralAnswer = Extract<
   LookupAnswer,
   { code: 'failed' | 'other_address' | 'other_token' | 'no_usdt_transfer' | 'not_found' | 'unavailable' }
 >;
 
 type FailureReason = 'out_of_energy' | 'out_of_time' | 'reverted' | 'other' | StateReason;
-/** A state of the USDT contract that makes a transfer fail again. */
+/** A state of the USDT contract in which the transfer would fail again. */
 type StateReason = (typeof STATE_EFFECTS)[ContractState]['lookUp'];
-/** `unknown`: no token with a trace in the logs. Lookups don't check whether a called contract moved TRX. */
+/** `unknown` means no token that leaves a trace in the logs. Lookups don't check whether a called contract moved TRX. */
 type Moved = 'trx' | 'trc10' | 'other_token' | 'nothing' | 'unknown';
 
-/** With 27 producers a block is irreversible once 19 of them have built on it. */
+/** With 27 producers, a block becomes irreversible when 19 of them have built on it. */
 const REQUIRED_CONFIRMATIONS = 19;
-/** A wallet shows an id before the network has the transaction in a block. */
+/** Wallets show an id before the network has put the transaction into a block. */
 const NOT_FOUND_AGAIN_SECONDS = 60;
-/** Nodes pause for seconds after refusals; a link may ask once a minute; the size of a transaction doesn't change. */
+/** Nodes pause for a few seconds after refusals; requests for one link are limited per minute; the size of a transaction never changes. */
 const UNAVAILABLE_AGAIN_SECONDS = { 'for-now': 5, 'used-up': 60, 'too-large': 600 } as const;
-/** It takes a minute until 19 producers have built on a block. By then a real transfer is confirmed or recorded. */
+/** It takes a minute until 19 producers have built on a block. By then, a real transfer is confirmed or recorded. */
 const NOT_CONFIRMED_AGAIN_SECONDS = 60;
 
 /**
- * Explains a transaction for an invoice. It depends only on the transaction's public facts and on this invoice, so the answer doesn't
- * reveal whether it paid another one. If it has several transfers, the answer describes the one that fits best.
+ * Explains a transaction to the payer of an invoice. The answer depends only on public facts about the transaction and on this invoice, so
+ * it doesn't reveal whether the transaction paid another invoice. If there are several transfers, the answer describes the one that fits
+ * best.
  */
 export function answerLookup(invoice: LookupInvoice, facts: LedgerFacts | TransactionFacts): LookupAnswer {
   if (facts.kind === 'not-found' && invoice.wasSighted) {
@@ -116,10 +123,10 @@ export function answerLookup(invoice: LookupInvoice, facts: LedgerFacts | Transa
   }
 }
 
-/** The answer if no invoice is given: the transfer to one of our addresses, the largest one if there are several. */
+/** The answer if no invoice is given: the transfer to one of our addresses, or the largest if there are several. */
 export type UnclaimedAnswer = GeneralAnswer | ({ code: 'to_your_address'; to: string; amount: string } & Placed);
 
-/** Explains a transaction for an installation with these addresses and no record of it. */
+/** Explains a transaction of which an installation with these addresses has no record. */
 export function answerUnclaimed(
   facts: TransactionFacts,
   isOurs: (account: AccountHex) => boolean,
@@ -171,7 +178,7 @@ function answerDone(invoice: LookupInvoice, facts: Done): LookupAnswer {
 type Done = Extract<TransactionFacts, { kind: 'done' }>;
 type Failed = Extract<TransactionFacts, { kind: 'failed' }>;
 
-/** The answer if no USDT arrived here. `elsewhere` is a USDT transfer to someone else. */
+/** Returns the answer if no USDT arrived here. `elsewhere` is a USDT transfer to someone else. */
 function answerElsewhere(
   facts: Done,
   isHere: (account: AccountHex) => boolean,
@@ -195,7 +202,7 @@ function answerElsewhere(
     code: 'no_usdt_transfer',
     ...placed(facts),
     moved: whatMoved(facts),
-    // A sun is a millionth of a TRX, as a micro-USDT is of a USDT.
+    // One sun is a millionth of a TRX, just as one micro-USDT is a millionth of a USDT.
     amountTrx: trx && formatAmount(microUsdt(trx.amountSun)),
     toAddress: trx !== null && isHere(trx.to),
   };
@@ -211,7 +218,7 @@ function whatMoved({ trx, isTrc10, otherTokens, isUsdtCall }: Done): Moved {
 function answerAmount(invoice: LookupInvoice, facts: InBlock, arrivedMicro: MicroUsdt): LookupAnswer {
   const { payableMicro } = invoice;
   const isExact = arrivedMicro === payableMicro;
-  // It's usually another order's payment: at that time this invoice's address and amount weren't known yet.
+  // It's probably the payment of another order, because at that time the payer couldn't know this invoice's address and amount.
   const came = (isExact ? invoice.firstSeenAt : null) ?? facts.blockTime;
   if (came <= invoice.payableAfter) {
     const amount = formatAmount(arrivedMicro);
@@ -230,7 +237,7 @@ function answerAmount(invoice: LookupInvoice, facts: InBlock, arrivedMicro: Micr
   };
 }
 
-/** An exact transfer that isn't in the ledger. */
+/** Returns the answer for an exact transfer that isn't in the ledger. */
 function answerExact(invoice: LookupInvoice, facts: InBlock): LookupAnswer {
   const exact = exactly(invoice, facts);
   if (invoice.solidNumber !== null && facts.blockNumber <= invoice.solidNumber) {
@@ -244,7 +251,7 @@ function answerExact(invoice: LookupInvoice, facts: InBlock): LookupAnswer {
   return { code: 'exact_not_yet_examined', ...exact, earlierTransaction: invoice.payingTxId };
 }
 
-/** The transfer whose amount is nearest to the payable amount; the first of equals. */
+/** Returns the transfer whose amount is nearest to the payable amount, or the first of several. */
 function nearest<Transfer extends { amountMicro: MicroUsdt }>(
   { payableMicro }: LookupInvoice,
   transfers: readonly Transfer[],
@@ -256,7 +263,7 @@ function nearest<Transfer extends { amountMicro: MicroUsdt }>(
   );
 }
 
-/** A frozen payer comes first, because another try from that wallet always fails. */
+/** A frozen payer takes precedence, because any further attempt from that wallet would fail as well. */
 function whyFailed({ result, payer }: Failed, isPaused: boolean): FailureReason {
   if (payer?.isFrozen) return STATE_EFFECTS.frozen.lookUp;
   if (payer !== null && isPaused) return STATE_EFFECTS.paused.lookUp;

@@ -1,16 +1,16 @@
 import { type MicroUsdt, microUsdt } from '../money.ts';
 import { trimPasted } from './compare-pasted.ts';
 
-/** More than any exchange charges, and small enough that any sum with an amount can be written. */
+/** More than any exchange charges, and small enough that the sum with any amount can still be written. */
 const FEE = /^(\d{1,6})(?:\.(\d{1,6}))?$/;
 
-/** Digits as Arabic and Persian keyboards type them. */
+/** Digits as typed on Arabic and Persian keyboards. */
 const ARABIC_ZERO = 0x0660;
 const PERSIAN_ZERO = 0x06f0;
 
 /**
- * Reads a fee as people type it: `1`, `1.5`, `1,5`, `1.5 USDT`, `۱٫۵`. `null` for anything else. A comma is a decimal point, because no fee
- * has thousands.
+ * Reads a fee as people type it: `1`, `1.5`, `1,5`, `1.5 USDT`, `۱٫۵`. Returns `null` for anything else. A comma is read as a decimal
+ * point, because no fee is in the thousands.
  */
 export function readFee(text: string): MicroUsdt | null {
   const plain = trimPasted(text.slice(0, 100))

@@ -1,33 +1,33 @@
 import { trimPasted } from './compare-pasted.ts';
 
-/** The TRON networks with known explorers. */
+/** The TRON networks whose explorers are known. */
 export type LinkedNetwork = 'mainnet' | 'nile' | 'shasta';
 
-/** The meaning of a text that people paste as their transaction: its id (64 lowercase hex characters), or why it isn't one. */
+/** What a text means that someone pasted as their transaction: the transaction's id (64 lowercase hex characters), or why it isn't one. */
 export type TransactionReference =
   /**
-   * `hasPrefix`: written as `0x…`, like Ethereum's ids, and like TRON's in tools that use JSON-RPC. `linkTo`: it's in a link to an explorer
-   * of that network.
+   * `hasPrefix`: the id was written as `0x…`, like Ethereum ids, and like TRON ids in tools that use JSON-RPC. `linkTo`: the id was in a
+   * link to an explorer of that network.
    */
   | { kind: 'id'; txId: string; hasPrefix: boolean; linkTo: LinkedNetwork | null }
-  /** A transaction of another chain, where Quittance receives no payments. */
+  /** A transaction on another chain, where Quittance doesn't receive payments. */
   | { kind: 'not-tron'; looksLike: 'ethereum' | 'solana' | 'ton' }
   | { kind: 'none'; looksLike: 'address' | 'part-of-an-id' | 'link' | 'other'; characters: number };
 
-/** Longer text isn't a link to one transaction. */
+/** A longer text can't be a link to a single transaction. */
 const MAX_CHARACTERS = 500;
 
 const ID_CHARACTERS = 64;
-/** A link's host, with or without `https://` before it, and its path. */
+/** The host of a link, with or without `https://`, and its path. */
 const LINK = /(?<![\w.@-])(?:https?:\/\/)?((?:[a-z0-9-]+\.)+[a-z]{2,}\/\S*)/gi;
-/** Explorers of TRON. OKLink and Tokenview also show other chains. */
+/** TRON explorers. OKLink and Tokenview also cover other chains. */
 const EXPLORERS: readonly (readonly [RegExp, LinkedNetwork])[] = [
   [/^nile\.tronscan\.(?:org|io)\//i, 'nile'],
   [/^shasta\.tronscan\.(?:org|io)\//i, 'shasta'],
   [/^(?:www\.)?(?:tronscan\.(?:org|io)|trx\.tokenview\.io|tron\.tokenview\.io)\//i, 'mainnet'],
   [/^(?:www\.)?oklink\.com\/(?:[a-z-]+\/)?(?:tron|trx)\//i, 'mainnet'],
 ];
-/** An address of TRON, or of an Ethereum-style chain. */
+/** An address on TRON or on a chain like Ethereum. */
 const ADDRESS = /^(?:T[1-9A-HJ-NP-Za-km-z]{33}|0x[0-9a-f]{40})$/i;
 /** A signature of 64 bytes in base58. */
 const SOLANA_SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{86,88}$/;
@@ -35,8 +35,8 @@ const SOLANA_SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{86,88}$/;
 const TON_HASH = /^[A-Za-z0-9+/_-]{43}=$/;
 
 /**
- * Finds the single transaction id in a text, in any case, with or without `0x`, surrounding words or a link, and even broken by white
- * space. Otherwise names what the text looks like. Accepts any text.
+ * Finds the only transaction id in a text, in upper or lower case, with or without `0x`, surrounding words or a link, even if white space
+ * interrupts it. If there's none, says what the text looks like. Accepts any text.
  */
 export function readTransactionReference(pasted: string): TransactionReference {
   const none = (looksLike: 'address' | 'part-of-an-id' | 'link' | 'other') =>
@@ -59,7 +59,9 @@ export function readTransactionReference(pasted: string): TransactionReference {
   return none(links.length > 0 || /^https?:\/\//i.test(text) ? 'link' : 'other');
 }
 
-/** The runs of 64 hex characters. If there are none, those that are broken by white space, such as an id over two lines. */
+/**
+ * Returns the runs of 64 hex characters. If there are none, returns runs interrupted by white space, such as an id that spans two lines.
+ */
 function idsIn(text: string): string[] {
   const words = [...text.toLowerCase().matchAll(/(?<![0-9a-z])(?:0x)?([0-9a-z]+)(?![0-9a-z])/g)];
   const whole = words.map(([, word = '']) => word).filter((word) => /^[0-9a-f]{64}$/.test(word));

@@ -1,19 +1,19 @@
 import type { Network } from '../network.ts';
 
 /**
- * SHA-256 of a UTF-8 text, in hexadecimal. Callers with a native implementation pass it, because a tree of 10,000 addresses needs 20,000
- * hashes.
+ * Returns the SHA-256 of a UTF-8 text in hexadecimal. Callers pass a native implementation if they have one, because a tree of 10,000
+ * addresses needs 20,000 hashes.
  */
 export type Sha256 = (text: string) => string;
 
 export type VouchedAddress = { network: Network; projectId: string; address: string };
 
-/** Hashes in hexadecimal. `levels[0]` are the leaves; the last level is only the root. */
+/** Hashes in hexadecimal. `levels[0]` contains the leaves; the last level contains only the root. */
 export type AddressTree = { levels: readonly (readonly string[])[] };
 
 /**
- * Builds the Merkle tree over addresses. An odd last node moves up unchanged. Leaves and nodes have different prefixes, so that one can't
- * pass for the other.
+ * Builds the Merkle tree of the addresses. If a level has an odd number of nodes, the last one moves up unchanged. Leaves and inner nodes
+ * have different prefixes, so that one can't pass for the other.
  */
 export function growAddressTree(addresses: Iterable<VouchedAddress>, sha256: Sha256): AddressTree {
   let level: string[] = [];
@@ -32,14 +32,14 @@ export function growAddressTree(addresses: Iterable<VouchedAddress>, sha256: Sha
   return { levels };
 }
 
-/** `null`: there are no addresses. */
+/** Returns `null` if there are no addresses. */
 export function rootOf({ levels }: AddressTree): string | null {
   return levels.at(-1)?.[0] ?? null;
 }
 
 /**
- * The path from a leaf to the root: for each step the sibling and its side, as `L` or `R` and 64 hexadecimal characters. A node that moves
- * up unchanged adds no step.
+ * Returns the path from a leaf to the root. Each step is the sibling's side (`L` or `R`), followed by its hash in 64 hexadecimal
+ * characters. A node that moves up unchanged adds no step.
  */
 export function pathOf({ levels }: AddressTree, leaf: number): string[] {
   const path: string[] = [];

@@ -1,11 +1,14 @@
 import type { Manifest, ProjectEntry, XpubRange } from './manifest.ts';
 
-/** More addresses are only counted, because no one compares thousands by eye, and the first and last of a range identify the wallet. */
+/**
+ * Beyond this, addresses are only counted, because no one compares thousands by eye, and the first and the last address of a range identify
+ * the wallet.
+ */
 const MAX_LISTED = 50;
 
 const EMPTY: ProjectEntry = { addresses: [], maxSurcharge: '', policy: 'tail', xpubs: [] };
 
-/** The differences between two manifests, one line each. Empty if both sign the same. */
+/** Describes the differences between two manifests, one per line. Returns an empty list if both sign the same settings. */
 export function describeChanges(
   before: Pick<Manifest, 'networks'> | null,
   after: Pick<Manifest, 'networks'>,

@@ -1,12 +1,12 @@
 import { type AddressTree, growAddressTree, rootOf, type Sha256 } from './address-tree.ts';
 import { formatNetworks, type Manifest, vouchedAddresses } from './manifest.ts';
 
-/** `text`: the signed text. `digest`: its SHA-256, which the next manifest names as its `previous`. */
+/** `text` is the signed text. `digest` is its SHA-256, which becomes the `previous` of the next manifest. */
 export type ManifestHead = { text: string; digest: string; tree: AddressTree };
 
 /**
- * The head represents a whole manifest in a few lines, so that its signature proves one address by a short path. It contains the digest of
- * all entries, and the root of the tree over the addresses. Example:
+ * Returns the head of a manifest. The head represents the whole manifest in a few lines, so that its signature and a short path are enough
+ * to prove a single address. It contains the digest of all entries, and the root of the tree over the addresses. Example:
  * `{"ledgerId":"…","leaves":2,"networks":"…","notAfter":"…","previous":null,"root":"…","serial":1,"v":1}`
  */
 export function headOf(manifest: Manifest, sha256: Sha256): ManifestHead {

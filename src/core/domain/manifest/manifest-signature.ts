@@ -4,24 +4,24 @@ import { concatBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 import { base64 } from '@scure/base';
 import type { ManifestSignature } from './manifest.ts';
 
-/** Separates these signatures from all others that a key makes; `ssh-keygen -Y sign -n` names it. */
+/** Separates these signatures from all others made with the same key; pass it to `ssh-keygen -Y sign -n`. */
 export const SIGNATURE_NAMESPACE = 'quittance-manifest';
 
-/** At least `needed` of `keys` (32 bytes in base64) must have signed. */
+/** A valid head must be signed by at least `needed` of `keys` (32 bytes each, in base64). */
 export type PinnedKeys = { needed: number; keys: readonly string[] };
 
-/** Signs a head with the 32 bytes of an Ed25519 key. */
+/** Signs a head with an Ed25519 private key (32 bytes). */
 export function signHead(head: string, privateKey: Uint8Array): ManifestSignature {
   const key = base64.encode(ed25519.getPublicKey(privateKey));
   return { form: 'ed25519', key, value: base64.encode(ed25519.sign(bareMessage(head), privateKey)) };
 }
 
-/** The pinned keys that signed the head, each once. */
+/** Returns the pinned keys that signed the head, each only once. */
 export function signersOf(head: string, signatures: readonly ManifestSignature[], keys: readonly string[]): string[] {
   return keys.filter((key) => signatures.some((signature) => signature.key === key && fits(head, signature)));
 }
 
-/** Why too few pinned keys signed a head; `null`: enough did. */
+/** Returns why too few pinned keys signed a head, or `null` if enough did. */
 export function lackOfSignatures(
   head: string,
   signatures: readonly ManifestSignature[],
@@ -34,7 +34,7 @@ export function lackOfSignatures(
   return `${count} of the ${keys.length} pinned keys signed this version, and ${needed} must${more}`;
 }
 
-/** Strictly by RFC 8032, unlike some lenient implementations: no key fits more than one text. */
+/** Checks strictly by RFC 8032, unlike some lenient implementations, so a signature never fits a second text. */
 function fits(head: string, { form, key, value }: ManifestSignature): boolean {
   try {
     const bytes = base64.decode(value);
@@ -52,7 +52,8 @@ function wasTouched(value: Uint8Array): boolean {
 function messageOf(head: string, form: ManifestSignature['form'], value: Uint8Array): Uint8Array {
   if (form === 'ed25519') return bareMessage(head);
   if (form === 'sshsig') return sshMessage(head);
-  // A token signs the OpenSSH message with a prefix (PROTOCOL.u2f of OpenSSH): the application, whether it was touched, and a counter.
+  // A hardware token signs the OpenSSH message with a prefix (PROTOCOL.u2f of OpenSSH): the application, whether the token was touched, and
+  // a counter.
   return concatBytes(sha256(utf8ToBytes(TOKEN_APPLICATION)), value.subarray(64), sha256(sshMessage(head)));
 }
 
@@ -60,7 +61,7 @@ function bareMessage(head: string): Uint8Array {
   return utf8ToBytes(`${SIGNATURE_NAMESPACE}\n${head}`);
 }
 
-/** The message that `ssh-keygen -Y sign` signs for a file (PROTOCOL.sshsig of OpenSSH), with its default hash. */
+/** Returns the message that `ssh-keygen -Y sign` signs for a file (PROTOCOL.sshsig of OpenSSH) with its default hash. */
 function sshMessage(head: string): Uint8Array {
   const parts = [utf8ToBytes(SIGNATURE_NAMESPACE), new Uint8Array(), utf8ToBytes('sha512'), sha512(utf8ToBytes(head))];
   return concatBytes(utf8ToBytes('SSHSIG'), ...parts.map(sshString));
@@ -74,14 +75,14 @@ function sshString(bytes: Uint8Array): Uint8Array {
 type Outcome<Value> = ({ kind: 'ok' } & Value) | { kind: 'invalid'; reason: string };
 
 const SSH_TYPE = 'ssh-ed25519';
-/** A key in a hardware token, as created by `ssh-keygen -t ed25519-sk`. */
+/** The type of a key in a hardware token, as created by `ssh-keygen -t ed25519-sk`. */
 const TOKEN_TYPE = 'sk-ssh-ed25519@openssh.com';
 const TOKEN_APPLICATION = 'ssh:';
-/** The flag of a token that it was touched. */
+/** The flag which shows that the token was touched. */
 const WAS_TOUCHED = 1;
 const ARMOUR = /^-----BEGIN SSH SIGNATURE-----([A-Za-z0-9+/=\s]{100,4000})-----END SSH SIGNATURE-----\s*$/;
 
-/** Reads a signature file of `ssh-keygen -Y sign`. It doesn't check whether the signature fits a head. */
+/** Reads a signature file made by `ssh-keygen -Y sign`. Doesn't check whether the signature fits a head. */
 export function parseSshSignature(text: string): Outcome<{ signature: ManifestSignature }> {
   const body = ARMOUR.exec(text)?.[1];
   if (body === undefined) return invalid('it is not a signature as "ssh-keygen -Y sign" writes it');
@@ -103,7 +104,7 @@ export function parseSshSignature(text: string): Outcome<{ signature: ManifestSi
   const inner = readerOf(base64.encode(read.raw()));
   const innerType = inner?.text();
   const value = inner?.raw() ?? new Uint8Array();
-  // Its flags, and its signature counter.
+  // The token's flags and its signature counter.
   const ofToken = type === TOKEN_TYPE ? (inner?.rest(5) ?? new Uint8Array()) : new Uint8Array();
   const isWhole = value.length === 64 && publicKey.length === 32 && ofToken.length === (type === TOKEN_TYPE ? 5 : 0);
   if (innerType !== type || !isWhole || inner?.isAtEnd() !== true || !read.isAtEnd()) {
@@ -122,8 +123,8 @@ export function parseSshSignature(text: string): Outcome<{ signature: ManifestSi
 const MAX_KEYS = 4;
 
 /**
- * Reads `KEY`, or `2 of KEY KEY KEY`. Keys are as `quittance manifest key` shows them (32 bytes in base64), or as in the file
- * `id_ed25519.pub` after `ssh-ed25519`. They are separated by spaces or commas.
+ * Reads `KEY`, or `2 of KEY KEY KEY`. A key is written as `quittance manifest key` shows it (32 bytes in base64), or as in the file
+ * `id_ed25519.pub` after `ssh-ed25519`. Keys are separated by spaces or commas.
  */
 export function parsePinnedKeys(text: string): Outcome<{ pinned: PinnedKeys }> {
   const [, count, rest = ''] = /^\s*(?:(\d)\s+of\s+)?(.*?)\s*$/is.exec(text) ?? [];
@@ -141,7 +142,7 @@ export function parsePinnedKeys(text: string): Outcome<{ pinned: PinnedKeys }> {
   return { kind: 'ok', pinned: { needed, keys: known } };
 }
 
-/** `2 of KEY KEY`, in the form that `parsePinnedKeys` reads. */
+/** Formats keys in the form that `parsePinnedKeys` reads: `2 of KEY KEY`. */
 export function formatPinnedKeys({ needed, keys }: PinnedKeys): string {
   return `${needed} of ${keys.join(' ')}`;
 }
@@ -169,7 +170,7 @@ function invalid(reason: string): { kind: 'invalid'; reason: string } {
   return { kind: 'invalid', reason };
 }
 
-/** Reads consecutive fields of SSH's wire format. Beyond the end they are empty. `null`: it isn't base64. */
+/** Returns a reader of consecutive fields in SSH's wire format, or `null` if the text isn't base64. Fields beyond the end are empty. */
 function readerOf(text: string) {
   let bytes: Uint8Array;
   try {

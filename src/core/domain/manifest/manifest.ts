@@ -3,13 +3,13 @@ import { parseAmount } from '../money.ts';
 import { isNetwork, type Network } from '../network.ts';
 import { POLICIES, type Policy } from '../policy.ts';
 
-/** Addresses of an account key: the indexes `from` to `from + count - 1`, in order. */
+/** Addresses derived from an account key: those with the indexes `from` to `from + count - 1`, in order. */
 export type XpubRange = { addresses: readonly string[]; count: number; from: number; xpub: string };
 
-/** The signed settings of a project. `addresses`: those in no range. */
+/** The signed settings of a project. `addresses` contains those that aren't in any range. */
 export type ProjectEntry = {
   addresses: readonly string[];
-  /** In USDT, such as `0.01`. */
+  /** In USDT, for example `0.01`. */
   maxSurcharge: string;
   policy: Policy;
   xpubs: readonly XpubRange[];
@@ -18,13 +18,13 @@ export type ProjectEntry = {
 export type ManifestNetworks = { readonly [Each in Network]?: { readonly [projectId: string]: ProjectEntry } };
 
 /**
- * The addresses that the owner of the money signs. `serial` increases with each manifest; `previous`: the digest of the previous head,
- * `null` in the first. All members are sorted by name, as are projects and addresses.
+ * The addresses signed by the owner of the money. `serial` increases with each manifest. `previous` is the digest of the previous head, or
+ * `null` in the first manifest. All members are sorted by name, as are projects and addresses.
  */
 export type Manifest = {
   ledgerId: string;
   networks: ManifestNetworks;
-  /** `2027-11-23T00:00:00.000Z` */
+  /** For example `2027-11-23T00:00:00.000Z`. */
   notAfter: string;
   previous: string | null;
   serial: number;
@@ -34,14 +34,14 @@ export type Manifest = {
 const FORMS = ['ed25519', 'sshsig', 'sshsig-token'] as const;
 
 /**
- * `form`: `ed25519` is the bare signature, `sshsig` is the message of `ssh-keygen -Y sign`, and `sshsig-token` is the same with a key in a
- * hardware token. `key` (32 bytes) and `value` (64, for a token also its flags and counter) are in base64.
+ * `form`: `ed25519` is a plain signature, `sshsig` is a signature made by `ssh-keygen -Y sign`, and `sshsig-token` is the same, but by a
+ * key in a hardware token. `key` (32 bytes) and `value` (64 bytes, for a token followed by its flags and counter) are in base64.
  */
 export type ManifestSignature = { form: (typeof FORMS)[number]; key: string; value: string };
 
 export type SignedManifest = { manifest: Manifest; signatures: readonly ManifestSignature[] };
 
-/** Proves to anyone who knows a pinned key that an address is signed. */
+/** Proves that an address is signed, to anyone who knows a pinned key. */
 export type AddressProof = {
   head: string;
   signatures: SignedManifest['signatures'];
@@ -52,24 +52,24 @@ export type AddressProof = {
 
 export type ReadManifest = ({ kind: 'ok' } & SignedManifest) | { kind: 'invalid'; reason: string };
 
-/** A manifest of 100,000 addresses has four megabytes. */
+/** A manifest of 100,000 addresses takes about four megabytes. */
 export const MAX_MANIFEST_BYTES = 16 * 1024 * 1024;
-/** Twice as many as keys can be pinned, for a rotation. */
+/** Twice the number of keys that can be pinned, to allow a rotation. */
 export const MAX_SIGNATURES = 8;
 
-/** The file: one line, with the same bytes for the same content. */
+/** Returns the content of the file: a single line, with the same bytes for the same content. */
 export function formatManifest({ manifest, signatures }: SignedManifest): string {
   return `${JSON.stringify({ manifest: inOrder(manifest), signatures: signatures.map(signatureInOrder) })}\n`;
 }
 
-/** The text of the addresses, whose digest is part of the signed head. */
+/** Returns the addresses as text. Its digest is part of the signed head. */
 export function formatNetworks(networks: ManifestNetworks): string {
   return JSON.stringify(networksInOrder(networks));
 }
 
 /**
- * Parses a file strictly: only one spelling is accepted, so that no other parser can read something else from it. It doesn't check the
- * checksums of addresses.
+ * Parses a file strictly: only one spelling is accepted, so that no other parser can understand it differently. The checksums of addresses
+ * aren't checked.
  */
 export function parseManifest(text: string): ReadManifest {
   if (text.length > MAX_MANIFEST_BYTES) return invalid(`it has more than ${MAX_MANIFEST_BYTES} characters`);
@@ -88,7 +88,7 @@ export function parseManifest(text: string): ReadManifest {
   );
 }
 
-/** Every address with its project, in the order of the leaves: by network, project and position. */
+/** Yields every address with its project in the order of the leaves: by network, project and position. */
 export function* vouchedAddresses(
   networks: ManifestNetworks,
 ): Generator<{ network: Network; projectId: string; address: string }> {
@@ -145,7 +145,7 @@ const TEXTS = {
   value: /^[A-Za-z0-9+/]{86}==$/,
   tokenValue: /^[A-Za-z0-9+/]{92}$/,
 };
-/** The limit of non-hardened indexes in BIP-32. */
+/** The number of non-hardened indexes in BIP-32. */
 const MAX_INDEX = 2 ** 31;
 
 function problemOfFile(value: unknown): string | null {
@@ -189,7 +189,7 @@ function problemOfNetworks(networks: unknown): string | null {
   return null;
 }
 
-/** `seen`: the addresses of the network so far. Each belongs to one project, and is listed once. */
+/** `seen` contains the addresses of the network so far, because each belongs to one project and is listed only once. */
 function problemOfEntry(entry: unknown, seen: Set<string>): string | null {
   const strange = strangerIn('the entry', entry, ['addresses', 'maxSurcharge', 'policy', 'xpubs']);
   if (strange !== null) return strange;
@@ -244,7 +244,7 @@ function problemOfSignatures(signatures: unknown): string | null {
   return null;
 }
 
-/** Names the unknown or missing member, and its place. */
+/** Describes the first unknown or missing member, and where it is. */
 function strangerIn(where: string, value: unknown, names: readonly string[]): string | null {
   if (!isObject(value)) return `${where} is not an object`;
   const unknown = Object.keys(value).find((name) => !names.includes(name));

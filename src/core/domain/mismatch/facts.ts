@@ -10,42 +10,42 @@ export type Suspect = {
   status: InvoiceStatus;
   requestedMicro: MicroUsdt;
   payableMicro: MicroUsdt;
-  /** Its receiving address (T…). */
+  /** Its receiving address (`T…`). */
   address: string;
   createdAt: UnixMs;
   /** A payment must be later than this. */
   payableAfter: UnixMs;
   expiresAt: UnixMs;
-  /** The transfer that paid it; `null` if none did. */
+  /** The transfer that paid the invoice, or `null`. */
   paid: { at: UnixMs; from: string } | null;
 };
 
-/** Another unmatched or duplicate transfer of the same sender to the same project. */
+/** Another unmatched or duplicate transfer from the same sender to the same project. */
 export type Sibling = { amountMicro: bigint; at: UnixMs };
 
-/** The facts about the sender of a transfer, up to its time. */
+/** What is known about the sender of a transfer, up to the transfer's time. */
 export type Sender = {
   isOurs: boolean;
-  /** It received money from the project's addresses. */
+  /** Whether the sender has received money from the project's addresses. */
   hasReceived: boolean;
-  /** An operator resolved one of its earlier transfers as the merchant's own deposit. */
+  /** Whether an operator resolved an earlier transfer of this sender as the merchant's own deposit. */
   hasDeposited: boolean;
-  /** Another address that looks the same in wallets (the first 4 and last 4 characters); `null` if there's none. */
+  /** Another address that looks the same in wallets because its first 4 and last 4 characters are equal, or `null`. */
   resembles: string | null;
 };
 
-/** The facts about an unmatched or duplicate transfer. */
+/** What is known about an unmatched or duplicate transfer. */
 export type MismatchFacts = {
   transfer: {
-    /** It may exceed the maximum of an invoice. */
+    /** May exceed the maximum amount of an invoice. */
     amountMicro: bigint;
     from: string;
     to: string;
     at: UnixMs;
   };
-  /** How amounts are made unique on the receiving address. */
+  /** How amounts are made unique at the receiving address. */
   policy: Policy;
-  /** The candidate invoices, at most some hundreds: those near in amount, and the newest unpaid ones. */
+  /** The candidate invoices, a few hundred at most: the ones with a similar amount, and the newest unpaid ones. */
   invoices: readonly Suspect[];
   siblings: readonly Sibling[];
   sender: Sender;

@@ -4,14 +4,14 @@ import { asked, exactly, type Slip, shortly } from './finding.ts';
 const FEE_PRIOR = 0.25;
 const OVERPAID_PRIOR = 0.05;
 
-/** The minimum withdrawals of exchanges. Such an amount may be meant for every smaller invoice, so it says little. */
+/** The minimum withdrawals of exchanges. Such an amount may be meant for any smaller invoice, so it says little. */
 const MINIMUMS: readonly bigint[] = [10_000_000n, 20_000_000n, 50_000_000n, 100_000_000n];
 const MINIMUM_WEIGHT = 0.1;
 
-/** Exchanges mostly charge 1 USDT. */
+/** The fee that most exchanges charge is 1 USDT. */
 export const COMMONEST_FEE = 1_000_000n;
 
-/** Withdrawal fees of exchanges for USDT on TRON, in micro-USDT, with their frequency. */
+/** What exchanges charge for withdrawing USDT on TRON, in micro-USDT, with the frequency of each fee. */
 const TYPICAL_FEES = new Map([
   [500_000n, 0.08],
   [800_000n, 0.08],
@@ -21,7 +21,7 @@ const TYPICAL_FEES = new Map([
   [3_000_000n, 0.05],
   [5_000_000n, 0.05],
 ]);
-/** Fees as a share, in parts of ten thousand. */
+/** Fees that are a share of the amount, in parts of ten thousand. */
 const SHARES = new Map([
   [10n, 0.04],
   [20n, 0.01],
@@ -37,14 +37,14 @@ const MAX_SHARE = 300n;
 
 const TENTH = 100_000n;
 const CENT = 10_000n;
-/** Other fees: tenths up to 10 USDT (100 of them) and cents up to 1 USDT (100). */
+/** Other fees: tenths up to 10 USDT (100 of them), and cents up to 1 USDT (another 100). */
 const OTHER_TENTHS = { uptoMicro: 10_000_000n, weight: 0.1 / 100 };
 const OTHER_CENTS = { uptoMicro: 1_000_000n, weight: 0.03 / 100 };
 
-/** How far an amount minus a share may be off because of rounding. */
+/** How far an amount minus a share may deviate because of rounding. */
 const SHARE_ROUNDING_MICRO = 1n;
 
-/** The share of payers of the requested amount who also lose a fee. */
+/** Of the payers who pay the requested amount, the share who also lose a fee. */
 const FEE_AND_ROUNDED = 0.3;
 
 function feeWeight(feeMicro: bigint): number {
@@ -62,15 +62,15 @@ export const FIXED_FEES: readonly bigint[] = [
   ...Array.from({ length: 100 }, (_, index) => BigInt(index + 1) * CENT),
 ].filter((fee, index, all) => all.indexOf(fee) === index);
 
-/** The fixed fees that are common enough to search for in other slips, too; ascending. */
+/** The fixed fees that are common enough to look for in combination with other mistakes, in ascending order. */
 export const COMMON_FEES: readonly bigint[] = [...TYPICAL_FEES.keys()];
 
-/** The amount left after a share in parts of ten thousand is deducted, rounded down. */
+/** Returns the amount that is left after deducting a share in parts of ten thousand, rounded down. */
 export function lessShare(amountMicro: bigint, share: bigint): bigint {
   return (amountMicro * (WHOLE_SHARE - share)) / WHOLE_SHARE;
 }
 
-/** The amounts that leave this one after a usual share is deducted, both ends included. */
+/** Returns the amounts that become this one when a usual share is deducted. Both ends are inclusive. */
 export function beforeShares(amountMicro: bigint): { low: bigint; high: bigint }[] {
   return [...SHARES.keys()].map((share) => {
     const left = WHOLE_SHARE - share;
@@ -81,7 +81,7 @@ export function beforeShares(amountMicro: bigint): { low: bigint; high: bigint }
   });
 }
 
-/** A fee was deducted from the payable amount, or from the requested amount, on the way. */
+/** A fee was deducted on the way, from the payable or from the requested amount. */
 export function feeDeducted(invoice: Suspect, amountMicro: bigint): Slip[] {
   const { requestedMicro, payableMicro, externalId } = invoice;
   if (amountMicro >= payableMicro) return [];
@@ -115,7 +115,7 @@ export function feeDeducted(invoice: Suspect, amountMicro: bigint): Slip[] {
   return slips;
 }
 
-/** `baseMicro` is the amount from which the share was deducted, and `base` names it. */
+/** `baseMicro` is the amount from which the share was deducted, and `base` describes it. */
 function shareDeducted(baseMicro: bigint, base: string, amountMicro: bigint): Slip[] {
   if (amountMicro * WHOLE_SHARE < baseMicro * (WHOLE_SHARE - MAX_SHARE) - WHOLE_SHARE) return [];
   for (const [share, weight] of SHARES) {
@@ -134,7 +134,7 @@ function shareDeducted(baseMicro: bigint, base: string, amountMicro: bigint): Sl
   return [];
 }
 
-/** A round figure above the payable amount, most likely added for a fee that wasn't deducted after all. */
+/** A round figure above the payable amount, probably increased for a fee that wasn't deducted after all. */
 export function overpaid(invoice: Suspect, amountMicro: bigint): Slip[] {
   const { payableMicro } = invoice;
   const moreMicro = amountMicro - payableMicro;
@@ -150,13 +150,13 @@ export function overpaid(invoice: Suspect, amountMicro: bigint): Slip[] {
   ];
 }
 
-/** The payable amounts, both ends included, for which this amount is an exchange's next higher minimum. */
+/** Returns the payable amounts for which this amount is the next higher minimum of an exchange. Both ends are inclusive. */
 export function belowMinimum(amountMicro: bigint): { low: bigint; high: bigint }[] {
   const index = MINIMUMS.indexOf(amountMicro);
   return index === -1 ? [] : [{ low: MINIMUMS[index - 1] ?? 1n, high: amountMicro - 1n }];
 }
 
-/** An exchange's minimum, and an invoice of less. The payer may have had no choice. */
+/** An exchange's minimum arrived for a smaller invoice. The payer may have had no choice. */
 function leastOfExchange(invoice: Suspect, amountMicro: bigint): Slip[] {
   const { payableMicro } = invoice;
   if (!belowMinimum(amountMicro).some(({ low, high }) => payableMicro >= low && payableMicro <= high)) return [];

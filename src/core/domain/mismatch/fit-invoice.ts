@@ -4,18 +4,18 @@ import { plausibility } from './plausibility.ts';
 import { alreadyPaid, confidenceOf, EQUALLY_NEAR, findingsOf, otherInvoices, sum, toNear } from './rank-causes.ts';
 
 /**
- * How an unmatched or duplicate transfer may have been meant for one invoice. `share` (0 … 1) is the weight of this explanation among all;
- * `rivals` counts the other invoices that explain the transfer about as well or better.
+ * How an unmatched or duplicate transfer may have been meant for one invoice. `share` (from 0 to 1) is the weight of this explanation among
+ * all explanations; `rivals` is the number of other invoices that explain the transfer about as well or better.
  */
 export type Fit = { cause: Cause; share: number; rivals: number };
 
-/** Next to another cause with high confidence, less than this remains. */
+/** If another cause has high confidence, less than this is left for the others. */
 const WORTH_SHOWING = 0.05;
 
 /**
- * Compares a transfer with one invoice, which must be in the facts. Returns the likeliest cause that names this invoice, or `null` if none
- * is worth showing. The invoice's age doesn't count against it, because someone asks about it. The confidence is the same as if no one
- * asked.
+ * Compares a transfer with one invoice, which must be among the facts. Returns the likeliest cause that refers to this invoice, or `null`
+ * if none is worth showing. The invoice's age doesn't count against it, because someone is asking about it. The confidence is the same as
+ * if no one were asking.
  */
 export function fitInvoice(facts: MismatchFacts, invoiceId: string): Fit | null {
   const { amountMicro, at } = facts.transfer;

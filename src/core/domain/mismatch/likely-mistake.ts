@@ -3,12 +3,12 @@ import type { MicroUsdt } from '../money.ts';
 import { unixMs } from '../time.ts';
 import { rankCauses } from './rank-causes.ts';
 
-/** A mistake as a payer sees it. It's likely but never certain, because the chain shows amounts, not intentions. */
+/** A mistake as payers see it. It's likely but never certain, because the chain shows amounts, not intentions. */
 export type LikelyMistake =
-  /** The requested amount was sent, without the digits that were added to it. */
+  /** The payer sent the requested amount, without the digits that were added to it. */
   | { kind: 'requested_amount' }
   | { kind: 'swapped_digits' }
-  /** A fee was deducted from the amount. If more arrived, it was added and then not deducted. */
+  /** A fee was deducted from the amount. If more arrived, the payer added a fee that wasn't deducted. */
   | { kind: 'fee' }
   | { kind: 'truncated' | 'rounded'; decimals: number }
   /** One digit is wrong, missing or extra. */
@@ -17,8 +17,8 @@ export type LikelyMistake =
 export type MistakenAmount = { payableMicro: MicroUsdt; requestedMicro: MicroUsdt; arrivedMicro: MicroUsdt };
 
 /**
- * The kind by which the payer's page describes a cause; `null`: it describes none. Operators see more causes, with their likelihood, and
- * more invoices.
+ * The kind as which the payer's page describes each cause, or `null` if it doesn't describe it. Operators see more causes, with their
+ * likelihood, and more invoices.
  */
 export const KINDS: Readonly<Record<CauseCode, LikelyMistake['kind'] | null>> = {
   FEE_DEDUCTED: 'fee',
@@ -42,7 +42,7 @@ export const KINDS: Readonly<Record<CauseCode, LikelyMistake['kind'] | null>> = 
   UNKNOWN: null,
 };
 
-/** An invoice and a sender for which only the amounts count. The payer names the invoice, so it's the one that was meant. */
+/** An invoice and a sender of which only the amounts matter. The payer has chosen the invoice, so it's the one that was meant. */
 const AT = unixMs(1);
 const NAMED = {
   id: '',
@@ -57,8 +57,8 @@ const NAMED = {
 const SENDER = { isOurs: false, hasReceived: false, hasDeposited: false, resembles: null } as const;
 
 /**
- * The likeliest cause by one invoice's amounts alone. `null` if none is likelier than all others together, or if the page can't describe
- * it.
+ * Returns the likeliest mistake, judging only by the amounts of one invoice. Returns `null` if none is likelier than all others together,
+ * or if the page can't describe it.
  */
 export function likelyMistake({ payableMicro, requestedMicro, arrivedMicro }: MistakenAmount): LikelyMistake | null {
   if (arrivedMicro === payableMicro) return null;

@@ -3,14 +3,14 @@ import { COMMON_FEES, lessShare } from './fee-errors.ts';
 import { shortly } from './finding.ts';
 
 /**
- * An amount as it's shown to a payer: the number of digits after the point is `decimals`. If it's negative, the amount ends in that many
+ * An amount as shown to a payer, with `decimals` digits after the decimal point. If `decimals` is negative, the amount ends in that many
  * zeros before the point.
  */
 export type Shown = { amount: bigint; decimals: number };
 
 /**
- * A mistake of a payer, a wallet or an exchange, and the cause that explains it. `of` lists every amount that may arrive instead of the
- * right one. `isExcluded`: no such amount is the code word of another invoice (see `code-word.ts`).
+ * A mistake by a payer, a wallet or an exchange, and the cause that explains it. `of` returns every amount that may arrive instead of the
+ * right one. With `isExcluded`, none of these is the code word of another invoice (see `code-word.ts`).
  */
 export type Mistake = { name: string; cause: CauseCode; isExcluded: boolean; of(shown: Shown): bigint[] };
 
@@ -19,8 +19,8 @@ const ALL_ROUNDINGS = [0, 1, 2, 3, 4, 5];
 const ONE_PERCENT = 100n;
 
 /**
- * The single list of mistakes. Both diagnoses name them, the sandbox makes some of them, and the benchmark counts how many amounts each of
- * them hits.
+ * The only list of mistakes. Both diagnoses refer to it, the sandbox makes some of these mistakes, and the benchmark counts how many
+ * amounts each of them affects.
  */
 export const MISTAKES: readonly Mistake[] = [
   excluded('one wrong digit', 'ONE_DIGIT_WRONG', oneDigitWrong),
@@ -53,12 +53,12 @@ function possible(name: string, cause: CauseCode, of: Mistake['of']): Mistake {
   return { name, cause, isExcluded: false, of };
 }
 
-/** The value of the last decimal, in micro-USDT. */
+/** Returns the value of the last decimal, in micro-USDT. */
 export function lastUnit(decimals: number): bigint {
   return 10n ** BigInt(USDT_DECIMALS - decimals);
 }
 
-/** Rounds to the nearest, half up. */
+/** Rounds to the nearest value, with halves rounded up. */
 export function roundTo(amount: bigint, decimals: number): bigint {
   return cutTo(amount + lastUnit(decimals) / 2n, decimals);
 }
@@ -67,7 +67,7 @@ export function cutTo(amount: bigint, decimals: number): bigint {
   return amount - (amount % lastUnit(decimals));
 }
 
-/** The shown digits without the point, and the value of a 1 in each position. */
+/** Returns the digits shown without the decimal point, each with the value of a 1 in its position. */
 export function places({ amount, decimals }: Shown): { digit: bigint; unit: bigint }[] {
   const unit = lastUnit(decimals);
   const digits = (amount / unit).toString().padStart(decimals + 1, '0');
@@ -76,12 +76,12 @@ export function places({ amount, decimals }: Shown): { digit: bigint; unit: bigi
 
 const DIGITS = [0n, 1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n, 9n];
 
-/** Includes the amount itself. */
+/** The result includes the amount itself. */
 export function oneDigitWrong(shown: Shown): bigint[] {
   return places(shown).flatMap(({ digit, unit }) => DIGITS.map((other) => shown.amount + (other - digit) * unit));
 }
 
-/** From left to right. Includes the amount itself if two neighbours are equal. */
+/** Goes from left to right. The result includes the amount itself if two neighbouring digits are equal. */
 export function digitsSwapped(shown: Shown): bigint[] {
   const all = places(shown);
   return all.slice(1).map((right, index) => {
@@ -100,7 +100,7 @@ function withPart({ amount, decimals }: Shown, part: Part, change: (digits: stri
     : change(behind).map((changed) => join(whole, changed));
 }
 
-/** A wallet cuts off a seventh decimal. */
+/** Like a wallet, cuts off a seventh decimal. */
 function join(whole: string, decimals: string): bigint {
   return BigInt(whole + decimals.slice(0, USDT_DECIMALS).padEnd(USDT_DECIMALS, '0'));
 }

@@ -8,7 +8,7 @@ const TWICE_PRIOR = 0.04;
 const FRACTION_PRIOR = 0.02;
 const SIBLING_PRIOR = 0.06;
 const SUM_PRIOR = 0.04;
-/** The factor if the figure results from the requested amounts instead of the payable ones. */
+/** Factor if the figure results from the requested amounts instead of the payable ones. */
 const WITHOUT_TAIL = 0.3;
 
 const FRACTIONS = [
@@ -18,13 +18,13 @@ const FRACTIONS = [
 ] as const;
 
 const DAY_MS = 86_400_000;
-/** Parts of one payment follow each other within two days. */
+/** Parts of one payment arrive within two days of each other. */
 const SIBLINGS_WITHIN_MS = 2 * DAY_MS;
-/** Three parts are searched among at most this many other transfers: 45 pairs. */
+/** When looking for three parts, at most this many other transfers are considered, which are 45 pairs. */
 const MAX_PAIRED_SIBLINGS = 10;
 const PAIR_WEIGHT = 0.2;
 
-/** The payable amount of an invoice at another address of the project. */
+/** The amount is the payable amount of an invoice at another address of the project. */
 export function otherAddress(invoice: Suspect, amountMicro: bigint): Slip[] {
   if (amountMicro !== invoice.payableMicro) return [];
   return [
@@ -37,7 +37,7 @@ export function otherAddress(invoice: Suspect, amountMicro: bigint): Slip[] {
   ];
 }
 
-/** Twice the amount of one invoice in one transfer. */
+/** The transfer is twice the amount of one invoice. */
 export function paidTwice(invoice: Suspect, amountMicro: bigint): Slip[] {
   const { payableMicro, requestedMicro, externalId } = invoice;
   if (amountMicro === payableMicro * 2n) {
@@ -63,7 +63,7 @@ export function paidTwice(invoice: Suspect, amountMicro: bigint): Slip[] {
   ];
 }
 
-/** A half, a third or a quarter of the payable amount, to the micro-USDT, or exactly of the requested amount. */
+/** The transfer is a half, a third or a quarter: of the payable amount to the micro-USDT, or of the requested amount exactly. */
 export function fractionOfInvoice(invoice: Suspect, amountMicro: bigint): Slip[] {
   for (const { parts, name, weight } of FRACTIONS) {
     const isOfPayable = absolute(amountMicro * parts - invoice.payableMicro) < parts;
@@ -81,7 +81,7 @@ export function fractionOfInvoice(invoice: Suspect, amountMicro: bigint): Slip[]
   return [];
 }
 
-/** The sums of other transfers of the same sender: each alone, and two together. */
+/** A sum of other transfers from the same sender: a single one, or two together. */
 type SiblingSum = { totalMicro: bigint; parts: readonly bigint[]; weight: number };
 
 export function siblingSums(siblings: readonly Sibling[], at: UnixMs): SiblingSum[] {
@@ -97,7 +97,7 @@ export function siblingSums(siblings: readonly Sibling[], at: UnixMs): SiblingSu
   return sums;
 }
 
-/** Together with other transfers of the same sender it equals an invoice's amount. */
+/** Together with other transfers from the same sender, the transfer equals an invoice's amount. */
 export function partWithSiblings(invoice: Suspect, amountMicro: bigint, sums: readonly SiblingSum[]): Slip[] {
   const { payableMicro, requestedMicro } = invoice;
   const slips = sums.flatMap(({ totalMicro, parts, weight }): Slip[] => {
@@ -118,21 +118,22 @@ export function partWithSiblings(invoice: Suspect, amountMicro: bigint, sums: re
   return best === undefined ? [] : [best];
 }
 
-/** An invoice, and how plausible it is that a payer of this time meant it. */
+/** An invoice, and how plausible it is that a payer meant it at this time. */
 export type Weighed = { invoice: Suspect; share: number };
 
-/** The limits of invoices among which sums of two and of three are searched: 20,000 pairs and 9,880 triples. */
+/** The number of invoices among which sums of two and of three are searched: 20,000 pairs and 9,880 triples. */
 const MAX_PAIRED = 200;
 const MAX_TRIPLED = 40;
-/** If this many sums give the amount, none of them proves anything. Round amounts have thousands. */
+/** If this many sums equal the amount, none of them proves anything. Round amounts can have thousands. */
 const MAX_SUMS = 200;
 const TRIPLE_WEIGHT = 0.3;
 const FAR_APART_MS = 3_600_000;
 const FAR_APART_WEIGHT = 0.2;
 
 /**
- * The payable amounts of two or three invoices in one transfer. Twice one amount is `PAID_TWICE`, not a sum. The share of each invoice is
- * the probability that it was meant at all; invoices created at the same time are likely to be meant together. At most 200.
+ * Finds the payable amounts of two or three invoices in one transfer, at most 200 combinations. Twice the same amount is `PAID_TWICE`, not
+ * a sum. The share of each invoice is the probability that it was meant at all; invoices created at the same time are likely to be meant
+ * together.
  */
 export function sumsOfInvoices(weighed: readonly Weighed[], amountMicro: bigint): Finding[] {
   const smaller = weighed.filter(({ invoice }) => invoice.payableMicro < amountMicro).sort((a, b) => b.share - a.share);
@@ -169,7 +170,7 @@ function sumFinding(parts: readonly Weighed[], amountMicro: bigint): Finding {
   const sharesTogether = parts.reduce((product, { share }) => product * share, 1);
   return {
     code: 'SUM_OF_INVOICES',
-    // Two of n invoices are n²/2 pairs, so each pair has twice the product of the shares.
+    // There are n²/2 pairs among n invoices, so each pair counts with twice the product of the shares.
     weight:
       SUM_PRIOR * 2 * sharesTogether * (parts.length > 2 ? TRIPLE_WEIGHT * 3 : 1) * (isApart ? FAR_APART_WEIGHT : 1),
     invoices,

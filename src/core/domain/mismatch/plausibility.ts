@@ -3,8 +3,8 @@ import type { Suspect } from './facts.ts';
 
 const HOUR_MS = 3_600_000;
 /**
- * How plausible it is, apart from the amount, that a transfer of this time was meant for this invoice: 0 … 1. An invoice that didn't exist
- * can't be meant. An open one is likelier than an expired one, and that is likelier than a paid one.
+ * Returns how plausible it is, apart from the amount, that a transfer at this time was meant for this invoice, from 0 to 1. An invoice that
+ * didn't exist can't be meant. An open invoice is likelier than an expired one, and an expired one is likelier than a paid one.
  */
 export function plausibility(invoice: Suspect, at: UnixMs): number {
   const ageMs = at - invoice.createdAt;
@@ -15,7 +15,7 @@ export function plausibility(invoice: Suspect, at: UnixMs): number {
     if (overdueMs < 2 * HOUR_MS) return 0.4;
     return overdueMs < 48 * HOUR_MS ? 0.1 : 0.01;
   }
-  // Most payers pay at once, even if they have a month.
+  // Most payers pay immediately, even if they have a month.
   if (ageMs < 3 * HOUR_MS) return 1;
   return ageMs < 48 * HOUR_MS ? 0.6 : 0.3;
 }

@@ -18,15 +18,15 @@ import { pointMisplaced, requestedAmount, roundedOrTruncated } from './rounding-
 import { senderCauses, unknown } from './sender-causes.ts';
 import { typingError, typingOrigins } from './typing-errors.ts';
 
-/** More causes and invoices than this help no one. */
+/** More causes or invoices than this wouldn't help anyone. */
 const MAX_CAUSES = 5;
 const MAX_INVOICES = 5;
-/** A cause below this share of all explanations is left out. */
+/** Causes with a smaller share of all explanations are left out. */
 const WORTH_SHOWING = 0.01;
-/** Invoices that explain a transfer at least half as well as the best are equally near. */
+/** Invoices that explain a transfer at least half as well as the best one count as equally near. */
 export const EQUALLY_NEAR = 0.5;
 
-/** `high`: all other causes together have 3 %, and all other invoices less than a tenth. */
+/** `high`: all other causes together have at most 3 %, and all other invoices less than a tenth. */
 const HIGH = { cause: 0.97, invoice: 0.92 };
 /** `medium`: likelier than everything else together, with at most about six candidate invoices. */
 const MEDIUM = { cause: 0.5, invoice: 0.15 };
@@ -41,8 +41,8 @@ const AMOUNT_RULES: readonly SlipRule[] = [
 ];
 
 /**
- * Why an unmatched transfer fits no invoice: 1 … 5 likely causes, the likeliest first, each once. Every rule weighs how likely its slip is
- * and how plausible the invoice is. The confidence depends on the weight of all other explanations.
+ * Explains why an unmatched transfer fits no invoice: 1 to 5 likely causes, the likeliest first, each only once. Every rule weighs how
+ * likely its mistake is and how plausible the invoice is. The confidence depends on the weight of all other explanations.
  */
 export function rankCauses(facts: MismatchFacts): Cause[] {
   const { from, to, amountMicro } = facts.transfer;
@@ -59,7 +59,7 @@ export function rankCauses(facts: MismatchFacts): Cause[] {
     .map(({ ofCode, share }) => toCause(ofCode, share, facts.transfer));
 }
 
-/** This is certain, so nothing else is weighed. */
+/** This cause is certain, so no other is weighed. */
 function selfTransfer(sender: string, amountMicro: bigint): Cause {
   const explanation = `${exactly(amountMicro)} arrived from the address itself (${sender}). Such a transfer brings no money, so it pays no invoice.`;
   return { code: 'SELF_TRANSFER', confidence: 'high', explanation, evidence: { sender }, invoices: [] };
@@ -71,15 +71,15 @@ export function findingsOf(facts: MismatchFacts): Finding[] {
   return [...invoiceFindings(facts, weighed), ...senderCauses(facts), unknown(facts.transfer.amountMicro, 1 - meant)];
 }
 
-/** A payer who accidentally pays an order twice does so soon. */
+/** A payer who accidentally pays an order twice usually does so soon. */
 const SOON_MS = 86_400_000;
 
-/** Ranks the causes of a duplicate. Its amount shows the invoice that it repeats, and its sender may show more. */
+/** Ranks the causes of a duplicate. The amount shows which invoice was paid again, and the sender may show more. */
 export function rankDuplicate(facts: MismatchFacts, repeated: Suspect): Cause[] {
   const { amountMicro, from, at } = facts.transfer;
   const isSameSender = repeated.paid?.from === from;
-  // A round amount is a repetition if it comes soon and from the same sender. Later it may be for another order, and an exchange sends for
-  // many people.
+  // A round amount is a repetition if it arrives soon and from the same sender. If it arrives later, it may be for another order; and an
+  // exchange sends on behalf of many people.
   const isSoon = repeated.paid !== null && at - repeated.paid.at < SOON_MS;
   const first: Cause = {
     code: 'PAID_TWICE',
@@ -92,7 +92,7 @@ export function rankDuplicate(facts: MismatchFacts, repeated: Suspect): Cause[] 
   return [first, ...others.map((finding) => toCause([finding], 0, facts.transfer))];
 }
 
-/** Sorts the likeliest first, and equally likely ones by the distance to the invoice's amount. */
+/** Sorts the likeliest first, and equally likely ones by how far they are from the invoice's amount. */
 function sortByWeight(findings: readonly Finding[], amountMicro: bigint): Finding[] {
   const distance = ({ invoices: [invoice] }: Finding) =>
     invoice === undefined ? 0n : absolute(amountMicro - invoice.payableMicro);
@@ -103,7 +103,7 @@ export function sum(findings: readonly Finding[]): number {
   return findings.reduce((total, { weight }) => total + weight, 0);
 }
 
-/** Weighs which invoices were meant. The more there are, the less does an amount near one of them prove. The shares sum to at most 1. */
+/** Weighs which invoices were meant. The more there are, the less an amount near one of them proves. The shares add up to at most 1. */
 function weigh({ transfer, invoices }: MismatchFacts): Weighed[] {
   const plausible = invoices
     .map((invoice) => ({ invoice, share: plausibility(invoice, transfer.at) }))
@@ -136,7 +136,7 @@ function invoiceFindings({ transfer, siblings }: MismatchFacts, weighed: readonl
   return [...ofOne, ...sumsOfInvoices(weighed, amountMicro)];
 }
 
-/** Combines the findings of one code into one cause, the best first. */
+/** Combines the findings with the same code into one cause, best first. */
 function toCause(ofCode: readonly Finding[], share: number, transfer: MismatchFacts['transfer']): Cause {
   const [best] = ofCode as [Finding, ...Finding[]];
   const near = ofCode.filter(({ weight }) => weight >= best.weight * EQUALLY_NEAR);
@@ -152,7 +152,7 @@ function toCause(ofCode: readonly Finding[], share: number, transfer: MismatchFa
   };
 }
 
-/** Warns of a payment before someone credits the money again. */
+/** Warns of an existing payment, so that no one credits the money twice. */
 export function alreadyPaid({ invoices }: Pick<Finding, 'invoices'>, at: UnixMs): string {
   const describe = (when: 'before' | 'since') => {
     const paid = invoices.filter((invoice) => invoice.paid !== null && invoice.paid.at <= at === (when === 'before'));
@@ -162,15 +162,15 @@ export function alreadyPaid({ invoices }: Pick<Finding, 'invoices'>, at: UnixMs)
   return describe('before') + describe('since');
 }
 
-/** Above this, only some of the invoices were compared, so their number isn't shown. */
+/** Beyond this number, only some of the invoices were compared, so the number isn't shown. */
 const MANY = 50;
 
-/** `8 other invoices`, `more than 50 other invoices`. */
+/** Returns for example `8 other invoices` or `more than 50 other invoices`. */
 export function otherInvoices(count: number): string {
   return `${count > MANY ? `more than ${MANY}` : count} other invoice${count === 1 ? '' : 's'}`;
 }
 
-/** `listed` of the others are listed; `null` if all are. */
+/** `listed` is how many of the other invoices are listed, or `null` if all are. */
 function alsoNear(others: number, listed: number | null): string {
   if (others === 0) return '';
   const which = listed === null ? '' : `, of which the nearest ${listed} are listed`;

@@ -4,17 +4,17 @@ import { asked, exactly, type Slip, shortly } from './finding.ts';
 import { lastUnit, roundTo } from './mistakes.ts';
 
 const ROUNDING_PRIOR = 0.2;
-/** By the number of decimals kept, 0 … 5: people and wallets prefer 2 and 4. */
+/** Indexed by the number of decimals kept, from 0 to 5. People and wallets prefer 2 and 4. */
 const KEPT_PRIOR = [0.25, 0.1, 0.3, 0.1, 0.15, 0.1];
-/** The shares of the ways to lose digits: to the nearest, truncated, always up. */
+/** How often digits are lost in each way: rounded to the nearest, truncated, always rounded up. */
 const [NEAREST, CUT_OFF, UP] = [0.5, 0.35, 0.15];
 
 const ONE_USDT = 1_000_000n;
 const REQUESTED_PRIOR = 0.22;
 const POINT_PRIOR = 0.02;
-/** Factors 10 … 1,000,000. The last is a forgotten point with all six decimals. */
+/** Factors from 10 to 1,000,000. The last one is a forgotten decimal point, with all six decimals. */
 const MAX_POINT_SHIFT = 6;
-/** Beyond this, a shift to the left leaves too few digits to prove anything. */
+/** A larger shift to the left leaves too few digits to prove anything. */
 export const MAX_LEFT_SHIFT = 3;
 
 /** The requested amount was paid, without the tail that makes the payable amount unique. */
@@ -32,8 +32,8 @@ export function requestedAmount(invoice: Suspect, amountMicro: bigint): Slip[] {
 }
 
 /**
- * The payable amount with fewer decimals. `ROUNDED` is to the nearest (half up) or up. `TRUNCATED` is cut off where rounding would give
- * another amount. An amount equal to the requested one is `REQUESTED_AMOUNT` instead.
+ * The payable amount arrived with fewer decimals. `ROUNDED` means to the nearest value (half up) or up. `TRUNCATED` means cut off, if
+ * rounding would give a different amount. If the result is the requested amount, it's `REQUESTED_AMOUNT` instead.
  */
 export function roundedOrTruncated(invoice: Suspect, amountMicro: bigint): Slip[] {
   const { requestedMicro, payableMicro } = invoice;
@@ -61,12 +61,12 @@ function roundedTo(decimals: number, invoice: Suspect, amountMicro: bigint): Sli
     weight: ROUNDING_PRIOR * (KEPT_PRIOR[decimals] ?? 0) * weight,
     evidence: { decimals, difference: signed(amountMicro - payableMicro) },
     explanation: `${exactly(amountMicro)} arrived: ${asked(invoice)} ${verb} ${decimals === 0 ? 'whole USDT' : decimals === 1 ? '1 decimal' : `${decimals} decimals`}`,
-    // A whole figure above the amount may also include an added fee, or be chosen for another reason.
+    // A whole number above the amount may also include a fee, or may have been chosen for another reason.
     ...(decimals === 0 && isUp && !isNearest ? { atMost: 'medium' } : {}),
   };
 }
 
-/** The decimal point is one to six places off. Digits that a shift to the left pushes out are lost. */
+/** The decimal point is one to six places off. If it moved to the left, the last digits are lost. */
 export function pointMisplaced(invoice: Suspect, amountMicro: bigint): Slip[] {
   const { payableMicro } = invoice;
   for (let shift = 1; shift <= MAX_POINT_SHIFT; shift++) {

@@ -5,18 +5,19 @@ import { siblingSums } from './payment-patterns.ts';
 import { MAX_LEFT_SHIFT } from './rounding-errors.ts';
 import { typingOrigins } from './typing-errors.ts';
 
-/** Payable amounts to look up, both ends included. */
+/** Payable amounts to look up; both ends are inclusive. */
 type AmountRange = { low: bigint; high: bigint };
 
-/** Above every payable amount: 12 digits before the point, 6 after it, and a surcharge. */
+/** Higher than any payable amount: 12 digits before the decimal point, 6 after it, and a surcharge. */
 const MAX_PAYABLE_MICRO = 10n ** 18n + 1_000_000n;
 const CENT = 10_000n;
-/** The precision to which an amount may be rounded: 0.00001 … 1 USDT. */
+/** The precisions to which an amount may be rounded: 0.00001 to 1 USDT. */
 const ROUNDING_UNITS = [10n, 100n, 1_000n, CENT, 100_000n, 1_000_000n];
 
 /**
- * The ranges of payable amounts that a usual slip turns into this transfer's: some hundred ranges, most of a single amount. On an address
- * with a tail all payable amounts are code words, which leaves at most one in ten of the single ones.
+ * Returns the ranges of payable amounts that a common mistake turns into this transfer's amount: a few hundred ranges, most of which
+ * consist of a single amount. If the address uses tails, all payable amounts are code words, which leaves at most one in ten of the single
+ * amounts.
  */
 export function searchRanges(
   { transfer, policy, siblings }: Pick<MismatchFacts, 'transfer' | 'policy' | 'siblings'>,
@@ -33,15 +34,15 @@ export function searchRanges(
     ...siblingSums(siblings, at).map(({ totalMicro }) => amountMicro + totalMicro),
   ];
   const reserved = points.filter((micro) => isPayable(policy, micro));
-  // A requested amount corresponds to payable amounts above it.
+  // The payable amounts for a requested amount lie above it.
   const tailed = (requestedMicro: bigint) => ({ low: requestedMicro, high: requestedMicro + maxSurchargeMicro });
   const ranges = [
     ...[...new Set(reserved)].map((micro) => ({ low: micro, high: micro })),
     tailed(amountMicro),
     ...belowMinimum(amountMicro),
-    // A rounded amount is a multiple of its unit. The ranges stay separate, because only a limited number of invoices is read per range.
+    // A rounded amount is a multiple of its unit. The ranges aren't merged, because only a limited number of invoices is read per range.
     ...ROUNDING_UNITS.filter((unit) => amountMicro % unit === 0n).map((unit) => around(amountMicro, unit)),
-    // Shares may have been deducted from the requested amount, which rarely has more decimals than this.
+    // A share may have been deducted from the requested amount, which rarely has more decimals than this.
     ...beforeShares(amountMicro).map(({ low, high }) => ({
       low,
       high: amountMicro % 10n === 0n ? high + maxSurchargeMicro : high,
@@ -64,7 +65,7 @@ function around(micro: bigint, byMicro: bigint): AmountRange {
   return { low: micro - byMicro, high: micro + byMicro };
 }
 
-/** The amounts that lose their last digits when the point moves to the left. */
+/** Returns the amounts that become this one by losing their last digits when the decimal point moves to the left. */
 function leftShifted(amountMicro: bigint, factor: bigint): AmountRange {
   return { low: amountMicro * factor, high: (amountMicro + 1n) * factor - 1n };
 }

@@ -6,26 +6,29 @@ const DEPOSIT_PRIOR = 0.05;
 const LOOK_ALIKE_PRIOR = 0.02;
 const UNKNOWN_PRIOR = 0.02;
 
-/** No shop sells for less than 0.01 USDT, and address poisoners rarely spend 0.1. They prefer 0.000001, 0.001 and 0.01. */
+/** No shop sells anything for less than 0.01 USDT, and address poisoners rarely spend 0.1. They prefer 0.000001, 0.001 and 0.01. */
 const TINY_MICRO = 100n;
 const DUST_MICRO = 10_000n;
 const SMALL_MICRO = 100_000n;
 const ONE_USDT = 1_000_000n;
 
 /**
- * How much likelier a depositing merchant is to send from such an address than a customer. A customer can't send from the project's own
- * address, but may use the wallet of an exchange from which the merchant once deposited. Two addresses share the 7 characters that
- * poisoners copy once in 10¹².
+ * How much likelier it is that a depositing merchant sends from such an address than that a customer does. A customer can't send from the
+ * project's own address, but may use the same exchange wallet from which the merchant once deposited. Two addresses have the same 7
+ * characters that poisoners imitate once in 10¹².
  */
 const RATIO = { isOurs: 1e12, hasDeposited: 1e3, hasReceived: 1e2, resembles: 1e9 } as const;
 
-/** Money that wasn't meant for any invoice: dust, imitations of known addresses, and the merchant's own. */
+/** Explains money that wasn't meant for any invoice: dust, imitations of known addresses, and the merchant's own money. */
 export function senderCauses({ transfer, sender }: MismatchFacts): Finding[] {
   const { amountMicro, from } = transfer;
   return [...dust(amountMicro), ...lookAlike(amountMicro, from, sender.resembles), ...ownDeposit({ transfer, sender })];
 }
 
-/** The remaining cause if nothing explains the amount. `unmeant` (0 … 1) is the probability that none of the known invoices was meant. */
+/**
+ * The cause that remains if nothing explains the amount. `unmeant` (from 0 to 1) is the probability that none of the known invoices was
+ * meant.
+ */
 export function unknown(amountMicro: bigint, unmeant: number): Finding {
   return {
     code: 'UNKNOWN',
@@ -37,7 +40,10 @@ export function unknown(amountMicro: bigint, unmeant: number): Finding {
   };
 }
 
-/** The probability of an amount that no invoice asks for: people choose whole amounts, then cents, and rarely more. */
+/**
+ * Returns the probability of an amount that no invoice asks for. People choose whole amounts most often, then cents, and rarely anything
+ * else.
+ */
 function freeAmountChance(amountMicro: bigint): number {
   if (amountMicro % ONE_USDT === 0n) return 0.5 / 1_000;
   return amountMicro % 10_000n === 0n ? 0.3 / 100_000 : 0.2 / 1_000_000_000;
@@ -76,7 +82,7 @@ function lookAlike(amountMicro: bigint, from: string, resembled: string | null):
   ];
 }
 
-/** The signs of a merchant's own deposit, the most reliable first. */
+/** Signs that a transfer is the merchant's own deposit, most reliable first. */
 const DEPOSIT_SIGNS = [
   { fact: 'isOurs', reason: 'own-address', told: 'an address of this project' },
   {

@@ -1,17 +1,17 @@
 import type { Suspect } from './facts.ts';
 import { asked, exactly, type Slip } from './finding.ts';
 
-/** Among the payers of a wrong amount, how often each kind of typing slip occurs. These are estimates; the corpus tests the outcome. */
+/** How often each kind of typing mistake occurs among payers of a wrong amount. These are estimates; the corpus tests the outcome. */
 const PRIOR = { ONE_DIGIT_WRONG: 0.1, DIGITS_SWAPPED: 0.05, DIGIT_MISSING: 0.03, DIGIT_ADDED: 0.02 } as const;
 
 type TypingCode = keyof typeof PRIOR;
 
-/** How one amount was mistyped as another: `detail` completes "… with". */
+/** How one amount may have been mistyped as another; `detail` completes "… with". */
 type Origin = { code: TypingCode; ways: number; places: number; detail: string; evidence: Slip['evidence'] };
 
 /**
- * All amounts of which the one that arrived may be a mistyped form, each with its slip; about 300 for 25.000137. Amounts are typed with the
- * six decimals of a payable amount, and a wallet cuts off a seventh.
+ * Returns all amounts that may have been mistyped as the one that arrived, each with its mistake; there are about 300 for 25.000137.
+ * Amounts are typed with all six decimals of a payable amount, and wallets cut off a seventh.
  */
 export function typingOrigins(amountMicro: bigint): ReadonlyMap<bigint, Origin> {
   const before = recent.get(amountMicro);
@@ -22,7 +22,7 @@ export function typingOrigins(amountMicro: bigint): ReadonlyMap<bigint, Origin> 
   return origins;
 }
 
-/** A transfer's amount is analysed when its invoices are searched, and again when each of them is weighed. */
+/** The amount of a transfer is analysed when its invoices are searched, and again when each of them is weighed. */
 const MAX_RECENT = 20;
 const recent = new Map<bigint, ReadonlyMap<bigint, Origin>>();
 
@@ -30,7 +30,7 @@ function computeOrigins(amountMicro: bigint): Map<bigint, Origin> {
   const origins = new Map<bigint, Origin>();
   const text = exactly(amountMicro);
   const add = (original: string, origin: Omit<Origin, 'ways'>) => {
-    // No payable amount has leading zeros.
+    // Payable amounts have no leading zeros.
     if (/^0[0-9]/.test(original)) return;
     const micro = BigInt(original.replace('.', ''));
     if (micro === amountMicro || micro <= 0n) return;
@@ -45,7 +45,7 @@ function computeOrigins(amountMicro: bigint): Map<bigint, Origin> {
   return origins;
 }
 
-/** The slip of a payer who mistyped this invoice's amount. */
+/** Returns the mistake of a payer who mistyped this invoice's amount. */
 export function typingError(invoice: Suspect, amountMicro: bigint, origin: Origin): Slip {
   return {
     code: origin.code,
@@ -85,7 +85,7 @@ function addSwapped(text: string, add: Add): void {
   const places = text.length - 2;
   for (let at = 0; at < text.length - 1; at++) {
     if (at === point) continue;
-    // The digits on both sides of the point are neighbours, too.
+    // The digits on either side of the decimal point count as neighbours, too.
     const next = at + 1 === point ? at + 2 : at + 1;
     const [left, right] = [text.charAt(at), text.charAt(next)];
     if (left === right) continue;
@@ -98,7 +98,10 @@ function addSwapped(text: string, add: Add): void {
   }
 }
 
-/** A missing digit before the point shifts the digits before it. One missing after the point leaves room at the end. */
+/**
+ * If a digit before the decimal point is missing, the digits before it shift. If one after the point is missing, there's room for another
+ * digit at the end.
+ */
 function addMissing(text: string, add: Add): void {
   const point = text.indexOf('.');
   const places = text.length;
@@ -111,14 +114,14 @@ function addMissing(text: string, add: Add): void {
   for (const digit of DIGITS) {
     for (let at = 0; at <= point; at++) add(replaceAt(text, at, 0, digit), describe(digit));
     if (!text.endsWith('0')) continue;
-    // Leaving out the last decimal is truncation, which is another cause.
+    // If the last decimal is missing, it's truncation, which is a different cause.
     for (let at = point + 1; at < text.length - 1; at++) {
       add(replaceAt(text.slice(0, -1), at, 0, digit), describe(digit));
     }
   }
 }
 
-/** Most wallets refuse a seventh decimal, and few cut it off. */
+/** Most wallets refuse a seventh decimal; only a few cut it off. */
 const SEVENTH_DECIMAL = 0.3;
 
 function addAdded(text: string, add: Add): void {
@@ -129,7 +132,7 @@ function addAdded(text: string, add: Add): void {
     const isDoubled = digit === text.charAt(at - 1) || digit === text.charAt(at + 1);
     const origin = {
       code: 'DIGIT_ADDED' as const,
-      // A double keypress is as frequent as all other digits together.
+      // A key pressed twice is as frequent as all other added digits together.
       places: text.length * (isDoubled ? 2 : 20),
       detail: isDoubled ? `a ${digit} typed twice` : `a ${digit} too many`,
       evidence: { added: digit },

@@ -1,9 +1,9 @@
-/** A signed statement has no fractions, lists or nulls, because their form is ambiguous. */
+/** A value in a signed statement. Fractions, lists and nulls aren't allowed, because their form is ambiguous. */
 export type CanonicalValue = string | number | { readonly [name: string]: CanonicalValue };
 
 /**
- * The JSON Canonicalization Scheme (RFC 8785) for such values: members sorted by their UTF-16 units, no white space. The same value always
- * has the same bytes. Throws a RangeError for a number that isn't a safe integer, and for an unpaired surrogate.
+ * Serialises a value by the JSON Canonicalization Scheme (RFC 8785): members are sorted by their UTF-16 units, without white space. Equal
+ * values always give equal bytes. Throws a RangeError for a number that isn't a safe integer, and for an unpaired surrogate.
  */
 export function canonicalJson(value: CanonicalValue): string {
   if (typeof value === 'string') {

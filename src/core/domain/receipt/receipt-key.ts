@@ -4,13 +4,13 @@ import { utf8ToBytes } from '@noble/hashes/utils.js';
 import { base64urlnopad } from '@scure/base';
 import { canonicalJson } from './canonical-json.ts';
 
-/** An Ed25519 public key as a JWK (RFC 8037): `x` is its 32 bytes in base64url. */
+/** An Ed25519 public key as a JWK (RFC 8037); `x` contains its 32 bytes in base64url. */
 export type PublicJwk = { kty: 'OKP'; crv: 'Ed25519'; x: string };
 
-/** A key that signs receipts. `id`: the thumbprint of the public key as a JWK (RFC 7638), 43 characters. */
+/** A key that signs receipts. `id` is the thumbprint of the public key as a JWK (RFC 7638), 43 characters long. */
 export type ReceiptKey = { id: string; publicKey: Uint8Array; privateKey: Uint8Array };
 
-/** Derives the key from 32 random bytes, which are the private key as defined by RFC 8032. */
+/** Creates the key from 32 random bytes, which are the private key as defined by RFC 8032. */
 export function receiptKeyOf(privateKey: Uint8Array): ReceiptKey {
   const publicKey = ed25519.getPublicKey(privateKey);
   return { id: receiptKeyId(toJwk(publicKey)), publicKey, privateKey };
@@ -32,10 +32,10 @@ export function toJwkSet(publicKeys: readonly Uint8Array[]): JwkSet {
   return { keys: jwks.map((jwk) => ({ ...jwk, kid: receiptKeyId(jwk), use: 'sig', alg: 'EdDSA' })) };
 }
 
-/** Many times the size of a thousand keys. */
+/** Many times the size of a set of a thousand keys. */
 export const MAX_KEY_SET_BYTES = 1024 * 1024;
 
-/** The ids of the Ed25519 keys in a JWK Set; other keys are ignored. `null`: the text isn't such a set. */
+/** Returns the ids of the Ed25519 keys in a JWK Set and ignores other keys. Returns `null` if the text isn't a JWK Set. */
 export function readKeyIds(text: string): string[] | null {
   try {
     const { keys } = JSON.parse(text) as { keys: unknown };
@@ -49,5 +49,5 @@ export function readKeyIds(text: string): string[] | null {
   }
 }
 
-/** 32 bytes in base64url. The last character encodes four bits. */
+/** Matches 32 bytes in base64url, whose last character encodes only four bits. */
 const X = /^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/;

@@ -7,33 +7,33 @@ import { type Receipt, readReceipt } from './receipt.ts';
 import { type PublicJwk, type ReceiptKey, receiptKeyId, toJwk } from './receipt-key.ts';
 
 /**
- * `signature`: a JWS (RFC 7515) with detached content, `header..signature`, over the canonical form of `receipt`. `addressProof`: proves
- * that the recipient is on a list of addresses that others signed. It has separate signatures, which are checked with their keys.
+ * `signature` is a JWS (RFC 7515) with detached content, `header..signature`, over the canonical form of `receipt`. `addressProof` proves
+ * that the recipient is on a list of addresses signed by others. Its signatures are separate and are checked against their own keys.
  */
 export type SignedReceipt = { receipt: Receipt; signature: string; addressProof?: AddressProof };
 
 /** A receipt has about a thousand bytes. */
 export const MAX_RECEIPT_BYTES = 64 * 1024;
 
-/** The same receipt and key always give the same signature (RFC 8032). */
+/** Signs a receipt. The same receipt and key always give the same signature (RFC 8032). */
 export function signReceipt(receipt: Receipt, { publicKey, privateKey }: ReceiptKey): SignedReceipt {
   const header = encodeHeader(toJwk(publicKey));
   const signature = ed25519.sign(signingInput(header, receipt), privateKey);
   return { receipt, signature: `${header}..${base64urlnopad.encode(signature)}` };
 }
 
-/** The bytes of the file that payers keep. */
+/** Returns the content of the file that payers keep. */
 export function formatReceipt(signed: SignedReceipt): string {
   return `${JSON.stringify(signed, null, 2)}\n`;
 }
 
-/** `intact`: nothing was changed since it was signed with this key. The reasons are sentences without a full stop. */
+/** `intact` means that nothing was changed since the receipt was signed with this key. Each reason is a sentence without a full stop. */
 export type ReceiptCheck =
   | { kind: 'intact'; receipt: Receipt; keyId: string }
   | { kind: 'changed'; reason: string }
   | { kind: 'unreadable'; reason: string };
 
-/** Checks a file with any content, using only the file itself. */
+/** Checks a file with any content. Needs nothing but the file. */
 export function checkReceipt(file: Uint8Array): ReceiptCheck {
   const read = readFile(file);
   if (read.kind !== 'ok') return read;
@@ -49,7 +49,7 @@ export function checkReceipt(file: Uint8Array): ReceiptCheck {
   const fits =
     bytes !== null &&
     publicKey !== null &&
-    // Strictly by RFC 8032, unlike some lenient implementations: no key fits more than one text.
+    // Checks strictly by RFC 8032, unlike some lenient implementations, so a signature never fits a second text.
     ed25519.verify(bytes, signingInput(header, read.receipt), publicKey, { zip215: false });
   if (!fits) return changed('the signature does not match: the receipt or the signature was changed after signing');
   return { kind: 'intact', receipt: read.receipt, keyId: receiptKeyId(jwk) };
@@ -67,7 +67,9 @@ function signingInput(header: string, receipt: Receipt): Uint8Array {
   return utf8ToBytes(`${header}.${base64urlnopad.encode(utf8ToBytes(canonicalJson(receipt)))}`);
 }
 
-/** The header contains the key, so a receipt can be checked without anything else. `typ` separates its signatures from all others. */
+/**
+ * The header contains the key, so a receipt can be checked without anything else. `typ` separates these signatures from all other kinds.
+ */
 function encodeHeader(jwk: PublicJwk): string {
   const header = { alg: 'EdDSA', jwk, kid: receiptKeyId(jwk), typ: 'quittance-receipt+jws' };
   return base64urlnopad.encode(utf8ToBytes(canonicalJson(header)));
@@ -76,8 +78,8 @@ function encodeHeader(jwk: PublicJwk): string {
 type Signer = { kind: 'ok'; jwk: PublicJwk } | (ReceiptCheck & { kind: 'changed' | 'unreadable' });
 
 /**
- * A key has exactly one header. Other members, such as `crit`, `b64` or a second `alg`, could change the meaning for other readers, so such
- * a header is refused.
+ * Only one header is accepted per key. Any other member, such as `crit`, `b64` or a second `alg`, could make other readers understand the
+ * receipt differently, so such a header is refused.
  */
 function readHeader(header: string): Signer {
   const value = parseHeader(header);
@@ -105,7 +107,7 @@ function parseHeader(header: string): Record<string, unknown> | null {
   }
 }
 
-/** Decodes exactly `length` bytes of base64url, without padding or unused bits; else `null`. */
+/** Decodes exactly `length` bytes of base64url without padding or unused bits. Returns `null` for anything else. */
 function decode(text: string, length: number): Uint8Array | null {
   try {
     const bytes = base64urlnopad.decode(text);
@@ -146,7 +148,10 @@ function readFile(file: Uint8Array): ReadFile {
   return { kind: 'ok', receipt: read.receipt, signature };
 }
 
-/** Counts the written members of all objects. If two have the same name, `JSON.parse` keeps the last, and another reader the first. */
+/**
+ * Counts the members of all objects as they are written. If two members have the same name, `JSON.parse` keeps the last one, while other
+ * readers may keep the first.
+ */
 function countNames(json: string): number {
   return [...json.matchAll(/"(?:[^"\\]|\\.)*"(\s*:)?/g)].filter(([, colon]) => colon !== undefined).length;
 }

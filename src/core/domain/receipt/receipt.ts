@@ -3,27 +3,27 @@ import { parseAmount } from '../money.ts';
 import { isNetwork, type Network, WIRE_ASSET, WIRE_NETWORK } from '../network.ts';
 
 /**
- * The statement about a paid invoice. It's shown to third parties, so it contains nothing that leads back to the invoice or that depends on
- * the time of the request.
+ * A statement about a paid invoice. It's shown to third parties, so it contains nothing that leads back to the invoice or depends on the
+ * time of the request.
  */
 export type Receipt = {
   version: 1;
-  /** The origin that payers see: `https://pay.example.com`. */
+  /** The origin that payers see, such as `https://pay.example.com`. */
   issuer: string;
   merchant: string;
   network: typeof WIRE_NETWORK;
-  /** The TRON network, because several share the name in `network`. */
+  /** The TRON network, because `network` has the same value for all of them. */
   chain: Network;
   asset: typeof WIRE_ASSET;
   contract: string;
-  /** `25.000009` */
+  /** For example `25.000009`. */
   amount: string;
   from: string;
   to: string;
   transaction: ReceiptTransaction;
 };
 
-/** `txId`, `blockId`: 64 hex characters. `blockTime`: ISO 8601 with milliseconds. */
+/** `txId` and `blockId` are 64 hex characters each. `blockTime` is ISO 8601 with milliseconds. */
 type ReceiptTransaction = {
   txId: string;
   logIndex: number;
@@ -34,7 +34,7 @@ type ReceiptTransaction = {
 
 export type ReadReceipt = { kind: 'ok'; receipt: Receipt } | { kind: 'invalid'; reason: string };
 
-/** Parses a possible receipt. Every member must be valid, and no others are allowed. `reason` is a phrase. */
+/** Parses a value that may be a receipt. Every member must be valid, and others aren't allowed. `reason` is a phrase. */
 export function readReceipt(value: unknown): ReadReceipt {
   if (!isObject(value)) return invalid('contains no receipt');
   const { version } = value;
@@ -59,9 +59,9 @@ const isHash: Member = (value) => typeof value === 'string' && /^[0-9a-f]{64}$/.
 const isAddress: Member = (value) => typeof value === 'string' && parseAddress(value).kind === 'ok';
 const isCount: Member = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
 
-/** An origin: no path, no query, no user. */
+/** Matches an origin, without a path, query or user. */
 const ORIGIN = /^https?:\/\/[^\s/?#@]{1,255}$/;
-/** The maximum length of a project's name, in characters. */
+/** Maximum length of a project's name, in characters. */
 const MAX_MERCHANT = 100;
 
 const MEMBERS: Record<keyof Receipt, Member> = {
