@@ -23,5 +23,7 @@ test('the formula of docs/guides/addresses.md and the example of docs/explained/
   const daysOfOne = (perDay: number) =>
     addressNeed({ perDay, prices: 1 }, { policy: 'tail', maxSurchargeMicro }).daysOfOne;
   expect(page).toContain(`**${daysOfOne(1)} × different amounts ÷ orders a day**`);
-  expect(amounts).toContain(`At 60 a day of your most frequent amount, one address lasts ${daysOfOne(60)} days.`);
+  expect(amounts).toContain(
+    `If you sell your most frequent amount 60 times a day, one address lasts ${daysOfOne(60)} days.`,
+  );
 });
