@@ -130,17 +130,44 @@ final class Client
      */
     public function createInvoice(string $amount, string $externalId, string $idempotencyKey, array $options = []): array
     {
+        return $this->create(['amount' => self::readAmount($amount)], $externalId, $idempotencyKey, $options);
+    }
+
+    /**
+     * The same for a price in another currency, such as "EUR", which the operator must have set a rate for.
+     *
+     * @param array<string, mixed> $options as of `createInvoice`
+     * @return array{invoiceId: string, externalId: string, status: string, checkoutUrl: string, expiresAt: string}
+     */
+    public function createInvoiceForPrice(string $amount, string $currency, string $externalId, string $idempotencyKey, array $options = []): array
+    {
+        $price = ['amount' => self::readAmount($amount), 'currency' => $currency];
+        return $this->create(['price' => $price], $externalId, $idempotencyKey, $options);
+    }
+
+    private static function readAmount(string $amount): string
+    {
         if (preg_match('/\A[0-9]+\.[0-9]{7,}\z/', $amount) === 1) {
             throw new \InvalidArgumentException('amount has too many decimals: at most 6');
         }
         if (preg_match(self::AMOUNT, $amount) !== 1 || strpbrk($amount, '123456789') === false) {
             throw new \InvalidArgumentException('amount must be a text such as "25.00", greater than 0');
         }
+        return $amount;
+    }
+
+    /**
+     * @param array<string, mixed> $wanted the amount, or the price
+     * @param array<string, mixed> $options
+     * @return array<string, mixed>
+     */
+    private function create(array $wanted, string $externalId, string $idempotencyKey, array $options): array
+    {
         self::checkExternalId($externalId);
         if (preg_match('/\A[!-~]{1,255}\z/', $idempotencyKey) !== 1) {
             throw new \InvalidArgumentException('idempotencyKey must be 1 to 255 visible ASCII characters');
         }
-        $input = ['amount' => $amount, 'asset' => 'USDT', 'network' => 'TRON', 'externalId' => $externalId];
+        $input = $wanted + ['asset' => 'USDT', 'network' => 'TRON', 'externalId' => $externalId];
         $kinds = ['description' => 'string', 'returnUrl' => 'string', 'expiresInSeconds' => 'integer', 'metadata' => 'array'];
         $body = self::encode($input + self::readMembers($options, $kinds));
         $invoice = $this->send('POST', '/v1/invoices', ["Idempotency-Key: $idempotencyKey"], $body);

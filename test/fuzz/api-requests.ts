@@ -93,7 +93,13 @@ function bodySchemaOf({ requestBody }: Operation): JsonSchema | null {
 }
 
 /** A body that the schema allows, with its members in any order and surrounded by any whitespace. */
-function validBody({ properties = {}, required = [] }: JsonSchema): fc.Arbitrary<string> {
+function validBody({ properties = {}, required = [], if: either }: JsonSchema): fc.Arbitrary<string> {
+  if (either !== undefined) {
+    const { amount, price, ...others } = properties as Record<'amount' | 'price', JsonSchema>;
+    const bodyWith = (name: string, schema: JsonSchema) =>
+      validBody({ properties: { ...others, [name]: schema }, required: [...required, name] });
+    return fc.oneof({ weight: 3, arbitrary: bodyWith('amount', amount) }, bodyWith('price', price));
+  }
   const members = Object.entries(properties).map(([name, schema]) => {
     const member = validJson(name, schema).map((json) => `${JSON.stringify(name)}:${json}`);
     return required.includes(name) ? member : fc.option(member);
@@ -229,12 +235,15 @@ const bentType: fc.Arbitrary<Header[]> = fc.oneof(
 /** A body as bytes: an object with wrong, missing, unknown or repeated members, or no object at all. */
 function bentBody(schema: JsonSchema | null): fc.Arbitrary<string> {
   const properties = schema?.properties ?? {};
-  const names = Object.keys(properties);
-  const members = Object.entries(properties).map(([name, each]) =>
-    fc.oneof({ weight: 6, arbitrary: validJson(name, each) }, { weight: 1, arbitrary: jsonText }),
-  );
+  // With both an amount and a price it would be refused for that alone.
+  const names = Object.keys(properties).filter((name) => schema?.if === undefined || name !== 'price');
+  const members = names
+    .map((name) => [name, properties[name] ?? {}] as const)
+    .map(([name, each]) =>
+      fc.oneof({ weight: 6, arbitrary: validJson(name, each) }, { weight: 1, arbitrary: jsonText }),
+    );
   const extra = fc.tuple(
-    fc.oneof(fc.constantFrom(...names, '__proto__', 'constructor', 'a\\u006dount', ''), hostileText),
+    fc.oneof(fc.constantFrom(...Object.keys(properties), '__proto__', 'constructor', 'a\\u006dount', ''), hostileText),
     jsonText,
   );
   const objects = fc

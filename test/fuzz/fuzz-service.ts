@@ -79,6 +79,7 @@ async function fillService(service: TestService, canary: string): Promise<Names>
     await addKey(db, project.id, { scopes: ['read'] }),
   ];
   const secret = createWebhookSecret(randomBytes);
+  await addTestAdapter(service, 'price');
   const [endpoint, foreignEndpoint] = [randomUUID(), randomUUID()];
   await addTestEndpoint(db, { id: endpoint, projectId: project.id, url: 'http://127.0.0.1:9/', secret });
   await addTestEndpoint(db, {

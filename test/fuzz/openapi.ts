@@ -21,6 +21,8 @@ export type JsonSchema = {
   propertyNames?: { pattern: string };
   maxProperties?: number;
   required?: string[];
+  /** A creation has `amount` or `price`, not both. */
+  if?: object;
 };
 
 export type Parameter = {
@@ -48,6 +50,7 @@ const HELD: Record<string, string[]> = {
 
 /** Allowed values of an endpoint's members that the schema doesn't list. */
 const TAKEN: Record<string, string[]> = {
+  currency: ['CNY'],
   events: ['invoice.paid', 'ping', 'transfer.unmatched'],
   overlap: ['0', '90m', '30d'],
   secret: [`whsec_${Buffer.alloc(32, 1).toString('base64')}`, `whsec_${Buffer.alloc(24, 2).toString('base64')}`],
@@ -92,6 +95,12 @@ export function validText(name: string, schema: JsonSchema): fc.Arbitrary<string
 
 /** Generates the same as a JSON value. */
 export function validJson(name: string, schema: JsonSchema): fc.Arbitrary<string> {
+  if (schema.type === 'object' && schema.properties !== undefined) {
+    const members = Object.entries(schema.properties).map(([each, part]) =>
+      validJson(each, part).map((json) => `${JSON.stringify(each)}:${json}`),
+    );
+    return fc.tuple(...members).map((pairs) => `{${pairs.join()}}`);
+  }
   if (schema.type === 'object') {
     const key = fc.stringMatching(new RegExp(schema.propertyNames?.pattern ?? ''));
     const value = fc.string({ unit: 'binary', maxLength: 20 }).map((any) => any.replaceAll('\0', '0'));

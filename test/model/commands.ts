@@ -6,7 +6,11 @@ import { linearize } from './linearize.ts';
 import { type ListPlan, lists, pageLimit, toListOperation, walk } from './list-commands.ts';
 import { LIFETIME_MS, type Model, type ModelInvoice, type Operation, pass, type Said } from './model.ts';
 
-const AMOUNTS = ['25.00', '25', '25.000000', '25.00005', '0.000001', '999999999999.999999'] as const;
+/** Two of them are prices, one and the same. */
+const AMOUNTS = [
+  ...['25.00', '25', '25.000000', '25.00005', '0.000001', '999999999999.999999'],
+  ...['CNY 180', 'CNY 180.00', 'CNY 0.07'],
+] as const;
 /** Few enough to collide. */
 const [KEY_SLOTS, ID_SLOTS] = [6, 6];
 const MOST_AT_ONCE = 5;

@@ -12,8 +12,9 @@ import {
   type ModelInvoice,
   type Operation,
   type Outcome,
+  type Said,
   spend,
-  toMicro,
+  toWanted,
 } from './model.ts';
 import { reserve } from './reserve.ts';
 
@@ -150,16 +151,18 @@ function judgeCreated(
   { status, code, invoice, isReplayed, conflict, reserved }: Outcome,
 ): string | null {
   if (operation.isInvalid) return expect(status === 400 && code === 'INVALID_REQUEST', 'invalid input was taken');
-  const { idempotencyKey, externalId, said = {} } = operation;
-  const amountMicro = toMicro(operation.amount);
+  const { idempotencyKey, externalId } = operation;
+  const { amountMicro, price } = toWanted(operation.amount);
+  const said: Said = { ...operation.said, ...(price !== undefined && { price }) };
   const own = [...model.invoices.values()].filter((each) => each.project === project);
   const sameKey = own.find((each) => each.idempotencyKey === idempotencyKey);
   const holder = sameKey ?? own.find((each) => each.externalId === externalId);
   if (holder !== undefined) {
     const fields = [
-      ...(holder.amountMicro === amountMicro ? [] : ['amount']),
+      // A price is compared as such.
+      ...(holder.amountMicro === amountMicro || (holder.said.price && price) ? [] : ['amount']),
       ...(holder.externalId === externalId ? [] : ['externalId']),
-      ...(['returnUrl', 'expiresInSeconds', 'description', 'metadata'] as const).filter(
+      ...(['returnUrl', 'expiresInSeconds', 'description', 'metadata', 'price'] as const).filter(
         (name) => JSON.stringify(holder.said[name]) !== JSON.stringify(said[name]),
       ),
     ];

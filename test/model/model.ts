@@ -95,6 +95,7 @@ const DRIFT_TOKENS = 0.1;
 type Creation = {
   idempotencyKey: string;
   externalId: string;
+  /** `25.00`, or `CNY 180` for a price. */
   amount: string;
   isInvalid: boolean;
   /** Optional members of a shop's request. */
@@ -105,7 +106,17 @@ export type Said = {
   expiresInSeconds?: number;
   description?: string;
   metadata?: Record<string, string>;
+  /** The price of a creation that had one, such as `180000000 CNY`. */
+  price?: string;
 };
+
+/** Converts an amount or a price to USDT, at 7.2 CNY and rounded up to a millionth. */
+export function toWanted(amount: string): { amountMicro: bigint; price?: string } {
+  const [text = '', currency] = amount.split(' ').toReversed();
+  if (currency === undefined) return { amountMicro: toMicro(text) };
+  const priceMicro = toMicro(text);
+  return { amountMicro: (priceMicro * 1_000_000n + 7_199_999n) / 7_200_000n, price: `${priceMicro} ${currency}` };
+}
 
 /** Returns the time until an invoice's deadline. */
 export function lifetimeOf({ expiresInSeconds }: Said): number {

@@ -52,7 +52,10 @@ export function createRunner({ service, database, client, model, projects, keys,
     switch (operation.kind) {
       case 'create': {
         const { key, idempotencyKey, externalId, amount, isInvalid, said } = operation;
-        const body = { ...said, amount: isInvalid ? `0${amount}` : amount, asset: 'USDT', network: 'TRON', externalId };
+        const [text = '', currency] = amount.split(' ').toReversed();
+        const sent = isInvalid ? `0${text}` : text;
+        const wanted = currency === undefined ? { amount: sent } : { price: { amount: sent, currency } };
+        const body = { ...said, ...wanted, asset: 'USDT', network: 'TRON', externalId };
         const outcome = outcomeOf(await ask(key, '/v1/invoices', { idempotencyKey, body }));
         return {
           ...outcome,

@@ -186,6 +186,9 @@ async function makeProjects(service: TestService, limit: Model['limit'], sinkUrl
     model.adapters.push({ ...door, tokens: limit.burst });
     const told = { url: `adapter:${kind}`, description: `adapter ${kind}`, isDisabled: false, isOwn: false };
     model.endpoints.set(endpointId, { project: index, ...told });
+    const { id } = await addTestAdapter(service, 'price', made);
+    const rate = { url: 'adapter:price', description: 'prices in CNY', isDisabled: false, isOwn: false };
+    model.endpoints.set(encodeId('whe', id), { project: index, ...rate });
     projects.push(made);
     model.feeds.push([]);
     model.transfers.push([]);

@@ -203,6 +203,13 @@ describe.skipIf(!isThere)(`the client for PHP${isThere ? '' : ': skipped, php wi
     expect(await ask('createEndpoint', shop.url, { secrets: 'x' })).toHaveProperty('refused');
   });
 
+  test('a price in a currency without a rate is refused with its field, and a wrong one is not sent', async () => {
+    const ask = (...parameters: unknown[]) =>
+      shop.ask('createInvoiceForPrice', ...parameters, 'php-price', 'php-price');
+    expect((await ask('19.99', 'EUR')).error.errors).toMatchObject([{ field: 'price.currency', code: 'NO_RATE' }]);
+    expect((await ask('19.9999999', 'EUR')).refused).toBe('amount has too many decimals: at most 6');
+  });
+
   test('a page of the feed waits for the next event', async () => {
     const { latest } = (await shop.ask('listEvents', { limit: 1 })).answer;
     await create('php-waited', '42.00');

@@ -4,19 +4,25 @@ import type { CreateInvoice } from './types.ts';
 
 /** What is sent for an invoice. The API refuses fields that it does not know. */
 export function readCreate(input: CreateInvoice): CreateInvoice {
-  const { amount, externalId, asset = 'USDT', network = 'TRON' } = Object(input) as CreateInvoice;
-  if (/^\d+\.\d{7,}$/.test(amount)) refuse('amount has too many decimals: at most 6');
-  if (typeof amount !== 'string' || !/^(0|[1-9]\d{0,11})(\.\d{1,6})?$/.test(amount) || !/[1-9]/.test(amount)) {
+  const {
+    price,
+    amount = price?.amount,
+    externalId,
+    asset = 'USDT',
+    network = 'TRON',
+  } = Object(input) as Partial<CreateInvoice>;
+  if (/^\d+\.\d{7,}$/.test(amount as string)) refuse('amount has too many decimals: at most 6');
+  if (typeof amount !== 'string' || !/^(?=.*[1-9])(0|[1-9]\d{0,11})(\.\d{1,6})?$/.test(amount)) {
     refuse('amount must be a text greater than 0');
   }
   if (asset !== 'USDT' || network !== 'TRON') refuse('only USDT on TRON is taken');
-  return { ...input, amount, asset, network, externalId: readExternalId(externalId) };
+  return { ...input, asset, network, externalId: readExternalId(externalId as string) } as CreateInvoice;
 }
 
 export function readKey(options: { idempotencyKey: string }): string {
   const { idempotencyKey } = Object(options) as typeof options;
   if (typeof idempotencyKey === 'string' && /^[!-~]{1,255}$/.test(idempotencyKey)) return idempotencyKey;
-  return refuse('idempotencyKey must be 1 to 255 visible ASCII characters; store it first');
+  return refuse('idempotencyKey must be 1 to 255 visible ASCII characters');
 }
 
 export function readExternalId(externalId: string): string {
@@ -40,7 +46,7 @@ export function readExpand(expand: string | readonly string[] = ''): string {
 
 export function readLimit(limit: number): string {
   if (Number.isInteger(limit) && limit >= 1 && limit <= 100) return String(limit);
-  return refuse('limit must be a whole number from 1 to 100');
+  return refuse('limit must be a whole number, 1 to 100');
 }
 
 function refuse(message: string): never {

@@ -454,13 +454,35 @@ export interface components {
             /** @description Other invoices whose payers claimed it before */
             otherClaims: number;
         };
+        /**
+         * ConvertedPrice
+         * @description The price that the invoice was created for; only in responses of this API
+         */
+        ConvertedPrice: {
+            /**
+             * @description Decimal string greater than 0
+             * @example 19.99
+             */
+            amount: string;
+            /** @example EUR */
+            currency: string;
+            /**
+             * @description The price of one USDT in this currency
+             * @example 0.921500
+             */
+            rate: string;
+            /** @description The time of the rate; null if the operator set it */
+            rateAt: null | string;
+            /** @description The origin that the rate was read from, or `fixed` */
+            rateSource: string;
+        };
         /** CreateInvoice */
         CreateInvoice: {
             /**
-             * @description Decimal string greater than 0
+             * @description Decimal string greater than 0; required unless you send a price
              * @example 25.00
              */
-            amount: string;
+            amount?: string;
             /** @constant */
             asset: "USDT";
             /**
@@ -486,6 +508,7 @@ export interface components {
             };
             /** @constant */
             network: "TRON";
+            price?: components["schemas"]["Price"];
             /**
              * Format: uri-template
              * @description The return link of the page, instead of the project's: an https:// URL such as https://shop.example.com/orders/1001, on a site that the operator has allowed for the project; {invoiceId} is a placeholder
@@ -968,6 +991,7 @@ export interface components {
             addressProof?: components["schemas"]["AddressProof"];
             /** @example 25.000137 */
             payableAmount: string;
+            price?: components["schemas"]["ConvertedPrice"];
             /** @example 25.000000 */
             requestedAmount: string;
             transaction: null | components["schemas"]["PaymentTransaction"];
@@ -1010,12 +1034,25 @@ export interface components {
             type: "ping";
         };
         /**
+         * Price
+         * @description Instead of `amount`: a price in another currency, if the operator has set a rate for it
+         */
+        Price: {
+            /**
+             * @description Decimal string greater than 0
+             * @example 19.99
+             */
+            amount: string;
+            /** @example EUR */
+            currency: string;
+        };
+        /**
          * Problem
          * @description RFC 9457
          */
         Problem: {
             /** @enum {string} */
-            code: "INVALID_JSON" | "INVALID_REQUEST" | "IDEMPOTENCY_KEY_REQUIRED" | "IDEMPOTENCY_KEY_INVALID" | "UNAUTHENTICATED" | "INSUFFICIENT_SCOPE" | "INVOICE_NOT_FOUND" | "ENDPOINT_NOT_FOUND" | "ROUTE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "IDEMPOTENCY_CONFLICT" | "AMOUNT_UNAVAILABLE" | "PROJECT_ARCHIVED" | "INVOICE_PAID" | "ENDPOINT_CONFLICT" | "UNSUPPORTED_ASSET" | "UNSUPPORTED_NETWORK" | "RATE_LIMITED" | "TOO_MANY_UNPAID" | "INTERNAL" | "UNAVAILABLE" | "INTEGRITY" | "OVERLOADED";
+            code: "INVALID_JSON" | "INVALID_REQUEST" | "IDEMPOTENCY_KEY_REQUIRED" | "IDEMPOTENCY_KEY_INVALID" | "UNAUTHENTICATED" | "INSUFFICIENT_SCOPE" | "INVOICE_NOT_FOUND" | "ENDPOINT_NOT_FOUND" | "ROUTE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "IDEMPOTENCY_CONFLICT" | "AMOUNT_UNAVAILABLE" | "PROJECT_ARCHIVED" | "INVOICE_PAID" | "ENDPOINT_CONFLICT" | "UNSUPPORTED_ASSET" | "UNSUPPORTED_NETWORK" | "RATE_LIMITED" | "TOO_MANY_UNPAID" | "INTERNAL" | "UNAVAILABLE" | "INTEGRITY" | "RATE_UNAVAILABLE" | "OVERLOADED";
             /** @enum {string} */
             conflict?: "idempotencyKey" | "externalId";
             detail: string;
@@ -1754,7 +1791,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description UNAVAILABLE, INTEGRITY, OVERLOADED */
+            /** @description UNAVAILABLE, INTEGRITY, RATE_UNAVAILABLE, OVERLOADED */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];

@@ -11,11 +11,17 @@ export type InvoiceWithMetadata = Omit<InvoiceDetails, 'payment'> & {
 export type WithdrawnInvoice = Schemas['WithdrawnInvoice'];
 export type InvoiceStatus = Invoice['status'];
 
-/** What an invoice is asked for: `amount` is a decimal string such as `"25.00"`; asset and network are USDT on TRON unless given. */
-export type CreateInvoice = Omit<Schemas['CreateInvoice'], 'asset' | 'network'> & {
+/**
+ * What an invoice is asked for: `amount` is a decimal string such as `"25.00"`, or `price` replaces it, in a currency that the operator has set
+ * a rate for. Asset and network are USDT on TRON unless given.
+ */
+export type CreateInvoice = Omit<Schemas['CreateInvoice'], 'amount' | 'price' | 'asset' | 'network'> & {
   asset?: Schemas['CreateInvoice']['asset'] | undefined;
   network?: Schemas['CreateInvoice']['network'] | undefined;
-};
+} & (
+    | { amount: NonNullable<Schemas['CreateInvoice']['amount']>; price?: undefined }
+    | { amount?: undefined; price: NonNullable<Schemas['CreateInvoice']['price']> }
+  );
 
 /** What arrived at an address of the project. `reason` and `nearestInvoice`: why it probably paid nothing, and what it was probably meant for. */
 export type Transfer = Schemas['Transfer'];

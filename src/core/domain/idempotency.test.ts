@@ -10,6 +10,13 @@ const said = fc.record(
     expiresInSeconds: fc.constantFrom(300, 900),
     returnUrl: fc.constantFrom('https://shop.example/1', 'https://shop.example/2'),
     metadata: fc.dictionary(fc.constantFrom('a', 'b'), fc.constantFrom('1', '2')),
+    price: fc.record(
+      {
+        ...{ amount: fc.constantFrom('19.990000', '20.000000'), currency: fc.constantFrom('EUR', 'USD') },
+        ...{ rate: fc.constantFrom('0.92', '0.93'), rateAt: fc.constant(null), rateSource: fc.constant('fixed') },
+      },
+      { requiredKeys: ['amount', 'currency'] },
+    ),
   },
   { requiredKeys: [] },
 );
@@ -40,7 +47,10 @@ test('a key is asked for the same again, or it is a conflict that names each fie
         ...{ returnUrl: ours.returnUrl !== theirs.returnUrl, description: ours.description !== theirs.description },
         expiresInSeconds: ours.expiresInSeconds !== theirs.expiresInSeconds,
         metadata: ['a', 'b'].some((key) => ours.metadata?.[key] !== theirs.metadata?.[key]),
-        amount: held.requestedMicro !== request.requestedMicro,
+        price: ours.price?.amount !== theirs.price?.amount || ours.price?.currency !== theirs.price?.currency,
+        // What a price is worth changes with the rate.
+        amount:
+          held.requestedMicro !== request.requestedMicro && (ours.price === undefined || theirs.price === undefined),
         externalId: held.externalId !== request.externalId,
       };
       const fields = (['amount', 'externalId', ...OPTION_NAMES] as const).filter((field) => differs[field]);

@@ -1,4 +1,4 @@
-import { differingOptions } from './invoice-options.ts';
+import { differingOptions, isPriced } from './invoice-options.ts';
 import type { MicroUsdt } from './money.ts';
 
 /**
@@ -33,7 +33,9 @@ export function judgeRepeat<Invoice extends Holder>(
 
 function differingFields(existing: Asked, asked: Asked): string[] {
   const fields: string[] = [];
-  if (existing.requestedMicro !== asked.requestedMicro) fields.push('amount');
+  // The rate may have changed since. The price itself is compared with the options.
+  const isByRate = isPriced(existing.options) && isPriced(asked.options);
+  if (!isByRate && existing.requestedMicro !== asked.requestedMicro) fields.push('amount');
   if (existing.externalId !== asked.externalId) fields.push('externalId');
   return [...fields, ...differingOptions(existing.options, asked.options)];
 }

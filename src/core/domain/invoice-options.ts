@@ -1,15 +1,18 @@
+import type { ConvertedPrice, Price } from './price.ts';
+
 /**
  * The optional fields of an invoice. `returnUrl` is for example `https://shop.example/orders/{invoiceId}`; `description` is shown to the
- * payer; `metadata` holds private values of the shop.
+ * payer; `metadata` holds private values of the shop; `price` was converted to the amount. A price that was only asked for has no rate.
  */
 export type InvoiceOptions = {
   returnUrl?: string;
   expiresInSeconds?: number;
   description?: string;
   metadata?: Readonly<Record<string, string>>;
+  price?: Price | ConvertedPrice;
 };
 
-export const OPTION_NAMES = ['returnUrl', 'expiresInSeconds', 'description', 'metadata'] as const;
+export const OPTION_NAMES = ['returnUrl', 'expiresInSeconds', 'description', 'metadata', 'price'] as const;
 
 /**
  * Returns the options as canonical text that doesn't depend on their order, or `null` if there are none. This text is stored, sealed and
@@ -29,12 +32,13 @@ export function formatOptions(options: InvoiceOptions): string | null {
  */
 export function readOptions(text: string | null): InvoiceOptions {
   if (text === null) return {};
-  const { returnUrl, expiresInSeconds, description, metadata } = JSON.parse(text) as Record<string, unknown>;
+  const { returnUrl, expiresInSeconds, description, metadata, price } = JSON.parse(text) as Record<string, unknown>;
   return {
     ...(typeof returnUrl === 'string' && { returnUrl }),
     ...(typeof expiresInSeconds === 'number' && { expiresInSeconds }),
     ...(typeof description === 'string' && { description }),
     ...(isTexts(metadata) && { metadata }),
+    ...(isPrice(price) && { price }),
   };
 }
 
@@ -44,10 +48,26 @@ function isTexts(value: unknown): value is Record<string, string> {
   );
 }
 
+function isPrice(value: unknown): value is Price {
+  if (typeof value !== 'object' || value === null) return false;
+  const { amount, currency } = value as Record<string, unknown>;
+  return typeof amount === 'string' && typeof currency === 'string';
+}
+
+/** Whether an invoice was created for a price, so that its amount depends on the rate of that moment. */
+export function isPriced(options: string | null): boolean {
+  return readOptions(options).price !== undefined;
+}
+
+/** The options without what the shop didn't say: the rate of a price. */
+function said({ price, ...others }: InvoiceOptions): InvoiceOptions {
+  return price === undefined ? others : { ...others, price: { amount: price.amount, currency: price.currency } };
+}
+
 /** Returns the names of the options that differ between two such texts. */
 export function differingOptions(one: string | null, other: string | null): string[] {
   if (one === other) return [];
-  const [ours, theirs] = [readOptions(one), readOptions(other)];
+  const [ours, theirs] = [said(readOptions(one)), said(readOptions(other))];
   return OPTION_NAMES.filter(
     (name) => formatOptions({ [name]: ours[name] }) !== formatOptions({ [name]: theirs[name] }),
   );

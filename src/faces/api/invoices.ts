@@ -3,16 +3,18 @@ import { assertNever } from '../../core/domain/assert-never.ts';
 import { describePayment, projectInvoice } from '../../core/domain/event.ts';
 import { encodeId } from '../../core/domain/ids.ts';
 import { formatOptions, readOptions } from '../../core/domain/invoice-options.ts';
-import { formatAmount, type MicroUsdt } from '../../core/domain/money.ts';
+import { formatAmount, type MicroUsdt, microUsdt, parseAmount } from '../../core/domain/money.ts';
+import { convertPrice, rateInForce } from '../../core/domain/price.ts';
 import { toIso } from '../../core/domain/time.ts';
 import { createSharing, findEarlier, type Sharing } from '../../core/payments/create-invoice.ts';
 import { createOrder, type Ordered } from '../../core/payments/create-order.ts';
 import { Type } from '../../core/runtime/type.ts';
 import { findInvoicePayment, type InvoicePayment } from '../../core/store/ledger/payments.ts';
 import { withdrawInvoice } from '../../core/store/ledger/withdraw-invoice.ts';
+import { listPriceRates } from '../../core/store/outbox/adapter-orders.ts';
 import type { Caller } from '../web/authenticate.ts';
 import { headerValues } from '../web/header-values.ts';
-import { clocksApart, Problem, problemOf } from '../web/problem.ts';
+import { clocksApart, type FieldError, Problem, problemOf } from '../web/problem.ts';
 import { notesOf } from '../web/request-notes.ts';
 import type { ApiDeps } from './api-deps.ts';
 import { callerOf, guarded } from './guard.ts';
@@ -50,20 +52,76 @@ async function create(deps: ApiDeps & { sharing: Sharing }, request: FastifyRequ
   const body = request.body instanceof Uint8Array ? request.body : new Uint8Array();
   const fields = readCreateInput(body);
   notesOf(request).externalId = fields.externalId;
-  const input = { ...caller, ...fields, options: formatOptions(fields.options), idempotencyKey };
-  const errors = optionErrors(fields.options, caller);
-  const created = errors.length === 0 ? await createOrder(deps, input) : await findEarlier(deps, input);
-  if (created === null) throw invalid(errors);
-  if (created.kind === 'amount-unavailable') await deps.onAmountRefused({ ...caller, ...fields });
+  const asked = await convert(deps, caller, fields);
+  const { requestedMicro } = asked;
+  const input = { ...caller, ...fields, requestedMicro, options: formatOptions(asked.options), idempotencyKey };
+  const errors = [...asked.errors, ...optionErrors(fields.options, caller)];
+  const refusal = errors.length === 0 ? asked.refusal : invalid(errors);
+  const created = refusal === null ? await createOrder(deps, input) : await findEarlier(deps, input);
+  if (created === null) throw refusal;
+  if (created.kind === 'amount-unavailable') await deps.onAmountRefused({ ...caller, requestedMicro });
   if (created.kind === 'limited') await deps.onUnpaidRefused({ ...caller, ...created });
   if (created.kind !== 'created' && created.kind !== 'replayed') {
-    throw refusalOf(created, fields, deps, caller.keyId);
+    throw refusalOf(created, requestedMicro, deps, caller.keyId);
   }
   reply.code(201);
   const location = `/v1/invoices/${encodeId('inv', created.invoice.id)}`;
   reply.header('Location', location);
   if (created.kind === 'replayed') reply.header('Idempotent-Replayed', 'true');
   return projectInvoice(created.invoice, deps.publicUrl());
+}
+
+/** Nothing is created for it, and it's compared with no amount: an earlier invoice of this price has the amount of its own rate. */
+const NO_AMOUNT = microUsdt(0n);
+/** Sources are asked each minute. */
+const RATE_RETRY_SECONDS = 60;
+
+type Converted = Pick<CreateFields, 'options'> & {
+  requestedMicro: MicroUsdt;
+  errors: FieldError[];
+  refusal: Problem | null;
+};
+
+/** Converts the price of a request, if it has one, at the rate in force. A repeat is answered despite `errors` and `refusal`. */
+async function convert({ db, now }: ApiDeps, { projectId }: Caller, fields: CreateFields): Promise<Converted> {
+  const { options, requestedMicro } = fields;
+  const { price } = options;
+  if (price === undefined || requestedMicro !== null) {
+    return { options, requestedMicro: requestedMicro ?? NO_AMOUNT, errors: [], refusal: null };
+  }
+  const { amount, currency } = price;
+  const unconverted = { options, requestedMicro: NO_AMOUNT, errors: [], refusal: null };
+  const wrong = (field: string, code: string, message: string): Converted => ({
+    ...unconverted,
+    errors: [{ field, code, message }],
+  });
+  const rates = await listPriceRates(db, projectId);
+  const found = rates.find((each) => each.currency === currency);
+  if (found === undefined) {
+    const known = rates.map((each) => each.currency).join(', ') || 'none';
+    const fix = `the operator can set one with: quittance adapter enable --kind price --currency ${currency}`;
+    return wrong('price.currency', 'NO_RATE', `is ${currency}, and the project has rates for: ${known}; ${fix}`);
+  }
+  const inForce = rateInForce(found, now());
+  if (inForce === null) {
+    return {
+      ...unconverted,
+      refusal: new Problem(
+        'RATE_UNAVAILABLE',
+        `The last known rate of ${currency} is too old, so no invoice was created. Retry in ${RATE_RETRY_SECONDS} s with the same Idempotency-Key, or send an amount in USDT.`,
+        { headers: { 'Retry-After': String(RATE_RETRY_SECONDS) } },
+      ),
+    };
+  }
+  const { rateMicro, ...rate } = inForce;
+  const parsed = parseAmount(amount);
+  const converted = parsed.kind === 'ok' ? convertPrice(parsed.amountMicro, rateMicro) : null;
+  if (converted === null) {
+    const bound = `is worth more than 999999999999.999999 USDT at the rate ${rate.rate}: send a smaller price, such as 19.99`;
+    return wrong('price.amount', 'TOO_LARGE', bound);
+  }
+  const priced = { ...options, price: { amount, currency, ...rate } };
+  return { options: priced, requestedMicro: converted, errors: [], refusal: null };
 }
 
 /** A creation answers the five fields, whatever is asked for. */
@@ -100,7 +158,7 @@ function readIdempotencyKey(request: FastifyRequest): string {
 
 function refusalOf(
   created: Exclude<Ordered, { kind: 'created' } | { kind: 'replayed' }>,
-  { requestedMicro }: CreateFields,
+  requestedMicro: MicroUsdt,
   deps: ApiDeps,
   keyId: string,
 ): Problem {
@@ -209,8 +267,13 @@ async function read(deps: ApiDeps, readInvoice: ReadInvoice, request: FastifyReq
 
 function describeExpanded(deps: ApiDeps, { network }: Caller, payment: InvoicePayment): object {
   const addressProof = deps.proofOf(network, payment.address);
+  const { price } = readOptions(payment.options);
   return {
-    payment: { ...describePayment(payment, payment.transaction), ...(addressProof && { addressProof }) },
+    payment: {
+      ...describePayment(payment, payment.transaction),
+      ...(addressProof && { addressProof }),
+      ...(price !== undefined && { price }),
+    },
     ...(payment.withdrawnAt !== null && { withdrawnAt: toIso(payment.withdrawnAt) }),
   };
 }

@@ -2,7 +2,7 @@ import { PROBLEMS, type ProblemCode } from '../web/problem.ts';
 import { ProblemSchema } from './schemas.ts';
 
 /** These codes are listed only for their own routes. Elsewhere, their status belongs to another code. */
-const OF_CREATION: readonly ProblemCode[] = ['TOO_MANY_UNPAID'];
+const OF_CREATION: readonly ProblemCode[] = ['TOO_MANY_UNPAID', 'RATE_UNAVAILABLE'];
 const OF_ENDPOINTS: readonly ProblemCode[] = ['ENDPOINT_NOT_FOUND', 'ENDPOINT_CONFLICT'];
 
 const CODES = Object.keys(PROBLEMS) as ProblemCode[];

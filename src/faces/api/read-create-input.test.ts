@@ -59,7 +59,7 @@ describe('everything that is wrong is told at once', () => {
     expect(problemOf({ amount: '0', asset: 1, more: 1 })).toEqual({
       code: 'INVALID_REQUEST',
       detail:
-        '5 fields are not valid: more is not known; the fields are amount, asset, network, externalId, returnUrl, expiresInSeconds, description, metadata; asset must be a string, not number; network is missing; externalId is missing; amount must be greater than 0, not "0".',
+        '5 fields are not valid: more is not known; the fields are amount, asset, network, externalId, returnUrl, expiresInSeconds, description, metadata, price; asset must be a string, not number; network is missing; externalId is missing; amount must be greater than 0, not "0".',
       errors: [
         { field: 'more', code: 'UNKNOWN_FIELD', message: expect.stringContaining('is not known') },
         { field: 'asset', code: 'WRONG_TYPE', message: 'must be a string, not number' },

@@ -1,12 +1,14 @@
 import { type InvoiceOptions, OPTION_NAMES } from '../../core/domain/invoice-options.ts';
-import { type MicroUsdt, parseAmount } from '../../core/domain/money.ts';
+import { formatAmount, type MicroUsdt, parseAmount } from '../../core/domain/money.ts';
 import { WIRE_ASSET, WIRE_NETWORK } from '../../core/domain/network.ts';
+import type { Price } from '../../core/domain/price.ts';
 import { readJsonObject } from '../web/json-body.ts';
 import { type FieldError, Problem } from '../web/problem.ts';
 import { fieldError, show, typeOf } from './field-errors.ts';
 import { readInvoiceOptions } from './read-invoice-options.ts';
 
-export type CreateFields = { requestedMicro: MicroUsdt; externalId: string; options: InvoiceOptions };
+/** `requestedMicro` is `null` if the request has a price instead, which is in `options`. */
+export type CreateFields = { requestedMicro: MicroUsdt | null; externalId: string; options: InvoiceOptions };
 
 const FIELDS = ['amount', 'asset', 'network', 'externalId'] as const;
 const KNOWN: readonly string[] = [...FIELDS, ...OPTION_NAMES];
@@ -32,34 +34,74 @@ export function readCreateInput(body: Uint8Array): CreateFields {
       .filter((key) => !KNOWN.includes(key))
       .map((key) => fieldError(key, 'UNKNOWN_FIELD', `is not known; the fields are ${KNOWN.join(', ')}`)),
   ];
-  const texts = Object.fromEntries(FIELDS.map((field) => [field, readText(value, field, errors)]));
+  const price = Object.hasOwn(value, 'price') ? readPrice(value, errors) : null;
+  const wanted = FIELDS.filter((field) => field !== 'amount' || price === null || Object.hasOwn(value, field));
+  const texts = Object.fromEntries(wanted.map((field) => [field, readText(value, field, errors)]));
   const requestedMicro = readAmount(texts['amount'], errors);
   const externalId = readExternalId(texts['externalId'], errors);
-  const options = readInvoiceOptions(value, errors);
+  const options = { ...readInvoiceOptions(value, errors), ...(price?.kind === 'ok' && { price: price.price }) };
   const unsupported = findUnsupported(texts);
-  if (errors.length > 0 || requestedMicro === null || externalId === null) {
+  if (errors.length > 0 || (requestedMicro === null && price === null) || externalId === null) {
     throw invalid([...errors, ...unsupported.map(({ error }) => error)]);
   }
   refuseUnsupported(unsupported);
   return { requestedMicro, externalId, options };
 }
 
-function readText(value: Record<string, unknown>, field: string, errors: FieldError[]): string | undefined {
+function readText(
+  value: Record<string, unknown>,
+  field: string,
+  errors: FieldError[],
+  prefix = '',
+): string | undefined {
   if (!Object.hasOwn(value, field)) {
-    errors.push(fieldError(field, 'REQUIRED', 'is missing'));
+    errors.push(fieldError(prefix + field, 'REQUIRED', 'is missing'));
     return undefined;
   }
   const seen = value[field];
   if (typeof seen === 'string') return seen;
-  errors.push(fieldError(field, 'WRONG_TYPE', `must be a string, not ${typeOf(seen)}`));
+  errors.push(fieldError(prefix + field, 'WRONG_TYPE', `must be a string, not ${typeOf(seen)}`));
   return undefined;
 }
 
-function readAmount(text: string | undefined, errors: FieldError[]): MicroUsdt | null {
+type ReadPrice = { kind: 'ok'; price: Price } | { kind: 'refused' };
+
+/** Reads the price that replaces the amount: `{"amount":"19.99","currency":"EUR"}`. */
+function readPrice(input: Record<string, unknown>, errors: FieldError[]): ReadPrice {
+  const before = errors.length;
+  const { price } = input;
+  if (Object.hasOwn(input, 'amount')) {
+    errors.push(fieldError('price', 'CONFLICTS', 'cannot be combined with amount: send one of them'));
+  }
+  if (typeof price !== 'object' || price === null || Array.isArray(price)) {
+    errors.push(
+      fieldError('price', 'WRONG_TYPE', `must be an object such as ${EXAMPLE_OF_PRICE}, not ${typeOf(price)}`),
+    );
+    return { kind: 'refused' };
+  }
+  const members = price as Record<string, unknown>;
+  for (const name of Object.keys(members).filter((each) => each !== 'amount' && each !== 'currency')) {
+    errors.push(fieldError(`price.${name}`, 'UNKNOWN_FIELD', 'is not known; the fields are amount, currency'));
+  }
+  const text = readText(members, 'amount', errors, 'price.');
+  const amountMicro = readAmount(text, errors, 'price.amount');
+  const currency = readText(members, 'currency', errors, 'price.');
+  if (currency !== undefined && !CURRENCY.test(currency)) {
+    const bound = `must be 3 to 5 capital letters, such as EUR, not ${show(currency)}`;
+    errors.push(fieldError('price.currency', 'WRONG_CHARACTER', bound));
+  }
+  if (amountMicro === null || currency === undefined || errors.length > before) return { kind: 'refused' };
+  return { kind: 'ok', price: { amount: formatAmount(amountMicro), currency } };
+}
+
+const EXAMPLE_OF_PRICE = '{"amount": "19.99", "currency": "EUR"}';
+const CURRENCY = /^[A-Z]{3,5}$/;
+
+function readAmount(text: string | undefined, errors: FieldError[], field = 'amount'): MicroUsdt | null {
   if (text === undefined) return null;
   const parsed = parseAmount(text);
   if (parsed.kind === 'ok') return parsed.amountMicro;
-  errors.push(fieldError('amount', parsed.code, `${parsed.reason}, not ${show(text)}`));
+  errors.push(fieldError(field, parsed.code, `${parsed.reason}, not ${show(text)}`));
   return null;
 }
 

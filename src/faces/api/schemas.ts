@@ -65,11 +65,36 @@ const addressProof = Type.Object(
   },
 );
 
+const price = {
+  amount: Type.String({
+    pattern: '^(0|[1-9][0-9]{0,11})(\\.[0-9]{1,6})?$',
+    description: 'Decimal string greater than 0',
+    examples: ['19.99'],
+  }),
+  currency: Type.String({ pattern: '^[A-Z]{3,5}$', examples: ['EUR'] }),
+};
+
+const ConvertedPriceSchema = Type.Object(
+  {
+    ...price,
+    rate: Type.String({ description: 'The price of one USDT in this currency', examples: ['0.921500'] }),
+    rateAt: Type.Union([Type.Null(), Type.String()], {
+      description: 'The time of the rate; null if the operator set it',
+    }),
+    rateSource: Type.String({ description: 'The origin that the rate was read from, or `fixed`' }),
+  },
+  {
+    title: 'ConvertedPrice',
+    description: 'The price that the invoice was created for; only in responses of this API',
+  },
+);
+
 const PaymentSchema = Type.Object(
   {
     ...paymentFields,
     transaction: Type.Union([Type.Null(), transaction]),
     addressProof: Type.Optional(addressProof),
+    price: Type.Optional(ConvertedPriceSchema),
   },
   { title: 'Payment' },
 );
@@ -142,11 +167,13 @@ export const InvoiceListSchema = Type.Object(
 
 export const CreateInvoiceSchema = Type.Object(
   {
-    amount: Type.String({
-      pattern: '^(0|[1-9][0-9]{0,11})(\\.[0-9]{1,6})?$',
-      description: 'Decimal string greater than 0',
-      examples: ['25.00'],
-    }),
+    amount: Type.Optional(
+      Type.String({
+        pattern: '^(0|[1-9][0-9]{0,11})(\\.[0-9]{1,6})?$',
+        description: 'Decimal string greater than 0; required unless you send a price',
+        examples: ['25.00'],
+      }),
+    ),
     asset: Type.Literal('USDT'),
     network: Type.Literal('TRON'),
     externalId: Type.String({ minLength: 1, maxLength: 200, examples: ['order-1001'] }),
@@ -161,8 +188,22 @@ export const CreateInvoiceSchema = Type.Object(
     ),
     description: Type.Optional(description),
     metadata: Type.Optional(metadata),
+    price: Type.Optional(
+      Type.Object(price, {
+        additionalProperties: false,
+        title: 'Price',
+        description: 'Instead of `amount`: a price in another currency, if the operator has set a rate for it',
+      }),
+    ),
   },
-  { additionalProperties: false, title: 'CreateInvoice' },
+  {
+    additionalProperties: false,
+    title: 'CreateInvoice',
+    if: { required: ['price'] },
+    // biome-ignore lint/suspicious/noThenProperty: JSON Schema.
+    then: { not: { required: ['amount'] } },
+    else: { required: ['amount'] },
+  },
 );
 
 export const ProblemSchema = Type.Object(

@@ -111,6 +111,12 @@ export const PROBLEMS = {
     advice:
       'Do not rely on this invoice, and do not let anyone pay it. The operator must check the database. Nothing is lost.',
   },
+  RATE_UNAVAILABLE: {
+    status: 503,
+    title: 'No current rate is known for the currency of the price',
+    advice:
+      'Wait as long as Retry-After says, and retry with the same Idempotency-Key: nothing was used up. Or send an amount in USDT. The operator can see why with: quittance adapter list.',
+  },
   OVERLOADED: {
     status: 503,
     title: 'The server is overloaded',

@@ -14,7 +14,8 @@ func main() {
 	keys := map[string]quittance.APIKey{"apiKey": {Key: os.Args[2]}}
 	ctx := context.WithValue(context.Background(), quittance.ContextAPIKeys, keys)
 	api := quittance.NewAPIClient(configuration).InvoicesAPI
-	order := *quittance.NewCreateInvoice("25.00", "USDT", "TRON", "go-1")
+	order := *quittance.NewCreateInvoice("USDT", "TRON", "go-1")
+	order.SetAmount("25.00")
 	created, _, err := api.CreateInvoice(ctx).IdempotencyKey("go-1").CreateInvoice(order).Execute()
 	if err != nil {
 		panic(err)

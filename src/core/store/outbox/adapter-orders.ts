@@ -1,15 +1,16 @@
 import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
+import type { Sql } from '../db/database.ts';
 import { answerOf, commandOf, rowsOf } from '../db/rows-of.ts';
 import { sealColumn, sealOf } from '../db/seal.ts';
 import { SEALED_ADAPTER_ORDER, SEALED_ENDPOINT, SEALED_READ_RATE } from '../db/sealed-tables.ts';
 import { isAsSealed, listColumns, type Row, text } from '../db/statement.ts';
 import { sealReadRate, type WebhookEndpoint } from './webhook-endpoints.ts';
 
-/** The systems that adapters imitate. */
-export const ADAPTER_KINDS = ['epusdt', 'bepusdt', 'epay'] as const;
+/** The systems that adapters imitate, and `price`: the rate of a currency in which the API accepts prices. */
+export const ADAPTER_KINDS = ['epusdt', 'bepusdt', 'epay', 'price'] as const;
 export type AdapterKind = (typeof ADAPTER_KINDS)[number];
-export type Dialect = AdapterKind | 'gmpay';
+export type Dialect = Exclude<AdapterKind, 'price'> | 'gmpay';
 
 /** The SQL of whether an endpoint `w` gets an event `e`. An adapter's endpoint gets only payments of its own orders. */
 export const WANTS_EVENT = `(w.event_types is null or e.type = any(w.event_types))
@@ -115,6 +116,19 @@ export const listAdapters = rowsOf(
    where w.project_id = $1 and w.adapter is not null order by w.created_at, w.id limit 1000`,
   (projectId: string) => [projectId],
 );
+
+/** Returns the rates at which the API converts prices of a project, whose seals are valid. */
+export async function listPriceRates(db: Sql, projectId: string): Promise<Adapter[]> {
+  const adapters = await listAdapters(db, projectId);
+  return adapters.filter(
+    ({ adapter, revokedAt, disabledAt, isSound, rateSource, isReadSound }) =>
+      adapter === 'price' &&
+      revokedAt === null &&
+      disabledAt === null &&
+      isSound &&
+      (rateSource === null || isReadSound),
+  );
+}
 
 /** A fixed rate, or a source with the rate that it returned, and the bounds of either. */
 export type StoredRate = Pick<

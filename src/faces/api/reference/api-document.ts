@@ -44,6 +44,8 @@ export type Schema = {
   maximum?: number;
   default?: unknown;
   required?: readonly string[] | undefined;
+  /** The members that are required unless another member replaces them. */
+  else?: { required: readonly string[] };
   properties?: Readonly<Record<string, Schema>>;
   items?: Schema;
   anyOf?: readonly Schema[];

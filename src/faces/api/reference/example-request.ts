@@ -41,10 +41,11 @@ export function exampleRequest(document: ApiDocument, { method, path, details }:
  * document has no example.
  */
 function exampleOf(document: ApiDocument, schema: Schema): unknown {
-  const { type, const: only, examples, required = [], properties = {} } = resolveSchema(document, schema);
+  const { type, const: only, examples, required = [], properties = {}, else: usual } = resolveSchema(document, schema);
   const example = examples?.[0] ?? only;
   if (example !== undefined) return example;
   if (type !== 'object') throw new Error(`there is no example of ${JSON.stringify(schema).slice(0, 200)}`);
-  const given = required.length > 0 ? required : Object.keys(properties).filter((name) => properties[name]?.examples);
+  const wanted = [...(usual?.required ?? []), ...required];
+  const given = wanted.length > 0 ? wanted : Object.keys(properties).filter((name) => properties[name]?.examples);
   return Object.fromEntries(given.map((name) => [name, exampleOf(document, properties[name] ?? {})]));
 }

@@ -114,7 +114,7 @@ export const enableAdapter = operation({
   output: schemaOf(enabled),
   input: Type.Object({
     projectId: projectId(),
-    kind: needed('<kind>', 'epusdt (and its successor, gmpay), bepusdt or epay'),
+    kind: needed('<kind>', 'epusdt (and its successor, gmpay), bepusdt or epay; or price, for prices over the API'),
     rate: line('<price>', 'fixed price of one USDT in the shop currency, such as 7.2; or use the options below'),
     rateUrl: line('<url>', 'URL to poll for the rate, as JSON'),
     ratePath: line('<pointer>', 'JSON pointer to the rate, such as /tether/cny'),
@@ -135,6 +135,8 @@ export const enableAdapter = operation({
     const currency = code.toUpperCase();
     if (!/^[A-Z]{3,5}$/.test(currency))
       throw new FieldError('currency', `is ${clip(currency)}: give a code such as CNY`);
+    if (kind === 'price' && secret !== undefined)
+      throw new FieldError('secret', 'is for adapters that shops order through: leave it out');
     return {
       ...{ projectId, kind, currency, rate: readRateOrSource(rate) },
       ...{ confirmRate: readConfirmation(confirmRate), secret: readShopSecret(secret) },
@@ -146,11 +148,12 @@ export const enableAdapter = operation({
     const project = await selectProject(db, actor, input.projectId);
     const rate = await findRate(deps, project.network, input.rate);
     const made = input.secret === null ? createShopSecret(random) : null;
+    const isShown = kind !== 'price';
     const { id, isNew, stored } = await db.transaction(async (tx) => {
       // Concurrent requests wait here, and then find this adapter.
       await lockProject(tx, project.id);
       const before = (await findAdapters(tx, project.id)).find(
-        ({ adapter, revokedAt }) => adapter === kind && revokedAt === null,
+        (each) => each.adapter === kind && each.revokedAt === null && (kind !== 'price' || each.currency === currency),
       );
       if (before !== undefined) {
         return changeRate(tx, { actor, now: now(), random }, { ...input, ...rate }, before);
@@ -163,7 +166,7 @@ export const enableAdapter = operation({
       const keyRing = await openEncryptionKeys({ ...deps, db: tx });
       await storeAdapter(tx, { keyRing, now: at, random }, { kind, currency, ...stored, id: uuid, projectId, secret });
       await recordActions(tx, actor, at, [
-        { projectId, action: 'key.created', subject: encodeId('key', uuid), detail: { name: nameOf(kind) } },
+        { projectId, action: 'key.created', subject: encodeId('key', uuid), detail: { name: nameOf(kind, currency) } },
         {
           ...{ projectId, action: 'webhook.added', subject: encodeId('whe', uuid) },
           detail: { adapter: kind, currency, rate: describeRate(stored) },
@@ -172,7 +175,12 @@ export const enableAdapter = operation({
       return { id: uuid, isNew: true, stored };
     });
     const row = { id, projectId: project.id, network: project.network, adapter: kind, currency, ...stored };
-    return show(enabled, { ...row, rateSource: sourceOf(stored, now()), pid: PID, secret: isNew ? made : null });
+    return show(enabled, {
+      ...row,
+      rateSource: sourceOf(stored, now()),
+      pid: PID,
+      secret: isNew && isShown ? made : null,
+    });
   },
   print: (adapter) => ({
     text: fieldsText(adapter, [
@@ -184,17 +192,24 @@ export const enableAdapter = operation({
       ['bounds', ({ rateMin, rateMax }) => `${rateMin} to ${rateMax}`],
       ['read from', ({ rateSource: from }) => from && `${from.url} ${from.path}, ${ageOf(from)}`],
       ['oldest', ({ rateSource }) => rateSource?.maxAge ?? null],
-      ['path', 'path'],
-      ['pid', 'pid'],
-      ['secret', 'secret', 'unchanged, not shown'],
+      ...(adapter.kind === 'price'
+        ? []
+        : ([
+            ['path', 'path'],
+            ['pid', 'pid'],
+            ['secret', 'secret', 'unchanged, not shown'],
+          ] as const)),
     ]),
-    next: joinTexts(
-      [
-        ...(adapter.secret === null ? [] : ['copy the secret now, because it is not shown again']),
-        `in the shop, set the gateway URL to the public URL of this service followed by ${adapter.path}: see docs/guides/adapters.md`,
-      ],
-      '\n',
-    ),
+    next:
+      adapter.kind === 'price'
+        ? `invoices of the project may now have a price in ${adapter.currency} instead of an amount: see docs/reference/api.md`
+        : joinTexts(
+            [
+              ...(adapter.secret === null ? [] : ['copy the secret now, because it is not shown again']),
+              `in the shop, set the gateway URL to the public URL of this service followed by ${adapter.path}: see docs/guides/adapters.md`,
+            ],
+            '\n',
+          ),
   }),
 });
 
@@ -378,12 +393,15 @@ const TOLD: Readonly<Record<AdapterKind, EventType[]>> = {
   epusdt: ['invoice.paid'],
   bepusdt: ['invoice.paid', 'invoice.expired'],
   epay: ['invoice.paid'],
+  // It has no orders of its own, so it's notified of nothing.
+  price: ['invoice.paid'],
 };
 
 type StoreDeps = { keyRing: KeyRing; now: UnixMs; random: Random };
 type NewAdapter = StoredRate & Pick<Wanted, 'kind' | 'currency'> & { id: string; projectId: string; secret: string };
 
-const nameOf = (kind: string) => `adapter ${kind}`;
+const nameOf = (kind: AdapterKind, currency: string) =>
+  kind === 'price' ? `prices in ${currency}` : `adapter ${kind}`;
 
 /** Stores an adapter (UUIDs) with its encrypted secret, in the caller's transaction. Doesn't write the audit log. */
 export async function storeAdapter(
@@ -393,7 +411,7 @@ export async function storeAdapter(
 ): Promise<void> {
   // No one has this key. It only says that invoices may be created through this adapter until it's revoked.
   const secretSha256 = createHash('sha256').update(random(32)).digest();
-  const name = nameOf(kind);
+  const name = nameOf(kind, currency);
   await insertApiKey(tx, { id, projectId, name, secretSha256, expiresAt: null, allowedCidrs: null });
   const told = { url: `adapter:${kind}`, description: name, eventTypes: TOLD[kind] };
   await insertWebhookEndpoint(tx, { id, projectId, ...told, ...rate, adapter: kind, currency });

@@ -1,0 +1,78 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { type MicroUsdt, microUsdt, parseAmount } from './money.ts';
+import { convertPrice, rateInForce } from './price.ts';
+import { unixMs } from './time.ts';
+
+const micro = (text: string): MicroUsdt => {
+  const parsed = parseAmount(text);
+  if (parsed.kind === 'invalid') throw new Error(parsed.reason);
+  return parsed.amountMicro;
+};
+
+test.each([
+  ['19.99', '0.92', 21_728_261n],
+  ['1', '1', 1_000_000n],
+  ['100', '7.2', 13_888_889n],
+  ['0.000001', '1000000', 1n],
+  ['999999999999.999999', '1', 999_999_999_999_999_999n],
+])('a price of %s at %s is %i micro-USDT', (amount, rate, converted) => {
+  expect(convertPrice(micro(amount), micro(rate))).toBe(converted);
+});
+
+test('a price that no invoice can have is none', () => {
+  expect(convertPrice(micro('999999999999.999999'), micro('0.999999'))).toBeNull();
+  expect(() => convertPrice(micro('1'), 0n)).toThrow(RangeError);
+});
+
+test('rounding shifts by less than one micro-USDT: what is asked for is worth the price, and one less is not', () => {
+  const amounts = fc.bigInt({ min: 1n, max: 10n ** 15n }).map(microUsdt);
+  const rates = fc.bigInt({ min: 1n, max: 10n ** 12n });
+  fc.assert(
+    fc.property(amounts, rates, (amountMicro, rateMicro) => {
+      const converted = convertPrice(amountMicro, rateMicro);
+      if (converted === null) {
+        expect(amountMicro * 1_000_000n).toBeGreaterThan((10n ** 18n - 1n) * rateMicro);
+        return;
+      }
+      // In millionths of a millionth, so that nothing is rounded here.
+      expect(converted * rateMicro).toBeGreaterThanOrEqual(amountMicro * 1_000_000n);
+      expect((converted - 1n) * rateMicro).toBeLessThan(amountMicro * 1_000_000n);
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test('a higher price never asks for less', () => {
+  const amounts = fc.bigInt({ min: 1n, max: 10n ** 12n });
+  fc.assert(
+    fc.property(amounts, amounts, fc.bigInt({ min: 10_000n, max: 10n ** 10n }), (one, more, rateMicro) => {
+      const [low, high] = [convertPrice(microUsdt(one), rateMicro), convertPrice(microUsdt(one + more), rateMicro)];
+      expect((high ?? 0n) >= (low ?? 0n)).toBe(true);
+    }),
+  );
+});
+
+test('a fixed rate is always in force, and one that was read until it is too old, or of the future', () => {
+  const source = {
+    url: 'https://rates.example/eur?key=1',
+    path: '/eur',
+    timePath: null,
+    min: '0.8',
+    max: '1',
+    maxAgeMs: 60_000,
+  };
+  const read = {
+    ...{ rateMicro: 900_000n, rateSource: JSON.stringify(source) },
+    ...{ readMicro: 921_500n, readAt: unixMs(1_000_000) },
+  };
+  const inForce = (at: number) => rateInForce(read, unixMs(at));
+  expect(rateInForce({ ...read, rateSource: null }, unixMs(9e12))).toEqual({
+    ...{ rateMicro: 900_000n, rate: '0.900000', rateAt: null, rateSource: 'fixed' },
+  });
+  expect(inForce(1_060_000)).toEqual({
+    ...{ rateMicro: 921_500n, rate: '0.921500' },
+    ...{ rateAt: '1970-01-01T00:16:40.000Z', rateSource: 'https://rates.example' },
+  });
+  expect([inForce(1_060_001), inForce(900_000)]).toEqual([null, null]);
+});

@@ -1,0 +1,38 @@
+import { formatAmount, type MicroUsdt, microUsdt } from './money.ts';
+import { isCurrentRate, originOf, readRateSource } from './rate.ts';
+import { toIso, type UnixMs } from './time.ts';
+
+/** The price of an order in another currency. `amount` has six decimals, so that equal prices have equal text. */
+export type Price = { amount: string; currency: string };
+
+/**
+ * A price with the rate that it was converted at: the price of one USDT. `rateAt` is the time of the rate, and `rateSource` the origin that
+ * it was read from. They are `null` and `fixed` for a rate that the operator set.
+ */
+export type ConvertedPrice = Price & { rate: string; rateAt: string | null; rateSource: string };
+
+/** The largest amount that an invoice can have. */
+const MOST = 10n ** 18n - 1n;
+
+/**
+ * Converts a price to USDT, rounded up to a millionth, so that no merchant gets less and no payer pays a millionth more. Both arguments are
+ * in millionths. Returns `null` if no invoice can have the result.
+ */
+export function convertPrice(amountMicro: MicroUsdt, rateMicro: bigint): MicroUsdt | null {
+  if (rateMicro <= 0n) throw new RangeError('a rate is not positive');
+  const converted = (amountMicro * 1_000_000n + rateMicro - 1n) / rateMicro;
+  return converted >= 1n && converted <= MOST ? microUsdt(converted) : null;
+}
+
+/** A fixed rate, or the last one that a source returned, in millionths. */
+type Rate = { rateMicro: bigint; rateSource: string | null; readMicro: bigint | null; readAt: UnixMs | null };
+
+/** Returns the rate in force, or `null` if the last known one is too old. */
+export function rateInForce({ rateMicro, rateSource, readMicro, readAt }: Rate, now: UnixMs) {
+  if (rateSource === null) return { rateMicro, ...describe(rateMicro), rateAt: null, rateSource: 'fixed' };
+  const source = readRateSource(rateSource);
+  if (readMicro === null || readAt === null || !isCurrentRate(readAt, source, now)) return null;
+  return { rateMicro: readMicro, ...describe(readMicro), rateAt: toIso(readAt), rateSource: originOf(source) };
+}
+
+const describe = (rateMicro: bigint) => ({ rate: formatAmount(microUsdt(rateMicro)) });
