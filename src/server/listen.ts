@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { AppError } from '../core/domain/errors.ts';
 
 /** Starts listening and returns the URL. Errors: `PORT_IN_USE`, `CONFIG_INVALID`. */
-export async function listen(
+export async function listenOn(
   app: FastifyInstance,
   { host, port }: { host: string; port: number },
   variables = { port: 'QUITTANCE_PORT', host: 'QUITTANCE_HOST' },

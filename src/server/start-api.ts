@@ -40,7 +40,7 @@ import { createServer } from '../faces/web/server.ts';
 import { createTokenBuckets } from '../faces/web/token-bucket.ts';
 import type { Context } from './context.ts';
 import { registerHealth } from './health.ts';
-import { listen } from './listen.ts';
+import { listenOn } from './listen.ts';
 import { retryUntilReady } from './retry-until-ready.ts';
 
 const MAX_BUCKETS = 10_000;
@@ -68,7 +68,7 @@ export async function startApi(context: Context): Promise<{ url: string; stop():
     await registerOpenApi(app, { publicUrl, now, isSandbox: context.sandbox !== undefined });
     registerApi(app, context, authenticator);
     await registerPages(app, context);
-    return listen(app, config);
+    return listenOn(app, config);
   };
   // Pages have timers that only `close` ends.
   const url = await register().catch(async (error: unknown) => {

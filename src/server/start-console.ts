@@ -29,7 +29,7 @@ import { html, plainText } from '../faces/web/html.ts';
 import { createServer } from '../faces/web/server.ts';
 import { createTokenBuckets } from '../faces/web/token-bucket.ts';
 import type { Context, ServiceOptions } from './context.ts';
-import { listen } from './listen.ts';
+import { listenOn } from './listen.ts';
 
 /**
  * The console has its own connections, so that a report never slows down invoice creation. Four are enough for a few people who click
@@ -85,7 +85,7 @@ export async function startConsole(
       examine: doctorOf(context, db, settings.config),
       ...(sandboxToken === undefined ? {} : { sandboxToken }),
     });
-    const at = await listen(app, settings, { port: 'QUITTANCE_CONSOLE_PORT', host: 'QUITTANCE_CONSOLE_HOST' });
+    const at = await listenOn(app, settings, { port: 'QUITTANCE_CONSOLE_PORT', host: 'QUITTANCE_CONSOLE_HOST' });
     // Browsers support passkeys only for host names, and keep cookies of a page at `localhost`.
     url = at.replace('//127.0.0.1:', '//localhost:');
   } catch (error) {

@@ -11,7 +11,7 @@ import { findApplied, type MigrationHooks, migrate, readMigrations } from '../..
 import { BACKED_UP, LEFT_OUT } from '../../src/core/store/db/tables.ts';
 import { encryptPlainSecrets } from '../../src/core/webhooks/watch-endpoints.ts';
 import { type BackupHeader, DIGEST_BYTES, MAGIC } from '../../src/faces/operator/backup/backup-format.ts';
-import { type BackupMade, writeRows } from '../../src/faces/operator/backup/create-backup.ts';
+import { type BackupMade, writeTables } from '../../src/faces/operator/backup/create-backup.ts';
 import { loadBackup } from '../../src/faces/operator/backup/restore-backup.ts';
 import { fillLedger, PROJECT, readColumns, readRows, uuid } from '../support/full-ledger.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
@@ -65,7 +65,7 @@ function backUpFormer({ owner, db }: LedgerDatabase, path: string): Promise<Pick
       ...{ release: 'former', takenAt: '2026-09-01T12:00:00.000Z', migrations: await findApplied(db) },
       ...{ ledger: null, cursors: [], totals: [], masterKeyIds: [] },
     };
-    return { rowCounts: await writeRows(session, path, header) };
+    return { rowCounts: await writeTables(session, path, header) };
   });
 }
 

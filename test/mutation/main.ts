@@ -16,12 +16,13 @@ const LEAST_PERCENT = 85;
 
 /** Each group must reach the limit by itself. A file may count in two of them. */
 const GROUPS: Readonly<Record<string, RegExp>> = {
-  domain: /^src\/domain\//,
-  tron: /^src\/tron\//,
-  signing: /^src\/(?:webhooks\/sign|runtime\/key-ring|domain\/(?:receipt[a-z-]*|canonical-json)|tron\/signature)\.ts$/,
-  'target check': /^src\/webhooks\/(?:target|target-connector|ip-ranges)\.ts$/,
+  domain: /^src\/core\/domain\//,
+  tron: /^packages\/tron\/src\//,
+  signing:
+    /^(?:src\/core\/(?:webhooks\/sign|runtime\/key-ring|domain\/(?:receipt[/a-z-]*|canonical-json))|packages\/tron\/src\/signature)\.ts$/,
+  'target check': /^src\/core\/webhooks\/(?:target|target-connector|ip-ranges)\.ts$/,
   idempotency:
-    /^src\/(?:domain\/idempotency|api\/read-create-input|web\/json-body|payments\/create-invoice|store\/invoices)\.ts$/,
+    /^src\/(?:core\/(?:domain\/idempotency|payments\/create-invoice|store\/ledger\/invoices)|faces\/(?:api\/read-create-input|web\/json-body))\.ts$/,
 };
 
 const startedMs = performance.now();

@@ -11,7 +11,7 @@ import { measureCapacity } from '../../src/core/payments/measure-capacity.ts';
 import { type Database, openDatabase } from '../../src/core/store/db/database.ts';
 import { insertAddress } from '../../src/core/store/ledger/addresses.ts';
 import { findCapacityProject, findRecentUse, listReserved } from '../../src/core/store/ledger/capacity.ts';
-import { updateProject } from '../../src/core/store/ledger/projects.ts';
+import { saveProject } from '../../src/core/store/ledger/projects.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
 import { createTestProject, type TestProject } from '../support/service.ts';
@@ -143,7 +143,7 @@ async function newProject(policy: Policy): Promise<{ project: TestProject; addre
     maxSurchargeMicro: SURCHARGE,
     invoiceLifetimeMs: 1_800_000,
   };
-  await updateProject(db, { id: project.id, network: 'devnet', archivedAt: null }, settings);
+  await saveProject(db, { id: project.id, network: 'devnet', archivedAt: null }, settings);
   const policies: Policy[] = ['tail', 'exact', policy, policy, policy];
   for (const [index, each] of policies.entries()) {
     const account = randomBytes(20).toString('hex') as AccountHex;

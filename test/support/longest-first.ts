@@ -10,7 +10,7 @@ const RANKS = [
   /\/test\/simulation\/seeds-/,
   /\/test\/(processes|flows|simulation|embedded|cli)\//,
   /\/test\//,
-  /\/src\/chain\//,
+  /\/src\/core\/chain\//,
 ];
 
 /**

@@ -6,7 +6,7 @@ import { createLogger } from '../../src/core/runtime/log.ts';
 import { createTally } from '../../src/core/runtime/log-throttle.ts';
 import { createMetrics } from '../../src/core/runtime/metrics.ts';
 import { leaseDueDeliveries, returnDeliveries } from '../../src/core/store/outbox/deliveries.ts';
-import { expediteDeliveries } from '../../src/core/store/outbox/expedite-deliveries.ts';
+import { bringDeliveriesForward } from '../../src/core/store/outbox/expedite-deliveries.ts';
 import { createExpediter } from '../../src/core/webhooks/expedite-retries.ts';
 import { recordAttempts } from '../../src/core/webhooks/record-attempts.ts';
 import { commandActor } from '../../src/faces/operator/actor.ts';
@@ -62,7 +62,7 @@ test('a delivery that is hastened again and again without an attempt is left no 
   for (const delivery of await leaseAll(db)) await recordOne(db, failedOutcome(delivery), now());
   for (let index = 0; index < 20; index++) {
     const asked = [{ target: endpoint.id, isBack: true, returnedAt: null }];
-    expect(await expediteDeliveries(db, asked, now())).toMatchObject([{ eventId: event.id }]);
+    expect(await bringDeliveriesForward(db, asked, now())).toMatchObject([{ eventId: event.id }]);
     // As if its secret couldn't be decrypted.
     expect(await returnDeliveries(db, await leaseAll(db), unixMs(now() + 10_000))).toBe(1);
   }
@@ -126,7 +126,7 @@ test('what was hastened waits while its endpoint is disabled, and is tried when 
   await world.untilNothingIsUnderWay();
   world.clock.advance(4 * 3_600_000);
   const asked = [{ target: endpoint.id, isBack: true, returnedAt: null }];
-  expect(await expediteDeliveries(db, asked, now())).toEqual([]);
+  expect(await bringDeliveriesForward(db, asked, now())).toEqual([]);
   isGone = false;
   await enableEndpoint.run({ db, now }, commandActor('test'), { endpointId: encodeId('whe', endpoint.id) });
   await eventually(async () => expect(await world.delivery(event)).toMatchObject({ status: 'delivered' }));

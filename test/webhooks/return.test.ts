@@ -7,7 +7,7 @@ import { schedulePosition } from '../../src/core/domain/retry.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
 import { leaseDueDeliveries } from '../../src/core/store/outbox/deliveries.ts';
 import { insertEvents } from '../../src/core/store/outbox/events.ts';
-import { expediteDeliveries } from '../../src/core/store/outbox/expedite-deliveries.ts';
+import { bringDeliveriesForward } from '../../src/core/store/outbox/expedite-deliveries.ts';
 import { createWorld, eventually, forkDispatcher, type Row, startReceiver, type World } from './fixture.ts';
 
 let world: World;
@@ -320,7 +320,7 @@ test('an event that a receiver refuses while it takes others is tried once more 
 
 describe('of the deliveries that wait', () => {
   const ask = (endpoint: { id: string }, isBack: boolean) =>
-    expediteDeliveries(world.openDatabase(), [{ target: endpoint.id, isBack, returnedAt: null }], now());
+    bringDeliveriesForward(world.openDatabase(), [{ target: endpoint.id, isBack, returnedAt: null }], now());
 
   test('none is hastened that has had 240 attempts, or is under way', async () => {
     const endpoint = await world.addEndpoint('http://127.0.0.1:1/');

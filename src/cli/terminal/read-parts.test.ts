@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readAddresses } from './run-operation.ts';
+import { readAddressList } from './run-operation.ts';
 
 let folder: string;
 beforeAll(async () => {
@@ -24,16 +24,16 @@ test.each([
   ['heading.csv', 'address,label\n'],
 ])('a file without an address is named: %s', async (name, content) => {
   const file = await fileOf(name, content);
-  await expect(readAddresses([], file, nothing)).rejects.toThrow(`${JSON.stringify(file)}: no address found`);
+  await expect(readAddressList([], file, nothing)).rejects.toThrow(`${JSON.stringify(file)}: no address found`);
 });
 
 test('standard input without an address is named, and so is the file beside it', async () => {
-  await expect(readAddresses(['-'], undefined, nothing)).rejects.toThrow('standard input: no address found');
+  await expect(readAddressList(['-'], undefined, nothing)).rejects.toThrow('standard input: no address found');
   const file = await fileOf('nothing.txt', '');
-  const both = readAddresses(['-'], file, Readable.from(['\n']));
+  const both = readAddressList(['-'], file, Readable.from(['\n']));
   await expect(both).rejects.toThrow(`standard input and ${JSON.stringify(file)}: no address found`);
 });
 
 test('without any source, the ways to give addresses are named', async () => {
-  await expect(readAddresses([], undefined, nothing)).rejects.toThrow('give it as an argument, or use --file or "-"');
+  await expect(readAddressList([], undefined, nothing)).rejects.toThrow('give it as an argument, or use --file or "-"');
 });

@@ -82,7 +82,7 @@ export async function readParts(
     const { isSecret = false, isRemovable = false, file, entries } = declaredOption(schema) ?? {};
     const value = given[member];
     if (isRemovable && value === false) given[member] = null;
-    if (entries !== undefined) given[member] = await readAddresses(value as string[], listed, terminal.stdin);
+    if (entries !== undefined) given[member] = await readAddressList(value as string[], listed, terminal.stdin);
     if (typeof value !== 'string') continue;
     if (isSecret && value !== '-') isSecretTyped = true;
     if (isSecret) given[member] = await readSecret(value, terminal);
@@ -100,7 +100,7 @@ const MAX_BYTES = 10_000_000;
  * Collects addresses from arguments, from standard input (`-`), and from a file. These contain one address on each line, with empty lines
  * and everything after a `#` ignored, or CSV.
  */
-export async function readAddresses(
+export async function readAddressList(
   args: readonly string[],
   file: string | undefined,
   stdin: NodeJS.ReadableStream,

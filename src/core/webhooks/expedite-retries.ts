@@ -6,7 +6,7 @@ import { createLogThrottle } from '../runtime/log-throttle.ts';
 import type { Database } from '../store/db/database.ts';
 import { type LeasedDelivery, targetOf } from '../store/outbox/deliveries.ts';
 import { findFailingCallbackUrls, findFailingEndpoints } from '../store/outbox/endpoint-health.ts';
-import { expediteDeliveries } from '../store/outbox/expedite-deliveries.ts';
+import { bringDeliveriesForward } from '../store/outbox/expedite-deliveries.ts';
 
 /** The number of failing and recently recovered targets. The one that was heard of longest ago is dropped first. */
 const MAX_TARGETS = 1000;
@@ -44,7 +44,7 @@ export function createExpediter({ db, clock, log }: { db: Database; clock: Clock
     const now = unixMs(clock.now());
     const due = await watched.due(now);
     if (due.length === 0) return false;
-    const rows = await expediteDeliveries(db, due, now);
+    const rows = await bringDeliveriesForward(db, due, now);
     for (const { attemptCount, dueAt, ...delivery } of rows) {
       if (attemptCount > 0) hastened.set(keyOf(delivery), { attempt: attemptCount + 1, dueAt });
     }

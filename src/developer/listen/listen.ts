@@ -9,7 +9,7 @@ import { printable } from '../../faces/operator/input/problems.ts';
 import { createFeedReader, type FeedReader } from './follow-feed.ts';
 import { backoff, pause, whileWanted } from './pause.ts';
 import { type FeedEvent, readEvent } from './read-event.ts';
-import { explain } from './read-feed.ts';
+import { describeConnectionFailure } from './read-feed.ts';
 import type { ListenSettings } from './settings.ts';
 import { type ListenState, openListenState } from './state.ts';
 
@@ -205,7 +205,7 @@ async function forward(
     if (status >= 200 && status < 300) return { kind: 'answered', status, elapsedMs, answer: null, code: null };
     return { kind: 'answered', status, elapsedMs, ...(readDiagnosis(text) ?? { answer: firstLine(text), code: null }) };
   } catch (error) {
-    return { kind: 'unanswered', reason: explain(error) };
+    return { kind: 'unanswered', reason: describeConnectionFailure(error) };
   }
 }
 

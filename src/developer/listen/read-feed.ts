@@ -38,7 +38,7 @@ export async function readFeed(
     if (bytes === null) return { kind: 'no-feed', reason: `the answer has more than ${MAX_ANSWER_BYTES} bytes` };
     return judge(statusCode, headers, bytes);
   } catch (error) {
-    return { kind: 'away', reason: explain(error), retryAfterMs: null };
+    return { kind: 'away', reason: describeConnectionFailure(error), retryAfterMs: null };
   }
 }
 
@@ -80,7 +80,7 @@ function excerpt(text: string): string {
 }
 
 /** Describes a connection failure in a few words, without any part of the URL. */
-export function explain(error: unknown): string {
+export function describeConnectionFailure(error: unknown): string {
   const { code, name } = error as { code?: unknown; name?: unknown };
   const label = String(code ?? name);
   if (label === 'ECONNREFUSED') return 'nothing listens there (ECONNREFUSED)';

@@ -67,7 +67,7 @@ function unknownName({ isOfKey }: Sandbox, name: string): AppError {
 }
 
 /** Creates an invoice in the project. Returns its id, or the refusal. Errors: `SANDBOX_NOT_RUNNING`. */
-export async function createInvoice(
+export async function orderInvoice(
   sandbox: Sandbox,
   { amount, externalId }: { amount: string; externalId: string },
 ): Promise<{ status: number; invoiceId?: string; detail?: string }> {

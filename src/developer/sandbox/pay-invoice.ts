@@ -5,7 +5,7 @@ import { formatAmount } from '../../core/domain/money.ts';
 import { systemClock } from '../../core/runtime/clock.ts';
 import type { ScenarioResult } from '../scenarios/pay-scenario.ts';
 import { type Scenario, scenarioOf } from '../scenarios/scenarios.ts';
-import { createInvoice, findPayable, type Payable } from './find-payable.ts';
+import { findPayable, orderInvoice, type Payable } from './find-payable.ts';
 import { letExpire } from './let-expire.ts';
 import { type OrphanedPayment, orphanPayment } from './orphan-payment.ts';
 import { type SentView, sendOnDevnet, showSent } from './pay-on-devnet.ts';
@@ -108,7 +108,7 @@ export async function sendPayment(
 async function findSecond(sandbox: Sandbox, first: Payable, named: string | null): Promise<Payable> {
   if (named !== null) return findPayable(sandbox, named);
   const amount = formatAmount(first.requestedMicro);
-  const made = await createInvoice(sandbox, { amount, externalId: `two-in-one-${systemClock.now()}` });
+  const made = await orderInvoice(sandbox, { amount, externalId: `two-in-one-${systemClock.now()}` });
   if (made.invoiceId !== undefined) return findPayable(sandbox, made.invoiceId);
   throw new AppError('SANDBOX_REFUSED', `the second invoice could not be created: ${made.detail ?? made.status}`);
 }

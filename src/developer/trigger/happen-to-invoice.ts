@@ -6,7 +6,7 @@ import { systemClock } from '../../core/runtime/clock.ts';
 import { requestClaim } from '../../core/store/ledger/lookup.ts';
 import { commandActor } from '../../faces/operator/actor.ts';
 import { resolveTransfers } from '../../faces/operator/subjects/transfer-decisions.ts';
-import { createInvoice, findPayable, type Payable } from '../sandbox/find-payable.ts';
+import { findPayable, orderInvoice, type Payable } from '../sandbox/find-payable.ts';
 import { letExpire } from '../sandbox/let-expire.ts';
 import { orphanPayment } from '../sandbox/orphan-payment.ts';
 import { sendPayment } from '../sandbox/pay-invoice.ts';
@@ -66,8 +66,8 @@ function isAbout(type: string, field: 'invoiceId' | 'txId', values: readonly str
 
 type Created = { id: string; invoice: Payable };
 
-async function makeInvoice(sandbox: Sandbox, wanted: Parameters<typeof createInvoice>[1]): Promise<Created> {
-  const { status, invoiceId, detail = status } = await createInvoice(sandbox, wanted);
+async function makeInvoice(sandbox: Sandbox, wanted: Parameters<typeof orderInvoice>[1]): Promise<Created> {
+  const { status, invoiceId, detail = status } = await orderInvoice(sandbox, wanted);
   // A conflict also returns an id, but that of the existing invoice.
   if (status === 201 && invoiceId !== undefined)
     return { id: invoiceId, invoice: await findPayable(sandbox, invoiceId) };

@@ -20,7 +20,7 @@ import {
 } from '../../core/store/outbox/notify-channels.ts';
 import type { Attempt } from './attempt.ts';
 import { openTarget } from './channel-target.ts';
-import { composeMessage, type Installation } from './message.ts';
+import { composeNotification, type Installation } from './message.ts';
 import { isQuiet } from './quiet-hours.ts';
 import { ATTEMPT_MS, type SendDeps, sendMessage } from './send-message.ts';
 
@@ -47,7 +47,7 @@ const MAX_DIGEST = 1000;
 const BACKOFF = { firstMs: 5000, longestMs: 600_000 };
 
 export function createChannelLine(deps: LineDeps): ChannelLine {
-  const pace = createPace(() => performance.now());
+  const pace = createChannelPace(() => performance.now());
   /** Notifications that were delivered but couldn't be recorded. They must not be sent again. */
   const unrecorded = new Set<string>();
   let working: Promise<void> | null = null;
@@ -113,7 +113,7 @@ async function sendRows(line: Line, channel: NotifyChannel, rows: readonly Notif
     target.kind === 'failed'
       ? target
       : isLeader()
-        ? await sendMessage(line, target.target, composeMessage(rows, line.installation))
+        ? await sendMessage(line, target.target, composeNotification(rows, line.installation))
         : ABORTED;
   if (attempt.kind === 'sent') {
     for (const id of ids) unrecorded.add(id);
@@ -157,7 +157,7 @@ const MINUTE_MS = 60_000;
 const BETWEEN_DIGESTS_MS = 15_000;
 
 /** Limits the messages of one channel. `elapsedMs` is a monotonic clock. */
-export function createPace(elapsedMs: () => number): Pace {
+export function createChannelPace(elapsedMs: () => number): Pace {
   let singles: number[] = [];
   let digestAtMs = Number.NEGATIVE_INFINITY;
   return {

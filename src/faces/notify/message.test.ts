@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { encodeId, timeOfId, uuidV7 } from '../../core/domain/ids.ts';
 import { unixMs } from '../../core/domain/time.ts';
 import type { Notification } from '../../core/store/outbox/notifications.ts';
-import { composeMessage } from './message.ts';
+import { composeNotification } from './message.ts';
 
 const HERE = { name: 'pay.example.com', consoleUrl: 'https://console.example.com' };
 const NOW = unixMs(1_790_000_000_000);
@@ -13,9 +13,9 @@ const rowAt = (at: number): Notification => ({
 
 test('a digest has an id of its own rows: in any order the same, with another row another', () => {
   const rows = [rowAt(NOW), rowAt(NOW + 1), rowAt(NOW + 2)];
-  const { id } = composeMessage(rows, HERE);
-  expect(composeMessage(rows.toReversed(), HERE).id).toBe(id);
-  const others = [composeMessage(rows.slice(0, 2), HERE).id, composeMessage(rows.slice(0, 1), HERE).id];
+  const { id } = composeNotification(rows, HERE);
+  expect(composeNotification(rows.toReversed(), HERE).id).toBe(id);
+  const others = [composeNotification(rows.slice(0, 2), HERE).id, composeNotification(rows.slice(0, 1), HERE).id];
   expect(new Set([id, ...others]).size).toBe(3);
   expect(timeOfId(encodeId('ntf', id))).toBe(NOW);
   expect(encodeId('ntf', id)).toMatch(/^ntf_[0-9a-z]{26}$/);
@@ -30,18 +30,18 @@ test.each([
   ['summary:2026-09-01', '/'],
   ['transfer:odd', '/'],
 ])('a message about %s names the installation and leads to %s of its console', (about, path) => {
-  const message = composeMessage([{ ...rowAt(NOW), about }], HERE);
+  const message = composeNotification([{ ...rowAt(NOW), about }], HERE);
   expect(message).toMatchObject({
     title: 'pay.example.com: ALARM',
     text: `text\n\nIn the console: https://console.example.com${path}`,
   });
-  expect(composeMessage([{ ...rowAt(NOW), about }], { name: null, consoleUrl: null })).toMatchObject({
+  expect(composeNotification([{ ...rowAt(NOW), about }], { name: null, consoleUrl: null })).toMatchObject({
     ...{ title: 'ALARM', text: 'text' },
   });
 });
 
 test('a digest leads to the first page of the console', () => {
-  const { title, text } = composeMessage([rowAt(NOW), rowAt(NOW + 1)], HERE);
+  const { title, text } = composeNotification([rowAt(NOW), rowAt(NOW + 1)], HERE);
   expect([title, text]).toEqual([
     'pay.example.com: Quittance: 2 notifications',
     expect.stringMatching(/console\.example\.com\/$/),

@@ -21,7 +21,7 @@ const MADE_UP =
 const MAX_NAMED = 20;
 
 /** Composes one message from one or more notifications. It names the installation and links to its console. */
-export function composeMessage(rows: readonly Notification[], installation: Installation): Message {
+export function composeNotification(rows: readonly Notification[], installation: Installation): Message {
   const { name, consoleUrl } = installation;
   const { title, text, ...message } = composeWords(rows);
   const [only] = rows.length === 1 ? rows : [];

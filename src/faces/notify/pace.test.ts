@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { createPace } from './channel-line.ts';
+import { createChannelPace } from './channel-line.ts';
 
 test('what comes one by one is sent so, and the sixth of a minute waits for a digest', () => {
   let nowMs = 0;
-  const pace = createPace(() => nowMs);
+  const pace = createChannelPace(() => nowMs);
   for (let sent = 0; sent < 5; sent += 1) {
     expect(pace.next({ count: 1, wasHeld: false })).toBe('one');
     pace.sent('one');
@@ -20,7 +20,7 @@ test('what comes one by one is sent so, and the sixth of a minute waits for a di
 });
 
 test('a storm goes in one message from its first on, and so does what quiet hours held back', () => {
-  const pace = createPace(() => 0);
+  const pace = createChannelPace(() => 0);
   expect(pace.next({ count: 5, wasHeld: false })).toBe('one');
   expect(pace.next({ count: 6, wasHeld: false })).toBe('all');
   expect(pace.next({ count: 2, wasHeld: true })).toBe('all');

@@ -6,7 +6,7 @@ import { isNetwork, type Network } from '../../core/domain/network.ts';
 import type { Sql } from '../../core/store/db/database.ts';
 import { rowOf } from '../../core/store/db/rows-of.ts';
 import { type Row, text } from '../../core/store/db/statement.ts';
-import { findProject, listProjects, type Project } from '../../core/store/ledger/projects.ts';
+import { findProject, findProjects, type Project } from '../../core/store/ledger/projects.ts';
 import { type Actor, maySee } from './actor.ts';
 import { clip } from './input/problems.ts';
 import type { NodeDeps, OperationDeps } from './operation.ts';
@@ -31,10 +31,10 @@ export async function selectProject(db: Sql, actor: Actor, projectId: string | u
       say`there is no project ${projectId}: list the projects with "${{ command: 'project list' }}"`,
     );
   }
-  const projects = await listProjects(db, actor.projects, false);
+  const projects = await findProjects(db, actor.projects, false);
   const [only, ...others] = projects;
   if (only === undefined) {
-    if ((await listProjects(db, actor.projects, true)).length > 0) {
+    if ((await findProjects(db, actor.projects, true)).length > 0) {
       throw new AppError(
         'NOT_FOUND',
         say`all projects are archived: choose one from "${{ command: 'project list', input: { archived: true } }}"`,

@@ -11,17 +11,17 @@ export type Schema = {
 };
 
 /** Returns the type errors of an input. Each `message` follows the field name. */
-export function problemOf(schema: Schema, value: unknown, field = ''): FieldError[] {
+export function typeErrorsOf(schema: Schema, value: unknown, field = ''): FieldError[] {
   const wrong = (message: string): FieldError[] => [{ field: field.slice(0, 60), code: 'INVALID_TYPE', message }];
   if (schema.anyOf !== undefined) {
-    const found = schema.anyOf.map((each) => problemOf(each, value, field));
+    const found = schema.anyOf.map((each) => typeErrorsOf(each, value, field));
     return found.find((problems) => problems.length === 0) ?? found[0] ?? [];
   }
   if (schema.enum !== undefined)
     return schema.enum.includes(value) ? [] : wrong(`must be one of ${schema.enum.join(', ')}`);
   if (schema.type === 'array') {
     if (!Array.isArray(value)) return wrong('must be a list');
-    return value.flatMap((each, index) => problemOf(schema.items ?? {}, each, `${field}[${index}]`));
+    return value.flatMap((each, index) => typeErrorsOf(schema.items ?? {}, each, `${field}[${index}]`));
   }
   if (schema.type === 'object') {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return wrong('must be an object');
@@ -39,7 +39,7 @@ function membersOf({ properties = {}, required = [] }: Schema, value: object, be
     .map((name) => ({ field: `${before}${name}`, code: 'MISSING_FIELD', message: 'is missing' }));
   const others = [...given].flatMap(([name, member]) => {
     const schema = Object.hasOwn(properties, name) ? properties[name] : undefined;
-    if (schema !== undefined) return problemOf(schema, member, `${before}${name}`);
+    if (schema !== undefined) return typeErrorsOf(schema, member, `${before}${name}`);
     const known = Object.keys(properties).join(', ') || 'none';
     return [
       { field: `${before}${name}`.slice(0, 60), code: 'UNKNOWN_FIELD', message: `is not known; use one of: ${known}` },

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { problemOf, type Schema } from './check-input.ts';
+import { type Schema, typeErrorsOf } from './check-input.ts';
 import { readJsonObject } from './json-body.ts';
 import { type FieldError, Problem } from './problem.ts';
 
@@ -23,7 +23,7 @@ export function readInput(operation: { method: string; input: object }, request:
   if (twice !== undefined)
     throw refuse([{ field: twice, code: 'DUPLICATE_FIELD', message: 'is already in the path: remove it here' }]);
   const input = { ...given, ...Object.fromEntries(named) };
-  const problems = problemOf(schema, input);
+  const problems = typeErrorsOf(schema, input);
   if (problems.length > 0) throw refuse(problems);
   return input;
 }

@@ -6,7 +6,7 @@ import { type Deadline, startDeadline } from '../../../src/core/chain/nodes/dead
 import { readAnswer } from '../../../src/core/chain/nodes/http-client.ts';
 import { BadMessage } from '../../../src/core/chain/nodes/message-reader.ts';
 import type { GrpcCall, Question } from '../../../src/core/chain/nodes/question.ts';
-import { AnswerTooLarge, readRetryAfter, TransportRefusal } from '../../../src/core/chain/nodes/refusal.ts';
+import { AnswerTooLarge, readNodePause, TransportRefusal } from '../../../src/core/chain/nodes/refusal.ts';
 import { AppError } from '../../../src/core/domain/errors.ts';
 import { type NodeSpec, showsBytes, unlimitedNode } from '../../../src/core/domain/node.ts';
 import type { Random } from '../engine/random.ts';
@@ -96,7 +96,7 @@ export function createSimulatedNodes({
         if (hasFault(faults, 'reset')) refuse('the connection was reset', { mayBeTheQuestion: false });
         const refusal = faults.map(({ kind }) => REFUSALS.get(kind)).find((found) => found !== undefined);
         if (refusal !== undefined && (isMessage || refusal.status !== 200)) {
-          const retryAfterMs = readRetryAfter({}, refusal.body);
+          const retryAfterMs = readNodePause({}, refusal.body);
           const isLimit = LIMITS.includes(refusal.status) || (isMessage && hasFault(faults, 'error-200'));
           refuse(`status ${refusal.status}: ${refusal.body}`, {
             retryAfterMs,

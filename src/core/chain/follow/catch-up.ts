@@ -5,7 +5,7 @@ import type { Node } from '../nodes/node.ts';
 import { ofDifferentOperators } from '../nodes/operators.ts';
 import type { ExaminedBlock, ProvenHeader } from '../proof/prove-block.ts';
 import { isSignedBy } from '../verify/producers.ts';
-import { LONG_RANGE_BLOCKS, RANGE_BLOCKS, type ReadBlock, readRange } from '../verify/read-block.ts';
+import { LONG_RANGE_BLOCKS, RANGE_BLOCKS, type ReadBlock, readBlocks } from '../verify/read-block.ts';
 import { readByLogs } from '../verify/read-by-logs.ts';
 import { readBlock, withLogs } from '../verify/read-with-logs.ts';
 import { assertLater, extend } from './extend.ts';
@@ -209,7 +209,7 @@ function createReadAhead(
     const complete = (block: ReadBlock) => withOthers(deps, nodes, block);
     const readSingly = () => readOneByOne(deps, source, begin, end, complete);
     if (failuresOf(source) >= MAX_RANGE_FAILURES || !source.isOpenFor('ranges')) return readSingly();
-    const blocks = await readRange(deps, source, begin, end).catch((error: unknown) => {
+    const blocks = await readBlocks(deps, source, begin, end).catch((error: unknown) => {
       // The node refused the range, but it may still return single blocks.
       if (source === node && !source.isOpenFor('ranges')) return null;
       throw error;

@@ -20,7 +20,7 @@ import { extend } from './extend.ts';
 import { askSolid, finalize, judgeableUpTo, ownSolidOf } from './finalize.ts';
 import { certainTime, detectedTime, type FollowDeps, type Following, tipOf } from './following.ts';
 import { keepProducers } from './identify-signer.ts';
-import { createPace } from './pace.ts';
+import { createBatchPace } from './pace.ts';
 import { awaitsOperator, gatherQuorum } from './quorum.ts';
 import { startCursor } from './start-cursor.ts';
 import { toChainBlock, type WindowBlock } from './window.ts';
@@ -202,7 +202,7 @@ async function rootAt(deps: FollowDeps, cursor: ChainCursor, node: Node, nodes: 
     lateInfos: { isNow: false, blocks: 0 },
     avoided: null,
     unproven: { inARow: 0, times: [] },
-    pace: createPace(deps.blockMs, () => spareAsks(nodes, deps.blockMs, deps.now())),
+    pace: createBatchPace(deps.blockMs, () => spareAsks(nodes, deps.blockMs, deps.now())),
     shownEvents: null,
     diagnosingFork: new Map(),
     quorumNextMs: 0,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { unixMs } from '../../domain/time.ts';
-import { createPace } from './pace.ts';
+import { createBatchPace } from './pace.ts';
 
 const BLOCK_MS = 3000;
 const GENESIS_MS = 1_800_000_000_000;
@@ -20,7 +20,7 @@ type Chain = {
 
 /** Follows some hundred blocks and tells what it cost: requests in vain, and how long blocks waited to be read, after the warm-up. */
 function follow({ skewMs, delayMs, missedSlots = () => 0, stepMs = BLOCK_MS }: Chain, count = 400) {
-  const pace = createPace(BLOCK_MS, () => 0.25);
+  const pace = createBatchPace(BLOCK_MS, () => 0.25);
   let trueMs = GENESIS_MS;
   let blockMs = GENESIS_MS;
   const latencies: number[] = [];
@@ -83,7 +83,7 @@ test.each([-10_000, 0, 10_000])(
 test.each([-10_000, 0, 10_000])(
   'with a clock that is %i ms ahead, a node that was twelve blocks behind is followed at once when it is not any more',
   (skewMs) => {
-    const pace = createPace(BLOCK_MS, () => 0.25);
+    const pace = createBatchPace(BLOCK_MS, () => 0.25);
     const wellAgainMs = GENESIS_MS + 100 * BLOCK_MS;
     let trueMs = GENESIS_MS;
     let late = 0;
@@ -102,7 +102,7 @@ test.each([-10_000, 0, 10_000])(
 );
 
 test('the pause after a block is never longer than a block time, whatever the clocks say', () => {
-  const pace = createPace(BLOCK_MS, () => 0.25);
+  const pace = createBatchPace(BLOCK_MS, () => 0.25);
   for (const aheadMs of [-3_600_000, -1, 0, 1, 3_600_000]) {
     const pauseMs = pace.onBlock(unixMs(GENESIS_MS + aheadMs), GENESIS_MS, false);
     expect(pauseMs).toBeGreaterThanOrEqual(0);
@@ -111,7 +111,7 @@ test('the pause after a block is never longer than a block time, whatever the cl
 });
 
 test('pauses between requests in vain grow to a block time and not beyond', () => {
-  const pace = createPace(BLOCK_MS, () => 0.25);
+  const pace = createBatchPace(BLOCK_MS, () => 0.25);
   let nowMs = GENESIS_MS;
   const pauses = Array.from({ length: 30 }, () => {
     const pauseMs = pace.onMiss(nowMs);
@@ -124,7 +124,7 @@ test('pauses between requests in vain grow to a block time and not beyond', () =
 });
 
 test('a missing block is overdue within its block time, so that another node can be asked, and no more once a block came', () => {
-  const pace = createPace(BLOCK_MS, () => 0.25);
+  const pace = createBatchPace(BLOCK_MS, () => 0.25);
   expect(pace.isOverdue(GENESIS_MS)).toBe(false);
   pace.onMiss(GENESIS_MS);
   expect(pace.isOverdue(GENESIS_MS + 100)).toBe(false);
@@ -135,7 +135,7 @@ test('a missing block is overdue within its block time, so that another node can
 
 describe('requests for what is irreversible', () => {
   const spent = (earnedPerBlock: number, isPayerWaiting: (place: number) => boolean, count: number) => {
-    const pace = createPace(BLOCK_MS, () => earnedPerBlock);
+    const pace = createBatchPace(BLOCK_MS, () => earnedPerBlock);
     let requests = 0;
     for (let place = 0; place < count; place += 1) {
       const nowMs = GENESIS_MS + place * BLOCK_MS;
@@ -162,7 +162,7 @@ describe('requests for what is irreversible', () => {
   });
 
   test('after a quiet time the first payer does not wait for a turn', () => {
-    const pace = createPace(BLOCK_MS, () => 0.25);
+    const pace = createBatchPace(BLOCK_MS, () => 0.25);
     expect(pace.maySpend(false, GENESIS_MS)).toBe(true);
     expect(pace.maySpend(false, GENESIS_MS + 1)).toBe(false);
     expect(pace.maySpend(true, GENESIS_MS + 2)).toBe(true);

@@ -49,7 +49,7 @@ const MIN_STEP_MS = 100;
  * blocks that were found just after a miss. `longestMs` is the block time; the chain may be faster. `earnedPerBlock` returns how many
  * requests for the irreversible block may be spent per block while payers are waiting.
  */
-export function createPace(longestMs: number, earnedPerBlock: () => number): Pace {
+export function createBatchPace(longestMs: number, earnedPerBlock: () => number): Pace {
   const learnStep = createSteps(longestMs);
   let blockMs = longestMs;
   let delayMs = 0;

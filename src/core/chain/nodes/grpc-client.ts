@@ -10,7 +10,7 @@ import type { NodeSpec, NodeUrls } from '../../domain/node.ts';
 import type { Caller, CallLimits } from './caller.ts';
 import { BadMessage } from './message-reader.ts';
 import { type GrpcCall, isAboutSolid, type MessageSink, type Question } from './question.ts';
-import { AnswerTooLarge, afterReached, readRetryAfter, shown, TransportRefusal } from './refusal.ts';
+import { AnswerTooLarge, afterReached, readNodePause, shown, TransportRefusal } from './refusal.ts';
 
 /**
  * Number of bytes that may be in flight before they are acknowledged. With the Node.js default of 64 KiB, a node with 100 ms latency could
@@ -143,7 +143,7 @@ function answerOf<Answer>(
   const code = /^\d{1,2}$/.test(text) ? Number(text) : null;
   if (httpStatus === 200 && code === OK) return end();
   const detail = shown(decodeMessage(String(ending['grpc-message'] ?? '')));
-  const retryAfterMs = readRetryAfter(headers as Record<string, string | string[] | undefined>, detail);
+  const retryAfterMs = readNodePause(headers as Record<string, string | string[] | undefined>, detail);
   const isLimit = retryAfterMs !== null || (code !== null && LIMITING_CODES.includes(code)) || httpStatus === 429;
   const status =
     code === null ? `HTTP ${httpStatus ?? `nothing (stream ended with ${stream.rstCode})`}` : `gRPC status ${code}`;

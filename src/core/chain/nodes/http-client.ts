@@ -4,7 +4,7 @@ import { Agent, request } from '../../runtime/http-agent.ts';
 import type { Caller, CallLimits } from './caller.ts';
 import { createJsonReader, type JsonReader, type JsonShape, NotJson, TooMuchJson } from './json-reader.ts';
 import { isAboutSolid, type Question } from './question.ts';
-import { AnswerTooLarge, afterReached, readRetryAfter, shown, TransportRefusal } from './refusal.ts';
+import { AnswerTooLarge, afterReached, readNodePause, shown, TransportRefusal } from './refusal.ts';
 
 const CONNECT_TIMEOUT_MS = 5000;
 /** Enough connections to read ahead while catching up, but few enough for providers that limit them. */
@@ -40,7 +40,7 @@ export function createHttpCaller({ url, solidityUrl, jsonRpcUrl, apiKey, apiKeyH
       };
       if (status === 200) return readAnswer(question, response.body, limits, response.headers).catch(brokenOff);
       const text = await readBeginning(response.body).catch(brokenOff);
-      const retryAfterMs = readRetryAfter(response.headers, text);
+      const retryAfterMs = readNodePause(response.headers, text);
       const isLimit = retryAfterMs !== null || LIMITING_STATUSES.includes(status);
       const reason = `HTTP ${status}: ${shown(text)}${explain(status, question, url === solidityUrl)}`;
       throw new TransportRefusal({ reason, retryAfterMs, wasReached: true, isLimit });
@@ -72,7 +72,7 @@ export async function readAnswer<Answer>(
   let bytes = 0;
   let unyielded = 0;
   const refuse = (what: string) => {
-    const retryAfterMs = readRetryAfter(headers, beginning);
+    const retryAfterMs = readNodePause(headers, beginning);
     const reason = `${what}: ${shown(beginning)}`;
     return new TransportRefusal({ reason, retryAfterMs, wasReached: true, isLimit: retryAfterMs !== null });
   };

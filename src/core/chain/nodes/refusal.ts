@@ -48,7 +48,7 @@ export function afterReached(error: unknown): Error {
  * as a date relative to the response's own `Date`. TronGrid puts it into the text: `{"Success":false,"Error":"The key exceeds the frequency
  * limit(15), and the query server is suspended for 30s","StatusCode":403}`.
  */
-export function readRetryAfter(headers: Headers, text: string): number | null {
+export function readNodePause(headers: Headers, text: string): number | null {
   const header = String(headers['retry-after'] ?? '').trim();
   const reported = /suspended for (\d{1,6})\s?s/i.exec(text.slice(0, 1000))?.[1];
   const seconds = /^\d{1,6}$/.test(header) ? Number(header) : reported === undefined ? null : Number(reported);

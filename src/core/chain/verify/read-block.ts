@@ -230,7 +230,7 @@ function noLogs({ number, time }: ExaminedBlock, { txId }: ShownTransactionFacts
  * Reads the blocks from `first` to `last` (at most `LONG_RANGE_BLOCKS`) in order, like `readExamined`. Costs one request. Errors: as for
  * `readBlock`; an incomplete range is `NODE_REFUSED`.
  */
-export async function readRange(deps: ReadDeps, node: Node, first: number, last: number): Promise<ExaminedBlock[]> {
+export async function readBlocks(deps: ReadDeps, node: Node, first: number, last: number): Promise<ExaminedBlock[]> {
   const shown = await node.ask(blocksBetween(first, last));
   return checked(deps, node, () => {
     if (shown.length !== last - first + 1) {

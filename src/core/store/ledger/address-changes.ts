@@ -96,7 +96,7 @@ export const findAddressChange = answerOf(
 );
 
 /** Returns a project's pending changes and the newest 20 that ended, newest first. */
-export const listAddressChanges = answerOf(
+export const findAddressChanges = answerOf(
   'address-change-list',
   columns,
   `(select ${COLUMNS} from address_changes where project_id = $1 and state = 'waiting')

@@ -77,7 +77,7 @@ export async function insertProject(
 
 const NO_BRAND = { supportContact: null, returnUrl: null, embedOrigins: null, accent: null, logoId: null };
 
-export const updateProject = commandOf(
+export const saveProject = commandOf(
   'project-update',
   `update projects set (${listColumns(settings)}, mac, limits_mac) = (${placesFrom(2)}, $${NAMES.length + 2}, $${NAMES.length + 3})
    where id = $1`,
@@ -89,7 +89,7 @@ export const updateProject = commandOf(
 );
 
 /** Archives a project, or restores it (`null`). `project` is the row as it was read. */
-export const archiveProject = commandOf(
+export const markProjectArchived = commandOf(
   'project-archive',
   'update projects set archived_at = $2, mac = $3 where id = $1',
   (project: Project, archivedAt: UnixMs | null) => [
@@ -141,7 +141,7 @@ export async function lockProject(tx: Sql, id: string): Promise<Project> {
 /**
  * Returns the oldest 1,000 projects among these (UUIDs) or all: the active ones, the archived ones, or both (`null`), active ones first.
  */
-export const listProjects = answerOf(
+export const findProjects = answerOf(
   'project-list',
   columns,
   `select ${COLUMNS} from projects

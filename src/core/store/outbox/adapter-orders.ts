@@ -108,7 +108,7 @@ export const findCallbackOrders = answerOf(
 );
 
 /** Returns the oldest 1,000 adapters of a project, with the time when they stopped accepting orders. */
-export const listAdapters = rowsOf(
+export const findAdapters = rowsOf(
   'adapter-list',
   { ...adapter, createdAt: 'timestamptz', revokedAt: 'timestamptz?' },
   `select ${ADAPTER}, w.created_at, k.revoked_at

@@ -47,7 +47,7 @@ const AT_TARGET = `(asked.url is null or exists (
  * is due there that isn't waiting for an earlier event. Deliveries that an adapter's shop answered during its outage aren't expedited.
  * `returnedAt` is the previous recovery. Returns when each delivery had been due.
  */
-export const expediteDeliveries = rowsOf(
+export const bringDeliveriesForward = rowsOf(
   'delivery-hasten-waiting',
   { eventId: 'uuid', endpointId: 'uuid', callbackUrl: 'text?', attemptCount: 'int4', dueAt: 'timestamptz' },
   `with asked as (

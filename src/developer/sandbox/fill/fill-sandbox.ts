@@ -22,7 +22,7 @@ import { MAX_ATTEMPTS } from '../../../core/domain/retry.ts';
 import { toIso, type UnixMs, unixMs } from '../../../core/domain/time.ts';
 import { findCursor } from '../../../core/store/chain/cursor.ts';
 import type { Database } from '../../../core/store/db/database.ts';
-import { listProjects } from '../../../core/store/ledger/projects.ts';
+import { findProjects } from '../../../core/store/ledger/projects.ts';
 import type { Actor } from '../../../faces/operator/actor.ts';
 import { createProject } from '../../../faces/operator/subjects/projects.ts';
 import { addEndpoint } from '../../../faces/operator/subjects/webhooks.ts';
@@ -116,7 +116,7 @@ export async function fillSandbox(
 
 /** Even without a configured node, the database may belong to a real ledger by mistake. */
 async function refuseRealLedger(db: Database): Promise<void> {
-  const real = (await listProjects(db, null, null)).find(({ network }) => !isLocalNetwork(network));
+  const real = (await findProjects(db, null, null)).find(({ network }) => !isLocalNetwork(network));
   if (real === undefined) return;
   throw new AppError(
     'CONFLICT',

@@ -21,7 +21,7 @@ import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
 import { ltr, outside, time } from '../page/pieces.ts';
 import type { Asked, Routes } from '../page/routes.ts';
-import { type Fields, needProject, readForm, urlTo, type Visit } from '../page/visit.ts';
+import { type Fields, needProject, readPostedForm, urlTo, type Visit } from '../page/visit.ts';
 
 /** `waits` is whether the addresses must wait for another owner or a day; `unsigned` means only if not all of them are signed. */
 type AddingSubject = { project: ListedProjectView; waits: boolean | 'unsigned' };
@@ -216,7 +216,7 @@ function addSecond(routes: Routes, deps: ConsoleDeps): void {
     ...{ action: 'deriveAddresses', path: SECOND, begins: FIRST },
     find: async (asked, project) => {
       const subject = await findAdding(deps, asked, project);
-      const filled = readForm(asked.request, null);
+      const filled = readPostedForm(asked.request, null);
       const wanted = showDerivation.read(given(filled, subject.project), deps.now());
       return { ...subject, ...(await perform(showDerivation, deps, asked.visit.actor, wanted)) };
     },

@@ -26,7 +26,7 @@ import type { ConsoleDeps } from '../page/console-deps.ts';
 import { describeProblem, type Page } from '../page/layout.ts';
 import { alert, type Column, field, live, ltr, money, number, outside, table, time } from '../page/pieces.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
-import { needProject, readForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
+import { needProject, readPostedForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
 
 import { addAddingForm, addDerivingForms } from './adding.ts';
 import { addChangeRoutes, addSwitchingForms } from './changes.ts';
@@ -102,7 +102,7 @@ async function list(deps: ConsoleDeps, measure: Measure, { visit, request }: Ask
 async function compare(deps: ConsoleDeps, { visit, request, tokens }: Asked): Promise<Answer> {
   const { projectId: asked = '', after } = request.params as { projectId?: string; after?: string };
   const project = needProject(visit, asked);
-  const taken = tokens.take(visit.path, readForm(request, ['token']).token);
+  const taken = tokens.take(visit.path, readPostedForm(request, ['token']).token);
   if (taken.kind === 'refused') throw new AppError('CONFLICT', taken.reason);
   const { projectId } = project;
   const view = await compareBalances.run(deps, visit.actor, compareBalances.read({ projectId, after }, deps.now()));

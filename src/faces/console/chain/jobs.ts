@@ -36,7 +36,7 @@ import {
   time,
 } from '../page/pieces.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
-import { chooseProject, Forbidden, needProject, readForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
+import { chooseProject, Forbidden, needProject, readPostedForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
 
 import { renderText } from '../page/words.ts';
 
@@ -125,7 +125,7 @@ function projectOf(visit: Visit, { network }: JobView, asked: string | undefined
 
 async function stop(deps: ChainDeps, asked: Asked): Promise<Answer> {
   const { visit, request, tokens } = asked;
-  const { token } = readForm(request, ['token']);
+  const { token } = readPostedForm(request, ['token']);
   const job = await findJob(deps, asked);
   if (!isAllowed(visit.actor, JOB_ACTIONS[job.kind])) throw new Forbidden(JOB_ACTIONS[job.kind]);
   const project = projectOf(visit, job, undefined);

@@ -10,7 +10,7 @@ import type { ConsoleDeps } from '../page/console-deps.ts';
 import { describeProblem, type Page } from '../page/layout.ts';
 import { alert, facts, field, outside, select } from '../page/pieces.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
-import { chooseProject, type Fields, readForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
+import { chooseProject, type Fields, readPostedForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
 
 type Option = readonly [value: string, text: string];
 
@@ -201,10 +201,10 @@ async function send<Subject, Wanted, Outcome>(
   asked: Asked,
 ): Promise<Answer> {
   const { visit, request, tokens } = asked;
-  const subject = await form.find(asked, readForm(request, null)['project']);
+  const subject = await form.find(asked, readPostedForm(request, null)['project']);
   const view = form.show(visit, subject);
   const names = view.fields.map(({ name }) => name);
-  const { project: _project, token, code, passkey, ...filled } = readForm(request, [...OWN_FIELDS, ...names]);
+  const { project: _project, token, code, passkey, ...filled } = readPostedForm(request, [...OWN_FIELDS, ...names]);
   const refuse = (refused: Refused) => formPage(visit, view, filled, refused);
   const taken = tokens.take(visit.path, token);
   if (taken.kind === 'refused') return refuse({ problem: html`<p>${taken.reason}.</p>`, status: 409 });
@@ -283,7 +283,7 @@ export function addClick(
   run: (asked: Asked) => Promise<string | Page>,
 ): void {
   post(path, action, async (asked) => {
-    const { token } = readForm(asked.request, ['token']);
+    const { token } = readPostedForm(asked.request, ['token']);
     const taken = asked.tokens.take(asked.visit.path, token);
     if (taken.kind === 'refused') throw new AppError('CONFLICT', taken.reason);
     const next = await run(asked);

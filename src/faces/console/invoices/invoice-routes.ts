@@ -30,9 +30,9 @@ import type { ConsoleDeps } from '../page/console-deps.ts';
 import { describeProblem, type Page } from '../page/layout.ts';
 import { alert, badge, copyButton, facts, live, ltr, money, outside, table, time } from '../page/pieces.ts';
 import { type Answer, type Asked, type Routes, sendRows } from '../page/routes.ts';
-import { type Fields, needProject, readForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
+import { type Fields, needProject, readPostedForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
 
-import { renderText, writeText } from '../page/words.ts';
+import { consoleText, renderText } from '../page/words.ts';
 
 /** Adds the list, the export, the page of an invoice, and its creation. */
 export function addInvoiceRoutes(routes: Routes, deps: ConsoleDeps): void {
@@ -120,7 +120,7 @@ type InvoiceAsked = Awaited<ReturnType<typeof find>>;
 
 async function replay(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
   const { visit, request, tokens } = asked;
-  const { event = '', token } = readForm(request, ['event', 'token']);
+  const { event = '', token } = readPostedForm(request, ['event', 'token']);
   const { project, ...shown } = await find(deps, asked);
   const refuse = (said: ReturnType<typeof html>) =>
     invoicePage(visit, project, { ...shown, requestId: request.id, said, isRefused: true });
@@ -409,7 +409,7 @@ const OF_PEOPLE: ReadonlySet<TimelineEntry['kind']> = new Set(['operator', 'reso
 
 function supportText({ subject, verdict, timeline }: Explanation, requestId: string): string {
   const lines = timeline.map(({ at, kind, text }) => `${toIso(at)} ${kind}${OF_PEOPLE.has(kind) ? '' : `: ${text}`}`);
-  const said = verdict.map((text) => printable(writeText(text)));
+  const said = verdict.map((text) => printable(consoleText(text)));
   const whole = [...said, '', ...lines.map(printable), '', `request ${requestId}`].join('\n');
   return LENGTHS.reduce((text, length) => text.replaceAll(start(subject['externalId'], length), '(order)'), whole)
     .replace(/https?:\/\/[^\s:]+(:\d+)?[^\s:]*/g, '(link)')

@@ -16,7 +16,7 @@ import { type Html, html } from '../../web/html.ts';
 import type { ConsoleDeps } from './console-deps.ts';
 import { createAnswerError, HEADERS, type Page, sendPage } from './layout.ts';
 import { alert } from './pieces.ts';
-import { type Fields, Forbidden, readForm, type Visit } from './visit.ts';
+import { type Fields, Forbidden, readPostedForm, type Visit } from './visit.ts';
 
 /** As long as a session may be idle. */
 const MAX_AGE_MS = 12 * 3_600_000;
@@ -225,7 +225,7 @@ export function createRoutes(app: FastifyInstance, deps: ConsoleDeps): Routes {
  */
 async function askToSignIn(deps: ConsoleDeps, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { method, url } = request;
-  const { token: _, code: _code, passkey: _passkey, ...kept } = method === 'GET' ? {} : readForm(request, null);
+  const { token: _, code: _code, passkey: _passkey, ...kept } = method === 'GET' ? {} : readPostedForm(request, null);
   if (Object.keys(kept).some((name) => name !== 'project')) {
     const passkey = await requestSignIn(deps.people());
     return sendPage(

@@ -79,7 +79,7 @@ export function readQuery<const Name extends string>({ url }: FastifyRequest, na
 }
 
 /** Reads the form in a request's body; `names` is `null` for any fields. Errors: `INVALID_ARGUMENT`. */
-export function readForm<const Name extends string>(
+export function readPostedForm<const Name extends string>(
   { headers, body }: FastifyRequest,
   names: readonly Name[] | null,
 ): Fields<Name> {

@@ -36,7 +36,7 @@ const secret = (kind: string) =>
   `this looks like ${kind}. Quittance never needs one, and you should never paste it anywhere. It was not stored; if it is real, move the funds or replace it.`;
 
 /** Writes a text with the console's labels. A next step is shown as its command. */
-export function writeText(text: Text): string {
+export function consoleText(text: Text): string {
   return text instanceof Message ? text.write({ field: fieldBy({}), step: formatHint, secret }) : text;
 }
 

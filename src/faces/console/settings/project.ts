@@ -26,7 +26,7 @@ import type { ConsoleDeps } from '../page/console-deps.ts';
 import { describeProblem, HEADERS, type Page } from '../page/layout.ts';
 import { alert, duration, facts, ltr, number, outside, table, time } from '../page/pieces.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
-import { type Fields, needProject, readForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
+import { type Fields, needProject, readPostedForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
 
 import { renderText } from '../page/words.ts';
 
@@ -377,7 +377,7 @@ const PATH = '/settings/project/preview';
 function addPreviewRoutes({ get, post }: Routes, deps: ConsoleDeps): void {
   get(PATH, 'showSettings', (asked) => show(deps, asked, readQuery(asked.request, ['project']).project, null));
   post(PATH, 'showSettings', (asked) => {
-    const { project, ...filled } = readForm(asked.request, [...OWN_FIELDS, ...Object.keys(LOOK_LABELS)]);
+    const { project, ...filled } = readPostedForm(asked.request, [...OWN_FIELDS, ...Object.keys(LOOK_LABELS)]);
     return show(deps, asked, project, filled);
   });
 }

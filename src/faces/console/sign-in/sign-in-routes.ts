@@ -26,7 +26,7 @@ import type { StepUp } from '../page/console-deps.ts';
 import { createAnswerError, describeProblem, HEADERS, type Page, sendPage } from '../page/layout.ts';
 import { alert, ltr, time } from '../page/pieces.ts';
 import { checkOrigin, KEPT, resumePage, signInPage } from '../page/routes.ts';
-import { type Fields, readForm, readQuery } from '../page/visit.ts';
+import { type Fields, readPostedForm, readQuery } from '../page/visit.ts';
 
 /**
  * The name of the session cookie. Over HTTPS, the `__Host-` prefix prevents other hosts of the domain from setting or reading it. Without
@@ -139,7 +139,7 @@ export function addSignInRoutes(app: FastifyInstance, deps: SignInRouteDeps): vo
     return sendPage(request, reply, null, signInPage({ passkey, next: ownPath(next), kept: null, ...NOTHING_SAID }));
   });
   add('POST', '/sign-in', async (request, reply) => {
-    const form = readForm(request, null);
+    const form = readPostedForm(request, null);
     const kept = keptIn(form);
     const outcome = await startSession(people(), fromOf(request), readSignIn(form));
     const next = ownPath(form['next']);
@@ -209,7 +209,7 @@ function addInvitationRoutes(
   add('GET', `${INVITATION_PATH}:token`, (request, reply) => show(request, reply, null));
   add('POST', `${INVITATION_PATH}:token`, async (request, reply) => {
     const { token } = request.params as { token: string };
-    const form = readForm(request, ['password', 'code', 'passkey', 'name', 'login']);
+    const form = readPostedForm(request, ['password', 'code', 'passkey', 'name', 'login']);
     try {
       const redeemed = await redeemInvitation(people(), fromOf(request), token, readRedemption(form));
       begin(reply, redeemed.token);

@@ -49,7 +49,7 @@ import {
   time,
 } from '../page/pieces.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
-import { type Fields, needProject, readForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
+import { type Fields, needProject, readPostedForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
 
 import { renderText } from '../page/words.ts';
 
@@ -113,7 +113,7 @@ async function find(deps: ConsoleDeps, { visit, request }: Asked) {
 
 async function resolve(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
   const { visit, request, tokens } = asked;
-  const filled = readForm(request, RESOLVE_FIELDS);
+  const filled = readPostedForm(request, RESOLVE_FIELDS);
   const { transfer, project } = await find(deps, asked);
   const { transferId } = transfer;
   const refuse = (problem: ReturnType<typeof html>, status: number) =>

@@ -46,7 +46,7 @@ import {
   time,
 } from '../page/pieces.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
-import { type Fields, needProject, readForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
+import { type Fields, needProject, readPostedForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
 
 import { renderText } from '../page/words.ts';
 import {
@@ -170,7 +170,7 @@ function readReplay({ now }: ConsoleDeps, endpoint: string, filled: Fields, how:
 
 async function replay(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
   const { visit, request, tokens } = asked;
-  const { token, ...filled } = readForm(request, ['token', ...REPLAY_FIELDS]);
+  const { token, ...filled } = readPostedForm(request, ['token', ...REPLAY_FIELDS]);
   const { project, url, endpointId } = await findEndpoint(deps, asked);
   const taken = tokens.take(visit.path, token);
   if (taken.kind === 'refused')

@@ -187,7 +187,7 @@ export async function writeBackup(options: {
     const mode = 'isolation level repeatable read read only';
     const made = await inBackupSession(options.connection, mode, async (session) => {
       const header = await readHeader(session, options);
-      return { header, rowCounts: await writeRows(session, draft, header, protection, signal) };
+      return { header, rowCounts: await writeTables(session, draft, header, protection, signal) };
     });
     const { size } = await sync(draft);
     await rename(draft, path);
@@ -208,7 +208,7 @@ function explain(error: unknown, path: string): unknown {
 }
 
 /** Writes the rows of every existing table to a new file. Returns how many rows each table has. */
-export async function writeRows(
+export async function writeTables(
   session: BackupSession,
   path: string,
   header: BackupHeader,

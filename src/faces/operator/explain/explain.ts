@@ -218,7 +218,7 @@ export async function explainInvoice(db: Sql, located: LocatedInvoice, now: Unix
       ...entries.describeCreation(invoice),
       ...facts.actions.map(entries.describeAction),
       ...entries.describeStatuses(facts),
-      ...[...(payment === null ? [] : [payment]), ...duplicates.shown, ...near].flatMap(entries.describeTransfer),
+      ...[...(payment === null ? [] : [payment]), ...duplicates.shown, ...near].flatMap(entries.timelineOfTransfer),
       ...[...facts.events, ...facts.transferEvents].flatMap(entries.describeEvent),
     ],
     omissions: facts.omissions,
@@ -278,7 +278,7 @@ async function explainTransaction({ db, projects }: Scope, subject: Transaction)
     ...verdicts.judgeTransaction(facts),
     ...describeTransaction(subject),
     timeline: [
-      ...facts.transfers.flatMap(entries.describeTransfer),
+      ...facts.transfers.flatMap(entries.timelineOfTransfer),
       ...facts.outgoing.flatMap(entries.describeOutgoing),
       ...facts.sightings.map(entries.describeSighting),
       ...facts.events.flatMap(entries.describeEvent),

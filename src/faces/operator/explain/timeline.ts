@@ -198,7 +198,7 @@ export function describeSighting(sighting: ExplainedSighting): TimelineEntry {
 }
 
 /** Describes a transfer: its block and evidence, the match, and what operators did about it. */
-export function describeTransfer(described: DescribedTransfer): TimelineEntry[] {
+export function timelineOfTransfer(described: DescribedTransfer): TimelineEntry[] {
   const { transfer, resolutions } = described;
   const { txId, logIndex, blockNumber, blockId, from, address: to, network, nodes, verified, annulment } = transfer;
   const amount = formatAmount(transfer.amountMicro);
@@ -470,7 +470,7 @@ export function describeAnnulment({ at, by, reason }: Annulment): string {
 }
 
 /** Names the refund's transaction, in words that follow a resolution. */
-export function describeRefund(transfer: Pick<TransferRecord, 'refund'>): string {
+export function timelineOfRefund(transfer: Pick<TransferRecord, 'refund'>): string {
   const refund = soundRefund(transfer.refund);
   return refund === null ? '' : `, with the refund in transaction ${refund.txId}`;
 }

@@ -22,7 +22,7 @@ import type {
   TransactionFacts,
 } from './facts.ts';
 import { EVENTS_SEARCHED, type ExplainedOutgoing, MAX_COUNTED } from './statements.ts';
-import { describeAnnulment, describeOutcome, describeRefund, isInProgress, refundedBy } from './timeline.ts';
+import { describeAnnulment, describeOutcome, isInProgress, refundedBy, timelineOfRefund } from './timeline.ts';
 
 /** A sentence of a verdict, possibly with next steps. A false value stands for a row whose condition doesn't hold. */
 type Row = Text | readonly [says: Text, ...next: Step[]] | false | null | undefined;
@@ -68,7 +68,7 @@ export const countUpTo = (limit: number, count: number) => (count > limit ? `mor
 function describeResolved({ transfer, resolutions }: DescribedTransfer): string {
   const last = resolutions.at(-1);
   if (last === undefined) return 'The transfer is not resolved.';
-  return `${shorten(last.resolvedBy)} resolved it as ${last.resolution}${describeRefund(transfer)}.`;
+  return `${shorten(last.resolvedBy)} resolved it as ${last.resolution}${timelineOfRefund(transfer)}.`;
 }
 
 /** Judges the invoice's state, related transfers that didn't pay it, what delays it, and whether the shop was notified. */

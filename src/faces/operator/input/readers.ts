@@ -20,7 +20,7 @@ export function readChoice<Choice extends string>(
 }
 
 /** Reads the length limit of a list. Errors: `INVALID_ARGUMENT`. */
-export function readLimit(text: string, { least, most }: { least: number; most: number }): number {
+export function readLengthLimit(text: string, { least, most }: { least: number; most: number }): number {
   // A number that may not be 0 can't begin with 0.
   const digits = least === 0 ? /^\d{1,4}$/ : /^[1-9]\d{0,3}$/;
   const limit = digits.test(text) ? Number(text) : -1;

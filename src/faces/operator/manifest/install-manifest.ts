@@ -27,7 +27,7 @@ import type { Database } from '../../../core/store/db/database.ts';
 import { findLedgerIdentity } from '../../../core/store/db/ledger-identity.ts';
 import { listAccountKeys } from '../../../core/store/ledger/account-keys.ts';
 import { listAddresses, MAX_LISTED } from '../../../core/store/ledger/addresses.ts';
-import { listProjects, listRules, type Project } from '../../../core/store/ledger/projects.ts';
+import { findProjects, listRules, type Project } from '../../../core/store/ledger/projects.ts';
 import { readCandidates } from '../input/read-candidates.ts';
 import { readSettings, type SettingsInput } from '../subjects/project-settings.ts';
 import { checkExpansion, type ManifestFile, readManifestFile, writeManifestFile } from './sign-manifest.ts';
@@ -71,7 +71,7 @@ export async function draftManifest(
   const { path, previous, validDays } = input;
   const warnings: string[] = [];
   const networks: Record<string, Record<string, ProjectEntry>> = {};
-  for (const project of await listProjects(db, null, null)) {
+  for (const project of await findProjects(db, null, null)) {
     const isWanted =
       input.networks.length === 0 ? keyMode(project.network) === 'live' : input.networks.includes(project.network);
     if (!isWanted) continue;

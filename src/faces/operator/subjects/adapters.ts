@@ -25,7 +25,7 @@ import {
   type Adapter,
   type AdapterKind,
   changeAdapterRate,
-  listAdapters as findAdapters,
+  findAdapters,
   type StoredRate,
 } from '../../../core/store/outbox/adapter-orders.ts';
 import { planNotification } from '../../../core/store/outbox/notifications.ts';

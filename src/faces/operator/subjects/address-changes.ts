@@ -22,7 +22,7 @@ import {
   findAddressChange,
   findWaitingChanges,
   insertAddressChange,
-  listAddressChanges as rowsOf,
+  findAddressChanges as rowsOf,
 } from '../../../core/store/ledger/address-changes.ts';
 import { lockProject, type Project } from '../../../core/store/ledger/projects.ts';
 import { type Actor, maySee, ROLES } from '../actor.ts';

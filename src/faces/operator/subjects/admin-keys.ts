@@ -23,7 +23,7 @@ import { type OperationDeps, operation } from '../operation.ts';
 import { argument, line, lines, needed, oneOf } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
 import { selectProject } from '../select.ts';
-import { readNewKey, statusOf } from './keys.ts';
+import { keyStatusOf, readNewKey } from './keys.ts';
 
 /** `projects` are those that the key may see; `null` means all. */
 const made = {
@@ -47,7 +47,7 @@ export const listAdminKeysOperation = operation({
   read: () => ({}),
   run: async ({ db, now }: { db: Sql; now(): UnixMs }) => {
     const at = now();
-    return { data: (await listAdminKeys(db)).map((key) => show(listed, { ...key, status: statusOf(key, at) })) };
+    return { data: (await listAdminKeys(db)).map((key) => show(listed, { ...key, status: keyStatusOf(key, at) })) };
   },
   print: ({ data }) => ({
     text: columnsText(data, [

@@ -9,7 +9,7 @@ import { isSignedBy, type KnownProducers, solidHeightBy } from '../../../core/ch
 import {
   RANGE_BLOCKS,
   type ReadBlock,
-  readRange as readBlocks,
+  readBlocks,
   readHeaderAt,
   readLogsOf,
 } from '../../../core/chain/verify/read-block.ts';

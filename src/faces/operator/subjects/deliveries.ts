@@ -31,7 +31,7 @@ import {
   yes,
 } from '../fields.ts';
 import { clip } from '../input/problems.ts';
-import { readChoice, readLimit, readPeriod } from '../input/readers.ts';
+import { readChoice, readLengthLimit, readPeriod } from '../input/readers.ts';
 import { operation } from '../operation.ts';
 import { argument, limit, line, period, projectId } from '../option.ts';
 import { findInvoiceId, selectProject } from '../select.ts';
@@ -275,7 +275,7 @@ export const listDeliveries = operation({
     return {
       ...{ projectId, endpoint, invoice, event, before },
       ...{ status: readChoice('status', status, STATUSES), type: readChoice('type', type, EVENT_TYPES) },
-      ...{ limit: readLimit(most, { least: 1, most: 500 }), ...readPeriod(times) },
+      ...{ limit: readLengthLimit(most, { least: 1, most: 500 }), ...readPeriod(times) },
     };
   },
   run: async ({ db }: { db: Sql }, actor, wanted: Wanted) => {

@@ -19,7 +19,7 @@ import { operation } from '../operation.ts';
 import { period } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
 import { type DeskEvent, findDeskEvents, type PositionRange, readEventId } from './deliveries.ts';
-import { findPositionAt, isLate, missableTypes, notifyDispatchers } from './webhook-sending.ts';
+import { findPositionAt, isLateSql, missableTypes, notifyDispatchers } from './webhook-sending.ts';
 import { readEventTypes, selectEndpoint } from './webhooks.ts';
 
 /** Selects the events to send to an endpoint again. `statuses` are those of their deliveries; `missing` means that there is no delivery. */
@@ -96,7 +96,7 @@ export const replayDeliveries = rowsOf(
    locked as (
      select d.event_id, d.status, case
          when d.status <> all($4::text[]) then 'passed over'
-         when d.status = 'pending' and not ${isLate('$3')} then 'due'
+         when d.status = 'pending' and not ${isLateSql('$3')} then 'due'
          when d.attempt_count >= ${MAX_REPLAYED_ATTEMPTS} then 'exhausted' else 'replayed' end as outcome
      from (select id from chosen order by id) chosen
      cross join lateral (

@@ -6,7 +6,7 @@ import type { Sql } from '../../../core/store/db/database.ts';
 import { statement } from '../../../core/store/db/statement.ts';
 import type { Actor } from '../actor.ts';
 import { clip, FieldError } from '../input/problems.ts';
-import { readLimit } from '../input/readers.ts';
+import { readLengthLimit } from '../input/readers.ts';
 import { selectProject } from '../select.ts';
 
 /** How many events to read at once, at most two megabytes. */
@@ -24,7 +24,7 @@ export function readTail({ type: types, limit, after }: Asked) {
   if (after !== undefined && decodeId('evt', after) === null) {
     throw new FieldError('after', `${clip(after)} is not an event id: an id is "evt_" and 26 characters`);
   }
-  return { types: types ?? null, limit: readLimit(limit, { least: 0, most: 1000 }), after };
+  return { types: types ?? null, limit: readLengthLimit(limit, { least: 0, most: 1000 }), after };
 }
 
 type Input = ReturnType<typeof readTail> & { projectId: string | undefined; follow: boolean };

@@ -37,7 +37,7 @@ import {
   whole,
 } from '../fields.ts';
 import { clip, detectSecret, FieldError } from '../input/problems.ts';
-import { readChoice, readLimit, readOneNote, readPeriod } from '../input/readers.ts';
+import { readChoice, readLengthLimit, readOneNote, readPeriod } from '../input/readers.ts';
 import { limitTime } from '../limit-time.ts';
 import { localOperation, type OperationDeps } from '../operation.ts';
 import { argument, exportFile, exportFormat, limit, needed, line as option, projectId } from '../option.ts';
@@ -201,7 +201,7 @@ export const listInvoices = localOperation({
     before: option('<inv_…>', 'show invoices created before this one'),
   }),
   read: ({ projectId, limit: most = '50', ...given }) => ({
-    ...{ ...readInvoiceFilter(given), projectId, limit: readLimit(most, { least: 1, most: MAX_LISTED }) },
+    ...{ ...readInvoiceFilter(given), projectId, limit: readLengthLimit(most, { least: 1, most: MAX_LISTED }) },
   }),
   run: async ({ db, publicUrl }: InvoiceDeps, actor, { projectId, limit, ...filter }): Promise<InvoiceListView> => {
     const project = await selectProject(db, actor, projectId);

@@ -54,7 +54,7 @@ export const listKeys = operation({
     const project = await selectProject(db, actor, projectId);
     const at = now();
     return {
-      data: (await listApiKeys(db, project.id)).map((key) => show(listed, { ...key, status: statusOf(key, at) })),
+      data: (await listApiKeys(db, project.id)).map((key) => show(listed, { ...key, status: keyStatusOf(key, at) })),
     };
   },
   print: ({ data }) => ({
@@ -73,7 +73,7 @@ export const listKeys = operation({
 });
 
 /** Also serves the keys of the admin API. */
-export function statusOf(
+export function keyStatusOf(
   { revokedAt, expiresAt }: { revokedAt: UnixMs | null; expiresAt: UnixMs | null },
   now: UnixMs,
 ): KeyView['status'] {

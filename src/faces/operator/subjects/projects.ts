@@ -24,9 +24,9 @@ import {
   lockProject,
   type Project,
   type ProjectSettings,
-  archiveProject as putAway,
-  listProjects as rowsOf,
-  updateProject as update,
+  markProjectArchived as putAway,
+  findProjects as rowsOf,
+  saveProject as update,
 } from '../../../core/store/ledger/projects.ts';
 import { listWebhookEndpoints } from '../../../core/store/outbox/webhook-endpoints.ts';
 import type { Actor } from '../actor.ts';

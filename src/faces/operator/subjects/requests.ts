@@ -11,7 +11,7 @@ import { type Actor, maySee } from '../actor.ts';
 import { type Column, columnsText, fieldsText } from '../command-words.ts';
 import { id, list, listOf, maybe, of, part, type Shown, schemaOf, show, text, time, whole } from '../fields.ts';
 import { clip, FieldError, shorten } from '../input/problems.ts';
-import { readChoice, readLimit, readPeriod } from '../input/readers.ts';
+import { readChoice, readLengthLimit, readPeriod } from '../input/readers.ts';
 import { limitTime } from '../limit-time.ts';
 import { operation } from '../operation.ts';
 import { argument, flag, limit, line, period, projectId } from '../option.ts';
@@ -195,7 +195,7 @@ export const listRequests = operation({
       ...{ projectId, isKeyless, keyId, externalId: externalId ?? null },
       statusClass: statusClass === null ? null : Number(statusClass[0]),
       ...{ notBefore: requestIdAt(from ?? unixMs(0)), before: given < end ? given : end },
-      limit: readLimit(most, { least: 1, most: 500 }),
+      limit: readLengthLimit(most, { least: 1, most: 500 }),
     };
   },
   run: async ({ db }, actor, { projectId, isKeyless, limit, ...filter }): Promise<RequestListView> => {

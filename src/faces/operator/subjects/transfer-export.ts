@@ -39,14 +39,14 @@ import { localOperation } from '../operation.ts';
 import { exportFile, exportFormat, line, projectId } from '../option.ts';
 import { namedInvoice, selectProject } from '../select.ts';
 
-export const KINDS = ['unmatched', 'duplicate', 'matched'] as const satisfies TransferKind[];
+export const TRANSFER_KINDS = ['unmatched', 'duplicate', 'matched'] as const satisfies TransferKind[];
 
 /** Reads one kind, or `all`. Errors: `INVALID_ARGUMENT`. */
 export function readKinds(text: string): readonly TransferKind[] {
-  if (text === 'all') return KINDS;
-  const kind = KINDS.find((known) => known === text);
+  if (text === 'all') return TRANSFER_KINDS;
+  const kind = TRANSFER_KINDS.find((known) => known === text);
   if (kind !== undefined) return [kind];
-  throw new FieldError('kind', `is ${clip(text)}: choose ${KINDS.join(', ')} or all`);
+  throw new FieldError('kind', `is ${clip(text)}: choose ${TRANSFER_KINDS.join(', ')} or all`);
 }
 
 /** Converts the bounds of a period for PostgreSQL. */

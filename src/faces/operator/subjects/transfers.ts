@@ -51,7 +51,7 @@ import {
   yes,
 } from '../fields.ts';
 import { clip } from '../input/problems.ts';
-import { readLimit, readPeriod } from '../input/readers.ts';
+import { readLengthLimit, readPeriod } from '../input/readers.ts';
 import { operation } from '../operation.ts';
 import { argument, flags, limit, line, period, projectId } from '../option.ts';
 import { namedInvoice, selectProject } from '../select.ts';
@@ -59,8 +59,8 @@ import {
   findResolutions,
   findTransfers,
   findTransfersOfTransaction,
-  KINDS,
   readKinds,
+  TRANSFER_KINDS,
   type TransferKind,
   type TransferRecord,
   toDates,
@@ -78,7 +78,7 @@ const place = {
 };
 /** A transfer in a list. `nearestInvoice` belongs to the likeliest reason. `claimedBy` are invoices whose payers looked the transfer up. */
 const listed = {
-  ...{ transferId: of('id', id('trf')), ...place, to: text, kind: choice(KINDS), invoice: maybe(part(named)) },
+  ...{ transferId: of('id', id('trf')), ...place, to: text, kind: choice(TRANSFER_KINDS), invoice: maybe(part(named)) },
   ...{ reason: maybe(part(likely)), nearestInvoice: maybe(part(named)), claimedBy: list(part(named)) },
   resolution: maybe(choice(RESOLUTIONS)),
 };
@@ -136,7 +136,7 @@ const transferFields = {
     transferId: of('id', id('trf')),
     projectId: id('prj'),
     network: text,
-    kind: choice(KINDS),
+    kind: choice(TRANSFER_KINDS),
     amount: place.amount,
   },
   ...{ from: text, to: of('address', text), toRetiredAt: of('retiredAt', maybe(time)), time: place.time },
@@ -202,7 +202,7 @@ export const listTransfers = operation({
     if (kind === 'matched' && (state === 'open' || state === 'resolved')) {
       throw new AppError('INVALID_ARGUMENT', `matched transfers need no resolution: leave out --${state}`);
     }
-    const limit = readLimit(most, { least: 1, most: MAX_LIMIT });
+    const limit = readLengthLimit(most, { least: 1, most: MAX_LIMIT });
     return {
       ...{ projectId, kinds, limit, ...readPeriod(times) },
       // A caller who asks for matched transfers wants to see them, although there is nothing to resolve.

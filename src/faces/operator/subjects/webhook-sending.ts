@@ -494,7 +494,7 @@ const CLOCKS_DIFFER_MS = 60_000;
  * Whether a pending delivery `d` waits for a later attempt and none is in progress. An attempt in progress has been counted but not logged,
  * until its lease expires.
  */
-export const isLate = (now: string) => `(
+export const isLateSql = (now: string) => `(
   d.next_attempt_at > ${now}::timestamptz + interval '${LEASE_MS} milliseconds'
   and (d.attempt_count = 0 or d.next_attempt_at > ${now}::timestamptz + interval '${LEASE_MS + CLOCKS_DIFFER_MS} milliseconds'
     or exists (select from delivery_attempts a
@@ -506,7 +506,7 @@ export const expediteDeliveries = answerOf(
   { eventId: 'uuid' },
   `with late as (
      select event_id from deliveries d
-     where d.endpoint_id = $1 and d.status = 'pending' and d.event_id > $3 and ${isLate('$2')}
+     where d.endpoint_id = $1 and d.status = 'pending' and d.event_id > $3 and ${isLateSql('$2')}
      order by d.event_id limit $4::int8 for update),
    placed as (select event_id, row_number() over (order by event_id) as place from late)
    update deliveries d set next_attempt_at = least($2, now()), created_at = $2::timestamptz + placed.place * interval '1 microsecond'
