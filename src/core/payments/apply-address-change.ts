@@ -25,7 +25,7 @@ import {
 import { findAddresses, insertAddresses } from '../store/ledger/addresses.ts';
 import { lockProject, type Project } from '../store/ledger/projects.ts';
 
-/** `contracts`: the USDT contracts, whose addresses are never wallets. */
+/** `contracts` contains the USDT contracts, because their addresses are never wallets. */
 type ApplyDeps = {
   db: Database;
   now(): UnixMs;
@@ -37,19 +37,19 @@ type ApplyDeps = {
 type Cause = { kind: 'due' } | { kind: 'confirmed'; actor: RecordedActor };
 
 type Applied =
-  /** `passedOver`: addresses that the project got in the meantime. */
+  /** `passedOver` contains the addresses that the project got some other way in the meantime. */
   | { kind: 'applied'; change: AddressChange; added: TronAddress[]; passedOver: TronAddress[] }
-  /** Nothing was added, and the change has ended. `detail`: the text of its alarm. */
+  /** Nothing was added, and the change is over. `detail` is the text of its alarm. */
   | { kind: 'failed'; change: AddressChange; reason: string; detail: string }
-  /** The change had already ended, or isn't due. */
+  /** The change was already over, or isn't due yet. */
   | { kind: 'none' };
 
-/** Each attempt but the last failed because another project added one of the addresses first. */
+/** Each attempt except the last failed because another project had added one of the addresses first. */
 const MAX_ATTEMPTS = 5;
 
 /**
- * Adds the addresses of a pending change, all of them or none, and ends it. The audit rows and alarms are written in the same transaction,
- * which holds the project's lock. The checks of the proposal are repeated. `id`: the change's UUID.
+ * Adds all addresses of a pending change, or none, and ends the change. Audit rows and alarms are written in the same transaction, which
+ * holds the project's lock. All checks of the proposal are repeated. `id` is the change's UUID.
  */
 export async function applyAddressChange(deps: ApplyDeps, id: string, cause: Cause): Promise<Applied> {
   const known = await findAddressChange(deps.db, id);
@@ -75,7 +75,7 @@ export async function applyAddressChange(deps: ApplyDeps, id: string, cause: Cau
 
 class Overtaken extends Error {}
 
-/** Why a change can't be applied any more; `null` if it can. */
+/** Returns why a change can no longer be applied, or `null` if it still can. */
 async function findProblem(
   tx: Sql,
   { contracts }: ApplyDeps,
@@ -101,8 +101,8 @@ async function findProblem(
 const ENDS_TRUST: readonly RecordedAction[] = ['user.changed', 'user.reset', 'user.removed', 'admin-key.revoked'];
 
 /**
- * Why the audit log doesn't confirm a change; `null` if it does. An attacker who can write to the table of changes can't write a sealed
- * entry. The clocks of two processes may differ, so entry numbers decide the order.
+ * Returns why the audit log doesn't confirm a change, or `null` if it does. An attacker who can write to the table of changes still can't
+ * write a sealed entry. The clocks of two processes may differ, so the order is decided by entry numbers.
  */
 async function findUnrecorded(tx: Sql, change: AddressChange, cause: Cause): Promise<string | null> {
   const { id, addresses, actorKind, actorId } = change;
@@ -122,7 +122,7 @@ async function findUnrecorded(tx: Sql, change: AddressChange, cause: Cause): Pro
   const later = recorded.filter(({ seq }) => seq > proposed.seq);
   if (later.some((one) => isOfIt(one) && one.action !== 'address.proposed'))
     return 'according to the audit log, the change has already ended';
-  // A person who runs a command here decides for themselves which proposals to trust.
+  // People who run a command on this machine decide for themselves which proposals they trust.
   if (cause.kind === 'confirmed' && cause.actor.actorKind === 'cli') return null;
   if (
     later.some(({ subject, action }) => subject === proposer && ENDS_TRUST.includes(action)) ||
@@ -213,7 +213,7 @@ function actorOf(cause: Cause): { actor: RecordedActor; by: string } {
   return { actor, by: actor.actedBy };
 }
 
-/** No one else can end it while the project's lock is held. */
+/** As long as this transaction holds the project's lock, no one else can end the change. */
 async function end(tx: Sql, { id, projectId, network }: AddressChange, how: AddressChangeEnd): Promise<void> {
   if (!(await endAddressChange(tx, id, how))) throw new Error(`${encodeId('chg', id)} ended under the project's lock`);
   await settleChangeAlarm(tx, { id: projectId, network });
@@ -222,13 +222,13 @@ async function end(tx: Sql, { id, projectId, network }: AddressChange, how: Addr
 export const PENDING = 'address-change-pending';
 const FAILED = 'address-change-failed';
 
-/** `quittance address pending` shows the rest. */
+/** `quittance address pending` shows the others. */
 const MAX_CHANGES = 3;
 const MAX_ADDRESSES = 3;
 
 /**
- * Raises a project's alarm about pending address changes, or resolves it if there are none. It runs in the transaction that changes one, so
- * that every pending change has an alarm.
+ * Raises a project's alarm about pending address changes, or resolves it if there are none. Call it in every transaction that affects a
+ * change, so that every pending change has an alarm.
  */
 export async function settleChangeAlarm(tx: Sql, { id, network }: Pick<Project, 'id' | 'network'>): Promise<void> {
   const subject = encodeId('prj', id);
@@ -243,7 +243,7 @@ export async function settleChangeAlarm(tx: Sql, { id, network }: Pick<Project, 
   await raiseAlarm(tx, network, { id: randomUUID(), kind: PENDING, subject, detail });
 }
 
-/** `chg_…: 2 addresses (T…, T…), proposed by ann (console), are added at 2026-…Z`, for alarms and the log. */
+/** Describes a change for alarms and the log: `chg_…: 2 addresses (T…, T…), proposed by ann (console), are added at 2026-…Z`. */
 export function describeChange({ id, addresses, actedBy, actorKind, dueAt }: AddressChange): string {
   const more = addresses.length - MAX_ADDRESSES;
   const named = `${addresses.slice(0, MAX_ADDRESSES).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
@@ -251,7 +251,7 @@ export function describeChange({ id, addresses, actedBy, actorKind, dueAt }: Add
   return `${encodeId('chg', id)}: ${count} (${named}), proposed by ${actedBy} (${actorKind}), ${verb} to be added at ${toIso(dueAt)}`;
 }
 
-/** Reports that a change couldn't be applied. An operator closes the alarm. */
+/** Reports that a change couldn't be applied, in an alarm that an operator closes. */
 async function raiseFailedChange(tx: Sql, change: AddressChange, reason: string): Promise<string> {
   const { id, projectId, network } = change;
   const subject = encodeId('prj', projectId);

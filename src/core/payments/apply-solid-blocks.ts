@@ -30,10 +30,10 @@ import { assertLinked, type Watching } from './watching.ts';
 import { withCursorApart } from './write-rows.ts';
 
 /**
- * Records a batch of contiguous irreversible blocks in one transaction: each transfer to and from our addresses once, the invoices they
- * pay, the events, the deliveries, and the cursor. After a crash, all of it is stored or nothing. If a row fails its check, or the database
- * refuses it, everything about it is set aside in the same transaction, and the rest is recorded.
- * Errors: `LEASE_LOST`; `CHAIN_CONTRADICTION` if the batch doesn't continue the cursor.
+ * Records a batch of contiguous irreversible blocks in one transaction: every transfer to or from our addresses exactly once, the invoices
+ * that they pay, the events, the deliveries, and the cursor. After a crash, either all of it is stored or none. If a row fails its check or
+ * the database refuses it, everything that depends on it is set aside in the same transaction, and the rest is recorded. Errors:
+ * `LEASE_LOST`; `CHAIN_CONTRADICTION` if the batch doesn't continue from the cursor.
  */
 export function applySolidBlocks(watching: Watching, blocks: readonly SolidBlock[]): Promise<TransferCounts> {
   return withCursorApart(watching, async (tx, cursor, write) => {
@@ -90,12 +90,12 @@ export function applySolidBlocks(watching: Watching, blocks: readonly SolidBlock
 }
 
 /**
- * Equal transfers with the invoice change that one of them causes, or the change of an invoice that lost its transfer. They are written, or
- * set aside, together.
+ * Equal transfers with the invoice change that one of them causes, or the change of an invoice that lost its transfer. They are either all
+ * written or all set aside.
  */
 type Written = { transfers: DecidedTransfer[]; change: PlannedChange | null };
 
-/** Groups transfers of one amount to one address. The first may pay an invoice, and no other may replace it. */
+/** Groups transfers of the same amount to the same address. Only the first of a group may pay an invoice; no other may take its place. */
 function equalTransfers(incoming: readonly DecidedTransfer[]): DecidedTransfer[][] {
   const groups = new Map<string, DecidedTransfer[]>();
   for (const transfer of incoming) {
@@ -110,12 +110,12 @@ function keyOf({ invoice: { projectId, id: invoiceId } }: PlannedChange): Invoic
 }
 
 /**
- * Lets the solid chain replace the head chain up to `last` and drops those sightings. If the examined head chain disagrees with it or has a
- * gap, drops all of the head chain. Returns the invoices that lost their only sighting.
+ * Replaces the head chain by the solid chain up to `last`, and drops the sightings up to there. If the examined head chain differs from the
+ * solid chain or has a gap, drops all of the head chain. Returns the invoices that lost their only sighting.
  */
 async function settleSightings({ network }: Watching, tx: Sql, last: SolidBlock) {
   const examinedId = await findHeadBlockId(tx, network, last.number);
-  // Blocks beyond a gap weren't examined on this chain.
+  // Blocks after a gap weren't examined on this chain.
   const isHeadOrphaned = examinedId !== last.id || (await findHeadBlockId(tx, network, last.number + 1)) === null;
   const detected = await findInvoicesDetectedUpTo(tx, network, last.number);
   if (isHeadOrphaned) {

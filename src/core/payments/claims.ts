@@ -17,11 +17,11 @@ import { insertEvents } from '../store/outbox/events.ts';
 import { type Compared, compareTransfers } from './mismatch/diagnose-transfers.ts';
 import { guardWhileLeading, type Leading } from './watching.ts';
 
-// A claim: the payer of an invoice looked up an unmatched transfer to its address, and so claims it. A claim credits nothing. The page says
-// that the money arrived, the shop gets the event `transfer.claimed`, and operators see it first among the unmatched transfers. Anyone with
-// the link of an invoice can claim, so an operator must compare the claim with the sender and the amount before acting on it.
+// A claim is created when the payer of an invoice looks up an unmatched transfer to the invoice's address. It doesn't credit anything. The
+// page says that the money arrived, the shop gets the event `transfer.claimed`, and operators see the transfer at the top of the unmatched
+// ones. Anyone who has an invoice's link can make a claim, so an operator must check the sender and the amount before acting on it.
 
-/** One claim doesn't block others, but more than this don't help an operator. */
+/** A single claim must not block others, but more than this many wouldn't help an operator. */
 const MAX_OF_TRANSFER = 5;
 
 const columns = {
@@ -29,7 +29,7 @@ const columns = {
   isInvoiceSound: isAsSealed(SEALED_INVOICE, { isOfOther: true }),
   txId: hex(),
   isOld: 'bool',
-  /** `null` if the transaction has no transfer that can be claimed. */
+  /** `null` if the transaction contains no transfer that can be claimed. */
   transfer: maybe({
     id: 'uuid',
     txId: hex(),
@@ -49,8 +49,8 @@ type Claimable = NonNullable<Request['transfer']>;
 const PAGE = 100;
 
 /**
- * Requests that can be judged: the transaction's transfers are recorded and the shop was notified, or a day has passed. Of several
- * transfers, the one that the lookup shows counts: the nearest to the payable amount. `only`: this request.
+ * Returns the requests that can be judged: the transaction's transfers are recorded and the shop was notified, or a day has passed. Of
+ * several transfers, the one that the lookup shows is used, which is nearest to the payable amount. With `only`, returns just this request.
  */
 const findRequests = rowsOf(
   'claim-requests',
@@ -105,10 +105,13 @@ const insertClaim = commandOf(
   ],
 );
 
-/** Causes that rule out a payer's payment. */
+/** With these causes, the transfer can't be a payer's payment. */
 const NO_PAYMENT: readonly CauseCode[] = ['DUST', 'LOOK_ALIKE_SENDER', 'OWN_DEPOSIT', 'SELF_TRANSFER'];
 
-/** Whether the payer of an invoice may claim a transfer. Not if it's more likely the payment of another invoice, or not a payment. */
+/**
+ * Whether the payer of an invoice may claim a transfer. They may not if it's more likely to be the payment of another invoice, or no
+ * payment at all.
+ */
 function mayClaim({ causes: [likeliest], fit }: Compared, invoiceId: string): boolean {
   if (likeliest === undefined) return true;
   if (NO_PAYMENT.includes(likeliest.code)) return false;
@@ -120,7 +123,7 @@ type Claiming = Leading & { random(bytes: number): Uint8Array };
 
 const MAX_PAUSE_MS = 2000;
 
-/** Judges the claims of payers while this process follows the network. Never ends by itself. */
+/** Judges payers' claims while this process follows the network. Runs until it's stopped. */
 export function startClaims(options: Claiming): Loop {
   const how = { name: 'claims', maxPauseMs: MAX_PAUSE_MS };
   return guardWhileLeading(options, how, async (shouldEnd, progress) => {
@@ -134,8 +137,8 @@ export function startClaims(options: Claiming): Loop {
 }
 
 /**
- * Records the claim with its event, or nothing, and deletes the request, in one transaction under the cursor's lock. So after a crash, or
- * with two processes, the event is written once.
+ * Records the claim and its event, or neither, and deletes the request. All of this happens in one transaction that holds the cursor's
+ * lock, so the event is written exactly once, even after a crash or with two processes.
  */
 async function judge({ db, network, now, random }: Claiming, request: Request): Promise<void> {
   const { invoice, txId } = request;
@@ -183,7 +186,7 @@ const claimed = {
 } as const;
 export type Claim = Omit<Row<typeof claimed>, 'isSound'>;
 
-/** The claims of transfers (UUIDs), oldest first; at most six of each. A transfer without claims has no entry. */
+/** Returns the claims of transfers (by their UUIDs), oldest first and at most six per transfer. A transfer without claims has no entry. */
 export const findClaims = answerOf(
   'claims-of-transfers',
   claimed,

@@ -8,23 +8,26 @@ import { answerOf } from '../store/db/rows-of.ts';
 import type { HealthProblems } from './health-problems.ts';
 
 const LOOK_MS = 5000;
-/** If an answer takes longer than this, it doesn't show when the database read its clock. */
+/** If a response takes longer than this, it doesn't show when the database read its clock. */
 const MOST_WAIT_MS = 5000;
-/** If the clock changed by this much more or less than the elapsed time between two checks, someone set it. */
+/** If the clock moved by this much more or less than the time that passed between two checks, someone set it. */
 const JUMP_MS = 2000;
 
 const KIND = 'clock-wrong';
 
 export type ClockWatch = {
-  /** The process's clock, corrected while two other clocks agree that it's wrong. */
+  /** This process's clock. It's corrected as long as two other clocks agree that it's wrong. */
   clock: Clock;
-  /** The clock for due deliveries, because processes share them. */
+  /** The clock by which deliveries become due. All processes must use the same one, so it's the database's. */
   databaseClock: Clock;
-  /** The clock for creation and expiry of invoices: the database's, unless a verified block proves that it's behind. */
+  /** The clock by which invoices are created and expire. It's the database's, unless a verified block proves that it's behind. */
   deadlineClock: DeadlineClock;
-  /** The earliest time of all clocks, for deletions and irreversible steps. Before the first check nothing counts as past. */
+  /**
+   * Returns the earliest time shown by any of the clocks, for deletions and irreversible steps. Until the first check, no time counts as
+   * past.
+   */
   certainNow(): UnixMs;
-  /** Compares the clocks, every few seconds. */
+  /** Compares the clocks. Call it every few seconds. */
   look(db: Sql): Promise<void>;
 };
 
@@ -32,17 +35,17 @@ type Deps = {
   clock: Clock;
   troubles: HealthProblems;
   networks: readonly Network[];
-  /** Names the machine to the operator. */
+  /** Identifies this machine to the operator. */
   host: string;
   monotonicMs?(): number;
 };
 
-/** The current correction: how far from the process's own clock, and by which source. */
+/** The current correction: its difference from the process's own clock, and the source that it's based on. */
 type Correction = { byMs: number; from: 'database' | 'chain' } | null;
 
 /**
- * Compares the process's clock with those of the database and of the chain. The user sets the time of a local network, so it isn't
- * compared.
+ * Compares the process's clock with those of the database and of the chain. Local networks aren't compared, because users can set their
+ * time.
  */
 export function createClockWatch({
   clock,
@@ -83,7 +86,7 @@ export function createClockWatch({
       const verdict = judgeClocks({ process, database, chain: shown });
       correction = correct(hasJumped ? null : correction, verdict, { process, database, chain: shown });
       if (!hasClosed && verdict.kind === 'right') {
-        // Resolves the alarms from before a restart. If the clocks are right, nothing else would resolve them for minutes.
+        // Resolves alarms that are left from before a restart. Otherwise, if the clocks are right, they would stay open for minutes.
         for (const network of networks)
           for (const each of [host, 'database']) await resolveAlarms(db, network, KIND, each);
         hasClosed = true;
@@ -98,14 +101,14 @@ export function createClockWatch({
 type Shown = { process: number; database: number; chain: ChainClock | null };
 
 /**
- * The correction for a verdict. If the process is behind the chain, only recorded blocks count, because most producers built on them. A
- * single producer could make a block with a later time.
+ * Returns the correction for a verdict. If the process is behind the chain, only recorded blocks count, because most producers have built
+ * on them; a single producer could make a block with a later time.
  */
 function correct(former: Correction, { kind }: Verdict, { process, database, chain }: Shown): Correction {
   if (kind === 'process') return { byMs: database - process, from: 'database' };
   if (kind === 'both') {
     const byMs = (chain?.solidTime ?? 0) - process;
-    // While the chain isn't visible, its last block gets older, but the clock is still just as wrong.
+    // If the chain is no longer visible, its last block gets older, but the clock is as wrong as before.
     if (byMs >= MOST_MS || former?.from === 'chain') return { byMs: Math.max(byMs, former?.byMs ?? 0), from: 'chain' };
     return null;
   }
@@ -113,21 +116,21 @@ function correct(former: Correction, { kind }: Verdict, { process, database, cha
   return isOver ? null : former;
 }
 
-/** `time`: the current time by the chain if it's live, otherwise the time of its newest examined block. */
+/** `time` is the current time by the chain if the chain is live, and otherwise the time of its newest examined block. */
 type ChainClock = { time: number; isLive: boolean; headTime: UnixMs; solidTime: UnixMs };
 
 type Chain = { network: Network; headTime: UnixMs; solidTime: UnixMs; isCatchingUp: boolean };
 type Sight = { headTime: number; ms: number };
 
-/** The time within which it becomes clear whether a chain advances at the pace of real time. */
+/** The time after which it's clear whether a chain advances as fast as real time. */
 const SPAN_MS = 30_000;
 const KEPT_MS = 60_000;
-/** A block is made every 3 s, and the clocks are checked every 5 s. */
+/** Blocks are produced every 3 s, and the clocks are checked every 5 s. */
 const MOST_DRIFT_MS = 10_000;
 
 /**
- * Observes how the times of chains advance. While a watcher catches up they advance faster than real time, and while it sees nothing they
- * stop. If a chain advances at the pace of real time, its newest block is current, unless all nodes replay old blocks at that pace.
+ * Observes how fast the times of chains advance. They advance faster than real time while a watcher is catching up, and they stop while it
+ * sees nothing. If a chain advances as fast as real time, its newest block is current, unless all nodes replay old blocks at that speed.
  */
 function createChainClock(monotonicMs: () => number): { note(chains: readonly Chain[]): ChainClock | null } {
   const sights = new Map<Network, Sight[]>();
@@ -138,14 +141,14 @@ function createChainClock(monotonicMs: () => number): { note(chains: readonly Ch
     sights.set(network, seen);
     const first = seen[0] as Sight;
     const isLive = ms - first.ms >= SPAN_MS && Math.abs(headTime - first.headTime - (ms - first.ms)) <= MOST_DRIFT_MS;
-    // Adds the time since the block was examined.
+    // Adds the time that has passed since the block was examined.
     const sinceMs = ms - (seen.find((sight) => sight.headTime === headTime)?.ms ?? ms);
     return { time: isLive ? headTime + sinceMs : headTime, isLive, headTime, solidTime };
   };
   return {
     note: (chains) => {
       const noted = chains.map(noteOne);
-      // A verified block was made in the past, so the latest of several is the nearest to the current time.
+      // Every verified block was made in the past, so the latest of several times is the closest to the current time.
       return noted.reduce<ChainClock | null>(
         (best, each) => (best === null || isBetter(each, best) ? each : best),
         null,
@@ -166,7 +169,7 @@ const UNITS = [
 
 const REMEDY = 'Set the clocks of the machines, and keep them synchronized, for example with chrony';
 
-/** Which clock is wrong and by how much, as text; `null` if none is. */
+/** Describes which clock is wrong and by how much. Returns `null` if none is. */
 function describeClocks(verdict: Verdict, isCorrected: boolean): string | null {
   switch (verdict.kind) {
     case 'right':
@@ -193,18 +196,19 @@ function off(byMs: number): string {
   return `${duration(Math.abs(byMs))} ${byMs < 0 ? 'behind' : 'ahead'}`;
 }
 
-/** In the largest unit that gives at least two: `60 minutes`. */
+/** Formats a duration in the largest unit that gives at least two: `60 minutes`. */
 function duration(ms: number): string {
   const [, unitMs, name] = UNITS.find(([from]) => ms >= from) ?? [0, 1000, 's'];
   return `${Math.round(ms / unitMs)} ${name}`;
 }
 
-/** Above this, the expiry of a five-minute invoice would be wrong by a fifth. */
+/** With a larger error, the expiry of a five-minute invoice would be off by more than a fifth. */
 const TOLERANCE_MS = 60_000;
 
 /**
- * The database's clock. It's read periodically and advances in between by the monotonic clock, so setting this process's clock doesn't move
- * it. A machine's sleep stops the monotonic clock but not its wall clock. Then the two differ until the next reading.
+ * Returns a clock that shows the database's time. It's read periodically, and advanced by the monotonic clock in between, so it doesn't
+ * change if someone sets this process's clock. The monotonic clock stops while the machine sleeps, but the database's clock doesn't, so the
+ * two then differ until the next reading.
  */
 export function createDatabaseClock(
   clock: Clock,
@@ -215,7 +219,7 @@ export function createDatabaseClock(
     unixMs(Math.round(known === null ? clock.now() : known.database + (monotonicMs() - known.ms)));
   return {
     now,
-    /** The clock showed `database` when the monotonic clock showed `atMs`. */
+    /** Notes that the database's clock showed `database` when the monotonic clock showed `atMs`. */
     read: (database, atMs) => {
       known = { database, ms: atMs };
     },
@@ -230,8 +234,8 @@ export function createDatabaseClock(
 }
 
 /**
- * The database's time, and the times of the newest examined and the newest recorded block of each followed network. `isCatchingUp`: the
- * watcher's last reported state.
+ * Returns the database's time, and for each followed network the times of the newest examined and the newest recorded block. `isCatchingUp`
+ * is the state that the watcher last reported.
  */
 const readClocks = answerOf(
   'clocks-read',

@@ -16,7 +16,7 @@ import { type Finding, settleAlarms, tellAlarm } from '../store/chain/tell-alarm
 import type { Sql } from '../store/db/database.ts';
 import { type Watching, withCursor } from './watching.ts';
 
-/** The operator's next steps when the contract names its successor. */
+/** What the operator should do next when the contract names its successor. */
 const WHEN_REPLACED =
   ': it now forwards payments to that contract. Quittance accepts them if the nodes of two operators agree about it. With nodes of only one operator, payments are held: add a ' +
   'node of another operator. Check whether Tether asks holders to move to the new token.';
@@ -24,7 +24,7 @@ const WHEN_REPLACED =
 type EventBlock = { number: number; events: readonly ContractEvent[] };
 type Deps = Watching & { log: Logger };
 
-/** The states after a sequence of events. An account or the pause is absent if no event concerns it. */
+/** Returns the states after a sequence of events. Accounts that no event concerns are absent, and so is the pause. */
 function statesAfter(events: readonly ContractEvent[]): { frozen: Map<AccountHex, boolean>; isPaused: boolean | null } {
   const frozen = new Map<AccountHex, boolean>();
   let isPaused: boolean | null = null;
@@ -38,8 +38,8 @@ function statesAfter(events: readonly ContractEvent[]): { frozen: Map<AccountHex
 }
 
 /**
- * Applies the events of irreversible blocks in order: states, and alarms about single events. Call it before the blocks are recorded. After
- * a crash in between they are applied again, which changes nothing. Error: `LEASE_LOST`.
+ * Applies the events of irreversible blocks in order: sets states, and raises alarms for single events. Call it before the blocks are
+ * recorded; after a crash in between they are applied again, which changes nothing. Throws `LEASE_LOST`.
  */
 export async function applyContractEvents(deps: Deps, blocks: readonly EventBlock[]): Promise<void> {
   if (blocks.every(({ events }) => events.length === 0)) return;
@@ -58,8 +58,8 @@ export async function applyContractEvents(deps: Deps, blocks: readonly EventBloc
 }
 
 /**
- * Shows the states that events above the irreversible block would cause, so that no one is asked to pay in the meantime. `events`: the
- * complete list, so those of orphaned blocks disappear. Error: `LEASE_LOST`.
+ * Stores the states that events above the irreversible block would cause, so that no one is asked to pay in the meantime. `events` must be
+ * the complete list, because events of orphaned blocks are removed. Throws `LEASE_LOST`.
  */
 export async function showPendingEvents(deps: Deps, events: readonly ContractEvent[]): Promise<void> {
   const { frozen, isPaused } = statesAfter(events);
@@ -75,7 +75,7 @@ export async function showPendingEvents(deps: Deps, events: readonly ContractEve
 
 type AlarmDeps = Pick<Deps, 'network'> & Partial<Pick<Deps, 'log'>>;
 
-/** Raises the alarm of each current state, and closes those of others. It's idempotent. */
+/** Raises the alarm for each current state, and closes the alarms of all others. It's idempotent. */
 export async function followStates(deps: AlarmDeps, db: Sql): Promise<void> {
   const frozen = (await findFrozen(db, deps.network)).filter(({ freezeState }) => freezeState !== 'lifted');
   const pause = (await findPause(db, deps.network))?.pauseState ?? null;
@@ -103,7 +103,7 @@ function doubt(state: string | null): string {
   return state === 'seen' ? ', in a block that can still be orphaned' : '';
 }
 
-/** An operator must know of some events even though they leave no state behind. */
+/** Reports events that operators must know about, even though they don't leave a state behind. */
 async function reportEvent(deps: Deps, tx: Sql, block: number, event: ContractEvent): Promise<void> {
   const { network, log } = deps;
   const { name, txId, logIndex, account, amountMicro, detail } = event;

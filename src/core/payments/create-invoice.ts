@@ -32,18 +32,18 @@ import { findReserved, type ReservedInvoice } from '../store/ledger/invoices.ts'
 export type CreateDeps = {
   db: Database;
   now(): UnixMs;
-  /** See `createSteadyClock`. It's `now` in a process that creates one invoice and exits. */
+  /** See `createSteadyClock`. A process that creates one invoice and exits can pass `now`. */
   steadyNow?(): UnixMs;
-  /** The clock for creation and expiry. Default: the clock of `now`. */
+  /** The clock by which invoices are created and expire. Default: the clock of `now`. */
   deadlineClock?: DeadlineClock;
   random(bytes: number): Uint8Array;
-  /** A uniform integer in 0 … n−1. */
+  /** Returns a uniformly distributed integer from 0 to n−1. */
   randomBelow(n: number): number;
-  /** Without it no statements are shared, and nothing is cached. */
+  /** Without it, each creation runs its own statements, and nothing is cached. */
   sharing?: Sharing;
 };
 
-/** The state that all creations in a process share. */
+/** State that all creations in a process share. */
 export type Sharing = { places: Places; inserts: SharedInserts };
 
 export function createSharing(deps: Pick<CreateDeps, 'db' | 'now' | 'randomBelow'>): Sharing {
@@ -51,13 +51,13 @@ export function createSharing(deps: Pick<CreateDeps, 'db' | 'now' | 'randomBelow
   return { places, inserts: shareInserts({ ...deps, places }) };
 }
 
-/** The rule may be some seconds old. It's read again if it didn't lead to an invoice. */
+/** The rule may be a few seconds old. It's read again if it doesn't lead to an invoice. */
 export type CreateInput = Rule & {
   keyId: string;
   idempotencyKey: string;
   externalId: string;
   requestedMicro: MicroUsdt;
-  /** See `formatOptions`; `null` for no options. */
+  /** See `formatOptions`; `null` means no options. */
   options?: string | null;
 };
 
@@ -66,19 +66,19 @@ export type Created =
   | Repeated<ReservedInvoice>
   | { kind: 'amount-unavailable'; policy: Policy; addressesInUse: number; frozenAddresses: number }
   | { kind: 'project-archived' }
-  /** Its deadline could be wrong. `problem` says why, and what to do. */
+  /** The invoice's deadline could be wrong. `problem` says why, and what to do. */
   | { kind: 'clocks-apart'; problem: string }
   | { kind: 'key-not-valid' };
 
 /**
- * A round fails when other requests took every amount that it tried. Each of them created an invoice, so this ends. The limit is a safety
- * net.
+ * A round fails if other requests took every amount that it tried. Since each of them created an invoice, this can't go wrong forever; the
+ * limit is only a safety net.
  */
 const MAX_ROUNDS = 50;
 
 /**
- * Creates an invoice, or returns the one with its idempotency key or external id. The insert is one statement: idempotency record,
- * reservation and invoice are one row. A refused request uses nothing up. Error: `ADDRESS_NOT_VOUCHED`.
+ * Creates an invoice, or returns the existing one with its idempotency key or external id. The insert is a single statement, because
+ * idempotency record, reservation and invoice are the same row. A refused request doesn't use anything up. Throws `ADDRESS_NOT_VOUCHED`.
  */
 export async function createInvoice(deps: CreateDeps, input: CreateInput): Promise<Created> {
   const problem = deps.deadlineClock?.problem() ?? null;
@@ -101,8 +101,8 @@ export async function createInvoice(deps: CreateDeps, input: CreateInput): Promi
   const first = await allocateFirst(placing, inserts, invoice, input);
   if (first !== null) return { kind: 'created', invoice: first };
 
-  // No row: a unique constraint failed, none of the tried amounts was free, the policy changed, the project was archived, or the key was
-  // revoked. Each can also happen between two statements, so every round checks them all.
+  // There can be no row for several reasons: a unique constraint failed, none of the tried amounts was free, the policy changed, the
+  // project was archived, or the key was revoked. Each can also happen between two statements, so every round checks all of them.
   for (let round = 1; ; round++) {
     const earlier = await askAgain(deps, input, now);
     if (earlier.kind !== 'new') return earlier;
@@ -112,7 +112,7 @@ export async function createInvoice(deps: CreateDeps, input: CreateInput): Promi
     const allocated = await allocateNext(placing, invoice, key, round);
     if (allocated.kind === 'created') return allocated;
     if (allocated.kind === 'exhausted' || round === MAX_ROUNDS) {
-      // An identical request may have taken the last amount in the meantime.
+      // In the meantime, an identical request may have taken the last amount.
       const repeated = await findRepeated(deps, input);
       if (repeated !== null) return repeated;
       const { inUse, frozen } = await countAddressesInUse(deps.db, key.projectId);
@@ -121,7 +121,7 @@ export async function createInvoice(deps: CreateDeps, input: CreateInput): Promi
   }
 }
 
-/** Refuses to create an invoice under a rule that no one signed. Error: `ADDRESS_NOT_VOUCHED`. */
+/** Refuses to create an invoice under a rule that isn't signed. Throws `ADDRESS_NOT_VOUCHED`. */
 function refuseUnvouched({ db }: CreateDeps, rule: Rule): void {
   const reason = db.refuseRule(rule);
   if (reason !== null) throw new AppError('ADDRESS_NOT_VOUCHED', reason);
@@ -130,7 +130,7 @@ function refuseUnvouched({ db }: CreateDeps, rule: Rule): void {
 type KeyNotValid = Extract<Created, { kind: 'key-not-valid' }>;
 type ValidKey = NonNullable<Awaited<ReturnType<typeof findValidApiKey>>>;
 
-/** Finds the invoice that was created earlier with this idempotency key or external id; `null` if there's none. */
+/** Finds an invoice that was already created with this idempotency key or external id. Returns `null` if there's none. */
 export async function findEarlier(
   deps: CreateDeps,
   input: CreateInput,
@@ -156,20 +156,19 @@ async function findRepeated({ db }: CreateDeps, input: CreateInput): Promise<Rep
 
 type Deps = { db: Sql; places: Places; randomBelow(n: number): number };
 
-/** A range is searched in parts of this many units of the tail, which is 900 words, because the widest ranges have 90,000. */
+/** A range is searched in parts of this many units of the tail, which is 900 words, because the widest ranges have 90,000 words. */
 const PART_UNITS = 10_000n;
 
-/** The number of addresses across which concurrent requests for one amount may have to spread. */
+/** Concurrent requests for the same amount are spread over at most this many addresses. */
 const MAX_SPREAD = 256;
 const LEAST_SPREAD = 16;
 
-/** At this interval of addresses, the earlier ones are marked as taken, so that no creation scans many more. */
+/** After every this many addresses, the preceding ones are marked as full, so that no creation has to scan many more. */
 export const HINT_EVERY = 8;
 
 /**
- * Assigns an address and a payable amount to an invoice in one statement, which may be shared with other requests. `null` if no invoice was
- * created, for any reason. The first address with a free amount is filled before the next one, because emptying each address costs about 8
- * TRX.
+ * Assigns an address and a payable amount to an invoice in one statement, possibly shared with other requests. Returns `null` if no invoice
+ * was created, for whatever reason. Each address is filled before the next one is used, because it costs about 8 TRX to empty an address.
  */
 async function allocateFirst(
   deps: Deps,
@@ -186,8 +185,8 @@ async function allocateFirst(
 type Allocated = { kind: 'created'; invoice: ProjectedInvoice } | { kind: 'lost' } | { kind: 'exhausted' };
 
 /**
- * Finds free places, uses one, and caches the rest for the next requests. `lost`: others took it first, or something else prevented the
- * invoice. `exhausted`: nothing is free. `round` counts from 1. With each lost round, requests spread more widely.
+ * Finds free places, uses one, and caches the others for later requests. `lost`: other requests were faster, or something else prevented
+ * the invoice. `exhausted`: nothing is free. `round` starts at 1; with each lost round, requests spread out more.
  */
 async function allocateNext(deps: Deps, invoice: NewInvoice, rule: Rule, round: number): Promise<Allocated> {
   deps.places.forget(rule);
@@ -218,7 +217,8 @@ async function findWords(deps: Deps, invoice: NewInvoice, rule: Rule): Promise<F
     const part = drawPart(range, reserved, randomBelow);
     const offers = part === null ? [] : await offersOf(deps, place, part);
     if (offers.length > 0) return { kind: 'free', offers };
-    // The hint must not pass an address that an attacker inserted, which is never full, nor one whose last amounts arrived recently.
+    // The hint must not skip an address whose last amounts became free only recently, nor one that an attacker inserted, which never gets
+    // full.
     await advanceHint(db, projectId, policy, range, countCodeWords(range));
     full = place.position;
   }
@@ -233,7 +233,7 @@ async function offersOf({ db, randomBelow }: Deps, place: Place, part: WordRange
   return offers;
 }
 
-/** A random part of the range that has a free word, weighted by the number of free words; `null` if there's none. */
+/** Returns a random part of the range, weighted by the number of free words in each part, or `null` if no word is free. */
 function drawPart(range: WordRange, reserved: readonly bigint[], randomBelow: (n: number) => number): WordRange | null {
   const partMicro = PART_UNITS * range.unitMicro;
   const parts = reserved.map((count, index) => {
@@ -257,7 +257,7 @@ async function findAddresses(deps: Deps, invoice: NewInvoice, rule: Rule, round:
   const limit = Math.min(LEAST_SPREAD * 4 ** (round - 1), MAX_SPREAD);
   const found = await firstSound((page) => findFreeExact(db, rule.projectId, amount, page), limit);
   if (found.length === 0) {
-    // So the next refusal scans none.
+    // Update the hint, so that the next refusal doesn't have to scan any addresses.
     if (await hasExactBehindHint(db, rule.projectId, amount))
       await advanceHint(db, rule.projectId, 'exact', amount, 1n);
     return { kind: 'exhausted' };
@@ -284,29 +284,29 @@ function shuffle<Item>(items: readonly Item[], randomBelow: (n: number) => numbe
 type Wanted = { invoice: NewInvoice; rule: Rule };
 
 /**
- * Creates an invoice in one statement, alone or together with requests that arrive while others are running. `null`: no invoice was
- * created.
+ * Creates an invoice in one statement, alone or together with other requests that arrive while earlier ones are running. Returns `null` if
+ * no invoice was created.
  */
 type SharedInserts = Ask<Wanted, { invoice: ProjectedInvoice; place: Place } | null>;
 
-/** Low, so that creations are batched. With four, PostgreSQL takes a third more time per invoice at 64 clients. */
+/** A low limit, so that creations are batched. With four, PostgreSQL needs a third more time per invoice at 64 clients. */
 const MAX_UNDER_WAY = 2;
-/** Beyond sixteen, sharing gains little. Each takes 3 KB at most. */
+/** Larger batches than sixteen gain little. Each creation takes at most 3 KB. */
 const MAX_TOGETHER = 32;
 
 /**
- * Each word costs a MAC, and a lost draw costs several statements, because it searches for a free amount. While a fifth of an address is
- * taken, 96 of 100 draws of this size contain a free word.
+ * Each word costs a MAC, and each lost draw costs several statements to find a free amount. As long as a fifth of an address is taken, 96
+ * of 100 draws of this size contain a free word.
  */
 const WORDS_EACH = 2;
-/** One word is enough while the first word of a draw is taken less often than this. */
+/** One word is enough as long as the first word of a draw is taken less often than this. */
 const RARELY_TAKEN = 1 / 250;
-/** The average covers about this many draws. */
+/** The average covers approximately this many draws. */
 const MEMORY = 500;
 
 type ShareInsertsDeps = { db: Sql; places: Places; randomBelow(n: number): number };
 
-/** Batches the first statement of concurrent creations. */
+/** Combines the first statements of concurrent creations. */
 function shareInserts(deps: ShareInsertsDeps): SharedInserts {
   let taken = 0;
   const noteDraw = (words: readonly MicroUsdt[], got: MicroUsdt | undefined) => {
@@ -320,7 +320,8 @@ function shareInserts(deps: ShareInsertsDeps): SharedInserts {
       const offered = placed.flatMap((each) => each?.invoice ?? []);
       if (offered.length === 0) return wanted.map(() => null);
       const inserted = await insertInvoices(deps.db, offered).catch((error: unknown) => {
-        // Nothing was created, and one of the requests may be the cause. Each continues alone, and a faulty one gets its own error again.
+        // Nothing was created, and one of the requests may be the reason. Each continues on its own, so only the faulty one gets the error
+        // again.
         if (wanted.length > 1 && isOfStatement(error)) return [];
         throw error;
       });
@@ -336,7 +337,7 @@ function shareInserts(deps: ShareInsertsDeps): SharedInserts {
 
 type Placed = { invoice: PlacedInvoice; place: Place } | null;
 
-/** Requests for the same payable amounts draw together and divide the result, so that none takes another's word. */
+/** Requests for the same payable amounts share one draw and divide the result, so that no request takes another's word. */
 async function placeAll(
   { places, randomBelow }: ShareInsertsDeps,
   wanted: readonly Wanted[],
@@ -345,7 +346,7 @@ async function placeAll(
   const drawn = new Map<string, MicroUsdt[]>();
   const placed: Placed[] = [];
   for (const { invoice, rule } of wanted) {
-    // An address that fails its check affects one project. Its request continues alone, and gets the error again.
+    // An address that fails its check affects only one project. That request continues on its own and gets the error again.
     const taken = await places.take(rule, invoice.requestedMicro).catch(() => null);
     if (taken === null) placed.push(null);
     else if ('words' in taken) placed.push(offer(invoice, rule, taken));
@@ -369,27 +370,29 @@ function offer(invoice: NewInvoice, rule: Rule, { place, words }: Offer): { invo
   return { invoice: { ...invoice, rule, addressId: place.id, words }, place };
 }
 
-/** An address with amounts that can be offered to one invoice. */
+/** An address, with the amounts there that can be offered to one invoice. */
 type Offer = { place: Place; words: readonly MicroUsdt[] };
 
-/** The free places known for a range of amounts. Others may have taken some since. */
+/** The places in a range of amounts that are known to be free. Other requests may have taken some of them since. */
 type Free = { at: UnixMs; offers: Offer[] };
 
 /**
- * Caches where payable amounts are probably free, so that a creation takes one statement, which alone decides. A range is added only after
- * a first try there failed.
+ * Caches where payable amounts are probably free, so that a creation needs only one statement, which has the final say. A range is added
+ * only after the first attempt there has failed.
  */
 type Places = {
-  /** Returns a place to offer for an amount: a known free one, or the project's first address. `null`: there's none. */
+  /**
+   * Returns a place to offer for an amount: one that is known to be free, or the project's first address. Returns `null` if there's none.
+   */
   take(rule: Rule, requestedMicro: MicroUsdt): Promise<Place | Offer | null>;
   remember(rule: Rule, requestedMicro: MicroUsdt, offers: Offer[]): void;
-  /** The project's first address was of no use to a request. It may be retired. */
+  /** Call this when a request couldn't use the project's first address, which may have been retired. */
   forget(rule: Rule): void;
 };
 
-/** An address that is reactivated is offered again after this time. */
+/** Within this time, an address that was reactivated is offered again. */
 const FRESH_MS = 60_000;
-/** A few megabytes. */
+/** At most a few megabytes. */
 const MAX_RANGES = 2000;
 const MAX_PROJECTS = 10_000;
 
@@ -422,10 +425,10 @@ function nameOf(rule: Rule, requestedMicro: MicroUsdt): string {
   return `${rule.projectId} ${rule.policy} ${fromMicro} ${belowMicro}`;
 }
 
-/** The size of the next pages, after a page without a usable place. */
+/** The size of further pages, if the first page contains no usable place. */
 const NEXT_PAGE = 1000;
 
-/** The places of the first page that has any. An attacker gains nothing by inserting addresses before the genuine ones. */
+/** Returns the places of the first page that has any. So an attacker gains nothing by inserting addresses before the real ones. */
 async function firstSound(read: (page: Page) => Promise<Candidate[]>, limit: number): Promise<Candidate[]> {
   let page = { after: 0, limit };
   for (;;) {

@@ -9,7 +9,7 @@ import { claimAutoDerived, findAccountKey, findFirstIndex, insertAccountKey } fr
 import { findAddresses, insertAddresses, type OwnedAddress } from '../store/ledger/addresses.ts';
 import { findProject, lockProject, type Project } from '../store/ledger/projects.ts';
 
-/** `actor`: for the audit log. */
+/** `actor` is recorded in the audit log. */
 type Deps = { db: Database; now(): UnixMs; random(bytes: number): Uint8Array; actor: RecordedActor };
 
 type Derived =
@@ -18,27 +18,27 @@ type Derived =
       project: Project;
       policy: Policy;
       /**
-       * Fewer than requested if `MAX_LOOKED_AT`, or the time since a restore, didn't allow as many. The next call continues after the last
-       * one.
+       * Fewer than requested if `MAX_LOOKED_AT` or the time since a restore doesn't allow as many. The next call continues where this one
+       * ended.
        */
       added: DerivedAddress[];
-      /** Addresses before the last added one that a project of the network already has, in the order of their index. */
+      /** Addresses before the last added one that already belong to a project of the network, ordered by index. */
       skipped: (OwnedAddress & { index: number })[];
     }
-  /** Nothing was added, because projects of the network already have all `count` addresses from index `from` on. */
+  /** Nothing was added, because all `count` addresses from index `from` on already belong to projects of the network. */
   | { kind: 'all-taken'; from: number; count: number }
-  /** Nothing was added: after a restore a key yields addresses only as time passes. */
+  /** Nothing was added: after a restore, a key can derive more addresses only as time passes. */
   | { kind: 'too-soon' }
   | { kind: 'key-of-another-project' }
-  /** Nothing was added: the key would add other addresses than `only`. */
+  /** Nothing was added, because the key would have added addresses other than `only`. */
   | { kind: 'others-come-next' }
-  /** Nothing was added automatically: another process did it, the key reached its limit, or it isn't in use any more. */
+  /** Nothing was added automatically, because another process did it, the key has reached its limit, or the key is no longer in use. */
   | { kind: 'not-wanted' };
 
 /**
- * `isFresh`: the operator knows that no address of the key was ever used here, including in data that a restore lost. `autoDeriveLimit`:
- * the limit of a new key. `only`: no other addresses are added. `isStillWanted`: automatic derivation asks this once no other process can
- * add addresses to the project.
+ * `isFresh`: the operator knows that no address of the key has ever been used here, not even in data that a restore lost.
+ * `autoDeriveLimit`: the limit of a new key. `only`: no other addresses may be added. `isStillWanted`: called by automatic derivation once
+ * no other process can add addresses to the project.
  */
 type Wanted = {
   projectId: string;
@@ -52,21 +52,21 @@ type Wanted = {
 };
 
 /**
- * How many addresses a new key may derive automatically, unless its operator sets a limit. With tails, that is 90,000 invoices of one
- * price.
+ * How many addresses a new key can derive automatically, unless its operator sets a limit. With tails, this is enough for 90,000 invoices
+ * at the same price.
  */
 export const AUTO_DERIVE_LIMIT = 100;
 
-/** As many as one command imports. Deriving them takes 10 to 20 seconds. */
+/** As many as a command can import at once. Deriving them takes 10 to 20 seconds. */
 const MAX_LOOKED_AT = 10_000;
-/** How many are looked up at once if the first ones aren't free. */
+/** How many addresses are looked up at a time if the first ones aren't free. */
 const BATCH = 500;
-/** Each attempt but the last failed because another command derived addresses of the same key first. */
+/** Each attempt except the last failed because another command had derived addresses from the same key first. */
 const MAX_ATTEMPTS = 10;
 
 /**
- * Adds the next `count` addresses of an account key, which belongs to the project from the first call on. An address that a project of the
- * network already has is skipped. If it's the last one, the next call checks it again.
+ * Adds the next `count` addresses of an account key. From the first call on, the key belongs to the project. Addresses that already belong
+ * to a project of the network are skipped. If the last one is skipped, the next call checks it again.
  */
 export async function deriveNextAddresses(deps: Deps, wanted: Wanted): Promise<Derived> {
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
@@ -82,12 +82,12 @@ export async function deriveNextAddresses(deps: Deps, wanted: Wanted): Promise<D
 
 type Found = { free: DerivedAddress[]; skipped: (OwnedAddress & { index: number })[] };
 
-/** `firstIndex`: the start index if the key is new. `project`: its state at the search. */
+/** `firstIndex` is where a new key starts. `project` is the project's state during the search. */
 type Next =
   | (Found & { kind: 'found'; project: Project; firstIndex: number })
   | Extract<Derived, { kind: 'all-taken' | 'too-soon' | 'key-of-another-project' }>;
 
-/** The addresses that an account key would add next. Stores nothing. */
+/** Returns the addresses that an account key would add next, without storing anything. */
 export async function findNextAddresses(
   { db, now }: Pick<Deps, 'db' | 'now'>,
   wanted: Pick<Wanted, 'projectId' | 'xpub' | 'count' | 'isFresh'>,
@@ -106,7 +106,7 @@ export async function findNextAddresses(
   return { kind: 'found', project, firstIndex, ...found };
 }
 
-/** Finds the next addresses that no project of the network has. It runs outside a transaction, because deriving takes long. */
+/** Finds the next addresses that don't belong to any project of the network. Deriving takes long, so it runs outside a transaction. */
 async function lookAhead(
   db: Sql,
   network: Project['network'],
@@ -130,7 +130,7 @@ async function lookAhead(
   return found;
 }
 
-/** Adds all found addresses, or none if addresses were added since the search. */
+/** Adds all addresses that were found, or none if other addresses have been added since the search. */
 async function add(deps: Deps, wanted: Wanted, found: Found & { firstIndex: number }): Promise<Derived | 'overtaken'> {
   const { db, now, random, actor } = deps;
   const { projectId, xpub, isStillWanted, autoDeriveLimit = AUTO_DERIVE_LIMIT } = wanted;

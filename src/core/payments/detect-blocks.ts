@@ -28,14 +28,15 @@ import { withCursorApart } from './write-rows.ts';
 type Detected = { sighting: Sighting; seen: SeenTransfer };
 
 /**
- * Records examined blocks above the solid one in one transaction, and returns the heights of the blocks that have an exact transfer for an
- * invoice.
- * - `ancestorNumber`: the height they build on. Blocks that were examined above it are orphaned and dropped first, so that a transfer that
- *   moves to the new branch changes no status. Invoices with an exact transfer become `CONFIRMING`; invoices that lost theirs go back.
- * - `certainTime`: the time of the newest block whose transfers are all known. An invoice that lost its transfer doesn't expire by a later
- *   clock, because the transfer may be in a block that waits.
- * - `open`: the blocks whose transfers aren't all known. Earlier sightings in them, by a watcher that knew more, stay.
- * - `orphaned`: blocks that were examined before these, because an address may have been added since.
+ * Records examined blocks above the solid one in one transaction, and returns the heights of the blocks that contain an exact transfer for
+ * an invoice. Invoices with an exact transfer become `CONFIRMING`; invoices that lost theirs change back.
+ * - `ancestorNumber`: the height on which the blocks build. Blocks that were examined above it are orphaned, and are dropped first, so that
+ * a
+ *   transfer that moves to the new branch doesn't change any status.
+ * - `certainTime`: the time of the newest block whose transfers are all known. An invoice that lost its transfer must not expire by a later
+ *   time, because its transfer may be in a block that is still waiting.
+ * - `open`: the blocks whose transfers aren't all known yet. Earlier sightings in them are kept, because the watcher knew more then.
+ * - `orphaned`: blocks that were examined before these, needed because an address may have been added since then.
  * Errors: `LEASE_LOST`; `CHAIN_CONTRADICTION` if the blocks don't link to the block at `ancestorNumber`.
  */
 export function detectBlocks(
@@ -86,7 +87,7 @@ export function detectBlocks(
       ...failed.map(({ item, error }) => [item.invoice.id, reasonOf(error)] as const),
       ...unsound.map(({ row, error }) => [String(row['id']), error.message] as const),
     ]);
-    // An invoice that isn't shown as sighted is shown as paid later. One that kept a stale sighting would stay so.
+    // An invoice that isn't marked as sighted can still be marked as paid later, but one with a stale sighting would keep it.
     const waiting = lost.flatMap((invoice): SetAside[] => {
       const reason = reasons.get(invoice.invoiceId);
       return reason === undefined ? [] : [{ kind: 'invoice', invoice, reason }];
@@ -117,13 +118,13 @@ async function dropAbove(
 }
 
 /**
- * The transfers that would pay an invoice: exact, to its address, after its creation, and the invoice not yet paid. All transfers to our
- * addresses are remembered.
+ * Returns the transfers that would pay an invoice: they are exact, go to its address, are later than its creation, and the invoice isn't
+ * paid yet. All transfers to our addresses are stored.
  */
 async function findExact({ network }: Watching, tx: Sql, blocks: readonly ChainBlock[]): Promise<Detected[]> {
   const placed = blocks.flatMap((block) => block.transfers.map((transfer) => ({ block, transfer })));
   const transfers = placed.map(({ block, transfer }) => ({ ...transfer, blockId: block.id, blockTime: block.time }));
-  // Transfers to an address that fails its check are set aside once they are irreversible.
+  // Transfers to an address that fails its check are set aside when they become irreversible.
   const incoming = await findIncoming(tx, network, transfers, false, []);
   await noteArrivals(tx, network, transfers, incoming);
   return incoming.flatMap(({ index, projectId, invoice }) => {

@@ -18,14 +18,14 @@ import { guardWhileLeading, type Leading, takeEach, whileLeading } from './watch
 type Telling = Leading & { random(bytes: number): Uint8Array };
 
 const PAGE = 500;
-/** As many are judged together as are compared with the same invoices. */
+/** As many transfers are judged together as are compared with the same invoices. */
 const GROUP = 50;
-/** How soon a failed notification is retried, together with transfers that arrived in the meantime. */
+/** How soon a failed notification is retried, together with any transfers that have arrived in the meantime. */
 const MAX_PAUSE_MS = 2000;
 
 /**
- * Writes an event for each unmatched or duplicate transfer, with the likeliest reason, while this process follows the network. A transfer
- * that can't be judged gets an event without a reason. One whose event can't be written delays no other. Never ends by itself.
+ * Writes an event for each unmatched or duplicate transfer, with the likeliest reason, while this process follows the network. If a
+ * transfer can't be judged, its event has no reason. If an event can't be written, the others aren't delayed. Runs until it's stopped.
  */
 export function startEmitting(options: Telling): Loop {
   const { network, isLeader } = options;
@@ -40,7 +40,7 @@ export function startEmitting(options: Telling): Loop {
       for (let first = 0; first < untold.length; first += GROUP) {
         const group = untold.slice(first, first + GROUP).map(({ id }) => id);
         await tellAll(telling, group, shouldEnd).catch((error: unknown) => {
-          // If only the database is unavailable, later transfers must not overtake.
+          // If the database is just unavailable, later transfers must not overtake these.
           if (isAway(error)) throw error;
           failures.push(error);
         });
@@ -55,7 +55,7 @@ export function startEmitting(options: Telling): Loop {
   });
 }
 
-/** Writes all together; if that fails, each by itself. */
+/** Writes all events together. If that fails, writes each of them separately. */
 async function tellAll(telling: Telling, ids: readonly string[], shouldEnd: () => boolean): Promise<void> {
   await tell(telling, ids).catch((error: unknown) => {
     if (ids.length === 1 || isAway(error)) throw error;
@@ -63,14 +63,14 @@ async function tellAll(telling: Telling, ids: readonly string[], shouldEnd: () =
   });
 }
 
-/** Whether the error isn't caused by the statement itself. A statement that times out is itself the cause. */
+/** Whether the error has another cause than the statement itself. If a statement times out, it counts as the cause. */
 function isAway(error: unknown): boolean {
   return !isOfStatement(error) && !isTimeout(error);
 }
 
 /**
- * Judges the transfers, then writes their events in a separate transaction that holds the cursor's lock, so that only one of two processes
- * writes them. After a crash each event is still written once.
+ * Judges the transfers, then writes their events in another transaction that holds the cursor's lock, so that only one of two processes
+ * writes them. Even after a crash, each event is written exactly once.
  */
 async function tell(telling: Telling, ids: readonly string[]): Promise<void> {
   const { db, network, now, random } = telling;
@@ -112,7 +112,7 @@ function draftOf({ kind, fromAddress, ...transfer }: UntoldTransfer, causes: Cau
   } as const;
 }
 
-/** Transfers (UUIDs) after `after` whose event is missing, the oldest first. */
+/** Returns transfers (UUIDs) after `after` whose event is missing, oldest first. */
 const findUntold = rowsOf(
   'untold-ids',
   { id: 'uuid' },
@@ -137,12 +137,15 @@ const transfer = {
 const withEvents = { ...transfer, event: maybe({ id: 'uuid', isSound: isAsSealed(SEALED_EVENT) }) } as const;
 type UntoldTransfer = Row<typeof transfer>;
 
-/** With this many forged events beside the real one, a transfer counts as notified, so that its event isn't written repeatedly. */
+/**
+ * If there are this many forged events in addition to the real one, the transfer counts as notified, so that its event isn't written again
+ * and again.
+ */
 const MOST_EVENTS = 20;
 
 /**
- * Of these transfers (UUIDs): the sound ones without an event, in chain order, including those annulled in the meantime; and the ids of
- * those with a sealed event. A forged annulment or event hides nothing.
+ * Reads which of these transfers (UUIDs) have a valid seal but no event, in chain order and including annulled ones, and which of them have
+ * a sealed event. So a forged annulment or event can't hide anything.
  */
 const readUntold = answerOf(
   'untold-transfers',
@@ -173,7 +176,7 @@ const readUntold = answerOf(
   },
 );
 
-/** Removes transfers that have an event from the list. */
+/** Removes the transfers that have an event from the list of transfers to notify. */
 const forgetTold = commandOf(
   'untold-forget',
   'select from forget_told_transfers($1, $2)',

@@ -7,14 +7,14 @@ import { recordChanges } from './record-changes.ts';
 import type { Watching } from './watching.ts';
 import { withCursorApart } from './write-rows.ts';
 
-/** The limit of one transaction, so that a long backlog doesn't hold the cursor's lock for seconds. */
+/** Maximum number per transaction, so that a long backlog doesn't hold the cursor's lock for seconds. */
 const BATCH = 500;
 
 /**
- * Expires pending invoices by the chain's clock: those whose deadline is at or before the newest examined block. While no block is examined
- * the clock stops, so nothing expires. Returns how many expired; call again while `isMoreLeft`. `detectedTime`: the time of the newest
- * block whose transfers are all known and sighted; no later deadline expires. `held`: invoices that fail on their own, and are retried
- * later. Error: `LEASE_LOST`.
+ * Expires pending invoices by the chain's clock: those whose deadline isn't later than the newest examined block. As long as no block is
+ * examined, this clock stops, so nothing expires. Returns how many have expired; call it again as long as `isMoreLeft`.
+ * `detectedTime` is the time of the newest block whose transfers are all known and sighted; invoices with a later deadline don't expire.
+ * `held` contains invoices that fail on their own, which are retried later. Throws `LEASE_LOST`.
  */
 export async function expireInvoices(
   watching: Watching,
@@ -23,7 +23,7 @@ export async function expireInvoices(
 ): Promise<{ expired: number; isMoreLeft: boolean }> {
   const { db, network } = watching;
   const without = held.resting();
-  // Most blocks expire nothing, and then nothing is locked.
+  // Most blocks don't expire anything, so check first, without taking a lock.
   const found: LeftOut[] = [];
   const overdue = await findOverdue(db, network, { clock: detectedTime, limit: 1, without }, found);
   if (overdue.length + found.length === 0) {

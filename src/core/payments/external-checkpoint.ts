@@ -6,10 +6,10 @@ import { findActionsSince } from '../store/access/audit-log.ts';
 import type { Sql } from '../store/db/database.ts';
 import { findLedgerIdentity } from '../store/db/ledger-identity.ts';
 
-/** Identifies the ledger, and each restore of it in its sealed audit log. */
+/** Identifies the ledger, and each restore that is recorded in its sealed audit log. */
 export type LedgerLine = Readonly<{ ledgerId: string; restores: readonly string[] }>;
 
-/** `null`: the ledger has no id yet. */
+/** Returns `null` if the ledger has no id yet. */
 export async function findLedgerLine(db: Sql): Promise<LedgerLine | null> {
   const identity = await findLedgerIdentity(db);
   if (identity === null) return null;
@@ -18,19 +18,19 @@ export async function findLedgerLine(db: Sql): Promise<LedgerLine | null> {
 }
 
 /**
- * The last state that a watch saw, in a file of the data directory. It's outside the database, so an attacker who resets the database can't
- * erase it.
+ * The last state that a watch saw, in a file in the data directory. The file is outside the database, so an attacker who resets the
+ * database can't erase it.
  */
 export type ExternalCheckpoint = {
   /**
-   * `null`: there's none for this ledger, or an operator has restored it since, so that it ends earlier. Error: the file is damaged or
-   * unreadable.
+   * Returns `null` if there's no state for this ledger, or if an operator has restored the ledger since, so that it ends earlier. Throws if
+   * the file is damaged or unreadable.
    */
   read(line: LedgerLine): Promise<Record<string, unknown> | null>;
   write(line: LedgerLine, seen: object): Promise<void>;
 };
 
-/** `null`: there's no data directory here, for example if the database is elsewhere. */
+/** Returns `null` if there's no data directory on this machine, for example because the database runs elsewhere. */
 export async function openExternalCheckpoint(
   dataDir: string | undefined,
   file: string,
@@ -54,7 +54,7 @@ export async function openExternalCheckpoint(
       const isRestored = restores.some((restore) => !(Array.isArray(known) && known.includes(restore)));
       return of === ledgerId && !isRestored ? seen : null;
     },
-    // Each network has its own watch, and writes to the file must be sequential.
+    // Each network has its own watch, so writes to the file have to be sequential.
     write: (line, seen) => {
       const write = () => writePrivateFile(path, `${JSON.stringify({ ...line, ...seen })}\n`);
       written = written.then(write, write);

@@ -15,7 +15,7 @@ import { rowsOf } from '../store/db/rows-of.ts';
 import { maybeText } from '../store/db/statement.ts';
 import { describeUnwatched } from './watched-networks.ts';
 
-/** Problems that a process detects in its environment. Each is also an alarm. */
+/** Problems that a process detects in its environment. Each of them also raises an alarm. */
 const TROUBLE_KINDS = [
   'database-full',
   'network-unwatched',
@@ -25,8 +25,8 @@ const TROUBLE_KINDS = [
 type TroubleKind = (typeof TROUBLE_KINDS)[number];
 
 /**
- * `network` `null`: it concerns all of them. `detail` is public, so it names no host. `isReady`: whether invoices can be created in the
- * meantime.
+ * `network` is `null` if the problem concerns all networks. `detail` is public, so it must not contain a host name. `isReady` says whether
+ * invoices can still be created.
  */
 type Trouble = {
   kind: TroubleKind;
@@ -36,9 +36,9 @@ type Trouble = {
   isReady: boolean;
 };
 
-/** The current problems, as far as this process knows. `GET /readyz`, the alarms and the log all report this list. */
+/** The current problems that this process knows of. `GET /readyz`, the alarms and the log all use this list. */
 export type HealthProblems = {
-  /** Replaces the known problems of a kind. Logs new and resolved ones. */
+  /** Replaces the known problems of one kind. Logs new ones and resolved ones. */
   set(kind: TroubleKind, found: readonly Trouble[]): void;
   list(): readonly Trouble[];
 };
@@ -71,7 +71,7 @@ function without(some: readonly Trouble[], others: readonly Trouble[]): Trouble[
 
 const TICK_MS = 1000;
 const MAX_PAUSE_MS = 60_000;
-/** An alarm is raised again at this interval while its problem lasts, so that the age of an alarm shows whether its process has ended. */
+/** As long as a problem lasts, its alarm is raised again at this interval, so that an old alarm shows that its process is gone. */
 const REPEAT_MS = 60_000;
 
 type Deps = {
@@ -80,11 +80,11 @@ type Deps = {
   log: Logger;
   metrics: Pick<Metrics, 'troubles'>;
   troubles: HealthProblems;
-  /** The checks for problems. Each decides its own interval. */
+  /** The checks. Each of them decides how often it does its work. */
   looks: readonly ((db: Database) => Promise<void>)[];
 };
 
-/** Runs the checks every second, and raises alarms for problems. Never ends by itself. */
+/** Runs the checks every second, and raises alarms for the problems found. Runs until it's stopped. */
 export function startHealthWatch(deps: Deps): Loop {
   const { log, looks, db } = deps;
   const alarms = createTroubleAlarms(deps);
@@ -95,7 +95,8 @@ export function startHealthWatch(deps: Deps): Loop {
     run: async (isStopping) => {
       const failures: unknown[] = [];
       const hasFailed = (error: unknown) => failures.push(error) > 0;
-      // One check that waits for an unavailable database is enough for a round, and for a stop. A check that fails prevents no other.
+      // It's enough if one check per round, or before a stop, waits for an unavailable database. A failing check doesn't prevent the
+      // others.
       for (const work of [...looks, alarms.keep]) {
         if (isStopping() || !(await unlessAway(work(db)).catch(hasFailed))) break;
       }
@@ -106,15 +107,15 @@ export function startHealthWatch(deps: Deps): Loop {
 }
 
 /**
- * Returns whether the work was done. While the database is unavailable or full, no alarm can be written. The list, the log and the metric
- * have reported the problem already, and the next round tries again.
+ * Returns whether the work was done. No alarm can be written while the database is unavailable or full. But the list, the log and the
+ * metric already report the problem, and the next round tries again.
  */
 async function unlessAway(work: Promise<void>): Promise<boolean> {
   return work.then(
     () => true,
     (error: unknown) => {
       if (!(error instanceof AppError) || error.code !== 'DATABASE_UNAVAILABLE') throw error;
-      // If the database is only short of something, it still answers, and other checks may succeed.
+      // If the database is only short of some resource, it still responds, and other checks may succeed.
       return shortageBehind(error) !== null;
     },
   );
@@ -165,8 +166,8 @@ type FindUnwatchedDeps = {
 };
 
 /**
- * Finds networks that have active addresses and no watcher. Every process checks this, because there may be no watcher process at all. At
- * the start a line is logged for a network that this process doesn't know.
+ * Finds networks that have active addresses but no watcher. Every process checks this, because there may not be any watcher process. If a
+ * network isn't in this process's configuration, a line is logged at the start.
  */
 export function createUnwatchedLook({ troubles, networks, log, now }: FindUnwatchedDeps) {
   const startMs = now();
@@ -182,7 +183,7 @@ export function createUnwatchedLook({ troubles, networks, log, now }: FindUnwatc
         if (!networks.includes(each.network)) log.warn({ network: each.network }, describeUnwatched(each));
       }
     }
-    // After a start, watchers get the same time to begin.
+    // After a start, watchers also get this much time to begin.
     if (Math.abs(nowMs - startMs) < UNWATCHED_MS) return;
     const found = unwatched.filter(({ isSilent }) => isSilent);
     troubles.set(
@@ -195,19 +196,19 @@ export function createUnwatchedLook({ troubles, networks, log, now }: FindUnwatc
   };
 }
 
-/** A shortage ends when no statement was refused for this long, and the database has room. */
+/** A shortage is over when no statement has been refused for this long and the database has space again. */
 const QUIET_MS = 10_000;
 
 export type ShortageWatch = {
-  /** Call this when the database refused a statement because it's short of `what`. */
+  /** Call this when the database has refused a statement because it's short of `what`. */
   onShortage(what: string): void;
   /** Checks whether the shortage is over. */
   look(db: Database): Promise<void>;
 };
 
 /**
- * Remembers that the database is short of something (disk, memory, connections). During a shortage some statements still succeed, so one
- * success proves nothing. It ends once none was refused for a while and a statement that needs room succeeds.
+ * Remembers that the database is short of a resource (disk, memory, connections). During a shortage some statements still succeed, so a
+ * single success proves nothing. The shortage is over if none has been refused for a while and a statement that needs space succeeds.
  */
 export function createShortageWatch({ troubles, now }: { troubles: HealthProblems; now(): number }): ShortageWatch {
   let refusedAt: number | null = null;
@@ -219,7 +220,7 @@ export function createShortageWatch({ troubles, now }: { troubles: HealthProblem
     },
     look: async (db) => {
       if (refusedAt === null || Math.abs(now() - refusedAt) < QUIET_MS) return;
-      // If this is refused, `onShortage` is called, and the time starts again.
+      // If this is refused, `onShortage` is called, and the waiting time starts again.
       await findShortage(db);
       refusedAt = null;
       troubles.set('database-full', []);
@@ -228,19 +229,19 @@ export function createShortageWatch({ troubles, now }: { troubles: HealthProblem
 }
 
 const WATCH_LIVENESS_LOOK_MS = 5000;
-/** Nine checks, so that the alarm is sent within a minute. A standby takes over within ten seconds. */
+/** With the first one that makes nine checks, so that the alarm is raised within a minute. A standby takes over within ten seconds. */
 const LOOKS = 8;
 const KIND = 'watch-stalled';
 
 export type Liveness = {
   look(db: Database): Promise<void>;
-  /** Whether no process does a job that requires a lease: the lease isn't renewed by any process. */
+  /** Whether a job that requires a lease isn't being done, because no process renews the lease. */
   isStalled(work: string): boolean;
 };
 
 /**
- * Checks that all work continues: the loops of this process, and the jobs that some process must do with a lease or for the delivery queue.
- * It needs no lease itself, so tampering with a lease can't silence it.
+ * Checks that all work is still being done: the loops of this process, and the jobs that need a process with a lease or that serve the
+ * delivery queue. The check itself doesn't need a lease, so it can't be silenced by tampering with one.
  */
 export function createLiveness({ troubles, loops }: { troubles: HealthProblems; loops: LoopHealth }): Liveness {
   const seen = new Map<string, { sign: string; looks: number }>();
@@ -278,8 +279,8 @@ function troubleOf(subject: string, network: Network | null, what: string): Trou
 }
 
 /**
- * The sign of life of each job, and whether the job is needed. A lease is renewed every few seconds, and the oldest delivery due to a
- * working endpoint changes. `sign` is null if there's no such job.
+ * Returns each job's sign of life, and whether the job is needed. A lease is renewed every few seconds, and the oldest due delivery to a
+ * working endpoint changes. `sign` is null if no such job exists.
  */
 const findSignsOfLife = rowsOf(
   'signs-of-life',

@@ -1,18 +1,16 @@
 import { backoffMs } from '../runtime/backoff.ts';
 import { keepNewest } from '../runtime/keep-newest.ts';
 
-/**
- * Orders (UUIDs) that can't expire, because their row fails its check or the database refuses the change. Each is retried after a pause.
- */
+/** Orders (UUIDs) that can't expire because their row fails its check or the database refuses the change. Each is retried after a pause. */
 export type HeldBack = {
-  /** The orders that aren't due for a retry. */
+  /** Returns the orders that aren't due for a retry yet. */
   resting(): string[];
   list(): { invoiceId: string; reason: string }[];
-  /** Records the result of a round: the failed orders out of all that were tried. `isWhole`: no other order was overdue. */
+  /** Records the result of a round: which of the orders tried have failed. `isWhole` means that no other orders were overdue. */
   note(failed: ReadonlyMap<string, string>, tried: readonly string[], isWhole: boolean): void;
 };
 
-/** Beyond this limit each round finds the oldest of them again, and others expire more slowly. */
+/** If there are more, each round finds the oldest of them again, and other orders expire more slowly. */
 const MAX = 10_000;
 const BACKOFF = { firstMs: 5000, longestMs: 300_000 };
 

@@ -7,24 +7,24 @@ import { findLookup, requestClaim } from '../store/ledger/lookup.ts';
 
 export type TransactionQuestion = {
   txId: string;
-  /** The checkout token for which the question is asked. */
+  /** The checkout token of the link on which the payer is asking. */
   askedFor: string;
-  /** The network of the asking client. */
+  /** The network of the client that is asking. */
   client: string;
 } & Pick<LookupInvoice, 'solidNumber' | 'head'>;
 
-/** Reads a transaction from the chain; never rejects. */
+/** Reads a transaction from the chain. Never rejects. */
 export type ReadTransaction = (question: TransactionQuestion) => Promise<TransactionFacts>;
 
 export type LookUpDeps = {
   db: Sql;
-  /** One for each network whose nodes this process has. */
+  /** One reader for each network whose nodes are configured in this process. */
   readTransaction: Partial<Record<Network, ReadTransaction>>;
 };
 
 /**
- * Compares the transaction that a payer pasted with the invoice of a checkout link. `null`: there's no such link. The ledger is checked
- * first, but only for transfers of this very invoice; its other transfers are never revealed. Error: `DATABASE_UNAVAILABLE`.
+ * Compares the transaction that a payer pasted with the invoice of a checkout link. Returns `null` if the link doesn't exist. The ledger is
+ * checked first, but only for transfers that belong to this invoice, because others must not be revealed. Throws `DATABASE_UNAVAILABLE`.
  */
 export async function lookUpTransaction(
   { db, readTransaction }: LookUpDeps,
@@ -49,7 +49,7 @@ export async function lookUpTransaction(
   const read = readTransaction[network];
   const question = { txId: reference.txId, askedFor: checkoutToken, client, solidNumber, head };
   const facts = read === undefined ? ({ kind: 'unavailable', why: 'for-now' } as const) : await read(question);
-  // The id has Ethereum's format, and no node of TRON knows it, so it's from Ethereum.
+  // The id was written like an Ethereum id, and no TRON node knows it, so it's from Ethereum.
   if (facts.kind === 'not-found' && reference.hasPrefix && reference.linkTo === null)
     return { code: 'not_tron', looksLike: 'ethereum' };
   const answer = answerLookup(invoice, facts);

@@ -15,34 +15,41 @@ import { findRefusedAmounts } from '../store/ledger/refused-amounts.ts';
 export type AmountCapacity = Forecast & Pick<RecentUse, 'requestedMicro' | 'used7Days' | 'used30Days' | 'countedSince'>;
 
 export type Capacity = {
-  /** The most urgent first. */
+  /** Sorted by urgency, the most urgent amount first. */
   amounts: AmountCapacity[];
-  /** The free share of the scarcest amount; `null` if no amount is in use. */
+  /** The free share of the scarcest amount, or `null` if no amount is in use. */
   freeShare: number | null;
-  /** The days until the first amount is used up; `null` if nothing was used. */
+  /** The days until the first amount is used up, or `null` if none has been used. */
   daysLeft: number | null;
   isLow: boolean;
 };
 
-/** The limit of measured amounts: the most requested ones. */
+/** Maximum number of measured amounts; the most requested ones are measured. */
 const MAX_AMOUNTS = 100;
-/** The limit of additional amounts for which an invoice was refused, the latest first. */
+/** Maximum number of further amounts for which an invoice was refused, latest first. */
 const MAX_REFUSED = 20;
-/** Reading this many invoices takes a few tenths of a second. If 30 days had more, the rate is that of the latest. */
+/**
+ * It takes a few tenths of a second to read this many invoices. If there were more in 30 days, the rate is calculated from the latest ones.
+ */
 const MAX_INVOICES = 100_000;
-/** The total of lookups of an address and an amount, which takes a few seconds. More addresses mean fewer amounts. */
+/**
+ * Maximum total number of lookups, one per address and amount, which take a few seconds. The more addresses there are, the fewer amounts
+ * are measured.
+ */
 const MAX_LOOKUPS = 1_000_000;
-/** The index entries that one statement counts if it counts more than one amount. That takes far less than the statement timeout. */
+/**
+ * Maximum number of index entries that one statement counts if it counts several amounts. That takes far less than the statement timeout.
+ */
 const MAX_ENTRIES = 2_000_000;
-/** The cost of finding a range, in entries. */
+/** The cost of finding a range, expressed in index entries. */
 const ENTRIES_PER_LOOKUP = 20;
-/** An operator may create a key before the first address without an immediate alarm. */
+/** During this time, an operator can have a key without an address and doesn't get an alarm. */
 const SETUP_MS = 3_600_000;
 
 /**
- * Measures how many payable amounts are free, and how long they will last. Measures the given amounts, or else those that a project
- * requested most often in the last 30 days and those that were refused. Reads only. The constants above limit its work, however many
- * invoices and addresses there are.
+ * Measures how many payable amounts are free, and how long they will last. By default, measures the amounts that a project requested most
+ * often in the last 30 days, and the ones that were refused. Only reads. The constants above limit the work, however many invoices and
+ * addresses there are.
  */
 export async function measureCapacity(
   db: Sql,
@@ -50,7 +57,7 @@ export async function measureCapacity(
   now: UnixMs,
   asked?: readonly MicroUsdt[],
 ): Promise<Capacity> {
-  // A retired address has no free amounts, but it counts for the time since which an amount is used.
+  // Retired addresses have no free amounts, but they count when determining since when an amount has been in use.
   const addressCount = Math.max(Number(project.activeAddresses + project.retiredAddresses), 1);
   const width = widthOf(project);
   const since30Days = unixMs(now - 30 * DAY_MS);
@@ -66,7 +73,7 @@ export async function measureCapacity(
     });
   const uses = await findUse(asked ?? { busiest: clamp(Math.floor(MAX_LOOKUPS / addressCount), 1, MAX_AMOUNTS) });
   if (asked === undefined) {
-    // An amount whose invoices are all older isn't among the busiest, but it's still in demand.
+    // If all invoices for an amount are older, it isn't among the busiest ones, but it's still in demand.
     const known = new Set(uses.map(({ requestedMicro }) => requestedMicro));
     const refused = await findRefusedAmounts(db, project.id, since30Days, MAX_REFUSED);
     const missing = refused.filter((amount) => !known.has(amount));
@@ -84,7 +91,7 @@ function clamp(value: number, least: number, most: number): number {
   return Math.min(Math.max(value, least), most);
 }
 
-/** The width of the range of payable amounts for one requested amount, in micro-USDT. */
+/** Returns the width of the range of payable amounts for one requested amount, in micro-USDT. */
 function widthOf({ policy, maxSurchargeMicro }: CapacityProject): bigint {
   return policy === 'exact' ? 1n : maxSurchargeMicro;
 }
@@ -99,7 +106,7 @@ async function measureAmounts(
   const entries = uses.map((use) => ({ use, range: payableRange(project, use.requestedMicro) }));
   const ranges = entries.map(({ range }) => range);
   const counts = await countReserved(db, id, policy, ranges);
-  // All were counted from the same time on.
+  // All of them were counted from the same time.
   const usedBefore = await findUsedBefore(db, id, policy, ranges, uses[0]?.countedSince ?? now);
   return entries.map(({ use, range }, index) => {
     const { addresses, reserved } = counts[index] ?? { addresses: 0n, reserved: 0n };
@@ -125,7 +132,7 @@ function judge(project: CapacityProject, amounts: AmountCapacity[], now: UnixMs)
   };
 }
 
-/** A project without a key and without an address can't create invoices: it was closed, or isn't set up yet. */
+/** A project with neither a key nor an address can't create invoices, because it was closed or isn't set up yet. */
 function judgeClosed(amounts: AmountCapacity[]): Capacity {
   return {
     amounts: amounts.map((amount) => ({ ...amount, isLow: false })),

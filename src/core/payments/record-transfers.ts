@@ -16,26 +16,28 @@ import type { Recording } from './watching.ts';
 
 type Placed = { block: SolidBlock; transfer: ChainTransfer };
 
-/** `index`: its position among the transfers of the blocks that concern a project's address. */
+/** `index` is the transfer's position among all transfers of these blocks that concern a project's address. */
 export type DecidedTransfer = NewTransfer & { toAddress: TronAddress; index: number };
 
 /** The number of transfers of each kind. A transfer between two of our addresses is counted on both sides. */
 export type TransferCounts = { matched: number; duplicate: number; unmatched: number; outgoing: number };
 
 /**
- * Whether a block of that time can concern an address that was added at `createdAt`. The database decides whether it can pay an invoice.
+ * Whether a block with this time can matter to an address that was added at `createdAt`. The database decides whether it can pay an
+ * invoice.
  */
 type Concerns = (createdAt: UnixMs, blockTime: UnixMs) => boolean;
 
 /**
- * `isAgain`: annulled transfers are recorded again, because an operator saw that the chain has them. `mayOvertake`: the transfers were set
- * aside before.
+ * `isAgain`: annulled transfers are recorded again, because an operator has seen that they are on the chain. `mayOvertake`: the transfers
+ * had been set aside before.
  */
 type Rules = { concerns?: Concerns; isAgain?: boolean; mayOvertake?: boolean };
 
 /**
- * `incoming`: transfers that the ledger lacks, in chain order, with their kinds. `invoices`: their invoices. `aside`: transfers that can't
- * be recorded now, because the row of their address or invoice fails its check, or because an earlier equal transfer waits for that.
+ * `incoming`: transfers that aren't in the ledger yet, in chain order, each with its kind. `invoices`: their invoices. `aside`: transfers
+ * that can't be recorded now, because the row of their address or invoice fails its check, or because an earlier equal transfer is waiting
+ * for such a row.
  */
 export type Decided = {
   incoming: DecidedTransfer[];
@@ -45,8 +47,8 @@ export type Decided = {
 };
 
 /**
- * Decides the kind of each transfer to and from our addresses. The caller's transaction holds the cursor's lock, so that no other process
- * decides at the same time.
+ * Decides the kind of each transfer to or from our addresses. The caller's transaction must hold the cursor's lock, so that no other
+ * process decides at the same time.
  */
 export async function decideTransfers(
   recording: Recording,
@@ -56,8 +58,8 @@ export async function decideTransfers(
 ): Promise<Decided> {
   const { network } = recording;
   const parties = blocks.flatMap(({ transfers }) => transfers.flatMap(({ from, to }) => [from, to]));
-  // Nearly all transfers are between strangers. Addresses that are added from now on have no transfers in these blocks, neither incoming
-  // nor outgoing.
+  // Nearly all transfers are between strangers. An address that is added later can't have any transfers in these blocks, incoming or
+  // outgoing.
   const ours = await findOurAccounts(tx, network, [...new Set(parties)]);
   const placed = blocks.flatMap((block) =>
     block.transfers
@@ -102,7 +104,7 @@ function asideOf({ block, transfer }: Placed, reason: string): SetAside {
   return { kind: 'transfer', block: { ...block, transfers: [transfer] }, reason };
 }
 
-/** A transfer that was decided on but couldn't be written. */
+/** Describes a transfer that was decided but couldn't be written. */
 export function setAsideOf(blocks: readonly SolidBlock[], { txId, logIndex, blockId }: NewTransfer, reason: string) {
   const block = blocks.find(({ id }) => id === blockId);
   const transfer = block?.transfers.find((each) => each.txId === txId && each.logIndex === logIndex);
@@ -117,8 +119,8 @@ export function countTransfers(incoming: readonly NewTransfer[], outgoing: numbe
 }
 
 /**
- * Writes the transfers that the ledger lacks, and the invoices that they pay with their events. Transfers that can't be recorded now are
- * set aside.
+ * Writes the transfers that aren't in the ledger yet, and the invoices that they pay, with their events. Transfers that can't be recorded
+ * now are set aside.
  */
 export async function recordTransfers(
   recording: Recording,
@@ -137,14 +139,14 @@ export async function recordTransfers(
 }
 
 /**
- * The largest difference of two clocks that raises no alarm, because each may be off by 30 s. An id that an attacker inserts beyond it
- * affects no other id.
+ * The largest difference between two clocks that doesn't raise an alarm, because each may be off by 30 s. If an attacker inserts an id
+ * beyond this, it doesn't affect other ids.
  */
 const MOST_APART_MS = 60_000;
 
 /**
- * The time for ids above all existing ones of the projects. So a reader that continues after the last id misses none, whichever process's
- * clock was ahead.
+ * Returns a time that makes ids higher than all existing ones of the projects. So a reader that continues after the last id never misses
+ * one, whichever process's clock was ahead.
  */
 async function timeOfNext({ now }: Recording, tx: Sql, arrived: Incoming[]): Promise<UnixMs> {
   const at = now();
@@ -153,7 +155,7 @@ async function timeOfNext({ now }: Recording, tx: Sql, arrived: Incoming[]): Pro
   return newest === null ? at : unixMs(Math.max(at, timeOfId(encodeId('trf', newest)) + 1));
 }
 
-/** Decides each incoming transfer in chain order. The first exact transfer of an invoice pays it, and the next is a duplicate. */
+/** Decides each incoming transfer in chain order. The first exact transfer for an invoice pays it; any further one is a duplicate. */
 function decide(
   placed: Placed[],
   arrived: Incoming[],
@@ -172,7 +174,7 @@ function decide(
     if (kind === 'matched' && invoice !== null) paidHere.add(invoice.id);
     return [
       {
-        // Ids increase in chain order, and events follow it.
+        // Ids increase in chain order, and events have the same order.
         id: newId(place),
         projectId,
         addressId,
@@ -196,7 +198,7 @@ function describeOutgoing(placed: Placed[], left: Outgoing[], concerns: Concerns
   });
 }
 
-/** The fields that both sides of a transfer store. */
+/** Returns the fields that are stored for both sides of a transfer. */
 function describe(block: SolidBlock, transfer: ChainTransfer) {
   return {
     txId: transfer.txId,
@@ -216,12 +218,12 @@ function placedAt(placed: Placed[], index: number): Placed {
   return found;
 }
 
-/** The invoices of those transfers, in the form that `findChangeable` expects. */
+/** Returns the invoices of these transfers, in the form that `findChangeable` expects. */
 function invoicesOf(transfers: readonly NewTransfer[]): { projectId: string; invoiceId: string }[] {
   return transfers.flatMap(({ projectId, invoiceId }) => (invoiceId === null ? [] : [{ projectId, invoiceId }]));
 }
 
-/** The changes of the invoices that the transfers pay. */
+/** Returns the changes of the invoices that the transfers pay. */
 export function planPaid(transfers: readonly NewTransfer[], invoices: readonly ChangeableInvoice[]): PlannedChange[] {
   const byId = new Map(invoices.map((invoice) => [invoice.id, invoice]));
   return transfers.flatMap((transfer) => {

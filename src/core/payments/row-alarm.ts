@@ -7,24 +7,25 @@ import { describeSealProblem, type SealJudge, type SealProblem } from '../store/
 import { SEALED_LIMITS, SEALED_OUTGOING } from '../store/db/sealed-tables.ts';
 
 /**
- * In each minute, this many rows of a table without a seal get their own alarm. Further ones share one alarm, so that a flood doesn't hide
- * later rows.
+ * Per minute and table, this many unsealed rows get an alarm of their own. All others share one alarm, so that a flood can't hide later
+ * rows.
  */
 const MAX_NAMED = 20;
 const NAMED_MS = 60_000;
-/** The limit of rows per table for which it's remembered whether they have their own alarm. */
+/** For at most this many rows per table, Quittance remembers whether they have an alarm of their own. */
 const MAX_MET = 10_000;
-/** Rows of these tables got seals in this release, so a ledger that already required seals has some without. */
+/** Seals for these tables are new in this release, so even a ledger that already requires seals has some unsealed rows. */
 const SEALED_LATELY: readonly string[] = [SEALED_OUTGOING.name, SEALED_LIMITS.name];
-/** A row of a master key that isn't configured, and rows that are older than their seals, don't indicate tampering. */
+/** A row sealed with a master key that isn't configured doesn't indicate tampering. Nor does a row that is older than its seals. */
 type About = { kind: 'row-changed' | 'row-unsealed' | 'key-unknown'; subject: string };
 type Naming = { at: UnixMs; count: number; ids: Map<string, boolean> };
-/** `networks`: those of this process, for a row that belongs to none. */
+/** `networks`: the networks of this process, for rows that don't belong to a network. */
 type Deps = { db(): Sql; log: Logger; now(): UnixMs; networks: readonly Network[] };
 
 /**
- * Raises an alarm for each problem that a statement finds: `row-changed` for each changed row; `key-unknown` for all rows of a master key
- * that isn't configured; `row-unsealed` for all unsealed rows of a table that an older release may have left. Never throws.
+ * Raises an alarm for each problem that a statement finds: one `row-changed` for each changed row; one `key-unknown` for all rows sealed
+ * with a master key that isn't configured; one `row-unsealed` for all unsealed rows of a table that may be left from an older release.
+ * Never throws.
  */
 export function createSealNotifier(deps: Deps): SealJudge['onProblem'] {
   const tell = createTeller(deps);
@@ -42,7 +43,7 @@ export function createSealNotifier(deps: Deps): SealJudge['onProblem'] {
     tables.set(table, naming);
     const before = naming.ids.get(id);
     if (before !== undefined) return before;
-    // A clock that was set back doesn't delay this.
+    // If the clock was set back, a new minute starts.
     if (Math.abs(deps.now() - naming.at) >= NAMED_MS) Object.assign(naming, { at: deps.now(), count: 0 });
     naming.count += 1;
     if (naming.ids.size >= MAX_MET) naming.ids.clear();

@@ -24,17 +24,17 @@ import { isOfRow } from './write-rows.ts';
 
 type Settling = Leading & Recording & { held: HeldBack };
 
-/** How soon the alarm of a new entry is raised. */
+/** How soon an alarm is raised for a new entry. */
 const PAUSE_MS = 2000;
 const PAGE = 500;
-/** As many as a person can handle. If there are more, one alarm shows their number. */
+/** As many as a person can handle. If there are more, one alarm reports their number. */
 const MAX_NAMED = 20;
 const KIND = 'set-aside';
 const MAX_SUBJECT = 200;
 
 /**
- * Records each entry that was set aside as soon as its row is repaired, and keeps an alarm open until then. Runs while this process follows
- * the network, and never ends by itself.
+ * Records each entry that was set aside once its row is repaired, and keeps an alarm open until then. Runs while this process follows the
+ * network, until it's stopped.
  */
 export function startSettling(options: Settling): Loop {
   const { network, isLeader } = options;
@@ -53,7 +53,7 @@ export function startSettling(options: Settling): Loop {
   });
 }
 
-/** Why it still waits; `null`: it's settled. */
+/** Returns why the entry still has to wait, or `null` if it's settled. */
 async function settleOne(settling: Settling, row: WaitingRow): Promise<string | null> {
   const { db } = settling;
   if (!row.isDue) return row.reason;
@@ -92,7 +92,7 @@ async function settle(settling: Settling, tx: Sql, one: SetAside): Promise<void>
 
 const REST = 'Everything else keeps working. See "set-aside" in docs/reference/alarms.md';
 
-/** An invoice has its usual name. A transfer is named by its transaction and log. */
+/** Returns the usual id of an invoice. A transfer is identified by its transaction and log. */
 function subjectOf({ id }: WaitingRow): string {
   const [, kind, ...rest] = id.split(' ');
   const [invoiceId = ''] = rest;

@@ -3,23 +3,25 @@ import { MINUTE_MS, tightest, UNPAID_MS, type UnpaidRule } from '../domain/unpai
 import type { Sql } from '../store/db/database.ts';
 import { countUnpaid, type Unpaid } from '../store/ledger/unpaid.ts';
 
-/** A limit that is reached, and when one more invoice may be possible at the latest, up to a minute ahead. */
+/** A limit that was reached, and when one more invoice may be possible at the latest, up to a minute from now. */
 export type LimitReached = { rule: UnpaidRule; limit: number; retryAfterSeconds: number };
 
-/** Call `leave` once the admitted creation is over, whatever its result. */
+/** Call `leave` as soon as the admitted creation is over, whatever its result is. */
 type Entered = { kind: 'pass'; leave(): void } | ({ kind: 'limited' } & LimitReached);
 
 export type UnpaidGate = { enter(projectId: string): Promise<Entered> };
 
-/** The maximum age of a count. If counting is slow, it takes at most a twentieth of the time. */
+/** The maximum age of a count. If counting is slow, counts become rarer, so that they take at most a twentieth of the time. */
 const FRESH_MS = { least: 1000, most: 10_000 };
 const REST_PER_LOOK = 20;
-/** A payment makes room sooner than ageing does, so callers are never asked to wait longer. */
+/** A payment may make room before ageing does, so callers are never asked to wait longer than this. */
 const LONGEST_RETRY_S = 60;
 const MAX_REMEMBERED = 10_000;
 
 type Look = { unpaid: Unpaid; at: UnixMs; freshMs: number };
-/** `allowance`: how many may pass before the next count. `waiting`: callers that wait until one of the running creations is over. */
+/**
+ * `allowance`: how many requests may pass before the next count. `waiting`: callers that wait until one of the running creations is over.
+ */
 type Known = {
   last: Look | null;
   allowance: number;
@@ -30,9 +32,9 @@ type Known = {
 };
 
 /**
- * Admits creations while a project is within its limits. The database is asked outside the creation: once a second, and when half of the
- * remaining room is used up. Only the next count sees the invoices of other processes. So n processes may exceed a limit once, by (n − 1) /
- * 2 of the remaining room.
+ * Admits creations as long as a project is within its limits. It queries the database separately from the creation: once a second, and when
+ * half of the remaining room is used up. Invoices of other processes become visible only with the next count, so n processes may exceed a
+ * limit once, by (n − 1) / 2 of the remaining room.
  */
 export function createUnpaidGate({ db, now }: { db: Sql; now(): UnixMs }): UnpaidGate {
   const projects = new Map<string, Known>();
@@ -43,8 +45,8 @@ export function createUnpaidGate({ db, now }: { db: Sql; now(): UnixMs }): Unpai
     if (unpaid === null) throw new Error(`project ${projectId} vanished; projects are never deleted`);
     const restMs = (performance.now() - startMs) * REST_PER_LOOK;
     known.last = { unpaid, at, freshMs: Math.min(Math.max(FRESH_MS.least, restMs), FRESH_MS.most) };
-    // The count may include some creations that were running when it began. Counting them twice only causes another count once they are
-    // over.
+    // The count may already include some creations that were running when it began. If they are counted twice, the only effect is another
+    // count after they are over.
     const left = leftOf(unpaid) - (known.begun - ended);
     known.allowance = Math.max(0, Math.ceil(left / 2));
   };
@@ -72,7 +74,7 @@ export function createUnpaidGate({ db, now }: { db: Sql; now(): UnixMs }): Unpai
           return { kind: 'pass', leave };
         }
         if (isFresh && leftOf(last.unpaid) <= 0) return limited(last.unpaid, now());
-        // There's room left, but the running requests may use it up. No request passes in the meantime, so they come to an end.
+        // There's still room, but the running requests may use it up. No other request is let in meanwhile, so that they finish.
         if (isFresh && known.begun > known.ended) await new Promise<void>((wake) => known.waiting.push(wake));
         await lookOnce(projectId, known);
       }

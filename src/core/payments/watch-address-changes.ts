@@ -13,12 +13,10 @@ export type AddressChangeWatchDeps = Leading & {
   certainNow(): UnixMs;
 };
 
-/** A change waits for a day, so seconds don't matter. Its proposal already raised the alarm. */
+/** A change waits for a day, so a few seconds don't matter. The alarm was already raised when it was proposed. */
 const PAUSE_MS = 5000;
 
-/**
- * Applies the address changes of a network that are due, and maintains their alarm, while this process is the leader. Never ends by itself.
- */
+/** Applies the due address changes of a network, and maintains their alarm, while this process is the leader. Runs until it's stopped. */
 export function startAddressChangeWatch(options: AddressChangeWatchDeps): Loop {
   const { network, isLeader, usdt } = options;
   const deps = { ...options, db: whileLeading(options.db, network, isLeader), contracts: [usdt] };
@@ -37,7 +35,7 @@ export function startAddressChangeWatch(options: AddressChangeWatchDeps): Loop {
 
 type Deps = AddressChangeWatchDeps & { contracts: readonly AccountHex[] };
 
-/** A change that fails doesn't delay the others. */
+/** Applies the due changes. If one fails, the others aren't delayed. */
 async function makeDue(deps: Deps, shouldEnd: () => boolean): Promise<unknown[]> {
   const { db, network, certainNow, log } = deps;
   const failures: unknown[] = [];
@@ -57,7 +55,8 @@ async function makeDue(deps: Deps, shouldEnd: () => boolean): Promise<unknown[]>
 }
 
 /**
- * Logs each pending change once, and corrects the alarm if someone tampered with it. Normally it's raised and resolved with its changes.
+ * Logs each pending change once. Corrects the alarm if someone has tampered with it; normally it's raised and resolved together with the
+ * changes.
  */
 async function keepAlarm({ db, network, log }: Deps, logged: Set<string>): Promise<void> {
   const waiting = await listWaitingOfNetwork(db, network);

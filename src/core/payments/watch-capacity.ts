@@ -26,14 +26,14 @@ import { type Leading, loopWhileLeading, whileLeading } from './watching.ts';
 
 type CapacityWatchDeps = Leading & { metrics: Metrics };
 
-/** A low capacity or a recovery is reported within a minute. A refused invoice raises the alarm at once. */
+/** Short enough to report a low capacity or a recovery within a minute. A refused invoice raises the alarm immediately. */
 const CHECK_MS = 30_000;
-/** If measuring is slow, it takes at most a twentieth of the time. */
+/** If measuring is slow, pauses become longer, so that it takes at most a twentieth of the time. */
 const PAUSE_PER_ROUND = 20;
-/** The limits of amounts in an alarm, because `quittance address capacity` shows all, and of failures in a log line. */
+/** Maximum number of amounts in an alarm (`quittance address capacity` shows all of them), and of failures in a log line. */
 const MAX_NAMED = 3;
 
-/** Measures each project of a network, at once and then every 30 seconds, while this process is the leader. Never ends by itself. */
+/** Measures each project of a network, immediately and then every 30 seconds, while this process is the leader. Runs until it's stopped. */
 export function startCapacityWatch(options: CapacityWatchDeps): Loop {
   const { network, metrics, isLeader } = options;
   const db = whileLeading(options.db, network, isLeader);
@@ -47,7 +47,7 @@ export function startCapacityWatch(options: CapacityWatchDeps): Loop {
     await measureAll(deps, shown, shouldEnd);
     dueMs = startMs + Math.max(CHECK_MS, (performance.now() - startMs) * PAUSE_PER_ROUND);
   };
-  // Another process measures now, so this process's values would be stale.
+  // Another process measures now, so the values shown by this process would become stale.
   const onFollower = () => {
     for (const project of shown) forget(metrics, network, project);
     shown.clear();
@@ -60,8 +60,8 @@ type Measuring = CapacityWatchDeps & Pick<Relief, 'relieve'>;
 type Failure = { what: string; error: unknown };
 
 /**
- * Measures all projects once. A project that can't be measured delays no other. Failures are logged once, at the end, and retried in the
- * next round.
+ * Measures all projects once. If a project can't be measured, the others aren't delayed. Failures are logged together at the end, and
+ * retried in the next round.
  */
 async function measureAll(deps: Measuring, shown: Set<string>, shouldEnd: () => boolean): Promise<void> {
   const failures: Failure[] = [];
@@ -71,7 +71,7 @@ async function measureAll(deps: Measuring, shown: Set<string>, shouldEnd: () => 
       const name = encodeId('prj', project.id);
       try {
         const capacity = await measureRelieved(deps, project);
-        // This process reports its results only while it leads, and not after it's asked to stop.
+        // This process may report its results only as long as it leads and hasn't been asked to stop.
         if (shouldEnd()) return;
         shown.add(name);
         show(deps, project, capacity);
@@ -90,7 +90,7 @@ async function measureAll(deps: Measuring, shown: Set<string>, shouldEnd: () => 
   }
 }
 
-/** Measures again if a pool was 80 % used and addresses could be derived. */
+/** Measures again if a pool was 80 % used and more addresses could be derived. */
 async function measureRelieved({ db, now, relieve }: Measuring, project: CapacityProject): Promise<Capacity> {
   const capacity = await measureCapacity(db, project, now());
   const scarce = capacity.amounts.filter(({ total, free }) => total > 0n && free * 100n <= total * LOW_PERCENT);
@@ -166,31 +166,31 @@ function describeAmount({ requestedMicro, free, total, daysLeft }: AmountCapacit
   return `for ${formatAmount(requestedMicro)} USDT, ${free} of ${total} are free${left}`;
 }
 
-/** The payable amounts that a project has for invoices of one amount. */
+/** The payable amounts that a project has for invoices of one requested amount. */
 type AmountPool = { projectId: string; policy: Policy; maxSurchargeMicro: bigint; requestedMicro: MicroUsdt };
 
 export type Relief = {
-  /** Records that an invoice was created. Checks its pool periodically in the background. */
+  /** Call this when an invoice was created. Checks its pool from time to time, in the background. */
   noteCreated(pool: AmountPool): void;
-  /** Derives addresses if a pool is 80 % used. Returns the resulting pool; `null`: no key of the project may derive any. */
+  /** Derives addresses if a pool is 80 % used. Returns the resulting pool, or `null` if none of the project's keys may derive addresses. */
   relieve(pool: AmountPool): Promise<Pool | null>;
 };
 
 type ReliefDeps = { db: Database; now(): UnixMs; random(bytes: number): Uint8Array; log: Logger };
 
-/** One address is added for every four in use, so that two thirds of the pool are used. Adding 25 takes 25 ms. */
+/** One address is added for every four in use, after which two thirds of the pool are used. It takes 25 ms to add 25. */
 const IN_USE_PER_ADDED = 4n;
 const MAX_ADDED = 25;
-/** A process first checks a pool after it created this share of an address's capacity for one amount: 45 of 900. */
+/** A process checks a pool for the first time after it has used this share of what one address can hold for the amount: 45 of 900. */
 const FIRST_LOOK_SHARE = 20n;
 /** How long to remember that a project can't derive addresses. */
 const BARE_MS = 1000;
 const MAX_REMEMBERED = 10_000;
 
 /**
- * Adds addresses automatically when payable amounts run low. Every process may do it. The project's lock allows one at a time, and the next
- * one finds enough. It never derives an address from a key without an active address: the operator has left that wallet, or wants no
- * invoices, or the ledger was restored.
+ * Adds addresses automatically when payable amounts run low. Every process may do this, but the project's lock allows only one at a time,
+ * and the next one then finds enough. It never derives addresses from a key that has no active address, because then the operator has
+ * stopped using that wallet or doesn't want invoices, or the ledger was restored.
  */
 export function createRelief(deps: ReliefDeps): Relief {
   const { now, log } = deps;
@@ -218,7 +218,7 @@ export function createRelief(deps: ReliefDeps): Relief {
       keepNewest(untilLook, name, left > 0 ? left : firstLook(pool), MAX_REMEMBERED);
       if (left > 0) return;
       join(pool).then(
-        // Other processes use it up too.
+        // Other processes also use up these amounts.
         (found) =>
           found !== null && keepNewest(untilLook, name, Math.max(1, Number(spareOf(found) / 2n)), MAX_REMEMBERED),
         (error: unknown) => log.warn({ err: error }, 'could not check whether payable amounts are running low'),
@@ -231,7 +231,7 @@ function nameOf({ projectId, requestedMicro }: AmountPool): string {
   return `${projectId} ${requestedMicro}`;
 }
 
-/** How many payable amounts an address has for the amount. */
+/** Returns how many payable amounts an address has for the requested amount. */
 function wordsOf(pool: AmountPool): bigint {
   return countPayable(pool.policy, payableRange(pool, pool.requestedMicro));
 }
@@ -240,7 +240,7 @@ function firstLook(pool: AmountPool): number {
   return Math.max(2, Number(wordsOf(pool) / FIRST_LOOK_SHARE));
 }
 
-/** `total` payable amounts, of which `free` aren't reserved. */
+/** `total` is the number of payable amounts, of which `free` aren't reserved. */
 export type Pool = { addresses: bigint; total: bigint; free: bigint };
 
 async function measure(db: Sql, pool: AmountPool): Promise<Pool> {
@@ -252,7 +252,7 @@ async function measure(db: Sql, pool: AmountPool): Promise<Pool> {
   return { addresses, total, free: total > reserved ? total - reserved : 0n };
 }
 
-/** How many more may be used before 80 % are; negative above that. */
+/** Returns how many more may be used until 80 % are; negative if it's more already. */
 function spareOf({ total, free }: Pool): bigint {
   return free - (total * LOW_PERCENT) / 100n;
 }
@@ -261,14 +261,14 @@ function isScarce(pool: Pool): boolean {
   return pool.addresses > 0n && spareOf(pool) <= 0n;
 }
 
-/** Measures a pool, and derives addresses if it's scarce. `null`: no addresses can be derived. */
+/** Measures a pool, and derives addresses if it's scarce. Returns `null` if no addresses can be derived. */
 async function look({ db, now, random, log }: ReliefDeps, pool: AmountPool): Promise<Pool | null> {
   const { projectId } = pool;
   const keys = await listAccountKeys(db, projectId);
   const key = keys.find((each) => each.isInUse && each.autoDerived < each.autoDeriveLimit);
   const found = await measure(db, pool);
   if (found.addresses === 0n) return null;
-  // Another check may have derived the last addresses after an invoice found none.
+  // Another check may have derived the last addresses after an invoice had found none.
   if (key === undefined) return found.free > 0n ? found : null;
   if (!isScarce(found)) return found;
   const wanted = Number((found.addresses + IN_USE_PER_ADDED - 1n) / IN_USE_PER_ADDED);

@@ -20,15 +20,15 @@ import { findDamagedAddresses } from '../store/ledger/addresses.ts';
 import { notePromotion } from './note-timeline.ts';
 import { guardWhileLeading, type Leading, takeEach, whileLeading } from './watching.ts';
 
-/** Half of the minute within which problems are found. One check takes about 0.1 s. */
+/** Half of the minute within which problems must be found. One check takes about 0.1 s. */
 const CHECK_MS = 30_000;
-/** More changes than this mean that everything changed. The rest is reported once these are resolved. */
+/** If there are more changes, probably everything has changed. The others are reported once these are resolved. */
 const MAX_ALARMS = 20;
 const MAX_SHOWN = 700;
 
 /**
- * Compares the schema with that of this release, and each address of a network with its account. Checks the seals of operators' decisions,
- * and records a promotion. Runs at once and then every 30 s, while this process is the leader. Never ends by itself.
+ * Compares the schema with this release's schema, and each address of a network with its account. Also checks the seals of operators'
+ * decisions, and records a promotion. Runs immediately and then every 30 s, while this process is the leader, until it's stopped.
  */
 export function startGuaranteeWatch(options: Leading): Loop {
   const { network, now, isLeader } = options;
@@ -36,7 +36,7 @@ export function startGuaranteeWatch(options: Leading): Loop {
   let lookedAt: UnixMs | null = null;
   const look = async () => {
     const at = now();
-    // A clock that was set back doesn't delay this.
+    // If the clock was set back, the check is due immediately.
     if (lookedAt !== null && at >= lookedAt && at - lookedAt < CHECK_MS) return;
     const own = { ...options, db };
     await takeEach([
@@ -61,15 +61,17 @@ async function checkSchema({ network, ...telling }: Leading): Promise<void> {
   if (found !== undefined) await settleAlarms(telling, 'schema-changed', found, { networks: [network] });
 }
 
-/** `null` if unknown: a newer release has changed the schema, and this process runs until it's replaced. */
+/**
+ * Returns `null` if the schema can't be judged, because a newer release has changed it, and this process keeps running until it's replaced.
+ */
 async function compareSchema(db: Database): Promise<SchemaChange[] | null> {
   for (const isLast of [false, true]) {
     const changes = await db.snapshot(async (tx) => {
       await waitBriefly(tx);
       return (await isOfThisRelease(tx)) ? findSchemaChanges(tx) : null;
     });
-    // PostgreSQL describes an object as it is now, not as of the start of a transaction. A migration that ends in the meantime would look
-    // like a change.
+    // PostgreSQL describes an object as it is now, not as it was at the start of the transaction. So a migration that finishes in the
+    // meantime would look like tampering.
     if (changes === null || changes.length === 0 || isLast) return changes;
   }
   return null;
@@ -105,7 +107,7 @@ async function checkAddresses({ network, ...telling }: Leading): Promise<void> {
 
 const isSound = (table: SealedTable) => ({ isSound: isAsSealed({ ...table, isReadOnce: true }) });
 
-/** Operators make few decisions. If an attacker adds many, the first of them reveals it. */
+/** Operators make only a few decisions. If an attacker adds many, the first of them already reveals it. */
 const newest = (name: string, table: SealedTable, order: string) =>
   rowsOf(
     name,
@@ -114,7 +116,7 @@ const newest = (name: string, table: SealedTable, order: string) =>
     () => [],
   );
 
-/** The recent outgoing transfers of each project's addresses, on which "transfers refund" relies. */
+/** The recent outgoing transfers of each project's addresses, which `transfers refund` relies on. */
 const outgoing = rowsOf(
   'decisions-outgoing',
   isSound(SEALED_OUTGOING),
@@ -140,7 +142,7 @@ const DECISIONS = [
   newest('decisions-passed-blocks', SEALED_PASSED, 't.id'),
 ];
 
-/** Reads the newest decisions of operators and the outgoing transfers, which checks their seals. */
+/** Reads the operators' newest decisions and the outgoing transfers, because reading checks their seals. */
 export async function examineDecisions(db: Sql): Promise<void> {
   for (const read of DECISIONS) await read(db);
 }

@@ -4,15 +4,15 @@ import { toIso, type UnixMs } from '../domain/time.ts';
 import { findWatchedNetworks } from '../store/chain/watched-networks.ts';
 import type { Sql } from '../store/db/database.ts';
 
-/** Why no invoice is created on a network: no watcher follows it, or no node ever showed it a block. */
+/** Why no invoice can be created on a network: no watcher follows it, or no node has ever returned a block of it. */
 export type Unwatched = 'not-set-up' | 'never-seen';
 
 export type WatchedNetworks = { whyNot(network: Network): Promise<Unwatched | null> };
 
 /**
- * Invoices are created on the networks of this process's configuration, and on those that another process's watcher ever followed. A
- * watcher that is down doesn't prevent invoices, because it reads the payments later. With real money, a node must have shown a block once,
- * because a mistyped URL would see no payment.
+ * Invoices can be created on the networks in this process's configuration, and on networks that a watcher of another process has ever
+ * followed. A watcher that is currently down doesn't matter, because it reads the payments later. For real money, a node must have returned
+ * at least one block, because with a mistyped URL no payment would be seen.
  */
 export function createWatchedNetworks({ db, networks }: { db: Sql; networks: readonly Network[] }): WatchedNetworks {
   const ready = new Set(networks.filter((network) => keyMode(network) === 'test'));
@@ -28,7 +28,7 @@ export function createWatchedNetworks({ db, networks }: { db: Sql; networks: rea
   };
 }
 
-/** For the operator who creates a project or a key. `null`: there's no problem. */
+/** Returns a warning for the operator who creates a project or a key, or `null` if there's no problem. */
 export async function warnUnwatched(db: Sql, network: Network, networks: readonly Network[]): Promise<Text | null> {
   const [found] = await findWatchedNetworks(db, [network]);
   if (found === undefined) return null;
@@ -44,7 +44,7 @@ export const neverSeen = (network: Network): string => `no node of ${network} ha
 
 export const nodesVariable = (network: Network): string => `QUITTANCE_${network.toUpperCase()}_NODES`;
 
-/** Describes the problem of a network without a watcher. The text is public. */
+/** Describes the problem of a network without a watcher. The text may be shown publicly. */
 export function describeUnwatched({ network, seenAt }: { network: Network; seenAt: UnixMs | null }): string {
   const since = seenAt === null ? 'has ever run' : `has run since ${toIso(seenAt)}`;
   return `no watcher of ${network} ${since}, so payments there go unnoticed: set ${nodesVariable(network)}, and start a process with the role watcher`;

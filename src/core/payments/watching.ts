@@ -9,7 +9,7 @@ import type { Lease } from '../store/chain/leases.ts';
 import { endAlarm, tellAlarm } from '../store/chain/tell-alarms.ts';
 import type { Database, Sql } from '../store/db/database.ts';
 
-/** The dependencies for recording a network's chain. `random(n)` returns n random bytes; `publicUrl` is part of events. */
+/** What is needed to record a network's chain. `random(n)` returns n random bytes; `publicUrl` becomes part of events. */
 export type Recording = {
   db: Database;
   network: Network;
@@ -18,12 +18,12 @@ export type Recording = {
   random(bytes: number): Uint8Array;
 };
 
-/** The dependencies of every use case of a watcher. */
+/** What every use case of a watcher needs. */
 export type Watching = Recording & { lease: Lease };
 
 /**
- * Runs `work` in one transaction that holds the cursor's lock and has checked the lease. So a watcher that lost its lease writes nothing,
- * however late it resumes. Error: `LEASE_LOST`.
+ * Runs `work` in a transaction that holds the cursor's lock and has checked the lease. So a watcher that has lost its lease can't write
+ * anything, however late it resumes. Throws `LEASE_LOST`.
  */
 export function withCursor<Result>(
   { db, network, lease }: Watching,
@@ -40,8 +40,9 @@ export function withCursor<Result>(
 }
 
 /**
- * The database of the process that follows a network, for writes that `withCursor` doesn't fence: alarms, states, comparisons. A process
- * that was paused learns from its own clock that another may have taken over, and its next statement is refused. Error: `LEASE_LOST`.
+ * Returns the database of the process that follows a network, for writes that `withCursor` doesn't fence: alarms, states, comparisons. If
+ * the process was paused, its own clock shows that another process may have taken over, and its next statement is refused. Throws
+ * `LEASE_LOST`.
  */
 export function whileLeading(db: Database, network: Network, isLeader: () => boolean): Database {
   const only = (sql: Sql): Sql['run'] => {
@@ -67,7 +68,8 @@ export function whileLeading(db: Database, network: Network, isLeader: () => boo
 }
 
 /**
- * The dependencies of background work alongside a watcher. `isLeader`: whether this process follows the network; only one does at a time.
+ * What background work alongside a watcher needs. `isLeader` returns whether this process follows the network; only one process does at a
+ * time.
  */
 export type Leading = {
   db: Database;
@@ -81,12 +83,12 @@ export type Leading = {
 const TICK_MS = 1000;
 const MAX_PAUSE_MS = 60_000;
 
-/** How work is repeated. After failures the pause is at most `maxPauseMs`. */
+/** How work is repeated. After failures, the pause grows up to `maxPauseMs`. */
 type Turns = { name: string; pauseMs?: number; maxPauseMs?: number; onFollower?: () => void };
 
 /**
- * Repeats `work` while this process follows the network, with a pause of `pauseMs`. `onFollower` is called each second while another
- * process follows it. Never ends by itself.
+ * Repeats `work` every `pauseMs` while this process follows the network. While another process does, calls `onFollower` every second
+ * instead. Runs until it's stopped.
  */
 export function loopWhileLeading(
   { network, log, loops, isLeader }: Omit<Leading, 'db'>,
@@ -109,14 +111,14 @@ export function loopWhileLeading(
   });
 }
 
-/** A check that fails or waits for this many ticks raises an alarm. */
+/** If a check keeps failing or waiting for this many ticks, an alarm is raised. */
 const STALL_TICK_MS = 10_000;
 const STALL_TICKS = 6;
 
 /**
- * Like `loopWhileLeading`, for a watch that guarantees rely on. If it completes no check for a minute, it raises the alarm `watch-stalled`.
- * A long check calls `progress` after each part. Time is counted in ticks of this process, so a suspended process doesn't count the
- * suspension.
+ * Like `loopWhileLeading`, for watches that guarantees depend on. If no check is completed for a minute, raises the alarm `watch-stalled`.
+ * A long check must call `progress` after each part. Time is counted in ticks of this process, so the time during which it's suspended
+ * doesn't count.
  */
 export function guardWhileLeading(
   options: Leading,
@@ -127,12 +129,12 @@ export function guardWhileLeading(
   const { name, stallTickMs = STALL_TICK_MS } = how;
   const about = ['watch-stalled', name] as const;
   let ticks = 0;
-  // A previous process may have left an open alarm.
+  // An alarm of a previous process may still be open.
   let mayBeOpen = true;
   const progress = () => {
     ticks = 0;
   };
-  // It has its own alarm.
+  // This loop has its own alarm.
   const { loops: _own, ...guarded } = options;
   const loop = loopWhileLeading(guarded, how, async (shouldEnd) => {
     await work(shouldEnd, progress);
@@ -158,7 +160,7 @@ export function guardWhileLeading(
   return { stop: async () => void (await Promise.all([loop.stop(), clock.stop()])) };
 }
 
-/** Runs each step, even if an earlier one failed, and then throws the first failure. */
+/** Runs every step, even if an earlier one has failed, and then throws the first failure. */
 export async function takeEach(steps: readonly (() => Promise<void>)[]): Promise<void> {
   const failures: unknown[] = [];
   for (const step of steps) await step().catch((error: unknown) => failures.push(error));

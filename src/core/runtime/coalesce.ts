@@ -1,12 +1,12 @@
-/** Asks one question. Questions that arrive while others are in progress may be answered together. */
+/** Asks one question. Questions that arrive while others are in progress may be answered together with it. */
 export type Ask<Question, Answer> = (question: Question) => Promise<Answer>;
 
 export type CoalesceOptions<Question, Answer> = {
-  /** Answers one or more questions, in order. A rejection is passed on to every caller. */
+  /** Answers one or more questions in the given order. If it rejects, every caller gets the rejection. */
   answer(questions: Question[]): Promise<Answer[]>;
-  /** The maximum of concurrent calls of `answer`. Below it, a question never waits for another. */
+  /** Maximum number of concurrent calls of `answer`. Below it, a question never waits for another one. */
   maxUnderWay: number;
-  /** The maximum of questions per call. The rest waits for the next call. */
+  /** Maximum number of questions per call. The others wait for the next call. */
   maxTogether: number;
 };
 
@@ -17,8 +17,8 @@ type PendingQuestion<Question, Answer> = {
 };
 
 /**
- * Batches questions, but only under load: there is no timer, and a single question is answered alone. The number of requests in the server
- * bounds the queue.
+ * Batches questions, but only under load: there's no timer, and a question that arrives alone is answered alone. The queue is bounded by
+ * the number of requests that the server accepts.
  */
 export function coalesce<Question, Answer>(options: CoalesceOptions<Question, Answer>): Ask<Question, Answer> {
   const waiting: PendingQuestion<Question, Answer>[] = [];

@@ -2,13 +2,13 @@ import { hash } from 'node:crypto';
 
 const [BLOCK_BYTES, DIGEST_BYTES] = [64, 32];
 const [INNER, OUTER] = [0x36, 0x5c];
-/** Most rows fit. Each UTF-16 unit needs at most three bytes: a surrogate pair needs four for its two units. */
+/** Most rows fit into this. Each UTF-16 unit needs at most three bytes, because a surrogate pair needs four for its two units. */
 const SCRATCH_BYTES = 8192;
 const MOST_BYTES_EACH = 3;
 
 /**
- * HMAC-SHA-256 (RFC 2104) of texts as UTF-8, with a key of at most 64 bytes. Unlike `createHmac`, it doesn't allocate an OpenSSL object per
- * MAC, which cost 2 % more CPU per created invoice.
+ * Returns a function that computes the HMAC-SHA-256 (RFC 2104) of texts in UTF-8. The key must not exceed 64 bytes. `createHmac` would
+ * allocate an OpenSSL object per MAC, which cost 2 % more CPU per created invoice.
  */
 export function createHmacSha256(key: Buffer): (text: string) => Buffer {
   if (key.length > BLOCK_BYTES) throw new RangeError(`a key has ${BLOCK_BYTES} bytes at most`);

@@ -1,6 +1,6 @@
 /**
- * Maps items in order, `size` at a time. The next group starts when the previous one is complete. On the first rejection it throws and
- * starts no further group. `onGroup` receives the number of finished items after each group.
+ * Maps items in order, `size` at a time. The next group starts when the previous one is complete. After the first rejection, it throws and
+ * starts no more groups. After each group, `onGroup` is called with the number of finished items.
  */
 export async function inGroups<Item, Result>(
   items: readonly Item[],

@@ -1,9 +1,9 @@
-/** Items that wait for work. Adding a waiting item again has no effect. */
+/** Items that are waiting for work. Adding an item that is already waiting has no effect. */
 export type Slices<Item> = { add(item: Item): void; remove(item: Item): void };
 
 /**
- * Runs `work` for many items without blocking the process: it works for `sliceMs`, yields to the event loop, then continues. `work` must
- * not throw.
+ * Runs `work` for many items without blocking the process: after every `sliceMs` of work, it yields to the event loop. `work` must not
+ * throw.
  */
 export function inSlices<Item>(sliceMs: number, work: (item: Item) => void): Slices<Item> {
   const waiting = new Set<Item>();

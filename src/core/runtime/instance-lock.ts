@@ -5,10 +5,9 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**
- * Makes this process the only user of the data directory until `release` or its death. Creates the directory if it is missing.
- * Errors: DataDirError.
- * It takes over a lock left by a dead process; the process's start time guards against a reused process id. The lock covers only the
- * processes of this machine or container.
+ * Makes this process the only user of the data directory until it calls `release` or dies. Creates the directory if it's missing. Takes
+ * over a lock left by a dead process; in case the process id was reused, it also compares the start time. The lock only affects processes
+ * on this machine or in this container. Throws DataDirError.
  */
 export async function lockDataDir(dir: string, fileName = 'instance.lock'): Promise<{ release(): Promise<void> }> {
   const path = join(resolve(dir), fileName);
@@ -34,7 +33,7 @@ export async function lockDataDir(dir: string, fileName = 'instance.lock'): Prom
   };
 }
 
-/** The data directory is in use, full, or not writable, according to `code`. The message says what to do. */
+/** The data directory is in use, full or not writable, depending on `code`. The message says what to do. */
 export class DataDirError extends Error {
   override readonly name = 'DataDirError';
   readonly code: 'DATA_DIR_IN_USE' | 'DATA_DIR_NOT_WRITABLE' | 'DATA_DIR_FULL';
@@ -83,7 +82,7 @@ export function dataDirError(dir: string, cause: unknown): unknown {
   }
 }
 
-/** Suggests a command only if it changes nothing but the data directory itself. */
+/** Suggests a command only if it affects nothing but the data directory itself. */
 function explainAccess(dir: string, uid: number | string): string {
   if (existsSync(dir)) return `As root, run "chown -R ${uid} '${dir.replaceAll("'", "'\\''")}'"`;
   let parent = dirname(resolve(dir));
@@ -92,8 +91,8 @@ function explainAccess(dir: string, uid: number | string): string {
 }
 
 /**
- * As root, others may traverse the created directories, but not list them, because postgres runs as another user. Otherwise the directories
- * are private. An existing directory keeps its mode.
+ * If root creates the directories, others may traverse but not list them, because postgres runs as another user. Otherwise the directories
+ * are private. The mode of an existing directory doesn't change.
  */
 async function ensureDataDir(dir: string): Promise<void> {
   const mode = process.getuid?.() === 0 ? 0o711 : 0o700;
@@ -103,7 +102,10 @@ async function ensureDataDir(dir: string): Promise<void> {
   }
 }
 
-/** Creates the directory and its missing parents, and returns the created ones. Node's own recursive mkdir never ends below /proc. */
+/**
+ * Creates the directory and its missing parents, and returns the ones that it created. Node's own recursive mkdir never returns below
+ * /proc.
+ */
 async function makeMissing(dir: string, mode: number): Promise<string[]> {
   try {
     await mkdir(dir, { mode });
@@ -114,25 +116,25 @@ async function makeMissing(dir: string, mode: number): Promise<string[]> {
   }
   const parents = await makeMissing(dirname(dir), mode);
   await mkdir(dir, { mode }).catch((error: unknown) => {
-    // Another process created it meanwhile.
+    // Another process has created it in the meantime.
     if (errorCode(error) !== 'EEXIST') throw error;
   });
   return [...parents, dir];
 }
 
 /**
- * The content of a lock file: {"pid":4242,"startedAt":"918273","id":"0b9c…"}. `startedAt` is in clock ticks since boot, or null without
- * /proc.
+ * The content of a lock file, such as {"pid":4242,"startedAt":"918273","id":"0b9c…"}. `startedAt` is in clock ticks since boot, or null if
+ * there's no /proc.
  */
 type Holder = { pid: number; startedAt: string | null; id: string };
 
 /**
- * The ids of locks that this process holds or waits for. They distinguish its own lock from one of an earlier process with the same process
- * id.
+ * The ids of the locks that this process holds or waits for. By its id, it can tell its own lock from that of an earlier process with the
+ * same process id.
  */
 const heldHere = new Set<string>();
 
-/** Waits up to two seconds for another process that is taking over the same stale lock. That takes milliseconds. */
+/** Waits up to two seconds for another process that is taking over the same stale lock, which normally takes milliseconds. */
 const MAX_ATTEMPTS = 100;
 const ATTEMPT_DELAY_MS = 20;
 
@@ -160,9 +162,9 @@ function inUse(dir: string, path: string, by: Holder): DataDirError {
 type Outcome = { kind: 'acquired' } | { kind: 'held'; by: Holder } | { kind: 'retry' };
 
 /**
- * Creates the lock file, or replaces that of a dead holder.
- * The right to replace holder X is itself a lock, `<path>.after-X`, acquired the same way. Its holder checks again that the file still
- * names X before replacing it. So exactly one of any number of starting processes replaces X, and none touches a live lock.
+ * Creates the lock file, or replaces the lock file of a dead holder. The right to replace holder X is itself a lock, `<path>.after-X`,
+ * which is acquired the same way. Before the holder of that lock replaces the file, it checks once more that the file still names X. So
+ * however many processes start, exactly one of them replaces X, and no live lock is ever replaced.
  */
 async function acquire(path: string, own: Holder): Promise<Outcome> {
   if (await createExclusively(path, own)) return { kind: 'acquired' };
@@ -181,7 +183,7 @@ async function acquire(path: string, own: Holder): Promise<Outcome> {
   }
 }
 
-/** Linking a finished file is atomic, and fails if the name exists. An exclusive open would expose an empty file for a moment. */
+/** Linking a finished file is atomic and fails if the name exists, whereas an exclusive open would expose an empty file for a moment. */
 async function createExclusively(path: string, own: Holder): Promise<boolean> {
   const draft = await writeDraft(path, own);
   try {
@@ -202,8 +204,8 @@ async function writeDraft(path: string, own: Holder): Promise<string> {
 }
 
 /**
- * Returns undefined if the file doesn't exist. A file that can't be parsed (after a power loss) has no living holder and gets the id
- * `damaged`.
+ * Returns undefined if the file doesn't exist. If the file can't be parsed, for example after a power loss, its holder can't be alive and
+ * gets the id `damaged`.
  */
 async function readHolder(path: string): Promise<Holder | undefined> {
   let text: string;
@@ -219,7 +221,7 @@ async function readHolder(path: string): Promise<Holder | undefined> {
       return { pid, startedAt: typeof startedAt === 'string' ? startedAt : null, id };
     }
   } catch {
-    // Not JSON: continue with the damaged holder.
+    // It isn't JSON, so treat the lock as damaged.
   }
   return { pid: 0, startedAt: null, id: 'damaged' };
 }
@@ -230,7 +232,7 @@ async function isAlive(holder: Holder): Promise<boolean> {
   try {
     process.kill(holder.pid, 0);
   } catch (error) {
-    // EPERM means that the process lives, as another user.
+    // EPERM means that the process exists but belongs to another user.
     if (errorCode(error) !== 'EPERM') return false;
   }
   const state = await processState(holder.pid);
@@ -239,8 +241,8 @@ async function isAlive(holder: Holder): Promise<boolean> {
 }
 
 /**
- * Reads /proc/<pid>/stat, for example `42 (node) S 1 42 … 918273 …`: field 3 is the state, field 22 the start time in ticks (proc(5)).
- * Returns undefined without /proc. A zombie (killed but not yet reaped by its parent) doesn't count as running.
+ * Reads /proc/<pid>/stat, for example `42 (node) S 1 42 … 918273 …`, where field 3 is the state and field 22 the start time in ticks
+ * (proc(5)). Returns undefined if it can't be read. A zombie, which was killed but not yet reaped by its parent, doesn't count as running.
  */
 async function processState(pid: number): Promise<{ isRunning: boolean; startedAt: string } | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
@@ -252,8 +254,8 @@ async function processState(pid: number): Promise<{ isRunning: boolean; startedA
 }
 
 /**
- * Deletes the remains of processes that were killed while starting: drafts, and succession locks, which have no meaning while the lock is
- * held. A draft has its process id in its name, because its content may not be written yet.
+ * Deletes the files left behind by processes that were killed while starting: drafts, and succession locks, which have no meaning while the
+ * lock is held. The process id is in the name of a draft, because its content may not be written yet.
  */
 async function removeRemains(path: string, own: Holder): Promise<void> {
   for (const name of await readdir(dirname(path))) {

@@ -1,4 +1,4 @@
-/** Whether a process with this id exists, of any user. The system reuses process ids after a while. */
+/** Whether a process with this id exists, whichever user it belongs to. The system reuses process ids after a while. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -6,14 +6,15 @@ import { DataDirError, dataDirError, lockDataDir } from './instance-lock.ts';
 import { createMasterKey, KeyRingError, type MasterKey, parseMasterKey } from './key-ring.ts';
 import { writePrivateFile } from './private-file.ts';
 
-/** The path of the master keys for an embedded database. */
+/** Returns the path of the file with the master keys of an embedded database. */
 export function keyFilePath(dataDir: string): string {
   return join(dataDir, 'master-key');
 }
 
 /**
- * Reads the keys of a file, one per line. The first one encrypts. Returns `null` if there is no file. If others may read the file, it
- * restricts the mode and calls `warn`. Errors: KeyRingError for a file that can't be read, or that another user may have put there.
+ * Reads the keys from a file with one key per line. The first one encrypts. Returns `null` if the file doesn't exist. If other users can
+ * read the file, restricts its mode and calls `warn`. Throws KeyRingError if the file can't be read, or if another user may have created
+ * it.
  */
 export async function readKeyFile(path: string, warn: (message: string) => void): Promise<MasterKey[] | null> {
   const handle = await openToRead(path);
@@ -30,7 +31,7 @@ export async function readKeyFile(path: string, warn: (message: string) => void)
 /** Room for dozens of keys. A rotation needs two. */
 const MAX_BYTES = 4096;
 
-/** Doesn't follow a symbolic link or wait for a pipe, because Quittance creates neither here. */
+/** Doesn't follow a symbolic link or wait for a pipe, because Quittance never creates either at this path. */
 async function openToRead(path: string): Promise<FileHandle | null> {
   try {
     return await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
@@ -75,7 +76,7 @@ function parseKeys(path: string, text: string): MasterKey[] {
   );
 }
 
-/** Creates the file with a new key, unless another process has created it meanwhile. Errors: DataDirError, KeyRingError. */
+/** Creates the file with a new key, unless another process has created it in the meantime. Errors: DataDirError, KeyRingError. */
 export async function createKeyFile(dataDir: string): Promise<void> {
   const path = keyFilePath(dataDir);
   const lock = await lockPatiently(dataDir);
@@ -86,12 +87,12 @@ export async function createKeyFile(dataDir: string): Promise<void> {
   }
 }
 
-/** Locks the key file while a process creates or changes it. Errors: DataDirError with `DATA_DIR_IN_USE` if it is already locked. */
+/** Locks the key file while a process creates or changes it. Throws DataDirError with `DATA_DIR_IN_USE` if it's already locked. */
 export function lockKeyFile(dataDir: string): Promise<{ release(): Promise<void> }> {
   return lockDataDir(dataDir, 'master-key.lock');
 }
 
-/** Creating the file takes milliseconds. */
+/** Another process creates the file within milliseconds. */
 const PATIENCE_MS = 5000;
 const POLL_MS = 20;
 
@@ -109,8 +110,8 @@ async function lockPatiently(dataDir: string): Promise<{ release(): Promise<void
 }
 
 /**
- * Writes the keys to the file. It replaces the file atomically and returns once it is on the disk, because secrets encrypted with lost keys
- * would be lost too. The caller holds the lock.
+ * Replaces the file atomically with one that contains the keys. Returns only when it's on the disk, because if a key is lost, so are the
+ * secrets encrypted with it. The caller must hold the lock.
  */
 export async function writeKeyFile(path: string, keys: readonly MasterKey[]): Promise<void> {
   try {

@@ -1,11 +1,11 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
 
-/** 32 bytes, and an id of 16 hex digits that rows refer to. The id reveals nothing about the key. */
+/** A key of 32 bytes, with an id of 16 hex digits that database rows refer to. The id reveals nothing about the key. */
 export type MasterKey = { id: string; bytes: Buffer };
 
 export type KeySource = { kind: 'setting' } | { kind: 'file'; path: string };
 
-/** The first key encrypts; all of them decrypt. */
+/** The master keys: the first one encrypts, and all of them decrypt. */
 export type KeyRing = {
   current(): MasterKey;
   find(id: string): MasterKey | undefined;
@@ -16,7 +16,7 @@ export type KeyRing = {
   reload(): Promise<void>;
 };
 
-/** Creates a ring of fixed keys. It needs at least one. */
+/** Creates a ring whose keys never change. It must have at least one. */
 export function createKeyRing(given: readonly MasterKey[], source: KeySource = { kind: 'setting' }): KeyRing {
   // The same key may be listed twice, in base64 and in hexadecimal.
   const keys = given.filter((key, index) => given.findIndex(({ id }) => id === key.id) === index);
@@ -48,10 +48,10 @@ function masterKey(bytes: Buffer): MasterKey {
   };
 }
 
-/** A stored secret: nonce, ciphertext and tag, with the id of the key that decrypts it. */
+/** A stored secret (nonce, ciphertext and tag), with the id of the key that decrypts it. */
 export type Encrypted = { masterKeyId: string; sealed: Buffer };
 
-/** Encrypts under the ring's current key. `place` names row and column, and must be the same for decryption. */
+/** Encrypts with the ring's current key. `place` identifies the row and column, and must be the same for decryption. */
 export function encrypt(ring: KeyRing, plain: Uint8Array, place: string): Encrypted {
   const key = ring.current();
   const nonce = randomBytes(NONCE_BYTES);
@@ -63,8 +63,7 @@ export function encrypt(ring: KeyRing, plain: Uint8Array, place: string): Encryp
 export type Decrypted = { kind: 'ok'; plain: Buffer } | { kind: 'unknown-key' } | { kind: 'damaged' };
 
 /**
- * Decrypts the output of `encrypt`. `unknown-key`: the ring doesn't have the key. `damaged`: the bytes were changed, or belong to another
- * place.
+ * Decrypts the output of `encrypt`. `unknown-key`: the key isn't in the ring. `damaged`: the bytes were changed or belong to another place.
  */
 export function decrypt(ring: KeyRing, { masterKeyId, sealed }: Encrypted, place: string): Decrypted {
   const key = ring.find(masterKeyId);
@@ -91,7 +90,7 @@ const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Keys are missing or invalid. The message says what to do and contains no key. */
+/** Thrown if keys are missing or invalid. The message says what to do and doesn't contain a key. */
 export class KeyRingError extends Error {
   override readonly name = 'KeyRingError';
   readonly code: 'CONFIG_INVALID' | 'KEY_FILE_INVALID';

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { DataDirError, lockDataDir } from './instance-lock.ts';
 
-/** Longer than a management command uses the embedded database. */
+/** Management commands use the embedded database for a shorter time than this. */
 const PATIENCE_MS = 4000;
 const POLL_MS = 100;
 
-/** Locks the data directory for a service. It waits for a command that holds the lock for a moment. Another service is an error. */
+/** Locks the data directory for a service. If a command holds the lock, waits until it's done. Throws if another service holds it. */
 export async function lockForService(dataDir: string): Promise<{ release(): Promise<void> }> {
   const deadline = performance.now() + PATIENCE_MS;
   for (;;) {

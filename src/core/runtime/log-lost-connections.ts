@@ -1,7 +1,9 @@
 import type { Logger } from './log.ts';
 import { createTally } from './log-throttle.ts';
 
-/** Logs lost database connections. They are tallied, because a pool loses all of its connections at once, and again at each retry. */
+/**
+ * Logs lost database connections. It counts them, because a pool loses all of its connections at the same time, and again at each retry.
+ */
 export function logLostConnections(log: Pick<Logger, 'warn'>): (error: Error) => void {
   const lost = createTally(() => performance.now());
   return (error) => {

@@ -1,15 +1,15 @@
 /** Limits messages to one per minute and subject. */
 export type LogThrottle = {
-  /** Whether a message is due. If so, it counts as sent. */
+  /** Returns whether a message is due. If it is, it counts as sent. */
   isDue(subject: string): boolean;
-  /** The message couldn't be sent, so it is due again. */
+  /** Call this if the message couldn't be sent, so that it's due again. */
   forget(subject: string): void;
 };
 
 const INTERVAL_MS = 60_000;
 const MAX_REMEMBERED = 10_000;
 
-/** `now` is in milliseconds. If the clock is set back, messages aren't delayed. */
+/** `now` returns milliseconds. If the clock is set back, messages aren't delayed. */
 export function createLogThrottle(now: () => number): LogThrottle {
   const loggedAt = new Map<string, number>();
   return {
@@ -24,16 +24,16 @@ export function createLogThrottle(now: () => number): LogThrottle {
   };
 }
 
-/** Limits messages that include a count. */
+/** Limits messages that contain a count. */
 export type Tally = {
   /**
-   * Counts one occurrence. If a message is due (at once, and then once a minute), returns the count since the last message; otherwise
+   * Counts one occurrence. If a message is due (immediately, and then once a minute), returns the count since the last message, otherwise
    * `null`.
    */
   note(subject: string): number | null;
 };
 
-/** `now` is in milliseconds. Occurrences after the last message are included in the next one, which needs another occurrence. */
+/** `now` returns milliseconds. Occurrences after a message are included in the next message, which is only sent at another occurrence. */
 export function createTally(now: () => number): Tally {
   const throttle = createLogThrottle(now);
   const counts = new Map<string, number>();

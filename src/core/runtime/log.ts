@@ -3,9 +3,10 @@ import { type DestinationStream, type LevelWithSilent, type Logger as PinoLogger
 export type Logger = PinoLogger;
 
 /**
- * Creates a JSON logger that writes one object per line, by default to standard output. It shows a fixed list of an error's fields, and
- * only the class name of other class instances. Secrets are removed in two ways: values of fields with a secret's name, at any depth, and
- * texts that look like a secret anywhere. The second is needed because messages, stacks and URLs contain secrets without a field name.
+ * Creates a logger that writes one JSON object per line, by default to standard output. Of an error, it logs only a fixed list of fields;
+ * of instances of other classes, only the class name. Secrets are removed in two ways: the values of fields that have a secret's name, at
+ * any depth, and texts that look like a secret anywhere. The second way is needed because messages, stacks and URLs can contain secrets
+ * without a field name.
  */
 export function createLogger(options: { level: LevelWithSilent; destination?: DestinationStream }): Logger {
   const settings = {
@@ -13,7 +14,7 @@ export function createLogger(options: { level: LevelWithSilent; destination?: De
     base: null,
     timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }), log: loggable },
-    // Pino's own serializer would treat the described fields as an error and add all others.
+    // Pino's own serializer would treat these fields as an error and add all others.
     serializers: { err: (described: unknown) => described },
     redact: { paths: REDACTED_PATHS, censor: REDACTED },
     hooks: { streamWrite: scrub },
@@ -49,7 +50,7 @@ const SECRET_NAMES = [
   'set-cookie',
 ];
 
-/** These paths remove values that are objects or arrays; `scrub` removes strings at any depth. Pino needs each depth spelled out. */
+/** These paths remove objects and arrays; `scrub` removes strings at any depth. In Pino, each depth has to be listed explicitly. */
 const REDACTED_PATHS = SECRET_NAMES.flatMap((name) =>
   ['', '*', '*.*', '*.*.*'].map((parent) => `${parent}["${name}"]`),
 );
@@ -57,34 +58,34 @@ const REDACTED_PATHS = SECRET_NAMES.flatMap((name) =>
 const names = SECRET_NAMES.join('|');
 
 /**
- * Each pattern keeps its first group, which shows what was removed. The line is JSON, so a quote inside a value is written `\"`. Lines
- * contain text from others, so every pattern must run in linear time.
+ * Each pattern keeps its first group, to show what was removed. The line is JSON, so a quote inside a value is written `\"`. Lines contain
+ * text from outsiders, so every pattern must run in linear time.
  */
 const SECRET_PATTERNS: readonly RegExp[] = [
-  // {"apiKey":"…"}
+  // Matches {"apiKey":"…"}.
   new RegExp(`("(?:${names})":")(?:[^"\\\\]|\\\\.)+`, 'gi'),
-  // The same in a string with JSON: {\"apiKey\":\"…\"}. The pattern starts with a single backslash. With a whole run, it would be tried at
-  // every backslash.
+  // Matches the same inside a string that contains JSON: {\"apiKey\":\"…\"}. The pattern starts with only one backslash; if it started with
+  // a run of them, it would be tried at every backslash.
   new RegExp(`(\\\\"(?:${names})\\\\+"\\s*:\\s*\\\\+")[^"\\\\]+`, 'gi'),
-  // qt_live_4fQ…, qt_test_… and qa_…
+  // Matches qt_live_4fQ…, qt_test_… and qa_….
   /(\bq(?:t_(?:live|test)|a)_)[A-Za-z0-9_-]+/g,
-  // whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
+  // Matches whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw.
   /(\bwhsec_)[A-Za-z0-9+/=_-]+/g,
-  // QUITTANCE_MASTER_KEY=… in an environment, a unit file or a shell
+  // Matches QUITTANCE_MASTER_KEY=… in an environment, a unit file or a shell command.
   /(\bQUITTANCE_MASTER_KEY=)[^\s"'\\]+/gi,
-  // postgres://user:password@host. A password may contain an @, so match up to the last one before the next space, slash or quote.
+  // Matches postgres://user:password@host. A password may contain an @, so match up to the last one before the next space, slash or quote.
   /(\bpostgres(?:ql)?:\/\/[^\s:@/"\\]*:)[^\s/"\\]+(?=@)/gi,
-  // host=… password=…, and ?password=… in a URL
+  // Matches host=… password=…, and ?password=… in a URL.
   /(\bpassword=)[^\s&"'\\]+/gi,
-  // Authorization: Bearer …
+  // Matches Authorization: Bearer ….
   /(\b(?:bearer|basic) )[A-Za-z0-9._~+/=-]{8,}/gi,
 ];
 
-/** A longer line can only be caused by long text from others. */
+/** Only long text from outsiders can make a line longer than this. */
 const MAX_LINE_CHARS = 65_536;
 
 /**
- * Redacts a line. A line that is too long is replaced by one that says so and contains its beginning. The cut never separates a secret from
+ * Redacts a line. If it's too long, replaces it by a line that says so and contains its beginning. The cut never separates a secret from
  * its marker.
  */
 function scrub(line: string): string {
@@ -100,8 +101,8 @@ function redact(text: string): string {
 }
 
 /**
- * The fields of an error that are logged. Other fields are dropped, because drivers attach whole clients to their errors, with connection
- * keys and every statement. Instances of other classes are logged by name only.
+ * The only fields of an error that are logged. Drivers attach whole clients to their errors, including connection keys and every statement.
+ * Of instances of other classes, only the name is logged.
  */
 const TEXT_FIELDS = [
   ...['code', 'severity', 'schema', 'table', 'column', 'dataType', 'constraint', 'routine'],
@@ -111,7 +112,7 @@ const NUMBER_FIELDS = ['errno', 'port', 'statusCode'] as const;
 
 const MAX_FIELD = 200;
 const MAX_MESSAGE = 1000;
-/** The frames that lead to the error. The frames of its cause are less useful. */
+/** In characters. The frames that lead to the error are more useful than the frames of its cause. */
 const MAX_STACK = { own: 1500, cause: 500 };
 /** Limits for an error and its causes, whatever they contain. */
 const MAX_ERRORS = 6;
@@ -152,7 +153,7 @@ function readObject(object: Record<string, unknown>, depth: number): Record<stri
   );
 }
 
-/** Errors of another realm have another `Error` class. */
+/** Errors from another realm have a different `Error` class. */
 function isError(value: object): boolean {
   return value instanceof Error || Object.prototype.toString.call(value) === '[object Error]';
 }
@@ -193,12 +194,15 @@ function codeOf(read: (field: string) => unknown): number | undefined {
   return typeof code === 'number' ? code : undefined;
 }
 
-/** `invalid input syntax for type uuid: "…"`. PostgreSQL's data exceptions (class 22) end with the value from the query. */
+/**
+ * PostgreSQL's data exceptions (class 22) end with a value from the query, for example `invalid input syntax for type uuid: "…"`. Removes
+ * that value.
+ */
 function withoutValue(message: string, code: unknown): string {
   return typeof code === 'string' && /^22[0-9A-Z]{3}$/.test(code) ? message.replace(/: ".*$/s, ': "…"') : message;
 }
 
-/** The frames of a stack, without the message before them. */
+/** Returns the frames of a stack, without the message before them. */
 function framesOf(stack: string, most: number): string | undefined {
   const start = stack.slice(0, 20_000).search(/\n +at /);
   return start < 0 ? undefined : stack.slice(start + 1, start + 1 + most);

@@ -1,12 +1,12 @@
-/** Tracks the loops of a process that keep failing, whatever they do and whichever process holds a lease. */
+/** Tracks which loops of a process keep failing, whatever they do and whichever process holds a lease. */
 export type LoopHealth = {
-  /** Records that a round of a loop failed, or (with `false`) finished. */
+  /** Records whether a round of a loop failed or finished. */
   note(name: string, hasFailed: boolean): void;
-  /** Checks all loops. Returns those that failed and finished no round for this many checks in a row, including this one. */
+  /** Checks all loops. Returns those that have failed and finished no round during the last `looks` checks, including this one. */
   look(looks: number): string[];
 };
 
-/** It counts checks instead of time, because a process that was paused hasn't failed meanwhile. */
+/** Counts checks instead of time, because a process that was paused hasn't failed during the pause. */
 export function createLoopHealth(): LoopHealth {
   const failing = new Map<string, number>();
   return {

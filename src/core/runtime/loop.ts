@@ -9,13 +9,13 @@ export type Loop = { stop(): Promise<void> };
 export type LoopOptions = {
   name: string;
   log: Logger;
-  /** The pause after repeated failures doubles from 100 ms up to this. */
+  /** After repeated failures, the pause doubles from 100 ms up to this limit. */
   maxPauseMs: number;
   /** Records the outcome of each round. */
   health?: LoopHealth | undefined;
   /**
-   * Runs a round and returns the pause before the next one in milliseconds. If it throws, the error is logged and the round is retried.
-   * `failedPauseMs` is for a failed round that is already logged.
+   * Runs a round and returns the pause before the next one in milliseconds. If it throws, the error is logged and the round is retried. For
+   * a failed round that is already logged, return `failedPauseMs` instead.
    */
   run(isStopping: () => boolean): Promise<number | { failedPauseMs: number }>;
 };
@@ -27,11 +27,13 @@ function isAway(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'DATABASE_UNAVAILABLE';
 }
 
-/** Runs rounds until `stop`, even if a round throws: a loop never dies silently. `stop` waits for the current round. */
+/**
+ * Runs rounds until `stop` is called, even if a round throws, because a loop must never die silently. `stop` waits for the current round.
+ */
 export function startLoop({ name, log, maxPauseMs, health, run }: LoopOptions): Loop {
   let stopping = false;
   let wake: () => void = () => undefined;
-  /** `told`: the number of failures in a row at the last log message. */
+  /** `told` is the number of consecutive failures at the time of the last log message. */
   const failures = { count: 0, told: 0 };
   // Log the same failure at most once a minute, so that an outage doesn't fill the disk. This also works if several failures alternate.
   const throttle = createLogThrottle(() => performance.now());

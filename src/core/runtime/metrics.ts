@@ -27,7 +27,7 @@ export function createMetrics() {
   };
 }
 
-/** Creates these series of a counter with the value 0. For Prometheus, a series that begins above 0 hasn't increased. */
+/** Creates these series of a counter with the value 0, because to Prometheus a series that starts above 0 hasn't increased. */
 export function beginAtZero<Label extends string>(
   counter: Counter<Label>,
   series: readonly Record<Label, string>[],
@@ -37,7 +37,7 @@ export function beginAtZero<Label extends string>(
 
 type Labellers = ReturnType<typeof labellersFor>;
 
-/** Each function accepts label names and returns a factory for metrics with these labels. */
+/** Returns functions that accept label names and return a factory for metrics with these labels. */
 function labellersFor(registry: Registry) {
   const registers = [registry];
   return {
@@ -206,7 +206,7 @@ function backupMetrics(labelled: Labellers) {
     'quittance_backup_age_seconds',
     'Age of the newest backup of QUITTANCE_BACKUP_DIR that was verified; absent where there is none, and in processes that make none',
   );
-  // Without labels the gauge would begin with 0, as if a backup had just been made.
+  // Without labels, the gauge would start at 0, as if a backup had just been made.
   backupAge.remove();
   return { backupAge };
 }

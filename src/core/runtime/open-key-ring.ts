@@ -2,9 +2,9 @@ import { createKeyFile, keyFilePath, readKeyFile } from './key-file.ts';
 import { createKeyRing, type KeyRing, KeyRingError, type MasterKey, parseMasterKey } from './key-ring.ts';
 
 /**
- * Returns the keys of this process. These are the keys already open, or else those of the setting, or else those in the data directory of
- * an embedded database. Returns `null` for an external database without the setting, because other processes need the same keys. Also
- * returns `null` if there is no key file and none may be created. `warn` is called for a file that others could read. Errors: KeyRingError,
+ * Returns the keys of this process: the keys that are already open, otherwise the keys in the setting, otherwise the keys in the data
+ * directory of an embedded database. Returns `null` for an external database without the setting, because other processes need the same
+ * keys, and also if there's no key file and none may be created. `warn` is called if other users could read the file. Errors: KeyRingError,
  * DataDirError.
  */
 export async function openKeyRing(
@@ -25,7 +25,7 @@ export async function openKeyRing(
   return ringOfFile(path, await readAgain(path));
 }
 
-/** `keyRing`: the keys that this process already opened. */
+/** `keyRing` contains the keys that this process has already opened. */
 export type KeySettings = {
   keyRing?: KeyRing;
   masterKeys: readonly string[] | null;
@@ -47,8 +47,8 @@ export async function requireKeyRing(
 }
 
 /**
- * A key that `reload` no longer finds keeps decrypting until the process ends, because a secret read before a rotation may be encrypted
- * with it.
+ * If `reload` no longer finds a key, the key can still decrypt until the process ends, because a secret that was read before a rotation may
+ * be encrypted with it.
  */
 function ringOfFile(path: string, found: readonly MasterKey[]): KeyRing {
   const known = new Map(found.map((key) => [key.id, key]));

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 
-/** The folder of package.json: the nearest one above this file, in the sources and in the build. */
+/** The folder of package.json: the nearest one above this file, which is right both in the sources and in the build. */
 export const PACKAGE_ROOT = rootAbove(new URL('.', import.meta.url));
 
 function rootAbove(folder: URL): URL {

@@ -1,19 +1,19 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-/** Without /proc each check runs `ps`. */
+/** Without /proc, each check has to run `ps`. */
 const LOOK_MS = process.platform === 'linux' ? 500 : 2000;
 
 /**
- * Calls `onDeath` when the npm that started this process is gone. Otherwise `kill -9` of `npm start` would leave this process running
- * unnoticed. A process that was started in any other way may outlive its parent, as under `nohup`.
+ * Calls `onDeath` when the npm that started this process is gone. Otherwise this process would keep running unnoticed after `kill -9` of
+ * `npm start`. If it was started in any other way, such as with `nohup`, it may outlive its parent.
  */
 export function whenParentDies(onDeath: () => void): void {
   if (process.env['npm_lifecycle_event'] === undefined) return;
   const parent = process.ppid;
   const described = describeProcess(parent);
-  // npm runs a script as `sh -c '…'`. Some shells replace themselves with the command. Others stay between npm and this process and outlive
-  // npm.
+  // npm runs a script as `sh -c '…'`. Some shells replace themselves with the command. Others stay between npm and this process, and
+  // outlive npm.
   const shell = described?.args[1] === '-c' ? described : null;
   const timer = setInterval(() => {
     const isParentHere = process.ppid === parent;
@@ -31,7 +31,7 @@ function describeProcess(pid: number): Described | undefined {
   return process.platform === 'linux' ? readProc(pid) : askPs(pid);
 }
 
-/** `/proc/<pid>/stat` is `42 (sh) S 17 …`. The parent is the second field after the name, which may contain anything (proc(5)). */
+/** `/proc/<pid>/stat` looks like `42 (sh) S 17 …`. The parent is the second field after the name, which may contain anything (proc(5)). */
 function readProc(pid: number): Described | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
@@ -42,7 +42,7 @@ function readProc(pid: number): Described | undefined {
   }
 }
 
-/** `  17 sh -c node bin/quittance.js start` */
+/** The output looks like `  17 sh -c node bin/quittance.js start`. */
 function askPs(pid: number): Described | undefined {
   const [parent, ...args] = spawnSync('ps', ['-o', 'ppid=,args=', '-p', String(pid)], { encoding: 'utf8' })
     .stdout.trim()

@@ -1,8 +1,8 @@
 type Part = { stop(): Promise<unknown> };
 
 /**
- * Collects started parts. `stop` ends them in reverse order. If a part fails to stop, for example on a full disk, the others are still
- * stopped. The first error is thrown at the end.
+ * Collects started parts. `stop` stops them in reverse order. If one fails to stop, for example because the disk is full, the others are
+ * still stopped, and the first error is thrown at the end.
  */
 export function createParts() {
   const parts: Part[] = [];

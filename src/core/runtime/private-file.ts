@@ -2,8 +2,8 @@ import { open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /**
- * Writes a small file atomically, with mode 0600. The file gets the owner of its directory, even if root writes it, and is on the disk when
- * this returns. The caller holds a lock, so an existing draft was left by a killed process.
+ * Writes a small file atomically, with mode 0600. The file gets the owner of its directory, even if root writes it. When this returns, the
+ * file is on the disk. The caller must hold a lock, so if a draft exists, a killed process left it behind.
  */
 export async function writePrivateFile(path: string, content: string): Promise<void> {
   const draft = `${path}.draft`;
@@ -13,7 +13,7 @@ export async function writePrivateFile(path: string, content: string): Promise<v
     await handle.writeFile(content);
     if (process.getuid?.() === 0) {
       const { uid, gid } = await stat(dirname(path));
-      // Use the handle, because the directory's owner could replace the path with a link to any file.
+      // Uses the handle, because the directory's owner could replace the path with a link to any other file.
       await handle.chown(uid, gid);
     }
     await handle.sync();
@@ -24,7 +24,7 @@ export async function writePrivateFile(path: string, content: string): Promise<v
   await syncDirectory(dirname(path));
 }
 
-/** Ensures that files created or renamed in a directory survive a power loss. */
+/** Makes sure that files created or renamed in a directory survive a power loss. */
 export async function syncDirectory(path: string): Promise<void> {
   const handle = await open(path, 'r');
   try {

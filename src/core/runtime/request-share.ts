@@ -1,19 +1,19 @@
 /**
- * The share of the process that requests may use, because the watcher and webhooks may run in the same process. It is 1 while their work is
- * in time or there is none, and 0 while it is late.
+ * Determines which share of the process requests may use, because the watcher and webhooks may run in the same process. The share is 1
+ * while their work is on time or there isn't any, and 0 while it's late.
  */
 export type RequestShare = {
-  /** Records how long a piece of other work took. Beyond `inTimeMs` it was late. */
+  /** Records how long a piece of other work took. It was late if it took longer than `inTimeMs`. */
   onWork(tookMs: number, inTimeMs: number): void;
-  /** Records that other work lags behind. */
+  /** Records that other work is lagging behind. */
   onBehind(): void;
-  /** From 0 to 1. */
+  /** Returns a share from 0 to 1. */
   current(): number;
 };
 
-/** This many late pieces among the last ones count as lag. A single one may be a pause of the disk or the garbage collector. */
+/** If this many of the last pieces were late, work is lagging. A single one may be due to a pause of the disk or the garbage collector. */
 const [LATE, LAST] = [2, 3];
-/** After the last late piece, requests get nothing for HOLD_MS. Then their share grows back gradually over RECOVER_MS. */
+/** After the last late piece, requests get no share for HOLD_MS. Then their share grows gradually over RECOVER_MS. */
 const [HOLD_MS, RECOVER_MS] = [5000, 5000];
 
 export function createRequestShare(nowMs: () => number = () => performance.now()): RequestShare {

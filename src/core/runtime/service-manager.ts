@@ -4,11 +4,11 @@ import type { Socket } from 'node:net';
 import type { Logger } from './log.ts';
 import { createLogThrottle } from './log-throttle.ts';
 
-/** The notifications to systemd about this process. */
+/** Notifies systemd about this process. */
 export type ServiceManager = {
   /**
-   * The process works. From now on the watchdog is notified while `healthUrl` answers `GET /healthz` or, without a URL, while the event
-   * loop runs.
+   * Call this once the process works. From then on, the watchdog is notified as long as `GET /healthz` at `healthUrl` succeeds or, without
+   * a URL, as long as the event loop runs.
    */
   ready(healthUrl: string | null): void;
   stopping(): void;
@@ -16,18 +16,18 @@ export type ServiceManager = {
 
 const NOBODY: ServiceManager = { ready: () => undefined, stopping: () => undefined };
 
-/** Three chances per watchdog interval: a late notification or a lost connection must not end the process. */
+/** Sends three notifications per watchdog interval, because a late notification or a lost connection must not end the process. */
 const PINGS_IN_TIME = 3;
 /**
- * A shell sends the notifications, because spawning a program blocks this process: for 1.5 ms at 54 MB of memory, for 64 ms at 554 MB. The
- * shell starts while this process is small, and ends with it.
+ * A shell sends the notifications, because spawning a program blocks this process: for 1.5 ms at 54 MB of memory, and for 64 ms at 554 MB.
+ * The shell starts while this process is still small, and ends with it.
  */
 const SPEAKER = 'while read -r state; do systemd-notify "$state" || echo "cannot say $state" >&2; done';
 
 /**
  * Finds the supervisor in the environment: `NOTIFY_SOCKET=/run/systemd/notify`, `WATCHDOG_USEC=60000000` and `WATCHDOG_PID=4711`
- * (sd_notify(3), sd_watchdog_enabled(3)). Removes the three from `env`, so that no child notifies in our name. Node.js has no Unix datagram
- * sockets, so the program `systemd-notify` sends the messages; it exists wherever systemd does.
+ * (sd_notify(3), sd_watchdog_enabled(3)). Removes all three from `env`, so that no child sends notifications in our name. Node.js has no
+ * Unix datagram sockets, so the messages are sent by the program `systemd-notify`, which exists wherever systemd does.
  */
 export function findServiceManager(env: NodeJS.ProcessEnv, log: Logger): ServiceManager {
   const { NOTIFY_SOCKET: socket, WATCHDOG_USEC, WATCHDOG_PID = String(process.pid) } = env;
@@ -61,7 +61,7 @@ export function findServiceManager(env: NodeJS.ProcessEnv, log: Logger): Service
   };
 }
 
-/** Starts the shell so that it never blocks this process, not even its exit. */
+/** Starts the shell in a way that never blocks this process, not even its exit. */
 function startSpeaker(env: NodeJS.ProcessEnv, onError: (error: Error) => void): (state: string) => void {
   const child = spawn('/bin/sh', ['-c', SPEAKER], { env, stdio: ['pipe', 'ignore', 'pipe'] });
   child.unref();
@@ -72,7 +72,7 @@ function startSpeaker(env: NodeJS.ProcessEnv, onError: (error: Error) => void): 
   return (state) => void child.stdin.write(`${state}\n`);
 }
 
-/** Uses a new connection, because the failure may be that the server accepts no new ones. */
+/** Uses a new connection, because the server may have failed in a way that it accepts no new ones. */
 async function answers(url: string | null, timeoutMs: number): Promise<void> {
   if (url === null) return;
   await new Promise<void>((resolve, reject) => {

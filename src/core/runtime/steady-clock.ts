@@ -1,13 +1,14 @@
 /**
- * A clock that was set forward is believed after this time. By then an operator has seen the alarm `clock-wrong`, or the clock was right.
+ * If the clock was set forward, the new time is accepted after this long. By then either an operator has seen the alarm `clock-wrong`, or
+ * the clock was right.
  */
 const DOUBT_MS = 60 * 60_000;
-/** Clock adjustments (slewing) between two reads are smaller than this. */
+/** Gradual clock adjustments (slewing) between two reads are smaller than this. */
 const JUMP_MS = 1000;
 
 /**
- * Returns a clock that ignores forward jumps of the last hour, judged by the monotonic time between two reads. A clock that is set back is
- * believed at once.
+ * Returns a clock that ignores forward jumps within the last hour, which it detects by the monotonic time between two reads. If the clock
+ * is set back, the new time is accepted immediately.
  */
 export function createSteadyClock(now: () => number, monotonicMs = () => performance.now()): () => number {
   let known = { at: now(), ms: monotonicMs() };

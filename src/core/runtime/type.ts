@@ -5,10 +5,10 @@ export type { Static, TSchema } from 'typebox';
 type Schema = Record<string, unknown>;
 type Options = Readonly<Schema>;
 
-/** The marker isn't enumerable, so documents don't contain it. */
+/** The marker isn't enumerable, so it doesn't appear in documents. */
 const OPTIONAL = '~optional';
 
-/** Creates a factory for schemas whose `keyword` holds the first argument, such as the members of a union. */
+/** Creates a factory for schemas that have the first argument under `keyword`, such as the members of a union. */
 const holding = (keyword: string) => (value: unknown, options?: Options) => ({ [keyword]: value, ...options });
 const simple = (type: string) => (options?: Options) => ({ type, ...options });
 
@@ -45,7 +45,7 @@ const makers = {
 };
 
 /**
- * JSON schemas with TypeBox's types. Loading the package itself would load 373 modules, a quarter of the start-up time. Both produce the
- * same text. Keys of a record are any strings.
+ * Makes JSON schemas with TypeBox's types. Loading the package itself would load 373 modules, which is a quarter of the start-up time. Both
+ * produce the same text. The keys of a record can be any strings.
  */
 export const Type = makers as unknown as Pick<typeof TypeBox, keyof typeof makers>;

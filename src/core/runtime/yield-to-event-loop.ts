@@ -1,18 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Background work may use one part in 96 of a busy event loop. */
+/** If the event loop is busy, background work gets one part in 96 of it. */
 const SHARE = 96;
 const MAX_REST_MS = 2000;
-/** In a shorter interval, an event loop may seem idle between two of a thousand requests. */
+/** With a shorter interval, an event loop could seem idle between two of a thousand requests. */
 const LEAST_REST_MS = 10;
 /**
- * Below this utilisation, the event loop counts as idle. If the database is the bottleneck, the event loop that waits for it isn't busy.
+ * Below this utilisation, the event loop counts as idle. If the database is the bottleneck, the event loop is mostly waiting, so it isn't
+ * busy.
  */
 const BUSY = 0.15;
 
 /**
- * Passes on the items of `source` and yields to the rest of the process: it rests briefly after each item. While the event loop is busy
- * with other work, it rests up to 96 times as long as the item took, and at most two seconds.
+ * Passes on the items of `source`, and rests briefly after each one to yield to the rest of the process. If the event loop is busy with
+ * other work, it rests up to 96 times as long as the item took, but at most two seconds.
  */
 export async function* givingWay<Item>(source: AsyncIterable<Item>): AsyncGenerator<Item> {
   let startedMs = performance.now();

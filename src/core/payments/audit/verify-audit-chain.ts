@@ -4,28 +4,32 @@ import type { Sql } from '../../store/db/database.ts';
 import type { OpenedSeal, Sealer, SealProblem } from '../../store/db/seal.ts';
 import { SEALED_ACTION } from '../../store/db/sealed-tables.ts';
 
-/** Some milliseconds of work, because it blocks the rest of the process. */
+/** Checking a page takes a few milliseconds, during which the rest of the process is blocked. */
 const PAGE = 250;
 
-/** The position of a walk. `hash`: of the entry `seq`; `null`: unknown. `isSealed`: whether an entry up to there had a seal. */
+/**
+ * How far a check has got. `hash` is the hash of entry `seq`, or `null` if it isn't known. `isSealed` means that at least one entry up to
+ * there had a seal.
+ */
 export type Place = { seq: number; hash: string | null; isSealed: boolean };
 
 export const BEGINNING: Place = { seq: 0, hash: '0'.repeat(64), isSealed: false };
 
 /**
- * A place where the log was tampered with. `name`: identifies the entry and its current content, so another change of the same entry gets
- * another name. `passed`: how many entries of the page precede it.
+ * A place where someone tampered with the log. `name` identifies the entry and its current content, so that another change of the same
+ * entry gets a different name. `passed` is the number of entries on the page before this one.
  */
 export type LogProblem = { seq: number; name: string; message: string; passed: number };
 
-/** `entries`: the number of entries. `unsealed`: the entries before the first sealed one. */
+/** `entries`: the number of entries on the page. `unsealed`: how many of them precede the first sealed one. */
 export type VerifiedPage = { place: Place; entries: number; unsealed: number; problems: LogProblem[] };
 
-/** `kept`: a head from an earlier check. Without a sealer only the hashes are checked. */
+/** `kept` is a head from an earlier check. Without a sealer, only the hashes are checked. */
 export type ChainVerification = { db: Sql; sealer: Sealer | null; kept: AuditHead | null };
 
 /**
- * Walks the audit log from a position to its end, a few hundred entries at a time, and finds changed, removed, inserted and forged entries.
+ * Checks the audit log from a position to its end, a few hundred entries at a time. Finds entries that were changed, removed, inserted or
+ * forged.
  */
 export async function* walkLog({ db, sealer, kept }: ChainVerification, from: Place): AsyncGenerator<VerifiedPage> {
   let place = from;
@@ -49,7 +53,7 @@ export async function* walkLog({ db, sealer, kept }: ChainVerification, from: Pl
   }
 }
 
-/** The problems with the seals. If a key is unknown, reloads the keys, because another process may have created one. */
+/** Returns the problems with the seals. If a key is unknown, reloads the keys first, because another process may have created one. */
 async function openSeals(sealer: Sealer | null, links: readonly AuditLink[]): Promise<OpenedSeal['problem'][]> {
   if (sealer === null) return [];
   const open = () => links.map(({ seal }) => (seal === null ? 'unsealed' : sealer.open(SEALED_ACTION, seal).problem));
@@ -70,7 +74,7 @@ function problemOf({ seq, hash, fields }: AuditLink, before: Place, kept: AuditH
   return null;
 }
 
-/** Entries without a seal at the start of the log are older than the seals. */
+/** Unsealed entries at the start of the log were written before seals existed. */
 function sealProblemOf({ seq }: AuditLink, { isSealed }: Place, kind: SealProblem['kind']): string | null {
   if (kind === 'changed') return `the seal of entry ${seq} is wrong: the entry was forged or changed`;
   if (kind === 'unknown-key') return `entry ${seq} was sealed with a master key that is not configured`;
@@ -87,13 +91,16 @@ function cutOff(kept: AuditHead, { seq, hash }: Place): Omit<LogProblem, 'passed
   };
 }
 
-/** A renewed seal doesn't change the name. */
+/** The name stays the same if only the seal is renewed. */
 function nameOf({ seq, fields, hash }: AuditLink, before: Place): string {
   const found = createHash('sha256').update(JSON.stringify([before.seq, fields, hash]));
   return `entry ${seq} ${found.digest('hex').slice(0, 16)}`;
 }
 
-/** SHA-256 of the previous hash and the fields. Each field is its byte count, ":" and its bytes, or "-" if absent. */
+/**
+ * Returns the SHA-256 of the previous hash and the fields. Each field is hashed as its byte count, ":" and its bytes, or as "-" if it's
+ * absent.
+ */
 function chainedHash(fields: AuditLink['fields'], before: string): string {
   const content = fields.map((field) => {
     if (!field.startsWith('+')) return '-';

@@ -18,18 +18,18 @@ import {
 } from './verify-audit-chain.ts';
 
 const LOOK_MS = 30_000;
-/** A shorter log is walked completely at each check. */
+/** A log that is shorter than this is checked completely every time. */
 const SHORT = 1000;
 const BUDGET_MS = 100;
-/** More problems mean that the whole log was rewritten. The rest is reported once these are resolved. */
+/** If there are more problems, the whole log was probably rewritten. The others are reported once these are resolved. */
 const MAX_ALARMS = 20;
 
 type Options = Leading & { seals: Seals | undefined; headMark: ExternalCheckpoint | null };
 
 /**
- * Checks the ledger's audit log while this process is the leader: completely at the start and every day, and each minute the new entries
- * and whether the newest entry of the last check is unchanged. That entry is remembered, also in a file if there's a data directory. Never
- * ends by itself.
+ * Checks the ledger's audit log while this process is the leader. At the start and once a day it checks the whole log. Every minute it
+ * checks the new entries, and that the newest entry of the previous check is unchanged. It remembers that entry, also in a file if there's
+ * a data directory. Runs until it's stopped.
  */
 export function startLogWatch(options: Options): Loop {
   const { network, now, isLeader } = options;
@@ -44,7 +44,7 @@ function createLogWatch(options: Options) {
   let [lookedAt, wholeAt]: [UnixMs | null, UnixMs | null] = [null, null];
   let [isSealed, isBroken] = [false, false];
 
-  /** Checks the entries since the last check. */
+  /** Checks the entries that are new since the previous check. */
   const lookAtEnd = async (known: ChainVerification) => {
     const from = known.kept === null ? BEGINNING : { seq: known.kept.seq - 1, hash: null, isSealed };
     const walked = nothingYet(from);
@@ -69,7 +69,7 @@ function createLogWatch(options: Options) {
       whole.forget();
     },
     look: async (at: UnixMs) => {
-      // A clock that was set back doesn't delay this.
+      // If the clock was set back, the check is due immediately.
       const isDue = (before: UnixMs | null, pauseMs: number) =>
         before === null || at < before || at - before >= pauseMs;
       if (lookedAt === null) await remembered.read();
@@ -102,7 +102,7 @@ function addPage(walked: Scanned, { place, problems, unsealed }: VerifiedPage): 
   walked.unsealed += unsealed;
 }
 
-/** A walk from the first entry that takes as long as it needs, a part each second. */
+/** Checks the log from the first entry, one part per second, for as long as that takes. */
 function createWholeWalk() {
   let underWay: { pages: AsyncGenerator<VerifiedPage>; walked: Scanned } | null = null;
   return {
@@ -113,7 +113,7 @@ function createWholeWalk() {
     forget: () => {
       underWay = null;
     },
-    /** Returns the result once the end is reached. A failed walk starts again. */
+    /** Returns the result when the end is reached. After a failure, the check starts from the beginning. */
     goOn: async (): Promise<Scanned | null> => {
       const endMs = performance.now() + BUDGET_MS;
       const walk = underWay;
@@ -130,13 +130,13 @@ function createWholeWalk() {
   };
 }
 
-/** The newest entry that passed its check. */
+/** Remembers the newest entry that passed its check. */
 function createRemembered({ db, log, headMark }: Options) {
   let [head, marked]: [AuditHead | null, AuditHead | null] = [null, null];
   let line: LedgerLine | null = null;
   return {
     get: () => head,
-    /** If none is remembered, starts with the current head, which the walk then relies on. */
+    /** If no entry is remembered, starts with the current head, which the check then has to trust. */
     read: async () => {
       line = await findLedgerLine(db);
       if (headMark !== null && line !== null) {

@@ -7,12 +7,14 @@ import { endAlarm, tellAlarm } from '../../store/chain/tell-alarms.ts';
 import type { Listed, Subject } from '../../store/ledger/inventory.ts';
 import type { Keeping } from './keeping.ts';
 
-/** As many as a person can handle. The rest is reported once these are resolved. */
+/** As many as a person can handle. The others are reported once these are resolved. */
 const MAX_ALARMS = 20;
 const PREFIX: Record<Listed, IdPrefix> = { invoices: 'inv', transfers: 'trf', events: 'evt' };
 const SEE = 'docs/reference/alarms.md';
 
-/** Raises `rows-missing` for missing rows, except those that an operator accepted, and resolves it for rows of `listed` that exist. */
+/**
+ * Raises `rows-missing` for missing rows, except the ones that an operator has accepted. Resolves it for the rows of `listed` that exist.
+ */
 export async function tellMissing(
   keeping: Keeping,
   table: Listed,
@@ -38,10 +40,10 @@ export async function tellMissing(
   }
 }
 
-/** The prefix of the subject of an alarm about the inventory itself. */
+/** Prefix of the alarm subject if the alarm is about the inventory itself. */
 export const INVENTORY = 'inventory_pages:';
 
-/** The inventory itself lost its end, or a page. */
+/** Reports that the inventory itself lost its end or a page. */
 export function tellCutOff(keeping: Keeping, subject: Subject): Promise<void> {
   const detail = `the list of all ${subject} lacks earlier entries: the database, or a part of it, was reset to an earlier state. See "rows-missing" in ${SEE}`;
   return tell(keeping, 'rows-missing', `${INVENTORY}${subject}`, detail);
@@ -56,7 +58,7 @@ export function tellUnpaid(
   return tell(keeping, 'row-changed', `invoices.paid ${invoiceId}`, detail);
 }
 
-/** A row whose state no recorded action explains. */
+/** Reports a row whose state isn't explained by any recorded action. */
 export function tellUnexplained(
   keeping: Keeping,
   { table, id, name, isGone }: { table: string; id: string; name: string; isGone: boolean },
@@ -69,7 +71,7 @@ export function tellUnexplained(
   return tell(keeping, 'row-changed', `${table} ${id}`, detail);
 }
 
-/** Someone withholds an event from an endpoint. */
+/** Reports that someone is withholding an event from an endpoint. */
 export function tellDelivery(
   keeping: Keeping,
   { eventId, endpointId, what }: { eventId: string; endpointId: string; what: string },

@@ -13,24 +13,25 @@ import { tellCutOff, tellMissing, tellUnpaid } from './inventory-alarms.ts';
 import type { Keeping } from './keeping.ts';
 
 /**
- * Younger rows aren't listed yet. Ids increase with the time of the process that creates them, and a transaction may commit some seconds
- * later. A row that commits even later is never listed. Until then this process remembers the rows that it saw.
+ * Younger rows aren't listed yet. Ids increase with the clock of the process that creates the row, and the transaction may commit a few
+ * seconds later. A row that commits even later is never listed. Until rows are listed, this process remembers the ones that it has seen.
  */
 const SETTLE_MS = 60_000;
 /**
- * Thousands of young rows that are checked. More than are created in a minute at the highest measured load. Rows beyond it are only listed.
+ * In thousands of rows: how many young rows are checked. It's more than are created in a minute at the highest measured load; any others
+ * are only listed later.
  */
 const MAX_YOUNG_READS = 20;
-/** Thousands of late, unlisted rows that may lie among those of a page, before the rest is skipped. */
+/** In thousands of rows: how many late rows that aren't listed can lie between those of a page before the rest is skipped. */
 const MAX_READS = 5;
 const LAST_UUID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
-/** Adds the next rows of a subject to its last page, or to a new one. Returns whether there may be more. */
+/** Adds the next rows of a subject to its last page, or to a new page. Returns whether there may be more. */
 export async function listNewRows(keeping: Keeping, subject: Listed): Promise<boolean> {
   const { db, network, now, random, seen } = keeping;
   const last = await findLastInventoryPage(db, network, subject);
   if (await isCutOff(keeping, subject, last)) return false;
-  // A forged page already has an alarm, and nothing is added to it.
+  // A forged page already has an alarm, and nothing must be added to it.
   if (last !== null && !last.seal) return false;
   const listed = last === null ? [] : decodeIds(last.content);
   const isFull = listed.length >= MAX_PAGE_IDS;
@@ -62,13 +63,13 @@ function youngOf({ young }: Keeping, subject: Listed): Set<string> {
   return ids;
 }
 
-/** How many rows the pages hold. All but the last page are full. */
+/** Returns how many rows are listed on the pages. All pages except the last are full. */
 export function countListed({ seen }: Keeping, subject: Listed): number {
   const last = seen.get(subject);
   return last === undefined || last.number === 0 ? 0 : (last.number - 1) * MAX_PAGE_IDS + last.bytes / ID_BYTES;
 }
 
-/** Whether the inventory ends before the point where this process last saw it end. */
+/** Whether the inventory ends earlier than this process has seen before. */
 async function isCutOff(keeping: Keeping, subject: Listed, last: InventoryPage | null): Promise<boolean> {
   const [before, now] = [keeping.seen.get(subject), { number: last?.number ?? 0, bytes: last?.content.length ?? 0 }];
   const isLess =
@@ -78,7 +79,7 @@ async function isCutOff(keeping: Keeping, subject: Listed, last: InventoryPage |
   return isLess;
 }
 
-/** Checks that each row of a page exists and has a valid seal. There's no page 0. */
+/** Checks that each row of a page exists and has a valid seal. Does nothing for page 0, which doesn't exist. */
 export async function lookOverPage(keeping: Keeping, subject: Listed, number: number): Promise<void> {
   if (number === 0) return;
   const { db, network } = keeping;
@@ -88,7 +89,7 @@ export async function lookOverPage(keeping: Keeping, subject: Listed, number: nu
   const listed = decodeIds(page.content);
   const upTo = listed.at(-1) ?? NIL_UUID;
   const missing = new Set(listed);
-  // Starts at the previous page's end, so rows that someone inserted between two pages are found too.
+  // Starts at the end of the previous page, so that rows inserted between two pages are found as well.
   for (let [after, reads] = [lastIdOf(page.before), 1]; ; reads += 1) {
     const rows = await readListed(db, subject, { network, after, upTo, limit: MAX_PAGE_IDS });
     for (const { id, unpaidInvoiceId } of rows) {
@@ -109,8 +110,8 @@ function lastIdOf(content: Buffer | null): string {
 }
 
 /**
- * Reads the rows that are too young to be listed, and rows with ids in the future; reading them checks their seals. A row that existed
- * before and has disappeared is missing, and it's listed with the others once it's old enough.
+ * Reads the rows that are too young to be listed, and rows whose ids are in the future, because reading a row checks its seal. If a row was
+ * there before and is gone now, it's missing; it's listed with the others once it's old enough.
  */
 export async function lookAtYoung(keeping: Keeping, subject: Listed): Promise<void> {
   const { db, network, now } = keeping;
@@ -127,16 +128,16 @@ export async function lookAtYoung(keeping: Keeping, subject: Listed): Promise<vo
     if (rows.length < MAX_PAGE_IDS) break;
     after = rows.at(-1)?.id ?? LAST_UUID;
   }
-  // Some may have become older than the rows that were read.
+  // In the meantime, some of them may have become too old to be read as young rows.
   if (missing.size > 0) for (const id of await FIND_KNOWN[subject](db, network, [...missing])) missing.delete(id);
   if (young.size > 0) await tellMissing(keeping, subject, [...young], missing);
 }
 
 const ID_BYTES = 16;
-/** 16 KB. */
+/** Such a page takes 16 KB. */
 const MAX_PAGE_IDS = 1000;
 
-/** Encodes UUIDs as the content of a page: 16 bytes each. */
+/** Encodes UUIDs as the content of a page, with 16 bytes each. */
 export function encodeIds(ids: readonly string[]): Buffer {
   return Buffer.from(ids.join('').replaceAll('-', ''), 'hex');
 }

@@ -41,12 +41,12 @@ import { INVENTORY, tellCutOff, tellDelivery, tellUnexplained } from './inventor
 import type { Keeping } from './keeping.ts';
 import { countListed, listNewRows, lookAtYoung, lookOverPage } from './list-rows.ts';
 
-/** Problems with the newest rows and with settings are found within a minute, even if several rounds fail. */
+/** Short enough to find problems with settings and the newest rows within a minute, even if several rounds fail. */
 const PAUSE_MS = 10_000;
-/** At most a tenth of the time. Checking all of a large ledger takes many rounds. */
+/** At most a tenth of the time. It takes many rounds to check all of a large ledger. */
 const WORK_MS = 1000;
 
-/** As many as change in a month. */
+/** As many as can change in a month. */
 const MAX_PRODUCER_SETS = 100;
 
 type Options = Leading & {
@@ -58,10 +58,10 @@ type Options = Leading & {
 };
 
 /**
- * Keeps the inventory of a network while this process is its leader. Lists new rows, and checks that those on the newest page exist with
- * valid seals, and then those on older pages. Compares settings with their previous state, and reopens alarms that were closed outside
- * Quittance. Does nothing if rows aren't sealed. Its memory survives while another process leads, so that an attacker who takes the lease
- * can't erase it. Never ends by itself.
+ * Keeps the inventory of a network while this process is its leader. Lists new rows, and checks that the rows on the newest page exist and
+ * have valid seals, and then those on older pages. Also compares settings with their previous state, and reopens alarms that were closed by
+ * something other than Quittance. Does nothing if rows aren't sealed. Its memory survives while another process leads, so that an attacker
+ * who takes the lease can't erase it. Runs until it's stopped.
  */
 export function startInventoryWatch(options: Options): Loop {
   const { network, isLeader, metrics, mark, pauseMs = PAUSE_MS } = options;
@@ -114,7 +114,7 @@ export function startInventoryWatch(options: Options): Loop {
   return guardWhileLeading(options, { ...options, name: 'inventory', pauseMs, onFollower }, look);
 }
 
-/** Reads rows that are otherwise rarely read. Reading checks their seals, and a wrong seal raises an alarm. */
+/** Reads rows that are rarely read otherwise, because reading checks their seals, and a wrong seal raises an alarm. */
 async function examine(read: () => Promise<unknown>): Promise<void> {
   try {
     await read();
@@ -129,24 +129,24 @@ function* olderPages(keeping: Keeping): Generator<{ subject: Listed; number: num
   }
 }
 
-/** 0: there's none. */
+/** Returns 0 if there's no page. */
 function lastPage({ seen }: Keeping, subject: Listed): number {
   return seen.get(subject)?.number ?? 0;
 }
 
 const DAY_MS = 86_400_000;
-/** The longest pause between two attempts is a day and a half. */
+/** The longest pause between two attempts, which is a day and a half. */
 const LONGEST_MS = 2 * DAY_MS;
-/** Clocks of processes differ by less, or there's an alarm. */
+/** A larger difference between the clocks of processes would raise an alarm. */
 const SKEW_MS = 60_000;
 /** As many as a person can handle. */
 const MAX_TOLD = 20;
-/** After one of these actions, an endpoint may want other events than before. */
+/** After one of these actions, an endpoint may want different events than before. */
 const REASONS: readonly RecordedAction[] = ['webhook.added', 'webhook.changed', 'webhook.enabled'];
 
 /**
- * Finds events of the last day that someone withholds from an endpoint, and makes deliveries due that were postponed for longer than
- * Quittance does.
+ * Finds events of the last day that someone is withholding from an endpoint. Makes deliveries due that were postponed for longer than
+ * Quittance ever does.
  */
 async function lookAtDeliveries(keeping: Keeping): Promise<void> {
   const { db, network, now } = keeping;
@@ -176,12 +176,12 @@ async function lookAtDeliveries(keeping: Keeping): Promise<void> {
 
 const SUBJECTS: readonly Subject[] = [...LISTED, 'settings'];
 
-/** The last seen end of the inventory, stored outside the database, so that it survives a restart. */
+/** Stores where the inventory was last seen to end. It's outside the database, and it survives a restart. */
 function createSeenMark({ db, log, seen }: Keeping, mark: ExternalCheckpoint | null) {
   let line: LedgerLine | null = null;
   let written = '';
   return {
-    /** Reads only once. */
+    /** Reads the mark only once. */
     read: async () => {
       if (mark === null || line !== null) return;
       const found = await findLedgerLine(db);
@@ -216,15 +216,15 @@ function isEnd(value: unknown): value is { number: number; bytes: number } {
   return Number.isSafeInteger(number) && Number.isSafeInteger(bytes);
 }
 
-/** These also end by themselves, and are raised again while their cause exists. */
+/** These kinds can also close automatically, and are raised again as long as their cause exists. */
 const END_ANYHOW: readonly AlarmKind[] = ['rows-missing', 'audit-broken'];
-/** Except alarms about the inventory itself, which are raised only once. */
+/** Alarms about the inventory itself are an exception, because they are raised only once. */
 const isKept = ({ kind, subject }: Alarm) =>
   alarmRow(kind).endsBy === 'operator' && (!END_ANYHOW.includes(kind) || subject.startsWith(INVENTORY));
 
 /**
- * Reopens alarms that were closed outside Quittance: alarms that only operators close, and that ended without an operator's action in the
- * audit log. Every other alarm is raised again by the check that detects its cause.
+ * Reopens alarms that were closed by something other than Quittance: alarms that only operators can close, but whose closing isn't in the
+ * audit log. All other alarms are raised again by the check that detects their cause.
  */
 async function keepAlarms(keeping: Keeping): Promise<void> {
   const { db, network, log, alarms: before } = keeping;
@@ -247,13 +247,14 @@ async function keepAlarms(keeping: Keeping): Promise<void> {
 }
 
 const SILENCED = 'alarms-silenced';
-/** An attacker who closes alarms is likely to do it again. */
+/** An attacker who closes alarms is likely to do so again. */
 const TOLD_MS = 86_400_000;
 const MAX_NAMED = 5;
 
 /**
- * Raises an alarm that alarms were closed outside Quittance. It lasts for a day from the last one on, and closing this alarm also counts.
- * An end that names a master key unknown to this process may be the work of another process, so it has a separate alarm.
+ * Raises an alarm if alarms were closed by something other than Quittance. It stays open for a day after the last one, and closing this
+ * alarm counts as well. If the closing was sealed with a master key that this process doesn't know, another process may have done it, so
+ * that has a separate alarm.
  */
 async function tellSilenced({ db, network, log, now }: Keeping): Promise<void> {
   const silenced = await findSilenced(db, network);
@@ -261,7 +262,7 @@ async function tellSilenced({ db, network, log, now }: Keeping): Promise<void> {
   const other = silenced.find((alarm) => !isOwn(alarm));
   if (other !== undefined) {
     const problem = { table: 'alarms', id: other.id, network, kind: 'unknown-key' } as const;
-    // One alarm for all of them. Otherwise an attacker who closes this one with another key each time would multiply it.
+    // All of them share one alarm. Otherwise an attacker could multiply it by closing it with a different key each time.
     const alarm = {
       kind: 'key-unknown',
       subject: 'alarms',
@@ -277,9 +278,9 @@ async function tellSilenced({ db, network, log, now }: Keeping): Promise<void> {
     if (told !== undefined && now() - told.seenAt > TOLD_MS) await resolveAlarms(db, network, SILENCED);
     return;
   }
-  // Raising it again would create a new row if someone has closed it in the meantime.
+  // If someone has closed it in the meantime, raising it again would create a new row.
   if (told !== undefined && own.every(({ kind, seenAt }) => kind === SILENCED || seenAt <= told.seenAt)) return;
-  // Processes without a key, and of the previous release, close alarms whose end they observe.
+  // Processes without a key, and processes of the previous release, close alarms when they see that the cause is gone.
   const isMixed = !requiresSeals((await findLedgerIdentity(db))?.id ?? '');
   if (isMixed && (own.every(isEndWithoutKey) || (await isUpgrading(db)))) return;
   const names = [...new Set(own.map(({ kind }) => kind))].filter((kind) => kind !== SILENCED);
@@ -289,11 +290,11 @@ async function tellSilenced({ db, network, log, now }: Keeping): Promise<void> {
   if (told === undefined) log.error({ alarm: SILENCED }, detail);
 }
 
-/** `audit`: the last entry of the audit log at that time. `rows`: a digest of each row's state, by `TABLE:ID`. */
+/** `audit` is the last entry of the audit log at that time. `rows` contains a digest of each row's state, by `TABLE:ID`. */
 type Settings = { audit: number; rows: Record<string, string> };
 /**
- * `name`: its name in the audit log. `digest`: `null` if the row's seal is wrong, so that its state doesn't count. `besides`: further
- * actions that explain a change of any row of its table.
+ * `name` is the row's name in the audit log. `digest` is `null` if the row's seal is wrong, so that its state doesn't count. `besides`
+ * contains further actions that explain changes of any row in its table.
  */
 type Found = { table: string; id: string; name: string; digest: string | null; besides: readonly RecordedAction[] };
 
@@ -307,8 +308,9 @@ const OF_ALL_ROWS: readonly RecordedAction[] = [
 const NOTHING: Settings = { audit: 0, rows: {} };
 
 /**
- * Compares projects, keys, endpoints and addresses with their previous state. An action in the audit log must name each one that changed
- * since. A new one needs none, because it's sealed. An unexplained change stays on the page as it was, and is reported again.
+ * Compares projects, keys, endpoints and addresses with their previous state. Each one that has changed must be named by an action in the
+ * audit log. New ones don't need an action, because they are sealed. A change that isn't explained isn't stored on the page, so it's
+ * reported again.
  */
 async function compareSettings(keeping: Keeping): Promise<void> {
   const { db, network, now, random } = keeping;
@@ -352,7 +354,7 @@ function isAbout({ table, id, name, besides }: Omit<Found, 'digest'>, { action, 
   return (subject === name && !besides.includes(action)) || subject === `${table}:${id}`;
 }
 
-/** The page was reset to an earlier state. So was a row that matches it, although it was changed since. */
+/** Reports that the page was reset to an earlier state, together with a row that matches it although it was changed since then. */
 async function tellPutBack(
   keeping: Keeping,
   before: Settings,
@@ -366,7 +368,7 @@ async function tellPutBack(
   }
 }
 
-/** If seals only warn, someone may have stored an invalid page. That is an alarm already, and the page is rewritten. */
+/** If seals only cause warnings, someone may have stored an invalid page. It already has an alarm, and the page is rewritten. */
 function readPage(content: Buffer): Settings {
   try {
     const { audit, rows } = JSON.parse(content.toString()) as Partial<Settings>;
@@ -400,7 +402,7 @@ async function readSettings(tx: Sql, { network }: Keeping): Promise<Map<string, 
   return found;
 }
 
-/** The rows that are missing or have changed. */
+/** Returns the rows that are missing or have changed. */
 function differences(before: Settings, found: ReadonlyMap<string, Found>) {
   return Object.entries(before.rows).flatMap(([key, was]) => {
     const row = found.get(key);
@@ -418,8 +420,9 @@ const doubt = {
 } as const;
 
 /**
- * Checks the newest 1,000 events with ids from the given one on. `missing`: an older, active endpoint wants the event, but has no delivery
- * of it. `unproven`: a delivery ended without a matching attempt. A ping is for one endpoint. Returns the first 20.
+ * Checks the newest 1,000 events whose ids aren't below the given one. `missing` means that an older, active endpoint wants the event but
+ * has no delivery for it. `unproven` means that a delivery ended without a matching attempt. Pings are for one endpoint only. Returns the
+ * first 20.
  */
 const findDeliveryDoubts = rowsOf(
   'delivery-doubts',

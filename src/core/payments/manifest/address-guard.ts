@@ -11,45 +11,54 @@ import { type InstalledManifest, type ManifestSettings, proveAddress } from './r
 
 type Place = Pick<OwnAddress, 'network' | 'projectId' | 'address'>;
 
-/** Knows which addresses the manifest signs. Every address that is read from the database passes through it. */
+/** Checks addresses against the manifest. Every address that is read from the database goes through this guard. */
 export type AddressGuard = {
   mode: ManifestSettings['mode'] | 'off';
   /**
-   * Why an address that a statement reads must not be used, as text; `null`: it may be. It reports each unsigned address, and refuses it
-   * only in `enforce`.
+   * Returns as text why an address that a statement reads must not be used, or `null` if it may be. Reports every unsigned address, but
+   * refuses it only in the mode `enforce`.
    */
   refuse(address: OwnAddress, statement?: string): string | null;
-  /** Whether an address is skipped. A transfer to it doesn't count as ours, because it's unsigned and retired; or no order uses it. */
+  /**
+   * Whether an address is skipped. Either it's unsigned and retired, so that a transfer to it doesn't count as ours; or no order may use
+   * it.
+   */
   passesOver(address: OwnAddress, statement: string): boolean;
-  /** The same for an invoice's rule: the manifest contains the project's policy and its maximum surcharge. */
+  /** Like `refuse`, but for an invoice's rule: the manifest must contain the project's policy and its maximum surcharge. */
   refuseRule(rule: OwnRule): string | null;
-  /** How a project differs from the manifest, as text and in any mode; `null`: it doesn't, or it isn't in the manifest. */
+  /**
+   * Returns as text how a project differs from the manifest, in any mode. Returns `null` if it doesn't differ, or isn't in the manifest.
+   */
   lackOfRule(rule: OwnRule): string | null;
-  /** Why an address isn't signed, in any mode. */
+  /** Returns why an address isn't signed, in any mode. */
   lackOf(address: Place): string | null;
   /** Whether the current manifest lists an address for its project. */
   vouchesFor(address: Place): boolean;
-  /** The proof for a payer of an address; `null` if it isn't signed, or no manifest is installed. */
+  /** Returns the proof for the payer to an address, or `null` if the address isn't signed or no manifest is installed. */
   proofOf(network: Network, address: string): AddressProof | null;
-  /** Whether addresses of a network must be signed: if the manifest names the network, and always on a network with real money. */
+  /**
+   * Whether the addresses of a network must be signed. That is the case if the manifest contains the network, and always on a network with
+   * real money.
+   */
   isGuarded(network: Network): boolean;
   installed(): InstalledManifest | null;
   install(installed: InstalledManifest): void;
-  /** How often an unsigned address was encountered. */
+  /** Returns how often an unsigned address was encountered. */
   met(): number;
-  /** Sets the retired, unsigned addresses, which no longer block the watcher. */
+  /** Sets the retired and unsigned addresses, which then no longer block the watcher. */
   setAside(addresses: readonly OwnAddress[]): void;
 };
 
 const OFFERED: readonly string[] = OFFERED_ADDRESSES;
-/** Operators see the results of these statements, but payers don't. */
+/** Operators see the results of these statements, but payers never do. */
 const OF_OPERATORS: readonly string[] = BALANCE_CHECKS;
 
-/** `subject`: an address, a project, or the manifest itself. */
+/** `subject` is an address, a project, or the manifest itself. */
 export type Unvouched = { network: string; subject: string };
 
 /**
- * `settings`: `null` if no manifest is configured; then nothing is refused. `onUnvouched` is called for each use of an unsigned address.
+ * If `settings` is `null`, no manifest is configured, and nothing is refused. `onUnvouched` is called each time an unsigned address is
+ * used.
  */
 export function createAddressGuard(
   settings: ManifestSettings | null,
@@ -124,7 +133,7 @@ function keyOf({ network, address }: OwnAddress): string {
   return `${network} ${address}`;
 }
 
-/** Tells the operator what happened and what to do. */
+/** Describes for the operator what happened and what to do. */
 export function describeUnvouched({ network, projectId, address }: Omit<OwnAddress, 'account'>, lack: string): string {
   return `the address ${address} of ${encodeId('prj', projectId)} on ${network} is not signed: ${lack}. If it is yours, sign and install a manifest that lists it; if not, the database was changed directly. See "address-not-vouched" in docs/reference/alarms.md`;
 }

@@ -7,8 +7,8 @@ import { type ManifestSettings, readInstalled } from './read-installed.ts';
 const OFFERED: readonly string[] = OFFERED_ADDRESSES;
 
 /**
- * The checks for the connection pools of operators. They must be able to see unsigned addresses, but in `enforce` they can't add them or
- * create invoices on them.
+ * Returns the checks for the operators' connection pools. Operators must be able to see unsigned addresses, but in the mode `enforce` they
+ * can't add them or create invoices on them.
  */
 export function guardAdditions({
   mode,
@@ -26,7 +26,7 @@ export function guardAdditions({
   };
 }
 
-/** The same for a command, with the manifest that is installed here. */
+/** Returns the same checks for a command, using the manifest that is installed on this machine. */
 export async function guardCommand(settings: ManifestSettings | null): Promise<AddressChecks> {
   if (settings?.mode !== 'enforce') return {};
   const guard = createAddressGuard(settings, () => undefined);

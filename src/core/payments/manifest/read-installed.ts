@@ -17,23 +17,23 @@ import type { Policy } from '../../domain/policy.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { checkMark, readMark } from './serial-checkpoint.ts';
 
-/** `mode`: whether unsigned addresses are refused, or only reported. */
+/** `mode` determines whether unsigned addresses are refused or only reported. */
 export type ManifestSettings = { path: string; pinned: PinnedKeys; mode: 'warn' | 'enforce'; dataDir: string };
 
-/** The project of an address, by its UUID, and its leaf in the tree. */
+/** The UUID of an address's project, and the index of its leaf in the tree. */
 type Place = { projectId: string; leaf: number };
 
-/** The signed settings of a project, apart from its addresses. */
+/** A project's signed settings, without its addresses. */
 type VouchedRule = { policy: Policy; maxSurchargeMicro: bigint };
 
-/** `places`: the signed addresses by network. `rules`: the signed rules by network and the projects' UUIDs. */
+/** `places` contains the signed addresses by network. `rules` contains the signed rules by network and by the projects' UUIDs. */
 export type InstalledManifest = SignedManifest & {
   head: ManifestHead;
   places: ReadonlyMap<string, ReadonlyMap<string, Place>>;
   rules: ReadonlyMap<string, ReadonlyMap<string, VouchedRule>>;
 };
 
-/** 0.3 µs. A JavaScript implementation takes eight times as long. */
+/** Takes 0.3 µs; a JavaScript implementation takes eight times as long. */
 export const nativeSha256: Sha256 = (text) => hash('sha256', text, 'hex');
 
 export type ReadInstalled = { kind: 'ok'; installed: InstalledManifest } | { kind: 'refused'; reason: string };
@@ -43,7 +43,7 @@ type ManifestText =
   | { kind: 'unreadable'; code: string }
   | { kind: 'refused'; reason: string };
 
-/** The text of a manifest file. The size is checked first, so that a process never reads more than the maximum size of a manifest. */
+/** Returns the text of a manifest file. Checks the size first, so that a process never reads more than a manifest can have. */
 export async function readManifestText(path: string): Promise<ManifestText> {
   try {
     const file = await open(path, 'r');
@@ -65,12 +65,15 @@ export async function readManifestText(path: string): Promise<ManifestText> {
   }
 }
 
-/** `ledgerId`: that of the database; `null` if unknown. `now`: `null` if its expiry doesn't matter. */
+/**
+ * `ledgerId` is the id of the ledger in the database, or `null` if unknown. `now` is `null` if it doesn't matter whether the manifest has
+ * expired.
+ */
 type ReadBy = { ledgerId: string | null; now: UnixMs | null };
 
 /**
- * Reads the installed manifest, and checks its signatures and that no newer one was installed here. A manifest that expires while in force
- * stays in force. An expired one never takes effect.
+ * Reads the installed manifest. Checks its signatures, and that no newer manifest has been installed here. A manifest that expires while
+ * it's in force stays in force, but an expired one can't come into force.
  */
 export async function readInstalled(settings: ManifestSettings, { ledgerId, now }: ReadBy): Promise<ReadInstalled> {
   const { path, pinned, dataDir } = settings;
@@ -101,19 +104,19 @@ export async function readInstalled(settings: ManifestSettings, { ledgerId, now 
   };
 }
 
-/** Why a manifest doesn't belong to this ledger; `null`: it does, or the ledger is unknown. */
+/** Returns why a manifest doesn't belong to this ledger. Returns `null` if it does, or if the ledger is unknown. */
 export function lackOfLedger({ ledgerId }: Pick<Manifest, 'ledgerId'>, known: string | null): string | null {
   if (known === null || ledgerId === known) return null;
   return `it belongs to the ledger ${ledgerId}, but this one is ${known}`;
 }
 
-/** Why a manifest can no longer take effect; `null`: it can. */
+/** Returns why a manifest can no longer come into force, or `null` if it can. */
 export function lackOfTime({ notAfter }: Pick<Manifest, 'notAfter'>, now: UnixMs): string | null {
   if (now <= Date.parse(notAfter)) return null;
   return `it expired at ${notAfter}: review it, then create and sign a new one`;
 }
 
-/** The proof that an address is signed, and for which project; `null`: it isn't signed. */
+/** Returns the proof that an address is signed, and for which project. Returns `null` if it isn't signed. */
 export function proveAddress(
   { head, signatures, places }: InstalledManifest,
   network: string,
@@ -129,7 +132,10 @@ export function idsOf(rules: InstalledManifest['rules']): string[] {
   return [...rules.values()].flatMap((projects) => [...projects.keys()]);
 }
 
-/** Why a manifest doesn't fit the existing projects (UUIDs): each must be listed under its network. `null`: it fits. */
+/**
+ * Returns why a manifest doesn't fit the existing projects (UUIDs), each of which must be listed under its own network. Returns `null` if
+ * it fits.
+ */
 export function lackOfNetworks(
   rules: InstalledManifest['rules'],
   projects: readonly { id: string; network: string }[],
@@ -140,7 +146,7 @@ export function lackOfNetworks(
   return `it has ${encodeId('prj', strange.id)} under ${listed}, but this is a project of ${strange.network}: create a new draft`;
 }
 
-/** By the UUIDs of projects. */
+/** The result is keyed by the projects' UUIDs. */
 export function rulesOf({ networks }: Pick<Manifest, 'networks'>): InstalledManifest['rules'] {
   return new Map(
     Object.entries(networks).map(([network, projects]) => [

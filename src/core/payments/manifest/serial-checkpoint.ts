@@ -3,16 +3,16 @@ import { join } from 'node:path';
 import { parseObject } from '../../runtime/parse-object.ts';
 import { writePrivateFile } from '../../runtime/private-file.ts';
 
-/** The newest manifest that was in force here. It's stored outside the database and its backups. */
+/** The newest manifest that has been in force here. It's stored outside the database and its backups. */
 export type SerialCheckpoint = { serial: number; digest: string };
-/** `ledgerId`: the manifest's ledger; `null` if an older release wrote the mark. */
+/** `ledgerId` is the manifest's ledger, or `null` if an older release wrote the file. */
 type KeptMark = SerialCheckpoint & { ledgerId: string | null };
 
 function markPath(dataDir: string): string {
   return join(dataDir, 'manifest-serial.json');
 }
 
-/** `null`: no manifest was in force here yet. */
+/** Returns `null` as the mark if no manifest has been in force here yet. */
 export async function readMark(
   dataDir: string,
 ): Promise<{ kind: 'ok'; mark: KeptMark | null } | { kind: 'invalid'; reason: string }> {
@@ -33,7 +33,7 @@ export async function readMark(
   };
 }
 
-/** Why a manifest can't follow the newest one; `null`: it can. */
+/** Returns why a manifest can't follow the newest one, or `null` if it can. */
 export function checkMark(mark: SerialCheckpoint | null, { serial, digest }: SerialCheckpoint): string | null {
   if (mark === null || serial > mark.serial || (serial === mark.serial && digest === mark.digest)) return null;
   return serial === mark.serial
@@ -41,7 +41,7 @@ export function checkMark(mark: SerialCheckpoint | null, { serial, digest }: Ser
     : `it has serial ${serial}, but serial ${mark.serial} was already in force here: install the newest one`;
 }
 
-/** The caller must know that `mark` may follow the stored one. */
+/** The caller must have checked that `mark` may follow the stored one. */
 export async function writeMark(dataDir: string, mark: KeptMark): Promise<void> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   await writePrivateFile(markPath(dataDir), `${JSON.stringify(mark)}\n`);

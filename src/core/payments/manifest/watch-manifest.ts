@@ -26,19 +26,19 @@ type Deps = {
   now(): UnixMs;
 };
 
-/** Checking a file's modification time costs microseconds. */
+/** It takes only microseconds to check a file's modification time. */
 const LOOK_MS = 2000;
-/** How often the active addresses are compared; 10,000 take about 50 ms. */
+/** How often the active addresses are compared. 10,000 addresses take about 50 ms. */
 const COMPARE_MS = 30_000;
-/** The interval after an unsigned address was encountered. Its alarm should end soon after the fix. */
+/** The interval after an unsigned address was encountered, because its alarm should close soon after the problem is fixed. */
 const COMPARE_MET_MS = 10_000;
-/** More alarms mean that the whole manifest is missing. The rest is reported once these are resolved. */
+/** If there are more, the whole manifest is probably missing. The others are reported once these are resolved. */
 const MAX_ALARMS = 20;
 const MANIFEST = 'addresses.manifest';
 
 /**
- * Puts the installed manifest in force, compares the active addresses with it, and repeats this whenever the file changes. Errors, only in
- * the mode `enforce`: `MANIFEST_REFUSED`, `ADDRESS_NOT_VOUCHED`.
+ * Brings the installed manifest into force and compares the active addresses with it. Repeats this whenever the file changes. Throws only
+ * in the mode `enforce`: `MANIFEST_REFUSED`, `ADDRESS_NOT_VOUCHED`.
  */
 export async function watchManifest(deps: Deps): Promise<Loop> {
   const { settings, guard, log, loops } = deps;
@@ -60,7 +60,7 @@ export async function watchManifest(deps: Deps): Promise<Loop> {
         problem = await takeIntoForce(deps);
         stamp = found;
         compared.atMs = Number.NEGATIVE_INFINITY;
-        // The previous manifest stays in force, so an attacker who can only write the file gains nothing.
+        // The previous manifest stays in force, so an attacker who can only write this file gains nothing.
         if (problem !== null) log.error({ manifest: settings.path }, problem);
       }
       const met = guard.met();
@@ -74,7 +74,7 @@ export async function watchManifest(deps: Deps): Promise<Loop> {
   });
 }
 
-/** Returns why the file can't take effect. */
+/** Returns why the file can't come into force. */
 async function takeIntoForce({ db, guard, settings, log, now }: Deps): Promise<string | null> {
   const identity = await findLedgerIdentity(db);
   const ledgerId = identity?.id ?? null;
@@ -93,14 +93,14 @@ async function takeIntoForce({ db, guard, settings, log, now }: Deps): Promise<s
   return null;
 }
 
-/** An expired manifest stays in force. If missing a signature stopped a shop at midnight, the operator would soon turn signatures off. */
+/** An expired manifest stays in force. If a missing signature could stop a shop at midnight, operators would soon turn signatures off. */
 function expiry(guard: AddressGuard, now: UnixMs): string | null {
   const manifest = guard.installed()?.manifest;
   if (manifest === undefined || now <= Date.parse(manifest.notAfter)) return null;
   return `the address manifest (serial ${manifest.serial}) expired at ${manifest.notAfter}: review it, then sign and install a new one. Until then, it stays in force`;
 }
 
-/** Active addresses that are unsigned. Retired ones are set aside. */
+/** Returns active addresses that aren't signed. Retired ones are set aside. */
 async function findUnvouched({ db, guard, networks }: Deps): Promise<(OwnAddress & { lack: string })[]> {
   const found: (OwnAddress & { lack: string })[] = [];
   const aside: OwnAddress[] = [];
@@ -118,7 +118,7 @@ async function findUnvouched({ db, guard, networks }: Deps): Promise<(OwnAddress
   return found;
 }
 
-/** Active projects whose policy or surcharge is unsigned. */
+/** Returns active projects whose policy or surcharge isn't signed. */
 async function findStrangeRules({ db, guard }: Deps): Promise<{ network: Network; subject: string; lack: string }[]> {
   const rules = guard.installed()?.rules;
   if (rules === undefined) return [];
@@ -159,7 +159,7 @@ function refusedStart(unvouched: readonly (OwnAddress & { lack: string })[]): Ap
   );
 }
 
-/** Changes whenever the file does. Empty without a file. */
+/** Returns text that changes whenever the file does, or an empty string if there's no file. */
 async function stampOf(path: string): Promise<string> {
   const found = await stat(path).catch(() => null);
   return found === null ? '' : `${found.mtimeMs} ${found.ino} ${found.size}`;

@@ -19,14 +19,15 @@ import { resolutionColumn } from '../../store/ledger/resolution-column.ts';
 import { outgoingStands, payableAfter, stands } from '../../store/ledger/standing.ts';
 
 /**
- * After this many rounds no invoice is named. An attacker who forges many best-fitting invoices hides the real ones, but gets none named.
+ * After this many rounds, no invoice is named. So an attacker who forges many invoices that fit best can hide the real ones, but can't get
+ * a forged one named.
  */
 const MOST_ROUNDS = 5;
 
 /**
- * The likely causes why each of these transfers (UUIDs, at most 500) is unmatched or a duplicate, best first and never empty. They name no
- * invoice with a wrong seal. `isList`: a page or table of many transfers, each of which is compared with fewer orders. Transfers that paid
- * an invoice or don't exist are left out. Reads only. Throws a RangeError for more than 500.
+ * Returns the likely causes why each of these transfers (UUIDs, at most 500) is unmatched or a duplicate, best first and never empty.
+ * Invoices with a wrong seal are never named. `isList` is for a page or table with many transfers, each of which is compared with fewer
+ * orders. Transfers that paid an invoice or don't exist are left out. Only reads. Throws a RangeError for more than 500 transfers.
  */
 export async function diagnoseTransfers(
   db: Sql,
@@ -50,10 +51,15 @@ export async function diagnoseTransfers(
   return causes;
 }
 
-/** The likely causes, and how the transfer fits the given invoice; `null` if it hardly fits, or repeats an invoice. */
+/**
+ * The likely causes, and how the transfer fits the given invoice. `fit` is `null` if it hardly fits, or is a duplicate of another payment.
+ */
 export type Compared = { causes: Cause[]; fit: Fit | null };
 
-/** Like `diagnoseTransfers`, but also compares each transfer with one invoice of the same project (UUIDs), whatever else fits. */
+/**
+ * Like `diagnoseTransfers`, but also compares each transfer with one given invoice of the same project (UUIDs), whether or not others fit
+ * better.
+ */
 export async function compareTransfers(
   db: Sql,
   transferIds: readonly string[],
@@ -64,7 +70,7 @@ export async function compareTransfers(
   for await (const mismatch of readMismatches(db, transferIds, true)) {
     const { transferId, facts, repeated } = mismatch;
     const others = facts.invoices.filter(({ id }) => id !== invoice.id);
-    // In a busy shop it may not be among the invoices that were read.
+    // In a busy shop, this invoice may not be among those that were read.
     const invoices: MismatchFacts['invoices'] = found === undefined ? others : [...others, found];
     const fit = repeated === null ? fitInvoice({ ...facts, invoices }, invoice.id) : null;
     compared.set(transferId, { causes: rank(mismatch), fit });
@@ -78,21 +84,21 @@ function rank({ facts, repeated }: Pick<Mismatch, 'facts' | 'repeated'>): Cause[
 
 const MAX_AT_ONCE = 500;
 /**
- * The limit of transfers that are compared with invoices at once. Each may have about a thousand invoices, and other work waits in the
- * meantime.
+ * Maximum number of transfers that are compared with invoices at a time, because other work has to wait meanwhile. Each may have about a
+ * thousand invoices.
  */
 const GROUP = 10;
 /** Transfers within the same ten minutes are compared with the same newest invoices. */
 const WINDOW_MS = 600_000;
-/** With more windows, 200 invoices each would be thousands of rows, so only 50 of each are read. */
+/** If there are more windows, 200 invoices for each would be thousands of rows, so only 50 are read for each. */
 const MANY_WINDOWS = 10;
 
-/** The facts about an unmatched or duplicate transfer. `repeated` is the paid invoice that a duplicate repeats, else `null`. */
+/** The facts about an unmatched or duplicate transfer. `repeated` is the invoice that a duplicate pays again, otherwise `null`. */
 type Mismatch = { transferId: string; facts: MismatchFacts; repeated: Suspect | null };
 
 /**
- * Reads the facts about each of these transfers (UUIDs, at most 500). Transfers that paid an invoice or don't exist are left out. Throws a
- * RangeError for more than 500.
+ * Yields the facts about each of these transfers (UUIDs, at most 500). Transfers that paid an invoice or don't exist are left out. Throws a
+ * RangeError for more than 500 transfers.
  */
 export async function* readMismatches(
   db: Sql,
@@ -114,7 +120,7 @@ export async function* readMismatches(
     for (const transfer of group) {
       const facts = { ...factsOf(transfer, senders), invoices: suspects.get(transfer.id) ?? [] };
       yield { transferId: transfer.id, facts, repeated: repeated.get(transfer.id) ?? null };
-      // Processing one may take ten milliseconds. This lets requests be answered in between.
+      // It can take ten milliseconds to process a transfer, so let requests be served in between.
       await setImmediate();
     }
   }
@@ -139,7 +145,7 @@ async function readSenders(db: Sql, transfers: MismatchedTransfer[]): Promise<Ma
   for (const { transferId, amountMicro, at, isUnmatched, resolution } of await findSiblings(db, transfers)) {
     const known = facts.get(transferId);
     if (known === undefined) continue;
-    // Refunded money, or the merchant's own, isn't part of a payment.
+    // Money that was refunded, or that is the merchant's own, isn't part of a payment.
     const isPart = resolution === null || resolution === 'fulfilled-manually';
     if (isUnmatched && isPart) known.siblings.push({ amountMicro, at });
     if (resolution === 'own-deposit' && at <= known.transfer.at) known.sender.hasDeposited = true;
@@ -159,7 +165,10 @@ async function readRepeated(db: Sql, transfers: MismatchedTransfer[]): Promise<M
   return new Map(found.map((suspect) => [duplicates[suspect.question]?.id ?? '', suspect]));
 }
 
-/** The candidate invoices for each transfer: near in amount, exact at another address, and the newest unpaid ones. */
+/**
+ * Reads the candidate invoices for each transfer: those with a similar amount, those with exactly this amount at another address, and the
+ * newest unpaid ones.
+ */
 async function readSuspects(
   db: Sql,
   transfers: MismatchedTransfer[],
@@ -180,7 +189,7 @@ async function readSuspects(
   return new Map([...suspects].map(([id, byId]) => [id, [...byId.values()]]));
 }
 
-/** Many transfers of one amount, such as dust, need the same ranges. */
+/** Many transfers of the same amount, such as dust, need the same ranges. */
 function groupByRange(
   transfers: MismatchedTransfer[],
   senders: Map<string, SenderFacts>,
@@ -210,7 +219,7 @@ function groupByWindow(transfers: MismatchedTransfer[]): { projectId: string; be
   return [...windows.values()];
 }
 
-/** A transfer whose sender is looked up, with its project and time. At most 500 at once. */
+/** A transfer whose sender is looked up, with its project and time. At most 500 at a time. */
 type SenderQuestion = { id: string; projectId: string; from: string; at: UnixMs };
 
 function parametersOf(questions: readonly SenderQuestion[]): string[][] {
@@ -222,16 +231,19 @@ function parametersOf(questions: readonly SenderQuestion[]): string[][] {
   ];
 }
 
-/** The limit of transfers of one sender that are read. A wallet of an exchange sends thousands. */
+/** Maximum number of transfers to read per sender, because an exchange's wallet may have sent thousands. */
 const SIBLINGS_READ = 500;
 const SIBLINGS_KEPT = 20;
 
-/** Other unmatched or duplicate transfers of the same sender to the same project: the newest up to a day later, at most 20 each. */
+/**
+ * Returns other unmatched or duplicate transfers from the same sender to the same project: the newest ones up to a day later, at most 20
+ * each.
+ */
 const findSiblings = rowsOf(
   'mismatch-siblings',
   { transferId: 'uuid', amountMicro: 'numeric', at: 'timestamptz', isUnmatched: 'bool', resolution: 'text?' },
-  // The limits are inside, and annulled transfers are filtered outside them. So PostgreSQL walks an index up to the limit regardless of its
-  // statistics, and a sender of many transfers costs no more than one of few.
+  // The limits are in the inner query, and annulled transfers are filtered outside it. So PostgreSQL walks an index up to the limit
+  // whatever its statistics say, and a sender with many transfers costs no more than one with few.
   `select q.id as transfer_id, s.amount_micro, s.block_time as at, s.kind = 'unmatched' as is_unmatched,
      (select ${resolutionColumn('r.')} from transfer_resolutions r where r.transfer_id = s.id order by r.id desc limit 1) as resolution
    from unnest($1::uuid[], $2::uuid[], $3::text[], $4::timestamptz[]) as q (id, project_id, sender, at)
@@ -246,12 +258,12 @@ const findSiblings = rowsOf(
   parametersOf,
 );
 
-/** 1 USDT. An address that sent less isn't imitated. It's an imitation itself. */
+/** 1 USDT. Poisoners don't imitate an address that has sent less; such an address is itself an imitation. */
 const IMITATED_FROM_MICRO = 1_000_000n;
 
 /**
- * By transfer: another address that its sender resembles by the first 4 and last 4 characters. `own`: an address of the project. Else
- * `strange`: an earlier recipient or sender.
+ * Returns, for each transfer, another address that its sender resembles, because the first 4 and last 4 characters are the same. `own` is
+ * an address of the project. `strange` is an earlier recipient or sender, used only if there's no `own`.
  */
 const findResembled = rowsOf(
   'mismatch-resembled',
@@ -289,12 +301,12 @@ const mismatchedShape = {
   maxSurchargeMicro: 'int8',
   isFromOurs: 'bool',
   isFromRecipient: 'bool',
-  /** The paid invoice that a duplicate repeats. */
+  /** The paid invoice that a duplicate pays again. */
   invoiceId: 'uuid?',
 } as const;
 type MismatchedTransfer = Row<typeof mismatchedShape>;
 
-/** The unmatched and duplicate transfers among these (UUIDs, at most 500). */
+/** Returns those of these transfers (UUIDs, at most 500) that are unmatched or duplicates. */
 const findMismatched = rowsOf(
   'mismatch-transfers',
   mismatchedShape,
@@ -324,7 +336,7 @@ const suspectShape = {
   expiresAt: 'timestamptz',
   paid: maybe({ at: 'timestamptz', from: 'text' }),
 } as const;
-/** An invoice that answers the question `question`. */
+/** An invoice that answers the question with this index. */
 type FoundSuspect = Row<typeof suspectShape>;
 
 const PAYABLE_AFTER = payableAfter('i.');
@@ -336,15 +348,15 @@ const READ_OF_INVOICE =
   'id, external_id, status, requested_micro, payable_micro, address_id, created_at, payable_after, expires_at, paid_transfer_id';
 
 /**
- * Many invoices may lie within one range (900 in a cent). These are the limits that are read and kept per range, unpaid and newest first.
+ * Many invoices may lie within one range (900 in a cent). These are the numbers that are read and kept per range, unpaid and newest first.
  */
 const READ = 1000;
 const KEPT = 60;
 
-/** A statement with more would need too much memory. 50 transfers have about 7,000. */
+/** Larger statements would need too much memory. 50 transfers have about 7,000 questions. */
 const MAX_QUESTIONS = 20_000;
 
-// A literal limit makes PostgreSQL walk along the index and stop. With a parameter it may collect and sort the whole range, which may be
+// A literal limit makes PostgreSQL walk the index and stop early. With a parameter, it may collect and sort the whole range, which can be
 // 90,000 rows.
 const selectInRanges = statement(
   'mismatch-invoices-in-ranges',
@@ -361,7 +373,7 @@ const selectInRanges = statement(
    ${WITH_ADDRESS_AND_PAYMENT}`,
 );
 
-/** The invoices of an address whose payable amounts lie in a range, both ends included; at most 60 of its 1,000 lowest. */
+/** Returns the invoices at an address whose payable amounts lie within a range, both ends inclusive: at most 60, from the 1,000 lowest. */
 async function findInvoicesInRanges(
   db: Sql,
   questions: readonly { addressId: string; low: bigint; high: bigint }[],
@@ -379,7 +391,10 @@ async function findInvoicesInRanges(
   return found;
 }
 
-/** The newest unpaid invoices of a project before an id: at most `kept` of the `read` newest for each question. Ids increase with time. */
+/**
+ * Returns the newest unpaid invoices of a project before an id: at most `kept`, out of the `read` newest, for each question. Ids increase
+ * with time.
+ */
 const recentUnpaid = (name: string, read: number, kept: number) =>
   rowsOf(
     name,
@@ -399,19 +414,19 @@ const recentUnpaid = (name: string, read: number, kept: number) =>
     ],
   );
 
-/** Up to 200 of the 500 newest. A busy shop has two or three hundred open invoices at a time. */
+/** Returns up to 200 of the 500 newest, because a busy shop has two or three hundred open invoices at a time. */
 export const findRecentUnpaid = recentUnpaid('mismatch-invoices-recent', 500, 200);
-/** Up to 50 of 125. */
+/** Returns up to 50 of the 125 newest. */
 export const findFewRecentUnpaid = recentUnpaid('mismatch-invoices-recent-few', 125, 50);
 
-/** A project may have thousands of addresses, and each costs one lookup per transfer. */
+/** A project may have thousands of addresses, and each of them costs one lookup per transfer. */
 const ADDRESSES_ASKED = 200;
 const ELSEWHERE_KEPT = 10;
 
-// Only addresses whose policy allows the amount are searched.
+// Searches only addresses whose policy allows the amount.
 /**
- * Invoices of exactly this payable amount at the project's other addresses, including retired ones: at most 10 for each question, at its
- * 200 newest addresses.
+ * Returns invoices with exactly this payable amount at the project's other addresses, including retired ones: at most 10 per question, at
+ * the 200 newest addresses.
  */
 const findInvoicesElsewhere = rowsOf(
   'mismatch-invoices-elsewhere',
@@ -436,7 +451,7 @@ const findInvoicesElsewhere = rowsOf(
   ],
 );
 
-/** The invoices among these, of the projects of these transfers (UUIDs), that have a wrong seal. */
+/** Returns those of these invoices, belonging to the projects of these transfers (UUIDs), that have a wrong seal. */
 const findUnsound = answerOf(
   'mismatch-invoices-unsound',
   {
@@ -448,11 +463,11 @@ const findUnsound = answerOf(
    from (select distinct project_id from transfers where id = any($1::uuid[])) t
    join invoices i on i.project_id = t.project_id and i.id = any($2::uuid[])`,
   (transferIds: readonly string[], ids: readonly string[]) => [transferIds, ids],
-  // A seal that a row doesn't need is null.
+  // The value is null if a row doesn't need that seal.
   (rows) => rows.flatMap(({ id, ...seals }) => (Object.values(seals).includes(false) ? [id] : [])),
 );
 
-/** Invoices by their ids, one for each question. */
+/** Returns invoices by their ids, one for each question. */
 const findSuspects = rowsOf(
   'mismatch-invoices-by-ids',
   suspectShape,
