@@ -119,7 +119,7 @@ export const findAdapters = rowsOf(
 
 /** Returns the rates at which the API converts prices of a project, whose seals are valid. */
 export async function listPriceRates(db: Sql, projectId: string): Promise<Adapter[]> {
-  const adapters = await listAdapters(db, projectId);
+  const adapters = await findAdapters(db, projectId);
   return adapters.filter(
     ({ adapter, revokedAt, disabledAt, isSound, rateSource, isReadSound }) =>
       adapter === 'price' &&
