@@ -18,7 +18,7 @@ const listed = {
 
 const COLUMNS = listColumns(listed, '', { projects: 'projects::text[]' });
 
-/** A key of the admin API. `projects`: the UUIDs of the projects that it may see, or `null` for all. */
+/** A key of the admin API. `projects` contains the UUIDs of the projects that it may see, or is `null` for all. */
 type ListedAdminKey = Row<typeof listed>;
 
 type NewAdminKey = Pick<ListedAdminKey, 'id' | 'name' | 'role' | 'projects' | 'allowedCidrs' | 'expiresAt'> & {
@@ -36,7 +36,7 @@ export const insertAdminKey = commandOf(
   ],
 );
 
-/** Returns a key that is neither revoked nor expired. A row that was inserted without the master key is ignored. */
+/** Returns a key that is neither revoked nor expired. Ignores a row that was inserted without the master key. */
 export const findValidAdminKey = answerOf(
   'admin-key-authenticate',
   { ...listed, secretSha256: 'bytea', isSound: isAsSealed(SEALED_ADMIN_KEY) },
@@ -46,7 +46,7 @@ export const findValidAdminKey = answerOf(
   (rows) => rows.filter(({ isSound }) => isSound)[0] ?? null,
 );
 
-/** Records the last use of a key, to the minute. */
+/** Records when a key was last used, to the minute. */
 export const touchAdminKey = commandOf(
   'admin-key-touch',
   `update admin_keys set last_used_at = $2
@@ -62,7 +62,9 @@ export const listAdminKeys = rowsOf(
   () => [],
 );
 
-/** Revokes a key permanently and removes its seal. `isNew`: it wasn't revoked before. Returns `null` if the id is unknown. */
+/**
+ * Revokes a key permanently and removes its seal. `isNew` means that it hadn't been revoked before. Returns `null` if the id is unknown.
+ */
 export const revokeAdminKey = rowOf(
   'admin-key-revoke',
   { name: 'text', isNew: 'bool' },

@@ -42,7 +42,7 @@ export const insertApiKey = commandOf(
 type NewApiKey = Pick<ListedApiKey, 'id' | 'name' | 'allowedCidrs' | 'expiresAt'> & {
   projectId: string;
   secretSha256: Buffer;
-  /** If left out, the key gets the default scopes. */
+  /** Without this, the key gets the default scopes. */
   scopes?: readonly Scope[] | null;
 };
 
@@ -75,8 +75,8 @@ const SELECT = `select k.id, k.project_id, k.name, k.network, k.secret_sha256, k
    from api_keys k join projects p on p.id = k.project_id`;
 
 /**
- * Returns a key that is neither revoked nor expired, with the project settings that a request needs. A row that was inserted without the
- * master key is ignored.
+ * Returns a key that is neither revoked nor expired, with the project settings that a request needs. Ignores a row that was inserted
+ * without the master key.
  */
 export const findValidApiKey = answerOf(
   'api-key-authenticate',
@@ -86,7 +86,7 @@ export const findValidApiKey = answerOf(
   (rows) => soundOf(rows)[0] ?? null,
 );
 
-/** Returns the valid keys that were used or created last, up to an age. */
+/** Returns the valid keys that were used or created most recently, unless that was too long ago. */
 export const findNewestApiKeys = answerOf(
   'api-key-newest',
   keyColumns,
@@ -101,7 +101,7 @@ export const findNewestApiKeys = answerOf(
   soundOf,
 );
 
-/** Records the last use of keys, to the minute. */
+/** Records when keys were last used, to the minute. */
 export const touchApiKeys = commandOf(
   'api-key-touch',
   `update api_keys set last_used_at = $2
@@ -117,8 +117,8 @@ export const listApiKeys = rowsOf(
 );
 
 /**
- * Revokes a key permanently. Without its seal the key stays invalid, even if `revoked_at` is reset. `isNew`: it wasn't revoked before.
- * Returns `null` if the id is unknown.
+ * Revokes a key permanently. Without its seal the key stays invalid, even if `revoked_at` is reset. `isNew` means that it hadn't been
+ * revoked before. Returns `null` if the id is unknown.
  */
 export const revokeApiKey = rowOf(
   'api-key-revoke',

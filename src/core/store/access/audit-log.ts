@@ -85,8 +85,8 @@ const columns = {
 } as const;
 
 /**
- * An operator's action. `subject` is the affected thing: an address (T…), an id (prj_…, whe_…, key_…), a block id or a network. `detail`
- * depends on the action and contains no secrets.
+ * An operator's action. `subject` is what the action affected: an address (T…), an id (prj_…, whe_…, key_…), a block id or a network.
+ * `detail` depends on the action and contains no secrets.
  */
 export type OperatorAction = Row<typeof columns>;
 
@@ -127,8 +127,8 @@ const insertActions = answerOf(
 );
 
 /**
- * Records actions in the transaction that performs them, as its last statement: it blocks all other records until the transaction ends. The
- * seal covers the entry's number, which the table assigns, so it takes the log's lock first.
+ * Records actions in the transaction that performs them, as its last statement, because it blocks all other records until the transaction
+ * ends. The seal covers the entry's number, which the table assigns, so this takes the log's lock first.
  */
 export async function insertOperatorActions(tx: Sql, actions: readonly OperatorAction[]): Promise<void> {
   if (actions.length === 0) return;
@@ -144,8 +144,8 @@ const told = { ...columns, isSound: isAsSealed(SEALED_ACTION) } as const;
 const sources = { isSound: sealColumn(SEALED_ACTION, '') };
 
 /**
- * Returns the newest 1,000 actions on a subject, oldest first. Entries with a wrong seal are left out. The same address can be in a project
- * of each network.
+ * Returns the newest 1,000 actions on a subject, oldest first, without entries that have a wrong seal. An address can be in projects of
+ * several networks.
  */
 export const listOperatorActions = answerOf(
   'operator-action-list',
@@ -163,8 +163,8 @@ const found = {
 } as const;
 
 /**
- * Returns actions after an entry of the log: those on given subjects, and those of given kinds on any subject. Entries with a wrong seal
- * are left out.
+ * Returns the actions after an entry of the log: actions on the given subjects, and actions of the given kinds on any subject. Entries with
+ * a wrong seal are left out.
  */
 export const findActionsSince = answerOf(
   'operator-action-since',
@@ -175,7 +175,7 @@ export const findActionsSince = answerOf(
   (rows) => rows.filter(({ isSound }) => isSound),
 );
 
-/** `isSound`: the seal is valid, if seals are required. */
+/** `isSound` means that the seal is valid, if seals are required. */
 const entry = { seq: count, ...told, hash: hex() } as const;
 
 export type AuditFilter = {
@@ -221,7 +221,7 @@ export const readAuditLinks = rowsOf(
 
 const head = { seq: count, hash: hex() } as const;
 
-/** The number and hash of the newest entry. A copy kept elsewhere shows later whether the log up to that entry was rewritten. */
+/** The number and hash of the newest entry. If a copy is kept elsewhere, it shows later whether the log up to that entry was rewritten. */
 export type AuditHead = Row<typeof head>;
 
 export const findAuditHead = answerOf(

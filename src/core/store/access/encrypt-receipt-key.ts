@@ -13,13 +13,13 @@ import {
 export type ReceiptKeyDeps = { db: Database; keyRing: KeyRing; now(): UnixMs; random(size: number): Uint8Array };
 
 /**
- * Creates the first key that signs receipts, unless one exists. `refused`: other secrets are encrypted under master keys that this process
- * lacks, so processes with those keys couldn't decrypt the new key.
+ * Creates the first key that signs receipts, unless one exists. `refused` means that other secrets are encrypted with master keys that this
+ * process doesn't have, so processes with those keys couldn't decrypt the new key.
  */
 export async function ensureReceiptKey(deps: ReceiptKeyDeps): Promise<'there' | 'refused'> {
   if ((await findCurrentReceiptKey(deps.db)) !== null) return 'there';
   return deps.db.transaction(async (tx) => {
-    // Serialise processes that start together.
+    // Serialises processes that start at the same time.
     await stopEncryption(tx);
     if ((await findCurrentReceiptKey(tx)) !== null) return 'there';
     await deps.keyRing.reload();
@@ -41,8 +41,8 @@ export async function storeNewReceiptKey(tx: Sql, { keyRing, now, random }: Rece
 const PRIVATE_KEY_BYTES = 32;
 
 /**
- * Encrypts the key that signs receipts under the current master key. When this returns, no other master key of the ring encrypts it any
- * more. `lost`: no key decrypts it, and it is left unchanged.
+ * Encrypts the key that signs receipts with the current master key. When this returns, it's no longer encrypted with any other master key
+ * of the ring. `lost` means that no key can decrypt it, so it's left unchanged.
  */
 export async function reencryptReceiptKey(db: Database, keyRing: KeyRing): Promise<'unchanged' | 'resealed' | 'lost'> {
   return db.transaction(async (tx) => {
@@ -62,19 +62,19 @@ type OpenedReceiptKey = { kind: 'ok'; key: ReceiptKey } | Exclude<Decrypted, { k
 export async function openReceiptKey(keyRing: KeyRing, stored: CurrentReceiptKey): Promise<OpenedReceiptKey> {
   let opened = decrypt(keyRing, stored, placeOf(stored.id));
   if (opened.kind === 'unknown-key') {
-    // If the file can't be read, the key stays unknown.
+    // If the file can't be read, the key remains unknown.
     await keyRing.reload().catch(() => undefined);
     opened = decrypt(keyRing, stored, placeOf(stored.id));
   }
   if (opened.kind !== 'ok') return opened;
   const { id, publicKey } = stored;
-  // The ciphertext is bound to the id, and the id to the public key. Deriving the public key from the private one would take a fifteenth of
-  // the start-up time.
+  // The ciphertext is bound to the id, and the id to the public key. Deriving the public key from the private one instead would take a
+  // fifteenth of the start-up time.
   if (receiptKeyId(toJwk(publicKey)) !== id) return { kind: 'damaged' };
   return { kind: 'ok', key: { id, publicKey, privateKey: opened.plain } };
 }
 
-/** Whether the current receipt key can be decrypted. `null`: there is none yet. */
+/** Returns whether the current receipt key can be decrypted, or `null` if there's none yet. */
 export async function tryReceiptKey(
   db: Sql,
   keyRing: KeyRing,

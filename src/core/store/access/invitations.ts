@@ -13,7 +13,7 @@ export const endInvitations = commandOf(
   (personId: string, now: UnixMs) => [personId, new Date(now)],
 );
 
-/** The previous invitation must have ended. */
+/** Stores an invitation. The person's previous one must have ended. */
 export const insertInvitation = commandOf(
   'invitation-insert',
   'insert into invitations (sha256, person_id, kind, created_at, expires_at, mac) values ($1, $2, $3, $4, $5, $6)',
@@ -30,7 +30,7 @@ const open = {
   person: group(PERSON_SHAPE),
 } as const;
 
-/** Returns an open invitation with its person. If either row was inserted without the master key, it is ignored. */
+/** Returns an open invitation with its person, unless either row was inserted without the master key. */
 export const findInvitation = answerOf(
   'invitation-find',
   open,
@@ -58,7 +58,7 @@ const insertCodes = commandOf(
   ],
 );
 
-/** Stores recovery codes of a person, by their SHA-256. */
+/** Stores a person's recovery codes by their SHA-256. */
 export async function insertRecoveryCodes(
   tx: Sql,
   personId: string,

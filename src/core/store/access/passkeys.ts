@@ -16,10 +16,10 @@ const passkey = {
   isSound: isAsSealed(SEALED_PASSKEY),
 } as const;
 
-/** `id` is the authenticator's. `counter` is its signature counter, which stays 0 if it has none. */
+/** `id` is assigned by the authenticator. `counter` is its signature counter, which stays 0 if the authenticator has none. */
 export type Passkey = Omit<Row<typeof passkey>, 'isSound'>;
 
-/** Stores a passkey. Returns `false` without effect if the id exists. */
+/** Stores a passkey. Returns `false` if one with this id already exists. */
 export const insertPasskey = answerOf(
   'passkey-insert',
   { id: 'bytea' },
@@ -32,7 +32,7 @@ export const insertPasskey = answerOf(
   (rows) => rows.length > 0,
 );
 
-/** Returns a person's passkeys, the first 100. Rows that were inserted without the master key are ignored, here and below. */
+/** Returns a person's first 100 passkeys. All queries in this file ignore rows that were inserted without the master key. */
 export const findPasskeys = answerOf(
   'passkey-list',
   passkey,
@@ -54,7 +54,9 @@ export const findPasskey = answerOf(
   (rows) => rows.filter(({ isSound, person }) => isSound && person.isSound)[0] ?? null,
 );
 
-/** Records a use. Returns `false` if the counter doesn't increase, which suggests a copy, or if the passkey was removed. */
+/**
+ * Records that a passkey was used. Returns `false` if the counter doesn't increase, which suggests a copy, or if the passkey was removed.
+ */
 export const usePasskey = answerOf(
   'passkey-use',
   { id: 'bytea' },

@@ -13,10 +13,10 @@ const person = {
   projects: 'text[]?',
 } as const;
 
-/** A user of the console. `projects`: the UUIDs of the projects that they may see, or `null` for all. */
+/** A user of the console. `projects` contains the UUIDs of the projects that they may see, or is `null` for all. */
 export type Person = Row<typeof person>;
 
-/** The fields and their SQL for statements that join people as `p`. `isSound`: the person's seal is valid. */
+/** The fields and their SQL, for statements that join people as `p`. `isSound` means that the person's seal is valid. */
 export const PERSON_SHAPE = { ...person, isSound: isAsSealed(SEALED_PERSON) } as const;
 export const PERSON_SOURCES = {
   ...{ id: 'p.id', login: 'p.login', name: 'p.name', role: 'p.role' },
@@ -26,7 +26,7 @@ const PERSON = listColumns(person, '', PERSON_SOURCES);
 
 const NO_FACTORS = { passwordHash: null, totpSealed: null };
 
-/** Stores a person. Returns `false` without effect if the login is taken. */
+/** Stores a person. Returns `false` if the login is already taken. */
 export const insertPerson = answerOf(
   'person-insert',
   { id: 'uuid' },
@@ -39,7 +39,7 @@ export const insertPerson = answerOf(
   (rows) => rows.length > 0,
 );
 
-/** Finds a person by UUID or login, except removed ones. Doesn't check the seal, here and below. */
+/** Finds a person by UUID or login, unless they were removed. Doesn't check the seal. */
 export const findPerson = rowOf(
   'person-find',
   person,
@@ -63,14 +63,14 @@ const factors = {
   totpStep: maybeCount,
 } as const;
 
-/** A person with the data that their password and code are verified against. */
+/** A person with the stored data that verifies their password and code. */
 export type PersonFactors = Row<typeof factors>;
 
 const told = { ...factors, isSound: isAsSealed(SEALED_PERSON) } as const;
 const TOLD = listColumns(told, 'p.', PERSON_SOURCES);
 const soundOf = (rows: Row<typeof told>[]) => rows.filter(({ isSound }) => isSound)[0] ?? null;
 
-/** Returns `null` for a person who was inserted or changed without the master key. */
+/** Returns `null` if the person was inserted or changed without the master key. */
 export const findFactors = answerOf(
   'person-factors',
   told,
@@ -90,7 +90,7 @@ export const lockFactors = answerOf(
 
 const judged = { ...factors, seal: sealed(SEALED_PERSON) } as const;
 
-/** Locks a person to seal it again. Errors: `ROW_CHANGED` if its current seal is wrong. */
+/** Locks a person in order to seal it again. Throws `ROW_CHANGED` if its current seal is wrong. */
 export const lockPersonToChange = rowOf(
   'person-lock-to-change',
   judged,
@@ -113,7 +113,7 @@ const listed = {
   invitedUntil: 'timestamptz?',
 } as const;
 
-/** Returns the people, the first 1,000. */
+/** Returns the first 1,000 people. */
 export const listPeopleRows = rowsOf(
   'person-list',
   listed,
@@ -126,7 +126,7 @@ export const listPeopleRows = rowsOf(
   () => [],
 );
 
-/** Counts the other owners, and those of them who can sign in. */
+/** Counts the other owners, and how many of them can sign in. */
 export const countOtherOwners = answerOf(
   'person-other-owners',
   { owners: count, usable: count },
@@ -137,7 +137,7 @@ export const countOtherOwners = answerOf(
   ([row]) => row ?? { owners: 0, usable: 0 },
 );
 
-/** Blocks other removals of owners until the transaction ends. A trigger in the database takes the same lock. */
+/** Prevents other removals of owners until the transaction ends. A trigger in the database takes the same lock. */
 export const lockOwners = answerOf(
   'person-lock-owners',
   { isLocked: 'bool' },
@@ -152,7 +152,7 @@ export const updateRole = commandOf(
   (changed: PersonFactors) => [changed.id, changed.role, changed.projects, sealOf(SEALED_PERSON, changed)],
 );
 
-/** Removes all of a person's sign-in factors, and ends their sessions and invitations. `isGone`: also removes the person. */
+/** Removes all of a person's sign-in factors, and ends their sessions and invitations. `isGone` also removes the person. */
 export const forgetFactors = commandOf(
   'person-forget-factors',
   `with ended_keys as (update passkeys set removed_at = $2, mac = null where person_id = $1 and removed_at is null),
@@ -168,7 +168,7 @@ export const forgetFactors = commandOf(
   ],
 );
 
-/** Stores a person's password and encrypted TOTP secret. `step` is the period of the code that proved it. */
+/** Stores a person's password and encrypted TOTP secret. `step` is the period of the code that confirmed the secret. */
 export const storePassword = commandOf(
   'person-password',
   `update people set password_hash = $2, master_key_id = $3, totp_sealed = $4, totp_step = $5, misses = 0, mac = $6 where id = $1`,
@@ -178,7 +178,7 @@ export const storePassword = commandOf(
   ],
 );
 
-/** Accepts the code of a period, unless one of the same or a later period was already used. Resets the failed attempts. */
+/** Accepts the code of a period, unless a code of the same or a later period was already used. Resets the failed attempts. */
 export const consumeTotpStep = answerOf(
   'person-take-step',
   { id: 'uuid' },
@@ -189,7 +189,7 @@ export const consumeTotpStep = answerOf(
 );
 
 /**
- * Records a failed code. A person may fail `most` times at once, and once more after each `everySeconds`. Returns `false` if no attempt is
+ * Records a failed code. A person may fail `most` times in a row, and once more every `everySeconds`. Returns `false` if no attempts are
  * left.
  */
 export const takeMiss = answerOf(

@@ -3,9 +3,10 @@ import { type UnixMs, unixMs } from '../../domain/time.ts';
 import { answerOf, commandOf } from '../db/rows-of.ts';
 
 /**
- * An answered request: `{"id": "req_01h4…", "method": "POST", "route": "/v1/invoices", "status": 409, "code": "AMOUNT_UNAVAILABLE",
- * "external_id": "order-1042", "took_ms": 3}`. Members without a value may be left out. `route` is the pattern, never the path, which may
- * contain anything. `errors` are the fields that were refused, and `body` is the shape of the body: `{amount: number, externalId: string}`.
+ * A request that was answered: `{"id": "req_01h4…", "method": "POST", "route": "/v1/invoices", "status": 409, "code": "AMOUNT_UNAVAILABLE",
+ * "external_id": "order-1042", "took_ms": 3}`. Members without a value may be left out. `route` is the pattern, never the path, because a
+ * path may contain anything. `errors` contains the fields that were refused, and `body` the shape of the body: `{amount: number,
+ * externalId: string}`.
  */
 export type LoggedRequest = {
   id: string;
@@ -19,7 +20,7 @@ export type LoggedRequest = {
   body?: string | undefined;
 };
 
-/** 1 to 1,000 requests that arrived within one second with the same key (UUIDs), or without a valid one (`null`). */
+/** 1 to 1,000 requests that arrived within the same second with the same key (UUIDs), or without a valid key (`null`). */
 export type RequestBatch = {
   key: { id: string; projectId: string } | null;
   requests: readonly [LoggedRequest, ...LoggedRequest[]];
@@ -29,23 +30,23 @@ const SECOND_MS = 1000;
 const WEEK_MS = 604_800_000;
 const SLOTS = 6;
 
-/** Returns the second of a time. Requests are grouped by it. */
+/** Returns the second in which a time lies, because requests are grouped by second. */
 export function secondOf(time: UnixMs): UnixMs {
   return unixMs(time - (time % SECOND_MS));
 }
 
-/** Returns the partition of a time. */
+/** Returns the number of the partition for a time. */
 export function slotOf(time: UnixMs): number {
   return Math.floor(time / WEEK_MS) % SLOTS;
 }
 
-/** The columns of a request in the table that its batch `b` is unpacked to. Ids are compared by their bytes. */
+/** The columns of a request in the table that its batch `b` is unpacked into. Ids are compared byte by byte. */
 export const UNPACKED = `json_to_recordset(b.requests::json) as r (id text collate "C", method text, route text, status int4, code text,
      external_id text, took_ms int4, errors text, body text)`;
 
-// JSON written by `JSON.stringify` has no line breaks, so the batches are lines of one text, which needs no escaping. The commit doesn't
-// wait for the disk or a standby, because that would delay the commits of new invoices.
-/** Writes batches. A crash of the server within the next second may lose them. Batches that were written before are left unchanged. */
+// `JSON.stringify` writes JSON without line breaks, so the batches can be lines of a single text without escaping. The commit doesn't wait
+// for the disk or a standby, because that would delay the commits of new invoices.
+/** Writes batches. If the server crashes within the next second, they may be lost. Batches that were already written are left unchanged. */
 export const insertRequests = commandOf(
   'requests-insert',
   `insert into requests (slot, at, project_id, key_id, first_id, last_id, count, requests)

@@ -18,16 +18,16 @@ const session = {
   person: group(PERSON_SHAPE),
 } as const;
 
-/** A session with the current state of its person. `proof` is the factor that started it. */
+/** A session with the current state of its person. `proof` is the factor with which it was started. */
 export type SessionRow = Omit<Row<typeof session>, 'isSound'>;
 
 const SEAL = { isSound: sealColumn(SEALED_SESSION, 's.') };
 const SESSION = `select ${listColumns(session, 's.', { ...SEAL, person: PERSON_SOURCES })} from sessions s join people p on p.id = s.person_id`;
 
-/** The session hasn't ended, and isn't older than the limits in parameters 1 (last use) and 2 (start). */
+/** The condition that the session hasn't ended, and isn't older than the limits in parameters 1 (last use) and 2 (start). */
 const LIVE = 's.ended_at is null and p.removed_at is null and s.seen_at > $1 and s.created_at > $2';
 
-/** Ignores sessions if they or their people were inserted without the master key. */
+/** Drops sessions that were inserted without the master key, or whose people were. */
 const soundOf = (rows: readonly Row<typeof session>[]) =>
   rows.filter(({ isSound, person }) => isSound && person.isSound);
 
@@ -55,7 +55,7 @@ type NewSession = Pick<SessionRow, 'id' | 'proof' | 'createdAt' | 'origin' | 'us
   network: string;
 };
 
-/** Returns the live session with this token, by its SHA-256. */
+/** Returns the live session with this token, given by its SHA-256. */
 export const findLiveSession = answerOf(
   'session-find',
   session,
@@ -64,7 +64,7 @@ export const findLiveSession = answerOf(
   (rows) => soundOf(rows)[0] ?? null,
 );
 
-/** Returns the live sessions of one person or of all, newest first, at most 1,000. */
+/** Returns the live sessions of one person or of everyone, newest first, at most 1,000. */
 export const listLiveSessions = answerOf(
   'session-list',
   session,
@@ -93,7 +93,7 @@ export const endSessionRow = rowOf(
   (id: string, now: UnixMs, personId: string | null) => [id, new Date(now), personId],
 );
 
-/** Ends all sessions of a person. Returns how many. */
+/** Ends all sessions of a person. Returns how many there were. */
 export const endSessionsOf = answerOf(
   'session-end-all',
   { id: 'uuid' },
@@ -102,7 +102,7 @@ export const endSessionsOf = answerOf(
   ({ length }) => length,
 );
 
-/** Ends a person's live sessions except one. Returns their ids. */
+/** Ends a person's live sessions, except one. Returns their ids. */
 export const endOtherSessionRows = answerOf(
   'session-end-others',
   { id: 'uuid' },
@@ -138,7 +138,7 @@ const noteStepUp = commandOf(
   ],
 );
 
-/** Records a step-up, in a transaction. Returns `false` if the session has ended meanwhile. */
+/** Records a step-up, in a transaction. Returns `false` if the session has ended in the meantime. */
 export async function stepUpSession(tx: Sql, id: string, now: UnixMs): Promise<boolean> {
   const found = await lockSession(tx, id);
   if (found?.isSound !== true) return false;
@@ -146,7 +146,7 @@ export async function stepUpSession(tx: Sql, id: string, now: UnixMs): Promise<b
   return true;
 }
 
-/** Whether a person has signed in from a network since a time. Takes the same time for an unknown person. */
+/** Whether a person has signed in from a network since a given time. Takes equally long for an unknown person. */
 export const hasSignedInFrom = answerOf(
   'session-network-known',
   { known: 'bool' },
@@ -164,7 +164,7 @@ export const spendChallenge = answerOf(
   (rows) => rows.length > 0,
 );
 
-/** Deletes sessions that began, and invitations and challenges that ended, before a time: the first 1,000 of each. */
+/** Deletes up to 1,000 each of the sessions that began, and the invitations and challenges that ended, before a given time. */
 export const forgetOldSessions = answerOf(
   'session-forget-old',
   { isDone: 'bool' },

@@ -10,7 +10,7 @@ import { count, isAsSealed, listColumns, type Row, text } from '../db/statement.
 const ALARM = {
   id: 'uuid',
   kind: text<AlarmKind>(),
-  /** The subject within the kind: a block, an address, a transaction. It may be empty. */
+  /** What the alarm is about within its kind: a block, an address or a transaction. May be empty. */
   subject: 'text',
   detail: 'text',
   raisedAt: 'timestamptz',
@@ -23,7 +23,7 @@ export type Alarm = Row<typeof ALARM>;
 const MAX_DETAIL = 2000;
 const [PAGE, MAX_PAGES] = [1000, 100];
 /**
- * Opens an alarm, or counts another occurrence of an open one. An alarm whose end has no valid seal counts as open. Returns whether it is
+ * Opens an alarm, or counts another occurrence of an open one. An alarm counts as open if its end has no valid seal. Returns whether it's
  * new. `id` is a UUID.
  */
 export const raiseAlarm = answerOf(
@@ -69,7 +69,7 @@ const close = answerOf(
   ({ length }) => length,
 );
 
-/** Marks a sealed alarm as ended by a process without a master key. It is valid only if no process has one. */
+/** Marks a sealed alarm as ended by a process without a master key. This is valid only if no process has one. */
 const ENDED_WITHOUT_KEY = '00'.repeat(24);
 
 async function closeAll(db: Sql, alarms: readonly Named[]): Promise<number> {
@@ -82,7 +82,7 @@ async function closeAll(db: Sql, alarms: readonly Named[]): Promise<number> {
   );
 }
 
-/** Closes the open alarms of a kind, for one subject or for all. Returns how many there were. */
+/** Closes the open alarms of a kind, for one subject or for all subjects. Returns how many there were. */
 export async function resolveAlarms(
   db: Sql,
   network: Network,
@@ -106,8 +106,8 @@ const findUnseen = rowsOf(
 );
 
 /**
- * Closes open alarms that weren't seen for ten minutes, of kinds that are raised again every minute while they last. The process that
- * raised them no longer runs.
+ * Closes open alarms that haven't been seen for ten minutes, if their kind is raised again every minute as long as the problem lasts. The
+ * process that raised them is no longer running.
  */
 export async function resolveUnseenAlarms(db: Sql, kinds: readonly AlarmKind[]): Promise<void> {
   await closeAll(db, await findUnseen(db, kinds));
@@ -121,9 +121,9 @@ const readAlarms = rowsOf(
   (network: Network, [kind, subject]: readonly [string, string]) => [network, kind, subject],
 );
 
-/** Someone who closes more alarms than this in the database also closes fake ones, which reveals it. */
+/** If someone closes more alarms than this directly in the database, they also close fake ones, which gives them away. */
 const CLOSED_LATELY = 1000;
-/** The text of an alarm, whether or not it is over. */
+/** Seals the text of an alarm, whether or not the alarm is over. */
 const SEALED_WORDS = { ...SEALED_ALARM, needed: null };
 
 const readClosed = rowsOf(
@@ -137,7 +137,7 @@ const readClosed = rowsOf(
 );
 
 /**
- * Returns the seal of an alarm's end if Quittance did not write that end, otherwise null. `end` is the result of `sealColumn` with
+ * Returns the seal of an alarm's end if that end wasn't written by Quittance, and otherwise null. `end` is the result of `sealColumn` with
  * `SEALED_CLOSED`.
  */
 function falseEnd(sealer: Sealer | null, end: string | null): OpenedSeal | null {
@@ -150,24 +150,24 @@ export function isSilenced(sealer: Sealer | null, end: string | null): boolean {
   return falseEnd(sealer, end) !== null;
 }
 
-/** Whether the text of an alarm is the one that Quittance raised it with, even if it is over. `words` is the result of `sealColumn`. */
+/** Whether an alarm, even one that is over, still has the text with which Quittance raised it. `words` is the result of `sealColumn`. */
 export function areWordsSound(sealer: Sealer | null, words: string): boolean {
   return sealer === null || sealer.open(SEALED_WORDS, words).problem === null;
 }
 
-/** The SQL of the arguments of `isSilenced` and `areWordsSound`. */
+/** The SQL for the arguments of `isSilenced` and `areWordsSound`. */
 export const sealsOfAlarm = (row: string) =>
   `${sealColumn(SEALED_CLOSED, row)} as "end", ${sealColumn(SEALED_WORDS, row)} as words`;
 
 /**
- * `isSound`: Quittance wrote the text. `unknownKey`: the id of the master key that the end names and this process lacks. `falseMac`: the
- * MAC of the end in hex, or another text if the end has none.
+ * `isSound`: Quittance wrote the text. `unknownKey`: the id of the master key with which the end was sealed, if this process doesn't have
+ * that key. `falseMac`: the MAC of the end in hex, or some other text if the end has none.
  */
 type Silenced = Alarm & { isSound: boolean; unknownKey: string | null; falseMac: string };
 
 /**
- * Returns alarms of a network that were closed directly in the database, among the last thousand raised. They count as open, because no one
- * has read them and their cause may persist.
+ * Returns alarms of a network that were closed directly in the database, from the last thousand raised. They count as open, because no one
+ * has read them and their cause may still exist.
  */
 export async function findSilenced(db: Sql, network: Network): Promise<Silenced[]> {
   const sealer = await db.sealer(false);
@@ -186,7 +186,10 @@ export function isEndWithoutKey({ unknownKey }: Pick<Silenced, 'unknownKey'>): b
   return unknownKey !== null && ENDED_WITHOUT_KEY.startsWith(unknownKey);
 }
 
-/** Whether processes of the release that didn't seal the ends of alarms may still run. This is assumed for an hour after the upgrade. */
+/**
+ * Whether processes of the previous release, which didn't seal the ends of alarms, may still be running. This is assumed for an hour after
+ * the upgrade.
+ */
 export const isUpgrading = answerOf(
   'alarms-upgrading',
   { any: 'bool' },
@@ -196,8 +199,8 @@ export const isUpgrading = answerOf(
 );
 
 /**
- * Removes the false MACs from the ends of alarms, so that every count includes them as open. An alarm that was properly closed since it was
- * found keeps its end.
+ * Removes the false MACs from the ends of alarms, so that all counts include these alarms as open. An alarm that was properly closed in the
+ * meantime keeps its end.
  */
 export const reopenAlarms = answerOf(
   'alarms-reopen',
@@ -212,8 +215,8 @@ export const reopenAlarms = answerOf(
 );
 
 /**
- * Returns the open alarms of a network among the first 100,000, oldest first, divided into valid and forged ones. Those of projects come
- * last, because there may be many. So an alarm can't be hidden among forged ones or by marking it as over.
+ * Returns the open alarms of a network, from the oldest 100,000, separated into valid and forged ones. Alarms about projects come last,
+ * because there may be many. So no one can hide an alarm among forged ones or by marking it as over.
  */
 export async function findSoundAlarms(db: Sql, network: Network): Promise<{ alarms: Alarm[]; madeUp: Alarm[] }> {
   const alarms: Alarm[] = [];
@@ -237,10 +240,10 @@ export async function findSoundAlarms(db: Sql, network: Network): Promise<{ alar
   return { alarms, madeUp };
 }
 
-/** As many as a person reads. */
+/** As many as a person can read. */
 const MAX_SHOWN = 100;
 
-/** Returns the first 100 open alarms. One alarm represents all forged ones, whose text isn't shown. */
+/** Returns the first 100 open alarms. All forged alarms are represented by a single one, and their text isn't shown. */
 export async function findOpenAlarms(db: Sql, network: Network): Promise<Alarm[]> {
   const { alarms, madeUp } = await findSoundAlarms(db, network);
   const shown = alarms.slice(0, MAX_SHOWN);
@@ -260,7 +263,7 @@ export const hasAlarm = answerOf(
   ([row]) => row?.any === true,
 );
 
-/** Returns the subjects of the open alarms of a kind, the oldest 1,000. */
+/** Returns the subjects of the open alarms of a kind, up to the oldest 1,000. */
 export const findAlarmSubjects = answerOf(
   'alarm-subjects',
   { subject: 'text' },
@@ -278,7 +281,7 @@ const countStored = answerOf(
   (rows) => new Map(rows.map((row) => [row.kind, row.count])),
 );
 
-/** Counts the open alarms of a network by kind. Alarms that were closed directly in the database are included. */
+/** Counts the open alarms of a network by kind, including alarms that were closed directly in the database. */
 export async function countOpenAlarms(db: Sql, network: Network): Promise<Map<AlarmKind, number>> {
   const counts = await countStored(db, network);
   const hidden = new Map<AlarmKind, number>();

@@ -9,7 +9,7 @@ import { count, maybe, maybeCount, maybeText, type Row, statement, text } from '
 import type { Freeze } from '../ledger/addresses.ts';
 import { outgoingStands, stands } from '../ledger/standing.ts';
 
-/** The statements that return addresses for balance checks. */
+/** The statements that return addresses whose balance is checked. */
 export const BALANCE_CHECKS = ['balance-check-due', 'balance-check-list'] as const;
 
 const BOOKED = {
@@ -18,13 +18,13 @@ const BOOKED = {
   account: text<AccountHex>(),
   address: 'address',
   opening: maybe({ block: count, micro: 'numeric' }),
-  /** The newest height at which the books balanced, or `null` before the first check. */
+  /** The newest height at which the books matched the chain, or `null` before the first check. */
   goodBlock: maybeCount,
   freezeState: maybeText<Freeze>(),
   freezeBlock: maybeCount,
 } as const;
 
-/** An address of any project, active or retired, with its opening: the balance and the height of the first check. */
+/** An active or retired address of any project, with its opening: the balance and the height at its first check. */
 export type BookedAddress = Row<typeof BOOKED>;
 
 const SELECT = `select a.id, a.project_id, encode(a.account, 'hex') as account, ${addressColumn('a')} as address, b.opening_block, b.opening_micro,
@@ -39,8 +39,9 @@ const selectDue = statement(
 );
 
 /**
- * Returns addresses that were never checked or whose check is due, longest due first. A check postponed by more than a day counts as due,
- * because Quittance never postpones one that far. Addresses that fail their integrity check are left out; they have their own alarm.
+ * Returns addresses that were never checked or whose check is due, the ones that have been due longest first. If a check was postponed by
+ * more than a day, it's due, because Quittance never postpones one that far. Addresses that fail their integrity check are left out,
+ * because they have an alarm of their own.
  */
 export function findDueAddresses(db: Sql, network: Network, now: UnixMs, limit: number): Promise<BookedAddress[]> {
   return db.run(selectDue, [network, new Date(now), limit], []);
@@ -54,8 +55,8 @@ export const listBookedAddresses = rowsOf(
   (network: Network, limit: number) => [network, limit],
 );
 
-// An annulled transfer moved no money. An incoming transfer without a producer is from before outgoing transfers were recorded. It is left
-// out below the opening, because otherwise all money that left since would seem to be missing.
+// An annulled transfer moved no money. An incoming transfer without a producer is older than the recording of outgoing transfers. It's left
+// out below the opening; otherwise all money that has left since would seem to be missing.
 const MOVEMENTS = `(
      select block_number, amount_micro as micro, producer is null as is_one_sided from transfers t
      where address_id = $1 and ${stands('t')}
@@ -78,7 +79,7 @@ export async function sumMovements(db: Sql, addressId: string, upTo: number): Pr
 }
 
 /**
- * Returns the recorded movements of an address above `above` and up to `upTo`, by height. Those below `summedUpTo` are summed at that
+ * Returns the recorded movements of an address above `above` and up to `upTo`, by height. The ones below `summedUpTo` are added up at that
  * height.
  */
 export const findMovements = rowsOf(
@@ -100,13 +101,13 @@ export type BalanceCheck = {
   checkedBlock: number;
   balanceMicro: bigint;
   expectedMicro: bigint;
-  /** The origin of the queried node. */
+  /** The origin of the node that was asked. */
   node: string;
   checkedAt: UnixMs;
   dueAt: UnixMs;
 };
 
-/** Stores the result of a check. The opening of the first check is kept. */
+/** Stores the result of a check. The opening of the first check never changes. */
 export const saveBalanceCheck = commandOf(
   'balance-check-upsert',
   `insert into balance_checks as b (address_id, project_id, network, opening_micro, opening_block, good_block, checked_block,
@@ -133,7 +134,7 @@ export const saveBalanceCheck = commandOf(
   ],
 );
 
-/** Makes the check of every address of a network due, active or retired, for example after an incident. */
+/** Makes the checks of all addresses of a network due, active or retired, for example after an incident. */
 export const markChecksDue = commandOf(
   'balance-check-mark-due',
   'update balance_checks set due_at = least(due_at, checked_at) where network = $1',

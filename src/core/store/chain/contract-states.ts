@@ -6,7 +6,7 @@ import { answerOf } from '../db/rows-of.ts';
 import { maybeCount, maybeText, type Row, statement, text } from '../db/statement.ts';
 import type { Freeze } from '../ledger/addresses.ts';
 
-/** The pause of the contract, see migration 0037. */
+/** The pause of the contract; see migration 0037. */
 export type Pause = 'seen' | 'paused';
 
 const frozen = { address: 'address', freezeState: text<Freeze>(), freezeBlock: maybeCount } as const;
@@ -19,14 +19,14 @@ const selectFrozen = statement(
 );
 
 /**
- * Returns the oldest 1,000 frozen addresses of a network, of any project. An address that fails its integrity check has its own alarm and
- * doesn't prevent the others from being returned.
+ * Returns the oldest 1,000 frozen addresses of a network, from any project. An address that fails its integrity check is left out, because
+ * it has an alarm of its own.
  */
 export function findFrozen(db: Sql, network: Network): Promise<Row<typeof frozen>[]> {
   return db.run(selectFrozen, [network], []);
 }
 
-/** Returns `null` if no block of the network was examined yet. */
+/** Returns `null` if no block of the network has been examined yet. */
 export const findPause = answerOf(
   'contract-pause',
   { solidNumber: maybeCount, pauseState: maybeText<Pause>(), pauseBlock: maybeCount },
@@ -36,8 +36,8 @@ export const findPause = answerOf(
 );
 
 /**
- * Sets which addresses are frozen in blocks that can still be orphaned. Addresses whose state comes from an irreversible block are left
- * unchanged.
+ * Sets which addresses are frozen by blocks that can still be orphaned. An address whose state comes from an irreversible block doesn't
+ * change.
  */
 export const setSeenFreezes = answerOf(
   'contract-freeze-seen',
@@ -50,7 +50,7 @@ export const setSeenFreezes = answerOf(
   ({ length }) => length > 0,
 );
 
-/** Like `setSeenFreezes`, for the pause of the contract. */
+/** Like `setSeenFreezes`, but for the pause of the contract. */
 export const setSeenPause = answerOf(
   'contract-pause-seen',
   { network: 'text' },

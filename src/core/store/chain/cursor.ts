@@ -9,12 +9,12 @@ import type { Lease } from './leases.ts';
 const BLOCK = { number: count, id: 'text', time: 'timestamptz' } as const;
 
 /**
- * The position of a network's watcher. `solid` is the newest recorded block. `head` is the newest examined block, at or above it. Block ids
- * are 64 hex characters.
+ * How far a network's watcher has got. `solid` is the newest recorded block. `head` is the newest examined block, which isn't below it.
+ * Block ids are 64 hex characters.
  */
 export type ChainCursor = { solid: Row<typeof BLOCK>; head: Row<typeof BLOCK> };
 
-/** Returns the cursor, or `null` before the first block of a network was examined. */
+/** Returns the cursor, or `null` if no block of the network has been examined yet. */
 export const findCursor = answerOf(
   'chain-cursor-select',
   { solid: maybe(BLOCK), head: maybe(BLOCK), seal: sealedBefore(SEALED_CURSOR) },
@@ -33,14 +33,14 @@ const lock = statement('chain-cursor-lock', {}, 'select from chain_cursors where
 
 /**
  * Returns the cursor, locked until the end of the transaction. Call `checkLease` in the same transaction. Locking and reading are separate
- * statements: a single one that waited for the lock would combine the new cursor with the old head blocks.
+ * statements, because a single statement that had to wait for the lock would combine the new cursor with the old head blocks.
  */
 export async function lockCursor(tx: Sql, network: Network): Promise<ChainCursor | null> {
   await tx.run(lock, [network]);
   return findCursor(tx, network);
 }
 
-/** Whether this process still holds the lease. Until the transaction ends, no other process can acquire it (fencing). */
+/** Whether this process still holds the lease. No other process can acquire it until the transaction ends (fencing). */
 export const checkLease = answerOf(
   'lease-check',
   { epoch: 'int8' },
@@ -52,7 +52,7 @@ export const checkLease = answerOf(
 const sealCursor = (network: Network, { number, id }: ChainCursor['solid']) =>
   sealOf(SEALED_CURSOR, { network, solidNumber: number, solidId: id });
 
-/** Sets the first block and block 0 of a new network. Returns `false` without effect if the network has a cursor. */
+/** Sets the first block and block 0 of a new network. Returns `false` if the network already has a cursor. */
 export const insertCursor = answerOf(
   'chain-cursor-insert',
   { isNew: 'bool' },
@@ -115,9 +115,9 @@ export const updateCursor = commandOf(
 );
 
 /**
- * Records that the newest examined block is the network's newest, according to a node. It stores the block's time next to the database's
- * time. While no blocks are visible, the chain's time is then derived from the time elapsed on the database's clock. If that clock is
- * behind the block's time, it is wrong, and a later correction would move the chain's time too far. Then nothing is stored.
+ * Records that the newest examined block is the network's newest, according to a node, and stores the block's time together with the
+ * database's time. While no blocks are visible, the chain's time is then derived from the time that has passed on the database's clock. If
+ * that clock is behind the block's time, it's wrong, and correcting it later would move the chain's time too far, so nothing is stored.
  */
 export const markLive = commandOf(
   'chain-cursor-live',
@@ -131,7 +131,10 @@ export const markLive = commandOf(
   (network: Network) => [network],
 );
 
-/** Returns when the first invoice of a network was created, or `null` if there is none. It is read once, for a network without a cursor. */
+/**
+ * Returns when the first invoice of a network was created, or `null` if there are none. It's read only once, for a network without a
+ * cursor.
+ */
 export const findEarliestInvoiceTime = answerOf(
   'invoice-earliest',
   { createdAt: 'timestamptz?' },

@@ -15,7 +15,7 @@ export const findHeadBlockId = answerOf(
 
 const blocks = jsonRows({ number: count, id: hex(), time: 'timestamptz' });
 
-/** Inserts examined blocks. Existing ones are kept. Fails at a height that has another block. */
+/** Inserts examined blocks. Existing ones stay unchanged. Fails if a different block exists at the same height. */
 export const insertHeadBlocks = commandOf(
   'head-block-insert',
   `insert into head_blocks (network, number, block_id, block_time)
@@ -45,7 +45,10 @@ export const findInvoicesDetectedUpTo = rowsOf(
   (network: Network, number: number) => [network, number],
 );
 
-/** Deletes examined blocks above a height and their sightings, except the blocks in `kept`. They were orphaned or will be written again. */
+/**
+ * Deletes the examined blocks above a height with their sightings, except the blocks in `kept`, because they were orphaned or will be
+ * written again.
+ */
 export const deleteHeadBlocksAbove = commandOf(
   'head-block-delete-above',
   'select from forget_head_blocks_above($1, $2, $3::text::jsonb)',
@@ -56,7 +59,7 @@ export const deleteHeadBlocksAbove = commandOf(
   ],
 );
 
-/** Deletes examined blocks up to a height and their sightings, because the solid chain replaces them. */
+/** Deletes the examined blocks up to a height with their sightings, because the solid chain replaces them. */
 export const deleteHeadBlocksUpTo = commandOf(
   'head-block-delete-up-to',
   'select from forget_head_blocks_up_to($1, $2)',
@@ -65,7 +68,7 @@ export const deleteHeadBlocksUpTo = commandOf(
 
 const sighting = {
   blockNumber: count,
-  /** Increases in the order of the transfers in a block. */
+  /** Increases in the order of the transfers within a block. */
   position: 'int4',
   txId: hex(),
   logIndex: 'int4',
@@ -79,14 +82,14 @@ export type Sighting = Row<typeof sighting>;
 
 const rows = jsonRows(sighting);
 
-/** Inserts sightings. Existing ones, of a kept block, stay. */
+/** Inserts sightings. Existing ones, which belong to a block that was kept, stay unchanged. */
 export const insertSightings = commandOf(
   'sighting-insert',
   `insert into sightings (network, ${rows.columns}) select $1, ${rows.columns} from ${rows.table('$2')} on conflict do nothing`,
   (network: Network, sightings: Sighting[]) => [network, rows.bind(sightings)],
 );
 
-/** Returns which of the invoices have a sighting. */
+/** Returns which of these invoices have a sighting. */
 export const findDetected = answerOf(
   'sightings-of-invoices',
   { invoiceId: 'uuid' },

@@ -1,7 +1,10 @@
 import type { Database } from '../db/database.ts';
 import { acquireLease, type Lease, releaseLease, renewLease } from './leases.ts';
 
-/** Holds and renews a lease that one process has at a time. `isHeld`: certainly held, by this process's own clock. */
+/**
+ * Holds and renews a lease that only one process can have at a time. `isHeld` returns whether it's certainly held, by this process's own
+ * clock.
+ */
 export function holdLease(db: Database, name: string, holder: string, ttlMs: number) {
   let held: Lease | null = null;
   let surelyUntilMs = 0;

@@ -3,21 +3,22 @@ import type { Sql } from '../db/database.ts';
 import { answerOf, commandOf } from '../db/rows-of.ts';
 import { statement } from '../db/statement.ts';
 
-/** The right to do a named job, held by one process at a time. `epoch` increases with every new holder (fencing token). */
+/** The right to do a named job, which only one process can have at a time. `epoch` increases with every new holder (fencing token). */
 export type Lease = { name: string; holder: string; epoch: bigint };
 
-/** The lease of the process that follows a network. */
+/** Returns the name of the lease for following a network. */
 export function watcherLease(network: Network): string {
   return `watcher:${network}`;
 }
 
 /**
- * A lease that ends later than this many of its lengths from now was given while the database's clock was ahead. Its holder renews it
- * within seconds or is dead, so other processes needn't wait for the recorded end. Waiting for the row's lock takes less time.
+ * If a lease would end later than this many of its lengths from now, it was granted while the database's clock was ahead. Its holder either
+ * renews it within seconds or is dead, so other processes don't have to wait for the recorded end. Waiting for the row's lock takes less
+ * time.
  */
 const MOST_TTLS = 4;
 
-/** The bound in the database. Above it an epoch restarts, so that a forged value can't block a lease. */
+/** The limit in the database. Beyond it the epoch starts again, so that a forged value can't block a lease. */
 const MOST_EPOCH = 1_000_000_000_000_000;
 
 const acquire = statement(
@@ -32,8 +33,8 @@ const acquire = statement(
 );
 
 /**
- * Acquires a free or expired lease, or returns `null` while another holder's lease is valid. Times are the database's. If its clock is set
- * back, a live holder may lose its lease to another process; the epoch then prevents its writes.
+ * Acquires a free or expired lease. Returns `null` as long as another holder's lease is valid. All times are the database's. If its clock
+ * is set back, a live holder may lose its lease to another process, but then the epoch prevents the old holder's writes.
  */
 export async function acquireLease(db: Sql, name: string, holder: string, ttlMs: number): Promise<Lease | null> {
   const [row] = await db.run(acquire, [name, holder, ttlMs]);
@@ -50,7 +51,7 @@ export const renewLease = answerOf(
   (rows) => rows.length === 1,
 );
 
-/** Releases a lease, so that a standby needn't wait for it to expire. */
+/** Releases a lease, so that a standby doesn't have to wait until it expires. */
 export const releaseLease = commandOf(
   'lease-release',
   'update leases set expires_at = now() where name = $1 and holder = $2 and epoch = $3',

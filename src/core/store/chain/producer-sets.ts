@@ -7,10 +7,10 @@ import { SEALED_PRODUCERS } from '../db/sealed-tables.ts';
 import { json, listColumns, type Row, sealed, text } from '../db/statement.ts';
 
 const columns = {
-  /** `adoptedAt`: when this process adopted the set, by its own clock. */
+  /** `adoptedAt` is when this process adopted the set, by its own clock. */
   chainTime: 'timestamptz',
   adoptedAt: 'timestamptz',
-  /** `first`: there was none. `vote`: members changed. `key`: a witness permission changed. `operator`: by command. */
+  /** `first`: no set existed before. `vote`: members changed. `key`: a witness permission changed. `operator`: a command set it. */
   reason: text<'first' | 'vote' | 'key' | 'operator'>(),
   producers: json<readonly { account: AccountHex; signer: AccountHex }[]>(),
   /** The origins of the nodes that reported it. */
@@ -32,8 +32,8 @@ export const findProducerSets = rowsOf(
 const confirmed = { ...columns, confirmedAt: 'timestamptz' } as const;
 
 /**
- * Returns the set to compare a change with, and when it was last seen in force. It is the newest one that was in force before a time or was
- * accepted by an operator, or else the very first. `null` if there is none.
+ * Returns the set with which a change is compared, and when it was last confirmed. It's the newest set that was in force before a given
+ * time or was accepted by an operator, or otherwise the very first set. Returns `null` if there's none.
  */
 export const findBaseline = rowOf(
   'producer-sets-baseline',
@@ -48,7 +48,7 @@ export const findBaseline = rowOf(
   (network: Network, time: UnixMs) => [network, new Date(time)],
 );
 
-/** Puts a set in force on which nodes agreed at its `chainTime`. The previous set was in force until its last confirmation. */
+/** Puts a set into force on which nodes agreed at its `chainTime`. The previous set was in force until it was last confirmed. */
 export const insertProducerSet = commandOf(
   'producer-set-insert',
   `with adopted as (
@@ -67,7 +67,7 @@ export const insertProducerSet = commandOf(
   ],
 );
 
-/** Records that nodes agreed on the newest set at a time. */
+/** Records that at a given time nodes agreed on the newest set. */
 export const confirmProducers = commandOf(
   'producer-set-confirm',
   `insert into producer_confirmations (network, confirmed_at) values ($1, $2)

@@ -16,7 +16,7 @@ export type SetAside =
 
 const idOf = (...parts: readonly (string | number)[]) => parts.join(' ');
 const MAX_REASON = 2000;
-/** The longest pause between two retries. A later time was written by someone else. */
+/** The longest pause between two retries. If a row has a later time, someone else wrote it. */
 const LONGEST = "interval '5 minutes'";
 
 const inserted = {
@@ -34,7 +34,7 @@ const insert = commandOf(
   (network: Network, added: Parameters<typeof rows.bind>[0]) => [network, rows.bind(added)],
 );
 
-/** Stores set-aside items in the transaction that advances the cursor. From then on they are recorded nowhere else. */
+/** Stores set-aside items in the transaction that advances the cursor. From then on, they aren't recorded anywhere else. */
 export async function insertSetAside(tx: Sql, network: Network, added: readonly SetAside[]): Promise<void> {
   if (added.length === 0) return;
   const sealer = await tx.sealer();
@@ -77,7 +77,7 @@ const waiting = {
 } as const;
 export type WaitingRow = Row<typeof waiting>;
 
-/** Returns a network's set-aside items, longest due first. */
+/** Returns a network's set-aside items, the ones that have been due longest first. */
 export const findSetAside = rowsOf(
   'set-aside-find',
   waiting,
@@ -89,7 +89,7 @@ export const findSetAside = rowsOf(
   (network: Network, limit: number) => [network, limit],
 );
 
-/** Decodes a row. Returns `null` if Quittance did not write it. */
+/** Decodes a row. Returns `null` if it wasn't written by Quittance. */
 export function readSetAside({ id, content, reason }: Pick<WaitingRow, 'id' | 'content' | 'reason'>): SetAside | null {
   const [, kind, invoiceId = ''] = id.split(' ');
   const told = JSON.parse(content);
@@ -100,7 +100,7 @@ export function readSetAside({ id, content, reason }: Pick<WaitingRow, 'id' | 'c
   return { kind, block, reason };
 }
 
-/** Records another failure. The next retry is due after a pause that doubles. */
+/** Records another failure. The pause before the next retry doubles. */
 export const postponeSetAside = commandOf(
   'set-aside-postpone',
   `update set_aside set reason = $2, tries = least(tries + 1, 1000000),
@@ -109,7 +109,7 @@ export const postponeSetAside = commandOf(
   (id: string, reason: string) => [id, reason.slice(0, MAX_REASON)],
 );
 
-/** Deletes an item that was recorded, or that no longer concerns our addresses. */
+/** Deletes an item that has been recorded, or that no longer concerns our addresses. */
 export const forgetSetAside = commandOf('set-aside-forget', 'select from forget_set_aside($1)', (id: string) => [id]);
 
 const among = statement(
@@ -121,7 +121,7 @@ const among = statement(
      where s.network = $1 and s.account = decode(t.account, 'hex') and s.amount_micro = t.amount and s.id <> t.id)`,
 );
 
-/** Returns the positions of transfers for which an equal one is already set aside. The set-aside one must be recorded first. */
+/** Returns the positions of transfers for which an equal transfer is already set aside, because that one must be recorded first. */
 export async function findBehindSetAside(
   tx: Sql,
   network: Network,

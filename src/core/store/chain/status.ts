@@ -9,23 +9,23 @@ export type ChainStatus = {
   /** Why the chain isn't visible, or `null`. */
   blind: string | null;
   headNumber: number;
-  /** Headers that this process verified prove that blocks up to this height are irreversible. */
+  /** Height up to which blocks are irreversible, proven by headers that this process verified. */
   ownSolidNumber: number;
-  /** The queried node says that blocks up to this height are irreversible. */
+  /** Height up to which blocks are irreversible, according to the node that was asked. */
   nodeSolidNumber: number;
   processedNumber: number;
-  /** The figures are `null` while they are unknown. */
+  /** The numbers are `null` as long as they are unknown. */
   catchUp: { blocksPerSecond: number | null; secondsLeft: number | null } | null;
-  /** The first irreversible block that waits until enough operators agree on its logs. Older releases don't write it. */
+  /** The first irreversible block for which too few operators agree on the logs so far. Older releases don't write this field. */
   openBlock?: number | null;
   nodes: readonly NodeStatus[];
-  /** The energy price, or `null` before nodes reported it. Older releases don't write it. */
+  /** The energy price, or `null` if nodes haven't reported it yet. Older releases don't write this field. */
   energyPrice?: EnergyPriceSeen | null;
-  /** Requests to all nodes per block at the head, over the latest blocks. `null` while too few blocks were followed. */
+  /** Requests to all nodes per block at the head, averaged over the latest blocks. `null` if too few blocks have been followed. */
   requestsPerBlock: number | null;
 };
 
-/** In sun per unit, as nodes reported it at that time. */
+/** `sun` is the price in sun per unit, as nodes reported it at that time. */
 export type EnergyPriceSeen = { sun: number; at: UnixMs };
 
 type NodeStatus = {
@@ -35,17 +35,17 @@ type NodeStatus = {
   reason: string | null;
   /** Counted from when the status was written. */
   pausedForMs: number;
-  /** Failures in a row. Older releases don't write it. */
+  /** Number of consecutive failures. Older releases don't write this field. */
   failures?: number;
   requests: number;
   refusals: number;
   requestsToday: number;
-  /** The limit, or `null` without one. Older releases don't write it. */
+  /** The limit, or `null` if there's none. Older releases don't write this field. */
   requestsPerDay?: number | null;
   answerMs: number | null;
 };
 
-/** A watcher writes its status every few seconds. If the status is older than this, the watcher has stopped or hangs. */
+/** A watcher writes its status every few seconds. If the status is older than this, the watcher has stopped or is hanging. */
 export const STATUS_SILENT_MS = 30_000;
 
 export const saveChainStatus = commandOf(
@@ -57,7 +57,7 @@ export const saveChainStatus = commandOf(
 
 const columns = { updatedAt: 'timestamptz', status: json<ChainStatus>() } as const;
 
-/** Returns the latest status, or `null` if no watcher ever ran. */
+/** Returns the latest status, or `null` if no watcher has ever run. */
 export const findChainStatus = rowOf(
   'chain-status-select',
   columns,
@@ -65,21 +65,21 @@ export const findChainStatus = rowOf(
   (network: Network) => [network],
 );
 
-/** A node's pause as recorded by another process, or by this one before a restart. */
+/** A node's pause, as recorded by another process or by this one before a restart. */
 export type RememberedPause = { url: string; failures: number; pausedForMs: number; reason: string | null };
 
-/** A series of failures that is older than this says nothing about a node's current state. */
+/** An older series of failures says nothing about the current state of a node. */
 const REMEMBERED_MS = 10 * 60_000;
 
 /**
- * Returns the remaining pauses of nodes, by `url`, from the last watcher's status. A node with failures in a row is included even if its
- * pause is over. A pause that a node requested may be long; the process that adopts it limits it like a new one. Pauses that began before
- * anything was followed are missing.
+ * Returns the remaining pauses of nodes, by `url`, from the last watcher's status. A node with consecutive failures is included even if its
+ * pause is over. If a node requested a long pause, the process that adopts it limits it like a new one. Pauses that began before the first
+ * status was written are missing.
  */
 export async function findRememberedPauses(db: Sql, network: Network, now: UnixMs): Promise<RememberedPause[]> {
   const found = await findChainStatus(db, network);
   if (found === null) return [];
-  // A clock that was set back must not lengthen a pause.
+  // If the clock was set back, pauses must not get longer.
   const ageMs = Math.max(0, now - found.updatedAt);
   return readNodes(found.status)
     .map(({ url, failures = 0, pausedForMs, reason }) => ({
@@ -90,7 +90,7 @@ export async function findRememberedPauses(db: Sql, network: Network, now: UnixM
     .filter(({ failures, pausedForMs }) => failures > 0 || pausedForMs > 0);
 }
 
-/** Returns the complete node entries of a status. The row has no seal, so invalid content must not stop the watcher. */
+/** Returns the complete node entries of a status. The row has no seal, so its content may be invalid, which must not stop the watcher. */
 function readNodes(
   status: { nodes?: unknown } | null,
 ): Pick<NodeStatus, 'url' | 'failures' | 'pausedForMs' | 'reason'>[] {

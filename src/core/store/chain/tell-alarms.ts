@@ -8,7 +8,7 @@ import { findAlarmSubjects, raiseAlarm, resolveAlarms } from './alarms.ts';
 
 /** A current problem. `detail` says what happened and what to do. */
 export type Finding = { network: Network; subject: string; detail: string };
-/** Without `log` nothing is logged. That is for commands that print their results. */
+/** Without `log`, nothing is logged. Commands that print their results leave it out. */
 type Telling = { db: Sql; log?: Logger | undefined };
 
 /** Raises an alarm, and logs it if it is new. */
@@ -53,8 +53,8 @@ export async function settleAlarms(
 }
 
 /**
- * For problems that any statement may run into repeatedly: it raises an alarm at most once a minute per subject. Never throws. After a
- * failure, the alarm is due again.
+ * Returns a function that raises an alarm at most once a minute per subject, for problems that any statement may run into repeatedly. It
+ * never throws. After a failure, the alarm is due again.
  */
 export function createTeller({ db, log, now }: { db(): Sql; log: Logger; now(): number }) {
   const throttle = createLogThrottle(now);

@@ -2,13 +2,13 @@ import { NETWORKS, type Network } from '../../domain/network.ts';
 import { rowsOf } from '../db/rows-of.ts';
 import { text } from '../db/statement.ts';
 
-/** If no watcher runs for this long, no standby took over; that would take 10 s. */
+/** If no watcher has run for this long, no standby has taken over, because that would take only 10 s. */
 export const UNWATCHED_MS = 60_000;
 
 /**
- * The watch state of each network. `wasWatched`: a watcher once held its lease or followed its blocks; both rows are permanent. `wasSeen`:
- * a node once returned a block. `seenAt`: when the last lease ended, or `null` if one is held or none ever was. `isSilent`: no lease is
- * held, and none was for `UNWATCHED_MS`. `takesMoney`: it has an active address.
+ * Returns how each network is watched. `wasWatched`: a watcher has held its lease or followed its blocks at some time, because both leave
+ * permanent rows. `wasSeen`: a node has returned a block at some time. `seenAt`: when the last lease ended, or `null` if a lease is held or
+ * none ever was. `isSilent`: no lease is held, and none has been for `UNWATCHED_MS`. `takesMoney`: the network has an active address.
  */
 export const findWatchedNetworks = rowsOf(
   'watched-networks',

@@ -6,12 +6,12 @@ import { sealText } from './seal-text.ts';
 import { SEALED_ADDRESS } from './sealed-tables.ts';
 import type { Statement } from './statement.ts';
 
-/** An address whose text doesn't belong to its account. One of the two was changed past the database's guards. */
+/** An address whose text doesn't match its account. One of the two was changed in a way that bypassed the database's guards. */
 export type DamagedAddress = { network: string; account: AccountHex; stored: string };
 
-/** An address in the database, with its project (UUID). Its text matches its account. */
+/** An address in the database with its project (UUID). Its text matches its account. */
 export type OwnAddress = { network: string; projectId: string; account: AccountHex; address: TronAddress };
-/** The stored settings that a project's (UUID) invoices are created under. */
+/** The stored settings with which invoices of a project (UUID) are created. */
 export type OwnRule = { network: string; projectId: string; policy: Policy; maxSurchargeMicro: bigint };
 type StoredAddress = OwnAddress & { id: string; mac: string | null };
 
@@ -29,13 +29,13 @@ export function addressColumn(table: string): string {
   return parts.join(` || ' ' || `);
 }
 
-/** A few megabytes. Further addresses are computed each time. */
+/** At most a few megabytes. Any further addresses are computed each time. */
 const MAX_KNOWN = 20_000;
 const known = new Map<string, ReadAddress>();
 
 /**
- * Reads a column of the type `address`. People see the text, but the watcher looks for the account, so the stored text must equal the one
- * computed from the account.
+ * Reads a column of the type `address`. People see the text, but the watcher looks for the account, so the stored text must be the one that
+ * is computed from the account.
  */
 export function readAddress(column: string): ReadAddress {
   const before = known.get(column);
@@ -63,15 +63,15 @@ function splitAddress(column: string): StoredAddress {
 export type AddressChecks = {
   onDamaged?: OnDamagedAddress | undefined;
   refuse?: ((address: OwnAddress, statement: string) => string | null) | undefined;
-  /** The same for the settings that an invoice would be created under. */
+  /** Like `refuse`, but for the settings with which an invoice would be created. */
   refuseRule?: ((rule: OwnRule) => string | null) | undefined;
-  /** Whether to leave out an address's row, as if the address were not ours. */
+  /** Whether to leave out the row of an address, as if the address weren't ours. */
   passesOver?: ((address: OwnAddress, statement: string) => boolean) | undefined;
 };
 
 /**
  * Replaces each value of the type `address` by the address. Errors: `ADDRESS_DAMAGED`, `ADDRESS_NOT_VOUCHED` for a refused address,
- * `ROW_CHANGED` for a wrong seal. With `leftOut` there are no errors.
+ * `ROW_CHANGED` for a wrong seal. With `leftOut`, nothing is thrown.
  */
 export function readAddresses(
   statement: Pick<Statement, 'name' | 'columns' | 'addressColumns' | 'sealColumns'>,
@@ -120,13 +120,13 @@ function readColumn(
   if (passesOver?.(read, name) === true) return 'passed-over';
   const reason = refuse?.(read, name) ?? null;
   if (reason !== null) return new AppError('ADDRESS_NOT_VOUCHED', `${reason} (${name})`);
-  // Some statements have their own field for the state of the address's seal.
+  // Some statements return the state of the address's seal in a field of their own.
   const tells = sealColumns.some(({ table }) => table === SEALED_ADDRESS);
   const problem = sealing === null || tells ? null : examineSeal(read, sealing, name);
   return problem ?? read.address;
 }
 
-/** Whether an address was sealed with a key that this process lacks. Another process may have inserted it. */
+/** Whether an address was sealed with a key that this process doesn't have, because another process may have inserted it. */
 export function lacksKey(
   { addressColumns }: Pick<Statement, 'addressColumns'>,
   rows: readonly Record<string, unknown>[],

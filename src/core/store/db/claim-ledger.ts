@@ -3,8 +3,8 @@ import { findLedgerIdentity, newLedgerId, refuseForeignLedger, takeLedger } from
 import { recordProof } from './prove-key.ts';
 
 /**
- * Runs at the start of a service. Marks a new database as the one of its ledger, and refuses a copy and a ledger that moved elsewhere.
- * `isSealed`: a new ledger requires seals from the beginning. Returns the ledger's id. Errors: `DATABASE_COPIED`, `LEDGER_CLOSED`,
+ * Runs at the start of a service. Marks a new database as the home of its ledger. Refuses a copy, and a ledger that was moved elsewhere.
+ * `isSealed` makes a new ledger require seals from the beginning. Returns the ledger's id. Errors: `DATABASE_COPIED`, `LEDGER_CLOSED`,
  * `CONFIG_INVALID`.
  */
 export async function claimLedger(db: Sql, { isSealed }: { isSealed: boolean }): Promise<string> {

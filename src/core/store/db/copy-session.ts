@@ -8,7 +8,7 @@ import { type Connection, runToCommit, type Sql, sqlOn, types } from './database
 export type BackupSession = Sql & {
   /** Returns the rows of `copy … to stdout`. */
   copyOut(text: string): Readable;
-  /** Returns a stream for the rows of `copy … from stdin`. It finishes when PostgreSQL has accepted them all. */
+  /** Returns a stream for the rows of `copy … from stdin`. It finishes when PostgreSQL has accepted all of them. */
   copyIn(text: string): Writable & { rowCount: number };
 };
 
@@ -35,7 +35,7 @@ export async function inBackupSession<Output>(
     keepAlive: true,
     types,
   });
-  // The current or the next statement reports the loss.
+  // The loss is reported by the current or the next statement.
   client.on('error', () => undefined);
   const sql = sqlOn(client);
   try {

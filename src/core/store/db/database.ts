@@ -8,13 +8,13 @@ import { type Admission, createAdmission } from './server-admission.ts';
 import type { Parameter, Row, Shape, Statement } from './statement.ts';
 import { rethrow } from './unavailable.ts';
 
-/** Runs statements: a pool (each statement in its own transaction) or one open transaction. */
+/** Runs statements, either on a pool (each in its own transaction) or in one open transaction. */
 export type Sql = {
-  /** Runs a statement. A row that fails its integrity check fails the statement; with `leftOut`, the row is moved there instead. */
+  /** Runs a statement. If a row fails its integrity check, the statement fails; with `leftOut`, the row is moved there instead. */
   run<F extends Shape>(statement: Statement<F>, values: readonly Parameter[], leftOut?: LeftOut[]): Promise<Row<F>[]>;
-  /** Runs plain SQL without parameters, possibly several statements. Only for migrations, which may take up to an hour. */
+  /** Runs plain SQL without parameters, possibly several statements. Only for migrations; it may take up to an hour. */
   script(text: string): Promise<void>;
-  /** Returns the sealer, or `null` if rows aren't sealed. `mayCreate`: a missing key may be created, the default. */
+  /** Returns the sealer, or `null` if rows aren't sealed. With `mayCreate`, which is the default, a missing key may be created. */
   sealer(mayCreate?: boolean): Promise<Sealer | null>;
 };
 
@@ -28,17 +28,17 @@ export type Database = Sql & {
    */
   transaction<Result>(work: (tx: Sql) => Promise<Result>): Promise<Result>;
   /**
-   * Like `transaction`, but read-only with one snapshot: every statement sees the state at the first statement, so the results are
-   * consistent.
+   * Like `transaction`, but read-only and with a single snapshot: every statement sees the state at the time of the first one, so the
+   * results are consistent.
    */
   snapshot<Result>(work: (tx: Sql) => Promise<Result>): Promise<Result>;
-  /** Runs `work` on a connection outside the pool. Session locks and settings end with it. */
+  /** Runs `work` on a connection outside the pool, whose session locks and settings end with it. */
   session<Result>(work: (session: Session) => Promise<Result>): Promise<Result>;
   /** Returns why no invoice may be created under these project settings, or `null`. */
   refuseRule(rule: OwnRule): string | null;
   /**
-   * Calls `onNotify` with the payload of each notification on a channel, and with `null` after each (re)connection, because notifications
-   * in between are lost. Ends with `close`.
+   * Calls `onNotify` with the payload of each notification on a channel, and with `null` after each connection and reconnection, because
+   * notifications before it are lost. Stops at `close`.
    */
   listen(channel: string, onNotify: (payload: string | null) => void): void;
   stats(): { total: number; idle: number; waiting: number };
@@ -52,38 +52,40 @@ type DatabaseOptions = {
   /** The number of connections of this process, 1 to 100. */
   poolSize: number;
   applicationName: string;
-  /** The admission that a process's pools share. The default is a separate one. */
+  /** The admission check that all pools of a process share. By default, the pool has its own. */
   admission?: Admission;
   /** Called when an idle connection breaks. Queries report their own errors. */
   onError(error: Error): void;
   /** Checks the addresses that statements read. A damaged address fails its statement in any case. */
   addressChecks?: AddressChecks;
-  /** Seals written rows and checks read ones. If absent, neither happens. */
+  /** Seals the rows that are written and checks the ones that are read. Without it, neither happens. */
   seals?: Seals;
-  /** Called whenever the database refuses a statement because it lacks disk, memory or connections. */
+  /** Called when the database refuses a statement because it's short of disk space, memory or connections. */
   onShortage?(what: string): void;
 };
 
 /**
- * The seals of a process. `open` finds the keys on first use, and returns `null` if there are none. `mayCreate`: a key to seal with may be
- * created.
+ * The seals of a process. `open` loads the keys when they are first needed, and returns `null` if there are none. `mayCreate` means that a
+ * key to seal with may be created.
  */
 export type Seals = { judge: SealJudge; open(sql: Sql, mayCreate: boolean): Promise<Sealer | null> };
 
 type Watch = Pick<DatabaseOptions, 'addressChecks' | 'seals' | 'onShortage' | 'admission'>;
 
-/** How long a request waits for a free connection before it answers 503. Shorter than the timeout of any client. */
+/** How long a request waits for a free connection before it fails with 503. Shorter than the timeout of any client. */
 export const CONNECT_TIMEOUT_MS = 5000;
-/** A statement that takes longer is broken or blocked. The longest take milliseconds. */
+/** A statement that takes longer is broken or blocked, because even the longest ones take milliseconds. */
 const STATEMENT_TIMEOUT_MS = 20_000;
 /**
- * Transactions make no network calls. If one is idle for this long, its process is paused or cut off. Its locks then block others, above
- * all a standby that needs the lease of a watcher. Shorter than that lease.
+ * Transactions make no network calls, so if one is idle for this long, its process is paused or cut off. Its locks would block others,
+ * above all a standby that needs a watcher's lease. This is therefore shorter than that lease.
  */
 const IDLE_IN_TRANSACTION_MS = 5000;
-/** Building an index on a large ledger takes minutes. On the server, the statement's own setting limits it. */
+/** It takes minutes to build an index on a large ledger. On the server, the time is limited by the statement's own setting. */
 const SCRIPT_TIMEOUT_MS = 3_600_000;
-/** A listening connection sends nothing by itself. Without keep-alive it would notice a vanished server only after two hours (Linux). */
+/**
+ * A connection that only listens sends nothing. Without keep-alive, it would take two hours (on Linux) to notice that the server is gone.
+ */
 const KEEP_ALIVE_MS = 10_000;
 
 const INT8 = 20;
@@ -96,11 +98,11 @@ const readTimestamp = pg.types.getTypeParser(TIMESTAMPTZ) as (text: string) => D
 const LAST_MS = 8_640_000_000_000_000;
 
 /**
- * `infinity` and years beyond the range of `Date` become its limits. Such values were written by someone else and must not fail a
- * statement.
+ * Replaces `infinity` and years beyond the range of `Date` by the limits of that range. Such values were written by someone else, and must
+ * not make a statement fail.
  */
 function readTime(text: string): number {
-  // The usual format, parsed in a tenth of the time. A page may have thousands.
+  // This is the usual format, parsed in a tenth of the time, because a page may contain thousands of times.
   if (text[4] === '-' && text.endsWith('+00')) return Date.parse(`${text.slice(0, 10)}T${text.slice(11, -3)}Z`);
   const time = Number(readTimestamp(text));
   return Number.isNaN(time) ? LAST_MS : Math.max(-LAST_MS, Math.min(time, LAST_MS));
@@ -119,7 +121,10 @@ export const types: pg.CustomTypesConfig = {
     (format === 'text' || format === undefined ? parsers.get(oid) : undefined) ?? pg.types.getTypeParser(oid, format),
 };
 
-/** Opens a pool. It connects lazily and reconnects automatically. Errors of a lost database are `DATABASE_UNAVAILABLE`. */
+/**
+ * Opens a pool. It connects when it's first used, and reconnects automatically. If the database is lost, the error is
+ * `DATABASE_UNAVAILABLE`.
+ */
 export function openDatabase(options: DatabaseOptions): Database {
   const clientConfig: pg.ClientConfig = {
     ...(typeof options.connection === 'string' ? { connectionString: options.connection } : options.connection),
@@ -141,8 +146,8 @@ export function openDatabase(options: DatabaseOptions): Database {
     onConnect: admission.admit,
   });
   pool.on('error', options.onError);
-  // The pool listens for errors only while a connection is idle, and an error event without a listener would end the process. In use, the
-  // current or next statement reports the loss. A connection that is being closed may still receive the error.
+  // The pool listens for errors only while a connection is idle, but without a listener an error event would end the process. While a
+  // connection is in use, the current or next statement reports the loss. Even a connection that is being closed may still emit the error.
   pool.on('connect', (client) => client.on('error', ignoreLoss));
   const listeners: (() => Promise<void>)[] = [];
   return {
@@ -201,7 +206,7 @@ export function sqlOn(
     },
     sealer: async (mayCreate = true) => (seals === undefined ? null : seals.open(sql, mayCreate)),
     script: async (text) => {
-      // The types don't include a query's own timeout.
+      // The types don't include the timeout of a single query.
       const query: pg.QueryConfig & { query_timeout: number } = { text, query_timeout: SCRIPT_TIMEOUT_MS };
       await (queryable as pg.Pool).query(query).catch(fail);
     },
@@ -209,7 +214,7 @@ export function sqlOn(
   return sql;
 }
 
-/** pg quotes a bigint inside an array wrongly for some types, and writes times in the machine's time zone. Text is right for every type. */
+/** In arrays of some types, pg quotes a bigint wrongly, and it writes times in the machine's time zone. Text is right for every type. */
 function bindable(value: Parameter, sealer: Sealer | null): unknown {
   if (isSealParameter(value)) return sealer?.seal(value.table, value.row) ?? null;
   if (typeof value === 'bigint') return value.toString();
@@ -218,9 +223,9 @@ function bindable(value: Parameter, sealer: Sealer | null): unknown {
   return value;
 }
 
-/** Set explicitly, whatever the database's default is: a transaction that reads after acquiring a lock must see earlier commits. */
+/** Set explicitly, whatever the database's default is, because a transaction that reads after acquiring a lock must see earlier commits. */
 const WRITING = 'begin isolation level read committed';
-/** It blocks no readers or writers of rows, and checking the rows that it read may take long. */
+/** Such a transaction doesn't block anyone who reads or writes rows, and it may take long to check the rows that it has read. */
 const READING = `begin isolation level repeatable read read only; set local idle_in_transaction_session_timeout = '60s'`;
 
 async function inTransaction<Result>(
@@ -239,8 +244,8 @@ async function inTransaction<Result>(
       broken = false;
       return result;
     } catch (error) {
-      // Drop the connection if the server is down or read-only; the server rolls back by itself. A rollback on a server that hangs would
-      // occupy the pool for as long again. For other errors, a failed rollback means that the connection is lost.
+      // If the server is down or read-only, drop the connection, and the server rolls back on its own. On a hanging server, a rollback
+      // would occupy the pool for just as long again. After other errors, a failed rollback means that the connection is lost.
       broken =
         isAway(error) ||
         (await client.query('rollback').then(
@@ -268,7 +273,7 @@ async function inSession<Result>(
     try {
       return await runToCommit(client, inner, watch);
     } catch (error) {
-      // If this fails too, the connection is lost, and the next statement reports it.
+      // If this fails as well, the connection is lost, and the next statement reports it.
       await client.query('rollback').catch(ignoreLoss);
       throw error;
     }
@@ -283,8 +288,8 @@ async function inSession<Result>(
 }
 
 /**
- * Runs `work` in the connection's open transaction and commits. After a failed statement, PostgreSQL answers COMMIT with ROLLBACK and
- * without an error. So if `work` caught the failure, this throws `DATABASE_UNAVAILABLE`: nothing was written.
+ * Runs `work` in the connection's open transaction and commits. After a failed statement, PostgreSQL responds to COMMIT with ROLLBACK but
+ * without an error. So if `work` caught the failure, this throws `DATABASE_UNAVAILABLE`, because nothing was written.
  */
 export async function runToCommit<Result>(
   client: pg.ClientBase,
@@ -292,7 +297,7 @@ export async function runToCommit<Result>(
   watch: Watch = {},
 ): Promise<Result> {
   let failure: unknown;
-  // A transaction's invoices are committed with the transaction, not with the statement.
+  // Invoices in a transaction are committed together with the transaction, not with the statement.
   const { admission: _, ...rest } = watch;
   const tx = sqlOn(client, rest, (error) => {
     failure ??= error;
@@ -309,7 +314,7 @@ export async function runToCommit<Result>(
 
 function ignoreLoss(): void {}
 
-/** A server that lacks a resource keeps running. */
+/** A server that is short of a resource is still running. */
 function isAway(error: unknown): boolean {
   return error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE' && shortageBehind(error) === null;
 }

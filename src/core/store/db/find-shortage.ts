@@ -2,7 +2,7 @@ import type { Database } from './database.ts';
 import { answerOf } from './rows-of.ts';
 import { count } from './statement.ts';
 
-/** Little memory, and the disk of the tables: anything larger is written to a temporary file there. */
+/** Sets a low memory limit and the disk of the tables, so that anything larger is written to a temporary file on that disk. */
 const choose = answerOf(
   'shortage-find-settings',
   { memory: 'text', place: 'text' },
@@ -11,7 +11,7 @@ const choose = answerOf(
   () => undefined,
 );
 
-/** About three megabytes. The file is gone when the statement ends. */
+/** Writes about three megabytes. The file is deleted when the statement ends. */
 const fill = answerOf(
   'shortage-find',
   { count },
@@ -20,7 +20,7 @@ const fill = answerOf(
   () => undefined,
 );
 
-/** Writes a temporary file of a few megabytes to the database's disk. Error: `DATABASE_UNAVAILABLE` if there is no space. */
+/** Writes a temporary file of a few megabytes to the database's disk. Throws `DATABASE_UNAVAILABLE` if there's no space. */
 export async function findShortage(db: Pick<Database, 'snapshot'>): Promise<void> {
   await db.snapshot(async (tx) => {
     await choose(tx);

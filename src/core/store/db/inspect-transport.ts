@@ -1,19 +1,19 @@
 import pg from 'pg';
 
-/** How node-postgres connects to the server of a URL. `host` is a name or an address without brackets. */
+/** How node-postgres connects to the server of a URL. `host` is a name or an address, without brackets. */
 export type DatabaseTransport =
   | { kind: 'socket' }
   /** Encrypted, and the server's certificate and name are verified. */
   | { kind: 'verified'; host: string }
   | { kind: 'unverified' | 'plain'; host: string }
-  /** `reason` completes "DATABASE_URL …" and contains nothing of the URL. */
+  /** `reason` completes "DATABASE_URL …" and doesn't contain any part of the URL. */
   | { kind: 'invalid'; reason: string };
 
-/** Every other option that node-postgres sets there weakens the verification. */
+/** Any other option that node-postgres sets for TLS weakens the verification. */
 const STRICT = ['ca', 'cert', 'key'];
 
 /**
- * Asks node-postgres itself how it interprets a URL and the PG… variables of this process, because the text is misleading: `?host=`
+ * Asks node-postgres itself how it interprets a URL and this process's PG… variables, because the text alone is misleading: `?host=`
  * overrides the host, the last of two `sslmode=` counts, `prefer` verifies as strictly as `verify-full`, and with `uselibpqcompat=true` it
  * doesn't verify at all.
  */
@@ -26,7 +26,7 @@ export function inspectTransport(connectionString: string): DatabaseTransport {
   }
   const { host } = client;
   const ssl: unknown = client.ssl;
-  // Once the server accepts TLS, this value would cause an error that no code catches.
+  // As soon as the server accepts TLS, this value would cause an error that no code catches.
   if (typeof ssl === 'string') return { kind: 'invalid', reason: 'has an option ssl that is not "true", "1" or "0"' };
   if (host.startsWith('/')) return { kind: 'socket' };
   if (ssl === true) return { kind: 'verified', host };
@@ -35,7 +35,7 @@ export function inspectTransport(connectionString: string): DatabaseTransport {
   return { kind: isStrict ? 'verified' : 'unverified', host };
 }
 
-/** The original message could contain a secret that was pasted instead of a path. */
+/** The original message could contain a secret that someone pasted instead of a path. */
 function reasonOf(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   if (/^E[A-Z]+$/.test(code)) {
@@ -44,7 +44,7 @@ function reasonOf(error: unknown): string {
   return 'has options that node-postgres refuses';
 }
 
-/** Describes the database of a URL as node-postgres reads it, without user and password: `db.example.com:5432/quittance`. */
+/** Describes the database of a URL as node-postgres understands it, without user and password: `db.example.com:5432/quittance`. */
 export function describeDatabase(connectionString: string): string {
   const { host, port, database } = new pg.Client({ connectionString });
   return `${host}:${port}/${database ?? ''}`;

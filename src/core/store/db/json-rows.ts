@@ -3,15 +3,15 @@ import { snakeCase } from './seal.ts';
 import { columnOf, isHex, type Row, type Shape } from './statement.ts';
 
 type JsonRows<Fields extends Shape> = {
-  /** `"id", "project_id", …` */
+  /** For example `"id", "project_id", …`. */
   columns: string;
   /** The SQL that turns a parameter's rows into the table `t`. */
   table(parameter: `$${number}`): string;
-  /** The text to bind to that parameter. Other fields of the rows are left out. */
+  /** Returns the text to bind to that parameter. Fields of the rows that aren't in the shape are left out. */
   bind(rows: readonly Row<Fields>[]): string;
 };
 
-/** Binds many rows of a shape without groups to one JSON parameter: for `insert … select … from`. */
+/** Binds many rows to one JSON parameter, for `insert … select … from`. The shape must not contain groups. */
 export function jsonRows<const Fields extends Shape>(shape: Fields): JsonRows<Fields> {
   const fields = Object.entries(shape).map(([name, field]) => {
     const type = isHex(field) ? 'bytea' : columnOf(field).replace('?', '');
@@ -29,7 +29,7 @@ export function jsonRows<const Fields extends Shape>(shape: Fields): JsonRows<Fi
   };
 }
 
-/** PostgreSQL reads `\x0ca1…` as bytes. A JSON number can't represent every amount. */
+/** PostgreSQL reads `\x0ca1…` as bytes. Amounts are bound as text, because not every amount fits a JSON number. */
 function toJson(value: unknown, type: string): unknown {
   if (value === null) return null;
   if (typeof value === 'bigint') return value.toString();

@@ -6,26 +6,26 @@ import { answerOf, rowOf } from './rows-of.ts';
 import { listColumns, type Row, statement } from './statement.ts';
 import { hasProjects } from './tables.ts';
 
-/** `id` (UUID) stays with a ledger wherever it moves. `isHere`: this is the database where it was used last. */
+/** `id` (UUID) stays with a ledger wherever it's moved. `isHere` means that this is the database where it was last used. */
 export type LedgerIdentity = {
   id: string;
   isHere: boolean;
-  /** The server's timeline, and the timeline on which the ledger was used last. `null` if the server doesn't reveal it. */
+  /** The server's timeline, and the timeline on which the ledger was last used; `null` if the server doesn't reveal it. */
   timeline: number | null;
   formerTimeline: number | null;
-  /** A process found that the server was promoted without commits that another server had acknowledged. */
+  /** Whether a process found that the server was promoted without some of the commits that another server had acknowledged. */
   isLossy: boolean;
-  /** The server was promoted, or recovered to an earlier time. */
+  /** Whether the server was promoted, or recovered to an earlier time. */
   isTimelineNew: boolean;
   closedAt: UnixMs | null;
-  /** The first derivation index of account keys that are added from now on. */
+  /** The first derivation index for account keys that are added from now on. */
   firstIndex: number;
 };
 
 /**
- * Returns the id of a new ledger. Its UUID version says whether the ledger began with required seals (8) or not (4). A ledger that already
- * has projects is older than its id. Every seal covers the id, so changing the id invalidates every seal. So the requirement can't be
- * removed unnoticed, however many machines use the ledger.
+ * Returns the id of a new ledger. The version of this UUID says whether seals were required from the beginning (8) or not (4). If a ledger
+ * already has projects, it's older than its id. Every seal covers the id, so changing the id invalidates all seals. Therefore no one can
+ * remove the requirement unnoticed, whichever machines use the ledger.
  */
 export async function newLedgerId(db: Sql, isSealed: boolean): Promise<string> {
   const id = randomUUID();
@@ -34,7 +34,7 @@ export async function newLedgerId(db: Sql, isSealed: boolean): Promise<string> {
     : id;
 }
 
-/** Whether a ledger began with required seals, according to its id. */
+/** Whether a ledger has required seals from the beginning, according to its id. */
 export function requiresSeals(id: string): boolean {
   return id[VERSION_PLACE] === SEALED_VERSION;
 }
@@ -50,7 +50,7 @@ export const hasLedgerIdentity = answerOf(
   ([row]) => row?.isThere === true,
 );
 
-/** These distinguish this database from its copies. A copy of the server's files has the same ones and isn't noticed. */
+/** The values that distinguish this database from its copies. A copy of the server's files has the same values and isn't noticed. */
 const marks = { systemIdentifier: 'text?', databaseOid: 'int8', timeline: 'int4?' } as const;
 
 const findServer = rowOf(
@@ -61,8 +61,8 @@ const findServer = rowOf(
   () => [],
 );
 
-// A managed server may deny these functions to its users, and a server that only speaks PostgreSQL's protocol may lack them. So ask for the
-// permission first, because an error would abort the surrounding transaction.
+// A managed server may not let its users call these functions, and a server that only speaks PostgreSQL's protocol may not have them. So
+// check the permission first, because an error would abort the surrounding transaction.
 const findDatabase = rowOf(
   'ledger-database',
   { oid: 'int8', isTold: 'bool' },
@@ -84,7 +84,7 @@ const identity = { id: 'uuid', ...marks, closedAt: 'timestamptz?', firstIndex: '
 
 const findMarked = rowOf('ledger-identity', identity, `select ${listColumns(identity)} from ledger_identity`, () => []);
 
-/** Returns the ledger's identity and whether it is where it was used last. `null` before the first start of a service. */
+/** Returns the ledger's identity, and whether this is where it was last used. Returns `null` before the first start of a service. */
 export async function findLedgerIdentity(db: Sql): Promise<LedgerIdentity | null> {
   const row = await findMarked(db);
   if (row === null) return null;
@@ -103,7 +103,7 @@ export async function findLedgerIdentity(db: Sql): Promise<LedgerIdentity | null
   };
 }
 
-/** Whether `isLossy` applies to the ledger, in one query. */
+/** Returns whether `isLossy` applies to the ledger, using a single query. */
 export const isLossyLedger = answerOf(
   'ledger-lossy',
   { isLossy: 'bool' },
@@ -122,7 +122,7 @@ const take = statement(
 );
 
 /**
- * Marks the database as the one of the ledger. Without `isAnew`, only if there is no mark yet. An existing mark keeps its id and first
+ * Marks the database as the home of the ledger. Without `isAnew`, only if it isn't marked yet. An existing mark keeps its id and first
  * index.
  */
 export async function takeLedger(
@@ -140,18 +140,18 @@ const close = statement(
   'update ledger_identity set closed_at = coalesce(closed_at, now()) returning closed_at',
 );
 
-/** From the commit on, no process of any release can create an invoice here. Waits for transactions that are creating some. */
+/** After the commit, no process of any release can create an invoice in this database. Waits for transactions that are creating some. */
 export async function closeLedger(tx: Sql): Promise<void> {
   await tx.script('alter table invoices enable trigger invoices_of_a_closed_ledger');
   const rows = await tx.run(close, []);
   if (rows.length !== 1) throw new Error('the ledger has no identity yet');
 }
 
-/** The reason for refusing a ledger for which `isLossy` applies. */
+/** Why a ledger is refused for which `isLossy` applies. */
 export const LOST =
   'this server was promoted, but lacks invoices that the previous primary had acknowledged, so it would give their amounts to other orders. Restore the previous primary if its data still exists; otherwise stop every process and run "quittance restore accept --retire-addresses". See "The database went back" in docs/guides/incidents.md';
 
-/** Refuses a copy, and a ledger that moved elsewhere. Errors: `DATABASE_COPIED`, `LEDGER_CLOSED`. */
+/** Refuses a copy, and a ledger that was moved elsewhere. Errors: `DATABASE_COPIED`, `LEDGER_CLOSED`. */
 export function refuseForeignLedger({ isHere, isLossy, closedAt }: LedgerIdentity): void {
   if (closedAt !== null) {
     throw new AppError(

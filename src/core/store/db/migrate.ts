@@ -14,7 +14,7 @@ const FOLDER = new URL('migrations/', PACKAGE_ROOT);
 
 export type Migration = { version: number; name: string; text: string; sha256: string };
 
-/** Returns this release's migrations in order: files `NNNN_name.sql`, numbered from 1 without gaps. */
+/** Returns this release's migrations in order. The files are named `NNNN_name.sql` and numbered from 1 without gaps. */
 export async function readMigrations(folder: URL = FOLDER): Promise<Migration[]> {
   const names = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort();
   return Promise.all(
@@ -27,12 +27,15 @@ export async function readMigrations(folder: URL = FOLDER): Promise<Migration[]>
   );
 }
 
-/** A part of a migration with its own transaction, or outside of one. Only outside can PostgreSQL build an index while others write. */
+/**
+ * A part of a migration that runs in its own transaction, or outside one. PostgreSQL can build an index without blocking writes only
+ * outside a transaction.
+ */
 type Step = { text: string; isOutside: boolean };
 
 const MARKER = /^-- step( outside a transaction)?$/;
 
-/** Splits a migration into its steps. A line `-- step` or `-- step outside a transaction` begins another step. */
+/** Splits a migration into its steps. Each step after the first begins with a line `-- step` or `-- step outside a transaction`. */
 export function stepsOf(text: string): Step[] {
   const steps: (Step & { lines: string[] })[] = [];
   for (const line of text.split('\n')) {
@@ -48,18 +51,19 @@ export function stepsOf(text: string): Step[] {
 
 export type MigrationHooks = {
   onBegin?: (names: string[]) => void;
-  /** Called when other sessions hold locks that the upgrade needs, with their names. The upgrade retries after `pauseMs`. */
+  /** Called with the names of other sessions that hold locks which the upgrade needs. It retries after `pauseMs`. */
   onBlocked?: (blockers: string, pauseMs: number) => void;
-  /** Encrypts the secrets that releases before 0004 stored as plain text. Without it, a ledger with such secrets is refused. */
+  /** Encrypts the secrets that releases before 0004 stored as plain text. Without this function, a ledger with such secrets is refused. */
   encryptPlainSecrets?: (tx: Sql) => Promise<void>;
 };
 
 /**
- * Upgrades the schema and the runtime role's grants to this release, and returns the names of the applied migrations. Many processes may
- * call it concurrently. A user who owns nothing may call it if nothing is missing. It uses one transaction, unless a migration has steps.
- * Then the steps before a failure stay applied, and the next call resumes from there. It delays creating and reading invoices by at most a
- * second. Then it releases its locks and retries with growing pauses, up to `patienceMs` in total. `onBegin` is called before work that may
- * take minutes. With `migrations`, for the state of an older release, nothing is granted and the schema isn't checked. Errors:
+ * Upgrades the schema and the runtime role's grants to this release, and returns the names of the migrations that it applied. Many
+ * processes may call it concurrently. If nothing is missing, even a user who owns nothing may call it. It uses one transaction, unless a
+ * migration has steps; then the steps before a failure stay applied, and the next call resumes from there. It delays creating and reading
+ * invoices by at most a second. If it needs longer, it releases its locks and retries with growing pauses, up to `patienceMs` in total.
+ * `onBegin` is called before work that may take minutes. `migrations` is for the schema of an older release; with it, nothing is granted
+ * and the schema isn't checked. Errors:
  *
  * - `CONFIG_INVALID` if the server is too old.
  * - `MIGRATIONS_PENDING` if something is missing and the user isn't the owner.
@@ -91,7 +95,7 @@ export async function migrate(
     const { isMade, missing } = await findMissing(session, known);
     if (missing.length > 0) hooks.onBegin?.(missing.map(({ name }) => name));
     const pending = [...missing];
-    // A new database has no other users, so it is created in one transaction.
+    // A new database has no other users, so it's set up in a single transaction.
     while (isMade && pending.some(hasSteps)) {
       const next = pending.findIndex(hasSteps);
       const before = pending.splice(0, next);
@@ -107,12 +111,15 @@ export async function migrate(
   });
 }
 
-/** The migration that created the table of encrypted secrets. Before it, plain secrets are those of an older release. */
+/** The migration that created the table of encrypted secrets. Before that, an older release stored secrets as plain text. */
 const TABLE_OF_ENCRYPTED_SECRETS = 4;
 /** Raised by a migration that finds data which it must not change. */
 const REFUSED = 'QT008';
 
-/** Runs `migrate` in the caller's transaction. Other processes that want to migrate wait for its end. Grants nothing. */
+/**
+ * Runs `migrate` in the caller's transaction, without granting anything. Other processes that want to migrate wait until the transaction
+ * ends.
+ */
 export async function migrateWithin(tx: Sql, known: Migration[], hooks: MigrationHooks = {}): Promise<string[]> {
   await refuseOldServer(tx);
   await lockMigrations(tx);
@@ -123,7 +130,7 @@ export async function migrateWithin(tx: Sql, known: Migration[], hooks: Migratio
   return missing.map(({ name }) => name);
 }
 
-/** A migration that the database lacks. `done` of its steps were already applied. */
+/** A migration that isn't in the database, or only partly: `done` of its steps were already applied. */
 type Missing = Migration & { done: number };
 
 async function findMissing(sql: Sql, known: Migration[]): Promise<{ isMade: boolean; missing: Missing[] }> {
@@ -138,7 +145,7 @@ function hasSteps({ text, done }: Missing): boolean {
   return done > 0 || stepsOf(text).length > 1 || stepsOf(text).some(({ isOutside }) => isOutside);
 }
 
-/** Applies migrations in the caller's transaction, where no index can be built concurrently. */
+/** Applies migrations in the caller's transaction, where indexes can't be built concurrently. */
 async function applyWhole(
   tx: Sql,
   migrations: readonly Missing[],
@@ -154,8 +161,8 @@ async function applyWhole(
 }
 
 /**
- * Applies a migration step by step. The number of completed steps is recorded with each one. So processes of the previous release know that
- * an upgrade is in progress, and don't check the schema. A later start resumes from there.
+ * Applies a migration step by step, and records with each step how many are completed. So processes of the previous release know that an
+ * upgrade is in progress, and don't check the schema. A later start resumes from there.
  */
 async function applySteps(
   session: Session,
@@ -217,7 +224,7 @@ function rethrow(error: Error & { code?: string }): never {
   throw error.code === REFUSED ? new AppError('MIGRATION_REFUSED', error.message, { cause: error }) : error;
 }
 
-/** Longer than most backups of a small ledger. A supervisor restarts a process that ends with this error. */
+/** Longer than backups of most small ledgers take. After this error, a supervisor restarts the process. */
 const PATIENCE_MS = 300_000;
 /** Only the upgrade uses this connection. */
 const SETTINGS = `set statement_timeout = '1h'; set quote_all_identifiers = off`;
@@ -228,7 +235,7 @@ export async function lockMigrations(tx: Sql): Promise<void> {
 }
 
 /**
- * Returns how many of this release's migrations the database lacks. Errors: those of `migrate`. With `mayBeUpgrading`, an unfinished
+ * Returns how many of this release's migrations aren't in the database. Errors: as for `migrate`. With `mayBeUpgrading`, an unfinished
  * upgrade to a newer release isn't an error.
  */
 export async function pendingMigrations(db: Sql, { mayBeUpgrading = false } = {}): Promise<number> {
@@ -238,7 +245,7 @@ export async function pendingMigrations(db: Sql, { mayBeUpgrading = false } = {}
 const CREATE_TABLE = `create table schema_migrations (
   version integer primary key, name text not null, sha256 text not null, applied_at timestamptz not null default now())`;
 
-/** For a partially applied migration, the number of completed steps precedes the digest: `2 0f…`. */
+/** If a migration was only partly applied, the digest is preceded by the number of completed steps: `2 0f…`. */
 const recordApplied = statement(
   'schema-insert-applied',
   {},
@@ -256,7 +263,7 @@ export const findApplied = rowsOf(
 
 export type AppliedMigration = Pick<Migration, 'version' | 'name' | 'sha256'>;
 
-/** Returns the migrations that a database lacks, in whole or in part. */
+/** Returns the migrations that aren't in a database, or only partly. */
 async function readMissing(db: Sql, known: Migration[], mayBeUpgrading = false): Promise<Missing[]> {
   const done = new Map<number, number>();
   for (const row of await findApplied(db)) {
@@ -282,24 +289,26 @@ async function readMissing(db: Sql, known: Migration[], mayBeUpgrading = false):
     .filter(({ done: steps }) => steps !== Number.POSITIVE_INFINITY);
 }
 
-/** Serialises migrations of processes that start together. Any constant would do; this is "quittan" in hexadecimal. */
+/** Serialises the migrations of processes that start at the same time. The number is arbitrary: it's "quittan" in hexadecimal. */
 const UPGRADE_LOCK = 0x71756974;
 
-/** The longest total time that one transaction of an upgrade waits for locks. Sessions that queue behind it wait as long. */
+/**
+ * The longest total time for which one transaction of an upgrade waits for locks. Sessions that queue behind it have to wait equally long.
+ */
 const LOCK_WAIT_MS = 1000;
 const LOOK_MS = 200;
 const FIRST_PAUSE_MS = 1000;
 const MAX_PAUSE_MS = 15_000;
 
 /**
- * Runs one transaction of an upgrade. If others hold the locks that it needs, it retries after a pause. `outside a transaction`: the work
- * blocks no one else, so it may wait.
+ * Runs one transaction of an upgrade. If others hold locks that it needs, retries after a pause. `outside a transaction` is for work that
+ * doesn't block anyone, so it may wait.
  */
 type LockRetry = (work: (tx: Sql) => Promise<unknown>, kind?: 'outside a transaction') => Promise<void>;
 
 const blocker = { pid: 'int4', user: 'text?', application: 'text?', state: 'text?', seconds: 'int4?' } as const;
 
-/** The columns of `blocker` for a session `a` of pg_stat_activity. Most users can't see the state and the time of other users' sessions. */
+/** The columns of `blocker` for a session `a` of pg_stat_activity. Most users can't see the state and time of other users' sessions. */
 const BLOCKER = `b.pid, a.usename::text as user, a.application_name as application, a.state,
   extract(epoch from clock_timestamp() - a.xact_start)::int4 as seconds`;
 
@@ -326,7 +335,7 @@ const cancel = answerOf(
   () => undefined,
 );
 
-/** `patienceMs`: how long each transaction is retried. `pid` is the session's process. */
+/** `patienceMs` is how long each transaction is retried. `pid` is the process id of the session. */
 function createLockRetry(
   db: Database,
   session: Session,
@@ -362,7 +371,7 @@ const BLOCKED = ['55P03', '40P01'];
 const CANCELLED = '57014';
 
 /**
- * Records the sessions that block a session, and cancels its statement when its total waiting time is too long. It uses a connection of the
+ * Records which sessions block a session, and cancels its statement if it has waited too long in total. Uses another connection of the
  * pool, because the session itself is waiting.
  */
 function watchBlockers(db: Database, pid: number, mostMs: number) {
@@ -421,8 +430,8 @@ function describeSeconds(seconds: number): string {
 }
 
 /**
- * Waits until no other process upgrades, and blocks others until the connection ends. It polls instead of waiting in PostgreSQL, because a
- * waiting session has a snapshot that a concurrent index build would wait for.
+ * Waits until no other process is upgrading, and then makes others wait until the connection ends. It polls, because a session that waits
+ * inside PostgreSQL holds a snapshot, and a concurrent index build would wait for that snapshot.
  */
 async function takeTurn(session: Sql, patienceMs: number): Promise<void> {
   const begun = performance.now();

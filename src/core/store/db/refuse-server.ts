@@ -2,7 +2,7 @@ import { AppError } from '../../domain/errors.ts';
 import type { Sql } from './database.ts';
 import { answerOf } from './rows-of.ts';
 
-/** The version in Debian 12. Statements and migrations are tested with it (test/flows/oldest-postgres.test.ts). */
+/** The version in Debian 12. Statements and migrations are tested against it (test/flows/oldest-postgres.test.ts). */
 export const OLDEST_POSTGRES = 15;
 
 const findRelease = answerOf(
@@ -13,7 +13,7 @@ const findRelease = answerOf(
   ([row]) => row ?? null,
 );
 
-/** Error: `CONFIG_INVALID` if the server is older than the oldest supported version. */
+/** Throws `CONFIG_INVALID` if the server is older than the oldest supported version. */
 export async function refuseOldServer(sql: Sql): Promise<void> {
   const release = await findRelease(sql);
   if (release === null || release.versionNumber >= OLDEST_POSTGRES * 10_000) return;

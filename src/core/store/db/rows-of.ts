@@ -4,8 +4,8 @@ import { type Parameter, type Row, type Shape, statement } from './statement.ts'
 type Run<Values extends readonly unknown[], Answer> = (db: Sql, ...values: Values) => Promise<Answer>;
 
 /**
- * Declares a statement as a function that runs it. `bind` turns its arguments into parameters, and it returns the rows. For statements that
- * need no other code.
+ * Declares a statement as a function that runs it and returns the rows. `bind` turns the function's arguments into parameters. Use it for
+ * statements that need no other code.
  */
 export function rowsOf<const Fields extends Shape, Values extends readonly unknown[]>(
   name: string,

@@ -8,7 +8,7 @@ export const RUNTIME_ROLE = 'quittance_runtime';
 
 const GRANTS = new URL('deploy/roles.sql', PACKAGE_ROOT);
 
-/** Grants the group role the rights that this release needs, if the role exists. Without it the service runs as the owner. */
+/** Grants the group role the rights that this release needs, if the role exists. If it doesn't, the service runs as the owner. */
 export async function grantRuntimeRole(tx: Sql): Promise<void> {
   const found = await findRole(tx, RUNTIME_ROLE);
   if (found?.isThere) await tx.script(await readFile(GRANTS, 'utf8'));
@@ -21,7 +21,10 @@ const findRole = rowOf(
   (name: string) => [name],
 );
 
-/** Whether the tables exist, and the user's rights to them. `isOwner`: if there are no tables, the user may create them. */
+/**
+ * Returns whether the tables exist, and which rights the user has to them. If there are no tables, `isOwner` says whether the user may
+ * create them.
+ */
 export const findOwnership = answerOf(
   'schema-ownership',
   { isMade: 'bool', isOwner: 'bool', mayRead: 'bool' },

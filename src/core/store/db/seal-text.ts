@@ -1,17 +1,17 @@
 /** Separates the parts of a seal's text: the MAC, and the values that it covers. */
 const SEPARATOR = '\x1f';
-/** A null part. In a text, this character and `SEPARATOR` are escaped as this character with `1` or `2`. */
+/** Stands for a part that is null. Inside texts, this character and `SEPARATOR` are escaped as this character followed by `1` or `2`. */
 export const NULL_PART = '\x1e';
 const [SQL_SEPARATOR, SQL_NULL_PART] = [`E'\\x1f'`, `E'\\x1e'`];
 
-/** The SQL of the first part, the MAC. */
+/** The SQL for the first part, which is the MAC. */
 export function macSql(column: string): string {
   return `coalesce(encode(${column}, 'hex'), ${SQL_NULL_PART})`;
 }
 
 /**
- * The SQL of a further part, with the separator before it. `type` is the sealed field's type. Only texts can contain the two characters;
- * JSON escapes them.
+ * The SQL for any further part, preceded by the separator. `type` is the type of the sealed field. The two characters can occur only in
+ * texts, because JSON escapes them.
  */
 export function partSql(sql: string, type: string): string {
   const escaped = `replace(replace(${sql}, ${SQL_NULL_PART}, ${SQL_NULL_PART} || '1'), ${SQL_SEPARATOR}, ${SQL_NULL_PART} || '2')`;
@@ -23,7 +23,7 @@ function isJson(type: string): boolean {
   return type.startsWith('text[]') || type.startsWith('json');
 }
 
-/** Builds the text of a row from its MAC (hex) and values. */
+/** Builds the text of a row from its MAC (hex) and its values. */
 export function sealText(mac: string | null, values: readonly (string | null)[]): string {
   const parts = values.map((value) =>
     value === null ? NULL_PART : value.replaceAll(NULL_PART, `${NULL_PART}1`).replaceAll(SEPARATOR, `${NULL_PART}2`),
@@ -31,7 +31,7 @@ export function sealText(mac: string | null, values: readonly (string | null)[])
   return [mac ?? NULL_PART, ...parts].join(SEPARATOR);
 }
 
-/** Splits such a text. `String.split` is slower. */
+/** Splits such a text into its parts; `String.split` is slower. */
 export function splitSeal(text: string): string[] {
   const parts: string[] = [];
   let from = 0;
@@ -43,7 +43,7 @@ export function splitSeal(text: string): string[] {
   return parts;
 }
 
-/** Returns the value of a part in the form of `canonical`. */
+/** Returns the value of a part, in the same form as `canonical`. */
 export function readPart(part: string | undefined, type: string): string | null {
   if (part === undefined || part === NULL_PART) return null;
   if (isJson(type)) return canonical(JSON.parse(part));
@@ -52,7 +52,7 @@ export function readPart(part: string | undefined, type: string): string | null 
     : part;
 }
 
-/** Returns the same text for a value that was read and one that will be bound. */
+/** Returns the same text for a value that was read and for one that is about to be bound. */
 export function canonical(value: unknown): string | null {
   if (value === null || value === undefined) return null;
   if (typeof value === 'string') return value;
@@ -62,9 +62,9 @@ export function canonical(value: unknown): string | null {
   return String(value);
 }
 
-/** Nothing in the ledger is half as deep. Thousands of nested levels would exhaust the stack. */
+/** Nothing in the ledger is even half as deep, and thousands of nested levels would exhaust the stack. */
 const MAX_DEPTH = 32;
-/** PostgreSQL texts can't contain this character, so no sealed value equals it. */
+/** PostgreSQL texts can't contain this character, so it can't be a sealed value. */
 export const TOO_DEEP = '\0';
 
 /**

@@ -2,58 +2,65 @@ import { AppError } from '../../domain/errors.ts';
 import { canonical, macSql, NULL_PART, partSql, readPart } from './seal-text.ts';
 
 /**
- * A table whose rows have a MAC. An attacker with database access but without the master key can't insert or change a row unnoticed. The
- * MAC is in a column of the row (`mac`). It covers, in order, the columns that never change without it.
+ * A table whose rows have a MAC, so that an attacker who can access the database but doesn't have the master key can't insert or change
+ * rows unnoticed. The MAC is in a column of the row (`mac`). It covers, in order, all columns that may only change together with it.
  */
 export type SealedTable<Fields extends SealedFields = SealedFields> = {
-  /** The purpose of the derived key: the table, and the sealed part if it isn't the row. */
+  /** The purpose of the derived key: the name of the table, and of the sealed part if it isn't the whole row. */
   readonly name: string;
   readonly fields: Fields;
   readonly mac: string;
-  /** SQL for rows that need a MAC. Rows for which it is false need none. `row` is their prefix. */
+  /** The SQL condition for rows that need a MAC; all other rows need none. `row` is a prefix for their columns. */
   readonly needed: ((row: string) => string) | null;
-  /** The rows are read only once, so results aren't cached. */
+  /** Set if rows are read only once, so that results aren't cached. */
   readonly isReadOnce: boolean;
-  /** Fields that were added after rows had been sealed without them. Null adds nothing to the MAC, so these rows keep theirs. */
+  /**
+   * Fields that were added later, when rows had already been sealed without them. A null value adds nothing to the MAC, so the MACs of
+   * these rows stay valid.
+   */
   readonly later: readonly string[];
 };
 
 /**
- * By the fields' names in rows. The first one identifies the row and is never null. Times are milliseconds; bytes are a `Buffer` or hex.
+ * The fields, by their names in rows. The first one identifies the row and is never null. Times are in milliseconds; bytes are a `Buffer`
+ * or hex.
  */
 export type SealedFields = { readonly [name: string]: SealedType | `${SealedType}?` };
 type SealedType =
   | ('uuid' | 'text' | 'text[]' | 'bool' | 'int4' | 'int8' | 'numeric' | 'bytea' | 'timestamptz' | 'json')
-  /** A time that the sandbox moves, so it isn't sealed on a local network; see `sealedDeadline`. */
+  /** A time that the sandbox can move, so it isn't sealed on a local network; see `sealedDeadline`. */
   | 'deadline';
 
 /**
- * The problem of a row. `unsealed`: it has no MAC. `unknown-key`: this process lacks the key of the MAC. `moved`: its MAC is valid, but the
- * columns next to it belong to another row.
+ * What is wrong with a row. `unsealed`: it has no MAC. `unknown-key`: this process doesn't have the key of the MAC. `moved`: its MAC is
+ * valid, but the columns next to it belong to another row.
  */
 export type SealProblem = {
   table: string;
   id: string;
   network: string | null;
   kind: 'unsealed' | 'changed' | 'unknown-key' | 'moved';
-  /** The id of the master key in the MAC. */
+  /** The id of the master key, as contained in the MAC. */
   keyId?: string | null;
 };
 
 /** Creates and verifies MACs for one ledger. */
 export type Sealer = {
   seal(table: SealedTable, row: SealedRow): Buffer;
-  /** The id of the master key that seals. */
+  /** Returns the id of the master key used for sealing. */
   keyId(): string;
-  /** Verifies a column in the form of `sealColumn`. Returns the covered fields and the problem. */
+  /** Verifies a column made by `sealColumn`. Returns the covered fields and the problem, if there is one. */
   open(table: SealedTable, column: string): OpenedSeal;
-  /** Whether this process lacks the key of a MAC (hex). */
+  /** Whether this process doesn't have the key of a MAC (hex). */
   lacksKeyOf(mac: string): boolean;
-  /** Reloads the keys, because another process may have created a new one. */
+  /** Loads the keys again, because another process may have created a new one. */
   reload(): Promise<void>;
 };
 type SealedRow = { readonly [name: string]: unknown };
-/** `parts` are those of the text (see `coveredValues`). `keyId` is the id of the master key in the MAC. */
+/**
+ * `parts` are the parts of the text made by `sealColumn`: the MAC, followed by the values that it covers (see `coveredValues`). `keyId` is
+ * the id of the master key in the MAC.
+ */
 export type OpenedSeal = {
   parts: readonly string[];
   keyId: string | null;
@@ -78,7 +85,7 @@ export function sealOf<Fields extends SealedFields>(
   return { table, row };
 }
 
-/** Returns the MAC of a row in hex, for a parameter with many rows. Null if rows aren't sealed. */
+/** Returns the MAC of a row in hex, for a parameter that contains many rows, or null if rows aren't sealed. */
 export function hexSeal<Fields extends SealedFields>(
   sealer: Sealer | null,
   table: SealedTable<Fields>,
@@ -92,8 +99,9 @@ export function isSealParameter(value: unknown): value is SealParameter {
 }
 
 /**
- * The SQL of a field `seal: sealed(TABLE)`: the MAC and the covered values as one text, or null if none is needed. `row` is a prefix such
- * as `i.`. The text is concatenated, because `json_build_array` takes twice as long, which was most of the cost of reading a sealed row.
+ * The SQL of a field `seal: sealed(TABLE)`: the MAC and the covered values as a single text, or null if the row needs no MAC. `row` is a
+ * prefix such as `i.`. The text is concatenated, because `json_build_array` takes twice as long, which was most of the cost of reading a
+ * sealed row.
  */
 export function sealColumn({ fields, mac, needed }: SealedTable, row: string): string {
   const covered = Object.entries(fields).map(([name, type]) => {
@@ -108,7 +116,10 @@ export function coveredValues({ fields }: SealedTable, { parts }: Pick<OpenedSea
   return Object.values(fields).map((type, place) => readPart(parts[place + 1], type));
 }
 
-/** The SQL of the values that a row's MAC covers, and of `beside`, as one text. Later fields are included only if they have a value. */
+/**
+ * The SQL of the values that a row's MAC covers, together with `beside`, as a single text. Fields that were added later are included only
+ * if they have a value.
+ */
 export function contentColumn({ fields, later }: SealedTable, row: string, beside: string): string {
   const first = Object.fromEntries(Object.entries(fields).filter(([name]) => !later.includes(name)));
   const added = later.map(
@@ -126,7 +137,7 @@ function textOf(row: string, name: string, type: SealedFields[string]): string {
     case 'bytea':
       return `encode(${column}, 'hex')`;
     case 'timestamptz':
-      // Infinity has no milliseconds. As text it differs from every sealed value, and no statement fails.
+      // Infinity can't be expressed in milliseconds. As text it differs from every sealed value, so no statement fails because of it.
       return `case when isfinite(${column}) then (date_part('epoch', ${column}) * 1000)::int8::text else ${column}::text end`;
     case 'text[]':
     case 'json':
@@ -146,8 +157,8 @@ export function snakeCase(name: string): string {
 }
 
 /**
- * A column with a seal, and the columns next to it that its MAC also covers: `[column, place, type]`. `isTold`: the column becomes a
- * boolean.
+ * A column that contains a seal, and the columns next to it that the MAC also covers: `[column, place, type]`. With `isTold`, the column
+ * becomes a boolean.
  */
 export type SealColumn = {
   column: string;
@@ -156,18 +167,18 @@ export type SealColumn = {
   beside: readonly (readonly [string, number, SealedFields[string]])[];
 };
 
-/** How wrong seals are handled. `require`: a row with a wrong seal can't be read. */
+/** What happens if a seal is wrong. `require`: the row can't be read. */
 export type SealMode = 'warn' | 'require';
-/** `isOlder`: the ledger began before seals were required, so rows of older releases may have none. */
+/** `isOlder` means that the ledger is older than the requirement of seals, so rows of older releases may have none. */
 type Judging = { mode: SealMode; isOlder: boolean };
 export type SealJudge = Judging & { onProblem(problem: SealProblem, judging: Judging): void };
 
-/** A row that failed its check, by SQL column names, and the error. */
+/** A row that failed its check, by SQL column names, with the error. */
 export type LeftOut = { row: Readonly<Record<string, unknown>>; error: AppError };
 
 /**
- * Verifies the seals of rows. The columns next to them must equal the covered values, because a view could return a column in two different
- * ways. Error: `ROW_CHANGED`, or none with `leftOut`. Without a sealer, all rows are accepted.
+ * Verifies the seals of rows. The columns next to a seal must equal the values that it covers, because a view could return a column
+ * differently the second time. Throws `ROW_CHANGED`, unless `leftOut` is given. Without a sealer, all rows are accepted.
  */
 export async function readSeals(
   statement: { name: string; sealColumns: readonly SealColumn[] },
@@ -197,7 +208,7 @@ export async function readSeals(
   leaveOut(rows, refused, leftOut);
 }
 
-/** Removes the refused rows from `rows`. Throws the first error if no list was given for them. */
+/** Removes the refused rows from `rows`. If no list was given for them, throws the first error. */
 export function leaveOut(
   rows: Record<string, unknown>[],
   refused: ReadonlyMap<unknown, AppError>,
@@ -227,7 +238,7 @@ function examine(
       const text = row[column];
       if (typeof text !== 'string') continue;
       const { parts, keyId, problem } = sealer.open(table, text);
-      // A left join found no row.
+      // A left join has found no row.
       if (parts[1] === NULL_PART) continue;
       const isOther =
         problem === null &&
@@ -260,7 +271,7 @@ const WHAT = {
     'names a master key that this process does not have: another process uses that key, or the seal is forged. Give every process the same QUITTANCE_MASTER_KEY',
 };
 
-/** `alarm` is the kind of alarm that reports it. */
+/** `alarm` is the kind of alarm that reports this problem. */
 export function describeSealProblem({ table, id, kind }: SealProblem, alarm = 'row-changed'): string {
   return `a row of ${table} (${id.slice(0, 60)}) ${WHAT[kind]}. See "${alarm}" in docs/reference/alarms.md`;
 }

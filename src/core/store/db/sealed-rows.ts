@@ -5,30 +5,30 @@ import { type SealedTable, sealColumn } from './seal.ts';
 import * as tables from './sealed-tables.ts';
 import { count } from './statement.ts';
 
-/** A row with its seals: per table the result of `sealColumn`, or null if the row needs none. `key` identifies the row. */
+/** A row with its seals: for each table, the result of `sealColumn`, or null if the row needs no seal. `key` identifies the row. */
 export type StoredRow = { key: string; seals: readonly (string | null)[] };
-/** Per table: the seal as it was read, and the new MAC in hex. Null keeps the current one. */
+/** For each table: the seal as it was read, and the new MAC in hex. Null keeps the current MAC. */
 export type Resealed = { key: string; seals: readonly ({ seal: string; mac: string } | null)[] };
 
 /**
- * All rows of one table of the database, valid or not. A key is the texts of its columns, separated by `/`. `idPlace` is the position of
+ * All rows of one database table, valid or not. A key consists of the texts of its columns, separated by `/`; `idPlace` is the position of
  * the id in it.
  */
 export type SealedRows = {
-  /** The sealed tables that its rows belong to. */
+  /** The sealed tables to which the rows belong. */
   tables: readonly SealedTable[];
   keyTypes: readonly KeyType[];
   idPlace: number;
-  /** The key before the first row. */
+  /** A key that sorts before the first row. */
   start: string;
   /** Returns the next 1,000 rows after a key. */
   read(db: Sql, after: string): Promise<StoredRow[]>;
-  /** Counts the next 50,000 rows after a key by the master key of their MAC, `null` for rows without one. */
+  /** Counts the next 50,000 rows after a key by the master key of their MAC; `null` stands for rows without a MAC. */
   count(db: Sql, after: string): Promise<{ keyId: string | null; rows: number; last: string }[]>;
-  /** Returns the first 500 rows with an id. Some ids match several rows. */
+  /** Returns the first 500 rows with an id, because some ids match several rows. */
   find(db: Sql, id: string): Promise<StoredRow[]>;
   /**
-   * Gives rows new MACs, unless they changed since they were read. Returns the keys of the updated rows. It skips locked rows, so that it
+   * Gives rows new MACs, unless they have changed since they were read. Returns the keys of the updated rows. Skips locked rows, so that it
    * can't deadlock with others.
    */
   reseal(db: Sql, rows: readonly Resealed[]): Promise<string[]>;
@@ -64,7 +64,7 @@ export const SEALED_ROWS: readonly SealedRows[] = [
   rowsOfTable([tables.SEALED_TRANSFER], [ID]),
   rowsOfTable(
     [tables.SEALED_OUTGOING],
-    // As in the primary keys. The last one distinguishes corrections.
+    // The same columns as in the primary keys. The last one distinguishes corrections.
     [BY_NETWORK, TX_ID, { column: 'log_index', type: 'int8' }, { column: 'correction', type: 'int8' }],
     1,
   ),
@@ -94,7 +94,7 @@ export const SEALED_ROWS: readonly SealedRows[] = [
   rowsOfTable([tables.SEALED_PASSED], [{ column: 'id', type: 'int8' }]),
 ];
 
-/** Whether this database user may change the MACs of rows. The service's own user may not. */
+/** Whether this database user may change the MACs of rows, which the service's own user may not. */
 export const mayReseal = answerOf(
   'seals-may-update',
   { isAllowed: 'bool' },
@@ -130,7 +130,7 @@ type Source = {
   name: string;
 };
 
-/** The columns of the key, the key as one text, and the SQL to parse such a text. */
+/** The columns of the key, the SQL that makes one text of them, and the SQL that parses such a text. */
 function keyOf({ columns }: Source) {
   return {
     listed: columns.map(({ column }) => `t.${column}`).join(', '),
@@ -153,7 +153,7 @@ function readerOf(source: Source): Pick<SealedRows, 'read' | 'find'> {
     seals: tables.map((_table, place) => read[`seal_${place}`] as string | null),
   });
   const id = columns[idPlace] ?? ID;
-  // The primary keys of these begin with the project.
+  // The primary keys of these tables begin with the project.
   const isOfProject = columns[0] === PROJECT;
   return {
     read: answerOf(
@@ -201,13 +201,13 @@ function writerOf(source: Source): SealedRows['reseal'] {
   const parameters = tables.flatMap((_table, place) => [`$${2 * place + 2}::text[]`, `$${2 * place + 3}::text[]`]);
   const given = tables.flatMap((_table, place) => [`seal_${place}`, `mac_${place}`]);
   const keyOfFree = columns.map(({ column }) => `free.${column}`).join(', ');
-  // Compare digests, because sending the texts back would cost a kilobyte per event.
+  // Compares digests, because it would cost a kilobyte per event to send the texts back.
   const digests = tables.map((table) => `encode(sha256(convert_to(${sealColumn(table, 't.')}, 'UTF8')), 'hex')`);
   const isAsRead = digests.map((digest, place) => `(free.seal_${place} is null or ${digest} = free.seal_${place})`);
   return answerOf(
     `seals-write-${name}`,
     { key: 'text' },
-    // The lateral join finds each row by its key, however the planner treats the arrays.
+    // With the lateral join, each row is found by its key, whatever the planner makes of the arrays.
     `with free as materialized (
        select g.*, ${listed} from unnest($1::text[], ${parameters.join(', ')}) g (given_key, ${given.join(', ')})
        cross join lateral (
@@ -230,7 +230,7 @@ function sha256(seal: string | undefined): string | null {
   return seal === undefined ? null : createHash('sha256').update(seal).digest('hex');
 }
 
-/** The SQL that sets each MAC column to the new MAC, if one of its seals has one. */
+/** The SQL that sets each MAC column to its new MAC, if one of its seals has one. */
 function newMacs(tables: readonly SealedTable[]): string {
   return [...new Set(tables.map(({ mac }) => mac))]
     .map((column) => {
@@ -240,7 +240,7 @@ function newMacs(tables: readonly SealedTable[]): string {
     .join(', ');
 }
 
-/** Bytes are written as hex in a key. */
+/** In a key, bytes are written as hex. */
 function written(column: string, type: KeyType): string {
   return type === 'bytea' ? `encode(${column}, 'hex')` : column;
 }

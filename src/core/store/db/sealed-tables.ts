@@ -1,7 +1,7 @@
 import { DEFAULT_UNPAID_LIMITS } from '../../domain/unpaid.ts';
 import { sealedTable } from './seal.ts';
 
-/** The fixed facts of an order. Its status is sealed separately once it has changed. */
+/** The facts of an order that never change. Its status has a seal of its own once it has changed. */
 export const SEALED_INVOICE = sealedTable(
   'invoices',
   {
@@ -20,7 +20,7 @@ export const SEALED_PAID = sealedTable(
   { mac: 'paid_mac', needed: (row) => `${row}status = 'PAID' or ${row}paid_transfer_id is not null` },
 );
 
-/** Any status except the first, with the number of earlier changes, so that an old seal can't be reused. */
+/** Any status except the first, together with the number of earlier changes, so that an old seal can't be reused. */
 export const SEALED_STATUS = sealedTable(
   'invoices.status',
   { id: 'uuid', projectId: 'uuid', network: 'text', status: 'text', eventCount: 'int4' },
@@ -46,13 +46,13 @@ export const SEALED_TRANSFER = sealedTable('transfers', {
   invoiceId: 'uuid?',
 });
 
-/** A transfer from one of our addresses. The chain identifies it, so it has no id. */
+/** A transfer from one of our addresses. It has no id, because it's identified by the chain. */
 export const SEALED_OUTGOING = sealedTable('outgoing_transfers', {
   ...{ txId: 'bytea', logIndex: 'int4', network: 'text', projectId: 'uuid', addressId: 'uuid' },
   ...{ blockNumber: 'int8', blockId: 'bytea', blockTime: 'timestamptz', toAddress: 'text', amountMicro: 'numeric' },
 });
 
-/** The fact that a transfer was refunded, and the refunding transfer. */
+/** The fact that a transfer was refunded, and the transfer that refunded it. */
 export const SEALED_REFUND = sealedTable('transfer_refunds', {
   transferId: 'uuid',
   projectId: 'uuid',
@@ -92,7 +92,7 @@ export const SEALED_API_KEY = sealedTable(
     expiresAt: 'timestamptz?',
     scopes: 'text[]?',
   },
-  // A revoked key has lost its seal, and must never get one again.
+  // A revoked key has lost its seal and must never get one again.
   { needed: (row) => `${row}revoked_at is null`, later: ['scopes'] },
 );
 
@@ -112,7 +112,7 @@ export const SEALED_READ_RATE = sealedTable(
   { mac: 'read_mac', needed: (row) => `${row}rate_source is not null` },
 );
 
-/** The data of an adapter's order in addition to its invoice. */
+/** The data of an adapter's order that isn't in its invoice. */
 export const SEALED_ADAPTER_ORDER = sealedTable('adapter_orders', {
   ...{ invoiceId: 'uuid', projectId: 'uuid', endpointId: 'uuid', dialect: 'text', notifyUrl: 'text' },
   ...{ returnUrl: 'text?', amount: 'text', name: 'text?', type: 'text?', param: 'text?' },
@@ -124,7 +124,7 @@ export const SEALED_ACCOUNT_KEY = sealedTable('account_keys', {
   xpub: 'text',
 });
 
-/** The fact that a master key seals rows of this ledger. */
+/** The fact that a master key is used to seal rows of this ledger. */
 export const SEALED_PROOF = sealedTable('ledger_proofs', { keyId: 'text' }, { isReadOnce: true });
 
 export const SEALED_RECEIPT_KEY = sealedTable('receipt_keys', { id: 'text', publicKey: 'bytea' });
@@ -148,7 +148,7 @@ export const SEALED_PROJECT = sealedTable(
   { later: ['archivedAt', 'embedOrigins'] },
 );
 
-/** The limits of unpaid orders of a project. The default limits need no seal, because setting them harms no one. */
+/** A project's limits on unpaid orders. The default limits need no seal, because it harms no one if someone sets them. */
 export const SEALED_LIMITS = sealedTable(
   'projects.limits',
   { id: 'uuid', network: 'text', maxUnpaid: 'int4?', maxUnpaidPerMinute: 'int4?' },
@@ -190,17 +190,19 @@ export const SEALED_CURSOR = sealedTable('chain_cursors', {
   solidId: 'bytea',
 });
 
-/** An item that the ledger can't record yet. */
+/** An item that can't be recorded in the ledger yet. */
 export const SEALED_SET_ASIDE = sealedTable('set_aside', { id: 'text', network: 'text', content: 'text' });
 
-/** The list of existing rows, because a row's own MAC can't show that the row was deleted. */
+/** The list of existing rows, because a row's own MAC can't show that the row has been deleted. */
 export const SEALED_PAGE = sealedTable(
   'inventory_pages',
   { id: 'uuid', network: 'text', subject: 'text', number: 'int8', content: 'bytea' },
   { isReadOnce: true },
 );
 
-/** The recipients of notifications and their quiet hours. Without the seal, an attacker could silence notifications about themselves. */
+/**
+ * The recipients of notifications, with their quiet hours. Without this seal, attackers could silence the notifications about themselves.
+ */
 export const SEALED_CHANNEL = sealedTable('notify_channels', {
   id: 'uuid',
   kind: 'text',
@@ -223,7 +225,7 @@ export const SEALED_NOTIFICATION = sealedTable(
   { needed: (row) => `${row}status = 'waiting'`, isReadOnce: true },
 );
 
-/** An open alarm. An alarm that is raised again keeps its row's id, which isn't known at that time. */
+/** An open alarm. Its id isn't sealed, because an alarm that is raised again keeps the id of its row, which isn't known at that time. */
 export const SEALED_ALARM = sealedTable(
   'alarms',
   { kind: 'text', network: 'text', subject: 'text', detail: 'text' },
@@ -231,12 +233,12 @@ export const SEALED_ALARM = sealedTable(
   { needed: (row) => isOpenAlarm(row) },
 );
 
-/** The SQL of whether an alarm is open. An alarm that was ended without a seal of its end counts as open. */
+/** The SQL that says whether an alarm is open. An alarm also counts as open if its end has no seal. */
 export function isOpenAlarm(row: string): string {
   return `(${row}resolved_at is null or (${row}needs_closing and ${row}closed_mac is null))`;
 }
 
-/** The fact that an alarm is over. Its row is never reopened by raising the alarm again. */
+/** The fact that an alarm is over. If it's raised again, this row isn't reopened. */
 export const SEALED_CLOSED = sealedTable(
   'alarms.closed',
   { id: 'uuid', network: 'text', kind: 'text', subject: 'text' },
@@ -250,7 +252,7 @@ export const SEALED_PERSON = sealedTable(
     ...{ id: 'uuid', login: 'text', name: 'text', role: 'text', projects: 'text[]?' },
     ...{ passwordHash: 'text?', totpSealed: 'bytea?' },
   },
-  // Credentials lose their seal when they end, here and below, and must never get one again.
+  // Here and below, credentials lose their seal when they end, and must never get one again.
   { needed: (row) => `${row}removed_at is null` },
 );
 
@@ -272,7 +274,7 @@ export const SEALED_INVITATION = sealedTable(
   { needed: (row) => `${row}ended_at is null`, isReadOnce: true },
 );
 
-/** The time of the last use isn't sealed. A session ends at the latest a week after its start. */
+/** The time of the last use isn't sealed, but a session ends at most a week after its start. */
 export const SEALED_SESSION = sealedTable(
   'sessions',
   {
@@ -291,7 +293,7 @@ export const SEALED_ADMIN_KEY = sealedTable(
   { needed: (row) => `${row}revoked_at is null` },
 );
 
-/** The fact that an operator annulled a recorded transfer, because the chain denies it. */
+/** The fact that an operator annulled a recorded transfer because it isn't on the chain. */
 export const SEALED_ANNULMENT = sealedTable('transfer_annulments', {
   transferId: 'uuid',
   projectId: 'uuid',
@@ -302,7 +304,7 @@ export const SEALED_ANNULMENT = sealedTable('transfer_annulments', {
   reason: 'text',
 });
 
-/** An operator's resolution of a transfer that paid nothing. */
+/** How an operator resolved a transfer that paid nothing. */
 export const SEALED_RESOLUTION = sealedTable('transfer_resolutions', {
   transferId: 'uuid',
   projectId: 'uuid',
@@ -322,7 +324,7 @@ export const SEALED_CLAIM = sealedTable('transfer_claims', {
   claimedAt: 'timestamptz',
 });
 
-/** A block that no node could prove and that an operator let pass. */
+/** A block that no node could prove, but that an operator let pass. */
 export const SEALED_PASSED = sealedTable('passed_blocks', {
   number: 'int8',
   network: 'text',

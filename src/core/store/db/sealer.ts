@@ -6,13 +6,14 @@ import { canonical, splitSeal, TOO_DEEP } from './seal-text.ts';
 
 type Mac = (text: string) => Buffer;
 
-/** A MAC in a row: the id of the master key (8 bytes), and the first half of an HMAC-SHA-256. */
+/** The MAC in a row consists of the id of the master key (8 bytes) and the first half of an HMAC-SHA-256. */
 const [KEY_ID_BYTES, TAG_BYTES] = [8, 16];
-/** The cache of verified rows: a few megabytes. */
+/** Size of the cache of verified rows: a few megabytes. */
 const MAX_KNOWN = 10_000;
 
 /**
- * Seals rows of the ledger `ledgerId` with keys derived from the ring's first key, one per table. Verifies seals of every key of the ring.
+ * Seals rows of the ledger `ledgerId` with keys that are derived from the ring's first key, one per table. Verifies seals made with any key
+ * of the ring.
  */
 export function createSealer(ring: KeyRing, ledgerId: string): Sealer {
   const keys = new Map<string, Mac>();
@@ -54,7 +55,8 @@ export function createSealer(ring: KeyRing, ledgerId: string): Sealer {
       return Buffer.concat([Buffer.from(id, 'hex'), tagOf(key, table, values)]);
     },
     open: (table, column) => {
-      // Split again each time: the text is already in the CPU cache, and loading cached parts from elsewhere in memory takes longer.
+      // Splits the text again each time, because it's already in the CPU cache, and loading cached parts from elsewhere in memory takes
+      // longer.
       const parts = splitSeal(column);
       const [mac = '', name = ''] = parts;
       const ofTable = known.get(table) ?? new Map<string, string>();
@@ -69,8 +71,8 @@ export function createSealer(ring: KeyRing, ledgerId: string): Sealer {
 }
 
 /**
- * Each value is prefixed with its length, so that no two rows have the same bytes. A later field is included with its name, if it has a
- * value.
+ * Each value is preceded by its length, so that no two rows give the same bytes. A field that was added later is included with its name,
+ * but only if it has a value.
  */
 function tagOf(mac: Mac, { fields, later }: SealedTable, values: readonly (string | null)[]): Buffer {
   let text = '';

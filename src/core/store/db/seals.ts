@@ -6,10 +6,13 @@ import { refuseUnknownKey } from './prove-key.ts';
 import type { SealJudge, SealMode } from './seal.ts';
 import { createSealer } from './sealer.ts';
 
-/** `ledger`: the mode depends on how the ledger began. */
+/** `ledger` means that the mode depends on how the ledger began. */
 type Given = { mode: SealMode | 'ledger'; onProblem: SealJudge['onProblem'] };
 
-/** `keyRing` returns `null` if the process has no master key. Then it neither seals nor verifies. It may create a key to seal with. */
+/**
+ * `keyRing` returns `null` if the process has no master key, and then the process neither seals nor verifies. It may create a key to seal
+ * with.
+ */
 export function createSeals(
   { mode, onProblem }: Given,
   keyRing: (mayCreate: boolean) => Promise<KeyRing | null>,
@@ -45,7 +48,7 @@ export function createSeals(
         return opened;
       }
       if (!mayCreate) return null;
-      // A command runs before the first start of a service. Its writes may be rolled back, so the next statement checks again.
+      // A command is running before the first start of a service. Its writes may be rolled back, so the next statement has to check again.
       const id = await newLedgerId(sql, mode !== 'warn');
       await takeLedger(sql, { id, firstIndex: 0 }, { isAnew: false });
       return openRing(sql, ring, (await findLedgerIdentity(sql))?.id ?? id);
@@ -53,7 +56,7 @@ export function createSeals(
   };
 }
 
-/** How seals are handled in a ledger (UUID). */
+/** Returns how seals are handled in a ledger (UUID). */
 export function modeOf(mode: Given['mode'], ledgerId: string): SealMode {
   if (mode !== 'ledger') return mode;
   return requiresSeals(ledgerId) ? 'require' : 'warn';

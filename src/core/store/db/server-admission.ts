@@ -1,44 +1,45 @@
 import type pg from 'pg';
 
-/** The end of a server's history: PostgreSQL's timeline, and the flushed WAL position (bytes). */
+/** How far a server's history goes: PostgreSQL's timeline, and the flushed WAL position (in bytes). */
 type Position = { timeline: number; lsn: bigint };
 
 export type Admission = {
-  /** Decides whether the server of a new connection may be used. Rejects with an error that counts as `DATABASE_UNAVAILABLE` if not. */
+  /** Decides whether the server of a new connection may be used. If not, rejects with an error that counts as `DATABASE_UNAVAILABLE`. */
   admit(client: pg.ClientBase): Promise<void>;
   /** Returns the newest position that any connection has seen. */
   met(): Position;
   /**
-   * Records that the server committed invoices, identified by their checkout tokens. `before` is the newest known position when the commit
-   * was requested.
+   * Records that the server has committed invoices, identified by their checkout tokens. `before` is the newest known position at the time
+   * when the commit was requested.
    */
   acknowledge(before: Position, tokens: readonly string[]): void;
 };
 
-/** Several statements create invoices at a time, so the newest commit must be among these. */
+/** Several statements can create invoices at a time, so the newest commit must be among this many. */
 const MAX_REMEMBERED = 100;
 
 const READ_ONLY = `current_setting('transaction_read_only') as read_only`;
 const NO_POSITION = 'null::int as timeline, null::numeric as lsn';
-// A standby has no position of its own. Names aren't schema-qualified, as in all other statements.
+// A standby has no position of its own. As in all other statements, names aren't schema-qualified.
 const POSITION = `case when not pg_is_in_recovery() then ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int end as timeline,
   case when not pg_is_in_recovery() then pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0') end as lsn`;
 
-/** SQLSTATE classes of a server that is down or shutting down. Any other error means that it doesn't reveal its position. */
+/** SQLSTATE classes of a server that is down or shutting down. Any other error means that the server doesn't reveal its position. */
 const AWAY = /^(08|53|57|58)/;
 
 /**
- * Shared by all connections of a process, because every pool must know the newest position. It refuses servers that:
+ * All connections of a process share one, because every pool must know the newest position. It refuses servers that:
  *
- * - can't write. During a failover the connection may lead to a standby, which may return old data.
- * - went back. Each promotion begins a new timeline. A server on an older timeline, or behind on the same one, lacks acknowledged commits
- *   and would give the amounts of missing invoices to new ones.
- * - were promoted with a loss. Such a server is on a newer timeline. It lacks an invoice whose commit this process has seen, or its WAL
- *   ends before such a commit. It is marked, so that no process starts with it.
+ * - can't write. During a failover, the connection may lead to a standby, which may return old data.
+ * - went back in time. Each promotion begins a new timeline. A server on an older timeline, or behind on the same one, lacks acknowledged
+ *   commits and would give the amounts of missing invoices to new ones.
+ * - were promoted with a loss. Such a server is on a newer timeline, but lacks an invoice whose commit this process has seen, or its WAL
+ * ends
+ *   before such a commit. It's marked, so that no process starts with it.
  *
- * WAL beyond the last acknowledged commit may be lost in a failover to a synchronous standby, so it doesn't count here. After a refusal,
- * every newer timeline is refused until a server of the known one is back, because the ancestry of a newer timeline is unknown. The next
- * attempt connects again. A server that doesn't reveal its position is accepted. `timeoutMs` limits the wait for the answer.
+ * WAL after the last acknowledged commit may be lost in a failover to a synchronous standby, so it doesn't count here. After a refusal,
+ * every newer timeline is refused until a server of the known timeline is back, because it's unknown what a newer timeline branched from.
+ * The next attempt connects again. A server that doesn't reveal its position is accepted. `timeoutMs` limits the wait for its response.
  */
 export function createAdmission(timeoutMs: number): Admission {
   let known: Position = { timeline: 0, lsn: 0n };
@@ -52,7 +53,7 @@ export function createAdmission(timeoutMs: number): Admission {
     );
   };
   const admit = async (client: pg.ClientBase) => {
-    // When connections are opened concurrently, the answers may arrive in another order.
+    // If connections are opened concurrently, the responses may arrive in a different order.
     const before = known;
     const { isReadOnly, position } = await look(client, timeoutMs);
     if (isReadOnly) {
@@ -69,7 +70,7 @@ export function createAdmission(timeoutMs: number): Admission {
     if (timeline > known.timeline && known.timeline > 0) {
       const lost = await countLost(client, remembered, timeoutMs);
       if (lost > 0) {
-        // Without a mark, a restarted process would accept this server.
+        // Without this mark, a restarted process would accept the server.
         await client.query(MARK_LOSS).catch(() => undefined);
         refuse(position, `it was promoted, but lacks ${lost} of the last ${remembered.length} acknowledged invoices`);
       }
@@ -88,7 +89,7 @@ export function createAdmission(timeoutMs: number): Admission {
   };
 }
 
-/** Counts the invoices that a server lacks. */
+/** Returns how many of these invoices a server lacks. */
 async function countLost(client: pg.ClientBase, tokens: readonly string[], timeoutMs: number): Promise<number> {
   if (tokens.length === 0) return 0;
   const query: pg.QueryConfig & { query_timeout: number } = {
@@ -100,7 +101,7 @@ async function countLost(client: pg.ClientBase, tokens: readonly string[], timeo
   return tokens.length - (rows[0]?.count ?? 0);
 }
 
-/** No database has the oid 0, so a start treats the ledger as an outdated copy. See `ledger-identity.ts`. */
+/** No database has the oid 0, so at the next start the ledger is treated as an outdated copy. See `ledger-identity.ts`. */
 const MARK_LOSS = 'update ledger_identity set database_oid = 0';
 
 async function look(
@@ -123,7 +124,7 @@ async function look(
   });
 }
 
-/** Has the code of a write on a server that can't write (read_only_sql_transaction). */
+/** Has the same code as a write on a server that can't write (read_only_sql_transaction). */
 class UnfitServerError extends Error {
   readonly code = '25006';
 }

@@ -6,7 +6,7 @@ import { type SealColumn, type SealedTable, type SealParameter, sealColumn, snak
 type ColumnTypes = {
   uuid: string;
   text: string;
-  /** One of our addresses, selected by `addressColumn`. It can be read only if its text matches its account. */
+  /** One of our addresses, selected with `addressColumn`. It can be read only if its text matches its account. */
   address: TronAddress;
   'text[]': string[];
   'int8[]': bigint[];
@@ -18,7 +18,7 @@ type ColumnTypes = {
   timestamptz: UnixMs;
 };
 
-/** A column type. A trailing `?` means that the column may be null. */
+/** A column type. A trailing `?` means that the column can be null. */
 export type ColumnType = keyof ColumnTypes | `${keyof ColumnTypes}?`;
 
 type ColumnValue<Type> = Type extends `${infer Base extends keyof ColumnTypes}?`
@@ -29,8 +29,8 @@ type ColumnValue<Type> = Type extends `${infer Base extends keyof ColumnTypes}?`
 
 declare const KIND: unique symbol;
 /**
- * A column whose values have a narrower type than its SQL type. `isCount`: an `int8` that is read as a `number`. `isHex` and `isJson`: a
- * `bytea` or `jsonb` that is selected as text.
+ * A column whose values have a narrower type than its SQL type. `isCount`: an `int8` that is read as a `number`. `isHex`: a `bytea` that is
+ * selected as hex text. `isJson`: a `jsonb` that is selected as text.
  */
 type Narrow<Type> = {
   readonly column: ColumnType;
@@ -40,22 +40,23 @@ type Narrow<Type> = {
   readonly [KIND]?: Type;
 };
 /**
- * The MAC of the row that the other fields belong to. It is verified whenever the row is read. `isReady`: a subquery has already built the
- * column. `isTold`: the field says whether the row is valid, and the statement doesn't fail. Otherwise it isn't a field of the row.
+ * The MAC of the row to which the other fields belong. It's verified whenever the row is read. `isReady`: the column was already built by a
+ * subquery. `isTold`: this is a field which says whether the row is valid, and the statement doesn't fail; otherwise it isn't a field of
+ * the row.
  */
 type Seal<IsTold extends boolean = boolean> = {
   readonly sealed: SealedTable;
   readonly isReady: boolean;
   readonly isTold: IsTold;
-  /** The fields next to it belong to another row. */
+  /** The fields next to this one belong to another row. */
   readonly isOfOther?: boolean;
 };
-/** Fields in their own columns: `invoice.id` in `invoice_id`. */
+/** Fields that have their own columns: `invoice.id` is in `invoice_id`. */
 type Group<Fields extends Shape> = { readonly fields: Fields; readonly mayLack: false };
 /** Like `Group`, but null if the first field is null, as after a left join. */
 type Maybe<Fields extends Shape> = { readonly fields: Fields; readonly mayLack: true };
 
-/** The fields of a row. The column of each is its name in snake case (`txId` is `tx_id`). */
+/** The fields of a row. Each column is named after its field, in snake case (`txId` is `tx_id`). */
 export type Shape = { readonly [name: string]: ColumnType | Narrow<unknown> | Group<Shape> | Maybe<Shape> | Seal };
 
 export type Row<Fields extends Shape> = {
@@ -72,15 +73,15 @@ export type Row<Fields extends Shape> = {
             : undefined;
 };
 
-/** A text from a fixed set, or a branded one. */
+/** A text from a fixed set, or a branded text. */
 export const text = <Type extends string = string>(): Narrow<Type> => ({ column: 'text' });
 export const maybeText = <Type extends string = string>(): Narrow<Type | null> => ({ column: 'text?' });
-/** Bytes as hex: the id of a block or transaction, or an account. */
+/** Bytes as hex: a block id, a transaction id, or an account. */
 export const hex = <Type extends string = string>(): Narrow<Type> => ({ column: 'text', isHex: true });
 export const maybeHex: Narrow<string | null> = { column: 'text?', isHex: true };
-/** A `jsonb` of this type. PostgreSQL doesn't keep the order of members. */
+/** A `jsonb` value of this type. PostgreSQL doesn't keep the order of its members. */
 export const json = <Type>(): Narrow<Type> => ({ column: 'text', isJson: true });
-/** An amount in millionths, `numeric` by default. */
+/** An amount in millionths. The column is `numeric` by default. */
 export const micro = <Type extends bigint = bigint>(column: 'numeric' | 'int8' = 'numeric'): Narrow<Type> => ({
   column,
 });
@@ -105,15 +106,15 @@ export const isAsSealed = (table: SealedTable, { isOfOther = false } = {}): Seal
   ...{ sealed: table, isReady: true, isTold: true, isOfOther },
 });
 
-/** The values of parameters. Times are bound as `Date`, byte strings as `Buffer`. */
+/** The values of parameters. Bind times as `Date`, and byte strings as `Buffer`. */
 export type Parameter =
   | (string | number | bigint | boolean | Date | Buffer | null)
   | readonly (string | bigint | null)[]
   | SealParameter;
 
 /**
- * `columns`: the returned columns by SQL name, in order. `addressColumns`: those of the type `address`. `sealColumns`: those with seals.
- * `read` converts a row to its fields.
+ * `columns`: the returned columns by SQL name, in order. `addressColumns`: the columns of the type `address`. `sealColumns`: the columns
+ * with seals. `read` converts a row to its fields.
  */
 export type Statement<Fields extends Shape = Shape> = {
   name: string;
@@ -129,8 +130,8 @@ export type Statement<Fields extends Shape = Shape> = {
 export const allStatements: Statement[] = [];
 
 /**
- * Declares an SQL statement, which is prepared once per connection under its name. `shape` declares the fields of its rows, and so the
- * returned columns in order. A test checks it against PostgreSQL.
+ * Declares an SQL statement, which is prepared once per connection under its name. `shape` declares the fields of its rows, and thus the
+ * returned columns in order; a test checks it against PostgreSQL.
  */
 export function statement<const Fields extends Shape>(name: string, shape: Fields, text: string): Statement<Fields> {
   const declared = unlistedStatement(name, shape, text);
@@ -150,10 +151,10 @@ export function unlistedStatement<const Fields extends Shape>(
   return { name, text, shape, columns, addressColumns, sealColumns, read: readerOf(shape) as Reader<Row<Fields>> };
 }
 
-/** The SQL of fields that aren't columns of the table. For a group: the SQL of its fields, or the prefix of its columns. */
+/** The SQL for fields that aren't columns of the table. For a group, it's the SQL of its fields, or the prefix of its columns. */
 type Sources = { readonly [name: string]: string | Sources | undefined };
 
-/** Lists the columns of a shape for a statement's text: `t.log_index, encode(t.tx_id, 'hex') as tx_id` with the prefix `t.`. */
+/** Lists the columns of a shape for the text of a statement: `t.log_index, encode(t.tx_id, 'hex') as tx_id` with the prefix `t.`. */
 export function listColumns(shape: Shape, prefix = '', sources: Sources = {}, before = ''): string {
   const listed = Object.entries(shape).map(([name, field]) => {
     const [own, column] = [`${prefix}${snakeCase(name)}`, `${before}${snakeCase(name)}`];
@@ -226,7 +227,7 @@ function sealColumnsOf(shape: Shape, columns: Record<string, ColumnType>, prefix
 
 type Reader<Value = unknown> = (row: Record<string, unknown>) => Value;
 
-/** Built once per statement, so that reading each row of a page does little work. */
+/** Built once per statement, so that little work is needed to read each row of a page. */
 function readerOf(shape: Shape, prefix = ''): Reader<Record<string, unknown>> {
   const readers = Object.entries(shape)
     .filter(([, field]) => !isSeal(field) || field.isTold)

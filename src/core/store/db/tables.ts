@@ -3,8 +3,8 @@ import { answerOf } from './rows-of.ts';
 import { count, type Row, statement } from './statement.ts';
 
 /**
- * The tables in a backup. Each one follows the tables that it refers to. Only invoices refer forward, to the paying transfer, by a key that
- * is checked at the end.
+ * The tables in a backup. Each one comes after the tables to which it refers. Only invoices refer forward, to the paying transfer, by a key
+ * that is checked at the end.
  */
 export const BACKED_UP = [
   'logos',
@@ -53,10 +53,10 @@ export const BACKED_UP = [
 ] as const;
 
 /**
- * Tables of the running processes and of this particular database. A restored lease would let an old process continue writing. A restored
- * session or invitation would give back access that was revoked since. A restored address change would be applied even if it was withdrawn
- * since. The migrations and the ledger's identity are in the header. The request log isn't part of the ledger and grows faster.
- * Notifications are sent again after a restore if their cause still applies.
+ * Tables about running processes and this particular database. A restored lease would let an old process continue to write. A restored
+ * session or invitation would restore access that has since been revoked. A restored address change would be applied even if it has since
+ * been withdrawn. The migrations and the ledger's identity are in the header of the backup. The request log isn't part of the ledger and
+ * grows faster. Notifications are sent again after a restore if their cause still exists.
  */
 export const LEFT_OUT = [
   'schema_migrations',
@@ -83,13 +83,13 @@ const list = statement(
 
 export type BackupTable = Row<typeof list.shape>;
 
-/** Returns the backup tables that exist in the database, in order. */
+/** Returns the tables to back up that exist in the database, in order. */
 export async function findBackupTables(db: Sql): Promise<BackupTable[]> {
   const found = await db.run(list, [BACKED_UP]);
   return BACKED_UP.flatMap((name) => found.filter((table) => table.name === name));
 }
 
-/** Returns the existing Quittance tables, of any release. */
+/** Returns the existing Quittance tables, whatever release created them. */
 export async function findOurTables(db: Sql): Promise<string[]> {
   return (await db.run(list, [[...BACKED_UP, ...LEFT_OUT]])).map(({ name }) => name);
 }
@@ -116,7 +116,7 @@ const functions = statement(
 );
 
 /**
- * Drops our tables and the functions of their triggers and constraints, because a backup is loaded into the schema that it was made from.
+ * Drops our tables and the functions of their triggers and constraints, because a backup is loaded into the schema from which it was made.
  */
 export async function dropTables(tx: Sql, names: readonly string[]): Promise<void> {
   if (names.length === 0) return;
@@ -151,12 +151,12 @@ export function copyInText({ name, columns }: BackupTable): string {
   return `copy ${quote(name)} (${columns.map(quote).join(', ')}) from stdin`;
 }
 
-/** The names are ours or come from the catalogue. */
+/** These names are our own or come from the catalogue. */
 function quote(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
-/** Counts the connections of services. A running service always has at least one, except for some seconds after losing it. */
+/** Counts the connections of services. A running service always has at least one, except for a few seconds after losing it. */
 export const countServiceConnections = answerOf(
   'backup-service-connections',
   { count },

@@ -7,13 +7,13 @@ import type { Logger } from '../../runtime/log.ts';
 import { EmbeddedPostgresError, errorCode } from './error.ts';
 import { canReach, type SystemUser } from './user.ts';
 
-/** The root of a PostgreSQL installation (bin, lib, share) and its version, such as `18.4.0-beta.17`. */
+/** The root of a PostgreSQL installation (with bin, lib and share) and its version, such as `18.4.0-beta.17`. */
 export type Binaries = { root: string; version: string; majorVersion: string };
 
 /**
- * Finds the PostgreSQL that npm installed for this platform, or the one of a package (`packageRoot`), so that the user can run it. It makes
- * a copy, once per version, if the user can't reach the installation (below /root or in a private home directory). The same applies if the
- * libraries lack their links and the place is read-only.
+ * Finds the PostgreSQL that npm installed for this platform, or the one in a package (`packageRoot`), and makes sure that the user can run
+ * it. If the user can't reach the installation (below /root or in a private home directory), it's copied, once per version. It's also
+ * copied if the links of its libraries are missing and can't be created because the place is read-only.
  */
 export async function findBinaries(options: {
   user: SystemUser | undefined;
@@ -55,8 +55,8 @@ async function findPackage(packageRoot?: string): Promise<{ root: string; versio
 
 /**
  * Creates the symbolic links of PostgreSQL's libraries. npm packages can't contain links, so the package lists them in pg-symlinks.json,
- * such as [{"source":"native/lib/libpq.so.5.18","target":"native/lib/libpq.so.5"}], and an install script creates them, which may not have
- * run. Returns false if some are missing and the place is read-only.
+ * such as [{"source":"native/lib/libpq.so.5.18","target":"native/lib/libpq.so.5"}]. Its install script creates them, but may not have run.
+ * Returns false if some are missing and the place is read-only.
  */
 async function createLinks(root: string): Promise<boolean> {
   const links: { source: string; target: string }[] = JSON.parse(
@@ -74,7 +74,7 @@ async function createLinks(root: string): Promise<boolean> {
   return true;
 }
 
-/** Finds a place for the copy that the user can reach and only we can write to, because the copy will be executed. */
+/** Finds a place for the copy that the user can reach but only we can write to, because the copy will be executed. */
 async function findParent(user: SystemUser | undefined, sharedDir: string): Promise<string> {
   const uid = process.getuid?.();
   const candidates = [join(tmpdir(), `quittance-${uid}`), `/tmp/quittance-${uid}`];
@@ -93,7 +93,7 @@ async function findParent(user: SystemUser | undefined, sharedDir: string): Prom
 export async function isOurs(path: string): Promise<boolean> {
   await mkdir(path).then(
     () => chmod(path, 0o755),
-    () => {}, // If it exists, the check below decides.
+    () => {}, // If it already exists, the check below decides.
   );
   const stat = await lstat(path).catch(() => undefined);
   return stat?.isDirectory() === true && stat.uid === process.getuid?.() && (stat.mode & 0o022) === 0;
@@ -106,13 +106,16 @@ function listFiles(root: string): Dirent[] {
   );
 }
 
-/** Relative to the root, parents first. */
+/** Paths are relative to the root, with parents first. */
 function listDirectories(root: string): string[] {
   const below = readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isDirectory());
   return ['', ...below.map((entry) => relative(root, join(entry.parentPath, entry.name))).sort()];
 }
 
-/** Compares every file's size: a copy that was interrupted by a power failure has empty or short files. Takes 10 ms for the 1000 files. */
+/**
+ * Compares the size of every file, because a copy that was interrupted by a power failure has empty or short files. Takes 10 ms for 1,000
+ * files.
+ */
 function isComplete(root: string, copy: string): boolean {
   return listFiles(root).every((file) => {
     const path = join(file.parentPath, file.name);
@@ -121,8 +124,8 @@ function isComplete(root: string, copy: string): boolean {
 }
 
 /**
- * Builds the copy under another name and renames it, so that it appears atomically. If several processes race, one wins and the others use
- * its copy.
+ * Builds the copy under another name and then renames it, so that it appears atomically. If several processes do this at the same time, one
+ * wins and the others use its copy.
  */
 async function copyBinaries(root: string, copy: string): Promise<void> {
   await removeOldDrafts(copy);
@@ -146,7 +149,7 @@ async function copyBinaries(root: string, copy: string): Promise<void> {
   }
 }
 
-/** Each file waits for the disk: 1000 files take 1.0 s one by one, and 0.3 s eight at a time. */
+/** Each file has to wait for the disk: 1,000 files take 1.0 s one by one, but only 0.3 s eight at a time. */
 const COPIES_AT_ONCE = 8;
 
 async function copyDurably(from: string, to: string): Promise<void> {
@@ -166,7 +169,7 @@ async function putInPlace(root: string, draft: string, copy: string): Promise<vo
   } catch (error) {
     if (errorCode(error) !== 'ENOTEMPTY' && errorCode(error) !== 'EEXIST') throw error;
     if (isComplete(root, copy)) return;
-    // Damaged remains of an earlier copy block the name.
+    // The damaged remains of an earlier copy occupy the name.
     const damaged = `${draft}.damaged`;
     await rename(copy, damaged);
     await rename(draft, copy);
@@ -174,7 +177,7 @@ async function putInPlace(root: string, draft: string, copy: string): Promise<vo
   }
 }
 
-/** A copy takes seconds, so a draft this old was left by a killed process. */
+/** A copy takes seconds, so a draft that is this old was left behind by a killed process. */
 const MAX_DRAFT_AGE_MS = 600_000;
 
 async function removeOldDrafts(copy: string): Promise<void> {

@@ -10,13 +10,14 @@ import { canReach, runAs, type SystemUser } from './user.ts';
 export const SUPERUSER = 'quittance';
 export const DATABASE = 'quittance';
 
-/** A cluster has its own directory, `home`, with PostgreSQL's data directory and its log. */
+/** The path of PostgreSQL's data directory. A cluster has its own directory, `home`, which also contains PostgreSQL's log. */
 export function dataPath(home: string): string {
   return join(home, 'data');
 }
 
 /**
- * Finds the existing cluster of the data directory, by its location file or in its default place. Returns undefined before the first start.
+ * Finds the existing cluster of the data directory, by its location file or in its default place. Returns undefined if there has been no
+ * start yet.
  */
 export async function findCluster(
   dataDir: string,
@@ -38,7 +39,7 @@ export async function findCluster(
 
 export const LOCATION_FILE = 'postgres.location';
 
-/** Checks whether an existing cluster can be used. Errors: EmbeddedPostgresError with the reason if not. */
+/** Checks whether an existing cluster can be used. If not, throws EmbeddedPostgresError with the reason. */
 export async function checkCluster(
   found: { home: string; owner: { uid: number } },
   user: SystemUser | undefined,
@@ -93,8 +94,9 @@ export async function runSingleUser(
 }
 
 /**
- * Returns the password of the database's superuser from `postgres.password`, or creates one. If the password file of a cluster was lost (in
- * a backup without it), the cluster gets a new password. That is safe, because the owner of its files could set one anyway.
+ * Returns the password of the database's superuser from `postgres.password`, or creates one. If a cluster's password file was lost, for
+ * example because a backup didn't include it, the cluster gets a new password. That is safe, because the owner of its files could set one
+ * anyway.
  */
 export async function readOrCreatePassword(
   dataDir: string,

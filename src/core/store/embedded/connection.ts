@@ -27,7 +27,7 @@ export function connectionPath(dataDir: string): string {
   return join(dataDir, 'postgres.json');
 }
 
-/** {"host":"/tmp/quittance-a1B2c3","port":5432,"user":"quittance","password":"…","database":"quittance"} */
+/** Parses text such as {"host":"/tmp/quittance-a1B2c3","port":5432,"user":"quittance","password":"…","database":"quittance"}. */
 function parseConnection(text: string): PostgresConnection | undefined {
   try {
     const { host, port, user, password, database } = JSON.parse(text);
@@ -39,7 +39,7 @@ function parseConnection(text: string): PostgresConnection | undefined {
   }
 }
 
-/** A local server answers in milliseconds. This limits the wait for one that hangs. */
+/** A local server responds within milliseconds. This limits how long we wait for one that hangs. */
 const CONNECT_TIMEOUT_MS = 5_000;
 
 /** Runs `work` on a new connection. */
@@ -48,7 +48,7 @@ export async function withClient<Result>(
   work: (client: pg.Client) => Promise<Result>,
 ): Promise<Result> {
   const client = new pg.Client({ ...connection, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
-  client.on('error', () => {}); // The current statement, if there is one, reports the loss.
+  client.on('error', () => {}); // If a statement is running, it reports the loss.
   try {
     await client.connect();
     return await work(client);

@@ -48,23 +48,21 @@ import {
 } from './user.ts';
 
 /**
- * A running embedded PostgreSQL. `connection` is for the service and commands; its user owns nothing. `owner` is the superuser, for
- * creating and changing the tables; commands can't get it while a service runs. `stop` is a fast shutdown within 5 s (12 s at most). A
- * second call waits for the first.
+ * A running embedded PostgreSQL. `connection` is for the service and commands; its user owns nothing. `owner` is the superuser, which
+ * creates and changes the tables; commands can't get it while a service is running. `stop` is a fast shutdown within 5 s (at most 12 s). A
+ * second call waits for the first one.
  */
 export type EmbeddedPostgres = { connection: PostgresConnection; owner: PostgresConnection; stop(): Promise<void> };
 
-/** How PostgreSQL ended without being stopped. `logTail` is the end of its log. */
+/** How PostgreSQL exited without having been stopped. `logTail` is the end of its log. */
 export type UnexpectedExit = { code: number | null; signal: NodeJS.Signals | null; logTail: string };
 
 /**
- * Runs the PostgreSQL that npm installed on the data directory. The first start creates the directory and takes about a second; later ones
- * take 0.1 s. It listens only on a Unix socket and ends with this process, however that ends.
- * `onExit` is called if it ends by itself.
- * `isDurable: false` trades surviving a power failure for speed, for tests.
- * `sharedDir` is a place for root to put files that PostgreSQL's user must reach and can't reach elsewhere.
- * `needsOwnUser` refuses `nobody`, whose files every program of that user can read. Otherwise that is a warning.
- * Errors: DataDirError, EmbeddedPostgresError.
+ * Runs the PostgreSQL that npm installed, on the data directory. The first start creates the directory and takes about a second; later
+ * starts take 0.1 s. It listens only on a Unix socket, and exits together with this process, however this process exits. `onExit` is called
+ * if it exits unexpectedly. `isDurable: false` is for tests: it's faster, but data may not survive a power failure. `sharedDir` is where
+ * root puts files that PostgreSQL's user must be able to reach but can't reach elsewhere. `needsOwnUser` refuses the user `nobody`, because
+ * every program of that user can read its files; by default this is only a warning. Errors: DataDirError, EmbeddedPostgresError.
  */
 export async function startEmbeddedPostgres(options: {
   dataDir: string;
@@ -85,7 +83,7 @@ export async function startEmbeddedPostgres(options: {
   }
 }
 
-/** Tuned for a small machine that also runs Node.js. Everything that protects acknowledged data is on. */
+/** Tuned for a small machine that also runs Node.js. Everything that protects acknowledged data is enabled. */
 const SETTINGS = {
   listen_addresses: '',
   port: '5432', // Only part of the socket file's name.
@@ -94,10 +92,10 @@ const SETTINGS = {
   max_connections: '100',
   shared_buffers: '128MB',
   wal_compression: 'off', // Saves a quarter of the WAL, but slows creation in large tables by a fifth: docs/contributing/performance.md.
-  jit: 'off', // Compiling costs more than any query here.
+  jit: 'off', // Compiling a query costs more than it saves here.
   max_parallel_workers_per_gather: '0',
-  max_logical_replication_workers: '0', // There is no replication, and its launcher is an extra process.
-  dynamic_shared_memory_type: 'mmap', // After a kill nothing remains in /dev/shm, and a container's limit of 64 MB there doesn't matter.
+  max_logical_replication_workers: '0', // There's no replication, and its launcher would be an extra process.
+  dynamic_shared_memory_type: 'mmap', // Leaves nothing in /dev/shm after a kill, and isn't affected by a container's limit of 64 MB there.
   timezone: 'UTC',
   log_timezone: 'UTC',
   log_min_messages: 'warning',
@@ -111,7 +109,7 @@ const NOT_DURABLE = { fsync: 'off', synchronous_commit: 'off', full_page_writes:
 
 type Cluster = Awaited<ReturnType<typeof openCluster>>;
 
-/** Opens the cluster, or creates it on the first start. Afterwards no other process uses it. */
+/** Opens the cluster, or creates it on the first start. From then on, no other process uses it. */
 async function openCluster(options: { dataDir: string; sharedDir: string; log: Logger; needsOwnUser?: boolean }) {
   const { dataDir, log } = options;
   const found = await findCluster(dataDir);
@@ -192,11 +190,11 @@ async function runServer(options: {
   };
 }
 
-/** The path of a Unix socket has at most 107 bytes (103 on macOS), and `/.s.PGSQL.5432` is added to the directory. */
+/** The path of a Unix socket can have at most 107 bytes (103 on macOS), including `/.s.PGSQL.5432` after the directory. */
 const MAX_SOCKET_DIR_BYTES = 86;
 const UNIQUE_SUFFIX_LENGTH = 6;
 
-/** Uses the temporary directory if the guardian can delete from there, otherwise /tmp. */
+/** Uses the temporary directory if the guardian is able to delete from there, otherwise /tmp. */
 async function createSocketDir(user: SystemUser | undefined): Promise<string> {
   let parent = tmpdir();
   const bytes = Buffer.byteLength(join(parent, SOCKET_DIR_PREFIX)) + UNIQUE_SUFFIX_LENGTH;
@@ -206,7 +204,7 @@ async function createSocketDir(user: SystemUser | undefined): Promise<string> {
   return path;
 }
 
-/** After a crash, PostgreSQL replays the WAL since the last checkpoint before it is ready: at most 1 GB (max_wal_size). */
+/** After a crash, PostgreSQL first replays the WAL since the last checkpoint, which is at most 1 GB (max_wal_size). */
 const READY_TIMEOUT_MS = 300_000;
 const READY_POLL_MS = 5;
 
@@ -247,8 +245,8 @@ function connectionRefused(dataDir: string, cause: Error): EmbeddedPostgresError
 const USER = 'quittance_service';
 
 /**
- * Creates the user of the service and commands, in the group role of deploy/roles.sql, and returns its connection. Its password changes at
- * each start and differs from the superuser's password, which is stored in a file.
+ * Creates the user for the service and commands, in the group role of deploy/roles.sql, and returns its connection. Its password changes at
+ * each start. The superuser has a different password, which is stored in a file.
  */
 export async function makeRuntimeUser(owner: PostgresConnection): Promise<PostgresConnection> {
   const password = randomBytes(24).toString('base64url');
@@ -264,18 +262,24 @@ export async function makeRuntimeUser(owner: PostgresConnection): Promise<Postgr
   return { ...owner, user: USER, password };
 }
 
-/** PostgreSQL's log is cut to its last megabyte when it exceeds ten. It is only needed to explain a failure, which is at its end. */
+/**
+ * When PostgreSQL's log exceeds ten megabytes, it's cut to its last one. It's needed only to explain a failure, and the explanation is at
+ * its end.
+ */
 const MAX_LOG_BYTES = 10 * 1024 * 1024;
 const KEPT_LOG_BYTES = 1024 * 1024;
 const TRIM_INTERVAL_MS = 60_000;
-/** Enough for the reason of a failed start. */
+/** Enough to contain the reason of a failed start. */
 const MAX_TAIL_BYTES = 16_384;
 
 function logPath(home: string): string {
   return join(home, 'postgres.log');
 }
 
-/** Cuts the log if it is too long. The server may be running, because it appends. A line written meanwhile may be lost. */
+/**
+ * Cuts the log if it's too long. The server may be running, because it only appends, but a line that is written at the same time may be
+ * lost.
+ */
 async function trimLog(home: string): Promise<void> {
   if ((await logSize(home)) <= MAX_LOG_BYTES) return;
   const log = await openLog(home, constants.O_RDWR | constants.O_APPEND);
@@ -290,8 +294,8 @@ async function trimLog(home: string): Promise<void> {
 }
 
 /**
- * Opens the log only if it is a regular file, because PostgreSQL's user could replace it with a link or pipe. Root would then read or
- * truncate its target.
+ * Opens the log only if it's a regular file. PostgreSQL's user could replace it with a link or pipe, and root would then read or truncate
+ * the target.
  */
 async function openLog(home: string, flags: number): Promise<FileHandle | undefined> {
   const { O_NOFOLLOW, O_NONBLOCK } = constants;
@@ -304,19 +308,19 @@ async function openLog(home: string, flags: number): Promise<FileHandle | undefi
 
 /** Cuts the log once a minute until the returned timer is cleared. The timer doesn't keep the process alive. */
 function trimLogRegularly(home: string): NodeJS.Timeout {
-  // If this fails, it is tried again in a minute.
+  // If this fails, it's tried again a minute later.
   return setInterval(() => void trimLog(home).catch(() => {}), TRIM_INTERVAL_MS).unref();
 }
 
-/** In bytes. 0 if there is no log yet. */
+/** Returns the size in bytes, or 0 if there's no log yet. */
 async function logSize(home: string): Promise<number> {
   return (await lstat(logPath(home)).catch(() => undefined))?.size ?? 0;
 }
 
-/** Reads the part of the log after a size, at most the last 16 KB. */
+/** Reads the part of the log after a given size, but at most the last 16 KB. */
 async function readLogSince(home: string, startBytes: number): Promise<string> {
   const added = (await logSize(home)) - startBytes;
-  // The log is shorter than before, so it was cut meanwhile.
+  // If the log is shorter than before, it has been cut in the meantime.
   const log = await openLog(home, constants.O_RDONLY);
   if (log === undefined) return '';
   try {
@@ -333,7 +337,7 @@ async function readEnd(log: FileHandle, lengthBytes: number): Promise<Buffer> {
   return buffer.subarray(0, bytesRead);
 }
 
-/** Creates the cluster under another name and renames it, so that a crash leaves either none or a complete one. */
+/** Creates the cluster under another name and renames it, so that a crash leaves either no cluster or a complete one. */
 async function createCluster(options: {
   dataDir: string;
   password: string;
@@ -347,7 +351,7 @@ async function createCluster(options: {
   await removeDrafts(home);
   const draft = await mkdtemp(`${home}.draft-`); // mode 0700
   try {
-    // If someone replaced it with a link, only the link's owner changes.
+    // If someone has replaced the draft with a link, this changes only the owner of the link.
     if (user) await lchown(draft, user.uid, user.gid);
     if (dirname(home) !== dataDir) await recordDataDir(draft, await realpath(dataDir));
     await initialize(draft, { password, user, binaries });
@@ -363,8 +367,8 @@ async function createCluster(options: {
 }
 
 /**
- * Returns the data directory's subdirectory or, if PostgreSQL's user can't reach that, a place in root's shared directory under a hash of
- * the path.
+ * Returns a subdirectory of the data directory. If PostgreSQL's user can't reach that, returns a place in root's shared directory, named
+ * after a hash of the path.
  */
 async function chooseHome(options: {
   dataDir: string;
@@ -387,7 +391,7 @@ async function chooseHome(options: {
     .slice(0, 16);
   const home = join(sharedDir, hash);
   if (await stat(home).catch(() => undefined)) {
-    // The data directory was deleted and created again. It starts empty, but the old database must not be deleted.
+    // The data directory was deleted and created again, so it has to start empty, but the old database must not be deleted.
     const aside = `${home}.replaced-${randomUUID()}`;
     await rename(home, aside);
     await recordDataDir(aside, await realpath(dataDir));
@@ -403,7 +407,9 @@ async function chooseHome(options: {
   return home;
 }
 
-/** Runs initdb without a sync after each step, creates the database, and then syncs once: 0.5 s instead of 2 s on a slow disk. */
+/**
+ * Runs initdb without syncing after each step, creates the database, and then syncs once. On a slow disk this takes 0.5 s instead of 2 s.
+ */
 async function initialize(
   draft: string,
   { password, user, binaries }: { password: string; user: SystemUser | undefined; binaries: Binaries },
@@ -412,7 +418,7 @@ async function initialize(
   const passwordFile = join(draft, 'password');
   await writePrivateFile(passwordFile, password);
   const initdb = join(binaries.root, 'bin', 'initdb');
-  // The same type of shared memory as the server's, so that a kill leaves nothing in /dev/shm.
+  // Uses the same type of shared memory as the server, so that nothing remains in /dev/shm after a kill.
   const locale = ['--encoding=UTF8', '--locale-provider=libc', '--locale=C', '--set=dynamic_shared_memory_type=mmap'];
   const login = [`--username=${SUPERUSER}`, `--pwfile=${passwordFile}`, '--auth=scram-sha-256'];
   const init = await runAs(user, initdb, ['--no-sync', '--no-instructions', `--pgdata=${data}`, ...locale, ...login]);
@@ -424,8 +430,8 @@ async function initialize(
 }
 
 /**
- * Deletes the drafts of interrupted initialisations. The caller holds the lock of the data directory, so no draft is in use. An initdb that
- * briefly outlives its process may still be writing; the next start removes the rest.
+ * Deletes the drafts of interrupted initialisations. The caller must hold the lock of the data directory, so that no draft is in use. An
+ * initdb that briefly outlives its process may still be writing, and the next start removes what it leaves.
  */
 async function removeDrafts(home: string): Promise<void> {
   for (const name of await readdir(dirname(home))) {

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 
-/** The embedded PostgreSQL can't work. The message says why and what to do, without secrets. */
+/** The embedded PostgreSQL can't be used. The message says why and what to do, and contains no secrets. */
 export class EmbeddedPostgresError extends Error {
   override readonly name = 'EmbeddedPostgresError';
   readonly code:

@@ -36,7 +36,7 @@ export function explainFailure(path: string, output: string, program: string): E
   );
 }
 
-/** Returns the error for a PostgreSQL that ended without being stopped. `logTail` is the end of its log. */
+/** Returns the error for a PostgreSQL that exited without having been stopped. `logTail` is the end of its log. */
 export function endedByItself(
   dataDir: string,
   { code, signal, logTail }: { code: number | null; signal: string | null; logTail: string },
@@ -49,7 +49,7 @@ export function endedByItself(
   );
 }
 
-// Messages of PostgreSQL 18 in English, which LC_ALL=C guarantees.
+// These are English messages of PostgreSQL 18; LC_ALL=C makes sure that they are in English.
 const DISK_FULL = /No space left on device|Disk quota exceeded/;
 const NAMELESS_USER = /could not look up (effective|local) user ID/;
 const OTHER_VERSION = /database files are incompatible with server/;

@@ -5,24 +5,24 @@ import { dataPath } from './cluster.ts';
 import { readPostmaster, stopPostmaster } from './postmaster.ts';
 import { type SystemUser, spawnError, spawnOptions } from './user.ts';
 
-/** How the guardian ended. Its exit code is that of postgres. */
+/** How the guardian exited. Its exit code is the one of postgres. */
 type GuardianExit = { code: number | null; signal: NodeJS.Signals | null };
 
-/** A running guardian. `exited` never rejects. `stop` is a fast shutdown with a time limit. It may be called again. */
+/** A running guardian. `exited` never rejects. `stop` is a fast shutdown with a time limit, and may be called more than once. */
 export type Guardian = { exited: Promise<GuardianExit>; stop(): Promise<GuardianExit> };
 
 /** The guardian's exit code if another live server uses the cluster. */
 export const CLUSTER_IN_USE = 75;
 
 /**
- * Runs postgres under a shell in a separate session, which lives exactly as long as postgres. The shell stops postgres when our end of its
- * standard input closes: by `stop`, or because this process died for any reason. Ctrl-C in a terminal doesn't reach that session. Without
- * the shell, postgres would outlive a killed Node.js.
+ * Runs postgres under a shell in a separate session. The shell lives exactly as long as postgres. It stops postgres when our end of its
+ * standard input is closed, either by `stop` or because this process died for any reason. Ctrl-C in a terminal doesn't reach that session.
+ * Without the shell, postgres would outlive a killed Node.js.
  *
- * Two shells share the work, because a shell can't wait for its input and its child at once. SIGUSR1 ends the watcher while it waits for
- * input. While it is stopping postgres it ends by itself, so that its `sleep` doesn't remain. If flock(1) exists, the guardian also holds a
- * lock, which the kernel keeps until the last process of the cluster is gone. It excludes other containers on the same volume, whose
- * processes aren't visible here. It also makes a successor wait until this guardian has cleaned up.
+ * The work is shared by two shells, because a shell can't wait for its input and its child at the same time. SIGUSR1 ends the watcher while
+ * it's waiting for input. While it's stopping postgres, the watcher exits on its own, so that its `sleep` doesn't remain. If flock(1) is
+ * available, the guardian also holds a lock, which the kernel keeps until the last process of the cluster is gone. The lock excludes other
+ * containers on the same volume, whose processes aren't visible here, and makes a successor wait until this guardian has cleaned up.
  */
 const SCRIPT = `
 postgres=$1 home=$2 socket_dir=$3 connection_file=$4 stale_pid_file=$5
@@ -65,7 +65,7 @@ rm -f "$connection_file" 2>/dev/null
 exit $code
 `;
 
-/** The guardian allows 5 s for a fast shutdown, and postgres 5 s for an immediate one. After that, waiting is useless. */
+/** The guardian allows 5 s for a fast shutdown, and postgres allows 5 s for an immediate one. Waiting longer is pointless. */
 const STOP_TIMEOUT_MS = 12_000;
 
 /** Starts the guardian. Rejects if the shell itself can't be started. */
@@ -92,7 +92,7 @@ export async function startGuardian(options: {
     child.once('exit', (code, signal) => resolve({ code, signal }));
   }).then(async (exit) => {
     child.stdin?.destroy();
-    // A killed guardian couldn't stop postgres. Its watcher may already be doing so; another signal does no harm.
+    // A killed guardian couldn't stop postgres. Its watcher may be doing so already, but another signal does no harm.
     if (exit.signal !== null) await stopRemaining(data, socketDir, user);
     return exit;
   });
@@ -101,7 +101,7 @@ export async function startGuardian(options: {
     child.once('error', (cause) => reject(spawnError('/bin/sh', user, cause)));
   });
   child.stdin?.on('error', () => {}); // The guardian is gone, which `exited` reports.
-  // Node.js may exit if it has nothing else to do. The guardian then stops postgres.
+  // Node.js may exit if it has nothing else to do. In that case, the guardian stops postgres.
   child.unref();
   return { exited, stop: () => stopGuardian(child, exited) };
 }
@@ -110,7 +110,7 @@ async function stopGuardian(child: ChildProcess, exited: Promise<GuardianExit>):
   child.ref();
   child.stdin?.end();
   const timer = setTimeout(() => {
-    // The guardian leads its process group, which includes postgres.
+    // The guardian is the leader of its process group, which includes postgres.
     if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGKILL');
   }, STOP_TIMEOUT_MS);
   try {

@@ -7,23 +7,26 @@ import { errorCode, readIfExists } from './error.ts';
 import { isServed } from './postmaster.ts';
 import { removeAsOwner, runAs, type SystemUser } from './user.ts';
 
-/** Root's directory for databases whose data directory PostgreSQL's user can't reach, each under a hash of that directory's path. */
+/**
+ * Root's directory for databases whose data directory can't be reached by PostgreSQL's user. Each is named after a hash of the path of its
+ * data directory.
+ */
 export const SHARED_DIR = '/var/lib/quittance';
 
-/** The names that `chooseHome` and `createCluster` create. Other entries, such as the binaries, aren't databases. */
+/** Matches the names that `chooseHome` and `createCluster` create. Other entries, such as the binaries, aren't databases. */
 const HOME = /^[0-9a-f]{16}(?:\.(?:replaced|draft)-[0-9A-Za-z-]+)?$/;
 
 const RECORD = 'data-directory';
 const MAX_RECORD_BYTES = 8192;
 
-/** Records the data directory that a database belongs to, so that it can still be identified once that directory is gone. */
+/** Records to which data directory a database belongs, so that this is still known when that directory is gone. */
 export async function recordDataDir(home: string, dataDir: string): Promise<void> {
   if ((await readRecord(home)) !== dataDir) await writePrivateFile(join(home, RECORD), `${dataDir}\n`);
 }
 
 /**
- * `running`: PostgreSQL serves it. `used`: its data directory exists and refers to it. `replaced`: its data directory exists and uses
- * another database. `orphaned`: its data directory is gone. `unknown`: no release that records the data directory has started it.
+ * `running`: PostgreSQL is serving it. `used`: its data directory exists and refers to it. `replaced`: its data directory exists but uses
+ * another database. `orphaned`: its data directory is gone. `unknown`: it was never started by a release that records the data directory.
  */
 export type SharedHome = {
   home: string;
@@ -33,7 +36,7 @@ export type SharedHome = {
   lastUsedMs: number;
 };
 
-/** Lists the databases in a shared directory, least recently used first. Error: that of reading the directory. */
+/** Lists the databases in a shared directory, least recently used first. Throws if the directory can't be read. */
 export async function listSharedHomes(sharedDir: string): Promise<SharedHome[]> {
   const names = await readdir(sharedDir).catch((error) => {
     if (errorCode(error) === 'ENOENT') return [];
@@ -55,7 +58,7 @@ async function lookAt(home: string): Promise<SharedHome | null> {
   const dataDir = await readRecord(home);
   const state = (await isServed(home, owner)) ? 'running' : await stateOf(home, dataDir);
   const { output } = await runAs(owner, 'du', ['-sk', '--', home]);
-  // PostgreSQL writes it at each checkpoint and when it stops.
+  // PostgreSQL writes this file at each checkpoint and when it stops.
   const control = await stat(join(dataPath(home), 'global', 'pg_control')).catch(() => found);
   return { home, dataDir, state, bytes: 1024 * Number(/^\d+/.exec(output)?.[0] ?? 0), lastUsedMs: control.mtimeMs };
 }
@@ -64,16 +67,16 @@ async function stateOf(home: string, dataDir: string | null): Promise<SharedHome
   if (dataDir === null) return 'unknown';
   try {
     await stat(dataDir);
-    // A draft is being created, or the next start of its data directory deletes it.
+    // A draft is either being created, or is deleted at the next start of its data directory.
     if (home.includes('.draft-')) return 'used';
     return (await readIfExists(join(dataDir, LOCATION_FILE)))?.trim() === home ? 'used' : 'replaced';
   } catch (error) {
-    // A failing disk or an unreachable file server doesn't mean that the directory is gone.
+    // If a disk is failing or a file server is unreachable, the directory isn't necessarily gone.
     return errorCode(error) === 'ENOENT' ? 'orphaned' : 'used';
   }
 }
 
-/** PostgreSQL's user owns the directory, so it could have replaced the record with anything. */
+/** Reads the record carefully, because PostgreSQL's user owns the directory and could have replaced the record with anything. */
 async function readRecord(home: string): Promise<string | null> {
   const file = await open(join(home, RECORD), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
     () => null,
@@ -89,7 +92,7 @@ async function readRecord(home: string): Promise<string | null> {
 }
 
 /**
- * Deletes a database, using only its owner's rights, unless it is in use by now. It uses the same lock as a server, even one in another
+ * Deletes a database with only its owner's rights, unless it's in use by now. It uses the same lock as a server, even one in another
  * container. Returns false if anything remains.
  */
 export async function removeSharedHome(home: string): Promise<boolean> {

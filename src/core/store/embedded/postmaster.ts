@@ -15,21 +15,22 @@ export const SOCKET_DIR_PREFIX = 'quittance-';
 
 /**
  * Reads postmaster.pid. Its lines are pid, data directory, start time, port, socket directory, listen address, shared memory, status.
- * Returns undefined if it is missing or being written.
+ * Returns undefined if the file is missing or is being written.
  */
 export async function readPostmaster(data: string): Promise<Postmaster | undefined> {
   const text = await readIfExists(join(data, 'postmaster.pid'));
   const lines = text?.split('\n') ?? [];
-  // The single-user mode writes its pid as a negative number.
+  // In single-user mode, the pid is written as a negative number.
   const pid = Math.abs(Number(lines[0]));
   if (!Number.isSafeInteger(pid) || pid < 2) return undefined;
   return { pid, socketDir: lines[4] ?? '', isReady: lines[7]?.trim() === 'ready' };
 }
 
 /**
- * Stops a PostgreSQL that outlived its process (only possible if its guardian was killed too) and removes its remains. The caller holds the
- * lock of the data directory. The file belongs to PostgreSQL's user, who may have written anything into it, so signals and deletions use
- * only that user's rights. Returns true if there is a postmaster.pid that belongs to no process of this cluster.
+ * Stops a PostgreSQL that outlived its process and removes its remains. That is only possible if its guardian was killed as well. The
+ * caller must hold the lock of the data directory. postmaster.pid belongs to PostgreSQL's user, who may have written anything into it, so
+ * signals and deletions use only that user's rights. Returns true if there's a postmaster.pid that doesn't belong to any process of this
+ * cluster.
  */
 export async function stopOrphan(data: string, user: SystemUser | undefined): Promise<boolean> {
   const postmaster = await readPostmaster(data);
@@ -41,10 +42,10 @@ export async function stopOrphan(data: string, user: SystemUser | undefined): Pr
   return (await readPostmaster(data)) !== undefined;
 }
 
-/** Removes everything that PostgreSQL creates in its socket directory. If anything else is there, the directory stays. */
+/** Removes everything that PostgreSQL creates in its socket directory. If it contains anything else, the directory is kept. */
 const REMOVE_SOCKET = 'test -L "$0" || { rm -f -- "$0/.s.PGSQL.5432" "$0/.s.PGSQL.5432.lock"; rmdir -- "$0"; }';
 
-/** Whether PostgreSQL serves the database in `home`, even in another container, whose guardian holds the lock. */
+/** Whether PostgreSQL serves the database in `home`, even if it runs in another container, whose guardian holds the lock. */
 export async function isServed(home: string, user: SystemUser | undefined): Promise<boolean> {
   const data = join(home, 'data');
   const postmaster = await readPostmaster(data).catch(() => undefined);
@@ -55,8 +56,8 @@ export async function isServed(home: string, user: SystemUser | undefined): Prom
 const IS_LOCKED = 'command -v flock >/dev/null && test -f "$0" && ! flock -n "$0" true';
 
 /**
- * Process ids are reused. So the process must also belong to the user, and its working directory must be the data directory, as for every
- * postmaster.
+ * Process ids are reused, so the process must also belong to the user, and its working directory must be the data directory, as it is for
+ * every postmaster.
  */
 async function isPostmasterOf(data: string, pid: number, user: SystemUser | undefined): Promise<boolean> {
   if (!isRunning(pid)) return false;
@@ -65,7 +66,7 @@ async function isPostmasterOf(data: string, pid: number, user: SystemUser | unde
   if (cwd !== undefined) {
     return cwd === (await realpath(data)) && (await stat(`/proc/${pid}`).catch(() => undefined))?.uid === uid;
   }
-  // There is no /proc (macOS), or the process just ended.
+  // There's no /proc (on macOS), or the process has just exited.
   const found = await promisify(execFile)('ps', ['-o', 'uid=', '-o', 'command=', '-p', String(pid)]).catch(() => null);
   const [, owner, command] = /^\s*(\d+)\s+(.*)/.exec(found?.stdout ?? '') ?? [];
   return Number(owner) === uid && command?.includes(data) === true;
@@ -76,7 +77,7 @@ const FAST_SHUTDOWN_MS = 5_000;
 /** After an immediate shutdown, the postmaster kills its children within 5 s (`postmaster.c SIGKILL_CHILDREN_AFTER_SECS`). */
 const IMMEDIATE_SHUTDOWN_MS = 7_000;
 
-/** Requests a fast shutdown, and if that takes too long an immediate one. The next start replays the WAL. */
+/** Requests a fast shutdown, and an immediate one if that takes too long. After an immediate one, the next start replays the WAL. */
 export async function stopPostmaster(data: string, pid: number, user: SystemUser | undefined): Promise<void> {
   for (const [signal, patienceMs] of [
     ['INT', FAST_SHUTDOWN_MS],

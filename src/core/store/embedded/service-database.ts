@@ -5,10 +5,10 @@ import type { Connection } from '../db/database.ts';
 import { startEmbeddedPostgres } from './embedded.ts';
 import { endedByItself } from './failure.ts';
 
-/** The database of a service. `owner` creates and changes its tables; only the embedded database has one. */
+/** The database of a service. `owner` creates and changes its tables; only an embedded database has one. */
 export type ServiceDatabase = { connection: Connection; owner?: Connection; stop(): Promise<void> };
 
-/** Locks a data directory for a service and runs its database. `fail` is called with the reason if the database ends by itself. */
+/** Locks a data directory for a service and runs its database. `fail` is called with the reason if the database exits unexpectedly. */
 export async function startServiceDatabase({
   dataDir,
   log,

@@ -2,13 +2,13 @@ import { spawn } from 'node:child_process';
 import { lstat, readFile, rm, rmdir } from 'node:fs/promises';
 import { EmbeddedPostgresError, errorCode } from './error.ts';
 
-/** A user of the operating system, by its numbers. */
+/** A user of the operating system, with its numeric ids. */
 export type SystemUser = { name: string; uid: number; gid: number };
 
 /**
  * Chooses the user to run PostgreSQL as; undefined means the current user. PostgreSQL refuses to run as root (`main.c check_root`), so root
- * uses the owner of an existing cluster, or else `quittance`, `postgres` or `nobody`. An otherwise unused number would be better than
- * `nobody`, but initdb requires a user name.
+ * uses the owner of an existing cluster, or otherwise `quittance`, `postgres` or `nobody`. An unused uid would be better than `nobody`, but
+ * initdb requires a user name.
  */
 export async function choosePostgresUser(
   clusterOwner: { uid: number; gid: number } | undefined,
@@ -19,7 +19,7 @@ export async function choosePostgresUser(
 
 const NAMES = ['quittance', 'postgres', 'nobody'];
 
-/** Chooses among the users of a passwd file. Error: EmbeddedPostgresError. */
+/** Chooses among the users in a passwd file. Throws EmbeddedPostgresError. */
 export function pickUser(passwd: string, clusterOwner: { uid: number; gid: number } | undefined): SystemUser {
   const users = parsePasswd(passwd);
   if (clusterOwner && clusterOwner.uid !== 0) {
@@ -34,10 +34,10 @@ export function pickUser(passwd: string, clusterOwner: { uid: number; gid: numbe
   );
 }
 
-/** The number of `nobody`. Any program may run as this user, and each can read and change the others' files. */
+/** The uid of `nobody`. Any program may run as this user, and all of them can read and change each other's files. */
 const NOBODY = 65_534;
 
-/** Returns why the user shouldn't own a database and what to do, or undefined if it may. `home` is that of an existing cluster. */
+/** Returns why the user shouldn't own a database and what to do, or undefined if it may. `home` belongs to an existing cluster. */
 export function sharedUserProblem(user: SystemUser | undefined, home: string | undefined): string | undefined {
   if (user === undefined || (user.name !== 'nobody' && user.uid !== NOBODY)) return undefined;
   return (
@@ -52,14 +52,14 @@ function parsePasswd(text: string): SystemUser[] {
   return text.split('\n').flatMap((line) => {
     const [name, , uid, gid] = line.split(':');
     if (!name || !/^-?\d+$/.test(uid ?? '') || !/^-?\d+$/.test(gid ?? '') || Number(uid) === 0) return [];
-    // macOS writes nobody's id as -2, which system calls interpret as an unsigned number.
+    // macOS writes nobody's uid as -2, which system calls interpret as an unsigned number.
     return [{ name, uid: Number(uid) >>> 0, gid: Number(gid) >>> 0 }];
   });
 }
 
 /**
- * Whether the user may execute the file, or traverse the directory. A test command runs as that user, because mode bits don't include
- * access lists and noexec mounts. Undefined means the current user.
+ * Whether the user may execute the file, or traverse the directory. Runs `test` as that user, because mode bits don't reflect access lists
+ * or noexec mounts. Undefined means the current user.
  */
 export async function canReach(user: SystemUser | undefined, path: string): Promise<boolean> {
   return (await runAs(user, '/bin/sh', ['-c', 'test -x "$0"', path])).code === 0;
@@ -71,8 +71,8 @@ export async function canWrite(user: SystemUser | undefined, path: string): Prom
 }
 
 /**
- * The options for starting processes of the user. None of our variables (DATABASE_URL, PGOPTIONS, LD_LIBRARY_PATH …) reach them, and every
- * user may use `/` as working directory.
+ * The options for starting processes as the user. They get none of our environment variables (DATABASE_URL, PGOPTIONS, LD_LIBRARY_PATH …),
+ * and run in `/`, because every user may use it as working directory.
  */
 export function spawnOptions(user: SystemUser | undefined) {
   return {
@@ -82,10 +82,10 @@ export function spawnOptions(user: SystemUser | undefined) {
   };
 }
 
-/** How many of the last characters of a command's output are kept: enough for its error message. */
+/** How much of the end of a command's output is kept, which is enough for its error message. */
 const MAX_OUTPUT_CHARS = 16_384;
 
-/** Runs a command as the user and waits for its end. `output` is the last 16 KB that it wrote to both streams. */
+/** Runs a command as the user and waits until it exits. `output` contains the last 16 KB that it wrote to both streams. */
 export function runAs(
   user: SystemUser | undefined,
   file: string,
@@ -100,7 +100,7 @@ export function runAs(
     };
     child.stdout.on('data', collect);
     child.stderr.on('data', collect);
-    child.stdin.on('error', () => {}); // It ended without reading its input. Its exit code is enough.
+    child.stdin.on('error', () => {}); // The command has exited without reading its input. Its exit code says enough.
     child.stdin.end(input);
     child.once('error', (cause) => reject(spawnError(file, user, cause)));
     child.once('close', (code) => resolve({ code, output }));
@@ -108,8 +108,8 @@ export function runAs(
 }
 
 /**
- * Deletes files that the user may have changed, using only that user's rights: between check and deletion, a directory could become a link
- * to anywhere. Undefined means the current user. A file that can't be deleted stays.
+ * Deletes files that the user may have changed, with only that user's rights, because between check and deletion a directory could be
+ * replaced with a link to anywhere. Undefined means the current user. A file that can't be deleted is kept.
  */
 export async function removeAs(user: SystemUser | undefined, path: string): Promise<void> {
   if (user === undefined) await rm(path, { recursive: true, force: true });
@@ -120,7 +120,7 @@ export async function removeAs(user: SystemUser | undefined, path: string): Prom
 export async function removeAsOwner(path: string): Promise<boolean> {
   const { uid, gid } = await lstat(path);
   await removeAs(uid === process.getuid?.() ? undefined : { name: `uid ${uid}`, uid, gid }, path).catch(() => {});
-  // If the parent directory isn't the user's, only the current user can remove it from there.
+  // If the parent directory doesn't belong to the user, only the current user can remove the directory from it.
   await rmdir(path).catch(() => {});
   return lstat(path).then(
     () => false,

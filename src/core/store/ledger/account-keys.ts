@@ -6,9 +6,9 @@ import { SEALED_ACCOUNT_KEY } from '../db/sealed-tables.ts';
 import { sealedBefore, text } from '../db/statement.ts';
 
 /**
- * A watch-only account key. `nextIndex` follows the highest derived index, or is far above it after a restore (`wasRestored`).
- * `autoDerived` counts addresses that were derived automatically, of at most `autoDeriveLimit`. `isInUse`: at least one of its addresses
- * isn't retired.
+ * A watch-only account key. `nextIndex` is one above the highest derived index, or far above it after a restore (`wasRestored`).
+ * `autoDerived` is the number of addresses that were derived automatically, up to `autoDeriveLimit`. `isInUse` means that at least one of
+ * its addresses isn't retired.
  */
 const columns = {
   id: 'uuid',
@@ -45,7 +45,9 @@ export const listAccountKeys = rowsOf(
   (projectId: string) => [projectId],
 );
 
-/** Returns the first index of account keys that may have been in the ledger before a restore. 0 for a ledger that was never restored. */
+/**
+ * Returns the first index for account keys that may have been in the ledger before a restore, or 0 for a ledger that was never restored.
+ */
 export const findFirstIndex = answerOf(
   'account-key-first-index',
   { firstIndex: 'int4' },
@@ -62,7 +64,7 @@ export type NewAccountKey = {
   autoDeriveLimit: number;
 };
 
-/** Stores a project's key that derives from `firstIndex` on. Does nothing if a project of this network already has it. */
+/** Stores a key of a project that derives addresses from `firstIndex` on. Does nothing if a project of this network already has it. */
 export const insertAccountKey = commandOf(
   'account-key-insert',
   `insert into account_keys (id, project_id, network, xpub, first_index, auto_derive_limit, mac)
@@ -73,7 +75,7 @@ export const insertAccountKey = commandOf(
   ],
 );
 
-/** Counts automatically derived addresses in this transaction. Returns `false` if that would exceed the key's limit. */
+/** Adds to the number of automatically derived addresses in this transaction. Returns `false` if that would exceed the key's limit. */
 export const claimAutoDerived = answerOf(
   'account-key-claim-auto-derived',
   { autoDerived: 'int4' },
@@ -83,7 +85,7 @@ export const claimAutoDerived = answerOf(
   ({ length }) => length === 1,
 );
 
-/** Changes how many addresses may be derived automatically from a key in total. */
+/** Changes how many addresses in total may be derived automatically from a key. */
 export const changeAutoDeriveLimit = commandOf(
   'account-key-change-auto-derive-limit',
   'update account_keys set auto_derive_limit = $2 where id = $1',

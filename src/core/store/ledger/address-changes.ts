@@ -34,19 +34,19 @@ const columns = {
 } as const;
 const COLUMNS = listColumns(columns);
 
-/** The account key that addresses are derived from, and the settings that it is stored with if it is new. */
+/** The account key from which the addresses are derived, and the settings with which it's stored if it's new. */
 type Derivation = { xpub: AccountXpub; keyFirstIndex: number; autoDeriveLimit: number; indexes: readonly number[] };
 
 /**
- * A pending or ended addition of addresses. `firstIndex` is the ledger's value when the change was proposed; a restore raises it.
- * `derivation` is `null` if the addresses were given.
+ * A pending or finished addition of addresses. `firstIndex` is the ledger's value at the time of the proposal; a restore increases it.
+ * `derivation` is `null` if the addresses were given explicitly.
  */
 export type AddressChange = Omit<
   Row<typeof columns>,
   'addresses' | 'kind' | 'indexes' | 'xpub' | 'keyFirstIndex' | 'autoDeriveLimit'
 > & { addresses: readonly TronAddress[]; derivation: Derivation | null };
 
-/** The addresses were parsed when the change was proposed, and they never change. */
+/** The addresses were parsed when the change was proposed, and never change after that. */
 function readChange(row: Row<typeof columns>): AddressChange {
   const { kind: _, addresses, indexes, xpub, keyFirstIndex, autoDeriveLimit, ...change } = row;
   const isDerived = indexes !== null && xpub !== null && keyFirstIndex !== null && autoDeriveLimit !== null;
@@ -76,8 +76,8 @@ export const insertAddressChange = commandOf(
 );
 
 /**
- * Returns a digest of the whole change. The audit log contains it under a seal, so a change that was inserted directly into the table is
- * ignored.
+ * Returns a digest of the whole change. The audit log contains the digest under a seal, so that a change inserted directly into the table
+ * is ignored.
  */
 export function digestOfChange({ state: _, endedAt, endedBy, reason, ...change }: AddressChange): string {
   return createHash('sha256')
@@ -95,7 +95,7 @@ export const findAddressChange = answerOf(
   ([row]) => (row === undefined ? null : readChange(row)),
 );
 
-/** Returns a project's pending changes and the newest 20 that ended, newest first. */
+/** Returns a project's pending changes and the 20 that ended most recently, newest first. */
 export const findAddressChanges = answerOf(
   'address-change-list',
   columns,
@@ -116,7 +116,7 @@ export const findWaitingChanges = answerOf(
   readChanges,
 );
 
-/** Returns a network's pending changes, the oldest 1,000, without their addresses. */
+/** Returns the oldest 1,000 pending changes of a network, without their addresses. */
 export const listWaitingOfNetwork = rowsOf(
   'address-change-waiting-of-network',
   { id: 'uuid', projectId: 'uuid' },
@@ -124,7 +124,7 @@ export const listWaitingOfNetwork = rowsOf(
   (network: Network) => [network],
 );
 
-/** Returns a network's due changes, the 100 longest due. */
+/** Returns the changes of a network that are due: the 100 that have been due longest. */
 export const findDueChanges = answerOf(
   'address-change-due',
   { id: 'uuid' },
@@ -150,7 +150,7 @@ const proposer = {
   isKeySound: isAsSealed(SEALED_ADMIN_KEY, { isOfOther: true }),
 } as const;
 
-/** Whether the proposer of a change is still an owner with a valid seal. A proposing key must not be revoked. */
+/** Whether the person who proposed a change is still an owner with a valid seal. If a key proposed it, that key must not be revoked. */
 export const isProposerOwner = answerOf(
   'address-change-proposer',
   proposer,

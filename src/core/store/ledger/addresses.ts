@@ -9,10 +9,10 @@ import { hexSeal } from '../db/seal.ts';
 import { SEALED_ADDRESS } from '../db/sealed-tables.ts';
 import { hex, listColumns, maybeText, type Row, type Shape, statement, text } from '../db/statement.ts';
 
-/** The freeze of an address by Tether, see migration 0037. */
+/** How far an address is frozen by Tether; see migration 0037. */
 export type Freeze = 'seen' | 'frozen' | 'lifted';
 
-/** `blocked`: permanently retired. `frozen`: by Tether. `unfrozen`: Tether unfroze it, but it wasn't activated again. */
+/** `blocked`: permanently retired. `frozen`: by Tether. `unfrozen`: Tether has unfrozen it, but it hasn't been activated again. */
 export const LIFE_STATUSES = ['active', 'retired', 'blocked', 'frozen', 'unfrozen'] as const;
 type Life = { retiredAt: number | null; barredAt?: number | null; freezeState: Freeze | null };
 
@@ -23,7 +23,10 @@ export function lifeStatusOf({ retiredAt, barredAt = null, freezeState }: Life):
   return freezeState === 'lifted' ? 'unfrozen' : 'frozen';
 }
 
-/** The SQL of whether an address is used for new invoices: neither retired nor frozen by Tether. `row` is its prefix. */
+/**
+ * The SQL that says whether an address is used for new invoices, which means that it's neither retired nor frozen by Tether. `row` is the
+ * prefix of its columns.
+ */
 export const isInUse = (row: string) => `${row}retired_at is null and ${row}freeze_state is null`;
 
 const columns = {
@@ -43,7 +46,7 @@ function namesOf(shape: Shape): string {
   return listColumns(shape).replace(/\baddress\b/, () => `${addressColumn('addresses')} as address`);
 }
 
-/** The maximum number of addresses per list. */
+/** Maximum number of addresses per list. */
 export const MAX_LISTED = 10_000;
 
 /** Returns the project's addresses by position, after `afterPosition`, at most `MAX_LISTED`. Positions may have gaps. */
@@ -57,8 +60,8 @@ export const listAddresses = rowsOf(
 export type NewAddress = { id: string; account: AccountHex; address: TronAddress };
 
 /**
- * `policy`: the default is the project's. `accountKeyId`: the key that all `entries` were derived from, each with its `index`; otherwise
- * null.
+ * `policy`: `null` means the project's policy. `accountKeyId`: the key from which all `entries` were derived, each with its `index`;
+ * otherwise null.
  */
 export type NewAddresses = {
   projectId: string;
@@ -70,10 +73,10 @@ export type NewAddresses = {
 /** The only statement that inserts addresses. */
 export const ADDING = 'address-insert';
 
-// The accounts are sorted, so that two projects adding the same ones don't deadlock.
+// The accounts are sorted, so that two projects can't deadlock when they add the same ones.
 /**
- * Adds addresses at the end of the project's list and returns those that were added. The others already belong to a project of this
- * network. If two additions run concurrently, one fails, unless each has acquired the project's lock (`lockProject`).
+ * Adds addresses at the end of the project's list and returns the ones that were added. All others already belong to a project of this
+ * network. If two additions run concurrently, one of them fails, unless both have acquired the project's lock (`lockProject`).
  */
 export async function insertAddresses(
   db: Sql,
@@ -133,10 +136,10 @@ const ownedColumns = {
   freezeState: maybeText<Freeze>(),
 } as const;
 
-/** An address of any project of a network. A blocked one was in a ledger that was restored, and never gets new invoices. */
+/** An address of any project of a network. A blocked address was in a ledger that was restored, and never gets new invoices. */
 export type OwnedAddress = Row<typeof ownedColumns>;
 
-/** Returns the given accounts that are addresses of a project of this network, in no particular order. */
+/** Returns those of the given accounts that are addresses of a project of this network, in any order. */
 export const findAddresses = rowsOf(
   'address-find',
   ownedColumns,
@@ -154,7 +157,7 @@ const countByPolicy = rowsOf(
   (projectIds: readonly string[]) => [projectIds],
 );
 
-/** The number of a project's active addresses by policy, and of its retired ones. */
+/** How many active addresses a project has for each policy, and how many retired ones. */
 export type AddressCounts = { active: Record<Policy, number>; retired: number };
 
 export async function countAddressesByProject(
@@ -179,7 +182,7 @@ function noAddresses(): AddressCounts {
   return { active: { tail: 0, 'tail-4': 0, 'tail-3': 0, exact: 0 }, retired: 0 };
 }
 
-/** Retires addresses (by UUID): they get no new invoices but are watched permanently. Returns those that were active. */
+/** Retires addresses (by UUID), so that they get no new invoices, but are still watched permanently. Returns the ones that were active. */
 export const markRetired = answerOf(
   'address-retire',
   { id: 'uuid' },
@@ -188,7 +191,10 @@ export const markRetired = answerOf(
   (rows) => new Set(rows.map(({ id }) => id)),
 );
 
-/** Activates addresses (by UUID) that were retired, or that Tether froze and unfroze. Returns those. A frozen address is left unchanged. */
+/**
+ * Activates addresses (by UUID) that were retired, or that Tether froze and unfroze, and returns them. An address that is still frozen
+ * doesn't change.
+ */
 export const markInUse = answerOf(
   'address-activate',
   { id: 'uuid' },
@@ -215,7 +221,7 @@ const listAllTexts = rowsOf(
   (network: Network, after: string) => [network, after],
 );
 
-/** Returns all addresses of a network as stored, in batches. The caller checks whether the text matches the account. */
+/** Returns all addresses of a network as they are stored, in batches. The caller must check whether each text matches its account. */
 export async function* listStored(db: Sql, network: Network): AsyncGenerator<(OwnAddress & { isRetired: boolean })[]> {
   for (let after: string | undefined = FIRST_UUID; after !== undefined; ) {
     const rows: (Omit<OwnAddress, 'network'> & { id: string; isRetired: boolean })[] = await listAllTexts(
@@ -237,7 +243,7 @@ const listTexts = rowsOf(
 
 const FIRST_UUID = '00000000-0000-0000-0000-000000000000';
 
-/** Returns addresses of a network whose text doesn't match their account: the first `limit`, in no particular order. */
+/** Returns up to `limit` addresses of a network whose text doesn't match their account, in any order. */
 export async function findDamagedAddresses(db: Sql, network: Network, limit: number): Promise<DamagedAddress[]> {
   const damaged: DamagedAddress[] = [];
   for (let after: string | undefined = FIRST_UUID; after !== undefined && damaged.length < limit; ) {

@@ -8,29 +8,31 @@ import { count, isAsSealed, listColumns, type Row } from '../db/statement.ts';
 import { isInUse } from './addresses.ts';
 
 /**
- * These statements find free amounts. They consider active addresses (neither retired nor frozen) with the project's policy, after the
- * hint; nothing before the hint is free. An amount isn't free while an invoice has it, and for a day after a transfer of it arrived.
+ * The statements below find free amounts. They search active addresses (neither retired nor frozen) with the project's policy, after the
+ * hint, because nothing before the hint is free. An amount isn't free while an invoice has it, nor for a day after a transfer of this
+ * amount arrived.
  */
 
-// A scalar subquery is evaluated once, and the index on positions is scanned from there. A join would scan all addresses before it.
+// A scalar subquery is evaluated only once, and the index on positions is scanned from there. A join would scan all addresses before that
+// position.
 const afterHint = (policy: "'exact'" | '$4') => `a.project_id = $1 and a.policy = ${policy} and ${isInUse('a.')}
      and a.position > coalesce(
        (select h.position from allocation_hints h
         where h.project_id = $1 and h.policy = ${policy} and h.from_micro = $2 and h.below_micro = $3
           and h.epoch = (select p.allocation_epoch from projects p where p.id = $1)), 0)`;
 
-/** An address that can be offered (`id`: UUID). Its seal and its text show that it is ours. */
+/** An address that can be offered (`id` is a UUID). Its seal and its text show that it's ours. */
 const place = { id: 'uuid', position: 'int4', address: 'address', isSound: isAsSealed(SEALED_ADDRESS) } as const;
 export type Place = Pick<Row<typeof place>, 'id' | 'position'>;
 const SOURCES = { address: addressColumn('a'), isSound: sealColumn(SEALED_ADDRESS, 'a.') };
 const PLACE = listColumns(place, 'a.', SOURCES);
 
-/** The statements whose addresses are offered to invoices. If one can't be used, another is. */
+/** The statements whose addresses are offered to invoices. If an address can't be used, another one is. */
 export const OFFERED_ADDRESSES = ['allocation-first-places', 'allocation-places', 'allocation-free-exact'] as const;
 
-/** An address that may be offered, or (if not `isSound`) one inserted by someone else. */
+/** An address that may be offered. If `isSound` is false, someone else inserted it. */
 export type Candidate = Place & { isSound: boolean };
-/** Addresses after a position, in order, at most `limit`. */
+/** Up to `limit` addresses after a position, in order. */
 export type Page = { after: number; limit: number };
 
 /** Returns the active addresses of a policy. */
@@ -53,7 +55,7 @@ export const findPlaces = rowsOf(
   ],
 );
 
-/** Counts the amounts that invoices have on an address, per part of a range. The last part may be shorter. */
+/** Counts the amounts that invoices have on an address, for each part of a range. The last part may be shorter. */
 export const countReservedByPart = answerOf(
   'allocation-count-reserved',
   { reserved: 'int8[]' },
@@ -95,7 +97,7 @@ export const findFreeExact = rowsOf(
   ],
 );
 
-/** Whether there is an active `exact` address after the hint. */
+/** Whether there's an active `exact` address after the hint. */
 export const hasExactBehindHint = answerOf(
   'allocation-behind-hint',
   { any: 'bool' },
@@ -105,8 +107,8 @@ export const hasExactBehindHint = answerOf(
 );
 
 /**
- * Stores the position up to which all `capacity` amounts of a range are reserved. The statement reads addresses and epoch in one snapshot:
- * if an address is reactivated meanwhile, the hint has an outdated epoch.
+ * Stores the position up to which all `capacity` amounts of a range are reserved. Addresses and epoch are read in one snapshot, so if an
+ * address is reactivated in the meantime, the hint has an outdated epoch.
  */
 export const advanceHint = commandOf(
   'allocation-advance-hint',

@@ -22,8 +22,8 @@ const columns = {
   hasKeys: 'bool',
 } as const;
 
-// Only addresses of the current policy get new invoices. Selecting the first invoice makes PostgreSQL use the primary key; with `exists` it
-// may read the whole table if a project has none.
+// Only addresses with the current policy get new invoices. Selecting the first invoice makes PostgreSQL use the primary key; with `exists`,
+// it may read the whole table if a project has no invoices.
 const COLUMNS = `p.id, p.network, p.policy, p.max_surcharge_micro, p.created_at,
    (select count(*) from addresses a
     where a.project_id = p.id and a.policy = p.policy and ${isInUse('a.')}) as active_addresses,
@@ -33,10 +33,10 @@ const COLUMNS = `p.id, p.network, p.policy, p.max_surcharge_micro, p.created_at,
    exists (select from api_keys k where k.project_id = p.id and k.revoked_at is null
      and (k.expires_at is null or k.expires_at > $1)) as has_keys`;
 
-/** The facts of a project that determine its capacity. `createdAt` is the database's time. */
+/** The facts about a project that determine its capacity. `createdAt` is the database's time. */
 export type CapacityProject = Row<typeof columns>;
 
-/** Returns the next 100 projects of a network that aren't archived, by id, after `afterId`. */
+/** Returns the next 100 projects of a network after `afterId`, by id, without archived ones. */
 export const listCapacityProjects = rowsOf(
   'capacity-projects',
   columns,
@@ -52,9 +52,9 @@ export const findCapacityProject = rowOf(
   (id: string, now: UnixMs) => [new Date(now), id],
 );
 
-// Ids contain their time, so the latest invoices are one range of the primary key, read backwards. Uses are counted by payable amount,
-// because overlapping ranges share code words, and only on addresses of the current policy. A range as wide as `width` spans at most two
-// buckets of that width, so a hash join is possible instead of a cross join.
+// Ids contain their time, so the latest invoices are a single range of the primary key, read backwards. Uses are counted by payable amount,
+// because overlapping ranges share code words, and only on addresses with the current policy. A range that is as wide as `width` spans at
+// most two buckets of that width, so a hash join is possible instead of a cross join.
 const use = {
   requestedMicro: micro<MicroUsdt>('int8'),
   used7Days: 'int8',
@@ -63,12 +63,13 @@ const use = {
   countedSince: 'timestamptz',
 } as const;
 
-/** `firstUseAt`: within the scanned invoices. `countedSince`: the time from which invoices were scanned. */
+/** `firstUseAt` is the first use within the scanned invoices. `countedSince` is the time from which invoices were scanned. */
 export type RecentUse = Row<typeof use>;
 
 /**
- * Returns the use of each amount in the last 7 and 30 days, according to the latest `maxInvoices` invoices, in no particular order.
- * `width`: the width of one request's range of payable amounts. `amounts`: the requested amounts, or how many of the most frequent ones.
+ * Returns how much each amount was used in the last 7 and 30 days, according to the latest `maxInvoices` invoices, in any order. `width` is
+ * the width of the range of payable amounts for one request. `amounts` contains the requested amounts, or how many of the most frequent
+ * ones to return.
  */
 export const findRecentUse = rowsOf(
   'capacity-use',
@@ -116,7 +117,7 @@ type UseQuestion = {
   amounts: readonly MicroUsdt[] | { busiest: number };
 };
 
-// Counting in lateral subqueries keeps PostgreSQL on the index (address_id, payable_micro): one short range each.
+// With lateral subqueries, PostgreSQL counts in the index (address_id, payable_micro), one short range each.
 const selectReserved = statement(
   'capacity-reserved',
   { number: 'int4', addresses: 'int8', reserved: 'int8' },
@@ -133,7 +134,7 @@ const selectReserved = statement(
    group by r.number`,
 );
 
-/** Returns for each range, in order, how many active addresses of the policy it can be used on, and how much of it is reserved. */
+/** Returns for each range, in order, on how many active addresses with the policy it can be used, and how much of it is reserved. */
 export async function countReserved(
   db: Sql,
   projectId: string,
@@ -147,7 +148,7 @@ export async function countReserved(
   return counts;
 }
 
-/** Returns the positions of the ranges with an amount that was reserved before a time, including on retired addresses. */
+/** Returns the positions of the ranges in which an amount was reserved before a given time, including on retired addresses. */
 export const findUsedBefore = answerOf(
   'capacity-used-before',
   { number: 'int4' },
@@ -174,7 +175,7 @@ function bounds(ranges: readonly WordRange[]): [bigint[], bigint[]] {
   return [ranges.map(({ fromMicro }) => fromMicro), ranges.map(({ belowMicro }) => belowMicro)];
 }
 
-/** Returns the reserved part of a range on each active address of the policy, by position; at most 10,000 addresses. */
+/** Returns how much of a range is reserved on each active address with the policy, by position, for at most 10,000 addresses. */
 export const listReserved = rowsOf(
   'capacity-addresses',
   { address: 'address', position: 'int4', reserved: 'int8' },

@@ -45,12 +45,13 @@ import { resolutionColumn } from './resolution-column.ts';
 import { stands } from './standing.ts';
 
 /**
- * The channel of invoice status changes. Each commit notifies with the invoice's id (migration 0005), or with `ALL_PAGES` (migration 0034).
+ * The channel for changes of invoice status. Each commit sends a notification with the invoice's id (migration 0005), or with `ALL_PAGES`
+ * (migration 0034).
  */
 export const INVOICES_CHANNEL = 'quittance_invoices';
 export const ALL_PAGES = 'all';
 
-/** The merchant's branding. `accent`: `#0a6549`. `logoId`: 32 hex characters. */
+/** The merchant's branding. `accent` is a colour such as `#0a6549`; `logoId` is 32 hex characters. */
 const brand = {
   name: 'text',
   supportContact: 'text?',
@@ -75,45 +76,45 @@ const columns = {
   statusSeal: sealed(SEALED_STATUS),
   withdrawnAt: 'timestamptz?',
   withdrawnSeal: sealed(SEALED_WITHDRAWN),
-  /** Whether a current resolution of a transfer names the invoice and settles it. */
+  /** Whether a current resolution of a transfer refers to the invoice and settles it. */
   isSettled: 'bool',
   settledSeal: sealedBefore(SEALED_RESOLUTION, { isOfOther: true }),
-  /** An unmatched transfer that the payer looked up and that has no resolution. */
+  /** The amount of an unmatched transfer that the payer looked up and that hasn't been resolved. */
   claimedMicro: maybeMicro<MicroUsdt>(),
   claimSeal: sealedBefore(SEALED_CLAIM, { isOfOther: true }),
   claimedSeal: sealedBefore(SEALED_TRANSFER, { isOfOther: true }),
   options: 'text?',
   address: 'address',
   brand: group(brand),
-  /** The return link of an adapter's order, which replaces the project's. */
+  /** The return link of an adapter's order, which is used instead of the project's. */
   orderReturnUrl: 'text?',
   orderSeal: sealedBefore(SEALED_ADAPTER_ORDER, { isOfOther: true }),
-  /** The origins that may embed the page, in the form of the header. */
+  /** The origins that may embed the page, as in the header. */
   embedOrigins: 'text?',
   brandSeal: sealedBefore(SEALED_PROJECT, { isOfOther: true }),
-  /** A second transfer of exactly the payable amount that has no resolution. */
+  /** The id of a second transfer with exactly the payable amount that hasn't been resolved. */
   secondTxId: maybeHex,
   secondSeal: sealedBefore(SEALED_TRANSFER, { isOfOther: true }),
-  /** Whether the invoice is `PAID` but its transfer was annulled, because the chain denies it. */
+  /** Whether the invoice is `PAID` although its transfer was annulled, because it isn't on the chain. */
   isDenied: 'bool',
   denialSeal: sealedBefore(SEALED_ANNULMENT, { isOfOther: true }),
-  /** Block 0 of the network. Wallets on another network are detected by it. `null` while it is unknown. */
+  /** The network's block 0, which shows if a wallet is on another network. `null` if unknown. */
   genesisId: maybeHex,
-  /** `null` before the first block was examined. */
+  /** `null` if no block has been examined yet. */
   head: maybe(chainHead),
-  /** The energy price that the watcher wrote last. The row has no seal. */
+  /** The energy price that the watcher wrote last. This row has no seal. */
   energyPrice: json<unknown>(),
-  /** Whether Tether froze the invoice's address, or paused all transfers. */
+  /** Whether Tether froze the invoice's address, and whether it paused all transfers. */
   isFrozen: 'bool',
   isPaused: 'bool',
-  /** Blocks up to this height are irreversible, and their transfers are recorded. */
+  /** All blocks up to this height are irreversible, and their transfers are recorded. */
   solidNumber: maybeCount,
   transfer: maybe(payingTransfer),
 } as const;
 
 /**
- * An invoice with everything that the payer's page needs. `hadPayment`: it waits again because the block of its payment was orphaned, and
- * it wasn't withdrawn.
+ * An invoice with everything that the payer's page needs. `hadPayment` means that it's waiting again because the block of its payment was
+ * orphaned, and that it wasn't withdrawn.
  */
 export type CheckoutInvoice = Omit<
   Row<typeof columns>,
@@ -134,7 +135,7 @@ export type CheckoutInvoice = Omit<
   | 'transfer'
 > & {
   hadPayment: boolean;
-  /** The shop's description of the purchase. */
+  /** How the shop describes the purchase. */
   description: string | null;
   transfer: PayingTransfer | null;
 };
@@ -197,7 +198,7 @@ export const findCheckoutInvoice = answerOf(
   ([row]) => (row === undefined ? null : toInvoice(row)),
 );
 
-/** Returns the invoices behind several links, in no particular order. At most 500 links at once. */
+/** Returns the invoices behind several links, in any order. At most 500 links per call. */
 export const readCheckoutInvoices = answerOf(
   'checkout-select-many',
   columns,

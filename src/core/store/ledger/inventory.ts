@@ -19,7 +19,7 @@ export type Listed = (typeof LISTED)[number];
 export type Subject = Listed | 'settings';
 
 const page = { id: 'uuid', number: count, content: 'bytea', seal: isAsSealed(SEALED_PAGE), before: 'bytea?' } as const;
-/** A page of a network's inventory. `seal`: whether its seal is valid. `before`: the content of the previous page. */
+/** A page of a network's inventory. `seal` says whether its seal is valid. `before` is the content of the previous page. */
 export type InventoryPage = Row<typeof page>;
 
 const PAGE = `select p.id, p.number, p.content, ${sealColumn(SEALED_PAGE, 'p.')} as seal, b.content as before
@@ -51,7 +51,7 @@ export const insertInventoryPage = commandOf(
   },
 );
 
-/** Replaces the content of a page, unless it changed since it was read. Returns whether it did. */
+/** Replaces the content of a page, unless it has changed since it was read. Returns whether it was replaced. */
 export const updateInventoryPage = answerOf(
   'inventory-page-update',
   { id: 'uuid' },
@@ -66,8 +66,8 @@ const RANGE = '> $2 and t.id <= $3 order by t.id limit $4';
 type Range = { network: Network; after: string; upTo: string; limit: number };
 const bindRange = ({ network, after, upTo, limit }: Range) => [network, after, upTo, limit];
 
-// An order with events no longer has its initial status, so it needs a status seal. Restoring an earlier status with its seal would leave
-// fewer changes than events.
+// An order with events no longer has its initial status, so it needs a status seal. If someone restores an earlier status together with its
+// seal, the number of changes is lower than the number of events.
 const statusWithEvents: SealedTable = {
   ...once(SEALED_STATUS),
   needed: (row) => `${row}status <> 'PAID' and (${SEALED_STATUS.needed?.(row)} or told.sequence > 0)`,
@@ -78,7 +78,7 @@ const ofInvoices = rowsOf(
   {
     ...{ id: 'uuid', seal: isAsSealed(once(SEALED_INVOICE)), paid: isAsSealed(once(SEALED_PAID)) },
     withdrawn: isAsSealed(once(SEALED_WITHDRAWN)),
-    /** The number of the newest event, which the status seal is compared with. */
+    /** The number of the newest event, with which the status seal is compared. */
     eventCount: 'int4',
     statusSeal: isAsSealed(statusWithEvents),
   },
@@ -114,14 +114,16 @@ const ofEvents = rowsOf(
   bindRange,
 );
 
-/** `isSealed`: the seal is valid. `unpaidInvoiceId`: the invoice that this transfer paid but that isn't `PAID` by it. */
+/**
+ * `isSealed` means that the seal is valid. `unpaidInvoiceId` is the invoice that this transfer paid, if that invoice isn't `PAID` by it.
+ */
 type ListedRow = { id: string; isSealed: boolean; unpaidInvoiceId: string | null };
 
-/** Returns the next rows of a network by id: after one id, up to and including another. */
+/** Returns the next rows of a network by id, after one id and up to and including another. */
 export async function readListed(db: Sql, subject: Listed, range: Range): Promise<ListedRow[]> {
   switch (subject) {
     case 'invoices':
-      // The seals of changes that never happened are null, so they don't count as wrong.
+      // If a change never happened, its seal is null, which doesn't count as wrong.
       return (await ofInvoices(db, range)).map(({ id, seal, ...others }) => ({
         ...{ id, isSealed: seal && ![others.paid, others.withdrawn, others.statusSeal].includes(false) },
         unpaidInvoiceId: null,

@@ -10,7 +10,7 @@ import { SEALED_PAID, SEALED_STATUS } from '../db/sealed-tables.ts';
 import { listColumns, maybeHex, micro, type Row, statement, text } from '../db/statement.ts';
 import { projected } from './invoices.ts';
 
-/** The fields that a status change and its event need. */
+/** The fields needed for a change of status and its event. */
 const changeable = {
   ...projected,
   projectId: 'uuid',
@@ -32,7 +32,7 @@ const selectByIds = statement(
   `${SELECT} where (i.project_id, i.id) in (select * from unnest($1::uuid[], $2::uuid[])) and i.network = $3`,
 );
 
-/** Returns the invoices by (project, id). `leftOut` receives the rows, with their `id`, that fail their integrity check. */
+/** Returns invoices by (project, id). `leftOut` receives the rows that fail their integrity check, with their `id`. */
 export async function findChangeable(
   tx: Sql,
   network: Network,
@@ -54,7 +54,10 @@ const selectOverdue = statement(
    order by i.expires_at, i.id limit $3`,
 );
 
-/** Returns pending invoices whose deadline is at or before `clock`, earliest first, except those in `without`. `leftOut` as above. */
+/**
+ * Returns pending invoices whose deadline isn't later than `clock`, earliest first, without the ones in `without`. `leftOut` is the same as
+ * for `findChangeable`.
+ */
 export function findOverdue(
   tx: Sql,
   network: Network,
@@ -87,7 +90,7 @@ const update = statement(
    returning i.id`,
 );
 
-/** Applies status changes to invoices that haven't changed since they were read, and counts their events. Throws if one has changed. */
+/** Applies changes of status to invoices that haven't changed since they were read, and counts their events. Throws if one has changed. */
 export async function updateStatuses(tx: Sql, network: Network, updates: StatusUpdate[]): Promise<void> {
   const sealer = await tx.sealer();
   const paidMac = (row: StatusUpdate) => {

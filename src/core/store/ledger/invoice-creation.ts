@@ -25,7 +25,7 @@ export type NewInvoice = {
   steadyAt: UnixMs;
 };
 
-/** The five fields of the projection, and the other sealed fields that the database chose or that a trigger could have changed. */
+/** The five public fields, and the other sealed fields that the database chose or that a trigger could have changed. */
 const inserted = {
   id: 'uuid',
   externalId: 'text',
@@ -40,7 +40,7 @@ const inserted = {
 
 export type CreatedInvoice = Row<typeof inserted>;
 
-/** A project's rules for invoices, read a few seconds ago. The statement creates nothing if they have changed. */
+/** A project's rules for invoices, read a few seconds ago. If they have changed since, the statement creates nothing. */
 export type Rule = {
   projectId: string;
   network: Network;
@@ -49,10 +49,10 @@ export type Rule = {
   invoiceLifetimeMs: number;
 };
 
-/** An invoice that gets the first free amount of `words` on an address (UUID), if the address is active. */
+/** An invoice that gets the first free amount in `words` on an address (UUID), if the address is active. */
 export type PlacedInvoice = NewInvoice & { rule: Rule; addressId: string; words: readonly MicroUsdt[] };
 
-/** The statement's inputs, in order: one invoice as parameters, or many as arrays. `words` and `macs` are arrays as text. */
+/** The inputs of the statement, in order: parameters for a single invoice, or arrays for many. `words` and `macs` are arrays as text. */
 const FIELDS = [
   ...[
     'key_id uuid',
@@ -65,41 +65,41 @@ const FIELDS = [
   ...['created_at timestamptz', 'expires_at timestamptz', 'project_id uuid', 'network text', 'policy text'],
   ...['address_id uuid', 'words text', 'macs text', 'options text', 'lifetime_ms int8', 'steady_at timestamptz'],
 ].map((field) => field.split(' ') as [string, string]);
-// `offset 0` hides the values from the planner. If it saw the small number of words, a custom plan would seem cheaper than a generic one.
-// PostgreSQL would then plan every creation again, which takes longer than the creation itself.
+// `offset 0` hides the values from the planner. If the planner saw how few words there are, a custom plan would seem cheaper to it than a
+// generic one. It would then plan every creation again, which takes longer than the creation itself.
 const ALONE = `(select ${FIELDS.map(([name, type], i) => `$${i + 1}::${type} as ${name}`).join(', ')} offset 0) m`;
 const MANY = `unnest(${FIELDS.map(([, type], i) => `$${i + 1}::${type}[]`).join(', ')}) m (${FIELDS.map(([name]) => name).join(', ')})`;
 
-// A statement for many invoices waits for another such statement only at an amount. Both reserve amounts in the same order, so they can't
-// deadlock. An invoice whose idempotency key or external id is in use by another statement gets no row. A statement for one invoice holds
-// no locks while it waits.
+// A statement for many invoices can wait for another such statement only at an amount. Both reserve amounts in the same order, so they
+// can't deadlock. If an idempotency key or external id is being used by another statement, the invoice gets no row. A statement for a
+// single invoice holds no locks while it waits.
 const KEPT_APART = `where (select set_config('lock_timeout', '1s', true)) is not null
      and pg_try_advisory_xact_lock(hashtextextended(p.id || ' key ' || m.idempotency_key, 0))
      and pg_try_advisory_xact_lock(hashtextextended(p.id || ' order ' || m.external_id, 0))
    order by m.address_id, w.word`;
 
 /**
- * The payment of an invoice must be later than this: later than the newest block that was examined at the insertion. If no blocks were
- * visible for a while, it is the estimated chain time less two minutes. The estimate counts from when the chain's end was last visible
- * (`markLive`), so a clock that is always wrong does no harm. It is skipped if the clocks of process and database differ by a minute,
- * because one was set forward since. Two minutes cover the undetected clock errors: 30 s then and a minute now. A bound that is too late
- * would lose a payment.
+ * An invoice's payment must be later than this: later than the newest block that had been examined when the invoice was inserted. If no
+ * blocks have been visible for a while, it's the estimated chain time minus two minutes. The estimate starts from when the end of the chain
+ * was last visible (`markLive`), so it does no harm if a clock is always wrong by the same amount. It's skipped if the clocks of process
+ * and database differ by a minute, because then one of them was set forward since. The two minutes cover clock errors that may be
+ * undetected: 30 s at that time, and a minute now. A bound that is too late would lose a payment.
  */
 const PAYABLE_AFTER = `coalesce(greatest(s.seen_time,
      case when m.steady_at between now() - interval '1 minute' and now() + interval '1 minute' then s.live_time end), 'epoch')`;
-/** The last visible state of each network, computed once per statement and joined as `s`. */
+/** When each network was last visible, computed once per statement and joined as `s`. */
 const SEEN = `with seen as materialized (
      select c.network, coalesce(h.block_time, c.solid_time) as seen_time,
        c.live_time + (now() - c.live_at) - interval '2 minutes' as live_time
      from chain_cursors c
      left join lateral (select block_time from head_blocks where network = c.network order by number desc limit 1) h on true)`;
 
-// The statement checks the key again, so a key that was just revoked creates nothing. The same applies to everything that the MAC covers.
-// `on conflict do nothing` covers every unique constraint, also between the rows of one statement. A missing row means that one of them was
-// violated. A scalar subquery checks whether a word is free. With `not exists`, PostgreSQL may use a join that reads all invoices of the
-// address, as long as it believes the table to be small. The limits force an index lookup for each key and address, whatever PostgreSQL
-// believes about the tables, before it acquires locks. A word also isn't free if a transfer of that amount arrived within a day. Otherwise
-// someone could order exactly the amount of another person's unmatched transfer.
+// The statement checks the key again, so that a key that was just revoked creates nothing, and also everything else that the MAC covers.
+// `on conflict do nothing` covers every unique constraint, even between the rows of one statement, so a missing row means that one of them
+// was violated. Whether a word is free is checked with a scalar subquery. With `not exists`, PostgreSQL may choose a join that reads all
+// invoices of the address as long as it believes the table to be small. The limits force an index lookup for each key and address before
+// locks are acquired, whatever PostgreSQL believes about the tables. A word isn't free either if a transfer of that amount arrived within a
+// day; otherwise someone could order exactly the amount of another person's unmatched transfer.
 const insertText = (members: string, more: string) => `insert into invoices (id, project_id, network, address_id,
      idempotency_key, external_id, requested_micro, payable_micro, checkout_token, created_at, expires_at, payable_after, api_key_id, options, mac)
    ${SEEN}
@@ -128,9 +128,9 @@ const statements = {
 };
 
 /**
- * Creates invoices in one statement, in order. Each is created as if it were alone, or not at all. `null`: the idempotency key or external
- * id is taken or currently in use, no word is free, or the address is inactive. It is also `null` if the rules have changed, the project is
- * archived, or the key is invalid. An error applies to all: none is created.
+ * Creates invoices in one statement, in the given order. Each is created as if it were alone, or not at all. The result is `null` if the
+ * idempotency key or external id is taken or currently being used, if no word is free, or if the address is inactive. It's also `null` if
+ * the rules have changed, the project is archived, or the key is invalid. If there's an error, none of them is created.
  */
 export async function insertInvoices(db: Sql, invoices: readonly PlacedInvoice[]): Promise<(CreatedInvoice | null)[]> {
   const sealer = await db.sealer();
@@ -150,7 +150,10 @@ export async function insertInvoices(db: Sql, invoices: readonly PlacedInvoice[]
   });
 }
 
-/** Refuses a row that a planted trigger has changed. Its MAC would be wrong, but that would be noticed only later. Error: `ROW_CHANGED`. */
+/**
+ * Refuses a row that was changed by a trigger which someone planted. Its MAC would be wrong, but that would only be noticed later. Throws
+ * `ROW_CHANGED`.
+ */
 function refuseOther(wanted: PlacedInvoice, row: CreatedInvoice): void {
   const isAsWanted =
     row.addressId === wanted.addressId &&
@@ -164,7 +167,7 @@ function refuseOther(wanted: PlacedInvoice, row: CreatedInvoice): void {
   throw new AppError('ROW_CHANGED', `the database stored invoice ${wanted.id} differently than requested`);
 }
 
-/** A shop may shorten the lifetime of an invoice, but never extend it beyond the project's, even if that was just changed. */
+/** A shop can shorten the lifetime of an invoice, but can never extend it beyond the project's, even if that has just been changed. */
 function deadlineOf({ now, rule, options }: PlacedInvoice): UnixMs {
   const { expiresInSeconds = Number.POSITIVE_INFINITY } = readOptions(options);
   return unixMs(now + Math.min(expiresInSeconds * 1000, rule.invoiceLifetimeMs));

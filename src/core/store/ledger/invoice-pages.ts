@@ -5,7 +5,7 @@ import { answerOf } from '../db/rows-of.ts';
 import { count, listColumns } from '../db/statement.ts';
 import { maybeProjected } from './invoices.ts';
 
-/** `after`: a UUID; the page has ids above it, in order of creation. `window`: how many invoices are scanned at most. */
+/** `after` is a UUID; the page contains the ids above it, in order of creation. `window` is the maximum number of invoices to scan. */
 export type InvoicePageQuestion = {
   keyId: string;
   after: string;
@@ -14,10 +14,10 @@ export type InvoicePageQuestion = {
   window: number;
 };
 
-/** `looked` invoices were scanned, up to the id `last`, which is `null` if there were none. */
+/** `looked` is the number of invoices scanned, and `last` is the id of the last one, or `null` if there were none. */
 export type InvoicePage = { invoices: ProjectedInvoice[]; looked: number; last: string | null };
 
-// No index covers the status, because it would slow down every creation. So the next invoices are scanned, up to a limit.
+// No index covers the status, because it would slow down every creation. Instead, the next invoices are scanned, up to a limit.
 /** Returns invoices of the key's project, oldest first, or `null` if the key is invalid. */
 export const findInvoicePage = answerOf(
   'invoice-page',

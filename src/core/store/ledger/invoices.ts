@@ -6,7 +6,7 @@ import { answerOf, rowsOf } from '../db/rows-of.ts';
 import { SEALED_INVOICE, SEALED_PAID, SEALED_STATUS } from '../db/sealed-tables.ts';
 import { listColumns, maybe, micro, type Row, sealed, text } from '../db/statement.ts';
 
-/** The columns of the five-field projection. */
+/** The columns of the invoice fields in the API. */
 export const projected = {
   id: 'uuid',
   externalId: 'text',
@@ -45,7 +45,7 @@ const KEY_IS_VALID = 'k.id = $1 and k.revoked_at is null and (k.expires_at is nu
 
 export type FoundInvoice = { kind: 'found'; invoice: ProjectedInvoice } | { kind: 'none' } | { kind: 'key-not-valid' };
 
-/** Returns the invoice with this id if it belongs to the key's project. The same statement checks the key. */
+/** Returns the invoice with this id if it belongs to the key's project. The key is checked in the same statement. */
 export const findInvoice = answerOf(
   'invoice-select',
   maybeProjected,
@@ -54,7 +54,7 @@ export const findInvoice = answerOf(
   ([row]) => toFound(row),
 );
 
-/** Like `findInvoice`, by the integrator's own id. */
+/** Like `findInvoice`, but by the integrator's own id. */
 export const findInvoiceByExternalId = answerOf(
   'invoice-select-by-external-id',
   maybeProjected,
@@ -63,7 +63,7 @@ export const findInvoiceByExternalId = answerOf(
   ([row]) => toFound(row),
 );
 
-/** Converts the row that was found for a key. No row means that the key is invalid. */
+/** Converts the row that was found for a key. If there's no row, the key is invalid. */
 export function toFound(row: Row<typeof maybeProjected> | undefined): FoundInvoice {
   if (row === undefined) return { kind: 'key-not-valid' };
   return row.invoice === null ? { kind: 'none' } : { kind: 'found', invoice: row.invoice };

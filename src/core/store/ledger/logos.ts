@@ -4,7 +4,7 @@ import type { Sql } from '../db/database.ts';
 import { rowOf } from '../db/rows-of.ts';
 import { statement, text } from '../db/statement.ts';
 
-/** `content`: at most `MAX_LOGO_BYTES`. */
+/** `content` has at most `MAX_LOGO_BYTES`. */
 export type Logo = { type: LogoType; content: Buffer };
 
 const insert = statement(

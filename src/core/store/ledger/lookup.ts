@@ -23,7 +23,7 @@ import {
 import { chainHead, HEAD, JOIN_HEAD } from './paying-transfer.ts';
 import { payableAfter, stands } from './standing.ts';
 
-/** The invoice that a payer asks about, and the ledger's records of the transaction that belong to this invoice. */
+/** The invoice that a payer is asking about, and the records of the transaction in the ledger that belong to this invoice. */
 const columns = {
   network: text<Network>(),
   seal: sealed(SEALED_INVOICE),
@@ -31,7 +31,7 @@ const columns = {
   statusSeal: sealed(SEALED_STATUS),
   payingSeal: sealedBefore(SEALED_TRANSFER, { isOfOther: true }),
   sightingSeal: sealedBefore(SEALED_EVENT, { isOfOther: true }),
-  /** Selected only for its integrity check. */
+  /** Selected only so that its integrity is checked. */
   address: 'address',
   invoice: group({
     account: hex<AccountHex>(),
@@ -53,11 +53,12 @@ const columns = {
   }),
 } as const;
 
-// A single statement, so that the cursor and the recorded transfers are consistent. Rows of the transaction that belong to another invoice
-// or to none are left out, because answers must not depend on them. `offset 0` makes PostgreSQL read only the few transfers of the
-// transaction. While it believes the table to be small, it would read all of the project.
+// A single statement, so that the cursor and the recorded transfers are consistent. Rows of the transaction that belong to another invoice,
+// or to none, are left out, because the answer must not depend on them. `offset 0` makes PostgreSQL read only the few transfers of the
+// transaction; otherwise it would read all transfers of the project as long as it believes the table to be small.
 /**
- * Finds a look-up by checkout token. `txId` is 64 hex characters, or `null` if the payer named none. Returns `null` for an unknown link.
+ * Finds what is needed for a look-up by checkout token. `txId` is 64 hex characters, or `null` if the payer gave no id. Returns `null` if
+ * the link is unknown.
  */
 export const findLookup = rowOf(
   'lookup-select',
@@ -70,7 +71,7 @@ export const findLookup = rowOf(
       payableAfter: payableAfter('i.'),
       firstSeenAt: `(select min(r.first_time) from arrivals r
          where r.network = i.network and r.tx_id = decode($2, 'hex') and r.address_id = i.address_id and r.amount_micro = i.payable_micro)`,
-      // Sightings are deleted with their block, but their events remain.
+      // When a block is deleted, so are its sightings, but not their events.
       wasSighted: 'e.seal is not null',
       solidNumber: 'c.solid_number',
       head: HEAD,
@@ -109,11 +110,11 @@ export const findLookup = rowOf(
   (checkoutToken: string, txId: string | null) => [checkoutToken, txId],
 );
 
-/** A payer makes a mistake or two. */
+/** Payers rarely need more than one or two corrections. */
 const MAX_OF_INVOICE = 3;
 /**
- * Records that a payer asked about a transaction (`txId`: 64 hex characters), by the token of the link. At most three requests and claims
- * are kept per invoice, and none for a paid one.
+ * Records that a payer asked about a transaction (`txId`: 64 hex characters) on the page of a link, given by its token. At most three
+ * requests and claims are kept per invoice, and none for a paid one.
  */
 export const requestClaim = commandOf(
   'claim-request',

@@ -20,7 +20,7 @@ const select = statement(
 /** A transfer from one of our addresses. `index` is its position in the given list. */
 export type Outgoing = Row<typeof select.shape>;
 
-/** Finds the transfers from our addresses, active or retired, in the given order. */
+/** Finds the transfers from our addresses, whether active or retired, in the given order. */
 export async function findOutgoing(
   tx: Sql,
   network: Network,
@@ -42,7 +42,7 @@ const insert = statement(
    returning log_index`,
 );
 
-// Adds another record of a log whose earlier records were all annulled. A denied transfer is reinstated only if $3 says so.
+// Adds another record of a log if all its earlier records were annulled. A denied transfer is reinstated only if $3 allows it.
 const correct = statement(
   'outgoing-correct',
   { logIndex: 'int4' },
@@ -58,7 +58,10 @@ const correct = statement(
    returning log_index`,
 );
 
-/** Records outgoing transfers. Skips those already in the ledger and, unless `isAgain`, annulled ones. Returns how many were new. */
+/**
+ * Records outgoing transfers. Skips the ones that are already in the ledger and, unless `isAgain`, annulled ones. Returns how many were
+ * new.
+ */
 export async function insertOutgoing(
   tx: Sql,
   network: Network,

@@ -16,8 +16,8 @@ export const payingTransfer = {
 export type PayingTransfer = Omit<Row<typeof payingTransfer>, 'seal'>;
 
 /**
- * Joins `t`, which has these columns, to `invoices i`. A PAID invoice has its transfer. A CONFIRMING one has sightings, of which the
- * earliest on the chain counts.
+ * Joins `t`, which has these columns, to `invoices i`. For a PAID invoice, it's the transfer that paid it. For a CONFIRMING one, it's the
+ * sighting that is earliest on the chain.
  */
 export const JOIN_PAYING_TRANSFER = `left join lateral (
      select t.tx_id, t.log_index, t.block_number, t.block_id, t.block_time, t.from_address as from, ${sealColumn(SEALED_TRANSFER, 't.')} as seal
@@ -34,7 +34,7 @@ export const chainHead = { number: count, time: 'timestamptz' } as const;
 
 export type ChainHead = Row<typeof chainHead>;
 
-/** The SQL of its columns after `JOIN_HEAD`. */
+/** The SQL for its columns after `JOIN_HEAD`. */
 export const HEAD = { number: 'coalesce(h.number, c.solid_number)', time: 'coalesce(h.block_time, c.solid_time)' };
 
 /** Joins `h`, the newest examined block above the irreversible one, to the cursor `c` of its network. */

@@ -13,12 +13,12 @@ const invoice = {
   payableMicro: micro<MicroUsdt>('int8'),
   address: 'address',
   options: 'text?',
-  /** When the invoice was withdrawn. Since then its page shows no way to pay. */
+  /** When the invoice was withdrawn; after that, its page no longer shows how to pay. */
   withdrawnAt: 'timestamptz?',
   withdrawnSeal: sealed(SEALED_WITHDRAWN),
 } as const;
 
-/** An invoice with its amounts and the transfer that pays or will pay it, as the API shows it. */
+/** An invoice as the API shows it, with its amounts and the transfer that pays or will pay it. */
 export type InvoicePayment = Row<typeof invoice> & {
   transaction: (SeenTransfer & { late: boolean; headNumber: number }) | null;
 };
@@ -48,7 +48,7 @@ function toPayment(row: Row<typeof columns>): InvoicePayment {
   const { transfer, late, headNumber, ...found } = row;
   const transaction = transfer && {
     ...transfer,
-    // Only transfers of exactly the payable amount can pay an invoice.
+    // Only a transfer of exactly the payable amount can pay an invoice.
     amountMicro: found.payableMicro,
     late: late === true,
     headNumber: headNumber ?? transfer.blockNumber,

@@ -37,8 +37,8 @@ export type ProjectSettings = Row<typeof settings>;
 export type Project = Omit<Row<typeof columns>, 'seal' | 'areLimitsSound'>;
 
 /**
- * Replaces limits that were changed directly in the database by the defaults. Otherwise an attacker could stop a shop with them, or let a
- * flood through.
+ * If limits were changed directly in the database, replaces them with the defaults. Otherwise an attacker could use them to stop a shop, or
+ * to let a flood through.
  */
 function judged({ areLimitsSound, ...project }: Row<typeof columns>): Project {
   return areLimitsSound ? project : { ...project, ...DEFAULT_UNPAID_LIMITS };
@@ -56,8 +56,8 @@ const insert = statement(
 );
 
 /**
- * Creates a project. The defaults are the policy `tail`, the default limits and surcharge, and no brand except the name. Does nothing if
- * the id exists.
+ * Creates a project. By default, it has the policy `tail`, the default limits and surcharge, and no branding except its name. Does nothing
+ * if the id exists.
  */
 export async function insertProject(
   db: Sql,
@@ -88,7 +88,7 @@ export const saveProject = commandOf(
   ],
 );
 
-/** Archives a project, or restores it (`null`). `project` is the row as it was read. */
+/** Archives a project, or restores it if the time is `null`. `project` is the row as it was read. */
 export const markProjectArchived = commandOf(
   'project-archive',
   'update projects set archived_at = $2, mac = $3 where id = $1',
@@ -107,8 +107,8 @@ const rule = {
 } as const;
 
 /**
- * Returns the settings of existing projects (UUIDs) for comparison with a manifest. Seals aren't checked, because the comparison needs only
- * the values.
+ * Returns the settings of existing projects (UUIDs) for comparison with a manifest. Seals aren't checked, because only the values matter
+ * here.
  */
 export const listRules = rowsOf(
   'project-rules',
@@ -125,12 +125,12 @@ export const findProject = answerOf(
   ([row]) => (row === undefined ? null : judged(row)),
 );
 
-// "No key update" doesn't block rows that only refer to the project, such as the events of its invoices.
+// With "no key update", rows that only refer to the project aren't blocked, such as the events of its invoices.
 const lock = statement('project-lock', columns, `select ${COLUMNS} from projects where id = $1 for no key update`);
 
 /**
- * Locks the project: until the transaction ends, no other transaction changes it or adds addresses to it. The lock is a separate statement,
- * so that later statements see the previous holder's writes.
+ * Locks the project: until the transaction ends, no other transaction can change it or add addresses to it. The lock is a separate
+ * statement, so that later statements see what the previous holder wrote.
  */
 export async function lockProject(tx: Sql, id: string): Promise<Project> {
   const [row] = await tx.run(lock, [id]);
@@ -139,7 +139,8 @@ export async function lockProject(tx: Sql, id: string): Promise<Project> {
 }
 
 /**
- * Returns the oldest 1,000 projects among these (UUIDs) or all: the active ones, the archived ones, or both (`null`), active ones first.
+ * Returns the oldest 1,000 projects, out of these (UUIDs) or out of all: the active ones, the archived ones, or both (`null`), with active
+ * ones first.
  */
 export const findProjects = answerOf(
   'project-list',

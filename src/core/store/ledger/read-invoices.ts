@@ -4,15 +4,15 @@ import type { Database } from '../db/database.ts';
 import { listColumns, statement } from '../db/statement.ts';
 import { type FoundInvoice, findInvoice, maybeProjected, toFound } from './invoices.ts';
 
-/** Few, so that reads are batched and leave the pool to creations. Chosen, not tuned by measurement. */
+/** Low, so that reads are batched and leave most of the pool to creations. These values weren't tuned by measurement. */
 const MAX_UNDER_WAY = 2;
 const MAX_TOGETHER = 100;
 
 export type InvoiceQuestion = { keyId: string; id: string };
 
 /**
- * Like `findInvoice`, but concurrent questions share one statement. With 64 concurrent requests this takes a third of the time in both
- * processes. Each answer is as fresh as a separate one, because the statement starts after the question arrived.
+ * Like `findInvoice`, but concurrent questions share a statement. With 64 concurrent requests, this takes a third of the time in both
+ * processes. Each answer is as fresh as a separate one, because the statement starts after the question has arrived.
  */
 export function createInvoiceReader(db: Database, now: () => UnixMs): Ask<InvoiceQuestion, FoundInvoice> {
   return coalesce({

@@ -27,19 +27,19 @@ const shape = (table: SealedTable) =>
   }) as const;
 
 /**
- * A row that people create and change, or that describes a person. `id`: a UUID, or hex for a passkey. `ownerId`: the UUID in the audit
- * log: the row's own, or the person's for a passkey. `state`: the sealed values, and whether the row is revoked or retired. `account`: of
- * an address, as hex. `seal`: whether the row's seal is valid; it isn't checked for rows that need none.
+ * A row that people create and change, or that describes a person. `id` is a UUID, or hex for a passkey. `ownerId` is the UUID that is used
+ * in the audit log: the row's own, or the person's for a passkey. `state` contains the sealed values, and whether the row is revoked or
+ * retired. `account` is set for an address, as hex. `seal` says whether the row's seal is valid; it isn't checked for rows that need none.
  */
 type SettingRow = Row<ReturnType<typeof shape>>;
 
 /**
- * A kind of settings. `prefix`: the prefix of its ids in the audit log, which names addresses by their text and doesn't name account keys.
- * `besides`: actions on a row that don't change it.
+ * A kind of settings. `prefix` is the prefix of its ids in the audit log; addresses appear there as text, and account keys not at all.
+ * `besides` contains actions on a row that don't change it.
  */
 export type SettingTable = {
   table: string;
-  /** The part of a row. Empty: the sealed values, and whether the row has ended. */
+  /** The part of a row to compare. If it's empty, that is the sealed values, and whether the row has ended. */
   part: string;
   prefix: IdPrefix | null;
   besides: readonly RecordedAction[];
@@ -49,14 +49,14 @@ export type SettingTable = {
 
 const OF_PROJECT = 't.project_id in (select id from projects where network = $1)';
 
-/** These rows belong to no network, so they are on the page of each. */
+/** These rows don't belong to any network, so they are on the page of each network. */
 const OF_NONE = '$1::text is not null';
 
 export const SETTING_TABLES: readonly SettingTable[] = [
   settingsOf(SEALED_PROJECT, 'prj', { where: 't.network = $1' }),
   settingsOf(SEALED_API_KEY, 'key', { isEnded: 't.revoked_at is not null' }),
   settingsOf(SEALED_ENDPOINT, 'whe'),
-  // A separate kind because it was added later: a row that isn't on a page yet needs no log entry.
+  // This is a separate kind because it was added later: a row that isn't on a page yet doesn't need a log entry.
   settingsOf(SEALED_ENDPOINT, 'whe', { part: 'disabled', state: '(t.disabled_at is not null)::text' }),
   settingsOf(SEALED_ACCOUNT_KEY, null),
   settingsOf(SEALED_ADDRESS, null, {

@@ -1,9 +1,9 @@
 import { maybe, type Row } from '../db/statement.ts';
 
-/** The columns of `n` that explain an annulment. All are null if the transfer wasn't annulled. */
+/** The columns of `n` that explain an annulment. All of them are null if the transfer wasn't annulled. */
 export const annulmentShape = {
   annulment: maybe({
-    /** The id of the chain's block at that height, 64 hex characters. */
+    /** The id of the chain's block at that height (64 hex characters). */
     deniedBy: 'text',
     at: 'timestamptz',
     by: 'text',
@@ -12,17 +12,17 @@ export const annulmentShape = {
 } as const;
 export type Annulment = NonNullable<Row<typeof annulmentShape>['annulment']>;
 
-/** The columns of `annulmentShape`, of a joined annulment `n`, for `listColumns`. */
+/** The columns of `annulmentShape` for `listColumns`, from a joined annulment `n`. */
 export const ANNULMENT_COLUMNS = {
   annulment: { deniedBy: "encode(n.denied_by, 'hex')", at: 'n.annulled_at', by: 'n.annulled_by', reason: 'n.reason' },
 } as const;
 
-/** The SQL of whether a row of `transfers` wasn't annulled. `alias` is the table's alias. */
+/** The SQL that says whether a row of `transfers` wasn't annulled. `alias` is the table's alias. */
 export function stands(alias: string): string {
   return `not exists (select from transfer_annulments n where n.transfer_id = ${alias}.id)`;
 }
 
-/** The SQL of the time that an invoice's payment must be later than, as in `may_pay`. `row` is a prefix. */
+/** The SQL for the time after which an invoice's payment must have been made, as in `may_pay`. `row` is a prefix. */
 export function payableAfter(row: string): string {
   return `coalesce(${row}payable_after, ${row}created_at - interval '10 minutes')`;
 }
@@ -33,7 +33,7 @@ export function outgoingAnnulment(alias: string): string {
      and n.correction = ${alias}.correction`;
 }
 
-/** The SQL of whether a row of `outgoing_transfers` wasn't annulled. */
+/** The SQL that says whether a row of `outgoing_transfers` wasn't annulled. */
 export function outgoingStands(alias: string): string {
   return `not exists (select from outgoing_annulments n where ${outgoingAnnulment(alias)})`;
 }

@@ -25,7 +25,7 @@ const listed = {
     amountMicro: micro<MicroUsdt>(),
     seal: sealedBefore(SEALED_TRANSFER),
   }),
-  /** The invoice that the transfer pays. For a duplicate: the invoice that was already paid. */
+  /** The invoice that the transfer pays or, for a duplicate, the invoice that was already paid. */
   invoice: maybe({ id: 'uuid', externalId: 'text', status: text<InvoiceStatus>() }),
   ...refundShape,
 } as const;
@@ -33,10 +33,10 @@ const listed = {
 export type ListedTransfer = Omit<NonNullable<Row<typeof listed>['transfer']>, 'seal'> &
   Pick<Row<typeof listed>, 'invoice'> & { refund: Refund | null };
 
-/** `after`: a UUID; the page has ids above it, in the order of recording. */
+/** `after` is a UUID; the page contains the ids above it, in the order in which transfers were recorded. */
 export type TransferPageQuestion = { keyId: string; after: string; kinds: readonly TransferKind[]; limit: number };
 
-// The page is selected first, in the order of an index.
+// The page is selected first, so that an index determines the order.
 const pageText = (only: string) => `select ${listColumns(listed, '', {
   transfer: {
     ...{
@@ -79,7 +79,7 @@ export async function findTransferPage(
   now: UnixMs,
 ): Promise<ListedTransfer[] | null> {
   const { keyId, after, kinds, limit } = question;
-  // A condition in the statement's text lets PostgreSQL use the index of transfers that pay nothing.
+  // If the condition is in the text of the statement, PostgreSQL can use the index of transfers that pay nothing.
   const select = kinds.includes('matched') ? page : unsettledPage;
   const rows = await db.run(select, [keyId, after, kinds, limit, new Date(now)]);
   if (rows.length === 0) return null;

@@ -23,16 +23,16 @@ export const refundShape = {
 type Found = Row<typeof refundShape>['refund'];
 export type Refund = Omit<NonNullable<Found>, 'isSound' | 'isSentSound'>;
 
-/** The columns of `refundShape` from `r` of `joinRefund`, for `listColumns`. */
+/** The columns of `refundShape` for `listColumns`, from `r` of `joinRefund`. */
 export const REFUND_COLUMNS = { refund: 'r.' } as const;
 
-/** The SQL of whether an outgoing transfer can be the refund of a transfer. */
+/** The SQL that says whether an outgoing transfer can be the refund of a transfer. */
 function sendsBack(outgoing: string, transfer: string): string {
   return `${outgoing}.project_id = ${transfer}.project_id and ${outgoing}.to_address = ${transfer}.from_address
      and ${outgoing}.amount_micro = ${transfer}.amount_micro`;
 }
 
-/** Joins the refund of a row of `transfers` as `r`. A refund is ignored if the chain denies the outgoing transfer by now. */
+/** Joins the refund of a row of `transfers` as `r`. A refund is ignored if its outgoing transfer turned out not to be on the chain. */
 export function joinRefund(transfer: string): string {
   return `left join lateral (
      select f.tx_id, f.log_index, o.block_number, o.block_time, ${addressColumn('b')} as "from",
@@ -44,14 +44,14 @@ export function joinRefund(transfer: string): string {
      where f.transfer_id = ${transfer}.id limit 1) r on true`;
 }
 
-/** Ignores a refund that was inserted directly into the database, or whose outgoing transfer was. */
+/** Ignores a refund if it, or its outgoing transfer, was inserted directly into the database. */
 export function soundRefund(found: Found): Refund | null {
   if (found === null || !found.isSound || !found.isSentSound) return null;
   const { isSound: _, isSentSound: __, ...refund } = found;
   return refund;
 }
 
-/** The transfer that an outgoing transfer refunds. */
+/** The transfer that is refunded by an outgoing transfer. */
 export const refundOfShape = { refundOf: maybe({ transferId: 'uuid', isSound: isAsSealed(SEALED_REFUND) }) } as const;
 
 /** Joins the refunded transfer to a row of `outgoing_transfers` as `r`. */
@@ -67,8 +67,8 @@ export function joinRefundOf(outgoing: string): string {
 const MAX_SENT = 500;
 
 /**
- * Returns the transfers from a project's addresses in a transaction, each with the transfer that it refunds (UUID). Rows with a wrong seal
- * are left out.
+ * Returns the transfers in a transaction that come from a project's addresses, each with the transfer that it refunds (UUID). Rows with a
+ * wrong seal are left out.
  */
 export const findSentBack = answerOf(
   'refund-candidates',

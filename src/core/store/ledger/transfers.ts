@@ -18,7 +18,7 @@ export const recorded = {
   blockId: hex(),
   blockTime: 'timestamptz',
   amountMicro: micro(),
-  /** How it was verified, and the origins of the nodes that showed it. */
+  /** How the transfer was verified, and the origins of the nodes that showed it. */
   verified: text<Verified>(),
   nodes: 'text[]',
 } as const;
@@ -33,14 +33,14 @@ const incoming = {
   producer: hex<AccountHex>(),
 } as const;
 
-/** A transfer to one of our addresses, as it is stored. */
+/** A transfer to one of our addresses, in the form in which it's stored. */
 export type NewTransfer = Row<typeof incoming>;
 
 const rows = jsonRows({ ...incoming, mac: maybeHex });
 
 /**
- * Records transfers, and marks those that paid nothing for an event. The caller leaves out transfers that are already in the ledger. A
- * constraint refuses a second record, unless the earlier ones were annulled.
+ * Records transfers, and marks the ones that paid nothing, so that events are written for them. The caller must leave out transfers that
+ * are already in the ledger. A constraint refuses a second record, unless all earlier ones were annulled.
  */
 export async function insertTransfers(tx: Sql, network: Network, transfers: readonly NewTransfer[]): Promise<void> {
   const sealer = await tx.sealer();

@@ -16,7 +16,10 @@ const limits = {
   isSound: isAsSealed(SEALED_LIMITS),
 } as const;
 
-/** Returns a project's limits, or the defaults if the limits were changed directly in the database. `null` if the project doesn't exist. */
+/**
+ * Returns a project's limits, or the defaults if its limits were changed directly in the database. Returns `null` if the project doesn't
+ * exist.
+ */
 const findUnpaidLimits = answerOf(
   'unpaid-limits',
   limits,
@@ -29,8 +32,8 @@ const findUnpaidLimits = answerOf(
   },
 );
 
-// Ids contain their time, so the latest invoices are one range of the primary key, read backwards. Counting stops at the limits, which
-// bounds the work during a flood.
+// Ids contain their time, so the latest invoices are a single range of the primary key, read backwards. Counting stops at the limits, so
+// the work stays bounded during a flood.
 const COUNTED = `select i.id, i.created_at, i.requested_micro from invoices i
    where i.project_id = $1 and i.id >= $2 and i.status in ('PENDING', 'EXPIRED')
    order by i.id desc limit $3`;
@@ -62,8 +65,8 @@ const mostOf = ({ maxUnpaid, maxUnpaidPerMinute }: UnpaidLimits) =>
   maxUnpaid === null && maxUnpaidPerMinute === null ? null : Math.max(maxUnpaid ?? 0, maxUnpaidPerMinute ?? 0);
 
 /**
- * Returns a project's limits and its unpaid invoices of the last 30 minutes, counted up to the higher limit. `null` if the project doesn't
- * exist.
+ * Returns a project's limits and its number of unpaid invoices in the last 30 minutes, counted up to the higher limit. Returns `null` if
+ * the project doesn't exist.
  */
 export async function countUnpaid(db: Sql, projectId: string, now: UnixMs): Promise<Unpaid | null> {
   const found = await findUnpaidLimits(db, projectId);
@@ -73,7 +76,7 @@ export async function countUnpaid(db: Sql, projectId: string, now: UnixMs): Prom
   return { ...found, ...(most === null ? NOTHING : await countUpTo(db, projectId, now, most)) };
 }
 
-/** Returns the most frequent amount of these invoices and its count. `null` if there are none, or nothing is counted. */
+/** Returns the most frequent amount of these invoices with its count, or `null` if there are none or nothing is counted. */
 export async function findBusiestUnpaid(db: Sql, projectId: string, now: UnixMs) {
   const found = await findUnpaidLimits(db, projectId);
   const most = found && mostOf(found);
