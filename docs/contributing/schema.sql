@@ -1407,7 +1407,7 @@ create table webhook_endpoints (
   secret text,
   url text not null,
   constraint webhook_endpoints_adapter CHECK ((num_nonnulls(adapter, currency, rate_micro) = ANY (ARRAY[0, 3]))),
-  constraint webhook_endpoints_adapter_check CHECK ((adapter = ANY (ARRAY['epusdt'::text, 'bepusdt'::text, 'epay'::text]))),
+  constraint webhook_endpoints_adapter_check CHECK ((adapter = ANY (ARRAY['epusdt'::text, 'bepusdt'::text, 'epay'::text, 'price'::text]))),
   constraint webhook_endpoints_adapter_health CHECK (((adapter IS NULL) OR ((failing_since IS NULL) AND (consecutive_failures = 0) AND (open_until IS NULL)))),
   constraint webhook_endpoints_consecutive_failures_bounds CHECK (((consecutive_failures >= 0) AND (consecutive_failures <= 1000000))) NOT VALID,
   constraint webhook_endpoints_consecutive_failures_check CHECK ((consecutive_failures >= 0)),
