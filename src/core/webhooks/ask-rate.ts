@@ -6,7 +6,7 @@ import { targetRule } from './target.ts';
 
 export type AskDeps = {
   sender: WebhookSender;
-  /** Whether projects on test networks may query this machine, and over http. */
+  /** Whether projects on test networks may send requests to this machine, and over http. */
   localTargets: boolean;
   now(): UnixMs;
 };
@@ -14,15 +14,15 @@ export type AskDeps = {
 export type AskedRate = ReadRate & { retryAfterMs: number | null };
 
 /**
- * Queries a rate source once, under the rules of webhooks: public addresses over `https`, no redirects, 8 KiB, 15 s. `null`: Quittance
- * stopped the request.
+ * Queries a rate source once, under the same rules as webhooks: public addresses over `https`, no redirects, 8 KiB, 15 s. Returns `null` if
+ * Quittance stopped the request.
  */
 export async function askRate(
   { sender, localTargets, now }: AskDeps,
   network: Network,
   source: RateSource,
 ): Promise<AskedRate | null> {
-  // The time of the request, because the rate is at least as old.
+  // The time of the request is used, because the rate is at least that old.
   const askedAt = now();
   const { url } = source;
   const rule = targetRule(network, localTargets);

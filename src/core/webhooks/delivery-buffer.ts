@@ -1,20 +1,23 @@
 /**
- * The leased deliveries that wait for their turn, and the number of attempts in progress. It decides which delivery is next. Targets take
- * turns. Each has at most `perEndpoint` attempts in progress, and at most as many as it leaves to the others. A failing target has one
- * place; all failing ones together have half of the places. A target is an endpoint, or one callback URL of an adapter. All targets of one
- * adapter together leave as much to the others as one endpoint does. The buffer uses neither the database nor the network.
+ * The leased deliveries that are waiting for their turn, and the number of attempts in progress. It decides which delivery is next. Targets
+ * take turns. Each may have at most `perEndpoint` attempts in progress, and no more than it leaves to the others. A failing target has one
+ * place, and all failing targets together have half of the places. A target is an endpoint, or a single callback URL of an adapter. All
+ * targets of an adapter together must leave as much to the others as one endpoint does. The buffer itself uses neither the database nor the
+ * network.
  */
 export type DeliveryBuffer<Item> = {
-  /** Adds deliveries leased at `nowMs` and returns those that don't fit, because one URL of an adapter must not block the others. */
+  /**
+   * Adds deliveries that were leased at `nowMs`. Returns the ones that don't fit, because one URL of an adapter must not block the others.
+   */
   add(items: readonly Item[], nowMs: number): Item[];
-  /** Returns the next delivery to attempt now. The attempt counts as in progress until `end`. */
+  /** Returns the next delivery to attempt. The attempt counts as in progress until `end` is called. */
   next(): Item | undefined;
   /**
-   * Ends an attempt to a target. If it failed, the target's waiting deliveries are removed and returned. `null`: the attempt says nothing
-   * about the target.
+   * Ends an attempt to a target. If it failed, removes and returns the target's waiting deliveries. `null` means that the attempt says
+   * nothing about the target.
    */
   end(target: string, isFailure: boolean | null): Item[];
-  /** Removes and returns deliveries that have waited for too long. */
+  /** Removes and returns deliveries that have been waiting too long. */
   takeStale(nowMs: number): Item[];
   /** Removes and returns all waiting deliveries. */
   takeAll(): Item[];
@@ -22,7 +25,7 @@ export type DeliveryBuffer<Item> = {
   room(): ReadonlyMap<string, number>;
   /** Whether a target has so few waiting deliveries that it may soon be idle. */
   isLow(): boolean;
-  /** Waiting deliveries plus attempts in progress. */
+  /** Returns the number of waiting deliveries plus attempts in progress. */
   held(): number;
   underWay(): number;
 };
@@ -35,12 +38,14 @@ const ADAPTER_ROOM = 128;
 type Leased = { endpointId: string; target: string; isFailing: boolean };
 type Target<Item> = {
   endpointId: string;
-  /** The endpoint has other targets. */
+  /** Whether the endpoint has other targets as well. */
   isShared: boolean;
   waiting: { item: Item; sinceMs: number }[];
   underWay: number;
   isFailing: boolean;
-  /** How many may wait in addition to those in progress. It doubles when they have run out, and halves when one has waited for too long. */
+  /**
+   * How many deliveries may wait in addition to those in progress. It doubles when none is left, and halves when one has waited too long.
+   */
   lookAhead: number;
 };
 
@@ -51,7 +56,9 @@ type Limits = { concurrency: number; perEndpoint: number; maxWaitMs: number };
 export function createDeliveryBuffer<Item extends Leased>(limits: Limits): DeliveryBuffer<Item> {
   const { concurrency, perEndpoint, maxWaitMs } = limits;
   const targets = new Map<string, Target<Item>>();
-  /** The targets in the order of their turns. Failing ones come first, because they have only half of the places. */
+  /**
+   * The targets in the order of their turns. Failing ones have their own list and come first, because they have only half of the places.
+   */
   const turns = { failing: new Set<string>(), healthy: new Set<string>() };
   const attempts = createAttemptCount(limits);
 
@@ -63,7 +70,7 @@ export function createDeliveryBuffer<Item extends Leased>(limits: Limits): Deliv
     for (const id of inTurn) {
       const target = targets.get(id);
       inTurn.delete(id);
-      // A target that uses all of its places gets its turn again when an attempt ends.
+      // If a target uses all of its places, it gets its next turn when an attempt ends.
       if (target === undefined || !attempts.isRoomFor(target)) continue;
       const first = target.waiting.shift();
       if (first === undefined) continue;
@@ -73,7 +80,7 @@ export function createDeliveryBuffer<Item extends Leased>(limits: Limits): Deliv
     }
     return undefined;
   };
-  /** Adds a delivery if there is room for it. */
+  /** Adds a delivery if there's room for it. */
   const add = (item: Item, nowMs: number): boolean => {
     const { endpointId, target: id, isFailing } = item;
     const isShared = id !== endpointId;
@@ -106,7 +113,7 @@ export function createDeliveryBuffer<Item extends Leased>(limits: Limits): Deliv
       attempts.judge(target, isFailure ?? target.isFailing);
       const out = isFailure === true ? takeOut(target, () => true) : [];
       if (target.waiting.length > 0) takeTurn(id, target);
-      // Other URLs of an adapter may have waited for this place.
+      // Other URLs of the adapter may have been waiting for this place.
       for (const [otherId, other] of target.isShared ? targets : []) {
         if (other.endpointId === target.endpointId && other.waiting.length > 0) takeTurn(otherId, other);
       }
@@ -136,12 +143,12 @@ export function createDeliveryBuffer<Item extends Leased>(limits: Limits): Deliv
   };
 }
 
-/** Counts attempts in progress: per target, per adapter, in total, and of failing targets. */
+/** Counts the attempts in progress: per target, per adapter, for failing targets, and in total. */
 function createAttemptCount({ concurrency, perEndpoint }: Limits) {
   let underWay = 0;
   let failingUnderWay = 0;
   const ofAdapters = new Map<string, number>();
-  // Failing targets get half, so that the adapter's other targets always find a place.
+  // Failing targets get only half, so that the adapter's other targets always find a place.
   const isRoomAtAdapter = ({ endpointId, isShared, isFailing }: Target<unknown>) =>
     !isShared || (ofAdapters.get(endpointId) ?? 0) < (concurrency - underWay) / (isFailing ? 2 : 1);
   return {
@@ -171,7 +178,7 @@ function takeOut<Item>(target: Target<Item>, isOut: (sinceMs: number) => boolean
   return out.map(({ item }) => item);
 }
 
-/** Returns how many more deliveries of an endpoint may be leased. The look-ahead grows once nothing waits. */
+/** Returns how many more deliveries of an endpoint may be leased. The look-ahead grows as soon as none is waiting. */
 function roomOf(target: Target<unknown>, perEndpoint: number): number {
   const { isFailing, waiting, underWay } = target;
   if (waiting.length === 0 && !isFailing) target.lookAhead = Math.min(LOOK_AHEAD.most, target.lookAhead * 2);

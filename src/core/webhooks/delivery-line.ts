@@ -25,22 +25,29 @@ import { type SendDeps, sendSigned } from './send-signed.ts';
 import { targetRule } from './target.ts';
 
 /**
- * The maximum of waiting, in-progress and unrecorded deliveries together. After a crash they are attempted again when their leases expire.
+ * Maximum number of deliveries that are waiting, in progress or not recorded yet. After a crash, they are attempted again when their leases
+ * expire.
  */
 const MAX_LEASED = 2048;
-/** A delivery that has waited for longer is returned, so that the rest of its lease is always enough for an attempt and its record. */
+/**
+ * A delivery that has been waiting longer is returned, so that the rest of its lease is always long enough to make an attempt and record
+ * it.
+ */
 const MAX_WAIT_MS = 2000;
 const RECORD_MARGIN_MS = 3000;
 /**
- * A delivery whose callback URL has no free place is postponed for this long, without counting an attempt. So deliveries to the adapter's
- * other URLs are leased.
+ * If a callback URL has no free place, its delivery is postponed for this long without counting an attempt, so that deliveries to the
+ * adapter's other URLs can be leased.
  */
 const PUT_OFF_MS = 5000;
-/** Outcomes are recorded in batches: at this number, when nothing is in progress, or this many milliseconds after the last batch. */
+/**
+ * Outcomes are recorded in batches: at this number of outcomes, when nothing is in progress, or this many milliseconds after the last
+ * batch.
+ */
 const FLUSH = { outcomes: 200, ms: 20 };
-/** While enough deliveries wait, leasing can be less frequent, because much of its cost doesn't depend on the number of deliveries. */
+/** As long as enough deliveries are waiting, leases can be rarer, because much of their cost doesn't depend on the number of deliveries. */
 const LEASE_AT_LEAST_EVERY_MS = 100;
-/** From the announcement to the attempt it takes 2 ms on an idle machine. */
+/** On an idle machine, it takes 2 ms from the announcement to the attempt. */
 const IN_TIME_MS = 10;
 
 type DeliveryLineOptions = AttemptContext & {
@@ -52,21 +59,22 @@ type DeliveryLineOptions = AttemptContext & {
   perEndpoint: number;
   timeoutMs: number;
   requestShare?: Pick<RequestShare, 'onWork'>;
-  /** Requests the next `record` and `lease`. */
+  /** Makes the caller run `record` and `lease` again. */
   wake: () => void;
 };
 
-/** Handles deliveries from the lease to the record of the attempt. Attempts begin and end by themselves; the caller runs the rounds. */
+/** Handles deliveries from the lease until the attempt is recorded. Attempts start and end automatically; the caller runs the rounds. */
 export function createDeliveryLine(options: DeliveryLineOptions): {
-  /** Records the outcomes of attempts. Throws if that isn't possible now, without losing any. */
+  /** Records the outcomes of attempts. If that isn't possible at the moment, throws, and no outcome is lost. */
   record(): Promise<void>;
   /**
-   * Leases as many deliveries as there is room for and begins the attempts. Does nothing if there are enough and nothing new was announced.
+   * Leases as many deliveries as there's room for, and starts their attempts. Does nothing if there are enough and nothing new was
+   * announced.
    */
   lease(): Promise<void>;
   /** Announces that something new may be due. */
   announce(): void;
-  /** Begins no more attempts, returns waiting deliveries, and records attempts in progress when they have ended. */
+  /** Starts no more attempts, returns waiting deliveries, and records attempts in progress once they have ended. */
   end(): Promise<void>;
 } {
   const { db, clock, concurrency, perEndpoint, expediter, wake } = options;
@@ -137,7 +145,7 @@ export function createDeliveryLine(options: DeliveryLineOptions): {
   };
 }
 
-/** Adds the orders of adapters' deliveries. A delivery without a valid order is never sent. */
+/** Adds the orders to adapters' deliveries. A delivery without a valid order is never sent. */
 async function addOrders(
   { db, expediter }: Pick<DeliveryLineOptions, 'db' | 'expediter'>,
   deliveries: readonly SignableDelivery[],
@@ -160,7 +168,7 @@ async function addOrders(
   return { signable, orderless };
 }
 
-/** Wakes the loop once, a number of milliseconds after the first `start`. */
+/** Wakes the loop once, a number of milliseconds after the first call of `start`. */
 function createFlushTimer(wake: () => void): { start(): void; stop(): void } {
   let timer: NodeJS.Timeout | undefined;
   return {
@@ -180,7 +188,7 @@ type Held = {
   putOff(deliveries: readonly SignableDelivery[]): void;
 };
 
-/** Attempts deliveries as long as the buffer returns any. Calls `onEnd` after each. */
+/** Attempts deliveries as long as the buffer returns any. Calls `onEnd` after each attempt. */
 function createAttempts(options: DeliveryLineOptions, { buffer, queue, putOff }: Held, onEnd: () => void) {
   const { clock, timeoutMs, expediter } = options;
   const underWay = new Set<Promise<void>>();
@@ -212,7 +220,7 @@ function createAttempts(options: DeliveryLineOptions, { buffer, queue, putOff }:
   };
   return {
     begin,
-    /** Begins no more attempts, and resolves when those in progress have ended. */
+    /** Starts no more attempts. Resolves when the ones in progress have ended. */
     end: async () => {
       isEnding = true;
       await Promise.all(underWay);
@@ -220,7 +228,7 @@ function createAttempts(options: DeliveryLineOptions, { buffer, queue, putOff }:
   };
 }
 
-/** The pause before a delivery whose endpoint secrets can't be decrypted is due again. No attempt was made, so none counts. */
+/** If an endpoint's secrets can't be decrypted, its delivery is due again after this pause. No attempt was made, so none is counted. */
 const UNSIGNABLE_PAUSE_MS = 60_000;
 
 type SecretOpener = (
@@ -229,8 +237,8 @@ type SecretOpener = (
 ) => Promise<{ signable: SignableDelivery[]; unsignable: LeasedDelivery[] }>;
 
 /**
- * Decrypts the endpoint secrets of a leased batch, only for that batch. So a rotation applies from the next batch on, and no secret stays
- * in memory. A delivery needs the current secret of its endpoint. A previous secret that can't be decrypted is left out.
+ * Decrypts the endpoint secrets of a leased batch, and keeps them only for that batch. So a rotation takes effect with the next batch, and
+ * no secret stays in memory. A delivery requires the current secret of its endpoint; a previous secret that can't be decrypted is left out.
  */
 function createSecretOpener({ db, keyRing, log }: { db: Sql; keyRing: KeyRing; log: Logger }): SecretOpener {
   let loggedAt = Number.NEGATIVE_INFINITY;
@@ -253,7 +261,7 @@ function createSecretOpener({ db, keyRing, log }: { db: Sql; keyRing: KeyRing; l
     const secrets = new Map<string, string[]>();
     for (const [index, row] of rows.entries()) {
       const each = opened[index];
-      // An endpoint's rows begin with its current secret.
+      // The first row of each endpoint is its current secret.
       if (each?.kind !== 'ok') continue;
       if (row.endsAt === null) secrets.set(row.endpointId, [each.secret]);
       else secrets.get(row.endpointId)?.push(each.secret);
@@ -274,15 +282,18 @@ function createSecretOpener({ db, keyRing, log }: { db: Sql; keyRing: KeyRing; l
 
 const MAX_LOGGED = 10;
 
-/** A delivery with its endpoint's decrypted secrets (`whsec_…`), newest first. `order` is an adapter's, whose callback has its own form. */
+/**
+ * A delivery with its endpoint's decrypted secrets (`whsec_…`), newest first. `order` is set for an adapter, because its callback has a
+ * different form.
+ */
 type SignableDelivery = LeasedDelivery & { secrets: readonly string[]; order?: AdapterOrder };
 
-/** `random` returns 0 to 1, for the jitter of retries. */
+/** `random` returns a number from 0 to 1, used for the jitter of retries. */
 type AttemptContext = SendDeps & { clock: Clock; signingClock?: Clock; log: Logger; random: () => number };
 
 /**
- * Signs and sends one delivery. Returns the outcome, or `null` if the sender was closed. Never throws. `hastenedFrom`: when the delivery
- * had been due, if this attempt is early. If it fails, the next one is at that time, so that the schedule is kept.
+ * Signs and sends one delivery. Returns the outcome, or `null` if the sender was closed. Never throws. If the attempt is early,
+ * `hastenedFrom` is when the delivery had been due; after a failure, the next attempt is made at that time, to keep the schedule.
  */
 async function attemptDelivery(
   context: AttemptContext,
@@ -320,19 +331,21 @@ async function send(context: AttemptContext, delivery: SignableDelivery, nowMs: 
   }
 }
 
-/** The outcomes of attempts and the leases to return, until they are written. The maximum number of leases bounds the queue. */
+/** The outcomes of attempts and the leases to return, until they are written. The queue is bounded by the maximum number of leases. */
 type OutcomeQueue = {
   add(outcome: AttemptOutcome): void;
-  /** Returns leases without counting an attempt. They are due again after `delayMs`. */
+  /** Returns leases without counting an attempt. The deliveries are due again after `delayMs`. */
   giveBack(deliveries: readonly LeasedDelivery[], delayMs?: number): void;
-  /** Writes the whole queue. Throws if that isn't possible now. Nothing is lost, and the caller must call `flush` again. */
+  /**
+   * Writes the whole queue. If that isn't possible at the moment, throws without losing anything, and the caller must call `flush` again.
+   */
   flush(): Promise<void>;
   size(): number;
 };
 
-/** The size of a statement. With more, the responses alone would be megabytes. */
+/** The number of outcomes per statement. With more, the responses alone would be megabytes. */
 const BATCH = 256;
-/** With the dispatcher's pauses that is half a minute. By then a single outcome is the cause, not the database. */
+/** With the dispatcher's pauses, this takes half a minute. By then the cause must be a single outcome, not the database. */
 const MAX_TRIES = 10;
 
 export function createOutcomeQueue(options: {
@@ -351,7 +364,7 @@ export function createOutcomeQueue(options: {
   let returns: { delivery: LeasedDelivery; delayMs: number }[] = [];
   const tries = new WeakMap<AttemptOutcome, number>();
 
-  /** Records each outcome separately, so that one that can't be recorded doesn't block the others. */
+  /** Records each outcome separately, so that an outcome that can't be recorded doesn't block the others. */
   const recordSingly = async (batch: readonly AttemptOutcome[]): Promise<void> => {
     let failure: unknown = null;
     for (const outcome of batch) {
@@ -400,7 +413,7 @@ export function createOutcomeQueue(options: {
       returns.push(...deliveries.map((delivery) => ({ delivery, delayMs })));
     },
     flush: async () => {
-      // Outcomes that are added meanwhile wait for the next flush, so that this one ends.
+      // Outcomes that are added in the meantime wait for the next flush, so that this one terminates.
       for (let left = outcomes.length; left > 0; left -= BATCH) await recordBatch();
       while (returns.length > 0) await returnBatch();
     },
@@ -408,12 +421,12 @@ export function createOutcomeQueue(options: {
   };
 }
 
-/** Whether the database is unreachable or only temporarily unable to write. */
+/** Whether the database is unreachable, or temporarily unable to write. */
 function isRetryable(error: unknown): boolean {
   return error instanceof Error && 'retryable' in error && error.retryable === true;
 }
 
-/** The part of an event that a callback contains. */
+/** The part of an event that is used in a callback. */
 type Event = {
   data: {
     invoiceId: string;
@@ -426,15 +439,15 @@ type Event = {
 type Told = { network: Network; body: string; order: AdapterOrder; secrets: readonly string[] };
 
 /**
- * Makes one attempt to notify a shop in the form of its system. For a payment, the response must contain the system's acknowledgement. For
- * an expired order any 2xx is enough.
+ * Makes one attempt to notify a shop in the form that its system expects. For a payment, the response must contain the system's
+ * acknowledgement. For an expired order, any 2xx is enough.
  */
 async function sendCallback({ sender, localTargets }: SendDeps, told: Told, nowMs: number): Promise<SendResult> {
   const [stored] = told.secrets;
   if (stored === undefined) throw new Error('an adapter has no secret');
   const { data } = JSON.parse(told.body) as Event;
   const { fields, numbers } = listFields(told.order, data);
-  // Creation refuses such orders now. This one is older than that rule.
+  // New orders like this are refused, but this one is older than that rule.
   for (const [name, value] of fields) {
     const started = startedField(value);
     if (started === null) continue;

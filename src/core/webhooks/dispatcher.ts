@@ -21,7 +21,7 @@ const isAway = (error: unknown) => error instanceof AppError && error.code === '
 
 export type DispatcherOptions = {
   db: Database;
-  /** The clock for due deliveries: the database's, because processes share them. */
+  /** The clock by which deliveries become due. Several processes share them, so it's the database's. */
   clock: Clock;
   /** The clock for webhook signatures. The default is `clock`. */
   signingClock?: Clock;
@@ -30,35 +30,36 @@ export type DispatcherOptions = {
   log: Logger;
   loops?: LoopHealth;
   metrics: Pick<Metrics, 'deliveryAttempts' | 'oldestUndeliveredSeconds'>;
-  /** Returns 0 to 1, for the jitter of retries. */
+  /** Returns a number from 0 to 1, used for the jitter of retries. */
   random: () => number;
   keyRing: KeyRing;
-  /** Whether webhooks for projects on test networks may go to this machine, and over http. */
+  /** Whether webhooks of projects on test networks may be sent to this machine, and over http. */
   localTargets: boolean;
-  /** Receives the duration of each lease, if requests share the process. */
+  /** If requests share the process, is notified how long each lease takes. */
   requestShare?: Pick<RequestShare, 'onWork'>;
-  /** The maximum of concurrent attempts, in total and per endpoint. */
+  /** Maximum number of concurrent attempts, in total and per endpoint. */
   concurrency?: number;
   perEndpoint?: number;
-  /** How long a lost notification or a due retry can go unnoticed. */
+  /** How long it can take to notice a due retry, or a delivery whose notification was lost. */
   pollMs?: number;
   attemptTimeoutMs?: number;
   /** Makes the attempts. The default sends them over HTTP. */
   sender?: WebhookSender;
 };
 
-/** Sockets and places cost little. Slow receivers of a hundred shops must not exhaust them. */
+/** Sockets and places are cheap. The slow receivers of a hundred shops must not use all of them. */
 const CONCURRENCY = 128;
 /**
- * A small server can handle this many at once. At 100 ms per response this is 160 events per second, and a backlog of 100,000 takes ten
- * minutes.
+ * Even a small server can handle this many at the same time. At 100 ms per response, this means 160 events per second, and ten minutes for
+ * a backlog of 100,000.
  */
 const PER_ENDPOINT = 16;
 
 /**
- * Delivers webhooks until stopped. It leases due deliveries in batches, sends them without an open transaction, and records the outcomes in
- * batches. Any number of dispatchers may run concurrently. A dispatcher survives every error, including an unreachable database, and
- * resumes by itself. `stop` gives attempts in progress 3 s to end, returns the others for another attempt, and takes at most 8 s.
+ * Delivers webhooks until it's stopped. It leases due deliveries in batches, sends them without an open transaction, and records the
+ * outcomes in batches. Any number of dispatchers can run concurrently. A dispatcher survives every error, including an unreachable
+ * database, and resumes automatically. `stop` gives attempts in progress 3 s to finish, returns the others for another attempt, and takes
+ * at most 8 s.
  */
 export function startDispatcher(options: DispatcherOptions): { stop(): Promise<void> } {
   const { db, clock, log, metrics, concurrency = CONCURRENCY, perEndpoint = PER_ENDPOINT, pollMs = 1000 } = options;
@@ -110,11 +111,13 @@ export function startDispatcher(options: DispatcherOptions): { stop(): Promise<v
 }
 
 const NOT_RECORDED = 'stopped before every webhook attempt was recorded; Quittance repeats the others';
-/** Ordinary receivers answer sooner, and one that hangs must not delay Ctrl-C. */
+/** Most receivers respond faster than this, and one that hangs must not delay Ctrl-C. */
 const STOP_GRACE_MS = 3000;
-/** The grace period, and then the time until a connection to an unreachable database gives up. */
+/** The grace period, plus the time after which a connection to an unreachable database gives up. */
 const STOP_LIMIT_MS = 8000;
-/** The pause doubles from the first to the longest. So the dispatcher soon notices that the database is back, and the log stays short. */
+/**
+ * The pause doubles from the first to the longest value, so the dispatcher soon notices that the database is back, and the log stays short.
+ */
 const BACKOFF = { firstMs: 250, longestMs: 5000 };
 
 type DeliveryLine = ReturnType<typeof createDeliveryLine>;
@@ -136,7 +139,7 @@ async function runLoop(
   while (!stopping.aborted) {
     let step = 'recorded';
     try {
-      // Record before leasing, because the lease depends on the record: the order of events, the room, and the failing endpoints.
+      // Record before leasing, because the lease depends on these records: the order of events, the room, and the failing endpoints.
       await line.record();
       step = 'leased';
       await line.lease();
@@ -157,13 +160,13 @@ async function runLoop(
 }
 
 type Wakeup = {
-  /** Ends the current wait, or the next one if there is none. */
+  /** Ends the current wait or, if there's none, the next one. */
   wake(): void;
-  /** Resolves when woken, or after `ms`. Only one caller may wait at a time. */
+  /** Resolves when `wake` is called, or after `ms`. Only one caller may wait at a time. */
   wait(ms: number): Promise<void>;
 };
 
-/** A pause that can be interrupted. A wake between two waits isn't lost. */
+/** Returns a pause that can be interrupted. If `wake` is called between two waits, it isn't lost. */
 export function createWakeup(): Wakeup {
   let isAwake = false;
   let resume: (() => void) | undefined;
@@ -188,12 +191,12 @@ export function createWakeup(): Wakeup {
   };
 }
 
-/** The query reads every undelivered row, and alerts on the gauge are in minutes. */
+/** The query reads every undelivered row, and alerts on this gauge react within minutes, not seconds. */
 const REFRESH_MS = 5000;
 
 /**
- * Keeps the age of the oldest undelivered event. `refresh` returns at once, so that neither a scrape nor the dispatcher waits for the
- * database. `ended` resolves when no query is in progress.
+ * Updates the age of the oldest undelivered event. `refresh` returns immediately, so that neither a scrape nor the dispatcher has to wait
+ * for the database. `ended` resolves when no query is in progress.
  */
 function createUndeliveredGauge({
   db,

@@ -15,17 +15,17 @@ import { formatSecret, parseSecret } from './sign.ts';
 export type SigningSecret = { secret: string; endsAt: UnixMs | null };
 
 /**
- * Encrypts and stores the current secret of an endpoint. The previous one must already have an end. Throws a RangeError for a malformed
- * secret, without the secret in the message.
+ * Encrypts and stores the current secret of an endpoint. The end of its previous secret must already be set. Throws a RangeError for a
+ * malformed secret; the message doesn't contain the secret.
  */
 export async function addEndpointSecret(tx: Sql, ring: KeyRing, secret: NewSecret): Promise<void> {
-  // Use the lock and the current keys, so that no rotation drops a key that is about to be used.
+  // Take the lock and reload the keys, so that no rotation drops a key that is about to be used.
   await joinEncryption(tx);
   await ring.reload();
   await storeEndpointSecret(tx, ring, secret);
 }
 
-/** Like `addEndpointSecret`, for a caller who holds the encryption lock and has read the keys since. */
+/** Like `addEndpointSecret`, for a caller who already holds the encryption lock and has reloaded the keys since. */
 export async function storeEndpointSecret(
   tx: Sql,
   ring: KeyRing,
@@ -42,18 +42,21 @@ type NewSecret = { endpointId: string; secret: string; now: UnixMs; random: (siz
 type OpenedSecret = { kind: 'ok'; secret: string } | Exclude<Decrypted, { kind: 'ok' }>;
 
 /**
- * Decrypts stored secrets and returns one result per row, in order. If a key is unknown, it reloads the keys once, because they may have
- * been rotated since.
+ * Decrypts stored secrets and returns one result per row, in order. If a key is unknown, reloads the keys once, because they may have been
+ * rotated in the meantime.
  */
 export async function openEndpointSecrets(ring: KeyRing, rows: readonly StoredSecret[]): Promise<OpenedSecret[]> {
   const opened = rows.map((row) => openEndpointSecret(ring, row));
   if (opened.every(({ kind }) => kind !== 'unknown-key')) return opened;
-  // If the file can't be read, the key stays unknown. The other secrets can still be decrypted.
+  // If the file can't be read, the key remains unknown, but the other secrets can still be decrypted.
   await ring.reload().catch(() => undefined);
   return rows.map((row) => openEndpointSecret(ring, row));
 }
 
-/** Returns the newest secrets of an endpoint that can be decrypted. Expired ones show which secret a receiver still uses. */
+/**
+ * Returns the newest secrets of an endpoint that can be decrypted, including expired ones, because they show which secret a receiver still
+ * uses.
+ */
 export async function openNewestSecrets(
   { db, keyRing }: { db: Sql; keyRing: KeyRing },
   endpointId: string,
@@ -72,7 +75,9 @@ function openEndpointSecret(ring: KeyRing, row: StoredSecret): OpenedSecret {
   return opened.kind === 'ok' ? { kind: 'ok', secret: formatSecret(opened.plain) } : opened;
 }
 
-/** Encrypts a stored secret under the ring's current key. Any result except `ok` means that it couldn't be decrypted and is unchanged. */
+/**
+ * Encrypts a stored secret with the ring's current key. Any result except `ok` means that it couldn't be decrypted, and so hasn't changed.
+ */
 export async function reencryptEndpointSecret(tx: Sql, ring: KeyRing, row: StoredSecret): Promise<Decrypted['kind']> {
   const opened = decrypt(ring, row, placeOf(row));
   if (opened.kind !== 'ok') return opened.kind;

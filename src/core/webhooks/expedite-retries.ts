@@ -8,31 +8,34 @@ import { type LeasedDelivery, targetOf } from '../store/outbox/deliveries.ts';
 import { findFailingCallbackUrls, findFailingEndpoints } from '../store/outbox/endpoint-health.ts';
 import { bringDeliveriesForward } from '../store/outbox/expedite-deliveries.ts';
 
-/** The number of failing and recently recovered targets. The one that was heard of longest ago is dropped first. */
+/** Maximum number of failing and recently recovered targets. The target without news for the longest time is dropped first. */
 const MAX_TARGETS = 1000;
-/** Per statement, because sending waits for it. The others follow at once. */
+/** Batch size per statement, because sending has to wait for it. The others follow immediately. */
 const BATCH = 20;
-/** If more deliveries are expedited, the excess ones repeat their schedule's pause. */
+/** If more deliveries are expedited, the pause of the schedule is repeated for the excess ones. */
 const MAX_HASTENED = 10_000;
-/** Reads from the database: failures in a process that has ended since, and recoveries in another process. */
+/** How often this is read from the database: failures in a process that has exited since, and recoveries seen by another process. */
 const LEARN_EVERY_MS = 30_000;
-/** An endpoint that accepts one event and refuses another recovers again and again. */
+/** If an endpoint accepts one event and refuses another, it keeps recovering. */
 const RETURN_EVERY_MS = 1000;
 /** The pause after a failed statement. */
 const RETRY_MS = 1000;
 const NEVER = Number.POSITIVE_INFINITY;
 const NOT_HASTENED = 'webhook retries cannot be moved forward; trying again';
 
-/** The state of a target. At `probeAtMs` it is failing and one delivery is expedited; at `backAtMs` all waiting ones are. */
+/**
+ * The state of a target. While it's failing, one delivery is expedited at `probeAtMs`. After it has recovered, all waiting ones are
+ * expedited at `backAtMs`.
+ */
 type Known = { failingSince: UnixMs | null; probeAtMs: number; backAtMs: number; returnedAt: UnixMs | null };
 
 export type Expediter = ReturnType<typeof createExpediter>;
 
 /**
- * Notices that a failing receiver has recovered, by expediting deliveries. Whenever the pause of its target is over, it expedites one. Once
- * the target has accepted one, it expedites all waiting ones. For an adapter, each URL of a failing shop is a target (`targetOf`), and the
- * database stores nothing about its health. This state is lost with the process. Failing targets are then learned from the database, and an
- * expedited attempt whose original due time is lost repeats its schedule's pause.
+ * Notices that a failing receiver has recovered, by expediting deliveries. Whenever the pause of its target is over, it expedites one. As
+ * soon as the target has accepted one, it expedites all waiting ones. For an adapter, each URL of a failing shop is a separate target
+ * (`targetOf`), whose health isn't stored in the database. This state is lost when the process exits. Failing targets are then read from
+ * the database. If the original due time of an expedited attempt is lost, the pause of the schedule is repeated.
  */
 export function createExpediter({ db, clock, log }: { db: Database; clock: Clock; log: Logger }) {
   const watched = watchTargets(db);
@@ -55,9 +58,12 @@ export function createExpediter({ db, clock, log }: { db: Database; clock: Clock
   return {
     onFailure: watched.onFailure,
     onReturn: watched.onReturn,
-    /** Returns since when a target fails, as far as this process knows. */
+    /** Returns since when a target has been failing, as far as this process knows. */
     failingSince: watched.failingSince,
-    /** Expedites what is due for it. Returns whether there was anything. Never throws, because due deliveries must not wait for it. */
+    /**
+     * Expedites everything that is due. Returns whether there was anything. Never throws, because due deliveries must not have to wait for
+     * it.
+     */
     round: async (): Promise<boolean> => {
       if (performance.now() < pausedUntilMs) return false;
       try {
@@ -68,9 +74,9 @@ export function createExpediter({ db, clock, log }: { db: Database; clock: Clock
         return false;
       }
     },
-    /** Returns in how many milliseconds there is something to do. */
+    /** Returns how many milliseconds remain until there's something to do. */
     restMs: () => Math.max(0, watched.nextAtMs() - clock.now(), pausedUntilMs - performance.now()),
-    /** Returns when an early attempt had been due, or `null`. Call it once per attempt. */
+    /** If an attempt is early, returns when it had been due, otherwise `null`. Call it once per attempt. */
     takeDueAt: (delivery: LeasedDelivery): UnixMs | null => {
       if (hastened.size === 0) return null;
       const known = hastened.get(keyOf(delivery));
@@ -105,16 +111,16 @@ function watchTargets(db: Database) {
     const ids = new Set(failing.map(({ id }) => id));
     for (const [id, known] of targets) if (!ids.has(id)) Object.assign(known, { failingSince: null, probeAtMs: NEVER });
     for (const { id, failingSince } of failing.toReversed()) {
-      // A time further ahead was set by a wrong clock.
+      // If the time is further ahead than that, it was set by a wrong clock.
       if ((targets.get(id)?.probeAtMs ?? NEVER) > now + PAUSE.mostMs) onFailure(id, failingSince, now);
     }
     learnedAtMs = now;
   };
   return {
     failingSince: (id: string) => targets.get(id)?.failingSince ?? null,
-    /** Records a failed attempt to a target that has been failing since a time. */
+    /** Records a failed attempt to a target, and since when the target has been failing. */
     onFailure,
-    /** Records that a failing target accepted a delivery. */
+    /** Records that a target that had been failing accepted a delivery. */
     onReturn: (id: string, now: UnixMs) => {
       const { returnedAt = null } = targets.get(id) ?? {};
       const isSoon = returnedAt !== null && Math.abs(now - returnedAt) < RETURN_EVERY_MS;
@@ -125,13 +131,13 @@ function watchTargets(db: Database) {
       const due = [...targets].filter(([, known]) => nextMs(known) <= now).slice(0, BATCH);
       return due.map(([target, { backAtMs, returnedAt }]) => ({ target, isBack: backAtMs <= now, returnedAt }));
     },
-    /** Records that these targets were handled. `found` has those for which something was expedited. */
+    /** Records that these targets were handled. `found` contains the targets for which something was expedited. */
     asked: (due: readonly Asked[], found: ReadonlySet<string>, now: UnixMs) => {
       for (const { target: id, isBack } of due) {
         const { failingSince, probeAtMs } = targets.get(id) ?? { failingSince: null, probeAtMs: NEVER };
         if (isBack) change(id, { backAtMs: NEVER, returnedAt: now });
         if (probeAtMs > now) continue;
-        // The outcome of an expedited attempt determines the next probe. If it never arrives, the database does.
+        // The next probe depends on the outcome of the expedited attempt. If the outcome never arrives, it depends on the database.
         change(id, { probeAtMs: found.has(id) ? NEVER : now + failurePauseMs(failingSince ?? now, now) });
       }
     },

@@ -1,5 +1,5 @@
 /**
- * Explains an attempt without a response: a class, a colon, and the failure in plain words. The classes are stable, because diagnoses
+ * Explains an attempt without a response: a class, a colon, and the failure in plain words. The classes never change, because diagnoses
  * depend on them: `timeout`, `dns`, `connection_refused`, `connection_lost`, `unreachable`, `tls`, `target_refused`, `redirect`,
  * `http_<status>`, `invalid_answer`, `invalid_url`, `network`, `unsigned`. For an adapter's shop there is also `not_acknowledged`, and for
  * tests and notifications `web_page`.
@@ -32,7 +32,7 @@ const STATUSES: Readonly<Record<number, string>> = {
   429: ' (it received too many requests)',
 };
 
-/** Codes of Node.js, OpenSSL and undici, with their meaning for the endpoint's operator. The first match counts. */
+/** Error codes of Node.js, OpenSSL and undici, with their meaning for the endpoint's operator. The first match is used. */
 const EXPLANATIONS: readonly (readonly [RegExp, string])[] = [
   [/^(UND_ERR_CONNECT_TIMEOUT|ETIMEDOUT)$/, 'timeout: no connection in time'],
   [/^UND_ERR_(HEADERS|BODY)_TIMEOUT$/, 'timeout: no answer in time'],

@@ -1,15 +1,15 @@
 import { isIPv4, isIPv6 } from 'node:net';
 
-/** Where a packet to an address goes. `range` names the block and its use, for messages. It is `null` for public addresses. */
+/** Where a packet to an address is sent. `range` describes the block and its use in messages. It's `null` for public addresses. */
 export type AddressClass =
   | { scope: 'public'; range: null }
   | { scope: 'loopback' | 'private' | 'other'; range: string };
 
 /**
- * Classifies an IP address in text form, without brackets. Public addresses are those outside the IANA registries of special-purpose
- * addresses (iana-ipv4-special-registry, iana-ipv6-special-registry) and of multicast, for IPv6 within 2000::/3. Reachable blocks without
- * receivers, such as relays and sinks, aren't public either. Anything except one address in its standard spelling (zone ids, `0177.0.0.1`)
- * is `other`.
+ * Classifies an IP address given as text, without brackets. An address is public if it's outside the IANA registries of special-purpose
+ * addresses (iana-ipv4-special-registry, iana-ipv6-special-registry) and multicast, and for IPv6 within 2000::/3. Blocks that are reachable
+ * but contain no receivers, such as relays and sinks, aren't public either. Anything but a single address in its standard spelling (such as
+ * zone ids, or `0177.0.0.1`) is `other`.
  */
 export function classifyAddress(ip: string): AddressClass {
   if (isIPv4(ip)) return classifyV4(readV4(ip));
@@ -23,10 +23,10 @@ function classifyV4(value: bigint): AddressClass {
 }
 
 function classifyV6(value: bigint): AddressClass {
-  // An operating system sends these over IPv4.
+  // The operating system sends packets for these addresses over IPv4.
   if (contains(V4_MAPPED, value)) return classifyV4(value & V4_MASK);
   if (contains(NAT64, value)) {
-    // On an IPv6-only network, every IPv4 receiver is reached this way. Loopback behind a translator isn't this machine.
+    // On an IPv6-only network, every IPv4 receiver is reached this way. A loopback address behind a translator doesn't mean this machine.
     const { scope, range } = classifyV4(value & V4_MASK);
     return scope === 'public' ? PUBLIC : { scope: 'other', range: `${range}, behind ${NAT64.text}, ${NAT64.use}` };
   }
@@ -74,7 +74,7 @@ const V4_MASK = 0xffff_ffffn;
 const PUBLIC: AddressClass = { scope: 'public', range: null };
 const LOOPBACK = 'loopback';
 const PRIVATE = 'private';
-/** Overlay networks on the Internet use the addresses that carriers share. */
+/** Some overlay networks on the Internet use the address range that carriers share. */
 const CARRIERS = 'shared by carriers';
 const SCOPES: ReadonlyMap<string, 'loopback' | 'private'> = new Map([
   [LOOPBACK, 'loopback'],
@@ -82,16 +82,16 @@ const SCOPES: ReadonlyMap<string, 'loopback' | 'private'> = new Map([
   [CARRIERS, 'private'],
 ]);
 const V4_MAPPED = block('::ffff:0:0/96', 'IPv4-mapped');
-/** RFC 6052. */
+/** See RFC 6052. */
 const NAT64 = block('64:ff9b::/96', 'NAT64');
 const GLOBAL_UNICAST = block('2000::/3', 'global unicast');
 
-/** The first block that contains an address names it. */
+/** The first block that contains an address provides its description. */
 const V4_BLOCKS: readonly Block[] = [
   block('169.254.169.254/32', 'cloud metadata'),
   block('100.100.100.200/32', 'cloud metadata'),
   block('192.0.0.192/32', 'cloud metadata'),
-  // It is in a public block, but the machine's own host answers it.
+  // This address is in a public block, but requests to it are served by the machine's own host.
   block('168.63.129.16/32', 'Azure platform'),
   block('0.0.0.0/8', 'this network'),
   block('10.0.0.0/8', PRIVATE),

@@ -19,7 +19,7 @@ type Options = {
   now(): UnixMs;
   log: Logger;
   localTargets: boolean;
-  /** The name of this process in the lease. */
+  /** Identifies this process in the lease. */
   holder: string;
   loops?: LoopHealth;
   pollMs?: number;
@@ -28,20 +28,20 @@ type Options = {
 
 const POLL_MS = 5000;
 const LEASE = 'rates';
-/** A process that stops releases the lease. After a crash, another process takes over when this has passed. */
+/** A process that stops releases the lease. After a crash, another process takes over after this time. */
 const LEASE_MS = 30_000;
-/** A source is queried this many times before its rate becomes too old, and at least once a minute. */
+/** A source is queried this many times before its rate would become too old, and at least once a minute. */
 const QUESTIONS = 5;
 const MAX_PAUSE_MS = 60_000;
-/** Each query needs at most 16 s and a socket. */
+/** Each query takes at most 16 s, and needs a socket. */
 const MAX_AT_ONCE = 50;
-/** Per origin; the others wait. */
+/** Maximum number of connections per origin; other queries wait. */
 const CONNECTIONS = 10;
 const KIND = 'rate-old';
 
 /**
- * The state of a source in this process. `hasAnswered`: it has answered or failed since this process started querying. `problem`: why its
- * last answer contained no rate. `told`: the text of the alarm.
+ * What this process knows about a source. `hasAnswered`: it has responded or failed since this process started querying. `problem`: why its
+ * last response contained no rate. `told`: the text of the alarm.
  */
 type State = {
   rateSource: string;
@@ -53,9 +53,9 @@ type State = {
 };
 
 /**
- * Queries the adapters' rate sources until stopped, and raises an alarm for each rate that is older than half of its limit. One process
- * works at a time; the others stand by. Rates are stored with their adapters, for all processes. If there are many, those that waited
- * longest are queried first, even if others hang.
+ * Queries the adapters' rate sources until it's stopped, and raises an alarm for each rate that is older than half of its limit. Only one
+ * process works at a time, while the others stand by. Rates are stored with their adapters, for all processes. If there are many sources,
+ * the ones that have been waiting longest are queried first, even if others hang.
  */
 export function startRatePolling(options: Options): { stop(): Promise<void> } {
   const { db, now, log, localTargets, holder, pollMs = POLL_MS, timeoutMs = ATTEMPT_TIMEOUT_MS } = options;
@@ -89,7 +89,7 @@ export function startRatePolling(options: Options): { stop(): Promise<void> } {
         due = [];
         return pollMs;
       }
-      // Later answers are newer than the list.
+      // Any later response is newer than the list.
       const answered = new Set([...states].flatMap(([id, { hasAnswered }]) => (hasAnswered ? [id] : [])));
       const adapters = (await listSourcedAdapters(db)).filter(({ isSound }) => isSound);
       const listed = new Set(adapters.map(({ id }) => id));
@@ -113,7 +113,10 @@ export function startRatePolling(options: Options): { stop(): Promise<void> } {
   };
 }
 
-/** After a source is changed, its state starts again, so that the operator is notified about the new one. */
+/**
+ * Returns the state of a source. If the source has changed, the state starts from scratch, so that the operator is notified about the new
+ * one.
+ */
 function stateOf(states: Map<string, State>, { id, rateSource }: SourcedAdapter): State {
   const known = states.get(id);
   if (known?.rateSource === rateSource) return known;
@@ -122,12 +125,12 @@ function stateOf(states: Map<string, State>, { id, rateSource }: SourcedAdapter)
   return state;
 }
 
-/** A clock that is set back must not delay queries. */
+/** If the clock is set back, queries must not be delayed. */
 function isDue({ askedAt, pauseMs }: State, now: UnixMs): boolean {
   return Math.abs(now - askedAt) >= pauseMs;
 }
 
-/** Never throws. A failure is kept for the alarm and logged once. */
+/** Queries a source. Never throws: a failure is kept for the alarm and logged once. */
 async function ask(
   { db, log, ...deps }: AskDeps & Pick<Options, 'db' | 'log'>,
   adapter: SourcedAdapter,
@@ -140,7 +143,7 @@ async function ask(
     state.pauseMs = Math.min(MAX_PAUSE_MS, source.maxAgeMs / QUESTIONS);
     const asked = await askRate(deps, adapter.network, source);
     if (asked === null) return;
-    // A source may ask for a pause of years; it is still queried in time.
+    // A source may ask for a pause of years, but it must still be queried in time.
     state.pauseMs = Math.max(state.pauseMs, Math.min(asked.retryAfterMs ?? 0, source.maxAgeMs / 2));
     if (asked.kind === 'ok')
       await storeReadRate(db, adapter, { readMicro: asked.rateMicro, readAt: asked.at }, deps.now());
@@ -159,7 +162,7 @@ async function ask(
   state.hasAnswered = true;
 }
 
-/** The alarm is raised at half of the limit, so that someone can act before orders are refused. */
+/** Raises the alarm at half of the limit, so that someone can act before orders are refused. */
 async function watchAges(
   { db, now, log }: Options,
   adapters: readonly SourcedAdapter[],
@@ -182,7 +185,7 @@ async function watchAges(
   for (const [subject, { adapter, source }] of old) {
     const state = states.get(adapter.id);
     const detail = describe(subject, adapter, source, state?.problem ?? 'it gives no newer rate');
-    // A process that just started waits for the first answer before it reports a missing rate.
+    // A process that has just started waits for the first response before it reports a missing rate.
     if (state === undefined || !answered.has(adapter.id) || state.told === detail) continue;
     await tellAlarm({ db, log }, KIND, { network: adapter.network, subject, detail });
     state.told = detail;

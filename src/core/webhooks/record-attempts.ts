@@ -28,26 +28,26 @@ import type { Expediter } from './expedite-retries.ts';
 import { quotePage } from './web-page.ts';
 
 type RecordDeps = {
-  /** The clock that decides whether an endpoint has failed for too long. The default is the clock of the attempts. */
+  /** The clock that decides whether an endpoint has been failing too long. The default is the clock of the attempts. */
   certainNow?(): UnixMs;
   db: Database;
   log: Logger;
   metrics: Pick<Metrics, 'deliveryAttempts'>;
-  /** How often each target has failed since the last log message. */
+  /** Counts how often each target has failed since the last log message. */
   outages: Tally;
   expediter: Pick<Expediter, 'onFailure' | 'onReturn' | 'failingSince'>;
-  /** Limits warnings about web pages per endpoint. Without it, every one is logged. */
+  /** Limits warnings about web pages for each endpoint. Without it, all of them are logged. */
   pages?: LogThrottle | undefined;
 };
 type Disabled = { endpointId: string; reason: string };
 type Failing = { id: string; failingSince: UnixMs };
 
 /**
- * Records the outcomes of attempts in the order in which they ended. It updates the deliveries, the attempt log and the state of the
- * endpoints, and disables endpoints if necessary. An adapter has no state, because a shop's answer to one order's callback says nothing
- * about other orders. It writes all or nothing, with one exception. If only the endpoints can't be written, their next attempts do it. So a
- * locked row delays the others by only a second. If the database is unreachable nothing is written, and the caller retries. Afterwards it
- * updates the expediting, the metrics and the log.
+ * Records the outcomes of attempts in the order in which the attempts ended. Updates the deliveries, the attempt log and the state of the
+ * endpoints, and disables endpoints if necessary. An adapter has no such state, because a shop's response to the callback for one order
+ * says nothing about other orders. Everything is written or nothing, with one exception: if only the endpoints can't be written, their next
+ * attempts do that, so that a locked row delays the others by only a second. If the database is unreachable, nothing is written, and the
+ * caller retries. Finally, updates the expediting, the metrics and the log.
  */
 export async function recordAttempts(
   { db, log, metrics, outages, expediter, certainNow, pages }: RecordDeps,
@@ -75,7 +75,7 @@ export async function recordAttempts(
     );
     return recorded;
   };
-  // Successes need one statement. Only failures affect the endpoints.
+  // Successes need only one statement, because only failures affect the endpoints.
   const recorded = await (failures.size === 0 ? recordAlone() : recordAndJudge().catch(recordAtLeast));
   const { ours, back, disabled, failing } = recorded;
   for (const id of new Set([...back, ...endpointsBack(outcomes)])) expediter.onReturn(id, now);
@@ -89,7 +89,9 @@ export async function recordAttempts(
 
 const MAX_LOGGED = 10;
 
-/** Returns each endpoint's failures that no success followed, and a 410, which no other response cancels. */
+/**
+ * Returns the failures of each endpoint that weren't followed by a success, and a 410 in any case, because no other response cancels it.
+ */
 function failuresByEndpoint(outcomes: readonly AttemptOutcome[]): Map<string, AttemptOutcome[]> {
   const failures = new Map<string, AttemptOutcome[]>();
   for (const outcome of outcomes) {
@@ -103,7 +105,9 @@ function failuresByEndpoint(outcomes: readonly AttemptOutcome[]): Map<string, At
   return failures;
 }
 
-/** Returns endpoints that accepted a delivery after a failure within these outcomes. The database never stored that they failed. */
+/**
+ * Returns the endpoints that accepted a delivery after a failure within these outcomes. The database never stored that these had failed.
+ */
 function endpointsBack(outcomes: readonly AttemptOutcome[]): string[] {
   const failed = new Set<string>();
   return outcomes.flatMap((outcome) => {
@@ -121,12 +125,12 @@ function isCallback({ delivery }: AttemptOutcome): boolean {
 
 const AWAY = new RegExp(OUTAGE);
 
-/** Whether an attempt shows that its target is down. For a callback, only if the shop didn't respond at all. */
+/** Whether an attempt shows that its target is down. For a callback, that's only the case if the shop didn't respond at all. */
 export function isOutage(outcome: AttemptOutcome): boolean {
   return outcome.kind === 'failed' && (!isCallback(outcome) || AWAY.test(outcome.error ?? ''));
 }
 
-/** Records that an order's shop is down, or that it responded after an outage, even if this process didn't see the outage. */
+/** Records that an order's shop is down, or that it has responded after an outage, even if this process didn't see the outage. */
 function noteCallback(expediter: RecordDeps['expediter'], outcome: AttemptOutcome, now: UnixMs): void {
   const { target, attempt } = outcome.delivery;
   const since = expediter.failingSince(target);
@@ -150,7 +154,7 @@ async function judgeEndpoints(
     const counted = (failures.get(endpoint.id) ?? []).filter((outcome) => ours.has(outcome));
     if (counted.length === 0) continue;
     const probes = counted.filter(({ delivery }) => delivery.isProbe).length;
-    // An event that is refused for its content must not pause the endpoint by being expedited.
+    // If an event is refused because of its content, expediting it must not pause the endpoint.
     const others = counted.filter(({ delivery, isHastened }) => !delivery.isProbe && !isHastened).length;
     const health = healthAfterFailures(endpoint, { probes, others }, now);
     await saveEndpointHealth(tx, endpoint.id, health);
@@ -198,7 +202,7 @@ function logOutcome(
     return;
   }
   const retried = { ...fields, delayMs: nextAttemptAt - now };
-  // An outage fails hundreds of attempts within minutes for the same reason.
+  // During an outage, hundreds of attempts fail within minutes for the same reason.
   const failures = outages.note(targetOf(delivery.endpointId, delivery.callbackUrl));
   if (failures === null) log.debug(retried, 'webhook failed again; Quittance retries it');
   else log.info({ ...retried, failures }, 'webhook failed; Quittance retries it');
@@ -220,8 +224,8 @@ export function namesOf(delivery: LeasedDelivery) {
 }
 
 /**
- * Disables a failing endpoint in the caller's transaction. The project's other endpoints get an event, and the operator an alarm. Its
- * deliveries are left unchanged. Returns `false` if it is already disabled.
+ * Disables a failing endpoint in the caller's transaction. Sends an event to the project's other endpoints and raises an alarm for the
+ * operator. Its deliveries don't change. Returns `false` if it's already disabled.
  */
 async function disableEndpoint(
   tx: Sql,
@@ -231,7 +235,7 @@ async function disableEndpoint(
   if (!(await disableWebhookEndpoint(tx, endpoint.id, now, reason))) return false;
   const { projectId, network, description } = endpoint;
   const endpointId = encodeId('whe', endpoint.id);
-  // The URL's path and query may contain a token.
+  // The URL's path and query may contain a token, so only its origin is used.
   const origin = parseUrl(endpoint.url)?.origin ?? 'invalid URL';
   const undelivered = await countUndelivered(tx, endpoint.id);
   const data = { endpointId, description, reason, disabledAt: toIso(now), undelivered, origin };

@@ -1,11 +1,11 @@
 import { parseObject } from '../runtime/parse-object.ts';
 
 /**
- * Redacts the first 8 KiB of an endpoint's response, for an operator to read and the database to store. The result has no control or
- * invisible characters except line feed and tab. `[redacted]` replaces everything that looks like a secret. Secrets are recognised by name
- * (`"password": …`, `token=…`), by prefix (`whsec_`, `qt_live_`, `Bearer`) or by shape (PEM, JWT, the user in a URL, runs of 32 characters
- * that aren't words). The SDK's diagnostic response is kept, because the diagnosis needs its fields. At most 8 KiB in UTF-8, in linear
- * time.
+ * Redacts the first 8 KiB of an endpoint's response, which is stored in the database and read by an operator. The result has no control or
+ * invisible characters, except line feed and tab. Everything that looks like a secret is replaced by `[redacted]`. Secrets are recognised
+ * by their name (`"password": …`, `token=…`), by their prefix (`whsec_`, `qt_live_`, `Bearer`) or by their shape (PEM, JWT, the user in a
+ * URL, runs of 32 characters that aren't words). The SDK's diagnostic response is kept, because the diagnosis needs its fields. The result
+ * has at most 8 KiB in UTF-8, and takes linear time.
  */
 export function redactAnswer(bytes: Uint8Array): string {
   const text = new TextDecoder().decode(bytes.subarray(0, MAX_BYTES)).replace(INVISIBLE, '');
@@ -15,24 +15,24 @@ export function redactAnswer(bytes: Uint8Array): string {
 
 const MAX_BYTES = 8 * 1024;
 const MASK = '[redacted]';
-/** Control and format characters, which can hide or reverse text in a terminal. */
+/** Matches control and format characters, which can hide or reverse text in a terminal. */
 const INVISIBLE = /(?![\n\t])[\p{Cc}\p{Cf}]/gu;
 
-/** A character of base64 in both alphabets, or of hex. PHP writes a slash in JSON as `\/`. */
+/** Matches a character of base64 (in both alphabets) or hex. In JSON, PHP writes a slash as `\/`. */
 const RUN = String.raw`(?:[A-Za-z0-9+/=_-]|\\/)`;
 const LONG_RUN = new RegExp(`${RUN}{32,}`, 'g');
 const RUN_CHARACTER = /[A-Za-z0-9+/=_\\-]/;
-/** A shorter beginning of a secret reveals nothing. */
+/** If a secret is cut off after fewer characters, the rest reveals nothing. */
 const MIN_CUT_RUN = 8;
 
 const PEM = /-----BEGIN [A-Z0-9 ]{1,40}-----[\s\S]*?(?:-----END [A-Z0-9 ]{1,40}-----|$)/g;
 const PREFIXED = new RegExp(`(whsec_|qt_(?:live|test)_|qa_)${RUN}+`, 'g');
-/** Excludes `Basic realm="…"` and `Bearer token required`, which explain the error. */
+/** Doesn't match `Basic realm="…"` and `Bearer token required`, because they explain the error. */
 const CREDENTIALS =
   /\b(Bearer|Basic)([ \t]+)(?!(?:auth[a-z]*|realm|scheme|token|credentials?|is|was|not)\b)[^\s"'<>,;]+/gi;
-/** Name and password in a URL: `postgres://shop:hunter2@db`. PHP writes a slash in JSON as `\/`. */
+/** Matches name and password in a URL: `postgres://shop:hunter2@db`. In JSON, PHP writes a slash as `\/`. */
 const USER_INFO = /(:\\?\/\\?\/)[^\s/"'<>]+@/g;
-/** Begins with the base64 of `{"`. */
+/** A JWT begins with the base64 of `{"`. */
 const JWT = /(?<![\w-])eyJ[\w-]*\.[\w-]*(?:\.[\w-]*)?/g;
 
 function redact(text: string): string {
@@ -44,21 +44,21 @@ function redact(text: string): string {
     .replace(LONG_RUN, (run) => (isWords(run) ? run : MASK));
 }
 
-/** `"token": `, `\"token\":`, `token=`, `[token] => `, `<token>`. */
+/** Matches what follows a name in `"token": `, `\"token\":`, `token=`, `[token] => ` and `<token>`. */
 const ASSIGNED = String.raw`\\*["']?\]?[ \t\n]*(?:[:=]>?|>)`;
-/** `define('token', `, but not a list of names, such as missing ones. */
+/** Matches what follows a name in `define('token', `, but not in a list of names, such as missing ones. */
 const DEFINED = String.raw`\\*["'](?<=\([ \t]*\\*["'][\w-]+\\*["'])[ \t\n]*,`;
-/** `<td>token</td><td>`, as on settings pages. */
+/** Matches what follows a name in `<td>token</td><td>`, as on settings pages. */
 const CELL = String.raw`[ \t\n]*<\/t[dh]>[ \t\n]*<td[^<>]{0,80}>`;
-/** Each name with the separator before its value. */
+/** Matches each name with the separator before its value. */
 const NAME = new RegExp(String.raw`(?<![\w-])([\w-]+)(?:${ASSIGNED}|${DEFINED}|${CELL})[ \t\n]*`, 'g');
 const SECRET_NAME =
   /pass(?:word|wd|phrase|code)|secret|token|api[_-]?key|(?:access|private|signing|encryption)[_-]?key|authorization|^auth$|credential|cookie|sess|\bsid$|(?:^|[_-])(?:pass|pwd|pin|otp)$/i;
-/** The whole header line is secret: `Cookie: a=1; b=2`. */
+/** With these names, the whole header line is secret: `Cookie: a=1; b=2`. */
 const HEADER_NAME = /^(?:proxy-)?authorization$|cookie$/i;
 const HARMLESS_VALUE = /(?:null|true|false|undefined)(?![^\s,;&<>)}\]])/y;
 
-/** Only values after a secret's name are parsed, so a name inside another value is found too. */
+/** Parses only values that follow the name of a secret, so that a name inside another value is found, too. */
 function redactNamed(text: string): string {
   let result = '';
   let done = 0;
@@ -82,7 +82,7 @@ const ESCAPED_QUOTE = /\\+["']/y;
 const LINE = /[^\n"']*/y;
 const WORD = /[^\s&,;"'<>()[\]{}]+/y;
 
-/** Returns the end of the value at `start`, or `start` if there is nothing to hide. */
+/** Returns the end of the value at `start`, or `start` itself if there's nothing to hide. */
 function endOfValue(text: string, start: number, isHeader: boolean): number {
   if (matchAt(HARMLESS_VALUE, text, start) !== '') return start;
   const quote = matchAt(ESCAPED_QUOTE, text, start);
@@ -112,12 +112,12 @@ function isWords(run: string): boolean {
 const CONSTANT = /^[A-Z]{0,15}$/;
 const WORDS = /^[A-Za-z]{0,28}[0-9]{0,4}$/;
 
-/** Half of random letters are capitals. */
+/** In random text, half of the letters are capitals. */
 function hasFewCapitals(piece: string): boolean {
   return piece.replace(/[^A-Z]/g, '').length <= Math.max(3, piece.length / 4);
 }
 
-/** The SDK's response to a webhook that it couldn't verify. Without the secret, its digests reveal nothing. */
+/** The SDK's response to a webhook that it couldn't verify. Its digests reveal nothing to anyone who doesn't have the secret. */
 const DIAGNOSTIC = 'webhook_verification_failed';
 const DIAGNOSIS = new Map([
   ['receivedAt', /^[0-9]{1,12}$/],
@@ -127,8 +127,8 @@ const DIAGNOSIS = new Map([
 ]);
 
 /**
- * Returns the diagnostic response with a redacted message, because escapes in it may have hidden anything. Returns `null` for everything
- * that isn't exactly such a response.
+ * Returns the diagnostic response with a redacted message, because escapes in it could hide anything. Returns `null` for anything that
+ * isn't exactly such a response.
  */
 function redactDiagnostic(text: string): string | null {
   if (!text.startsWith('{') || !text.includes(DIAGNOSTIC)) return null;
@@ -154,14 +154,14 @@ function isDiagnosis(value: unknown): boolean {
   );
 }
 
-/** Masks the beginning of a possible secret at the truncated end. */
+/** If the text was cut off, masks the beginning of a possible secret at its end. */
 function maskCutRun(text: string): string {
   let start = text.length;
   while (start > 0 && RUN_CHARACTER.test(text.charAt(start - 1))) start -= 1;
   return text.length - start < MIN_CUT_RUN ? text : text.slice(0, start) + MASK;
 }
 
-/** Masks and replacement characters can make the text longer than the input. */
+/** Masks and replacement characters may have made the text longer than the input. */
 function truncate(text: string): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= MAX_BYTES) return text;

@@ -11,12 +11,12 @@ import { count } from '../store/db/statement.ts';
 const HOUR_MS = 3_600_000;
 /** A statement of this size takes about ten milliseconds. */
 const BATCH = 1000;
-/** A million per hour. Anything beyond that is a backlog, which later hours delete. */
+/** With this limit, a million are deleted per hour. Anything beyond that is a backlog, which is deleted in later hours. */
 const MAX_BATCHES = 1000;
 
 /**
- * Deletes every hour the deliveries that ended `days` days ago, with their attempt logs. Pending deliveries, those waiting for a disabled
- * endpoint, and all events are kept.
+ * Every hour, deletes the deliveries that ended `days` days ago or earlier, with their attempt logs. Keeps pending deliveries, deliveries
+ * that wait for a disabled endpoint, and all events.
  */
 export function startRetention(options: {
   db: Database;
@@ -34,7 +34,7 @@ export function startRetention(options: {
     maxPauseMs: HOUR_MS,
     run: async (isStopping) => {
       const before = unixMs(Math.max(0, clock.now() - days * 24 * HOUR_MS));
-      // Resumes where the last hour ended, if it didn't finish.
+      // Resumes where it stopped in the previous hour, if it didn't finish.
       after ??= NIL_UUID;
       let total = 0;
       for (let batch = 0; batch < MAX_BATCHES && after !== null && !isStopping(); batch += 1) {
@@ -49,9 +49,9 @@ export function startRetention(options: {
 }
 
 /**
- * Scans the deliveries of about `limit` events after the event id `after` (NIL_UUID: from the oldest), up to those of `before`. Deletes
- * deliveries that ended before then, with their attempts. Returns how many, and the id of the last scanned event, or `null` if there was
- * none.
+ * Scans the deliveries of about `limit` events after the event id `after` (NIL_UUID starts with the oldest), but only events before
+ * `before`. Deletes deliveries that ended before then, with their attempts. Returns how many were deleted, and the id of the last event
+ * scanned, or `null` if there was none.
  */
 export const deleteFinishedDeliveries = answerOf(
   'deliveries-delete-finished',

@@ -3,7 +3,7 @@ import type { SendResult, WebhookSender } from './send.ts';
 import { signWebhook } from './sign.ts';
 import { targetRule } from './target.ts';
 
-/** `localTargets`: whether webhooks for projects on test networks may go to this machine, and over http. */
+/** `localTargets`: whether webhooks of projects on test networks may be sent to this machine, and over http. */
 export type SendDeps = { sender: WebhookSender; localTargets: boolean };
 
 /** Signs a webhook with each of its secrets (`whsec_…`) and sends it once. `id` is `evt_…`. Throws the errors of `signWebhook`. */

@@ -8,10 +8,10 @@ import { checkTarget, type TargetRule } from './target.ts';
 import { createTargetConnector, type LookupAll } from './target-connector.ts';
 
 /**
- * The result of an attempt. `error` is a class, a colon, and the failure in plain words (see `explain-failure.ts`). It contains no part of
- * the URL's path or query and none of the response. `latencyMs` is the time until the status or the failure. `answer` is the first 8 KiB of
- * the response body, unchanged. `date` is its Date header. `aborted` means that Quittance stopped the attempt, which says nothing about the
- * endpoint.
+ * The result of an attempt. `error` is a class, a colon, and the failure in plain words (see `explain-failure.ts`); it contains nothing of
+ * the URL's path and query, nor of the response. `latencyMs` is the time until the status arrived or the attempt failed. `answer` is the
+ * first 8 KiB of the response body, unchanged. `date` is its Date header. `aborted` means that Quittance stopped the attempt, which says
+ * nothing about the endpoint.
  */
 export type SendResult =
   | { kind: 'delivered'; status: number; latencyMs: number; answer: Uint8Array }
@@ -33,25 +33,25 @@ type Webhook = {
   body: Uint8Array;
   /** The default is `POST`. A `GET` has no body. */
   method?: 'GET' | 'POST';
-  /** Returns why a 2xx response is a failure, or `null`. By default none is. */
+  /** Returns why a 2xx response counts as a failure, or `null`. By default, none does. */
   refuse?(answer: Uint8Array): string | null;
-  /** A Retry-After date is measured from this time. */
+  /** A date in Retry-After is measured from this time. */
   nowMs: number;
 };
 
 export type WebhookSender = {
   /** Makes one attempt. Never throws. */
   send(webhook: Webhook): Promise<SendResult>;
-  /** Ends current and future attempts as `aborted` and destroys open connections. */
+  /** Ends current and later attempts as `aborted`, and destroys open connections. */
   close(): Promise<void>;
 };
 
-/** From the contract: any 2xx within 15 s counts as delivered. */
+/** As documented for receivers: any 2xx within 15 s counts as delivered. */
 export const ATTEMPT_TIMEOUT_MS = 15_000;
 
 /**
- * Sends webhooks over separate connections. `connections` limits them per origin. It should be the number of concurrent attempts, because
- * waiting for a connection uses up an attempt's time. `lookup` and `ca` are for tests.
+ * Creates a sender of webhooks with its own connections. `connections` limits them per origin; it should be the number of concurrent
+ * attempts, because waiting for a connection uses up the attempt's time. `lookup` and `ca` are for tests.
  */
 export function createWebhookSender(options: {
   connections: number;
@@ -65,7 +65,7 @@ export function createWebhookSender(options: {
     new Agent({
       connections,
       connect: createTargetConnector({ rule, connectTimeoutMs, ...connector }),
-      // The attempt's own timer is shorter.
+      // The attempt's own timer fires earlier.
       headersTimeout: 2 * timeoutMs,
       bodyTimeout: 2 * timeoutMs,
       keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS,
@@ -97,28 +97,28 @@ export function createWebhookSender(options: {
   };
 }
 
-/** Shorter than the total, so that an address that drops packets releases its socket before the next attempt. */
+/** Shorter than the total, so that the socket to an address that drops packets is released before the next attempt. */
 const CONNECT_TIMEOUT_MS = 10_000;
 /**
- * An endpoint may ask for longer, but idle sockets of thousands of endpoints aren't worth it. An origin's pool is closed with its last
- * socket.
+ * An endpoint may ask for longer, but idle sockets of thousands of endpoints aren't worth it. The pool of an origin is closed together with
+ * its last socket.
  */
 const KEEP_ALIVE_MAX_MS = 10_000;
 const MAX_HEADER_BYTES = 16 * 1024;
 /** How much of the response body is kept for the operator. The rest isn't read. */
 const MAX_BODY_BYTES = 8 * 1024;
-/** The status has already decided the outcome, so a slow body isn't worth a place. */
+/** The status has already decided the outcome, so it isn't worth waiting for a slow body. */
 const BODY_TIME_MS = 1000;
 /** An HTTP date has 29 characters. */
 const MAX_DATE_LENGTH = 100;
 export const USER_AGENT = 'Quittance-Webhooks/2';
 
-/** How late an attempt may be ended. One timer for all costs less than two per attempt. */
+/** How much later than its deadline an attempt may be ended. One timer for all attempts costs less than two for each. */
 const SWEEP_MS = 100;
 
 type Target = { kind: 'ok'; origin: string; path: string } | { kind: 'refused'; error: string };
 
-/** Parses and checks URLs, and caches the last thousand results. Addresses are checked at each connection. */
+/** Parses and checks URLs, and caches the last thousand results. Addresses are checked when connecting. */
 function rememberTargets(): (url: string, rule: TargetRule) => Target {
   const known = new Map<string, Target>();
   return (url, rule) => {
@@ -167,7 +167,7 @@ function judge(
   return { kind: 'failed', status, error, retryAfterMs, latencyMs, answer, date };
 }
 
-/** `atMs` (of performance.now) is when the status arrived, or when it was certain that none would. */
+/** `atMs` (from performance.now) is when the status arrived, or when it was certain that none would arrive. */
 type Ended =
   | { kind: 'answered'; atMs: number; status: number; headers: IncomingHttpHeaders; answer: Uint8Array }
   | { kind: 'broken'; atMs: number; error: unknown }
@@ -185,8 +185,8 @@ function expire(underWay: ReadonlySet<Exchange>, nowMs: number): void {
 }
 
 /**
- * Sends a request and reads the beginning of the response. It uses undici's handlers instead of streams, because truncating a response
- * would need several streams. It keeps its own deadline, because a request that waits for a connection has no timer.
+ * Sends a request and reads the beginning of the response. It uses undici's handlers, because truncating a response with streams would need
+ * several of them. It has its own deadline, because undici has no timer for a request that waits for a connection.
  */
 function exchange(
   agent: Agent,
@@ -212,7 +212,7 @@ function exchange(
     const handler: Dispatcher.DispatchHandler = {
       onRequestStart: (started) => {
         controller = started;
-        // The connection was opened after the deadline.
+        // The connection was opened only after the deadline.
         if (!underWay.has(self)) started.abort(ENOUGH);
       },
       onResponseStart: (_, status, received) => {
@@ -241,8 +241,8 @@ function exchange(
 const NOTHING = new Uint8Array();
 
 /**
- * Parses the milliseconds of a Retry-After, or returns `null`. Real values: `120` and `Wed, 21 Oct 2026 07:28:00 GMT` (RFC 9110, 10.2.3 and
- * 5.6.7; the two older date formats are accepted as well).
+ * Returns the milliseconds of a Retry-After, or `null`. Real values: `120` and `Wed, 21 Oct 2026 07:28:00 GMT` (RFC 9110, 10.2.3 and 5.6.7;
+ * the two older date formats are accepted as well).
  */
 export function readRetryAfter(header: string | string[] | undefined, nowMs: number): number | null {
   if (typeof header !== 'string') return null;

@@ -10,9 +10,9 @@ export type SignedHeaders = {
 };
 
 /**
- * Signs one attempt: HMAC-SHA256 over `{id}.{timestamp}.{body}`, once per secret, so that a receiver may have either secret during a
- * rotation. Specification: github.com/standard-webhooks/standard-webhooks. `timestampSeconds` is the time of this attempt. Throws a
- * RangeError if the signed text would be ambiguous or a secret is malformed.
+ * Signs one attempt: HMAC-SHA256 over `{id}.{timestamp}.{body}`, once per secret, so that during a rotation a receiver can have either
+ * secret. Specification: github.com/standard-webhooks/standard-webhooks. `timestampSeconds` is the time of this attempt. Throws a
+ * RangeError if the signed text would be ambiguous, or if a secret is malformed.
  */
 export function signWebhook(message: {
   id: string;
@@ -43,9 +43,9 @@ export type Verification =
   | { kind: 'invalid'; reason: string };
 
 /**
- * Verifies a webhook as a receiver should: on the raw bytes of the body, before parsing anything. A time further than `toleranceSeconds`
- * from `nowMs` is refused, so that a recorded request can't be replayed later. Real headers: `webhook-id: evt_01h455vb4pex5vsknk084sn02q`,
- * `webhook-timestamp: 1767225600`, `webhook-signature: v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=`.
+ * Verifies a webhook as a receiver should: using the raw bytes of the body, before parsing anything. A time more than `toleranceSeconds`
+ * away from `nowMs` is refused, so that a recorded request can't be replayed later. Real headers: `webhook-id:
+ * evt_01h455vb4pex5vsknk084sn02q`, `webhook-timestamp: 1767225600`, `webhook-signature: v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=`.
  */
 export function verifyWebhook(
   rawBody: Uint8Array,
@@ -86,10 +86,10 @@ export function formatSecret(bytes: Uint8Array): string {
   return SECRET_PREFIX + Buffer.from(bytes).toString('base64');
 }
 
-/** Parses the bytes of a secret. Throws a RangeError for an invalid one, without the secret in the message. */
+/** Parses a secret into its bytes. Throws a RangeError if it's invalid; the message doesn't contain the secret. */
 export function parseSecret(secret: string): Buffer {
   const bytes = SECRET.test(secret) ? Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64') : Buffer.alloc(0);
-  // Compared again, because several base64 texts can decode to the same bytes.
+  // Compares the text as well, because several base64 texts can decode to the same bytes.
   const isSecret =
     bytes.length >= SECRET_BOUNDS.min && bytes.length <= SECRET_BOUNDS.max && formatSecret(bytes) === secret;
   if (!isSecret) throw new RangeError('a webhook secret is whsec_ and the base64 of 24 to 64 bytes; this one is not');
@@ -97,14 +97,14 @@ export function parseSecret(secret: string): Buffer {
 }
 
 const SECRET_PREFIX = 'whsec_';
-/** The size of our own secrets. Given ones may have 24 to 64 bytes, as Standard Webhooks recommends. */
+/** The size of the secrets that Quittance creates. Imported ones may have 24 to 64 bytes, as Standard Webhooks recommends. */
 const SECRET_BYTES = 32;
 const SECRET_BOUNDS = { min: 24, max: 64 };
 const SECRET = /^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/;
-/** Without a dot, which separates the signed parts. */
+/** Contains no dot, because a dot separates the signed parts. */
 const ID = /^[A-Za-z0-9_-]{1,255}$/;
 const TIMESTAMP = /^[1-9][0-9]{0,11}$/;
-/** A rotation has two secrets. More than this only costs the receiver time. */
+/** During a rotation there are two. Many more than that would only cost the receiver time. */
 const MAX_SIGNATURES = 16;
 
 function signature(key: Buffer, id: string, timestamp: string, body: string | Uint8Array): string {

@@ -13,9 +13,9 @@ export type LookupAll = (
 
 /**
  * Creates `connect` for an undici Agent that connects only to allowed targets. Literal addresses are checked here, because undici resolves
- * only names. A name's addresses are checked when it is connected to, and exactly those are used. A refused target fails with an error
- * whose `code` is `TARGET_REFUSED` and whose message is in plain words. Looking up and connecting take `connectTimeoutMs` together. `ca`
- * are certificates (PEM) to trust instead of the well-known ones.
+ * only names. The addresses of a name are checked when connecting, and exactly these are used. A refused target fails with an error whose
+ * `code` is `TARGET_REFUSED` and whose message is in plain words. Look-up and connecting may take `connectTimeoutMs` together. `ca`
+ * contains certificates (PEM) to trust instead of the well-known ones.
  */
 export function createTargetConnector(options: {
   rule: TargetRule;
@@ -28,7 +28,7 @@ export function createTargetConnector(options: {
     timeout: connectTimeoutMs,
     lookup: createCheckedLookup({ rule, lookup }),
     autoSelectFamily: true,
-    // Even if every other address drops packets, the last one is tried in time.
+    // Even if all other addresses drop packets, the last one is tried in time.
     autoSelectFamilyAttemptTimeout: Math.ceil(connectTimeoutMs / MAX_ADDRESSES),
     ...(ca === undefined ? {} : { ca }),
   });
@@ -39,7 +39,7 @@ export function createTargetConnector(options: {
   };
 }
 
-/** Creates `lookup` for net.connect. It returns addresses only if all of them are allowed: the first 16 in the resolver's order. */
+/** Creates `lookup` for net.connect. It returns the first 16 addresses in the resolver's order, but only if all addresses are allowed. */
 export function createCheckedLookup({ rule, lookup }: { rule: TargetRule; lookup: LookupAll }): LookupFunction {
   const lookUp = shareLookups(lookup);
   return (name, _options, callback) => {
@@ -54,12 +54,13 @@ export function createCheckedLookup({ rule, lookup }: { rule: TargetRule; lookup
   };
 }
 
-/** Some receivers have a dozen addresses. With more, most would never be tried. */
+/** Some receivers have a dozen addresses. If there were more, most would never be tried. */
 const MAX_ADDRESSES = 16;
 
 /**
- * Concurrent look-ups of a name share one. The system has only two threads for look-ups. A name whose servers don't answer blocks its
- * thread as long as the resolver tries, even if no attempt waits any more. The dispatcher limits how many attempts wait.
+ * Lets concurrent look-ups of the same name share one request, because the system has only two threads for them. If the servers of a name
+ * don't respond, the name blocks its thread as long as the resolver keeps trying, even if no attempt is waiting any more. The dispatcher
+ * limits how many attempts are waiting.
  */
 function shareLookups(lookup: LookupAll): (name: string) => Promise<LookupAddress[]> {
   const running = new Map<string, Promise<LookupAddress[]>>();

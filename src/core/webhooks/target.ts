@@ -4,24 +4,27 @@ import { keyMode, type Network } from '../domain/network.ts';
 import { type AddressClass, classifyAddress } from './ip-ranges.ts';
 
 /**
- * `local` is `public` plus http, this machine's loopback addresses and all ports. `own` is `local` plus the addresses of private networks,
- * for notifications to operators.
+ * `local` allows everything that `public` does, plus http, this machine's loopback addresses and all ports. `own` allows everything that
+ * `local` does, plus the addresses of private networks; it's for notifications to operators.
  */
 export type TargetRule = 'public' | 'local' | 'own';
 
-/** Returns the rule for a project of a network. `localTargets`: whether projects on test networks may reach this machine, and over http. */
+/**
+ * Returns the rule for a project on a network. `localTargets` says whether projects on test networks may reach this machine, and over http.
+ */
 export function targetRule(network: Network, localTargets: boolean): 'public' | 'local' {
   return localTargets && keyMode(network) === 'test' ? 'local' : 'public';
 }
 
 /**
- * `reason` is in plain words with the scheme, host and port or addresses seen. It never contains a path or query, which may hold a token.
+ * `reason` is in plain words, with the scheme, host, and port or addresses. It never contains a path or query, because these may contain a
+ * token.
  */
 export type TargetCheck = { kind: 'ok' } | { kind: 'refused'; reason: string };
 
 /**
  * Checks a webhook target without resolving its name. The URL parser has already normalised the host: `http://0x7f.1`, `http://2130706433`
- * and `http://①②⑦.1` are all 127.0.0.1. The addresses of an accepted name must still be checked by `checkAddresses` at each connection.
+ * and `http://①②⑦.1` are all 127.0.0.1. If a name is accepted, `checkAddresses` must still check its addresses at each connection.
  */
 export function checkTarget(url: URL, rule: TargetRule): TargetCheck {
   const shown = show(`${url.protocol}//${url.host}`);
@@ -40,8 +43,8 @@ export function checkTarget(url: URL, rule: TargetRule): TargetCheck {
 }
 
 /**
- * Checks the addresses that `name` resolved to. A single forbidden address refuses them all: a name with both internal and external
- * addresses is a mistake or an attack.
+ * Checks the addresses that `name` resolved to. If one of them is forbidden, all are refused, because a name with both internal and
+ * external addresses is either a mistake or an attack.
  */
 export function checkAddresses(name: string, addresses: readonly LookupAddress[], rule: TargetRule): TargetCheck {
   const shown = show(name);
@@ -56,13 +59,13 @@ export function checkAddresses(name: string, addresses: readonly LookupAddress[]
   return refused(`${shown} resolves to public addresses and to others: give it one kind only`);
 }
 
-/** Whether `ip` is one public unicast address, in a standard spelling without brackets. */
+/** Whether `ip` is a single public unicast address, in a standard spelling without brackets. */
 export function isPublicUnicast(ip: string): boolean {
   return classifyAddress(ip).scope === 'public';
 }
 
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'https:': 443, 'http:': 80 };
-/** Ports below this belong to system services (25, 22, 445 …). Of these, only 443 is allowed. */
+/** Lower ports belong to system services (25, 22, 445 …). Of these, only 443 is allowed. */
 const FIRST_UNPRIVILEGED_PORT = 1024;
 
 const WHERE: Readonly<Record<TargetRule, string>> = {
@@ -86,7 +89,10 @@ function checkLiteral(ip: string, rule: TargetRule): TargetCheck {
   return isAllowed(scope, rule) ? { kind: 'ok' } : refused(`${show(ip)} is not allowed (${range}): ${WHERE[rule]}`);
 }
 
-/** The addresses decide. A name that can only be local is refused earlier, so that the caller who registers it learns it at once. */
+/**
+ * What matters are the addresses. But a name that can only be local is refused here, so that whichever caller registers it gets the error
+ * immediately.
+ */
 function checkName(host: string, rule: TargetRule): TargetCheck {
   const shown = show(host);
   const name = host.replace(/\.$/, '');
@@ -99,12 +105,18 @@ function checkName(host: string, rule: TargetRule): TargetCheck {
   return local ? refused(`${shown} is a name of a local network: ${WHERE.public}`) : { kind: 'ok' };
 }
 
-/** Host names have no underscore, but resolvers accept it. */
+/** Host names have no underscores, but resolvers accept them. */
 const LABEL = /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/;
-/** RFC 6761, 6762, 7686 and 8375; `internal` by the ICANN board in 2024. Names for documentation simply don't resolve. */
+/**
+ * Reserved by RFC 6761, 6762, 7686 and 8375; `internal` was reserved by the ICANN board in 2024. Names for documentation simply don't
+ * resolve.
+ */
 const LOCAL_NAMES = /\.(?:localhost|local|internal|home\.arpa|onion)$/;
 
-/** A host may have hundreds of characters. All are printable ASCII, because the URL parser escapes the others. */
+/**
+ * Quotes and shortens a host, which may have hundreds of characters. All of them are printable ASCII, because the URL parser escapes the
+ * others.
+ */
 function show(text: string): string {
   return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
 }

@@ -23,13 +23,14 @@ import { parseSecret } from './sign.ts';
 
 type Deps = { db: Database; now(): UnixMs; log: Logger; checkMs?: number; loops?: LoopHealth };
 
-/** Receivers usually restart, or are repaired, within this time. */
+/** Within this time, most receivers have restarted or been repaired. */
 const FAILING_MS = 15 * 60_000;
 const CHECK_MS = 15_000;
 
 /**
- * Raises an alarm for each endpoint whose attempts have all failed for 15 minutes, and ends it with the first delivery. Does the same for
- * each adapter with an order whose callback has failed for that long, until no such order is left. Any number of processes may run it.
+ * Raises an alarm for each endpoint to which all attempts have failed for 15 minutes, and closes it after the first delivery. Does the same
+ * for each adapter with an order whose callback has been failing that long, until it has no such orders. Any number of processes may run
+ * it.
  */
 export function startReceiverWatch({ db, now, log, loops, checkMs = CHECK_MS }: Deps): Loop {
   return startLoop({
@@ -51,7 +52,7 @@ async function findFailing(db: Database, before: UnixMs) {
   return [
     ...endpoints.map(({ id, network, url, failingSince }) => {
       const subject = encodeId('whe', id);
-      // The URL's path and query may contain a token.
+      // The URL's path and query may contain a token, so only its origin is used.
       const origin = parseUrl(url)?.origin ?? 'invalid URL';
       const detail = `Every attempt to the webhook endpoint ${subject} (${origin}) has failed since ${toIso(failingSince)}. Its events wait. To find out why, run: quittance webhook test ${subject}`;
       return { subject, network, detail };
@@ -69,24 +70,24 @@ type SecretWatchDeps = {
   db: Database;
   keyRing: KeyRing;
   log: Logger;
-  /** The networks of the signed receipts. */
+  /** The networks for which receipts are signed. */
   networks: readonly Network[];
-  /** Whether the key that signs receipts can be decrypted. `null`: there is none. */
+  /** Returns whether the key that signs receipts can be decrypted, or `null` if there's none. */
   tryReceiptKey(): Promise<{ kind: Decrypted['kind']; masterKeyId: string } | null>;
   checkMs?: number;
   loops?: LoopHealth;
 };
 
-/** Decrypting a secret takes microseconds, and if it fails its events wait a minute anyway. */
+/** It takes only microseconds to decrypt a secret. If that fails, its events wait a minute in any case. */
 const WATCH_SECRETS_CHECK_MS = 30_000;
-/** If more fail, they have a common cause. */
+/** If more fail, they probably have a common cause. */
 const MAX_ALARMS = 100;
 const KIND = 'secret-damaged';
 
 /**
- * Decrypts every secret in the database, at once and then every half minute. A secret that was moved, changed or deleted raises an alarm,
- * instead of only making events wait. The process that raised an alarm closes it, or a process that starts. Other processes don't, because
- * they may have different keys.
+ * Decrypts every secret in the database, immediately and then every half minute. If a secret was moved, changed or deleted, an alarm is
+ * raised, because otherwise its events would just wait. An alarm is closed by the process that raised it, or by a process that starts.
+ * Other processes don't close it, because they may have different keys.
  */
 export function startSecretWatch(deps: SecretWatchDeps): Loop {
   const { db, log, checkMs = WATCH_SECRETS_CHECK_MS } = deps;
@@ -122,7 +123,7 @@ async function findRaised(db: Database): Promise<Finding[]> {
   return found;
 }
 
-/** Returns endpoints with deliveries whose current secret can't be decrypted or is missing. */
+/** Returns endpoints with deliveries whose current secret is missing or can't be decrypted. */
 export async function findDamagedSecrets({ db, keyRing }: { db: Sql; keyRing: KeyRing }): Promise<Finding[]> {
   const found: Finding[] = [];
   for (let after: string | null = NIL_UUID; after !== null && found.length < MAX_ALARMS; ) {
@@ -166,16 +167,16 @@ const REMEDIES: Readonly<Record<Kind, string>> = {
   'unknown-key': 'Give this process that key, after its own ("quittance master-key status")',
 };
 
-/**
- * Checks, before anything is signed, that this process has the keys of the signing secrets. Throws an AppError `CONFIG_INVALID` if keys are
- * missing.
- */
+/** Before anything is signed, checks that this process has the keys of the signing secrets. If not, throws `CONFIG_INVALID`. */
 export async function refuseMissingKeys({ db, keyRing }: { db: Sql; keyRing: KeyRing }, now: UnixMs): Promise<void> {
   const missing = await describeMissingSecrets({ db, keyRing }, now);
   if (missing !== null) throw new AppError('CONFIG_INVALID', `${missing}; nothing is started`);
 }
 
-/** Describes the signing secrets that can't be decrypted with these keys (or without keys), and the fix. `null` if all can be. */
+/**
+ * Describes the signing secrets that can't be decrypted with these keys, or without any keys, and how to fix it. Returns `null` if all can
+ * be decrypted.
+ */
 export async function describeMissingSecrets(
   { db, keyRing }: { db: Sql; keyRing: KeyRing | null },
   now: UnixMs,
@@ -193,7 +194,7 @@ export async function describeMissingSecrets(
   );
 }
 
-/** More than a few are the same mistake. */
+/** If there are more than a few, they have the same cause. */
 const MAX_SHOWN = 5;
 
 function describeSource(source: KeySource): string {
@@ -207,7 +208,7 @@ const REFUSE_MISSING_KEYS_REMEDIES = {
 } as const;
 
 type EncryptPlainSecretsDeps = {
-  /** Called only if there is something to encrypt, because the key may have to be created. */
+  /** Called only if there's something to encrypt, because the key may have to be created. */
   keyRing(): Promise<KeyRing>;
   log: Pick<Logger, 'info' | 'error'>;
   now(): UnixMs;
@@ -215,8 +216,8 @@ type EncryptPlainSecretsDeps = {
 };
 
 /**
- * Encrypts the secrets that an earlier release stored as plain text, in the upgrade's transaction that creates the table of encrypted ones.
- * At no other time is a plain secret accepted.
+ * Encrypts the secrets that an earlier release stored as plain text, in the transaction that creates the table of encrypted secrets during
+ * an upgrade. Plain secrets are never accepted at any other time.
  */
 export async function encryptPlainSecrets(
   tx: Sql,

@@ -1,7 +1,8 @@
 import { redactAnswer } from './redact.ts';
 
 /**
- * The tags that web pages begin with, and PHP's output before an error. A receiver's XML, such as `<Response/>`, begins with none of them.
+ * Matches the tags with which web pages begin, and PHP's output before an error. A receiver's XML, such as `<Response/>`, doesn't begin
+ * with any of them.
  */
 const PAGE =
   /^(?:\s|<!--[\s\S]*?-->|<\?xml[^>]*>)*<(?:!doctype\s+html|(?:html|head|body|title|meta|link|script|style|div|center|table|form|h1|br)[\s/>])/i;
@@ -11,7 +12,7 @@ const MAX_QUOTED = 80;
 
 /**
  * Returns the title of a web page or its first words, or `null` if the response isn't a page. The content type is ignored, because PHP
- * calls everything `text/html`, including a receiver's `ok`. `answer` is redacted.
+ * sends everything as `text/html`, including a receiver's `ok`. `answer` must be redacted.
  */
 export function quotePage(answer: string | null): string | null {
   if (answer === null || !PAGE.test(answer)) return null;
@@ -20,7 +21,7 @@ export function quotePage(answer: string | null): string | null {
   return words.length > MAX_QUOTED ? `${words.slice(0, MAX_QUOTED - 1)}…` : words;
 }
 
-/** Returns the error for a web page as a response, if it counts as a failure: in tests and notifications. */
+/** For tests and notifications, where a web page as a response counts as a failure. Returns its error. */
 export function refusePage(answer: Uint8Array): string | null {
   return quotePage(redactAnswer(answer)) === null ? null : REFUSED;
 }

@@ -8,20 +8,23 @@ import { SEALED_ENDPOINT, SEALED_EVENT } from '../db/sealed-tables.ts';
 import { count, isAsSealed, maybe, type Row, statement, text } from '../db/statement.ts';
 import { isPaused } from './endpoint-health.ts';
 
-/** A count stays at its bound in the database, so that one row can't fail a statement for all deliveries. */
+/** In the database, a count stops at this limit, so that a single row can't make a statement fail for all deliveries. */
 const MOST_ATTEMPTS = 1_000_000;
 
 /**
- * Longer than the time in the buffer (2 s), an attempt (15 s) and its record. Short enough that the crash of a sender is hardly noticed.
+ * Longer than the time in the buffer (2 s), an attempt (15 s) and recording it together, but short enough that a crash of the sender is
+ * hardly noticed.
  */
 export const LEASE_MS = 25_000;
 
 const leased = {
   eventId: 'uuid',
   endpointId: 'uuid',
-  /** The endpoint's project. The seals of the endpoint and the event are compared with it, so that events can't go to another project. */
+  /**
+   * The endpoint's project. The seals of the endpoint and the event are compared with it, so that events can't be sent to another project.
+   */
   projectId: 'uuid',
-  /** Counts from 1. Together with the end of the lease it is the fencing token. */
+  /** Counted from 1. Together with the end of the lease, it's the fencing token. */
   attempt: 'int4',
   maxAttempts: 'int4',
   body: 'text',
@@ -31,9 +34,9 @@ const leased = {
   adapter: 'text?',
   /** The callback URL of an adapter's order. Its seal is checked when it is used. */
   callbackUrl: 'text?',
-  /** Attempts to this endpoint fail, so it gets one at a time. */
+  /** Attempts to this endpoint are failing, so it gets only one at a time. */
   isFailing: 'bool',
-  /** The endpoint was paused, and this attempt checks whether it works again. */
+  /** The endpoint was paused, and this attempt probes whether it works again. */
   isProbe: 'bool',
   /** Whether the seals of the event and its endpoint are valid. */
   isEventSound: isAsSealed(SEALED_EVENT),
@@ -41,8 +44,8 @@ const leased = {
 } as const;
 
 /**
- * An attempt that this process may make until `leasedUntil`. `target`: the endpoint or, for an adapter, one callback URL. The outcome
- * counts for it.
+ * An attempt that this process may make until `leasedUntil`. `target` is the endpoint or, for an adapter, a single callback URL; the
+ * outcome counts for this target.
  */
 export type LeasedDelivery = Row<typeof leased> & { target: string; leasedUntil: UnixMs };
 
@@ -51,21 +54,21 @@ export const targetOf = (endpointId: string, callbackUrl: string | null) =>
   callbackUrl === null ? endpointId : `${endpointId} ${callbackUrl}`;
 
 /**
- * `waiting` jumps from endpoint to endpoint through the index, so that endpoints without work and long queues cost nothing. Endpoints for
- * which the caller holds no deliveries come first. `seen` has the deliveries of each endpoint that are due first, a few thousand at most in
- * total.
+ * `waiting` uses the index to jump from endpoint to endpoint, so that endpoints without work and long queues cost nothing. Endpoints for
+ * which the caller holds no deliveries come first. `seen` contains the deliveries that are due first at each endpoint, a few thousand at
+ * most in total.
  *
- * An event waits for an earlier event of its invoice during the first hour after the earlier delivery was created. Afterwards it waits
- * while the earlier one is due or in progress, so that a backlog arrives in order. While the earlier one waits for its next attempt, the
- * later one is postponed until then (`until`). Otherwise `seen` would repeatedly contain thousands of such events to no use. If both are
- * due, the later one is placed behind the earlier one. Otherwise a few dozen such events at the front, whose earlier ones are behind those
- * in `seen`, would block the endpoint permanently. In all other cases its time stays unchanged. An attempt that was counted but not logged
- * is in progress.
+ * During the first hour after the earlier delivery was created, an event waits for an earlier event of its invoice. After that, it waits
+ * only while the earlier one is due or in progress, so that a backlog arrives in order. While the earlier one waits for its next attempt,
+ * the later one is postponed until then (`until`); otherwise `seen` would contain thousands of such events again and again. If both are
+ * due, the later one is put behind the earlier one; otherwise a few dozen such events at the front, whose earlier ones are behind those in
+ * `seen`, would block the endpoint permanently. In all other cases its time doesn't change. An attempt that was counted but not logged is
+ * in progress.
  *
  * Rows are found again by their physical location (ctid). The planner's statistics don't reflect a queue that was empty a minute ago, so it
- * would scan the whole queue for each row. A row that changed meanwhile has another location and is skipped.
+ * would scan the whole queue for each row. A row that has changed in the meantime has another location and is skipped.
  *
- * A probe blocks all other attempts to the endpoint until it is recorded.
+ * A probe blocks all other attempts to the endpoint until it's recorded.
  */
 const lease = statement(
   'delivery-lease',
@@ -141,10 +144,10 @@ const lease = statement(
 );
 
 /**
- * Leases up to `limit` due deliveries, for each endpoint those due first, and counts an attempt for each. `room` limits how many an
- * endpoint may get. Other endpoints get `defaultRoom`, or 1 while their attempts fail. A paused endpoint gets none, and then one. If a
- * sender crashes, its deliveries are leased again after the lease has expired. Concurrent senders never get the same delivery. `isMore`: a
- * delivery was postponed, so call this again at once for those behind it.
+ * Leases up to `limit` due deliveries, the ones that are due first for each endpoint, and counts an attempt for each. `room` limits how
+ * many each endpoint can get. Endpoints that aren't in it get `defaultRoom`, or 1 while their attempts fail. A paused endpoint gets none,
+ * and then one. If a sender crashes, its deliveries are leased again after the lease has expired. Concurrent senders never get the same
+ * delivery. `isMore` means that a delivery was postponed, so call this again immediately for the ones behind it.
  */
 export async function leaseDueDeliveries(
   db: Sql,
@@ -159,7 +162,7 @@ export async function leaseDueDeliveries(
     [...options.room.keys()],
     [...options.room.values()].map(BigInt),
   ]);
-  // If nothing was leased, the only row has no delivery.
+  // If nothing was leased, there's only one row, without a delivery.
   const deliveries = rows.flatMap(({ delivery }) => {
     if (delivery === null) return [];
     return [{ ...delivery, target: targetOf(delivery.endpointId, delivery.callbackUrl), leasedUntil }];
@@ -167,13 +170,14 @@ export async function leaseDueDeliveries(
   return { deliveries, isMore: (rows[0]?.deferred ?? 0) > 0 };
 }
 
-/** Written so that the planner uses the primary key. With an index of pending deliveries, it would scan all of it. */
+/** Written in a way that makes the planner use the primary key. If it used an index of pending deliveries, it would scan all of it. */
 export const IS_PENDING = "d.status not in ('delivered', 'dead')";
 
 /**
- * Undoes leases whose attempts were not made or not finished. They don't count, and are due from `dueAt` on. They must be due at once if
- * there is nothing to wait for; otherwise later events of their invoices would overtake them. Leases end at whole milliseconds, but these
- * are due a microsecond earlier, so that no row looks as if an earlier lease were valid again. Returns how many leases were still held.
+ * Undoes leases whose attempts weren't made or weren't finished. These attempts don't count, and the deliveries are due from `dueAt` on. If
+ * there's nothing to wait for, they must be due immediately; otherwise later events of their invoices would overtake them. Leases end at
+ * whole milliseconds, but these deliveries are due a microsecond earlier, so that no row looks as if an earlier lease had become valid
+ * again. Returns how many leases were still held.
  */
 export const returnDeliveries = answerOf(
   'delivery-give-back',
@@ -188,7 +192,7 @@ export const returnDeliveries = answerOf(
   ({ length }) => length,
 );
 
-/** The four arrays that identify leases that are still held. */
+/** Returns the four arrays that identify these leases, as long as they are still held. */
 export function tokens(deliveries: readonly LeasedDelivery[]) {
   return [
     deliveries.map(({ eventId }) => eventId),

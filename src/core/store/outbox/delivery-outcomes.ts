@@ -4,8 +4,8 @@ import { statement } from '../db/statement.ts';
 import { IS_PENDING, type LeasedDelivery, tokens } from './deliveries.ts';
 
 /**
- * The outcome of an attempt. `nextAttemptAt` belongs to a failure; null means that it was the last attempt. `status` is the HTTP status.
- * `error` is null if the attempt succeeded. `answer` is the beginning of the endpoint's response.
+ * The outcome of an attempt. `nextAttemptAt` is set after a failure; null means that this was the last attempt. `status` is the HTTP
+ * status. `error` is null if the attempt succeeded. `answer` is the beginning of the endpoint's response.
  */
 export type AttemptOutcome = {
   delivery: LeasedDelivery;
@@ -16,13 +16,13 @@ export type AttemptOutcome = {
   error: string | null;
   answer: string | null;
   nextAttemptAt: UnixMs | null;
-  /** The attempt was made before its scheduled time. */
+  /** Whether the attempt was made before its scheduled time. */
   isHastened: boolean;
 };
 
 /**
- * The log has an attempt exactly if it counted. A repeated attempt with a used number replaces the logged one, because the log must never
- * prevent recording an outcome. A row without an event is an endpoint that has recovered.
+ * An attempt is in the log if and only if it counted. If its number was already used, the attempt replaces the logged one, because the log
+ * must never prevent an outcome from being recorded. A row without an event is an endpoint that has recovered.
  */
 const record = statement(
   'delivery-record',
@@ -55,7 +55,7 @@ const record = statement(
 
 /**
  * Records and logs the outcomes of attempts, at most one per delivery. An endpoint that accepted a delivery no longer counts as failing.
- * Returns the attempts whose lease was still held, because nothing is written for the others, and the endpoints that have recovered.
+ * Returns the attempts whose lease was still held (nothing is written for the others), and the endpoints that have recovered.
  */
 export async function recordOutcomes(
   db: Sql,

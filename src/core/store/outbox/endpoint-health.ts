@@ -34,8 +34,8 @@ const beImpatient = statement(
 );
 
 /**
- * Returns the enabled ones of these endpoints, locked until the transaction ends. They are locked in the order of their projects, as for
- * events, because disabling one records an event. From now on the transaction waits at most a second for any lock.
+ * Returns those of the endpoints that are enabled, locked until the transaction ends. They are locked in the order of their projects, as
+ * they are for events, because disabling an endpoint records an event. From now on, the transaction waits for any lock at most a second.
  */
 export async function lockEndpointHealth(tx: Sql, ids: readonly string[]): Promise<FailingEndpoint[]> {
   await tx.run(beImpatient, []);
@@ -43,8 +43,8 @@ export async function lockEndpointHealth(tx: Sql, ids: readonly string[]): Promi
 }
 
 /**
- * The SQL of whether an endpoint is paused at a time. It must have failed often enough, and the pause can't exceed the schema's limit, so
- * that changing one column alone can't block an endpoint.
+ * The SQL that says whether an endpoint is paused at a given time. It must have failed often enough, and the pause can't exceed the
+ * schema's limit, so that no one can block an endpoint by changing a single column.
  */
 export function isPaused(endpoint: string, now: string): string {
   return `coalesce(${endpoint}.open_until > ${now} and ${endpoint}.open_until <= ${now} + interval '10 minutes'
@@ -69,7 +69,10 @@ export const countUndelivered = answerOf(
   ([row]) => row?.count ?? 0,
 );
 
-/** Returns enabled endpoints that have been failing since before a time, the first 100. If there are more, they have a common cause. */
+/**
+ * Returns the first 100 enabled endpoints that have been failing since before a given time. If there are more, they probably have a common
+ * cause.
+ */
 export const findLongFailingEndpoints = rowsOf(
   'endpoint-health-long-failing',
   { id: 'uuid', network: text<Network>(), url: 'text', failingSince: 'timestamptz' },
@@ -79,8 +82,8 @@ export const findLongFailingEndpoints = rowsOf(
 );
 
 /**
- * Returns a thousand callback URLs of adapters' orders that are failing, according to their pending deliveries, with the approximate time
- * since when.
+ * Returns up to a thousand callback URLs of adapters' orders that are failing, judging by their pending deliveries, with the approximate
+ * time since when.
  */
 export const findFailingCallbackUrls = rowsOf(
   'callback-urls-failing',
@@ -94,7 +97,8 @@ export const findFailingCallbackUrls = rowsOf(
 );
 
 /**
- * Returns adapters with orders whose callbacks have failed since before a time, the first 100, with the number of orders and the first one.
+ * Returns the first 100 adapters with orders whose callbacks have been failing since before a given time, each with the number of such
+ * orders and the first one.
  */
 export const findLongFailingCallbacks = rowsOf(
   'callbacks-long-failing',
@@ -108,7 +112,7 @@ export const findLongFailingCallbacks = rowsOf(
   (before: UnixMs) => [new Date(before)],
 );
 
-/** Returns the thousand endpoints that began to fail last, and since when. */
+/** Returns the thousand endpoints that started failing most recently, and since when. */
 export const findFailingEndpoints = rowsOf(
   'endpoint-health-failing',
   { id: 'uuid', failingSince: 'timestamptz' },

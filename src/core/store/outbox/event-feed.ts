@@ -6,14 +6,14 @@ import { SEALED_EVENT } from '../db/sealed-tables.ts';
 import { sealedBefore, statement } from '../db/statement.ts';
 
 /**
- * `after`: the UUID of an event, or null for the beginning. `limit`: the maximum number of events on a page. With `types`, the next 10,000
- * events are scanned for these types.
+ * `after` is the UUID of an event, or null to start from the beginning. `limit` is the maximum number of events per page. If `types` is
+ * given, the next 10,000 events are searched for these types.
  */
 export type FeedQuestion = { keyId: string; after: string | null; limit: number; types?: readonly EventType[] | null };
 
 /**
- * The stored bodies of events of one project, oldest first, and the UUID of the project's newest event. `nextId` is the last scanned event,
- * or `after` if there was none; the next page starts after it. `hasMore`: there are events after it.
+ * The stored bodies of a project's events, oldest first, and the UUID of the project's newest event. `nextId` is the last event that was
+ * scanned, or `after` if there was none; the next page starts after it. `hasMore` means that more events follow it.
  */
 export type FeedPage = { bodies: string[]; hasMore: boolean; latestId: string | null; nextId: string | null };
 
@@ -23,13 +23,13 @@ export type FoundFeedPage =
   | { kind: 'unknown-cursor' }
   | { kind: 'key-not-valid' };
 
-/** No index covers the type, because it would slow down every payment. This many events are scanned in a few hundredths of a second. */
+/** No index covers the type, because it would slow down every payment. It takes a few hundredths of a second to scan this many events. */
 const WINDOW = 10_000;
-/** More events than any project has. Adding it to a position must not overflow. */
+/** More events than any project has, but small enough that adding it to a position doesn't overflow. */
 const NO_WINDOW = Number.MAX_SAFE_INTEGER;
 
-// The innermost query makes PostgreSQL find the cursor by its primary key and only then check the project. So an event of another project
-// takes as long as an unknown one, and the size of the project makes no difference.
+// The innermost query makes PostgreSQL find the cursor by its primary key first, and only then check the project. So an event of another
+// project and an unknown one take equally long, whatever the size of the project.
 const select = statement(
   'event-feed',
   {
@@ -60,12 +60,13 @@ const select = statement(
 );
 
 /**
- * Returns the events of the key's project after another event, oldest first, by position. Positions are committed in order and without gaps
- * (see `recordEvents`), so no event ever appears below one that was read. A single statement reads the page, so it is consistent.
+ * Returns the events of the key's project after another event, ordered by position, oldest first. Positions are committed in order and
+ * without gaps (see `recordEvents`), so no event can ever appear below one that was already read. The page is read in a single statement,
+ * so it's consistent.
  */
 export async function findFeedPage(db: Sql, question: FeedQuestion, now: UnixMs): Promise<FoundFeedPage> {
   const { keyId, after, limit, types = null } = question;
-  // One extra event shows whether there is another page.
+  // If there's one more event than requested, there's another page.
   const rows = await db.run(select, [
     ...[keyId, after, limit + 1, new Date(now), types],
     types === null ? NO_WINDOW : WINDOW,

@@ -8,10 +8,13 @@ import { statement } from '../db/statement.ts';
 import { WANTS_EVENT } from './adapter-orders.ts';
 import { expediteChosen, mayBeExpedited } from './expedite-deliveries.ts';
 
-/** The dispatcher listens on this channel. A notification only triggers a check, so a lost one costs at most one poll. */
+/**
+ * The channel on which the dispatcher listens. A notification only makes it check, so if one is lost, the delay is at most one polling
+ * interval.
+ */
 export const DELIVERIES_CHANNEL = 'quittance_deliveries';
 
-/** Readers that wait for events listen on this channel. The payload is the UUID of a project, a space, and the type of a new event. */
+/** The channel on which readers listen that wait for events. The payload is the UUID of a project, a space, and the type of a new event. */
 export const EVENTS_CHANNEL = 'quittance_events';
 
 export type NewEvent = {
@@ -28,12 +31,12 @@ export type NewEvent = {
 const MOST_EARLIER = 100;
 
 /**
- * New events are due at once. A writer's clock that is ahead must not delay them, so the earlier of its time and the database's time
- * counts.
+ * New events are due immediately. Even if a writer's clock is ahead, they must not be delayed, so the earlier of its time and the
+ * database's time is used.
  */
 const DUE = 'least($2, now())';
 
-/** A waiting retry of the same invoice at the same endpoint becomes due as well, because the new event waits for it. */
+/** A retry of the same invoice at the same endpoint becomes due as well, because the new event has to wait for it. */
 const insertDeliveries = statement(
   'delivery-insert',
   { notified: 'text?' },
@@ -56,7 +59,7 @@ const insertDeliveries = statement(
 );
 
 /**
- * Records events and plans a delivery to each enabled endpoint that wants their type, in the caller's transaction. Deliveries to adapters
+ * Records events in the caller's transaction, and plans a delivery to each enabled endpoint that wants their type. For adapters, deliveries
  * are planned even while they are disabled, because their shops have no feed.
  */
 export async function insertEvents(tx: Sql, network: Network, events: NewEvent[], now: UnixMs): Promise<void> {
@@ -65,12 +68,12 @@ export async function insertEvents(tx: Sql, network: Network, events: NewEvent[]
   await tx.run(insertDeliveries, [events.map(({ id }) => id), new Date(now)]);
 }
 
-// Assigns the positions of a batch at once. The row of a project's stream stays locked until the commit, so the next writer gets its
-// positions after these were committed or rolled back. So positions are committed in order and without gaps. Projects are locked in the
-// order of their ids, so that two batches can't deadlock.
+// Assigns the positions of a batch in one step. The row of a project's stream stays locked until the commit, so the next writer gets its
+// positions only after these have been committed or rolled back. Thus positions are committed in order and without gaps. Projects are
+// locked in the order of their ids, so that two batches can't deadlock.
 /**
- * Records events for the feed. The caller plans their deliveries. A reader who sees position n of a project can also read everything below
- * it. Other writers of the same projects wait until the caller's transaction ends, so it should end soon.
+ * Records events for the feed. The caller must plan their deliveries. A reader who sees position n of a project can also read everything
+ * below it. Other writers of the same projects have to wait until the caller's transaction ends, so it should end soon.
  */
 export async function recordEvents(tx: Sql, network: Network, events: NewEvent[], now: UnixMs): Promise<void> {
   const sealer = await tx.sealer();

@@ -3,14 +3,18 @@ import type { UnixMs } from '../../domain/time.ts';
 import { rowsOf } from '../db/rows-of.ts';
 import { isPaused } from './endpoint-health.ts';
 
-/** The limit of attempts per delivery. Beyond it, only the schedule counts, so that the attempt log has an end. */
+/**
+ * Maximum number of attempts per delivery. Beyond it, attempts are made only on schedule, so that the attempt log doesn't grow without
+ * limit.
+ */
 const MOST_ATTEMPTS = 240;
-/** The number of deliveries per endpoint, soonest first, that are considered. After a short outage no more are waiting. */
+/** How many deliveries per endpoint are considered, soonest first. After a short outage, no more than this are waiting. */
 const MOST_SEEN = 5000;
 
 /**
- * The SQL of whether a waiting delivery may be expedited. One in progress (counted but not logged) isn't waiting. One that failed before
- * its endpoint's last recovery was refused for its own content, or it would have arrived then. A replay plans it from scratch.
+ * The SQL that says whether a waiting delivery may be expedited. If it's in progress (counted but not logged), it isn't waiting. If it
+ * failed before its endpoint last recovered, it was refused because of its own content; otherwise it would have arrived then. A replay
+ * plans it from scratch.
  */
 export const mayBeExpedited = (d: string, returnedAt = "'-infinity'") => `(${d}.attempt_count = 0 or (
   ${d}.max_attempts < ${MOST_ATTEMPTS} and coalesce(${d}.last_error, '') not like '%${PAUSE_ASKED}' and exists (
@@ -21,11 +25,11 @@ export const mayBeExpedited = (d: string, returnedAt = "'-infinity'") => `(${d}.
       and a.attempted_at + interval '1 millisecond' * coalesce(a.latency_ms, 0) < ${returnedAt})))`;
 
 /**
- * Makes the deliveries of a CTE `chosen (tuple, due_at)` due now. They are found by location, as in a lease. Rows that changed meanwhile
- * are skipped. This also compares the due time, because PostgreSQL before November 2025 follows a row that moved and would treat one in
- * progress as waiting. Each gets one extra attempt, so that the schedule isn't used up. A delivery that was expedited but not attempted
- * already has it, so no delivery gets more than its schedule. The microsecond keeps the row from looking as if an earlier lease were valid
- * again.
+ * Makes the deliveries of a CTE `chosen (tuple, due_at)` due now. They are found by location, as in a lease, and rows that have changed in
+ * the meantime are skipped. The due time is compared as well, because PostgreSQL versions before November 2025 follow a row that has moved,
+ * and would treat a delivery in progress as waiting. Each delivery gets one extra attempt, so that the schedule isn't used up. A delivery
+ * that was expedited but not attempted already has its extra attempt, so no delivery gets more than its schedule. Because of the
+ * microsecond, the row doesn't look as if an earlier lease had become valid again.
  */
 export const expediteChosen = (now: string) => `picked as materialized (
      select d.*, chosen.due_at from chosen cross join lateral (
@@ -42,10 +46,10 @@ const AT_TARGET = `(asked.url is null or exists (
            where o.project_id = d.project_id and o.invoice_id = d.invoice_id and o.notify_url = asked.url))`;
 
 /**
- * Makes waiting deliveries due now. For a recovered target: all of them, except events that must wait for an earlier event of their
- * invoice. For a failing target: the one that was expedited least often. Nothing is expedited if the target is paused, or if something else
- * is due there that isn't waiting for an earlier event. Deliveries that an adapter's shop answered during its outage aren't expedited.
- * `returnedAt` is the previous recovery. Returns when each delivery had been due.
+ * Makes waiting deliveries due now. For a target that has recovered, these are all deliveries, except events that must wait for an earlier
+ * event of their invoice. For a failing target, it's only the one that was expedited least often. Nothing is expedited if the target is
+ * paused, or if something else is due there that isn't waiting for an earlier event. Deliveries to which an adapter's shop responded during
+ * its outage aren't expedited. `returnedAt` is the previous recovery. Returns when each delivery had been due.
  */
 export const bringDeliveriesForward = rowsOf(
   'delivery-hasten-waiting',

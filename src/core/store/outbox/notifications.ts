@@ -4,13 +4,13 @@ import { sealColumn, sealOf } from '../db/seal.ts';
 import { SEALED_NOTIFICATION } from '../db/sealed-tables.ts';
 import { count, isAsSealed, listColumns, type Row, text } from '../db/statement.ts';
 
-/** The beginning or the end of something. Single events have no end. */
+/** Whether a notification is about the beginning or the end of something. Single events have no end. */
 export type Phase = 'raised' | 'over';
 
 const columns = {
   id: 'uuid',
   channelId: 'uuid',
-  /** `alarm:UUID`, `transfer:UUID`, `summary:2026-09-01`. */
+  /** For example `alarm:UUID`, `transfer:UUID` or `summary:2026-09-01`. */
   about: 'text',
   phase: text<Phase>(),
   isUrgent: 'bool',
@@ -20,7 +20,7 @@ const columns = {
   seal: isAsSealed(SEALED_NOTIFICATION),
 } as const;
 
-/** `seal`: whether Quittance wrote the text. */
+/** `seal` says whether Quittance wrote the text. */
 export type Notification = Row<typeof columns>;
 export type NewNotification = Omit<Notification, 'seal'>;
 
@@ -46,7 +46,7 @@ export const planNotification = answerOf(
   ({ length }) => length === 1,
 );
 
-/** Whether the outbox has the beginning of a subject for a channel. */
+/** Whether the outbox contains the beginning of a subject for a channel. */
 export const isPlanned = answerOf(
   'notification-is-planned',
   { isPlanned: 'bool' },
@@ -55,14 +55,14 @@ export const isPlanned = answerOf(
   ([row]) => row?.isPlanned === true,
 );
 
-// No process claims a row for five minutes, so a later end of a claim is invalid.
+// No process ever claims a row for more than five minutes, so a claim that ends later is invalid.
 const IS_DUE = `n.channel_id = $1 and n.status = 'waiting'
   and (n.claimed_until is null or n.claimed_until <= $2 or n.claimed_until > $2::timestamptz + interval '5 minutes') and (n.is_urgent or not $3::bool)`;
 
-/** Selects the notifications that may be sent to a channel. `onlyUrgent`: the rest waits for the end of quiet hours. */
+/** Which notifications may be sent to a channel. With `onlyUrgent`, the others wait until quiet hours are over. */
 export type Due = { channelId: string; now: UnixMs; onlyUrgent: boolean };
 
-/** Counts a channel's unclaimed notifications, up to 1,000, and returns the time of the first. */
+/** Returns the number of unclaimed notifications for a channel, counted up to 1,000, and the time of the first one. */
 export const peekNotifications = answerOf(
   'notification-peek',
   { count, oldestAt: 'timestamptz?' },
@@ -72,7 +72,7 @@ export const peekNotifications = answerOf(
   ([row]) => row ?? { count: 0, oldestAt: null },
 );
 
-/** Claims up to `limit` waiting notifications until `until`: urgent ones first, then in order. */
+/** Claims up to `limit` waiting notifications until `until`, urgent ones first and otherwise in order. */
 export const claimNotifications = answerOf(
   'notification-claim',
   columns,
@@ -96,14 +96,14 @@ export const recordNotificationsSent = commandOf(
   (ids: readonly string[], at: UnixMs) => [ids, new Date(at)],
 );
 
-/** Releases notifications whose attempt failed, for the next attempt. */
+/** Releases notifications whose attempt failed, so that they can be claimed for the next attempt. */
 export const returnNotifications = commandOf(
   'notification-return',
   `update notifications set claimed_until = null where id = any($1::uuid[]) and status = 'waiting'`,
   (ids: readonly string[]) => [ids],
 );
 
-/** Gives up notifications that are too old or whose channel was removed, up to 1,000 at a time. Returns how many. */
+/** Gives up on notifications that are too old or whose channel was removed, up to 1,000 at a time. Returns how many there were. */
 export const giveUpNotifications = answerOf(
   'notification-give-up',
   { id: 'uuid' },
@@ -115,7 +115,7 @@ export const giveUpNotifications = answerOf(
   ({ length }) => length,
 );
 
-/** Deletes up to 1,000 notifications that ended before a time, except those whose alarm is still open. */
+/** Deletes up to 1,000 notifications that ended before a given time, except the ones whose alarm is still open. */
 export const forgetOldNotifications = answerOf(
   'notification-forget-old',
   { isDone: 'bool' },

@@ -12,9 +12,9 @@ const settings = {
   id: 'uuid',
   kind: text<ChannelKind>(),
   name: 'text',
-  /** The part of the target that may be shown. */
+  /** The part of the target that isn't secret. */
   shown: 'text',
-  /** Minutes of the day in the time zone: quiet hours, and the time of the daily summary. */
+  /** Quiet hours and the time of the daily summary, as minutes of the day in the channel's time zone. */
   quietFrom: 'int4?',
   quietTo: 'int4?',
   summaryAt: 'int4?',
@@ -37,7 +37,7 @@ const columns = {
 const COLUMNS = listColumns(columns, 'c.', { seal: sealColumn(SEALED_CHANNEL, 'c.') });
 const sealedTarget = { id: 'uuid', kind: text<ChannelKind>(), masterKeyId: 'text', sealed: 'bytea' } as const;
 
-/** A channel without its target. `failingSince`: every attempt since then failed. */
+/** A channel without its target. `failingSince` means that every attempt since then has failed. */
 export type NotifyChannel = Row<typeof columns>;
 export type ChannelSettings = Row<typeof settings>;
 export type SealedTarget = Row<typeof sealedTarget>;
@@ -66,7 +66,7 @@ export const insertNotifyChannel = answerOf(
   ({ length }) => length === 1,
 );
 
-/** Enough for every operator, and few enough to read every few seconds. */
+/** Enough for all operators, and few enough to be read every few seconds. */
 export const MAX_CHANNELS = 100;
 
 /** Returns the channels that weren't removed, oldest first. */
@@ -84,7 +84,7 @@ export const findNotifyChannel = rowOf(
   (id: string) => [id],
 );
 
-/** Removes a channel permanently and erases its target. Returns `false` if it was removed meanwhile. */
+/** Removes a channel permanently and erases its target. Returns `false` if it was removed in the meantime. */
 export const removeNotifyChannel = answerOf(
   'notify-channel-remove',
   { id: 'uuid' },
@@ -104,7 +104,7 @@ export const findSealedTarget = rowOf(
   (id: string) => [id],
 );
 
-/** Returns up to 500 targets after the id `after` that another master key encrypts, locked until the transaction ends. */
+/** Returns up to 500 targets after the id `after` that are encrypted with another master key, locked until the transaction ends. */
 export const lockTargetsUnderOtherKeys = rowsOf(
   'notify-channels-under-other-keys',
   sealedTarget,
@@ -119,7 +119,7 @@ export const reencryptTargetRow = commandOf(
   (id: string, { masterKeyId, sealed }: Encrypted) => [id, masterKeyId, sealed],
 );
 
-/** Counts the targets by the master key that encrypts them. */
+/** Counts the targets by the master key with which they are encrypted. */
 export const countTargetsByKey = answerOf(
   'notify-channels-by-key',
   { masterKeyId: 'text', total: count },

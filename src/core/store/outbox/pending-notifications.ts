@@ -10,7 +10,7 @@ import { count, hex, isAsSealed, json, listColumns, micro, type Row, text } from
 import { resolutionColumn } from '../ledger/resolution-column.ts';
 import { stands } from '../ledger/standing.ts';
 
-/** The columns of news for a channel. `wasRaised`: the channel was or will be notified of the beginning. */
+/** The columns of a notification for a channel. `wasRaised` means that the channel was or will be notified of the beginning. */
 const forChannel = { channelId: 'uuid', wasRaised: 'bool' } as const;
 
 const alarm = {
@@ -21,7 +21,7 @@ const alarm = {
   detail: 'text',
   raisedAt: 'timestamptz',
   resolvedAt: 'timestamptz?',
-  /** Whether Quittance wrote the text. For a resolved alarm this can't be checked. */
+  /** Whether Quittance wrote the text. This can't be checked if the alarm is resolved. */
   seal: isAsSealed(SEALED_ALARM),
   /** The seals of the alarm's end and text; see `isSilenced` and `areWordsSound`. */
   end: 'text?',
@@ -29,14 +29,14 @@ const alarm = {
 } as const;
 export type PendingAlarm = Row<typeof alarm & typeof forChannel>;
 
-/** The SQL of a channel's outbox row about a subject. */
+/** The SQL that selects a channel's outbox row about a subject. */
 const told = (about: string, phase: string) =>
   `select from notifications n where n.channel_id = c.id and n.about = ${about} and n.phase = '${phase}'`;
 const ABOUT_ALARM = `'alarm:' || a.id`;
 
 /**
- * Returns the first 500 alarms that a channel must be notified of. These are open ones, those that were raised and ended since the channel
- * was added, and reported ones that have ended. Alarms that ended before `since` are skipped.
+ * Returns the first 500 alarms that a channel must be notified of: open ones, ones that were raised and ended since the channel was added,
+ * and reported ones that have ended. Alarms that ended before `since` are skipped.
  */
 export const findPendingAlarms = rowsOf(
   'news-alarms',
@@ -67,7 +67,10 @@ const ABOUT_TRANSFER = `'transfer:' || t.id`;
 const MONEY = `t.id as transfer_id, t.network, t.project_id, p.name as project_name, t.kind, t.amount_micro, encode(t.tx_id, 'hex') as tx_id,
   ${sealColumn(SEALED_TRANSFER, 't.')} as seal`;
 
-/** Returns the first 500 unmatched transfers that arrived since a channel was added, not before `since`, and weren't reported to it. */
+/**
+ * Returns the first 500 unmatched transfers that haven't been reported to a channel and that arrived since it was added, but not before
+ * `since`.
+ */
 export const findPendingTransfers = rowsOf(
   'news-money',
   { channelId: 'uuid', ...money },
@@ -78,7 +81,7 @@ export const findPendingTransfers = rowsOf(
   (since: UnixMs) => [firstIdOf(since)],
 );
 
-/** Returns the first 500 reported transfers that were resolved or annulled since. */
+/** Returns the first 500 reported transfers that have been resolved or annulled since then. */
 export const findSettledTransfers = rowsOf(
   'news-money-over',
   { channelId: 'uuid', ...money, how: 'text' },
@@ -105,8 +108,8 @@ const owner = {
 export type PendingOwnerChange = Row<typeof owner & { readonly channelId: 'uuid' }>;
 
 /**
- * Returns the first 500 unreported entries of the audit log that give someone the role owner, or give an owner a new link. They are from
- * after the channel was added, and not before `since`.
+ * Returns the first 500 unreported entries of the audit log that make someone an owner, or give an owner a new link. They are later than
+ * the channel, and not before `since`.
  */
 export const findPendingOwnerChanges = rowsOf(
   'news-owners',
@@ -119,7 +122,7 @@ export const findPendingOwnerChanges = rowsOf(
   (since: UnixMs) => [new Date(since)],
 );
 
-/** Sums a day by network: paid invoices and unmatched transfers. */
+/** Returns the totals of a day for each network: paid invoices and unmatched transfers. */
 export const sumDay = rowsOf(
   'news-day',
   { network: text<Network>(), paid: count, paidMicro: micro(), strays: count, strayMicro: micro() },

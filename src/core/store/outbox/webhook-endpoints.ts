@@ -27,7 +27,7 @@ const columns = {
   seal: sealed(SEALED_ENDPOINT),
 } as const;
 
-/** `eventTypes`: null for all. `openUntil`: no attempts before this time, because earlier ones kept failing. */
+/** `eventTypes` is null for all types. `openUntil`: no attempt is made before this time, because earlier ones kept failing. */
 export type WebhookEndpoint = Row<typeof columns>;
 
 const COLUMNS = listColumns(columns);
@@ -44,7 +44,7 @@ export type NewEndpoint = {
   rateSource?: string | null;
   rateMinMicro?: bigint | null;
   rateMaxMicro?: bigint | null;
-  /** The rate that the source returned, and its time. */
+  /** The rate that the source returned, and the time of that rate. */
   readMicro?: bigint | null;
   readAt?: UnixMs | null;
 };
@@ -54,7 +54,7 @@ const PLAIN: Pick<WebhookEndpoint, 'adapter' | 'currency' | 'rateMicro' | 'rateS
   ...{ adapter: null, currency: null, rateMicro: null, rateSource: null },
 };
 
-/** Adds an endpoint to a project, on the project's network. Returns `false` if the id exists. The endpoint also needs a secret. */
+/** Adds an endpoint to a project, on the project's network. Returns `false` if the id already exists. The endpoint also needs a secret. */
 export const insertWebhookEndpoint = answerOf(
   'webhook-endpoint-insert',
   { id: 'uuid' },
@@ -96,8 +96,8 @@ type ChangedEndpoint = Pick<WebhookEndpoint, 'id' | 'projectId'> & Partial<typeo
 type EndpointSettings = { url: string; description: string; eventTypes: readonly string[] | null };
 
 /**
- * Changes an endpoint. A new URL clears its failures, because they say nothing about it. Undelivered events go to the new URL when they are
- * next due. Types apply to future events. Returns `false` if the id is unknown.
+ * Changes an endpoint. A new URL clears the record of failures, because these say nothing about it. Undelivered events are sent to the new
+ * URL when they are next due. Types apply only to future events. Returns `false` if the id is unknown.
  */
 export const changeWebhookEndpoint = answerOf(
   'webhook-endpoint-change',
@@ -114,7 +114,7 @@ export const changeWebhookEndpoint = answerOf(
   ({ length }) => length === 1,
 );
 
-/** Enables an endpoint and clears its failures. Returns `false` if the id is unknown. */
+/** Enables an endpoint and clears its record of failures. Returns `false` if the id is unknown. */
 export const enableWebhookEndpoint = answerOf(
   'webhook-endpoint-enable',
   { id: 'uuid' },

@@ -15,10 +15,10 @@ const columns = {
 
 const COLUMNS = listColumns(columns);
 
-/** An encrypted secret. `endsAt` is null for the endpoint's current one. */
+/** An encrypted secret. `endsAt` is null for the current secret of an endpoint. */
 export type StoredSecret = Row<typeof columns>;
 
-/** Stores the current secret of an endpoint. A previous current secret must already have an end. */
+/** Stores the current secret of an endpoint. If there was another current secret, its end must already be set. */
 export const insertWebhookSecret = commandOf(
   'webhook-secret-insert',
   `insert into webhook_secrets (id, project_id, endpoint_id, master_key_id, sealed, created_at)
@@ -32,7 +32,10 @@ export const insertWebhookSecret = commandOf(
   ],
 );
 
-/** Returns the secrets that sign the endpoints' webhooks at `now`: for each endpoint the current one, then those with an end. */
+/**
+ * Returns the secrets with which the endpoints' webhooks are signed at `now`: for each endpoint the current one, followed by those that
+ * have an end.
+ */
 export const findActiveSecrets = rowsOf(
   'webhook-secrets-active',
   columns,
@@ -42,7 +45,7 @@ export const findActiveSecrets = rowsOf(
   (endpointIds: readonly string[], now: UnixMs) => [endpointIds, new Date(now)],
 );
 
-/** Returns the current secrets of 1,000 enabled endpoints after the id `after`. `secret` is `null` if there is none. */
+/** Returns the current secrets of 1,000 enabled endpoints after the id `after`. `secret` is `null` if an endpoint has none. */
 export const findCurrentSecrets = rowsOf(
   'webhook-secrets-current',
   { endpointId: 'uuid', projectId: 'uuid', network: text<Network>(), secret: maybe(columns) },
@@ -61,7 +64,7 @@ export const findNewestSecrets = rowsOf(
   (endpointId: string) => [endpointId],
 );
 
-/** Sets the end of every secret of an endpoint that would sign for longer. Returns how many there were. */
+/** Sets the end of all secrets of an endpoint that would otherwise be used longer. Returns how many there were. */
 export const endWebhookSecrets = answerOf(
   'webhook-secrets-end',
   { id: 'uuid' },
@@ -71,7 +74,7 @@ export const endWebhookSecrets = answerOf(
   ({ length }) => length,
 );
 
-/** Returns up to 500 secrets after the id `after` that another master key encrypts, locked until the transaction ends. */
+/** Returns up to 500 secrets after the id `after` that are encrypted with another master key, locked until the transaction ends. */
 export const lockSecretsUnderOtherKeys = rowsOf(
   'webhook-secrets-under-other-keys',
   columns,
@@ -80,14 +83,14 @@ export const lockSecretsUnderOtherKeys = rowsOf(
   (keyId: string, after: string) => [keyId, after],
 );
 
-/** Replaces a stored secret by the same secret encrypted under another key. */
+/** Replaces a stored secret by the same secret, encrypted with another key. */
 export const reencryptWebhookSecret = commandOf(
   'webhook-secret-reseal',
   'update webhook_secrets set master_key_id = $2, sealed = $3 where id = $1',
   (id: string, { masterKeyId, sealed }: Encrypted) => [id, masterKeyId, sealed],
 );
 
-/** Counts the secrets by the id of the master key that encrypts them: all, and those that sign at `now`. */
+/** Counts the secrets by the id of the master key with which they are encrypted: all of them, and those used for signing at `now`. */
 export const countSecretsByKey = answerOf(
   'webhook-secrets-by-key',
   { masterKeyId: 'text', total: count, signing: count },
@@ -97,7 +100,10 @@ export const countSecretsByKey = answerOf(
   (rows) => new Map(rows.map(({ masterKeyId, ...counts }) => [masterKeyId, counts])),
 );
 
-/** Returns the secrets of enabled endpoints that sign at `now` and that none of these master keys encrypts: the first thousand. */
+/**
+ * Returns up to a thousand secrets that are used for signing at `now`, belong to enabled endpoints, and aren't encrypted with any of these
+ * master keys.
+ */
 export const findSecretsUnderOtherKeys = rowsOf(
   'webhook-secrets-unopenable',
   { endpointId: 'uuid', masterKeyId: 'text' },
@@ -110,7 +116,7 @@ export const findSecretsUnderOtherKeys = rowsOf(
 /** The number of the advisory lock for encrypting secrets. */
 const ENCRYPTION = 5_140_912_377_401_882_913n;
 
-/** Blocks rotations of the master key until the transaction ends. Several transactions may encrypt secrets at the same time. */
+/** Prevents rotations of the master key until the transaction ends. Several transactions can encrypt secrets at the same time. */
 export const joinEncryption = answerOf(
   'webhook-sealing-join',
   { isLocked: 'bool' },
@@ -119,7 +125,7 @@ export const joinEncryption = answerOf(
   () => undefined,
 );
 
-/** Waits for transactions that encrypt secrets, and blocks new ones until the transaction ends. */
+/** Waits for transactions that are encrypting secrets, and keeps new ones waiting until this transaction ends. */
 export const stopEncryption = answerOf(
   'webhook-sealing-stop',
   { isLocked: 'bool' },
@@ -128,7 +134,10 @@ export const stopEncryption = answerOf(
   () => undefined,
 );
 
-/** Returns up to 500 endpoints whose secret a release before 0004 stored as plain text. Later releases can't have any, by a constraint. */
+/**
+ * Returns up to 500 endpoints whose secret was stored as plain text by a release before 0004. In later releases, a constraint prevents
+ * this.
+ */
 export const lockPlainSecrets = answerOf(
   'webhook-secrets-plain',
   { endpointId: 'uuid', secret: 'text?' },
