@@ -1,8 +1,8 @@
 import type { CreateInvoice } from './types.ts';
 
-/** The checks of what a caller gives, before anything is sent. Each throws a TypeError that says what is wanted. */
+/** Checks of the caller's arguments, before anything is sent. Each throws a TypeError that says what is expected. */
 
-/** What is sent for an invoice. The API refuses fields that it does not know. */
+/** Returns the body to send for an invoice. The API rejects unknown fields. */
 export function readCreate(input: CreateInvoice): CreateInvoice {
   const {
     price,
@@ -26,7 +26,7 @@ export function readKey(options: { idempotencyKey: string }): string {
 }
 
 export function readExternalId(externalId: string): string {
-  // A lone surrogate would be sent as another character, and so ask for another id.
+  // A lone surrogate would be sent as a different character, and so refer to a different id.
   const isText = typeof externalId === 'string' && !/\p{Surrogate}|\0/u.test(externalId);
   if (isText && /^.{1,200}$/su.test(externalId)) return externalId;
   return refuse('externalId must be a text of 1 to 200 characters');
@@ -37,7 +37,7 @@ export function readId(id: string, kind: 'inv' | 'evt' | 'whe'): string {
   return refuse(`the id must begin with ${kind}_`);
 }
 
-/** As the query of the request. */
+/** Returns the query of the request. */
 export function readExpand(expand: string | readonly string[] = ''): string {
   const asked = String(expand);
   if (!/^(\b,?(payment|metadata)\b)*$/.test(asked)) refuse('expand must be payment or metadata');

@@ -8,30 +8,30 @@ type Schemas = components['schemas'];
 type Options = { signal?: AbortSignal | undefined };
 
 export type ListedEndpoint = Schemas['ListWebhookEndpointsAnswer']['data'][number];
-/** `events`: `['all']`, or some event types; without it all. Without `secret` Quittance makes one. */
+/** `events` is `['all']` or a list of event types (default: all). If you don't pass a `secret`, Quittance generates one. */
 export type NewEndpoint = Schemas['CreateWebhookEndpoint'];
-/** At least one member. */
+/** At least one field is required. */
 export type EndpointChanges = Schemas['UpdateWebhookEndpoint'];
-/** `overlap`: how long the former secret signs too, `'0'` to `'30d'`; `'24h'` if left out. */
+/** `overlap`: how long the previous secret also signs, from `'0'` to `'30d'` (default: `'24h'`). */
 export type Rotation = Schemas['RotateWebhookSecret'];
 
 /** Manages the webhook endpoints of a project. All methods reject with a QuittanceError, or with the reason of your signal. */
 export type Endpoints = {
   list(options?: Options): Promise<ListedEndpoint[]>;
-  /** Adds an endpoint. `secret` is shown this one time; it is null if you gave your own. */
+  /** Adds an endpoint. `secret` is returned only this once. It's null if you passed your own. */
   create(endpoint: NewEndpoint, options?: Options): Promise<Schemas['CreateWebhookEndpointAnswer']>;
-  /** Reads one endpoint, with its deliveries of 24 hours. */
+  /** Returns one endpoint, with its deliveries in the last 24 hours. */
   get(endpointId: string, options?: Options): Promise<Schemas['ReadWebhookEndpointAnswer']>;
   update(
     endpointId: string,
     changes: EndpointChanges,
     options?: Options,
   ): Promise<Schemas['UpdateWebhookEndpointAnswer']>;
-  /** Gives an endpoint a new secret, shown this one time. */
+  /** Gives an endpoint a new secret, which is returned only this once. */
   rotate(endpointId: string, rotation?: Rotation, options?: Options): Promise<Schemas['RotateWebhookSecretAnswer']>;
-  /** Sends a ping now, and says what came of it. */
+  /** Sends a ping immediately and returns the result. */
   test(endpointId: string, options?: Options): Promise<Schemas['TestWebhookEndpointAnswer']>;
-  /** Stops deliveries until it is enabled. */
+  /** Stops deliveries until the endpoint is enabled again. */
   disable(
     endpointId: string,
     why?: Schemas['DisableWebhookEndpoint'],
@@ -41,10 +41,10 @@ export type Endpoints = {
 };
 
 const PATH = '/v1/webhook-endpoints';
-/** A test is answered when the receiver has answered, for which it has 15 s. */
+/** The response to a test arrives only after the receiver has responded, which may take up to 15 s. */
 const TEST_MS = 25_000;
 
-/** Takes the options of `Quittance`; the key needs the scope `webhooks`. Throws a TypeError for options that cannot work. */
+/** Accepts the same options as `Quittance`. The key needs the scope `webhooks`. Throws a TypeError for invalid options. */
 export function createEndpoints(options: QuittanceOptions): Endpoints {
   const settings = readSettings(options);
   const transport = createTransport(settings);
@@ -82,7 +82,7 @@ function pathOf(id: string): string {
   return `/${readId(id, 'whe')}`;
 }
 
-/** Takes an answer only if it is about the endpoint that was asked for; without `id` about any. */
+/** Throws if a response is about an endpoint other than `id`. Without `id`, any endpoint is accepted. */
 function confirm<Answer>(answer: Record<string, unknown>, id = answer['endpointId']): Answer {
   if (typeof id !== 'string' || answer['endpointId'] !== id) throw strange('another endpoint');
   return answer as Answer;

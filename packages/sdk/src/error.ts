@@ -1,8 +1,8 @@
 import type { ApiErrorCode, FieldError } from './types.ts';
 
 /**
- * The API's codes, and what can go wrong before one arrives: no answer in time, no connection, an answer that is not the API's
- * (a proxy's page, a redirect, another invoice than asked for), one of more than 4 MiB.
+ * The API's error codes, and the failures that can happen before one arrives: a timeout, no connection, a response that doesn't come from
+ * the API (a proxy's page, a redirect, a different invoice than requested), and a response of more than 4 MiB.
  */
 export type ErrorCode = ApiErrorCode | 'TIMEOUT' | 'CONNECTION_FAILED' | 'UNEXPECTED_ANSWER' | 'ANSWER_TOO_LARGE';
 
@@ -17,24 +17,24 @@ type Facts = {
   invoiceId?: string | undefined;
 };
 
-/** A request that failed, after all its retries. Decide by `code`; a later release of the API may have others. */
+/** A request that failed after all its retries. Use `code` to decide what to do; later releases of the API may add codes. */
 export class QuittanceError extends Error {
   override readonly name = 'QuittanceError';
   readonly code: ErrorCode | (string & {});
-  /** The HTTP status; undefined if no answer came. */
+  /** The HTTP status, or undefined if there was no response. */
   readonly status: number | undefined;
-  /** What the operator finds the request by. */
+  /** The operator can find the request by this id. */
   readonly requestId: string | undefined;
-  /** For invalid input: every field that is wrong. */
+  /** If the input was invalid: every invalid field. */
   readonly errors: readonly FieldError[];
-  /** For `IDEMPOTENCY_CONFLICT`: which of the two was used before, and the invoice that it made. */
+  /** For `IDEMPOTENCY_CONFLICT`: which of the two was used before, and the invoice that it created. */
   readonly conflict: 'idempotencyKey' | 'externalId' | undefined;
   readonly invoiceId: string | undefined;
   /** For `IDEMPOTENCY_CONFLICT`: the fields that differ from the earlier request. */
   readonly fields: readonly string[];
-  /** For `UNSUPPORTED_ASSET` and `UNSUPPORTED_NETWORK`: what the API takes. */
+  /** For `UNSUPPORTED_ASSET` and `UNSUPPORTED_NETWORK`: the supported values. */
   readonly supported: readonly string[];
-  /** How long the API asks to wait, in milliseconds; undefined if it does not say. */
+  /** How long the API asks you to wait, in milliseconds, or undefined if it doesn't say. */
   readonly retryAfterMs: number | undefined;
 
   constructor(code: ErrorCode | (string & {}), message: string, facts: Facts = {}) {
@@ -51,7 +51,7 @@ export class QuittanceError extends Error {
   }
 }
 
-/** For an answer that is not what was asked for. */
+/** Returns the error for a response that isn't what was requested. */
 export function strange(what: string): QuittanceError {
   return new QuittanceError('UNEXPECTED_ANSWER', `the API answered with ${what}; nothing of it was used`);
 }

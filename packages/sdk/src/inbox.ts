@@ -1,31 +1,34 @@
 import type { WebhookEvent } from './types.ts';
 
-/** Where events wait until they are handled. `Tx` is what your handler writes with, in the transaction that marks the event as handled. */
+/**
+ * Stores events until they are handled. `Tx` is the transaction in which your handler writes, and which also marks the event as handled.
+ */
 export type InboxStorage<Tx> = {
-  /** Adds an event that waits; does nothing where its id is known. It must be on disk when this resolves. */
+  /** Adds a waiting event. Does nothing if its id is already stored. The event must be on disk when this resolves. */
   add(event: WebhookEvent): Promise<unknown>;
   /**
-   * Hands over the event that waits longest, and marks it as handled: both or neither. If `handle` throws, the event waits again, longer each
-   * time, and this throws the same. Two at once never get the same event. Answers whether one was waiting.
+   * Passes the event that has been waiting longest to `handle` and marks it as handled, either both or neither. If `handle` throws, the
+   * event waits again, longer each time, and this throws the same error. Two concurrent calls never get the same event. Returns whether an
+   * event was waiting.
    */
   take(handle: (event: WebhookEvent, tx: Tx) => Promise<unknown>): Promise<boolean>;
 };
 
 export type InboxOptions = {
-  /** Told what the handler or the storage threw; `console.error` by default. */
+  /** Called with every error that the handler or the storage throws. Default: `console.error`. */
   onError?: ((error: unknown) => void) | undefined;
-  /** How often the storage is asked for what other processes added, and what waits again; 1,000 by default. */
+  /** How often to check the storage for events that other processes added or that are due again, in milliseconds. Default: 1,000. */
   pollMs?: number | undefined;
 };
 
 export type Inbox = {
-  /** The handler for the middleware: it stores the event, which is all that happens before the answer. */
+  /** The handler for the middleware. It only stores the event before the response is sent. */
   receive(event: WebhookEvent): Promise<void>;
-  /** Handles what waits, one event at a time, until the signal is aborted. Call it more than once to handle several at a time. */
+  /** Handles waiting events one at a time until the signal is aborted. Call it several times to handle several events concurrently. */
   run(signal: AbortSignal): Promise<void>;
 };
 
-/** An inbox: webhooks are verified, stored and answered at once, and handled afterwards, each once. */
+/** Creates an inbox: webhooks are verified, stored and acknowledged immediately, and handled afterwards, each exactly once. */
 export function createInbox<Tx>(
   storage: InboxStorage<Tx>,
   handle: (event: WebhookEvent, tx: Tx) => Promise<unknown>,
@@ -43,7 +46,7 @@ export function createInbox<Tx>(
     run: async (signal) => {
       signal.addEventListener('abort', wakeAll);
       while (!signal.aborted) {
-        // Made before the look, so that what comes meanwhile is not missed.
+        // Created before checking the storage, so that events that arrive during the check aren't missed.
         const { slept, wake } = sleep(pollMs);
         waiting.add(wake);
         const isMore = await storage.take(handle).catch((error: unknown) => {

@@ -1,6 +1,6 @@
 /**
- * Whether the order with `externalId`, as you stored it, may be fulfilled by this invoice: it is `PAID` and it is that order's.
- * Give it an invoice that you have just read from the API. Compares without any conversion, and never throws.
+ * Whether you may fulfil the order with this `externalId`, as you stored it: the invoice is `PAID` and belongs to that order. Pass an
+ * invoice that you have just read from the API. Compares without any conversion, and never throws.
  */
 export function isFulfillable(
   invoice: { readonly status: string; readonly externalId: string } | null | undefined,

@@ -3,35 +3,38 @@ import { type QuittanceOptions, readSettings } from './settings.ts';
 import { createTransport, type Transport } from './transport.ts';
 import type { Invoice, InvoiceStatus, Transfer, WebhookEvent } from './types.ts';
 
-/** `after`: the last one that you know; `limit`: how many are asked for at once, 1 to 100. */
+/** `after`: the last id that you already know. `limit`: how many items to request at a time, 1 to 100. */
 type Walk = { after?: string | undefined; limit?: number | undefined; signal?: AbortSignal | undefined };
-/** `createdAfter`: a time such as `2026-09-01T00:00:00Z`. */
+/** `createdAfter`: a time, for example `2026-09-01T00:00:00Z`. */
 export type InvoiceFilter = Walk & { status?: InvoiceStatus | undefined; createdAfter?: string | undefined };
-/** Without `kind`: those that paid nothing. */
+/** Without `kind`, only transfers that paid nothing. */
 export type TransferFilter = Walk & { kind?: Transfer['kind'] | undefined };
-/** `types`: only those, such as `invoice.paid`. */
+/** `types`: only events of these types, for example `invoice.paid`. */
 export type EventFilter = Walk & { types?: readonly WebhookEvent['type'][] | undefined };
 
-/** Walks through all that a project has, page by page. The iterators reject with a QuittanceError, or with the reason of your signal. */
+/** Iterates over everything in a project, page by page. The iterators reject with a QuittanceError, or with the reason of your signal. */
 export type Lists = {
-  /** The invoices that fit, oldest first, up to the newest. */
+  /** Yields the matching invoices, oldest first, and ends after the newest. */
   invoices(filter?: InvoiceFilter): AsyncGenerator<Invoice, void, undefined>;
-  /** What arrived at the project's addresses, and why it paid nothing, up to the newest. */
+  /** Yields the transfers to the project's addresses, with the reason if they paid nothing, and ends after the newest. */
   transfers(filter?: TransferFilter): AsyncGenerator<Transfer, void, undefined>;
-  /** Events for ever, each within a moment. Store the `id` of the last one that you handled, and begin after it. End by `signal` or `break`. */
+  /**
+   * Yields events without end, each a moment after it happens. Store the `id` of the last event that you handled, and start after it. Stop
+   * with `signal` or `break`.
+   */
   follow(filter?: EventFilter): AsyncGenerator<WebhookEvent, void, undefined>;
 };
 
-/** The longest that the API holds an empty page back. */
+/** The longest time for which the API delays an empty page. */
 const MAX_WAIT_S = 30;
-/** Between empty pages that came at once, because too many are waited for. */
+/** Pause after an empty page that arrived immediately, because too many requests are waiting. */
 const PAUSE_MS = 2000;
 
-/** Takes the options of `Quittance`. Throws a TypeError for those that cannot work. */
+/** Accepts the same options as `Quittance`. Throws a TypeError for invalid options. */
 export function createLists(options: QuittanceOptions): Lists {
   const settings = readSettings(options);
   const transport = createTransport(settings);
-  // Within the time of an attempt, of which the page itself needs some.
+  // Must fit within the timeout of an attempt, because the page itself needs some time as well.
   const waitS = Math.max(1, Math.min(MAX_WAIT_S, Math.floor(settings.timeoutMs / 2000)));
   return {
     invoices: (filter) => walk<Invoice>(transport, '/v1/invoices', filter),
@@ -90,7 +93,7 @@ async function readPage<Item>(
   return { data: data as Item[], next, hasMore: hasMore === true };
 }
 
-/** Else it would ask for the same page for ever. */
+/** Throws instead of requesting the same page again and again. */
 function further(next: string | undefined, cursor: string | undefined): string {
   if (next === undefined || next === cursor) throw strange('a page that leads no further');
   return next;

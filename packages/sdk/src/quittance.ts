@@ -13,22 +13,22 @@ import type {
 } from './types.ts';
 
 export type RequestOptions = { signal?: AbortSignal | undefined };
-/** `idempotencyKey`: chosen by you and stored before the first attempt; 1 to 255 visible ASCII characters. */
+/** `idempotencyKey`: you choose it and store it before the first attempt. It has 1 to 255 visible ASCII characters. */
 export type CreateOptions = RequestOptions & { idempotencyKey: string };
 export type GetOptions = RequestOptions & { expand?: undefined };
 type MetadataOptions = RequestOptions & { expand: 'metadata' | readonly ['metadata'] };
 type ExpandOptions = RequestOptions & { expand: 'payment' | readonly ('payment' | 'metadata')[] };
-/** `after`: the id of the last event you know; `limit`: events a page, 1 to 100. */
+/** `after`: the id of the last event that you know. `limit`: events per page, 1 to 100. */
 export type EventQuery = RequestOptions & { after?: string | undefined; limit?: number | undefined };
 
-/** A client of one project. All methods reject with a QuittanceError, or with the reason of your signal. */
+/** A client for one project. All methods reject with a QuittanceError, or with the reason of your signal. */
 export class Quittance {
   readonly invoices: Invoices;
   readonly events: Events;
 
-  /** Throws a TypeError for options that cannot work. */
+  /** Throws a TypeError for invalid options. */
   constructor(options: QuittanceOptions) {
-    // In closures only, so that nothing that prints or serialises the client shows the key.
+    // Kept only in closures, so that printing or serialising the client never shows the key.
     const transport = createTransport(readSettings(options));
     this.invoices = createInvoices(transport);
     this.events = createEvents(transport);
@@ -36,22 +36,25 @@ export class Quittance {
 }
 
 type Invoices = {
-  /** Creates the invoice of one order attempt, or answers the one that the same key has made before. */
+  /** Creates the invoice for an order attempt, or returns the one that an earlier request with the same key created. */
   create(input: CreateInvoice, options: CreateOptions): Promise<Invoice>;
-  /** Reads one invoice, with its payment, and what you said of it, if asked for. */
+  /** Returns one invoice. With `expand`, also its payment, or your own data about it. */
   get(invoiceId: string, options: MetadataOptions): Promise<InvoiceWithMetadata>;
   get(invoiceId: string, options: ExpandOptions): Promise<InvoiceWithPayment>;
   get(invoiceId: string, options?: GetOptions): Promise<Invoice>;
-  /** The invoice that your id has; null if none was made. */
+  /** Returns the invoice with your own id, or null if there's none. */
   findByExternalId(externalId: string, options?: RequestOptions): Promise<Invoice | null>;
-  /** Makes its page show no way to pay any more. A payment that comes all the same still pays. `INVOICE_PAID`: it is too late. */
+  /**
+   * Makes the payment page stop offering a way to pay. A payment that arrives anyway still pays the invoice. `INVOICE_PAID` means that it's
+   * too late.
+   */
   withdraw(invoiceId: string, options?: RequestOptions): Promise<WithdrawnInvoice>;
 };
 
 type Events = {
-  /** One page of the feed, oldest first. */
+  /** Returns one page of the feed, oldest first. */
   page(query?: EventQuery): Promise<EventPage>;
-  /** Every event after `after` up to the newest, oldest first; `limit` is how many are asked for at once. */
+  /** Yields every event after `after` up to the newest, oldest first. `limit` is how many are requested at a time. */
   list(query?: EventQuery): AsyncGenerator<WebhookEvent, void, undefined>;
 };
 
@@ -99,7 +102,7 @@ function createEvents(transport: Transport): Events {
         yield* data;
         const last = data.at(-1)?.id;
         hasMore = rest.hasMore;
-        // Else it would ask for the same page for ever.
+        // Throws instead of requesting the same page again and again.
         if (hasMore && (last === undefined || last === cursor)) throw strange('a page that leads no further');
         cursor = last;
       }
@@ -107,7 +110,7 @@ function createEvents(transport: Transport): Events {
   };
 }
 
-/** Takes an answer for an invoice only if it is about the one that was asked for, whatever stands between us and the API. */
+/** Throws if a response is about an invoice other than the requested one, because a proxy in between may mix up responses. */
 function confirm(answer: unknown, field: 'invoiceId' | 'externalId', expected: string): Invoice {
   const invoice = answer as Invoice | null | undefined;
   if (invoice?.[field] !== expected || typeof invoice.status !== 'string') throw strange('another invoice');

@@ -2,11 +2,11 @@ import { QuittanceError } from './error.ts';
 import { readRetryAfter } from './retry.ts';
 import type { FieldError } from './types.ts';
 
-/** Long enough for every detail of the API; what answers more is something else. */
+/** Longer than any detail of the API; a longer text comes from something else. */
 const MAX_DETAIL = 2000;
 const MAX_FIELD_ERRORS = 100;
 
-/** The JSON object of a successful answer, or the error that another one is. */
+/** Returns the JSON object of a successful response, or the error for any other response. */
 export function readAnswer(
   what: string,
   response: Response,

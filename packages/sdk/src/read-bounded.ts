@@ -1,4 +1,4 @@
-/** Reads a body of at most `maxBytes`; null if it is larger. The rest is not read. */
+/** Reads a body of at most `maxBytes`. Returns null if it's larger, without reading the rest. */
 export async function readBounded(
   body: ReadableStream<Uint8Array> | null,
   maxBytes: number,
@@ -11,7 +11,7 @@ export async function readBounded(
     if (done) break;
     size += value.byteLength;
     if (size > maxBytes) {
-      // Not awaited: it may take as long as the sender likes.
+      // Don't wait for this, because the sender could delay it indefinitely.
       reader.cancel().catch(() => undefined);
       return null;
     }
@@ -20,7 +20,7 @@ export async function readBounded(
   return joinBytes(chunks, size);
 }
 
-/** `size` is the sum of the chunks' lengths. */
+/** `size` is the total length of the chunks. */
 export function joinBytes(chunks: readonly Uint8Array[], size: number): Uint8Array<ArrayBuffer> {
   const joined = new Uint8Array(size);
   let at = 0;

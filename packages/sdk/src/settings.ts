@@ -1,31 +1,31 @@
 export type QuittanceOptions = {
-  /** The project's secret key. It belongs on a server, never in a browser. */
+  /** The project's secret key. Use it only on a server, never in a browser. */
   apiKey: string;
-  /** Where the API is, for example `https://pay.example.com`. Plain http is refused but for this machine. */
+  /** The URL of the API, for example `https://pay.example.com`. Plain http is accepted only for this machine. */
   baseUrl: string;
-  /** Another `fetch` than the global one. */
+  /** Used instead of the global `fetch`. */
   fetch?: typeof fetch | undefined;
-  /** For one attempt, from connecting to the last byte; 10,000 by default. */
+  /** Timeout of one attempt in milliseconds, from connecting to the last byte. Default: 10,000. */
   timeoutMs?: number | undefined;
-  /** Further attempts after the first; 3 by default, at most 10. */
+  /** Number of attempts after the first one. Default: 3, maximum: 10. */
   maxRetries?: number | undefined;
-  /** Sends the key over plain http to other machines, for a network that is encrypted by other means. */
+  /** Allows sending the key over plain http to other machines, for networks that are encrypted in another way. */
   allowInsecureHttp?: boolean | undefined;
 };
 
 export type Settings = {
   apiKey: string;
-  /** Without a slash at the end. */
+  /** Has no trailing slash. */
   baseUrl: string;
   send: typeof fetch;
   timeoutMs: number;
   maxRetries: number;
 };
 
-/** Checks the options, with defaults. Throws a TypeError that holds no value that could be a secret. */
+/** Checks the options and fills in the defaults. Throws a TypeError that contains no value that could be a secret. */
 export function readSettings(options: QuittanceOptions): Settings {
   const { apiKey, timeoutMs = 10_000, maxRetries = 3 } = options;
-  // Checked here, because `fetch` repeats a header that it refuses in its error.
+  // Checked here, because if `fetch` rejects a header, its error repeats the value.
   if (typeof apiKey !== 'string' || !isWholeKey(apiKey)) {
     throw new TypeError('apiKey must be the whole secret key of the project (qt_…)');
   }
@@ -36,7 +36,7 @@ export function readSettings(options: QuittanceOptions): Settings {
   return {
     apiKey,
     baseUrl: readBaseUrl(options.baseUrl, options.allowInsecureHttp === true),
-    // Found at each call, and called without an object, as workers demand.
+    // Looked up at each call and called without an object, as workers require.
     send: options.fetch ?? ((input, init) => fetch(input, init)),
     timeoutMs,
     maxRetries,
@@ -62,7 +62,7 @@ function readBaseUrl(text: string, isInsecureAllowed: boolean): string {
   return url.origin + url.pathname.replace(/\/+$/, '');
 }
 
-/** The last six characters are the CRC-32 of all before, in base62: a key that was cut off, or typed, is told before it is sent. */
+/** The last six characters are the CRC-32 of all others in base62, so a truncated or mistyped key is detected before it's sent. */
 function isWholeKey(key: string): boolean {
   if (!/^qt_(live|test)_\w{75}$/.test(key)) return false;
   let crc = -1;
@@ -74,7 +74,7 @@ function isWholeKey(key: string): boolean {
   return [...key.slice(-6)].reverse().every((character) => {
     const digit = rest % 62;
     rest = Math.floor(rest / 62);
-    // 0 to 9, A to Z, a to z.
+    // The digits are 0 to 9, A to Z, a to z.
     return String.fromCharCode(digit + (digit < 10 ? 48 : digit < 36 ? 55 : 61)) === character;
   });
 }

@@ -4,29 +4,29 @@ import { readBounded } from './read-bounded.ts';
 import { isTooLong, isTransient, retryWaitMs } from './retry.ts';
 import type { Settings } from './settings.ts';
 
-/** The version of package.json, which a test compares. Browsers leave it out. */
+/** The same version as in package.json; a test compares them. Browsers don't send this header. */
 const USER_AGENT = 'quittance-sdk/0.1.0';
-/** The largest page of the feed is 100 events of less than 20 KB. */
+/** The largest page of the feed has 100 events of less than 20 KB each. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
 export type Call = {
   method: 'GET' | 'POST' | 'PATCH';
-  /** From `/v1/` on, with its query. */
+  /** Starts with `/v1/` and includes the query. */
   path: string;
   headers?: Record<string, string>;
   body?: string;
   signal?: AbortSignal | undefined;
 };
 
-/** Sends a call and answers its JSON object. */
+/** Sends a call and returns the JSON object of the response. */
 export type Transport = (call: Call) => Promise<Record<string, unknown>>;
 
 type Failure = { error: QuittanceError; isTransient: boolean };
 type Attempt = { kind: 'answered'; answer: Record<string, unknown> } | ({ kind: 'failed' } & Failure);
 
 /**
- * Sends calls with retries: every attempt has the same headers and body, so that the server recognises it by its key. Throws a
- * QuittanceError for the last failure, or the reason of the caller's signal. `wait` is another way to wait, in tests.
+ * Sends calls with retries. Every attempt has the same headers and body, so that the server can recognise it by its key. Throws a
+ * QuittanceError for the last failure, or the reason of the caller's signal. `wait` can be replaced in tests.
  */
 export function createTransport(settings: Settings, wait: typeof waitFor = waitFor): Transport {
   return async (call) => {
@@ -52,7 +52,7 @@ async function attemptOnce(settings: Settings, call: Call): Promise<Attempt> {
     const response = await send(baseUrl + call.path, {
       method: call.method,
       headers: { ...call.headers, accept: 'application/json', 'x-api-key': apiKey, 'user-agent': USER_AGENT },
-      // The secret key is never carried on to where a redirect points.
+      // Never follow a redirect, because the secret key would be sent to its target.
       redirect: 'manual',
       signal: controller.signal,
       ...(call.body === undefined ? {} : { body: call.body }),
@@ -83,7 +83,7 @@ function judge(what: string, response: Response, body: Uint8Array | null): Attem
   return { kind: 'failed', error: answer, isTransient: isTransient(status) };
 }
 
-/** `fetch` hides why in the cause: `fetch failed` is caused by `connect ECONNREFUSED 127.0.0.1:80`. */
+/** `fetch` puts the reason into the cause: `fetch failed` is caused by `connect ECONNREFUSED 127.0.0.1:80`. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'no reason was given';
   const { cause } = error;
@@ -92,12 +92,12 @@ function reasonOf(error: unknown): string {
   return (error.message + inner).slice(0, 500);
 }
 
-/** Waits, but not longer than the caller does. */
+/** Waits, but stops as soon as the caller's signal is aborted. */
 function waitFor(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(end, ms);
     signal?.addEventListener('abort', end, { once: true });
-    // A signal that is aborted already tells nobody.
+    // If the signal is already aborted, it emits no event.
     if (signal?.aborted === true) end();
     function end(): void {
       clearTimeout(timer);

@@ -12,8 +12,8 @@ export type WithdrawnInvoice = Schemas['WithdrawnInvoice'];
 export type InvoiceStatus = Invoice['status'];
 
 /**
- * What an invoice is asked for: `amount` is a decimal string such as `"25.00"`, or `price` replaces it, in a currency that the operator has set
- * a rate for. Asset and network are USDT on TRON unless given.
+ * The input for an invoice. `amount` is a decimal string such as `"25.00"`. Alternatively, `price` is in a currency for which the operator
+ * has set a rate. Asset and network default to USDT on TRON.
  */
 export type CreateInvoice = Omit<Schemas['CreateInvoice'], 'amount' | 'price' | 'asset' | 'network'> & {
   asset?: Schemas['CreateInvoice']['asset'] | undefined;
@@ -23,19 +23,22 @@ export type CreateInvoice = Omit<Schemas['CreateInvoice'], 'amount' | 'price' | 
     | { amount?: undefined; price: NonNullable<Schemas['CreateInvoice']['price']> }
   );
 
-/** What arrived at an address of the project. `reason` and `nearestInvoice`: why it probably paid nothing, and what it was probably meant for. */
+/**
+ * A transfer to an address of the project. `reason` is why it probably paid nothing, and `nearestInvoice` is the invoice that it was
+ * probably meant for.
+ */
 export type Transfer = Schemas['Transfer'];
 
-/** A page of the feed, oldest first. `latest` is the project's newest event of all, whatever page this is. */
+/** A page of the feed, oldest first. `latest` is the project's newest event, whichever page this is. */
 export type EventPage = Schemas['EventPage'];
 
 /**
- * An event, told apart by `type`. A later release of Quittance may send types that are not listed here, and they are handed on too:
- * leave a `default` branch that does nothing.
+ * An event; its `type` says which kind. A later release of Quittance may send types that aren't listed here, and these are passed on as
+ * well, so add a `default` branch that does nothing.
  */
 export type WebhookEvent = EventPage['data'][number];
 
-/** The codes with which the API refuses a request; docs/reference/api.md says what each means. */
+/** The codes of rejected requests. docs/reference/api.md explains each of them. */
 export type ApiErrorCode = Schemas['Problem']['code'];
 
 export type FieldError = NonNullable<Schemas['Problem']['errors']>[number];

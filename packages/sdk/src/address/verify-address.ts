@@ -1,6 +1,6 @@
 import { digest, findSubtle, toHex } from '../webhooks/web-crypto.ts';
 
-/** The member `addressProof` of `payment`, and the file behind `/address-proof.json` of a checkout link. */
+/** The `addressProof` of a `payment`, and the content of `/address-proof.json` of a checkout link. */
 export type AddressProof = {
   head: string;
   signatures: readonly { form: string; key: string; value: string }[];
@@ -9,30 +9,33 @@ export type AddressProof = {
   path: readonly string[];
 };
 
-/** What you know from elsewhere than from the server. `keys`: as the owner of the addresses showed them, in base64 or of OpenSSH. */
+/**
+ * Facts that you know from a source other than the server. `keys` are as the owner of the addresses published them, in base64 or in OpenSSH
+ * form.
+ */
 export type Pinned = {
   keys: readonly string[];
-  /** How many of the keys must have signed; 1 unless said. */
+  /** How many of the keys must have signed. Default: 1. */
   needed?: number;
-  /** `prj_…`: an address of another project of the same owner is not yours. */
+  /** The id of your project (`prj_…`), because the same owner may also sign addresses of other projects. */
   projectId: string;
   network?: 'mainnet' | 'nile' | 'devnet';
-  /** The newest serial that you saw: older manifests are refused. */
+  /** The newest serial that you have seen. Older manifests are rejected. */
   minSerial?: number;
 };
 
-/** `notAfter`: the manifest is good until then; whether you take an older one is yours to decide. */
+/** `notAfter`: the manifest is valid until this time. You decide whether to accept an older one. */
 export type AddressCheck =
   | { vouched: true; serial: number; notAfter: string }
   | { vouched: false; reason: 'NO_PROOF' | 'OTHER_PROJECT' | 'TOO_FEW_SIGNATURES' | 'OTHER_ADDRESS' | 'OLD_MANIFEST' };
 
 const NAMESPACE = 'quittance-manifest';
-/** A tree so high has more leaves than there are addresses. */
+/** A tree of this height would have more leaves than there are addresses. */
 const MAX_STEPS = 64;
 
 /**
- * Whether enough of the pinned keys vouch for the address of a payment, or of a checkout link. It asks nobody: what a server answers that
- * was taken over does not count.
+ * Checks whether enough of the pinned keys have signed the address of a payment or checkout link. It sends no requests, so a compromised
+ * server can't influence the result.
  */
 export async function verifyAddress(
   payment: { address: string; addressProof?: AddressProof | undefined },
@@ -69,7 +72,7 @@ function refused(reason: (AddressCheck & { vouched: false })['reason']): Address
 }
 
 async function isSigned(head: string, form: string, key: Bytes, signature: Bytes): Promise<boolean> {
-  // A hardware token signs for "ssh:", its flags (1: somebody touched it), a counter and a digest.
+  // A hardware token signs "ssh:", its flags (1 means that someone touched it), a counter and a digest.
   const isToken = form === 'sshsig-token' && ((signature[64] ?? 0) & 1) === 1;
   const ssh = form === 'ed25519' ? bytesOf(`${NAMESPACE}\n${head}`) : await sshMessage(head);
   const sha = (bytes: Bytes) => digest('SHA-256', bytes);
@@ -79,13 +82,13 @@ async function isSigned(head: string, form: string, key: Bytes, signature: Bytes
     const imported = await subtle.importKey('raw', key, { name: 'Ed25519' }, false, ['verify']);
     return await subtle.verify({ name: 'Ed25519' }, imported, signature.slice(0, 64), message);
   } catch (error) {
-    // A key that is none signed nothing; a runtime without Ed25519 must not look like a forgery.
+    // An invalid key can't have signed anything. But a runtime that doesn't support Ed25519 must not look like a forgery.
     if ((error as Error).name === 'NotSupportedError') throw error;
     return false;
   }
 }
 
-/** What `ssh-keygen -Y sign` signs. */
+/** Returns the bytes that `ssh-keygen -Y sign` signs. */
 async function sshMessage(head: string): Promise<Bytes> {
   const parts = [bytesOf(NAMESPACE), bytesOf(''), bytesOf('sha512'), await digest('SHA-512', bytesOf(head))];
   return join(bytesOf('SSHSIG'), ...parts.flatMap((part) => [[0, 0, 0, part.length], part]));
@@ -97,7 +100,7 @@ async function sha256(text: string): Promise<string> {
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** The last 32 bytes of an OpenSSH key are the key itself; of one in a hardware token (74 bytes) "ssh:" follows. */
+/** In an OpenSSH key, the last 32 bytes are the key itself. If the key is in a hardware token (74 bytes), "ssh:" follows. */
 function rawKey(text: string): Bytes {
   const bytes = decode(text);
   return bytes.length === 74 ? bytes.slice(34, 66) : bytes.slice(-32);

@@ -2,11 +2,11 @@ import { joinBytes } from '../read-bounded.ts';
 import { copyBytes, MAX_BODY_BYTES } from '../webhooks/raw-body.ts';
 import { createReceiver, type ReceivedBody, type WebhookHandler, type WebhookOptions } from './receive.ts';
 
-/** What is used of a Node request, and so of Express's, and of the Next.js pages'. */
+/** The parts of a Node.js request that are used. Requests of Express and of Next.js pages have them. */
 export type NodeRequest = {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body?: unknown;
-  /** Where hosts that parse every body leave the bytes. */
+  /** Hosts that parse every body keep its bytes here. */
   readonly rawBody?: unknown;
   readonly readableDidRead?: boolean;
   on(event: 'data', listener: (chunk: unknown) => void): unknown;
@@ -23,8 +23,8 @@ export type NodeResponse = {
 };
 
 /**
- * The route of a webhook endpoint for Express: `app.post('/webhooks/quittance', quittanceWebhook({ secret }, handler))`, mounted
- * before `express.json()` or behind `express.raw()`. Serves any Node HTTP server.
+ * Returns the route handler of a webhook endpoint for Express: `app.post('/webhooks/quittance', quittanceWebhook({ secret }, handler))`.
+ * Mount it before `express.json()` or after `express.raw()`. Works with any Node.js HTTP server.
  */
 export function quittanceWebhook<Request extends NodeRequest = NodeRequest>(
   options: WebhookOptions<Request>,
@@ -33,14 +33,14 @@ export function quittanceWebhook<Request extends NodeRequest = NodeRequest>(
   const receive = createReceiver(options, handler);
   return async (request, response) => {
     const received = await readBody(request).catch(() => null);
-    // The sender has gone; nobody reads an answer.
+    // The sender has disconnected, so there's no one to respond to.
     if (received === null) return;
     const answer = await receive(received, request.headers, request);
-    // Somebody else has answered meanwhile, such as a timeout; what is thrown here could end the process.
+    // Something else, such as a timeout, has responded in the meantime. An error thrown here could end the process.
     if (response.headersSent) return;
     response.statusCode = answer.status;
     for (const [name, value] of Object.entries(answer.headers)) response.setHeader(name, value);
-    // What is still on its way is not waited for.
+    // Don't wait for the rest of the body.
     if (received.kind === 'too-large') response.setHeader('connection', 'close');
     response.end(answer.body);
   };

@@ -1,7 +1,7 @@
 import { MAX_BODY_BYTES } from '../webhooks/raw-body.ts';
 import { createReceiver, type ReceivedBody, type WebhookHandler, type WebhookOptions } from './receive.ts';
 
-/** What is used of a Fastify request, reply and instance. */
+/** The parts of a Fastify request, reply and instance that are used. */
 export type FastifyRequest = {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: unknown;
@@ -26,8 +26,8 @@ type FastifyInstance = {
 };
 
 /**
- * A Fastify plugin with one route, whose body nobody else parses:
- * `app.register(quittanceWebhook({ path: '/webhooks/quittance', secret }, handler))`. Other routes keep their parsers.
+ * Returns a Fastify plugin with a single route, whose body isn't parsed: `app.register(quittanceWebhook({ path: '/webhooks/quittance',
+ * secret }, handler))`. Other routes keep their parsers.
  */
 export function quittanceWebhook(
   options: WebhookOptions<FastifyRequest> & { path: string },
@@ -40,7 +40,7 @@ export function quittanceWebhook(
     reply.headers(headers);
     return reply.send(body);
   };
-  // The plugin's own scope: Fastify gives it a copy of the parsers.
+  // This affects only the plugin, because Fastify gives each plugin its own copy of the parsers.
   return async (app) => {
     app.removeAllContentTypeParsers();
     const parser = { parseAs: 'buffer', bodyLimit: MAX_BODY_BYTES } as const;
@@ -53,7 +53,7 @@ export function quittanceWebhook(
           return answer({ kind: 'too-large' }, request, reply);
         },
       },
-      // Without a body no parser is called.
+      // If there's no body, no parser is called.
       (request, reply) => answer({ kind: 'read', body: request.body ?? new Uint8Array() }, request, reply),
     );
   };

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/performance/noBarrelFile: the names under which Next.js users find the two.
 
-/** Pages Router: the default export of an API route that also has `export const config = { api: { bodyParser: false } }`. */
+/** For the Pages Router: export this as default from an API route that also has `export const config = { api: { bodyParser: false } }`. */
 export { quittanceWebhook as quittanceWebhookPage } from './express.ts';
-/** App Router: `export const POST = quittanceWebhook({ secret: () => process.env.QUITTANCE_WEBHOOK_SECRET ?? '' }, handler)`. */
+/** For the App Router: `export const POST = quittanceWebhook({ secret: () => process.env.QUITTANCE_WEBHOOK_SECRET ?? '' }, handler)`. */
 export { quittanceWebhook } from './web.ts';

@@ -6,42 +6,45 @@ import { WebhookVerificationError } from '../webhooks/verification-error.ts';
 import { type VerifyOptions, verify, type WebhookHeaders } from '../webhooks/verify.ts';
 
 export type WebhookOptions<Context> = Omit<VerifyOptions, 'isBase64Encoded'> & {
-  /** The endpoint's secret, or all during a rotation; a function where it is known only when a request comes. */
+  /** The endpoint's secret, or all of its secrets during a rotation. Pass a function if the secret is known only when a request arrives. */
   secret: Secrets | ((context: Context) => Secrets | Promise<Secrets>);
-  /** Told what the handler threw, and a secret that cannot be one; `console.error` by default. Neither is answered. */
+  /**
+   * Called with errors that the handler throws, and if a secret is invalid. Default: `console.error`. The sender never sees these errors.
+   */
   onError?: ((error: unknown) => void) | undefined;
   /**
-   * How long one delivery may take before it is answered with 503, so that Quittance sends it again: 12,000 ms by default, at most 14,000,
-   * because Quittance waits 15 s.
+   * The maximum time for a delivery in milliseconds. After it, the response is 503, so that Quittance sends the webhook again. Default:
+   * 12,000. Maximum: 14,000, because Quittance waits 15 s.
    */
   deadlineMs?: number | undefined;
 };
 
-/** `signal` is aborted when the delivery has taken too long; give it to what you call: `invoices.get(id, { signal })`. */
+/** `signal` is aborted when the delivery has taken too long. Pass it on to your calls: `invoices.get(id, { signal })`. */
 type Delivery = { readonly signal: AbortSignal };
 
 /**
- * Called once for each genuine delivery, repeated ones too, but never for an event that is still being handled. What it throws makes
- * Quittance deliver again.
+ * Called once for each genuine delivery, including repeated ones, but never while the same event is still being handled. If it throws,
+ * Quittance delivers the webhook again.
  */
 export type WebhookHandler<Context> = (event: WebhookEvent, context: Context, delivery: Delivery) => unknown;
 
-/** What a framework gave for the body; anything but bytes and the exact string is refused with advice. */
+/** The body that a framework passed. Anything except bytes and the exact string is rejected with advice. */
 export type ReceivedBody = { kind: 'read'; body: unknown } | { kind: 'too-large' };
 
 const DEADLINE_MS = 12_000;
-/** Quittance waits 15 s, of which the way takes some. */
+/** Quittance waits 15 s, including the time on the network. */
 const MAX_DEADLINE_MS = 14_000;
 const RETRY_AFTER_S = 5;
-/** How many events that were handled after their answer are remembered. */
+/** How many events to remember that were handled after their response. */
 const MAX_LATE = 1_000;
 
-/** What answers deliveries of one endpoint. */
+/** Returns the response to a delivery to one endpoint. */
 export type Receive<Context> = (received: ReceivedBody, headers: WebhookHeaders, context: Context) => Promise<Answer>;
 
 /**
- * Verifies deliveries and has them handled: 204, or 400 or 413 with the diagnosis, or 500 or 503 so that they come again. Throws a TypeError
- * for options that cannot work, when the program starts and not when money has come.
+ * Verifies deliveries and passes them to the handler. The response is 204; or 400 or 413 with the diagnosis; or 500 or 503, so that the
+ * webhook is sent again. Throws a TypeError for invalid options, so that mistakes show when the program starts, and not when money has
+ * arrived.
  */
 export function createReceiver<Context>(
   options: WebhookOptions<Context>,
@@ -55,8 +58,8 @@ export function createReceiver<Context>(
   const running = new Map<string, { handling: Promise<unknown>; deliveries: Delivery[] }>();
   const late = new Set<string>();
   /**
-   * A repeat waits for the handling that is under way. The repeat of an event that was handled after its 503 is answered without handling it
-   * again; a delivery after that, such as a replay, is handled.
+   * A repeated delivery waits for the running handler. If the event was handled after its 503, the next delivery is acknowledged without
+   * handling it again. Any later delivery, such as a replay, is handled.
    */
   const handleOnce = (event: WebhookEvent, context: Context, delivery: Delivery): Promise<unknown> => {
     const { id } = event;

@@ -8,7 +8,7 @@ import {
   type WebhookOptions,
 } from './receive.ts';
 
-/** A webhook endpoint for everything that speaks `Request` and `Response`: workers, Deno, Bun, the App Router of Next.js. */
+/** Returns a webhook endpoint for everything that uses `Request` and `Response`: workers, Deno, Bun, and the App Router of Next.js. */
 export function quittanceWebhook<Incoming extends Request = Request>(
   options: WebhookOptions<Incoming>,
   handler: WebhookHandler<Incoming>,
@@ -17,7 +17,7 @@ export function quittanceWebhook<Incoming extends Request = Request>(
   return (request) => answerRequest(request, request, receive);
 }
 
-/** As a `Response`, with another context than the request for the handler. */
+/** Returns a `Response`. The handler gets `context` instead of the request. */
 export async function answerRequest<Context>(
   request: Request,
   context: Context,
@@ -28,7 +28,7 @@ export async function answerRequest<Context>(
 }
 
 async function readBody(request: Request): Promise<ReceivedBody> {
-  // Somebody has read it already; what they made of it is not what was signed.
+  // Something else has already read the body. Its result isn't what was signed.
   if (request.bodyUsed || request.body?.locked === true) return { kind: 'read', body: undefined };
   if (Number(request.headers.get('content-length')) > MAX_BODY_BYTES) return { kind: 'too-large' };
   const body = await readBounded(request.body, MAX_BODY_BYTES);

@@ -1,9 +1,12 @@
 import type { WebhookVerificationError } from './verification-error.ts';
 
-/** An HTTP answer, for whatever sends it. */
+/** An HTTP response that doesn't depend on a framework. */
 export type Answer = { status: number; headers: Record<string, string>; body: string };
 
-/** The answer by which `quittance webhook test` can say what is wrong with a receiver. It reveals nothing that helps to forge. */
+/**
+ * Returns the response by which `quittance webhook test` can diagnose a receiver. It reveals nothing that would help to
+ * forge a webhook.
+ */
 export function diagnosticAnswer({ code, message, diagnosis }: WebhookVerificationError): Answer {
   return {
     status: code === 'BODY_TOO_LARGE' ? 413 : 400,

@@ -1,14 +1,14 @@
-/** No event has 20 KB; what is larger was not sent by Quittance. */
+/** Every event is smaller than 20 KB, so a larger body wasn't sent by Quittance. */
 export const MAX_BODY_BYTES = 64 * 1024;
 
-/** How to get at the bytes, said where it is needed. */
+/** How to get the raw bytes; part of the error messages. */
 export const RAW_BODY_ADVICE =
   'Pass the raw bytes or the exact string, or its base64 with isBase64Encoded. Express: mount this route before express.json(). Next.js pages: set api.bodyParser to false. Request: await request.text()';
 
 /**
- * A copy of the raw bytes, so that what is verified is what is parsed, whatever becomes of the buffer meanwhile. A string stands for its
- * UTF-8. Returns null for anything else, and for a string with a lone surrogate, which no UTF-8 decodes to. The tag tells bytes apart,
- * because they may come from another realm.
+ * Returns a copy of the raw bytes, so that exactly the bytes that were verified are parsed, whatever happens to the buffer in the meantime.
+ * A string is encoded as UTF-8. Returns null for anything else, and for a string with a lone surrogate, which can't come from UTF-8. Bytes
+ * are recognised by their tag, because they may come from another realm.
  */
 export function copyBytes(body: unknown): Uint8Array<ArrayBuffer> | null {
   if (typeof body === 'string') return /\p{Surrogate}/u.test(body) ? null : new TextEncoder().encode(body);

@@ -1,23 +1,23 @@
 import { refuse } from './refusal.ts';
 import { decodeBase64 } from './secret.ts';
 
-/** A `Headers` object, or the headers of a Node request. */
+/** A `Headers` object, or the headers of a Node.js request. */
 export type WebhookHeaders =
   | { get(name: string): string | null }
   | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export type SignedHeaders = { id: string; timestamp: string; signatures: Uint8Array[] };
 
-/** Without a dot, which separates the signed parts: else bytes could be moved from one part to the next. */
+/** Contains no dot, because a dot separates the signed parts; otherwise bytes could be moved from one part to the next. */
 const ID = /^[A-Za-z0-9_-]{1,255}$/;
-/** What `Number` or `parseInt` would also take (signs, spaces, fractions, exponents) was never signed as such. */
+/** `Number` and `parseInt` would also accept signs, spaces, fractions and exponents, which are never part of a signed timestamp. */
 const TIMESTAMP = /^[1-9][0-9]{0,11}$/;
 const SIGNATURE = /^[a-z0-9]{1,8},[\w+/=-]{1,200}$/;
-/** A rotation has two; more only cost time. */
+/** During a rotation there are two. More would only cost time. */
 const MAX_SIGNATURES = 16;
 const MAX_SIGNATURE_HEADER = 4096;
 
-/** Real ones: `evt_01h455vb4pex5vsknk084sn02q`, `1767225600`, `v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=`. */
+/** Real values: `evt_01h455vb4pex5vsknk084sn02q`, `1767225600`, `v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=`. */
 export function readHeaders(headers: WebhookHeaders): SignedHeaders {
   const id = required(headers, 'webhook-id');
   if (!ID.test(id)) return refuse('HEADER_MALFORMED', 'webhook-id must be 1 to 255 letters, digits, _ and -.');
@@ -28,13 +28,13 @@ export function readHeaders(headers: WebhookHeaders): SignedHeaders {
   return { id, timestamp, signatures: readSignatures(required(headers, 'webhook-signature')) };
 }
 
-/** The id that the header names; null if there is none, or more than one, or another text. */
+/** Returns the id in the header, or null if the header is missing, repeated or malformed. */
 export function findId(headers: WebhookHeaders): string | null {
   const [id, ...others] = valuesOf(headers, 'webhook-id');
   return typeof id === 'string' && others.length === 0 && ID.test(id) ? id : null;
 }
 
-/** The signatures of version 1, which is the only one there is; those of others are passed over. */
+/** Returns the signatures of version 1, the only version so far. Signatures of other versions are ignored. */
 function readSignatures(header: string): Uint8Array[] {
   const items = header.length > MAX_SIGNATURE_HEADER ? [] : header.split(' ');
   if (items.length === 0 || items.length > MAX_SIGNATURES) {
@@ -59,7 +59,7 @@ function required(headers: WebhookHeaders, name: string): string {
   const values = valuesOf(headers, name);
   if (values.length === 0) return refuse('HEADER_MISSING', `The header ${name} is missing.`);
   const [value] = values;
-  // Repeated headers that were joined by ", " are refused by the formats, which hold no such comma.
+  // If repeated headers were joined by ", ", the format checks reject them, because no valid value contains that.
   if (values.length > 1 || typeof value !== 'string') {
     return refuse('HEADER_MALFORMED', `The header ${name} came more than once.`);
   }

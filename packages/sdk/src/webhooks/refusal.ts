@@ -1,6 +1,6 @@
 import type { VerificationCode } from './verification-error.ts';
 
-/** Why a webhook is refused, before what was received has been described. */
+/** Why a webhook is rejected, before the diagnosis is added. */
 export class Refusal {
   readonly code: VerificationCode;
   readonly message: string;

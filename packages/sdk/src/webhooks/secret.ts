@@ -1,13 +1,13 @@
-/** One secret, or all that are valid during a rotation (at most 8). */
+/** One secret, or all secrets that are valid during a rotation (at most 8). */
 export type Secrets = string | readonly string[];
 
-/** A rotation has two; each costs one HMAC for every request, forged ones too. */
+/** During a rotation there are two. Each costs one HMAC per request, even for forged requests. */
 const MAX_SECRETS = 8;
 const BOUNDS = { min: 24, max: 64 };
 
 /**
- * The bytes of each secret, which is `whsec_` and the standard base64 of 24 to 64 bytes. Throws a TypeError that does not repeat
- * what it refuses.
+ * Returns the bytes of each secret, which consists of `whsec_` and the standard base64 of 24 to 64 bytes. Throws a TypeError that doesn't
+ * contain the secret.
  */
 export function readSecrets(secrets: Secrets): Uint8Array<ArrayBuffer>[] {
   const list = typeof secrets === 'string' ? [secrets] : secrets;
@@ -25,7 +25,7 @@ function readSecret(secret: unknown): Uint8Array<ArrayBuffer> {
   throw new TypeError('a webhook secret is whsec_ and the base64 of 24 to 64 bytes');
 }
 
-/** Standard base64 with its padding, in the one way to write the bytes; null for any other text. */
+/** Decodes standard base64 with padding, in its canonical form. Returns null for any other text. */
 export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | null {
   try {
     const binary = atob(text);

@@ -5,8 +5,8 @@ import { createHmac } from './web-crypto.ts';
 export type SignOptions = { now?: (() => number) | undefined };
 
 /**
- * A webhook as Quittance would send it, for the tests of a receiver: `body` with the `headers` that `verify` takes. `now` is the time of
- * the attempt (as `Date.now`). Rejects with a TypeError for a secret or an event that cannot be one.
+ * Returns a webhook as Quittance would send it, for testing a receiver: `body`, and the `headers` that `verify` accepts. `now` returns the
+ * time of the attempt (like `Date.now`). Rejects with a TypeError for an invalid secret or event.
  */
 export async function sign(
   event: Pick<WebhookEvent, 'id'> & object,

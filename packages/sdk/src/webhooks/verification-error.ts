@@ -1,6 +1,6 @@
 /**
- * `BODY_TOO_LARGE`: more than 64 KiB, which no event has. `EVENT_MALFORMED`: genuinely signed, but not an event of the id that
- * the header names, or of another project than the receiver's.
+ * `BODY_TOO_LARGE`: more than 64 KiB, which no event has. `EVENT_MALFORMED`: the signature is valid, but the body isn't an event with the
+ * id in the header, or it belongs to a project other than the receiver's.
  */
 export type VerificationCode =
   | 'HEADER_MISSING'
@@ -12,18 +12,21 @@ export type VerificationCode =
   | 'BODY_TOO_LARGE'
   | 'EVENT_MALFORMED';
 
-/** What the receiver saw, so that the sender can tell a wrong clock, a changed body and another secret from each other. */
+/** What the receiver saw, so that the sender can tell whether a clock is wrong, the body was changed, or the secret differs. */
 export type Diagnosis = {
-  /** By the receiver's clock, in Unix seconds. */
+  /** The receiver's time, in Unix seconds. */
   receivedAt: number;
-  /** Of the raw bytes, in hex; null if there were none. */
+  /** Hash of the raw bytes in hex, or null if there were none. */
   bodySha256: string | null;
   bodyBytes: number | null;
-  /** 8 hex digits of an HMAC by each secret over the webhook-id, joined by commas; null without a readable id. Reveals no secret. */
+  /**
+   * For each secret, 8 hex digits of an HMAC over the webhook-id, joined by commas; null if there's no readable id. It doesn't reveal the
+   * secrets.
+   */
   secretCheck: string | null;
 };
 
-/** A webhook that must not be acted upon. The message holds no secret. */
+/** A webhook that you must not act on. The message contains no secret. */
 export class WebhookVerificationError extends Error {
   override readonly name = 'WebhookVerificationError';
   readonly code: VerificationCode;

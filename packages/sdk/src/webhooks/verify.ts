@@ -10,21 +10,25 @@ import { createHmac, digest, type Hmac, toHex } from './web-crypto.ts';
 export type { WebhookHeaders } from './read-headers.ts';
 
 export type VerifyOptions = {
-  /** How far the time of the attempt may be from `now` (as `Date.now`), on either side; 300 by default. */
+  /** How many seconds the time of the attempt may differ from `now` (like `Date.now`), in either direction. Default: 300. */
   toleranceSeconds?: number | undefined;
   now?: (() => number) | undefined;
-  /** The project of this receiver (`prj_…`): an event of another one is refused, whoever signed it. */
+  /** The receiver's project (`prj_…`). Events of other projects are rejected, even if the signature is valid. */
   projectId?: string | undefined;
-  /** A body that is a string is the base64 of the bytes, as AWS Lambda passes some: `event.isBase64Encoded`. */
+  /** Whether a string body is the base64 of the bytes, as AWS Lambda passes it: `event.isBase64Encoded`. */
   isBase64Encoded?: boolean | undefined;
 };
 
-/** Begins what is signed to show which secret a receiver has. It holds a space, as no webhook-id does, so it signs no webhook. */
+/**
+ * The beginning of the text whose HMAC shows which secret a receiver has. It contains a space, which no webhook-id does, so it can't be
+ * used to sign a webhook.
+ */
 const CHECK_PREFIX = 'quittance diagnostic v1\n';
 
 /**
- * The event of a genuine webhook. `rawBody` is the bytes as they came, or the exact string (`await request.text()`), before any parser;
- * it is parsed only after a signature matched. Rejects with a WebhookVerificationError, or with a TypeError for a secret or tolerance that cannot be one.
+ * Verifies a webhook and returns its event. `rawBody` is the bytes as received, or the exact string (`await request.text()`), before any
+ * parser; it's parsed only after a signature has matched. Rejects with a WebhookVerificationError, or with a TypeError for an invalid
+ * secret or tolerance.
  */
 export async function verify(
   rawBody: Uint8Array | ArrayBuffer | string,
@@ -32,7 +36,7 @@ export async function verify(
   secret: Secrets,
   { toleranceSeconds = 300, now = Date.now, projectId, isBase64Encoded }: VerifyOptions = {},
 ): Promise<WebhookEvent> {
-  // Not a number would be near to every time.
+  // NaN would accept every time.
   if (!(toleranceSeconds >= 0)) throw new TypeError('toleranceSeconds must be 0 or more');
   const hmacs = await Promise.all(readSecrets(secret).map(createHmac));
   const receivedAt = Math.floor(now() / 1000);
@@ -72,13 +76,13 @@ async function checkSignature(
   const prefix = new TextEncoder().encode(`${id}.${timestamp}.`);
   const message = joinBytes([prefix, body], prefix.length + body.length);
   const expected = await Promise.all(hmacs.map((hmac) => hmac(message)));
-  // All are compared, so that the time does not tell which secret or signature was right.
+  // Compares all of them, so that the time doesn't reveal which secret or signature matched.
   const matches = signatures.flatMap((given) => expected.filter((right) => isEqual(given, right)));
   if (matches.length > 0) return;
   refuse('SIGNATURE_MISMATCH', 'No signature matches: another secret, or a body that was changed.');
 }
 
-/** In constant time; both have the 32 bytes of an HMAC-SHA256. */
+/** Compares in constant time. Both have the 32 bytes of an HMAC-SHA256. */
 function isEqual(given: Uint8Array, right: Uint8Array): boolean {
   let difference = given.length ^ right.length;
   right.forEach((byte, at) => {
@@ -92,7 +96,7 @@ function parseEvent(body: Uint8Array, id: string, projectId?: string): WebhookEv
   try {
     event = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body));
   } catch {
-    // Not JSON: not an event, as below.
+    // It isn't JSON, so it's rejected as malformed below.
   }
   const isEvent = event?.id === id && typeof event.type === 'string' && typeof event.data === 'object';
   if (isEvent && (projectId ?? event?.projectId) === event?.projectId) return event as WebhookEvent;

@@ -1,6 +1,6 @@
 type Subtle = (typeof globalThis.crypto)['subtle'];
 
-/** HMAC-SHA256 by one key. */
+/** Computes HMAC-SHA256 with one key. */
 export type Hmac = (message: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>;
 
 export async function createHmac(key: Uint8Array<ArrayBuffer>): Promise<Hmac> {
@@ -21,11 +21,11 @@ export function toHex(bytes: Uint8Array): string {
 }
 
 export async function findSubtle(): Promise<Subtle> {
-  // Some runtimes have none; the types of none say so.
+  // Some runtimes don't have it, although the types say that all do.
   const known = (globalThis.crypto as { subtle?: Subtle } | undefined)?.subtle;
   if (known !== undefined) return known;
   try {
-    // Only Node 18 gets here. For workers, bundlers leave this import as it is: by the comments, or because it may fail.
+    // Only Node.js 18 reaches this line. Bundlers for workers leave this import unchanged, because of the comments or because it may fail.
     const { webcrypto } = await import(/* webpackIgnore: true */ /* @vite-ignore */ 'node:crypto');
     return webcrypto.subtle;
   } catch {
