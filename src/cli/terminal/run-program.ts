@@ -67,7 +67,7 @@ function usageError(error: CommanderError): AppError {
   }
   const [message = '', ...hints] = error.message.replace(/^error: /, '').split('\n');
   const hint = hints.length === 0 ? '' : ` ${hints.join(' ')}`;
-  return new AppError('USAGE', `${message}${hint}; for usage, run the command with --help`);
+  return new AppError('USAGE', `${`${message}${hint}`.replace(/\.$/, '')}; for usage, run the command with --help`);
 }
 
 /** For `quittance transfers <id>`, where the command before the id was forgotten. */
