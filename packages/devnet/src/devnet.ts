@@ -16,17 +16,17 @@ import { type NodePorts, type NodeServer, startNodeServer } from './node/node-se
 import { readSent } from './wire/hidden-fields.ts';
 
 export interface DevnetOptions extends NodePorts {
-  /** The directory of the chain; null keeps it in memory. Only one process may use a directory. */
+  /** The directory of the chain, or null to keep the chain in memory. Only one process may use a directory. */
   readonly dataDir: string | null;
   readonly host?: string;
-  /** The time between blocks; 0 makes blocks only on request. */
+  /** The time between blocks. With 0, blocks are made only on request. */
   readonly blockMs?: number;
-  /** 1 to 27. An existing directory keeps its number. */
+  /** From 1 to 27. An existing directory keeps its number of producers. */
   readonly producers?: number;
   readonly now?: () => number;
-  /** The time of block 0, which also determines its id. Default: `now()` on the slot grid. An existing directory keeps its own. */
+  /** The time of block 0, which also determines its id. Default: `now()`, rounded to a slot. An existing directory keeps its own. */
   readonly genesisTimestampMs?: number;
-  /** Called if a block couldn't be written; the next slot tries again. By default, the error is thrown uncaught. */
+  /** Called if a block couldn't be written; the next slot tries again. By default, the error is thrown and not caught. */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -34,40 +34,43 @@ export interface DevnetOptions extends NodePorts {
 export interface WitnessMark {
   readonly index: number;
   readonly address: TronAddress;
-  /** The address of its witness permission's key, which signs its blocks. */
+  /** The address of the key in its witness permission, which signs its blocks. */
   readonly signerAddress: TronAddress;
   readonly isActive: boolean;
   readonly isStalled: boolean;
 }
 
-/** A running network with one node, at the ports of a `NodeServer`. Every method takes effect before it returns. */
+/** A running network with one node, which has the ports of a `NodeServer`. When a method returns, it has taken effect. */
 export interface Devnet extends Pick<NodeServer, 'url' | 'solidityUrl' | 'grpcUrl' | 'grpcSolidityUrl' | 'setFault'> {
   readonly usdtContract: TronAddress;
   readonly fakeUsdtContract: TronAddress;
   readonly multisendContract: TronAddress;
-  /** Initially holds all USDT and fake USDT, and nearly all TRX. */
+  /** The wallet that initially holds all USDT and fake USDT, and nearly all TRX. */
   readonly payer: { readonly address: TronAddress; readonly privateKey: string };
-  /** The time of block 0, which its header doesn't show. */
+  /** The time of block 0, which isn't in its header. */
   readonly genesisTimestampMs: number;
   head(): BlockMark;
   solid(): BlockMark;
   pendingCount(): number;
-  /** Makes blocks at once, one by default. With a block time they are ahead of the clock, and the network waits for the clock. */
+  /**
+   * Makes blocks immediately; one by default. If there's a block time, the blocks are ahead of the clock, and the network waits until the
+   * clock has caught up.
+   */
   mine(count?: number, options?: MineOptions): BlockMark[];
-  /** Makes blocks until all transactions that are pending or in a block now are solid. */
+  /** Makes blocks until all transactions that are currently pending or in a block are solid. */
   mineUntilSolid(options?: MineOptions): BlockMark[];
   /**
-   * Orphans the last `depth` blocks above the solid one. A branch that is one block longer replaces them. With `keepTransactions` (the
-   * default) their transactions enter later blocks, except those that refer to an orphaned block, as on a real network; otherwise they are
-   * dropped. Returns the blocks of the new branch.
+   * Orphans the last `depth` blocks above the solid one, and replaces them by a branch that is one block longer. With `keepTransactions`
+   * (the default), their transactions are included in later blocks, except those that refer to an orphaned block, as on a real network.
+   * Otherwise they are dropped. Returns the blocks of the new branch.
    */
   fork(options: { readonly depth: number; readonly keepTransactions?: boolean }): BlockMark[];
-  /** Every current and previous producer, by index. */
+  /** Returns all current and previous producers, by index. */
   witnesses(): readonly WitnessMark[];
-  /** These producers miss their turns from now on: their slots pass, but no height is skipped. */
+  /** Makes these producers miss their turns from now on: their slots pass, but no height is skipped. */
   stall(indexes: readonly number[]): void;
   unstall(): void;
-  /** Sets the producers, in the order of their turns. Any index below 1,000 can become one. A fork doesn't undo it. */
+  /** Sets the producers, in the order of their turns. Any index below 1,000 can become a producer. A fork doesn't undo this. */
   setProducers(indexes: readonly number[]): void;
   /** Replaces the first `count` producers with new ones, and returns their indexes. */
   replaceProducers(count: number): readonly number[];
@@ -75,13 +78,15 @@ export interface Devnet extends Pick<NodeServer, 'url' | 'solidityUrl' | 'grpcUr
   rotateSigner(index: number): void;
   readonly usdt: OwnerCalls;
   /**
-   * Puts data on the chain that JSON hides, or that is too large. It's either a transaction that waits for the next block, whose id is
-   * returned, or a field in the next block's header, which returns null. The options are for `huge-infos`.
+   * Puts data on the chain that JSON omits or that is too large. It's either a transaction that waits for the next block, whose id is
+   * returned, or a field in the next block's header, for which null is returned. The options are for `huge-infos`.
    */
   poison(kind: PoisonKind, options?: PoisonOptions): string | null;
-  /** Accepts a signed Transaction (hex) from a peer. Unlike from a client, its Result is kept. Returns its id. */
+  /**
+   * Accepts a signed Transaction (hex) as if a peer had sent it. Unlike for a client's transaction, its Result is kept. Returns its id.
+   */
   relay(transaction: string): string;
-  /** Starts another node of the same network, with its own faults. */
+  /** Starts another node of the same network, with faults of its own. */
   addNode(ports?: NodePorts): Promise<NodeServer>;
   stop(): Promise<void>;
 }
@@ -93,13 +98,13 @@ function rethrow(error: unknown): never {
 /** The main network's slot. */
 const DEFAULT_STEP_MS = 3_000;
 
-/** Starts a local TRON network. After `stop()` it ends within a second, and leaves only its directory. */
+/** Starts a local TRON network. After `stop()` it ends within a second and leaves nothing behind except its directory. */
 export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
   const { dataDir, host = '127.0.0.1', blockMs = 1_000, producers = 5, now = Date.now } = options;
   const slotMs = blockMs === 0 ? DEFAULT_STEP_MS : blockMs;
   const genesisTimestampMs = options.genesisTimestampMs ?? Math.floor(now() / slotMs) * slotMs;
   const ledger = openLedger(createLedgerStorage({ dataDir, producers, genesisTimestampMs }));
-  // A wallet can't refer to block 0, because it has no number in JSON.
+  // Wallets can't refer to block 0, because it has no number in JSON.
   if (ledger.head().header.number === 0) mineBlocks(ledger, 1, slotMs, {});
   const nodes: NodeServer[] = [];
   let lastMs = 0;
@@ -179,7 +184,8 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 /**
  * Produces a block in every slot of `blockMs`, counted from genesis. After a suspension it continues in the current slot, which leaves a
  * gap in time but never in height. If the chain is ahead of the clock, it waits. The slots of stalled producers pass without a block. If a
- * block can't be written, for example because the disk is full, it doesn't exist: `onError` is called, and the next slot tries again.
+ * block can't be written, for example because the disk is full, the block doesn't exist: `onError` is called, and the next slot tries
+ * again.
  */
 export function startTicker({
   ledger,
@@ -214,19 +220,19 @@ export function startTicker({
   return { stop: () => clearTimeout(timer) };
 }
 
-/** The calls of the USDT contract's owner. Each is a transaction that waits for the next block. Returns its id. */
+/** The calls that the owner of the USDT contract can make. Each is a transaction that waits for the next block, and returns its id. */
 export interface OwnerCalls {
   /** Makes transfers revert. */
   pause(): string;
   unpause(): string;
   /**
-   * Sets a fee on every transfer, in hundredths of a percent (below 20), with a maximum in whole USDT (below 50). Otherwise the call
-   * reverts.
+   * Sets a fee on every transfer, in hundredths of a percent (below 20), with a maximum in whole USDT (below 50). With higher values, the
+   * call reverts.
    */
   setParams(fee: { readonly basisPoints: number; readonly maxFeeUsdt: number }): string;
-  /** Announces another contract. Unlike the real one, this contract keeps working by itself. */
+  /** Announces another contract. Unlike the real one, this contract then still works on its own. */
   deprecate(address: string): string;
-  /** The address still receives, but its transfers revert. */
+  /** The address can still receive, but its transfers revert. */
   addBlackList(address: string): string;
   removeBlackList(address: string): string;
   /** Destroys the balance of a frozen address, without a Transfer event. */
@@ -239,7 +245,7 @@ export interface OwnerCalls {
 const FEE_LIMIT_SUN = 100_000_000n;
 const EXPIRATION_MS = 60 * 60 * 1000;
 
-/** `now` never returns the same value twice, so that equal calls differ. */
+/** `now` must never return the same value twice, so that equal calls differ. */
 export function createOwnerCalls(ledger: Ledger, now: () => number): OwnerCalls {
   const call = (signature: string, ...words: readonly string[]): string => {
     const reference = ledger.view('solid').block(ledger.solidNumber());
@@ -284,7 +290,7 @@ function accountOf(address: string): AccountHex {
   throw new TypeError(`${address} is not a TRON address: ${parsed.reason}`);
 }
 
-/** The data that a stranger, or a producer, can put on the chain so that JSON hides bytes or shows too many. */
+/** The kinds of data that a stranger or a producer can put on the chain so that JSON omits bytes or gets too large. */
 export const POISONS = [
   'unknown-outer-field',
   'unknown-result-field',
@@ -299,10 +305,13 @@ export type PoisonKind = (typeof POISONS)[number];
 /** For `huge-infos`: how many bytes of JSON, in which shape, and in how many transactions (default: one). */
 export type PoisonOptions = Partial<Noise> & { readonly transactions?: number };
 
-/** A field that java-tron doesn't know: the number of the one in block 79072107 of the main network. */
+/** A field that java-tron doesn't know. It has the same number as the one in block 79072107 of the main network. */
 const UNKNOWN_FIELD = writeInt64(1002, 1);
 
-/** The bytes to append to a whole Transaction. A real java-tron mined them: the first from a client, those in a Result from a peer. */
+/**
+ * The bytes to append to a whole Transaction. A real java-tron has mined all of them: the first from a client, and those in a Result from a
+ * peer.
+ */
 const APPENDED: Readonly<Partial<Record<PoisonKind, Uint8Array>>> = {
   'unknown-outer-field': hexToBytes('3001'),
   'unknown-result-field': writeElement(5, UNKNOWN_FIELD),
@@ -310,12 +319,12 @@ const APPENDED: Readonly<Partial<Record<PoisonKind, Uint8Array>>> = {
   'result-beyond-2^53': writeElement(5, writeInt64(15, 2n ** 53n + 1n)),
 };
 
-/** More than the 24 MiB that a client may accept for most answers. */
+/** More than the 24 MiB that a client may accept for most responses. */
 const HUGE_INFOS_BYTES = 26 * 1024 * 1024;
 
 const POISON_FEE_LIMIT_SUN = 15_000_000_000n;
 
-/** Appends a kind's hidden bytes to a signed transaction, whose id and signature stay the same. */
+/** Appends the hidden bytes of a kind to a signed transaction, whose id and signature don't change. */
 export function poisoned(transaction: Uint8Array, kind: PoisonKind): Uint8Array {
   const appended = APPENDED[kind];
   if (appended === undefined) throw new TypeError(`${kind} is not appended to a transaction`);
@@ -323,9 +332,9 @@ export function poisoned(transaction: Uint8Array, kind: PoisonKind): Uint8Array 
 }
 
 /**
- * Poisons the next block. Adds a pending transaction of that kind (1 sun to a stranger, or calls that create bulk) and returns its id, the
- * first one's if there are several. For `unknown-header-field` it changes the header and returns null. `now` never returns the same value
- * twice.
+ * Poisons the next block. Adds a pending transaction of the kind (1 sun to a stranger, or calls that create bulk) and returns its id, or
+ * the id of the first one if there are several. For `unknown-header-field`, changes the header and returns null. `now` must never return
+ * the same value twice.
  */
 export function createPoison(ledger: Ledger, now: () => number) {
   const build = (contract: RawTransaction['contract']): Uint8Array => {
@@ -359,7 +368,7 @@ export function createPoison(ledger: Ledger, now: () => number) {
   };
 }
 
-/** Accepts a whole signed Transaction from a peer, with its Result, and returns its id. Throws if it's refused. */
+/** Accepts a whole signed Transaction, including its Result, as if a peer had sent it. Returns its id. Throws if it's refused. */
 export function relay(ledger: Ledger, transaction: Uint8Array): string {
   const sent = readSent(transaction);
   if (sent === null) throw new TypeError('these bytes are no Transaction');

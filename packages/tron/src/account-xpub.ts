@@ -2,7 +2,10 @@ import { HARDENED_OFFSET, HDKey } from '@scure/bip32';
 import { type AccountHex, accountToAddress, type TronAddress } from './address.ts';
 import { accountFromPublicKey } from './public-key.ts';
 
-/** The extended public key of an account, m/44'/195'/account', as text of 111 characters. It can watch but not spend. */
+/**
+ * The extended public key of an account, m/44'/195'/account', as text of 111 characters. With it, a wallet can be watched, but its money
+ * can't be spent.
+ */
 export type AccountXpub = string & { readonly brand: 'AccountXpub' };
 
 export type ParsedXpub =
@@ -15,7 +18,7 @@ export type DerivedAddress = {
   readonly address: TronAddress;
 };
 
-/** m / purpose' / coin type' / account': below this level, deriving addresses needs no private key (BIP-44). */
+/** m / purpose' / coin type' / account': from this level down, addresses can be derived without a private key (BIP-44). */
 const ACCOUNT_DEPTH = 3;
 
 /** The keys at the other depths of m/44'/195'/account'/change/index. */
@@ -30,8 +33,8 @@ const OTHER_DEPTHS: Readonly<Record<number, string>> = {
 const WANTED = "export the key of the account itself, m/44'/195'/0' (it starts with xpub6)";
 
 /**
- * Reads an account's extended public key (BIP-32). The reason of a refusal says what the text is and what is expected; it never repeats the
- * text. The key doesn't show that it's for TRON (195'): only a comparison with the wallet does.
+ * Reads an account's extended public key (BIP-32). If it's refused, the reason says what the text is and what is expected; it never repeats
+ * the text. The key doesn't show whether it's for TRON (195'); only a comparison with the wallet can show that.
  */
 export function parseAccountXpub(text: string): ParsedXpub {
   const [, prefix] = /^([A-Za-z]{4})[1-9A-HJ-NP-Za-km-z]{50,}$/.exec(text) ?? [];
@@ -55,7 +58,7 @@ export function parseAccountXpub(text: string): ParsedXpub {
   return { kind: 'ok', xpub: text as AccountXpub, accountNumber: key.index - HARDENED_OFFSET };
 }
 
-/** The receiving addresses xpub/0/from … xpub/0/(from + count − 1). Each takes about 1 ms. */
+/** Derives the receiving addresses xpub/0/from … xpub/0/(from + count − 1). Each takes about 1 ms. */
 export function deriveAddresses(xpub: AccountXpub, from: number, count: number): DerivedAddress[] {
   const external = HDKey.fromExtendedKey(xpub).deriveChild(0);
   return Array.from({ length: count }, (_, offset) => {

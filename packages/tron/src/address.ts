@@ -12,14 +12,14 @@ export type ParsedAddress =
   | { readonly kind: 'ok'; readonly address: TronAddress; readonly account: AccountHex }
   | { readonly kind: 'invalid'; readonly reason: string };
 
-/** Every address of 21 bytes with prefix 0x41 and a 4-byte checksum has exactly 34 base58 characters. */
+/** Every address of 21 bytes with the prefix 0x41 and a 4-byte checksum has exactly 34 base58 characters. */
 const ADDRESS_LENGTH = 34;
 
 const PREFIX = 0x41;
 
 /**
- * Reads a base58 address that a person typed or pasted. The reason of a refusal is a phrase that names the problem. Surrounding space isn't
- * trimmed; the caller decides that.
+ * Reads a base58 address that a person typed or pasted. If it's refused, the reason is a phrase that describes the problem. Surrounding
+ * space isn't trimmed; the caller has to do that.
  */
 export function parseAddress(text: string): ParsedAddress {
   if (text === '') return invalid('the address is empty');
@@ -50,14 +50,14 @@ export function accountToAddress(account: AccountHex): TronAddress {
 }
 
 /**
- * The account in a 32-byte topic or ABI word (64 hex characters), or null for any other text. Only the last 20 bytes count: the byte before
- * them may be the prefix 41, and the EVM ignores the rest as well.
+ * Returns the account in a 32-byte topic or ABI word (64 hex characters), or null for any other text. Only the last 20 bytes count: the
+ * byte before them may be the prefix 41, and the EVM ignores the others, too.
  */
 export function accountFromWord(hex64: string): AccountHex | null {
   return /^[0-9a-f]{64}$/i.test(hex64) ? (hex64.slice(24).toLowerCase() as AccountHex) : null;
 }
 
-/** The account in the node's 21-byte form (`41` and 40 hex characters), or null for any other text. */
+/** Returns the account in the node's 21-byte form (`41` and 40 hex characters), or null for any other text. */
 export function accountFromHex41(hex: string): AccountHex | null {
   return /^41[0-9a-f]{40}$/i.test(hex) ? (hex.slice(2).toLowerCase() as AccountHex) : null;
 }

@@ -7,7 +7,7 @@ import { type Sha256Hex, sha256Hex } from './sha256.ts';
 import { recoverSigner } from './signature.ts';
 
 /**
- * `block_header.raw_data` in the node's JSON: byte fields in hex, `timestamp` in milliseconds; zero and empty fields are absent.
+ * `block_header.raw_data` in the node's JSON. Byte fields are hex, `timestamp` is in milliseconds, and zero or empty fields are absent.
  * Example:
  * `{"number":66987565,"txTrieRoot":"faf8…52a2","witness_address":"41b2…94ba","parentHash":"0000…aeed","version":34,"timestamp":1777445121000}`.
  */
@@ -22,7 +22,10 @@ export interface BlockHeaderJson {
   readonly accountStateRoot?: string;
 }
 
-/** The protobuf bytes of a block header's raw_data (Tron.proto `BlockHeader.raw`), or null if a field has a form that no node writes. */
+/**
+ * Returns the protobuf bytes of a block header's raw_data (Tron.proto `BlockHeader.raw`), or null if a field has a form that no node
+ * writes.
+ */
 export function encodeBlockHeader(header: BlockHeaderJson): Uint8Array | null {
   const timestamp = integer(header.timestamp);
   const number = integer(header.number);
@@ -46,7 +49,7 @@ export function encodeBlockHeader(header: BlockHeaderJson): Uint8Array | null {
   );
 }
 
-/** The fields of a header's bytes. Absent ones are 0 or empty. */
+/** The fields of a header, decoded from its bytes. Absent fields are 0 or empty. */
 export interface BlockHeaderFields {
   readonly timestamp: number;
   readonly number: number;
@@ -55,7 +58,7 @@ export interface BlockHeaderFields {
   readonly witnessAddress: string;
 }
 
-/** Reads a header's raw_data, even with further fields. Null for malformed bytes and for numbers beyond 2^53. */
+/** Reads a header's raw_data, even if it has additional fields. Returns null for malformed bytes and for numbers beyond 2^53. */
 export function decodeBlockHeader(bytes: Uint8Array): BlockHeaderFields | null {
   const numbers = new Map<number, number>();
   const hex = new Map<number, string>();
@@ -70,21 +73,21 @@ export function decodeBlockHeader(bytes: Uint8Array): BlockHeaderFields | null {
   return { timestamp, number, txTrieRoot, parentHash, witnessAddress };
 }
 
-/** Exact up to 2^53, which no height and no time exceeds. */
+/** The result is exact up to 2^53, which no height and no time exceeds. */
 function varintAt(bytes: Uint8Array, start: number, end: number): number {
   let value = 0;
   for (let index = end - 1; index >= start; index -= 1) value = value * 128 + ((bytes[index] ?? 0) & 0x7f);
   return value;
 }
 
-/** The block id (64 hex characters): the height in 8 big-endian bytes, then bytes 8..31 of sha256(raw_data). */
+/** Returns the block id (64 hex characters): the height in 8 big-endian bytes, followed by bytes 8..31 of sha256(raw_data). */
 export function blockIdOf(rawBytes: Uint8Array, number: number, hash: Sha256Hex = sha256Hex): string {
   return number.toString(16).padStart(16, '0') + hash(rawBytes).slice(16);
 }
 
 /**
- * The account that signed a header: the producer's witness permission key, which may differ from `witness_address`. Null for an invalid
- * signature.
+ * Returns the account that signed a header, or null for an invalid signature. It's the producer's witness permission key, which may differ
+ * from `witness_address`.
  */
 export function recoverWitness(rawBytes: Uint8Array, signatureHex: string): AccountHex | null {
   return recoverSigner(rawBytes, signatureHex);

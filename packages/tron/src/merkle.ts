@@ -1,15 +1,16 @@
 import { writeHex } from './hex.ts';
 import { type Sha256Hex, sha256Hex } from './sha256.ts';
 
-/** `txTrieRoot` of a block without transactions. */
+/** The `txTrieRoot` of a block without transactions. */
 const EMPTY_ROOT = '00'.repeat(32);
 
 const HASH_BYTES = 32;
 
 /**
- * The root that a block header commits to (64 hex characters), over the protobuf bytes of whole Transactions in block order. A leaf is
- * sha256 of the bytes, a node sha256(left‖right), and an odd last node moves up unchanged (java-tron `MerkleTree`). Leaves and nodes are
- * hashed the same way, so callers with an untrusted tree must refuse a leaf of 64 bytes, which could be a node.
+ * Returns the root to which a block header commits (64 hex characters), computed over the protobuf bytes of whole Transactions in block
+ * order. A leaf is the sha256 of the bytes, an inner node is sha256(left‖right), and if the number of nodes is odd, the last one moves up
+ * unchanged (java-tron `MerkleTree`). Leaves and inner nodes are hashed in the same way, so callers with an untrusted tree must refuse a
+ * leaf of 64 bytes, which could be an inner node.
  */
 export function txTrieRoot(transactions: readonly Uint8Array[], hash: Sha256Hex = sha256Hex): string {
   return rootOfLeaves(
@@ -18,11 +19,11 @@ export function txTrieRoot(transactions: readonly Uint8Array[], hash: Sha256Hex 
   );
 }
 
-/** The same from the hashes of the transactions (64 hex characters each). */
+/** Like `txTrieRoot`, but from the hashes of the transactions (64 hex characters each). */
 export function rootOfLeaves(leaves: readonly string[], hash: Sha256Hex = sha256Hex): string {
   const [first] = leaves;
   if (first === undefined) return EMPTY_ROOT;
-  // Each level overwrites the one below it from the left, so a tree needs one array.
+  // Each level overwrites the one below it from the left, so a tree needs only one array.
   const level = new Uint8Array(leaves.length * HASH_BYTES);
   for (const [index, leaf] of leaves.entries()) writeHex(leaf, level, index * HASH_BYTES);
   let root = first;

@@ -8,14 +8,14 @@ export type ProtobufField =
 /** A 64-bit varint has at most ten bytes of seven bits each. */
 const MAX_VARINT_BYTES = 10;
 
-/** The java-tron messages read here have fewer than 20 fields. The largest repeated one (signatures) has 5. */
+/** The java-tron messages read here have fewer than 20 fields, and the largest repeated field (signatures) has 5 values. */
 const MAX_FIELDS = 1_000;
 
 const UINT64_MASK = (1n << 64n) - 1n;
 
 /**
- * Reads the top-level fields of a message in wire order. Fixed-width fields are skipped, because no message read here has any. Returns null
- * for malformed bytes: a length beyond the end, a varint over 64 bits, a group, field number 0, or more than 1,000 fields.
+ * Reads the top-level fields of a message in wire order. Fixed-width fields are skipped, because none of the messages read here has any.
+ * Returns null for malformed bytes: a length beyond the end, a varint over 64 bits, a group, field number 0, or more than 1,000 fields.
  */
 export function readMessage(bytes: Uint8Array): ProtobufField[] | null {
   const fields: ProtobufField[] = [];
@@ -47,36 +47,36 @@ export function readMessage(bytes: Uint8Array): ProtobufField[] | null {
   return fields;
 }
 
-/** The last value of a varint field as an int64; 0 if the field is absent (proto3 omits zeros). */
+/** Returns the last value of a varint field as an int64, or 0 if the field is absent (proto3 omits zeros). */
 export function int64Field(fields: readonly ProtobufField[], number: number): bigint {
   const field = fields.findLast((candidate) => candidate.kind === 'varint' && candidate.number === number);
   return field?.kind === 'varint' ? BigInt.asIntN(64, field.value) : 0n;
 }
 
-/** The last value of a length-delimited field; empty if the field is absent. */
+/** Returns the last value of a length-delimited field, or an empty value if the field is absent. */
 export function bytesField(fields: readonly ProtobufField[], number: number): Uint8Array {
   const field = fields.findLast((candidate) => candidate.kind === 'bytes' && candidate.number === number);
   return field?.kind === 'bytes' ? field.value : new Uint8Array(0);
 }
 
-/** Every value of a repeated length-delimited field, in order. */
+/** Returns every value of a repeated length-delimited field, in order. */
 export function repeatedBytesField(fields: readonly ProtobufField[], number: number): Uint8Array[] {
   return fields.flatMap((field) => (field.kind === 'bytes' && field.number === number ? [field.value] : []));
 }
 
-/** Encodes an int64 or enum field. Zero is omitted, as in proto3. Negative values have ten bytes. */
+/** Encodes an int64 or enum field. As in proto3, zero is omitted. Negative values take ten bytes. */
 export function writeInt64(number: number, value: bigint | number): Uint8Array {
   const wide = BigInt(value);
   if (BigInt.asIntN(64, wide) !== wide) throw new RangeError(`protobuf field ${number}: ${wide} is not an int64`);
   return wide === 0n ? new Uint8Array(0) : concatBytes(writeVarint(BigInt(number << 3)), writeVarint(wide));
 }
 
-/** Encodes a bytes field. An empty value is omitted, as in proto3. */
+/** Encodes a bytes field. As in proto3, an empty value is omitted. */
 export function writeBytes(number: number, value: Uint8Array): Uint8Array {
   return value.length === 0 ? value : writeElement(number, value);
 }
 
-/** Encodes one element of a repeated field, or a message, even if it's empty. */
+/** Encodes an element of a repeated field, or a message, even if it's empty. */
 export function writeElement(number: number, value: Uint8Array): Uint8Array {
   return concatBytes(writeVarint(BigInt((number << 3) | 2)), writeVarint(BigInt(value.length)), value);
 }

@@ -1,4 +1,7 @@
-/** A field of a message, in place: `start` and `end` enclose the value of wire type 2; `low32` is the low half of wire type 0. */
+/**
+ * A field of a message, without copying its bytes. For wire type 2, the value is between `start` and `end`. For wire type 0, `low32` is the
+ * low half of the value.
+ */
 export type ScannedField = {
   readonly number: number;
   readonly wireType: number;
@@ -8,26 +11,26 @@ export type ScannedField = {
 };
 
 /**
- * `isCanonical`: every encoder writes these bytes for these fields, and there's only one way to read them. Field numbers ascend without
- * repetition, varints are as short as possible, and every wire type is 0 or 2.
+ * `isCanonical` means that every encoder writes these fields as these bytes, and that there's only one way to read them: field numbers
+ * ascend without repetition, varints are as short as possible, and every wire type is 0 or 2.
  */
 export type ScannedMessage = { readonly fields: readonly ScannedField[]; readonly isCanonical: boolean };
 
-/** The supported wire types of protobuf: varint, 8 bytes, length-delimited, a group's start and end, 4 bytes. */
+/** The supported wire types of protobuf: varint, 8 bytes, length-delimited, the start and end of a group, 4 bytes. */
 const [VARINT, FIXED64, DELIMITED, GROUP, GROUP_END, FIXED32] = [0, 1, 2, 3, 4, 5];
 
 /** A 64-bit varint has at most ten bytes of seven bits each. */
 const MAX_VARINT_BYTES = 10;
 
-/** More than any message of java-tron has. It limits the list whatever the bytes are. */
+/** More fields than any java-tron message has. It limits the list, whatever the bytes are. */
 const MAX_FIELDS = 1_000;
 
-/** protobuf-java's default recursion limit (`CodedInputStream`); java-tron preserves unknown groups up to it. */
+/** The default recursion limit of protobuf-java (`CodedInputStream`), up to which java-tron preserves unknown groups. */
 const MAX_GROUP_DEPTH = 100;
 
 /**
- * Finds the top-level fields of the message in `bytes[start, end)` without groups, and without copying or bigints. Null for malformed
- * bytes: a length beyond the end, a varint over ten bytes, an open group, field number 0, over 1,000 fields.
+ * Finds the top-level fields of the message in `bytes[start, end)`, except groups, without copying or bigints. Returns null for malformed
+ * bytes: a length beyond the end, a varint over ten bytes, an unclosed group, field number 0, or more than 1,000 fields.
  */
 export function scanMessage(bytes: Uint8Array, start: number, end: number): ScannedMessage | null {
   const fields: ScannedField[] = [];
@@ -42,9 +45,9 @@ export function scanMessage(bytes: Uint8Array, start: number, end: number): Scan
 }
 
 /**
- * Calls `visit` with each top-level field of the message in order, without groups. There's no limit on their number, because the sender of
- * a transaction may have appended thousands. Returns whether the bytes have an encoder's form (no groups, no long varints). Null for
- * malformed bytes, as `scanMessage`, and if `visit` returns `false`.
+ * Calls `visit` with each top-level field of the message in order, except groups. Their number isn't limited, because the sender of a
+ * transaction may have appended thousands. Returns whether the bytes could come from an encoder (no groups, no overlong varints). Returns
+ * null for malformed bytes, like `scanMessage`, and if `visit` returns `false`.
  */
 export function visitFields(
   bytes: Uint8Array,
@@ -77,7 +80,7 @@ export function visitFields(
 
 type Cursor = { at: number; low32: number; isMinimal: boolean };
 
-/** Moves past a value and returns its start, or -1. */
+/** Moves past a value. Returns where it starts, or -1. */
 function readValue(bytes: Uint8Array, end: number, cursor: Cursor, wireType: number): number {
   const start = cursor.at;
   if (wireType === VARINT) return readVarint(bytes, end, cursor) ? start : -1;

@@ -9,28 +9,28 @@ import {
   transactionBytes,
 } from './transaction-bytes.ts';
 
-/** A header as a node showed it, unchecked. */
+/** A header as shown by a node, not checked yet. */
 export type ShownHeader = {
-  /** Whether the bytes are as received. Otherwise they are encoded from JSON, which hides fields that java-tron doesn't know. */
+  /** Whether these are the bytes as received. If not, they were encoded from JSON, which omits fields that java-tron doesn't know. */
   readonly isExact: boolean;
   /** `BlockHeader.raw_data`. */
   readonly header: Uint8Array;
   readonly signature: Uint8Array;
-  /** `blockID` in JSON; `null` if the node names none. */
+  /** The `blockID` in JSON, or `null` if the node gives none. */
   readonly shownId: string | null;
 };
 
-/** A block as a node showed it. Each transaction has the id that the node names; `null` if it names none. */
+/** A block as shown by a node. Each transaction has the id that the node gives for it, or `null` if it gives none. */
 export type ShownBlock = ShownHeader & { readonly transactions: Iterable<ShownTransaction> };
 type ShownTransaction = TransactionBytes & { readonly shownId: string | null };
 
-/** A block is limited to 2 MB (java-tron `BLOCK_SIZE`), and the smallest transactions have a hundred bytes. */
+/** A block has at most 2 MB (java-tron `BLOCK_SIZE`), and the smallest transactions have about a hundred bytes. */
 const MAX_TRANSACTIONS = 20_000;
 
 type JsonObject = Record<string, unknown>;
 
 /**
- * The header in the node's JSON of a block; null if it isn't one. Example:
+ * Returns the header in the node's JSON of a block, or null if it isn't one. Example:
  * `{"blockID":"00…0e","block_header":{"raw_data":{"number":66987565,
  * "txTrieRoot":"faf8…52a2","witness_address":"41b2…94ba","parentHash":"00…ed","version":34,"timestamp":1777445121000},"witness_signature":"5b3c…00"}}`.
  */
@@ -43,7 +43,7 @@ export function headerFromJson(json: unknown): ShownHeader | null {
   return header === null || signature === null ? null : { isExact: false, header, signature, shownId };
 }
 
-/** The block in the node's JSON; null if it isn't one. `transactions` is absent in an empty block. */
+/** Returns the block in the node's JSON, or null if it isn't one. In an empty block, `transactions` is absent. */
 export function blockFromJson(json: unknown): ShownBlock | null {
   const header = headerFromJson(json);
   const { transactions: list = [] } = recordOf(json);
@@ -58,12 +58,12 @@ export function blockFromJson(json: unknown): ShownBlock | null {
   return { ...header, transactions };
 }
 
-/** The header in a `Block` or `BlockExtention` (api.proto), where it's field 2 in both; null if it's absent. */
+/** Returns the header in a `Block` or `BlockExtention` (api.proto), where it's field 2 in both. Returns null if it's absent. */
 export function headerFromMessage(message: Uint8Array): ShownHeader | null {
   return readBlockMessage(message, () => true);
 }
 
-/** The block in a `Block` (Tron.proto: transactions=1, block_header=2); null if it isn't one. */
+/** Returns the block in a `Block` message (Tron.proto: transactions=1, block_header=2), or null if it isn't one. */
 export function blockFromMessage(message: Uint8Array): ShownBlock | null {
   const places: TransactionPlace[] = [];
   const header = readBlockMessage(message, ({ start, end }) => {

@@ -8,14 +8,14 @@ import { accountFromPublicKey } from './public-key.ts';
 const SIGNATURE_BYTES = 65;
 
 /**
- * The account whose key signed sha256(message). The signature is r‖s‖v in hex; v is 0 or 1, or 27 or 28 as wallets write it. Bytes after v
- * are ignored (java-tron `Rsv.fromSignature`). Returns null for a shorter or invalid signature.
+ * Returns the account whose key signed sha256(message), or null for an invalid signature or one that is too short. The signature is r‖s‖v
+ * in hex, where v is 0 or 1, or 27 or 28 as wallets write it. Bytes after v are ignored (java-tron `Rsv.fromSignature`).
  */
 export function recoverSigner(message: Uint8Array, signatureHex: string): AccountHex | null {
   return recoverKey(message, signatureHex)?.account ?? null;
 }
 
-/** The same with the public key, 65 bytes in the uncompressed form. */
+/** Like `recoverSigner`, but also returns the public key in its uncompressed form (65 bytes). */
 export function recoverKey(
   message: Uint8Array,
   signatureHex: string,
@@ -26,10 +26,10 @@ export function recoverKey(
   const recovery = v >= 27 ? v - 27 : v;
   if (recovery > 1) return null;
   try {
-    // noble expects the recovery byte first.
+    // noble expects the recovery byte at the beginning.
     const recovered = concatBytes(Uint8Array.of(recovery), signature.subarray(0, 64));
     const point = secp256k1.Signature.fromBytes(recovered, 'recovered').recoverPublicKey(sha256(message));
-    // Uncompressed, because reading a compressed point requires a square root.
+    // Uncompressed, because a square root has to be computed to read a compressed point.
     const publicKey = point.toBytes(false);
     return { account: accountFromPublicKey(publicKey), publicKey };
   } catch {
@@ -37,7 +37,7 @@ export function recoverKey(
   }
 }
 
-/** Signs sha256(message) with a 32-byte private key; deterministic (RFC 6979). Returns r‖s‖v in hex with v 0 or 1. */
+/** Signs sha256(message) with a 32-byte private key. The result is deterministic (RFC 6979): r‖s‖v in hex, where v is 0 or 1. */
 export function signMessage(message: Uint8Array, privateKey: Uint8Array): string {
   const signature = secp256k1.sign(message, privateKey, { format: 'recovered' });
   return bytesToHex(concatBytes(signature.subarray(1), signature.subarray(0, 1)));

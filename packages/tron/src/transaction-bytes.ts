@@ -2,16 +2,16 @@ import { writeHex } from './hex.ts';
 import { type ScannedField, visitFields } from './scan-message.ts';
 import { contractRetNumber, SUCCESS } from './transaction.ts';
 
-/** A whole Transaction as its block commits to it. `rawData` is the part of `whole` whose sha256 is the transaction id. */
+/** A whole Transaction, in the form to which its block commits. `rawData` is the part of `whole` whose sha256 is the transaction id. */
 export type TransactionBytes = {
   readonly whole: Uint8Array;
   readonly rawData: Uint8Array;
-  /** The number of the first result's `contractRet`; -1 for an unknown name. */
+  /** The number of the first result's `contractRet`, or -1 if its name is unknown. */
   readonly contractRet: number;
   readonly isSuccess: boolean;
 };
 
-/** Tron.proto `Transaction.Result`: the integers other than `ret` and `contractRet`. The sender of a transaction may have set them. */
+/** The integers in Tron.proto `Transaction.Result` other than `ret` and `contractRet`. The sender of a transaction may have set them. */
 const RESULT_INTEGERS: readonly (readonly [name: string, number: number])[] = [
   ['withdraw_amount', 15],
   ['unfreeze_amount', 16],
@@ -26,23 +26,23 @@ const RESULT_INTEGERS: readonly (readonly [name: string, number: number])[] = [
 /** `Transaction.Result.code`. Nodes write the misspelt name. */
 const RESULT_CODES = ['SUCESS', 'FAILED'];
 
-/** A transaction has one result, and five keys may sign it. Its sender may have added some. */
+/** Normally a transaction has one result and at most five signatures, but its sender may have added more. */
 const MAX_RESULTS = 1000;
 const MAX_SIGNATURES = 1000;
 
-/** A tag of one byte and a length of at most five. */
+/** A tag takes one byte, and a length takes at most five. */
 const MAX_HEAD_BYTES = 6;
 
 /**
- * The bytes of a Transaction as java-tron serialises them: known fields first, then unknown ones. Null for bytes that it never writes:
- * malformed bytes, no raw_data, or two of them.
+ * Returns the bytes of a Transaction as java-tron serialises them: known fields first, followed by unknown ones. Returns null for bytes
+ * that java-tron never writes: malformed bytes, no raw_data, or two of them.
  */
 export function splitTransaction(whole: Uint8Array): TransactionBytes | null {
   const place = scanTransaction(whole, 0, whole.length);
   return place === null ? null : transactionAt(whole, place);
 }
 
-/** The position of a Transaction in the surrounding bytes, and of its raw_data. */
+/** The positions of a Transaction and of its raw_data in the surrounding bytes. */
 export type TransactionPlace = {
   readonly start: number;
   readonly end: number;
@@ -51,14 +51,14 @@ export type TransactionPlace = {
   readonly contractRet: number;
 };
 
-/** The transaction at a position. Views of bytes need ten times the memory of the position, so they are created on demand. */
+/** Returns the transaction at a position. Views of bytes need ten times as much memory as positions, so they are created on demand. */
 export function transactionAt(bytes: Uint8Array, place: TransactionPlace): TransactionBytes {
   const { start, end, rawStart, rawEnd, contractRet } = place;
   const [whole, rawData] = [bytes.subarray(start, end), bytes.subarray(rawStart, rawEnd)];
   return { whole, rawData, contractRet, isSuccess: contractRet === SUCCESS };
 }
 
-/** Reads `bytes[start, end)` as `splitTransaction` does. */
+/** Reads `bytes[start, end)` in the same way as `splitTransaction`. */
 export function scanTransaction(bytes: Uint8Array, start: number, end: number): TransactionPlace | null {
   let raw: ScannedField | null = null;
   let result: ScannedField | null = null;
@@ -85,11 +85,11 @@ function readContractRet(bytes: Uint8Array, result: ScannedField | null): number
 }
 
 /**
- * The bytes of a Transaction in the node's JSON, from `raw_data_hex` and never from `raw_data`; null if the JSON has another shape. JSON
- * hides fields that java-tron doesn't know, and some fields of a result aren't encoded here. So only a hash over `whole` shows whether the
- * bytes are complete. Example:
- * `{"ret":[{"contractRet":"SUCCESS"}],"signature":["755e…1401"],"txID":"…","raw_data":{…},"raw_data_hex":"0a02…8f34"}`. It equals
- * `encodeTransaction(transactionFromJson(json))`, written into one array.
+ * Returns the bytes of a Transaction from the node's JSON, using `raw_data_hex` and never `raw_data`, or null if the JSON has another
+ * shape. JSON omits fields that java-tron doesn't know, and some fields of a result aren't encoded here, so only a hash over `whole` shows
+ * whether the bytes are complete. Example:
+ * `{"ret":[{"contractRet":"SUCCESS"}],"signature":["755e…1401"],"txID":"…","raw_data":{…},"raw_data_hex":"0a02…8f34"}`. The result equals
+ * `encodeTransaction(transactionFromJson(json))`, written into a single array.
  */
 export function transactionBytes(json: unknown): TransactionBytes | null {
   const { raw_data_hex: rawHex, signature: signatures = [], ret: results = [] } = recordOf(json);
@@ -135,7 +135,7 @@ function resultOf(json: unknown): number[] {
   return bytes;
 }
 
-/** Appends an int64 field. Zero is omitted, as in proto3, and so is a value that isn't an integer or lost digits in JSON. */
+/** Appends an int64 field. As in proto3, zero is omitted. So is a value that isn't an integer or that lost digits in JSON. */
 function pushInteger(bytes: number[], field: number, value: unknown): void {
   if (typeof value !== 'number' || !Number.isSafeInteger(value) || value === 0) return;
   pushVarint(bytes, field << 3);
@@ -155,7 +155,7 @@ function pushVarint(bytes: number[], value: number): void {
   bytes.push(Number(rest));
 }
 
-/** Writes tag and length of a length-delimited field. Returns the offset after them. */
+/** Writes the tag and length of a length-delimited field. Returns the offset after them. */
 function writeHead(bytes: Uint8Array, offset: number, field: number, length: number): number {
   let at = offset;
   bytes[at++] = (field << 3) | 2;

@@ -3,14 +3,14 @@ import { bytesToHex, concatBytes } from '@noble/hashes/utils.js';
 import { bytesFromHex } from './hex.ts';
 import { bytesField, int64Field, readMessage, repeatedBytesField, writeElement, writeInt64 } from './protobuf.ts';
 
-/** A whole Transaction (Tron.proto): `rawData` is hashed and signed; `signatures` are r‖s‖v. */
+/** A whole Transaction (Tron.proto). `rawData` is the part that is hashed and signed; `signatures` are r‖s‖v. */
 export interface Transaction {
   readonly rawData: Uint8Array;
   readonly signatures: readonly Uint8Array[];
   readonly results: readonly TransactionResult[];
 }
 
-/** `Transaction.Result`, with enum values as numbers. `ret` is 0 SUCESS (sic) or 1 FAILED. */
+/** `Transaction.Result`, with enum values as numbers. `ret` is 0 for SUCESS (sic) and 1 for FAILED. */
 interface TransactionResult {
   readonly feeSun: bigint;
   readonly ret: number;
@@ -18,7 +18,7 @@ interface TransactionResult {
 }
 
 /**
- * A transaction inside the node's block JSON. Example:
+ * A transaction in the node's JSON of a block. Example:
  * `{"ret":[{"contractRet":"SUCCESS"}],"signature":["755e…1401"],"txID":"…","raw_data":{…},"raw_data_hex":"0a02…8f34"}`.
  */
 export interface TransactionJson {
@@ -54,11 +54,11 @@ export type ContractRet = (typeof CONTRACT_RETS)[number];
 
 const RESULT_CODES = ['SUCESS', 'FAILED'];
 
-/** A transaction has one result, and five keys may sign it. A node never writes more, so more is refused. */
+/** A transaction has one result and at most five signatures. Nodes never write more, so more is refused. */
 const MAX_RESULTS = 8;
 const MAX_SIGNATURES = 8;
 
-/** The protobuf bytes of a whole Transaction: raw_data=1, signature=2, ret=5. Their sha256 is the leaf of `txTrieRoot`. */
+/** Returns the protobuf bytes of a whole Transaction: raw_data=1, signature=2, ret=5. Their sha256 is the leaf in `txTrieRoot`. */
 export function encodeTransaction({ rawData, signatures, results }: Transaction): Uint8Array {
   return concatBytes(
     writeElement(1, rawData),
@@ -88,7 +88,7 @@ export function decodeTransaction(bytes: Uint8Array): Transaction | null {
   return { rawData, signatures: repeatedBytesField(fields, 2), results };
 }
 
-/** The Transaction in the node's JSON, from `raw_data_hex` and never from `raw_data`; null for bad hex or an unknown enum name. */
+/** Returns the Transaction in the node's JSON, using `raw_data_hex` and never `raw_data`, or null for bad hex or an unknown enum name. */
 export function transactionFromJson(json: TransactionJson): Transaction | null {
   const rawData = bytesFromHex(json.raw_data_hex);
   const signatureTexts = json.signature ?? [];
@@ -110,18 +110,18 @@ export function transactionFromJson(json: TransactionJson): Transaction | null {
   return { rawData, signatures, results };
 }
 
-/** The transaction id (64 hex characters): sha256 of only raw_data, so signatures and results don't change it. */
+/** Returns the transaction id (64 hex characters). It's the sha256 of raw_data only, so signatures and results don't change it. */
 export function txIdOf(rawData: Uint8Array): string {
   return bytesToHex(sha256(rawData));
 }
 
-/** The wire number of a contractRet name, or null for an unknown name. */
+/** Returns the number of a contractRet name in wire format, or null for an unknown name. */
 export function contractRetNumber(name: string): number | null {
   const index = (CONTRACT_RETS as readonly string[]).indexOf(name);
   return index < 0 ? null : index;
 }
 
-/** The name of a contractRet number, or null for an unknown number. */
+/** Returns the name of a contractRet number, or null for an unknown number. */
 export function contractRetName(number: number): ContractRet | null {
   return CONTRACT_RETS[number] ?? null;
 }

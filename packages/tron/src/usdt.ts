@@ -1,7 +1,9 @@
 import { type AccountHex, accountFromHex41, accountFromWord, type TronAddress } from './address.ts';
 import { hexOf } from './hex.ts';
 
-/** Tether's USDT by network, 6 decimals. Compare `account`, never a symbol, because there are fakes named USDT. */
+/**
+ * Tether's USDT on each network, with 6 decimals. Always compare `account` and never a symbol, because there are fake tokens named USDT.
+ */
 export const USDT_CONTRACTS = {
   mainnet: {
     address: 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t' as TronAddress,
@@ -13,7 +15,7 @@ export const USDT_CONTRACTS = {
   },
 } as const;
 
-/** The contracts of every devnet: its USDT, and a token that only has the name. */
+/** The contracts of every devnet: its USDT, and a token that only has the same name. */
 export const DEVNET_CONTRACTS = {
   usdt: 'f2250f8f512139b6e9b0c8cef1684d0d808883bf' as AccountHex,
   fakeUsdt: '2dd5d3f1a2063e8d2732aa2d4609dc5d68e08e2d' as AccountHex,

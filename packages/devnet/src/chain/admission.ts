@@ -15,7 +15,7 @@ export interface PendingTransaction {
   readonly hidden?: HiddenFields;
 }
 
-/** Why a node refuses a broadcast: `GrpcAPI.Return.response_code` and the text of its message. */
+/** Why a node refuses a broadcast, with the values of `GrpcAPI.Return.response_code` and the text of its message. */
 export interface Refusal {
   readonly code:
     | 'SIGERROR'
@@ -35,12 +35,13 @@ export interface AdmissionView {
 }
 
 /**
- * A transaction must refer to one of the last 65,536 blocks and expire within a day (java-tron `Constant.MAXIMUM_TIME_UNTIL_EXPIRATION`).
+ * A transaction must refer to one of the last 65,536 blocks, and must expire within a day (java-tron
+ * `Constant.MAXIMUM_TIME_UNTIL_EXPIRATION`).
  */
 const REFERENCE_WINDOW_BLOCKS = 0x1_0000;
 const MAX_LIFETIME_MS = 24 * 60 * 60 * 1000;
 
-/** Reads a broadcast transaction; null if its raw_data isn't a transaction with one contract. */
+/** Reads a broadcast transaction. Returns null if its raw_data isn't a transaction with exactly one contract. */
 export function readPending({ rawData, signatures, hidden }: SentTransaction): PendingTransaction | null {
   const raw = decodeRawTransaction(rawData);
   if (raw === null) return null;
@@ -48,7 +49,7 @@ export function readPending({ rawData, signatures, hidden }: SentTransaction): P
   return { id: txIdOf(rawData), rawData, raw, signatures: hex, ...(hidden === undefined ? {} : { hidden }) };
 }
 
-/** The checks when a transaction arrives: its signature, and those of `blockRefusal`. */
+/** Checks a transaction when it arrives: its signature, and everything that `blockRefusal` checks. */
 export function admissionRefusal(transaction: PendingTransaction, view: AdmissionView): Refusal | null {
   const { raw, rawData, signatures } = transaction;
   if (raw.contract.kind !== 'other') {
@@ -62,7 +63,7 @@ export function admissionRefusal(transaction: PendingTransaction, view: Admissio
   return blockRefusal(transaction, view);
 }
 
-/** The checks that are repeated when a block includes the transaction: its reference block, its expiration and the state. */
+/** Checks what may have changed when a block includes the transaction: its reference block, its expiration and the state. */
 export function blockRefusal({ raw }: PendingTransaction, { head, state, block }: AdmissionView): Refusal | null {
   if (!hasKnownReference(raw, head, block)) return { code: 'TAPOS_ERROR', message: 'Tapos check error.' };
   if (raw.expirationMs <= head.header.timestamp || raw.expirationMs > head.header.timestamp + MAX_LIFETIME_MS) {
@@ -72,7 +73,7 @@ export function blockRefusal({ raw }: PendingTransaction, { head, state, block }
   return reason === null ? null : { code: 'CONTRACT_VALIDATE_ERROR', message: `Contract validate error : ${reason}` };
 }
 
-/** The reference of a transaction that is built now: the low two bytes of a height, and bytes 8..15 of that block's id. */
+/** Returns the reference for a transaction that is built now: the low two bytes of a height, and bytes 8..15 of that block's id. */
 export function referenceOf(block: Block): { refBlockBytes: string; refBlockHash: string } {
   return { refBlockBytes: block.id.slice(12, 16), refBlockHash: block.id.slice(16, 32) };
 }

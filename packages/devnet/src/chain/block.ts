@@ -11,13 +11,13 @@ export interface BlockTransaction {
   readonly id: string;
   readonly rawDataHex: string;
   readonly signatures: readonly string[];
-  /** DEFAULT means none, as in the genesis block. */
+  /** DEFAULT means that there's no result, as in the genesis block. */
   readonly contractRet: ContractRet;
   readonly hidden?: HiddenFields;
   readonly info: InfoBody;
 }
 
-/** `turn` is the index of the producer. The genesis block has none (-1) and no signature. */
+/** `turn` is the index of the producer. The genesis block has no producer (-1) and no signature. */
 export interface Block {
   readonly id: string;
   readonly header: BlockHeaderJson & {
@@ -25,9 +25,9 @@ export interface Block {
     readonly timestamp: number;
     readonly parentHash: string;
   };
-  /** Fields of the header's raw_data that java-tron doesn't know, in wire format as hex. They come last, and JSON hides them. */
+  /** Fields of the header's raw_data that java-tron doesn't know, as hex in wire format. They come last, and JSON omits them. */
   readonly hiddenHeader?: string;
-  /** Whether the header's bytes have no time, as in a genesis block. */
+  /** Whether the header's bytes contain no time, as in a genesis block. */
   readonly hidesTime?: boolean;
   readonly turn: number;
   readonly signature: string;
@@ -67,7 +67,8 @@ export function sealBlock(
 }
 
 /**
- * A block with another parent, and with the Merkle root of its current transactions; signed with `key`, or with its old signature if null.
+ * Returns the block with another parent, and with the Merkle root of its current transactions. It's signed with `key`, or keeps its old
+ * signature if that is null.
  */
 export function resealBlock(block: Block, { parentId, key }: { parentId: string; key: Uint8Array | null }): Block {
   const root = txTrieRoot(block.transactions.map(transactionBytesOf));
@@ -77,7 +78,7 @@ export function resealBlock(block: Block, { parentId, key }: { parentId: string;
   return { ...block, id: blockIdOf(bytes, header.number), header, signature };
 }
 
-/** The content of a block's line in the log. The rest of the block is derived from it. */
+/** The content of a block's line in the log, from which the rest of the block is derived. */
 export interface BlockRecord {
   readonly number: number;
   readonly timestampMs: number;
@@ -124,7 +125,7 @@ function headerOf(block: {
   };
 }
 
-/** The whole Transaction as its block commits to it, including fields that JSON hides. */
+/** Returns the whole Transaction in the form to which its block commits, including fields that JSON omits. */
 export function transactionBytesOf({ contractRet, ...transaction }: BlockTransaction): Uint8Array {
   return wholeTransaction({
     ...transaction,
@@ -132,7 +133,7 @@ export function transactionBytesOf({ contractRet, ...transaction }: BlockTransac
   });
 }
 
-/** The header's raw_data, whose hash is the block id, including fields that JSON hides. */
+/** Returns the header's raw_data, whose hash is the block id, including fields that JSON omits. */
 export function headerBytes({
   header,
   hiddenHeader = '',

@@ -2,15 +2,15 @@ import { createState, type State, type StateChange, type StateReader } from '../
 import type { Block } from './block.ts';
 import type { Schedule } from './schedule.ts';
 
-/** The start of a chain: the genesis block, or a solid block restored from a snapshot. */
+/** Where a chain starts: at the genesis block, or at a solid block restored from a snapshot. */
 export interface ChainStart {
   readonly block: Block;
   /** The position of each block's line, by height, up to and including `block`. */
   readonly positions: number[];
   readonly transactionHeights: Map<string, number>;
-  /** The height of each producer's last block, by the producer's index. */
+  /** The height of the last block of each producer, by the producer's index. */
   readonly latestByTurn: readonly number[];
-  /** How many blocks each producer made, by its index. Absent in snapshots older than this count, which then starts there. */
+  /** How many blocks each producer has made, by its index. Older snapshots don't have this count, so it starts there. */
   readonly producedByTurn?: readonly number[];
   readonly state: StateChange;
   readonly schedule: Schedule;
@@ -19,21 +19,21 @@ export interface ChainStart {
 export interface Chain {
   readonly state: State;
   schedule(): Schedule;
-  /** Applies to later blocks; a fork doesn't undo it. */
+  /** Takes effect for later blocks. A fork doesn't undo it. */
   setSchedule(schedule: Schedule): void;
   head(): Block;
   solidNumber(): number;
-  /** A block of the current branch, or null. */
+  /** Returns a block of the current branch, or null. */
   block(number: number): Block | null;
-  /** The height of a transaction in the current branch, or null. */
+  /** Returns the height of a transaction in the current branch, or null. */
   heightOf(transactionId: string): number | null;
   stateAt(number: number): StateReader;
-  /** How many blocks each producer has made up to a height, by its index. */
+  /** Returns how many blocks each producer has made up to a height, by its index. */
   producedAt(number: number): readonly number[];
   add(block: Block, change: StateChange, position: number): void;
   /** Removes the blocks above `number` and returns them, lowest first. Solid blocks can't be removed. */
   orphanAbove(number: number): Block[];
-  /** The values that a snapshot of the solid block needs. */
+  /** Returns the values that a snapshot of the solid block needs. */
   solidStart(): {
     readonly positions: readonly number[];
     readonly latestByTurn: readonly number[];
@@ -42,7 +42,10 @@ export interface Chain {
   };
 }
 
-/** Blocks kept in memory. Clients read near the head, and older blocks come from the log. More are kept only while they aren't solid. */
+/**
+ * The number of blocks kept in memory, because clients read near the head. Older blocks are read from the log. More are kept only if they
+ * aren't solid yet.
+ */
 const RECENT_BLOCKS = 64;
 
 interface Recent {
@@ -51,7 +54,10 @@ interface Recent {
   readonly latestBefore: number;
 }
 
-/** The current branch: recent blocks with their undo data, and an index of the rest. `readBlock` reads a block from its line's position. */
+/**
+ * Manages the current branch: recent blocks with their undo data, and an index of all others. `readBlock` reads a block, given the position
+ * of its line.
+ */
 export function createChain(start: ChainStart, readBlock: (position: number) => Block): Chain {
   const { positions, transactionHeights } = start;
   const state = createState(start.state);
@@ -122,7 +128,7 @@ export function createChain(start: ChainStart, readBlock: (position: number) => 
 
 type Turns = ReturnType<typeof createTurns>;
 
-/** Counts each producer's blocks, by its index. */
+/** Counts the blocks of each producer, by its index. */
 function createTurns(start: ChainStart) {
   const latest = [...start.latestByTurn];
   const produced = [...(start.producedByTurn ?? [])];
@@ -132,7 +138,7 @@ function createTurns(start: ChainStart) {
   return {
     latest: (turn: number) => latest[turn] ?? 0,
     allLatest: () => Array.from(latest, (height) => height ?? 0),
-    /** Each producer's number of blocks, without the blocks of these turns. */
+    /** Returns how many blocks each producer has made, without the blocks of these turns. */
     producedWithout(turns: readonly number[]): number[] {
       const counts = Array.from(produced, (blocks) => blocks ?? 0);
       for (const turn of turns) counts[turn] = (counts[turn] ?? 0) - 1;
@@ -171,7 +177,7 @@ function createRecentBlocks() {
         recent.delete(height);
       }
     },
-    /** The previous values of everything that the blocks above `number`, up to the head, have changed. */
+    /** Returns the previous values of everything that was changed by the blocks above `number`, up to the head. */
     undone(head: Block, number: number, turns: Turns): { state: Map<string, bigint>; latest: number[] } {
       const undone = { state: new Map<string, bigint>(), latest: turns.allLatest() };
       for (let height = head.header.number; height > number; height -= 1) {
@@ -185,8 +191,8 @@ function createRecentBlocks() {
 }
 
 /**
- * The solid height: the one that more than 70 % of the producers have built on (java-tron `DposService.updateSolidBlock`). `latest` has the
- * height of each active producer's last block, 0 if there's none.
+ * Returns the solid height, which is the one that more than 70 % of the producers have built on (java-tron `DposService.updateSolidBlock`).
+ * `latest` contains the height of the last block of each active producer, or 0 if it has made none.
  */
 function solidNumberOf(latest: readonly number[]): number {
   const ascending = latest.toSorted((left, right) => left - right);

@@ -8,19 +8,19 @@ import { txIdOf } from '@quittance/tron/transaction';
 import { PAYER, PENNILESS } from '../evm/keys.ts';
 import { type Block, type BlockTransaction, headerBytes, transactionBytesOf } from './block.ts';
 
-/** The payer's TRX (in sun) at genesis. */
+/** The payer's TRX at genesis, in sun. */
 export const PAYER_SUN = 1_000_000_000_000_000n;
 
-/** Enough for the fees of about two million reverting calls. */
+/** Enough to pay the fees of about two million reverting calls. */
 export const PENNILESS_SUN = 1_000_000_000_000n;
 
 const NO_PRODUCER = -1;
 
-/** The genesis block of every TRON network names this as its producer. It begins with the byte 41, as addresses do. */
+/** The producer in the genesis block of every TRON network. Like addresses, it begins with the byte 41. */
 const WITNESS =
   'A new system must allow existing systems to be linked together without requiring any central control or coordination';
 
-/** The owner of the genesis allocations in wire format: this text, not an address. */
+/** The owner of the genesis allocations in wire format, which is this text instead of an address. */
 const NOBODY = bytesToHex(utf8ToBytes('0x000000000000000000000'));
 
 const TRANSFER_URL = 'type.googleapis.com/protocol.TransferContract';
@@ -35,7 +35,7 @@ const GIFTS: readonly { readonly to: AccountHex; readonly amountSun: bigint }[] 
   { to: PENNILESS.account, amountSun: PENNILESS_SUN },
 ];
 
-/** Block 0, whose id identifies the network. Its header has no time, but its parent is derived from the time. */
+/** Returns block 0, whose id identifies the network. Its header contains no time, but its parent is derived from the time. */
 export function genesisBlock(timestampMs: number): Block {
   const transactions = GIFTS.map(giftTransaction);
   const header = {
@@ -49,14 +49,14 @@ export function genesisBlock(timestampMs: number): Block {
   return { ...block, id: blockIdOf(headerBytes(block), 0) };
 }
 
-/** Block 0 in older directories, from when it was less like a real one. */
+/** Returns block 0 as it was in older directories, when it was less similar to a real one. */
 export function firstGenesisBlock(timestampMs: number): Block {
   const parentHash = bytesToHex(sha256(utf8ToBytes(FIRST_TEXT)));
   const header = { number: 0, txTrieRoot: txTrieRoot([]), parentHash, timestamp: timestampMs };
   return { id: blockIdOf(headerBytes({ header }), 0), header, turn: NO_PRODUCER, signature: '', transactions: [] };
 }
 
-/** `raw_data` of a genesis transaction; null for any other. */
+/** Returns the `raw_data` of a genesis transaction, or null for any other transaction. */
 export function giftJson(rawDataHex: string): object | null {
   const gift = GIFTS.find((each) => rawDataOf(each) === rawDataHex);
   if (gift === undefined) return null;

@@ -21,7 +21,7 @@ import { type Chain, type ChainStart, createChain } from './chain.ts';
 import { firstGenesisBlock, genesisBlock, PAYER_SUN, PENNILESS_SUN } from './genesis.ts';
 import { firstSchedule, type Schedule } from './schedule.ts';
 
-/** The records of a chain after its start, in order. */
+/** The records of a chain that follow its start, in order. */
 export type LedgerRecord =
   | { readonly kind: 'submitted'; readonly transaction: string }
   | { readonly kind: 'fork'; readonly to: number; readonly keepTransactions: boolean; readonly forget?: string }
@@ -51,7 +51,10 @@ type LogLine =
   | { readonly t: 'producers'; readonly schedule: Schedule }
   | ({ readonly t: 'block'; readonly change?: readonly (readonly [string, string])[] } & BlockRecord);
 
-/** After a kill, opening replays at most about this many blocks. With 1,000, that took most of the time of opening 200,000 blocks. */
+/**
+ * After a kill, at most about this many blocks are replayed when opening. With 1,000, the replay took most of the time to open 200,000
+ * blocks.
+ */
 const SNAPSHOT_EVERY_BLOCKS = 250;
 
 type StorageOptions = {
@@ -62,7 +65,7 @@ type StorageOptions = {
 
 /**
  * Stores a ledger in a directory (`chain.log` and its snapshot files), or in memory if `dataDir` is null. The options describe a new
- * network. An existing directory keeps its own options.
+ * network. If the directory already exists, its own options are used.
  */
 export function createLedgerStorage(options: StorageOptions): LedgerStorage {
   const { dataDir, genesisTimestampMs } = options;
@@ -71,7 +74,8 @@ export function createLedgerStorage(options: StorageOptions): LedgerStorage {
   const snapshots = dataDir === null ? null : openSnapshots(dataDir);
   let snapshotNumber = 0;
   let pending: () => string[] = () => [];
-  // Each schedule with the position of its line, so that a snapshot contains the schedule of its block. A snapshot drops older ones.
+  // Each schedule with the position of its line, so that a snapshot contains the schedule of its block. Older ones are dropped with each
+  // snapshot.
   let schedules: { readonly position: number; readonly schedule: Schedule }[] = [];
   const write = (line: LogLine) => log.append([JSON.stringify(line)]);
   const readLine = (position: number) => JSON.parse(log.read(position)) as LogLine;
@@ -134,7 +138,7 @@ export function createLedgerStorage(options: StorageOptions): LedgerStorage {
   };
 }
 
-/** The transactions from one height to another, each with its height. */
+/** Returns the transactions from one height to another, each with its height. */
 function transactionsOf(chain: Chain, from: number, to: number): [string, number][] {
   const found: [string, number][] = [];
   for (let height = from; height <= to; height += 1) {
@@ -161,7 +165,7 @@ function chainStart(snapshot: Snapshot | null, block: Block, first: Schedule): C
     [trxKey(PENNILESS.account), PENNILESS_SUN],
   ] as const;
   if (snapshot !== null) {
-    // A directory older than this account gets it from the first snapshot that is opened.
+    // Directories that are older than this account get it when their first snapshot is opened.
     const state = [...penniless, ...snapshot.state];
     return { ...snapshot, state, block, schedule: snapshot.schedule ?? first };
   }
@@ -200,12 +204,12 @@ function recordOfLine(line: LogLine, position: number): LedgerRecord {
   }
 }
 
-/** An append-only log. A position identifies a line. */
+/** An append-only log. A line is identified by its position. */
 interface ChainLog {
-  /** Appends lines and returns the position of the first one. The operating system has them when this returns. */
+  /** Appends lines and returns the position of the first one. When this returns, the operating system has received them. */
   append(lines: readonly string[]): number;
   read(position: number): string;
-  /** Visits every line from a position to the end. */
+  /** Visits every line from a position onwards. */
   replay(from: number, visit: (line: string, position: number) => void): void;
   end(): number;
   close(): void;
@@ -214,12 +218,12 @@ interface ChainLog {
 const NEWLINE = 0x0a;
 const CHUNK_BYTES = 256 * 1024;
 
-/** The longest line is a full block: 2,000 transactions of about 2 kB. */
+/** The longest line is that of a full block: 2,000 transactions of about 2 kB. */
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
 
 /**
- * Opens a log file. An incomplete last line, from a process that was killed while writing, is cut off. There's no fsync: a killed process
- * loses nothing, and a power cut may lose the last blocks of a network without value.
+ * Opens a log file. If the last line is incomplete, because a process was killed while writing it, it's cut off. There's no fsync: a killed
+ * process loses nothing, and a power cut may only lose the last blocks of a network that has no value.
  */
 function openFileLog(path: string): ChainLog {
   const file = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
@@ -255,7 +259,7 @@ function openFileLog(path: string): ChainLog {
   };
 }
 
-/** The same in memory, for a devnet without a directory: about 400 bytes per block. */
+/** Like `openFileLog`, but in memory, for a devnet without a directory. Takes about 400 bytes per block. */
 function createMemoryLog(): ChainLog {
   const kept: string[] = [];
   return {
@@ -276,14 +280,15 @@ function createMemoryLog(): ChainLog {
   };
 }
 
-/** Reads lines from a position on until `visit` returns false. */
+/** Reads lines from a position onwards, until `visit` returns false. */
 function scan(
   file: number,
   { from, end }: { from: number; end: number },
   visit: (line: string, position: number) => boolean,
 ): void {
   let [lineStart, offset, carried] = [from, from, Buffer.alloc(0)];
-  // A block without transactions has about 400 bytes. So a single block is read with little waste, and a run of blocks in large steps.
+  // A block without transactions has about 400 bytes, so a single block is read with little waste, and a run of blocks in larger and larger
+  // steps.
   let chunkBytes = 1024;
   while (offset < end) {
     const chunk = Buffer.alloc(Math.min(chunkBytes, end - offset));
@@ -314,10 +319,10 @@ function endOfLastLine(file: number, size: number): number {
   return 0;
 }
 
-/** A solid block with all state derived from the chain up to it, so that opening needn't replay from genesis. */
+/** A solid block with all state that is derived from the chain up to it, so that the chain doesn't have to be replayed from genesis. */
 interface Snapshot {
   readonly number: number;
-  /** The position in the log after the solid block's line. */
+  /** The position in the log after the line of the solid block. */
   readonly logPosition: number;
   /** The position of each block's line, by height, up to `number`. */
   readonly positions: number[];
@@ -325,16 +330,16 @@ interface Snapshot {
   readonly latestByTurn: readonly number[];
   readonly producedByTurn?: readonly number[];
   readonly state: StateChange;
-  /** The producers up to the solid block. Absent in directories from before producers could change. */
+  /** The producers up to the solid block. Older directories, whose producers couldn't change, don't have this. */
   readonly schedule?: Schedule;
-  /** Transactions (hex) that were pending when the snapshot was taken. */
+  /** The transactions (hex) that were pending at the time of the snapshot. */
   readonly pending: readonly string[];
 }
 
 interface Snapshots {
-  /** Null if there's none, or if it's ahead of a log that ends at `logEnd`. */
+  /** Returns null if there's no snapshot, or if it's ahead of a log that ends at `logEnd`. */
   load(logEnd: number): Snapshot | null;
-  /** `newTransactions` are those of the blocks after the last snapshot, with their heights. */
+  /** `newTransactions` contains the transactions in the blocks after the last snapshot, with their heights. */
   save(
     snapshot: Omit<Snapshot, 'transactionHeights'>,
     newTransactions: readonly (readonly [id: string, number])[],
@@ -346,9 +351,9 @@ const POSITION_BYTES = 8;
 const TRANSACTION_BYTES = 40;
 
 /**
- * Three files: `snapshot.json`, which is replaced as a whole, and two indexes of fixed-width entries. Only as many entries count as
- * `snapshot.json` says. Solid blocks never change, so entries are only appended. Entries that a killed process wrote beyond that are
- * overwritten.
+ * There are three files: `snapshot.json`, which is replaced as a whole, and two indexes with entries of fixed width. Only as many entries
+ * count as `snapshot.json` says. Solid blocks never change, so entries are only appended. Any entries after those were written by a process
+ * that was killed, and are overwritten.
  */
 function openSnapshots(dataDir: string): Snapshots {
   const path = join(dataDir, 'snapshot.json');
@@ -421,7 +426,7 @@ function openIndex(path: string): number {
   return openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
 }
 
-/** The first bytes of an index, or null if it has fewer. */
+/** Returns the first bytes of an index, or null if it has fewer. */
 function readIndex(file: number, length: number): Buffer | null {
   const bytes = Buffer.alloc(length);
   let read = 0;

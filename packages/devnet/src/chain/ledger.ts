@@ -12,11 +12,11 @@ export type SubmitResult =
   | { readonly kind: 'accepted'; readonly id: string }
   | { readonly kind: 'refused'; readonly id: string; readonly refusal: Refusal };
 
-/** The chain as one kind of endpoint serves it: up to `headNumber`. */
+/** The chain up to `headNumber`, as one kind of endpoint serves it. */
 export interface LedgerView {
   readonly headNumber: number;
   state(): StateReader;
-  /** How many blocks each producer has made, by its index. */
+  /** Returns how many blocks each producer has made, by its index. */
   produced(): readonly number[];
   block(number: number): Block | null;
   transaction(id: string): { readonly block: Block; readonly transaction: BlockTransaction } | null;
@@ -25,22 +25,25 @@ export interface LedgerView {
 export interface Ledger {
   head(): Block;
   schedule(): Schedule;
-  /** Applies from the next block on; a fork doesn't undo it. */
+  /** Takes effect from the next block on. A fork doesn't undo it. */
   setSchedule(schedule: Schedule): void;
-  /** Every current and previous producer, by index. */
+  /** Returns all current and previous producers, by index. */
   witnesses(): readonly Witness[];
-  /** How many slots pass without a block before the next one, because producers are stalled; null if all are. */
+  /**
+   * Returns how many slots will pass without a block before the next one, because producers are stalled. Returns null if all of them are.
+   */
   missedSlots(): number | null;
   solidNumber(): number;
   pendingCount(): number;
   submit(transaction: SentTransaction): SubmitResult;
-  /** Adds these fields (hex), which java-tron doesn't know, to the next block's header. It isn't kept across restarts. */
+  /** Adds these fields (hex), which java-tron doesn't know, to the header of the next block. They aren't kept across restarts. */
   hideInNextHeader(fields: string): void;
-  /** Adds one block with the pending transactions, in order of arrival. The time must be after the head's. */
+  /** Adds one block with the pending transactions, in the order in which they arrived. The time must be later than the head's. */
   produceBlock(options: { readonly timestampMs: number }): Block;
   /**
-   * Orphans the last `depth` blocks (none of them solid) and builds a branch of depth + 1 blocks without transactions. Its last block is
-   * `stepMs` later than the old head. The orphaned transactions, except the one to `forget`, become pending again, or all are dropped.
+   * Orphans the last `depth` blocks (none of which may be solid) and builds a branch of depth + 1 blocks without transactions. Its last
+   * block is `stepMs` later than the old head. With `keepTransactions`, the orphaned transactions become pending again, except the one to
+   * `forget`. Otherwise they are all dropped.
    */
   fork(options: {
     readonly depth: number;
@@ -48,18 +51,18 @@ export interface Ledger {
     readonly forget?: string;
     readonly stepMs: number;
   }): Block[];
-  /** `full` ends at the head and `solid` at the solid block, both `lagBlocks` earlier if given. */
+  /** `full` ends at the head and `solid` ends at the solid block. With `lagBlocks`, both end that many blocks earlier. */
   view(kind: 'full' | 'solid', lagBlocks?: number): LedgerView;
   close(): void;
 }
 
-/** Beyond this a real node refuses with SERVER_BUSY (java-tron `maxTransactionPendingSize`). */
+/** A real node refuses more than this with SERVER_BUSY (java-tron `maxTransactionPendingSize`). */
 const MAX_PENDING = 2_000;
 
-/** Above the main network's peak of 437 per block, and few enough for one line of the log. */
+/** More than the main network's peak of 437 per block, and few enough for one line of the log. */
 const MAX_BLOCK_TRANSACTIONS = 2_000;
 
-/** The state machine of a devnet. Every change is stored before a caller sees it. Time comes only from arguments. */
+/** The state machine of a devnet. Every change is stored before callers can see it. It gets the time only from arguments. */
 export function openLedger(storage: LedgerStorage): Ledger {
   const pending = new Map<string, PendingTransaction>();
   const chain = storage.open({
@@ -151,7 +154,7 @@ function requireForkable(chain: Chain, depth: number): void {
     throw new RangeError('every producer is stalled: no branch can be made');
 }
 
-/** The producer whose turn it was is skipped, so that no block of the branch has the id of the one it replaces. */
+/** Skips the producer whose turn it would be, so that no block of the branch has the same id as the one it replaces. */
 function turnsToSkip(chain: Chain, replaced: Block | undefined): number {
   const { active } = chain.schedule();
   const skipped = active.findIndex(
@@ -201,7 +204,7 @@ interface Moving {
   readonly pending: Map<string, PendingTransaction>;
 }
 
-/** Applies a record of the log again. */
+/** Applies a record from the log again. */
 function replay(record: LedgerRecord, { chain, pending }: Moving): void {
   switch (record.kind) {
     case 'submitted': {
@@ -224,12 +227,12 @@ function replay(record: LedgerRecord, { chain, pending }: Moving): void {
   }
 }
 
-/** A transaction in the form in which it was sent. */
+/** Returns a transaction in the form in which it was sent. */
 function transactionHex({ rawData, signatures, hidden }: PendingTransaction): string {
   return bytesToHex(wholeTransaction({ rawDataHex: bytesToHex(rawData), signatures, contractRet: null, hidden }));
 }
 
-/** Removes blocks. Their transactions become pending again, before those that are pending already, or are dropped. */
+/** Removes blocks. Their transactions are either dropped or become pending again, ahead of those that are already pending. */
 function orphan(
   { to, keepTransactions, forget }: { to: number; keepTransactions: boolean; forget?: string },
   { chain, pending }: Moving,

@@ -1,7 +1,9 @@
 import type { Ledger } from './ledger.ts';
 
 export interface MineOptions {
-  /** The time of the first block, which must be after the head's. Default: one step after the head, or more past stalled producers. */
+  /**
+   * The time of the first block, which must be later than the head's. Default: one step after the head, or more if producers are stalled.
+   */
   readonly timestampMs?: number;
   /** The time between blocks. Default: the block time, or 3,000 if that is 0. */
   readonly stepMs?: number;
@@ -13,10 +15,10 @@ export interface BlockMark {
   readonly timestampMs: number;
 }
 
-/** More in one call is a mistake. This many take about a minute. */
+/** A larger number in one call is a mistake. This many blocks take about a minute. */
 const MAX_MINED = 1_000_000;
 
-/** Makes blocks. The slot of a stalled producer passes without a block: time advances, but not height. */
+/** Makes blocks. In the slot of a stalled producer there's no block: time advances, but the height doesn't. */
 export function mineBlocks(
   ledger: Ledger,
   count: number,
@@ -34,18 +36,18 @@ export function mineBlocks(
 }
 
 /**
- * Makes blocks until all transactions that are pending or in a block now are solid. Throws if they don't become solid, as with 30 % stalled
- * producers.
+ * Makes blocks until all transactions that are currently pending or in a block are solid. Throws if they can't become solid, for example
+ * because 30 % of the producers are stalled.
  */
 export function mineUntilSolid(ledger: Ledger, slotMs: number, options: MineOptions): BlockMark[] {
   const { timestampMs: _first, ...following } = options;
   const mined: BlockMark[] = [];
-  // A block holds a limited number of transactions. Each round includes at least one, so this ends.
+  // The number of transactions per block is limited. Each round includes at least one, so the loop terminates.
   while (ledger.pendingCount() > 0) {
     mined.push(...mineBlocks(ledger, 1, slotMs, mined.length === 0 ? options : following));
   }
   const target = ledger.head().header.number;
-  // Forks may have made producers miss their turns. After two rounds each one has built on the target.
+  // Because of forks, producers may have missed their turns. After two rounds, all of them have built on the target.
   const most = 2 * ledger.schedule().active.length;
   for (let round = 0; ledger.solidNumber() < target; round += 1) {
     if (round > most) throw new Error(`devnet block ${target} does not become solid`);

@@ -1,12 +1,12 @@
 import { type AccountHex, accountFromHex41, accountToAddress, parseAddress } from '@quittance/tron/address';
 
-/** The parameters of a request: the fields of its JSON body, or of its query string as text. */
+/** The parameters of a request: the fields of its JSON body, or of its query string, as text. */
 export type Parameters = Readonly<Record<string, unknown>>;
 
-/** The exception of java-tron's JSON parser. */
+/** The exception thrown by java-tron's JSON parser. */
 const PARSE_ERROR = 'org.tron.core.services.http.JsonFormat$ParseException';
 
-/** A request that a node answers with status 200 and `{"Error":"class … : …"}`; some errors have no class. */
+/** A request to which a node responds with status 200 and `{"Error":"class … : …"}`. Some errors have no class. */
 export class ParameterError extends Error {
   override name = 'ParameterError';
   readonly #javaClass: string | null;
@@ -22,14 +22,14 @@ export class ParameterError extends Error {
   }
 }
 
-/** Text in java-tron's strict form; empty if absent. A number is refused. */
+/** Reads text as strictly as java-tron. It's empty if absent; a number is refused. */
 export function exactText(parameters: Parameters, name: string): string {
   const value = parameters[name] ?? '';
   if (typeof value === 'string') return value;
   throw new ParameterError(`${position(parameters, name)}: Expected string.`, PARSE_ERROR);
 }
 
-/** An integer in java-tron's strict form; 0 if absent. Text is refused. */
+/** Reads an integer as strictly as java-tron. It's 0 if absent; text is refused. */
 export function exactInteger(parameters: Parameters, name: string): number {
   const value = parameters[name] ?? 0;
   if (Number.isSafeInteger(value)) return value as number;
@@ -43,14 +43,14 @@ export function exactBoolean(parameters: Parameters, name: string): boolean {
   throw new ParameterError(`${position(parameters, name)}: Expected "true" or "false".`, PARSE_ERROR);
 }
 
-/** An id's hex in lower case. */
+/** Returns the hex of an id in lower case. */
 export function idParameter(parameters: Parameters, name: string): string {
   const text = exactText(parameters, name).replace(/^0x/i, '').toLowerCase();
   if (/^[0-9a-f]*$/.test(text)) return text;
   throw new ParameterError(`${position(parameters, name)}: INVALID hex String`, PARSE_ERROR);
 }
 
-/** The position of a value in a body with these parameters and no spaces, as java-tron counts it. */
+/** Returns the position of a value in a body with these parameters and without spaces, as java-tron counts it. */
 function position(parameters: Parameters, name: string): string {
   const entries = Object.entries(parameters);
   const before = entries.slice(0, Object.keys(parameters).indexOf(name));
@@ -65,7 +65,7 @@ export function textParameter(parameters: Parameters, name: string): string {
   throw new ParameterError(`${name} must be text`);
 }
 
-/** An integer given as a number or as digits; 0 if absent, as in protobuf. */
+/** Reads an integer that may be a number or digits. As in protobuf, it's 0 if absent. */
 export function integerParameter(parameters: Parameters, name: string): number {
   const text = textParameter(parameters, name);
   const value = text === '' ? 0 : Number(text);
@@ -83,7 +83,7 @@ export function hexParameter(parameters: Parameters, name: string): string {
   return text;
 }
 
-/** An address: base58 if the request says `visible`, else `41` and 40 hex characters. */
+/** Reads an address: base58 if the request says `visible`, otherwise `41` and 40 hex characters. */
 export function accountParameter(parameters: Parameters, name: string): AccountHex {
   const text = textParameter(parameters, name);
   if (booleanParameter(parameters, 'visible')) {

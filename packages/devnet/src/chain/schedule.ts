@@ -1,14 +1,14 @@
 import { MAX_PRODUCERS, type Producer, producerAccount, producerSigner, producersOf } from '../evm/keys.ts';
 
-/** The producers of blocks. A producer is identified by its index, from which its keys are derived, so any index can become one. */
+/** The block producers. A producer is identified by its index, from which its keys are derived, so any index can become a producer. */
 export interface Schedule {
   readonly genesisCount: number;
   /** In the order of turns. */
   readonly active: readonly number[];
-  /** All current and previous producers, ascending. */
+  /** All current and previous producers, in ascending order. */
   readonly known: readonly number[];
   readonly stalled: readonly number[];
-  /** How often the key of a witness permission was changed, by index; absent means never. */
+  /** How often the key of each witness permission was changed, by index. If absent, it was never changed. */
   readonly rotations: Readonly<Record<string, number>>;
 }
 
@@ -22,7 +22,7 @@ export interface Witness extends Producer {
 /** The main network has a few hundred candidates. */
 const MAX_CANDIDATES = 1_000;
 
-/** The producers of a new network: 0 to `count` - 1. */
+/** Returns the producers of a new network: 0 to `count` - 1. */
 export function firstSchedule(count: number): Schedule {
   const active = [...producersOf(count).keys()];
   return { genesisCount: count, active, known: active, stalled: [], rotations: {} };
@@ -78,8 +78,8 @@ export function witnessesOf({ active, known, stalled, rotations }: Schedule): Wi
 }
 
 /**
- * The producer of the block after one of `parentIndex`, and how many turns of stalled producers pass before it; null if all are stalled.
- * `skippedTurns` more turns are skipped. After a producer that is no longer active, the round starts again.
+ * Returns the producer of the block that follows one of `parentIndex`, and how many turns of stalled producers pass before it. Returns null
+ * if all are stalled. `skippedTurns` further turns are skipped. If the previous producer is no longer active, the round starts again.
  */
 export function nextTurn(
   { active, stalled }: Schedule,

@@ -3,23 +3,23 @@ import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import { type AccountHex, accountFromWord } from '@quittance/tron/address';
 import type { Journal } from './state.ts';
 
-/** A log in `gettransactioninfobyid`: 20-byte address, 32-byte topics, all hex. */
+/** A log in `gettransactioninfobyid`: a 20-byte address and 32-byte topics, all in hex. */
 export interface LogJson {
   readonly address: string;
   readonly topics: readonly string[];
   readonly data: string;
 }
 
-/** The parts of a transaction's info that can be bulky. */
+/** The parts of a transaction's info that can be made bulky. */
 export const NOISE_SHAPES = ['log', 'contractResult', 'internal_transactions'] as const;
 
-/** Useless bulk of about this many bytes of JSON. It's only generated on request. */
+/** Useless bulk that takes about this many bytes of JSON. It's generated only on request. */
 export interface Noise {
   readonly shape: (typeof NOISE_SHAPES)[number];
   readonly bytes: number;
 }
 
-/** The outcome of a contract call; null means that it reverted. `output` is hex. */
+/** The outcome of a contract call; null means that the call reverted. `output` is hex. */
 export type CallOutcome = {
   readonly output: string;
   readonly logs: readonly LogJson[];
@@ -46,22 +46,22 @@ export interface ContractFunction {
   readonly run: (context: CallContext) => CallOutcome;
 }
 
-/** `name(type,type)`, the text whose hash is the selector. */
+/** Returns `name(type,type)`, the text whose hash contains the selector. */
 export function signatureOf({ name, inputs }: ContractFunction): string {
   return `${name}(${inputs.map((input) => input.split(' ')[1]).join(',')})`;
 }
 
-/** The first four bytes of the hash of a function signature, in hex. */
+/** Returns the first four bytes of the hash of a function signature, in hex. */
 export function selectorOf(signature: string): string {
   return bytesToHex(keccak_256(utf8ToBytes(signature))).slice(0, 8);
 }
 
-/** The hash of an event signature, in hex. */
+/** Returns the hash of an event signature, in hex. */
 export function topicOf(signature: string): string {
   return bytesToHex(keccak_256(utf8ToBytes(signature)));
 }
 
-/** The words after the selector. Bytes after the last whole word are ignored. */
+/** Returns the words after the selector. Bytes after the last whole word are ignored. */
 export function wordsOf(data: string): string[] {
   return data.slice(8).match(/.{64}/g) ?? [];
 }

@@ -6,7 +6,7 @@ import { NOISE_FUNCTIONS } from './noise.ts';
 import type { Journal } from './state.ts';
 import { TOKEN_FUNCTIONS } from './token.ts';
 
-/** A contract that runs natively instead of in a virtual machine. */
+/** A contract that runs as native code instead of in a virtual machine. */
 interface NativeContract {
   readonly name: string;
   readonly functions: readonly ContractFunction[];
@@ -24,7 +24,10 @@ export function contractAt(account: AccountHex): NativeContract | null {
   return CONTRACTS.get(account) ?? null;
 }
 
-/** Runs calldata (hex) against a contract. Returns null if it reverts, also for an unknown function or TRX sent with the call. */
+/**
+ * Runs calldata (hex) against a contract. Returns null if it reverts, which also happens for an unknown function and if TRX are sent with
+ * the call.
+ */
 export function callContract(
   state: Journal,
   call: {

@@ -7,7 +7,7 @@ import { callContract, contractAt } from './contracts.ts';
 import { type InternalTransactionJson, internalTransaction } from './internal-transaction.ts';
 import { createdKey, createJournal, type Journal, keepChanges, type StateReader, trxKey } from './state.ts';
 
-/** The part of a transaction's info that results from running it. Absent and zero fields are omitted, as the node does. */
+/** The part of a transaction's info that results from running it. Absent and zero fields are omitted, as by a real node. */
 export interface InfoBody {
   readonly fee?: number;
   readonly contractResult: readonly string[];
@@ -42,7 +42,7 @@ const REVERT_ENERGY = 4_100;
 
 const REVERT_MESSAGE = 'REVERT opcode executed';
 
-/** Why a node would refuse the transaction in this state (the text after `Contract validate error : `), or null. */
+/** Returns why a node would refuse the transaction in this state (the text after `Contract validate error : `), or null. */
 export function refusalOf(state: StateReader, { contract: call, feeLimitSun }: RawTransaction): string | null {
   if (call.kind === 'other') return `contract type ${call.type} is not available on a devnet`;
   if (state.get(createdKey(call.owner)) === 0n) return `account [${accountToAddress(call.owner)}] does not exist`;
@@ -61,7 +61,7 @@ export function refusalOf(state: StateReader, { contract: call, feeLimitSun }: R
   return null;
 }
 
-/** Runs a transaction that `refusalOf` accepts and charges its fee. `netBytes` is its size, which free bandwidth covers here. */
+/** Runs a transaction that `refusalOf` accepts, and charges its fee. `netBytes` is its size, for which free bandwidth is enough here. */
 export function execute(
   state: Journal,
   raw: RawTransaction,
@@ -73,7 +73,7 @@ export function execute(
       const fee = transferFee(state, call);
       state.add(trxKey(call.owner), -(call.amountSun + fee));
       state.add(trxKey(call.to), call.amountSun);
-      // The opener of an account pays for bandwidth, which is free otherwise.
+      // The sender who opens an account pays for bandwidth, which is free otherwise.
       const receipt = fee > 0n ? { net_fee: CREATE_ACCOUNT_NET_SUN } : { net_usage: netBytes };
       if (fee > 0n) state.set(createdKey(call.to), BigInt(timestampMs));
       return {
@@ -135,7 +135,7 @@ function trigger(
   return { contractRet, info: { ...body, result: 'FAILED', resMessage: messageHex(message) } };
 }
 
-/** The node writes messages as the hex of their UTF-8 bytes. */
+/** Returns the hex of the message's UTF-8 bytes, which is how the node writes messages. */
 export function messageHex(text: string): string {
   return bytesToHex(utf8ToBytes(text));
 }

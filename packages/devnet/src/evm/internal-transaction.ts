@@ -2,7 +2,10 @@ import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import type { AccountHex } from '@quittance/tron/address';
 
-/** A contract's call of another in the info of their transaction. A call without value has an empty `callValueInfo`. */
+/**
+ * A call from one contract to another, as it appears in the info of their transaction. If the call transfers no value, `callValueInfo` is
+ * empty.
+ */
 export interface InternalTransactionJson {
   readonly hash: string;
   readonly caller_address: string;
@@ -23,7 +26,7 @@ export function internalTransaction({
   readonly called: AccountHex;
 }): InternalTransactionJson {
   return {
-    // java-tron hashes the call. No reader uses this hash, but no two are the same.
+    // java-tron hashes the call. Clients don't use this hash, but it must be unique.
     hash: bytesToHex(sha256(utf8ToBytes(`${id} ${index}`))),
     caller_address: `41${caller}`,
     transferTo_address: `41${called}`,

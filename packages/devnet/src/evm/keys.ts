@@ -5,7 +5,7 @@ import type { AccountHex } from '@quittance/tron/address';
 import { accountFromPublicKey } from '@quittance/tron/public-key';
 import { DEVNET_CONTRACTS } from '@quittance/tron/usdt';
 
-/** Every key and contract address of a devnet is derived from this text. They are public, and worthless anywhere else. */
+/** The text from which every key and contract address of a devnet is derived. These keys are public, and worthless anywhere else. */
 const SEED = 'quittance devnet 1';
 
 export interface KeyPair {
@@ -13,16 +13,16 @@ export interface KeyPair {
   readonly account: AccountHex;
 }
 
-/** The network has 27 super representatives. A devnet may have fewer, never more. */
+/** The main network has 27 super representatives. A devnet may have fewer, but never more. */
 export const MAX_PRODUCERS = 27;
 
-/** A block producer and the key of its witness permission, which signs its blocks. */
+/** A block producer, and the key in its witness permission, which signs its blocks. */
 export interface Producer {
   readonly account: AccountHex;
   readonly signer: KeyPair;
 }
 
-/** The first producers of a devnet, in the order of their turns. */
+/** Returns the first producers of a devnet, in the order of their turns. */
 export function producersOf(count: number): Producer[] {
   if (!Number.isInteger(count) || count < 1 || count > MAX_PRODUCERS) {
     throw new RangeError(`a devnet has 1 to ${MAX_PRODUCERS} producers, not ${count}`);
@@ -38,20 +38,20 @@ export function producerAccount(index: number): AccountHex {
 }
 
 /**
- * The key that signs a producer's blocks. As on real networks, some producers, here every second one, have a witness permission key that
- * isn't their account's key. `rotation` counts the changes of that key.
+ * Returns the key that signs a producer's blocks. As on real networks, some producers (here every second one) have a witness permission key
+ * that differs from the key of their account. `rotation` is the number of times that key was changed.
  */
 export function producerSigner(index: number, rotation: number): KeyPair {
   if (rotation > 0) return keyPair(`producer ${index} witness permission ${rotation}`);
   return keyPair(index % 2 === 1 ? `producer ${index} witness permission` : `producer ${index}`);
 }
 
-/** The key with which a lying node signs instead of a producer. */
+/** Returns the key with which a lying node signs instead of a producer. */
 export function attackerSigner(index: number): KeyPair {
   return keyPair(`attacker ${index}`);
 }
 
-/** Cached by name. There are at most 1,000 candidates, and only tests rotate keys. */
+/** Key pairs by name. The cache stays small, because there are at most 1,000 candidates, and only tests rotate keys. */
 const keyPairs = new Map<string, KeyPair>();
 
 export function keyPairOf(privateKey: Uint8Array): KeyPair {
@@ -61,7 +61,7 @@ export function keyPairOf(privateKey: Uint8Array): KeyPair {
 /** The account that holds all tokens at genesis and owns their contracts. */
 export const PAYER = keyPair('payer');
 
-/** A wallet with TRX for fees but no tokens, so its transfers revert. */
+/** A wallet that has TRX for fees but no tokens, so that its transfers revert. */
 export const PENNILESS = keyPair('payer without tokens');
 
 /** An account that has nothing to do with any project. */
@@ -73,7 +73,7 @@ export const MULTISEND = contractAccount('multisend');
 /** A stranger's contract that fills infos with bulk. */
 export const NOISE = contractAccount('noise');
 
-/** Computing a public key takes a third of a millisecond, and every block that is read from the log needs one. */
+/** It takes a third of a millisecond to compute a public key, and one is needed for every block that is read from the log. */
 function keyPair(name: string): KeyPair {
   const known = keyPairs.get(name) ?? keyPairOf(seeded(name));
   keyPairs.set(name, known);

@@ -19,14 +19,14 @@ export interface MultisendTransfer {
   readonly value: bigint;
 }
 
-/** Real multisend contracts stop near here, because of the energy limit of a transaction. */
+/** Real multisend contracts have a similar limit, because a transaction's energy is limited. */
 export const MAX_RECIPIENTS = 200;
 
 const OVERHEAD_ENERGY = 30_000;
 
 /**
- * Pays many recipients in one transaction. The tokens move directly from the caller. A real contract would need the caller's approval
- * first, which doesn't change the logs that the recipients see.
+ * Pays many recipients in one transaction. The tokens are moved directly from the caller. A real contract would need the caller's approval
+ * first, but that doesn't change the logs that recipients see.
  */
 const MULTISEND_FUNCTION: ContractFunction = {
   name: 'multisend',
@@ -38,7 +38,7 @@ const MULTISEND_FUNCTION: ContractFunction = {
 
 export const MULTISEND_FUNCTIONS: readonly ContractFunction[] = [MULTISEND_FUNCTION];
 
-/** Calldata (hex) of `multisend(token, to[], amounts[])`. */
+/** Returns the calldata (hex) of `multisend(token, to[], amounts[])`. */
 export function encodeMultisendCall(token: AccountHex, transfers: readonly MultisendTransfer[]): string {
   const count = uintWord(transfers.length);
   return [
@@ -70,7 +70,7 @@ function multisend({ state, caller, words }: CallContext): CallOutcome {
   return { output: '', logs, energy, calls: recipients.map(() => token) };
 }
 
-/** The words of the dynamic array whose offset is at `index`; null if it doesn't fit. */
+/** Returns the words of the dynamic array whose offset is at `index`, or null if the array doesn't fit. */
 function arrayAt(words: readonly string[], index: number): string[] | null {
   const offset = uintAt(words, index);
   if (offset === null || offset % 32n !== 0n || offset >= BigInt(words.length * 32)) return null;

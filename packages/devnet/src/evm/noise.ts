@@ -15,10 +15,10 @@ import { NOISE, USDT } from './keys.ts';
 
 const MAX_NOISE_BYTES = 64 * 1024 * 1024;
 
-/** On a real java-tron, 345 calls that each returned 38,400 bytes used 6,622 energy each and made 26.6 MB of JSON. */
+/** Measured on a real java-tron: 345 calls, each of which returned 38,400 bytes and used 6,622 energy, made 26.6 MB of JSON. */
 const [ENERGY, ENERGY_BYTES] = [345 * 6_622, 26_604_332];
 
-/** A stranger can send this to a reader of infos: `bytes` of JSON in the given shape (an index into `NOISE_SHAPES`). */
+/** What a stranger can do to anyone who reads infos: produce `bytes` of JSON in the given shape (an index into `NOISE_SHAPES`). */
 const NOISE_FUNCTION: ContractFunction = {
   name: 'noise',
   inputs: ['bytes uint256', 'shape uint256'],
@@ -33,12 +33,12 @@ const NOISE_FUNCTION: ContractFunction = {
 
 export const NOISE_FUNCTIONS: readonly ContractFunction[] = [NOISE_FUNCTION];
 
-/** Calldata (hex) of `noise(bytes, shape)`. */
+/** Returns the calldata (hex) of `noise(bytes, shape)`. */
 export function encodeNoiseCall({ shape, bytes }: Noise): string {
   return selectorOf(signatureOf(NOISE_FUNCTION)) + uintWord(bytes) + uintWord(NOISE_SHAPES.indexOf(shape));
 }
 
-/** The fields of a transaction's info that contain the bulk. */
+/** Returns the fields of a transaction's info that contain the bulk. */
 export function noiseFields({ shape, bytes }: Noise, id: string): object {
   const hex = longHex('5a', Math.ceil(bytes / 2));
   if (shape === 'log') return { log: [{ address: NOISE, topics: [topicOf('Noise(bytes)')], data: hex }] };

@@ -1,14 +1,14 @@
 import type { AccountHex } from '@quittance/tron/address';
 
-/** The state of the network: one number per key; zero equals absent. It fits addresses, flags and amounts. */
+/** The state of the network: one number per key, where zero means absent. Values can be addresses, flags or amounts. */
 export interface StateReader {
   get(key: string): bigint;
 }
 
-/** Changes on top of a state that can be kept or discarded. */
+/** Changes to a state that can still be kept or discarded. */
 export interface Journal extends StateReader {
   set(key: string, value: bigint): void;
-  /** Adds to a value. Throws if the sum is negative, which the caller must rule out. */
+  /** Adds to a value. Throws if the sum is negative; the caller must make sure that it isn't. */
   add(key: string, amount: bigint): void;
   readonly changes: ReadonlyMap<string, bigint>;
 }
@@ -48,26 +48,26 @@ export function createJournal(base: StateReader): Journal {
   return { changes, get, set, add: (key, amount) => set(key, get(key) + amount) };
 }
 
-/** Moves a journal's changes into the journal below it. */
+/** Moves the changes of a journal into the journal below it. */
 export function keepChanges(from: Journal, into: Journal): void {
   for (const [key, value] of from.changes) into.set(key, value);
 }
 
-/** TRX in sun. */
+/** The value is TRX in sun. */
 export const trxKey = (account: AccountHex) => `trx/${account}`;
-/** The time an account was created (milliseconds). Zero means that it doesn't exist. */
+/** The value is the time at which an account was created, in milliseconds. Zero means that it doesn't exist. */
 export const createdKey = (account: AccountHex) => `created/${account}`;
 export const balanceKey = (token: AccountHex, account: AccountHex) => `${token}/balance/${account}`;
 export const allowanceKey = (token: AccountHex, owner: AccountHex, spender: AccountHex) =>
   `${token}/allowance/${owner}/${spender}`;
 export const blacklistKey = (token: AccountHex, account: AccountHex) => `${token}/blacklist/${account}`;
-/** The fee on transfers: hundredths of a percent, and its maximum in micro. */
+/** The fee on transfers, in hundredths of a percent, and its maximum in micro-USDT. */
 export const feeRateKey = (token: AccountHex) => `${token}/basisPoints`;
 export const feeMostKey = (token: AccountHex) => `${token}/maximumFee`;
-/** The contract that replaced it, as a number; zero for none. */
+/** The contract that replaced this one, as a number, or zero if there's none. */
 export const successorKey = (token: AccountHex) => `${token}/successor`;
 export const deprecatedKey = (token: AccountHex) => `${token}/deprecated`;
 export const issuedKey = (token: AccountHex) => `${token}/issued`;
-/** `destroyBlackFunds` and `redeem` increase it. */
+/** Increased by `destroyBlackFunds` and `redeem`. */
 export const destroyedKey = (token: AccountHex) => `${token}/destroyed`;
 export const pausedKey = (token: AccountHex) => `${token}/paused`;

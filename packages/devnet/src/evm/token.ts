@@ -29,7 +29,7 @@ import {
 
 const APPROVAL_TOPIC = topicOf('Approval(address,address,uint256)');
 
-/** The energy of USDT's `transfer` on the main network. Writing a balance that was zero costs 65,000 more. */
+/** The energy that USDT's `transfer` uses on the main network. It costs 65,000 more to write a balance that was zero. */
 const WARM_TRANSFER_ENERGY = 64_285;
 const COLD_TRANSFER_ENERGY = 130_285;
 const ALLOWANCE_ENERGY = 15_000;
@@ -37,20 +37,20 @@ const APPROVE_ENERGY = 22_600;
 const ADMIN_ENERGY = 25_000;
 const VIEW_ENERGY = 700;
 
-/** `issue` and `redeem` change it. */
+/** The initial supply, which `issue` and `redeem` change. */
 const FIRST_SUPPLY_MICRO = 1_000_000_000_000_000n;
 const MAX_UINT256 = (1n << 256n) - 1n;
 
-/** Tether's contract refuses a higher fee (`MAX_SETTABLE_BASIS_POINTS`, `MAX_SETTABLE_FEE`). */
+/** Tether's contract refuses fees from these values on (`MAX_SETTABLE_BASIS_POINTS`, `MAX_SETTABLE_FEE`). */
 const FEE_RATE_LIMIT = 20n;
 const FEE_MOST_LIMIT = 50n;
 const MICRO = 1_000_000n;
 
-/** Tether's `transfer` declares a result and returns zeros on success. */
+/** Tether's `transfer` declares a result, but returns zeros on success. */
 const ZERO_WORD = uintWord(0);
 const TRUE_WORD = uintWord(1);
 
-/** A native token like Tether's on TRON, owned by the devnet's payer. A view that changes state is `Nonpayable`. */
+/** A native token that works like Tether's on TRON, owned by the devnet's payer. A view that changes state is `Nonpayable`. */
 export const TOKEN_FUNCTIONS: readonly ContractFunction[] = [
   view('name', [], 'string', () => stringOutput('Tether USD')),
   view('symbol', [], 'string', () => stringOutput('USDT')),
@@ -105,14 +105,15 @@ export const TOKEN_FUNCTIONS: readonly ContractFunction[] = [
   }),
 ];
 
-/** The token balances of a new devnet: the payer holds everything. */
+/** Returns the token balances of a new devnet, where the payer holds everything. */
 export function genesisBalances(token: AccountHex): [string, bigint] {
   return [balanceKey(token, PAYER.account), FIRST_SUPPLY_MICRO];
 }
 
 /**
- * Moves tokens and writes the Transfer log; null (reverted) if paused, blacklisted or short of balance. If the owner has set a fee there
- * are two logs: to the recipient, less the fee, and to the owner (`StandardTokenWithFees.transfer`).
+ * Moves tokens and writes the Transfer log. Returns null (reverted) if the contract is paused, an account is blacklisted, or the balance is
+ * too low. If the owner has set a fee, there are two logs: one to the recipient, with the amount minus the fee, and one to the owner
+ * (`StandardTokenWithFees.transfer`).
  */
 export function moveTokens(
   state: Journal,
@@ -129,7 +130,7 @@ export function moveTokens(
     state.add(balanceKey(token, from), -part);
     state.add(balanceKey(token, receiver), part);
     return {
-      // A replaced contract forwards to its successor, which writes the log.
+      // A replaced contract forwards calls to its successor, which writes the log.
       address: successor === 0n ? token : (successor.toString(16).padStart(40, '0') as AccountHex),
       topics: [TRANSFER_TOPIC, accountWord(from), accountWord(receiver)],
       data: uintWord(part),
@@ -157,7 +158,7 @@ function flag({ state, contract, words }: CallContext, event: string, value: big
   return { topics: [topicOf(`${event}(address)`), accountWord(who)], data: '' };
 }
 
-/** Reverts for an account that isn't frozen. It logs no Transfer. */
+/** Reverts if the account isn't frozen. Logs no Transfer. */
 function destroyFunds({ state, contract, words }: CallContext): OwnerEvent | null {
   const who = accountAt(words, 0);
   if (who === null || state.get(blacklistKey(contract, who)) === 0n) return null;
@@ -167,7 +168,7 @@ function destroyFunds({ state, contract, words }: CallContext): OwnerEvent | nul
   return { topics: [topicOf('DestroyedBlackFunds(address,uint256)'), accountWord(who)], data: uintWord(funds) };
 }
 
-/** Changes the owner's balance. It logs no Transfer either. */
+/** Changes the owner's balance. Logs no Transfer either. */
 function changeSupply({ state, contract, words }: CallContext, event: 'Issue' | 'Redeem'): OwnerEvent | null {
   const amount = uintAt(words, 0);
   const key = balanceKey(contract, PAYER.account);
@@ -177,7 +178,7 @@ function changeSupply({ state, contract, words }: CallContext, event: 'Issue' | 
   return { topics: [topicOf(`${event}(uint256)`)], data: uintWord(amount) };
 }
 
-/** Reverts if there's nothing to change, as the real one does. */
+/** Like the real contract, reverts if there's nothing to change. */
 function pauseIf({ state, contract }: CallContext, event: string, value: bigint): OwnerEvent | null {
   if (state.get(pausedKey(contract)) === value) return null;
   state.set(pausedKey(contract), value);

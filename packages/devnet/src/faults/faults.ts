@@ -2,9 +2,9 @@ import { type AccountHex, parseAddress } from '@quittance/tron/address';
 import { attackerSigner } from '../evm/keys.ts';
 
 /**
- * The node refuses, or its answer doesn't arrive: `truncated` cuts the JSON in half, `hang` never answers, `reset` breaks the connection,
- * `slow-drip` never ends, `slow-large-answer` sends the whole correct answer at `bytesPerSecond`, and `bracket-bomb` sends `bytes` of
- * `[{},{},…]` (by gRPC, a list of as many empty messages).
+ * The node refuses the request, or its response doesn't arrive: `truncated` cuts the JSON in half, `hang` never responds, `reset` breaks
+ * the connection, `slow-drip` never ends, `slow-large-answer` sends the complete and correct response at `bytesPerSecond`, and
+ * `bracket-bomb` sends `bytes` of `[{},{},…]` (by gRPC, a list with as many empty messages).
  */
 const REFUSING = [
   'error-200',
@@ -25,17 +25,17 @@ const REFUSING = [
 ] as const;
 
 /**
- * The node answers with valid JSON that is wrong, as broken nodes do:
+ * The node responds with valid JSON that is wrong, as broken nodes do:
  * - `empty-infos`, `missing-info` (the last one) and `swapped-infos` (the first two) change `gettransactioninfobyblocknum`.
  * - `empty-block` removes the transactions from blocks.
- * - `lag` answers as of `blocks` ago.
+ * - `lag` responds with the state of `blocks` ago.
  * - `missing-history` has only the last `blocks` and genesis.
  * - `solid-ahead` reports the head as solid.
- * - `wrong-balance` answers a micro too little.
- * - `wrong-flags` swaps frozen and free, replaced and not replaced.
+ * - `wrong-balance` reports one micro-USDT too little.
+ * - `wrong-flags` swaps frozen and free, and replaced and not replaced.
  * - `replayed-producers` shows `producers` instead of the current ones.
- * - `missing-logs` omits logs from `eth_getLogs` (all, or the transfers to `to`), as a node without their index does.
- * - `limited-logs` answers `eth_getLogs` with a provider's error.
+ * - `missing-logs` omits logs from `eth_getLogs` (all, or the transfers to `to`), like a node that hasn't indexed them.
+ * - `limited-logs` responds to `eth_getLogs` with a provider's error.
  */
 const BROKEN = [
   'empty-infos',
@@ -53,8 +53,8 @@ const BROKEN = [
 ] as const;
 
 /**
- * The node lies about the contents of a block, both in the block and in its infos, but leaves the header unchanged: see `lieAbout` in
- * `node-answers.ts`. `fee-split` shows a direct transfer as two: `amountMicro` (default: a half) to `to`, and the rest to the true
+ * The node lies about the contents of a block, both in the block and in its infos, but doesn't change the header; see `lieAbout` in
+ * `node-answers.ts`. `fee-split` shows a direct transfer as two: `amountMicro` (default: half of it) to `to`, and the rest to the real
  * recipient.
  */
 const LYING = [
@@ -71,7 +71,7 @@ const LYING = [
   'forged-header',
 ] as const;
 
-/** The node lies and makes the headers consistent, from the first changed block to the head: see `reseal.ts`. */
+/** The node lies and makes the headers consistent, from the first changed block up to the head; see `reseal.ts`. */
 const RESEALING = ['omitted-transaction-resealed', 'forged-block', 'other-network'] as const;
 
 export const FAULT_KINDS = [...REFUSING, ...BROKEN, ...LYING, ...RESEALING] as const;
@@ -80,15 +80,18 @@ type FaultKind = (typeof FAULT_KINDS)[number];
 
 export interface Fault {
   readonly kind: FaultKind;
-  /** The faulty paths (`/walletsolidity/getblock`). Default: all. */
+  /** The paths with the fault, such as `/walletsolidity/getblock`. Default: all paths. */
   readonly paths?: readonly string[];
-  /** For `lag`: how far behind (default: 10). For `missing-history`: how far back (default: 20). */
+  /** For `lag`: how many blocks behind the node is (default: 10). For `missing-history`: how many blocks it has (default: 20). */
   readonly blocks?: number;
-  /** The range of blocks to lie about, both inclusive. Default: all blocks; for resealing faults, those above the current solid block. */
+  /**
+   * The range of blocks to lie about, both ends inclusive. Default: all blocks, or for resealing faults all blocks above the current solid
+   * block.
+   */
   readonly fromBlock?: number;
   readonly toBlock?: number;
   /**
-   * The recipient and amount of a forged or missing transfer. Default: the attacker and 1 USDT. Without `to`, `forged-log` changes an
+   * The recipient and amount of a forged or missing transfer. Default: the attacker and 1 USDT. If `to` is absent, `forged-log` changes an
    * amount.
    */
   readonly to?: string;
@@ -97,11 +100,11 @@ export interface Fault {
   readonly bytesPerSecond?: number;
   /** For `bracket-bomb`. Default: 32 MiB. */
   readonly bytes?: number;
-  /** For `replayed-producers`: those of the genesis (default), or the current ones with the attacker's keys. */
+  /** For `replayed-producers`: the producers of genesis (default), or the current ones with the attacker's keys. */
   readonly producers?: 'genesis' | 'attacker';
 }
 
-/** A fault with all defaults resolved. */
+/** A fault whose defaults have been filled in. */
 export interface SettledFault extends Fault {
   readonly fromBlock: number;
   readonly toBlock: number;
@@ -131,12 +134,12 @@ export function faultsAt(faults: readonly SettledFault[], path: string): readonl
   return faults.filter(({ paths }) => paths === undefined || paths.includes(path));
 }
 
-/** How many blocks behind a node with these faults is. */
+/** Returns how many blocks behind a node with these faults is. */
 export function lagBlocksOf(faults: readonly Fault[]): number {
   return Math.max(0, ...faults.map(({ kind, blocks = DEFAULT_LAG_BLOCKS }) => (kind === 'lag' ? blocks : 0)));
 }
 
-/** How many blocks below the head a node with these faults has. */
+/** Returns how many blocks below the head a node with these faults has. */
 export function historyBlocksOf(faults: readonly Fault[]): number {
   const lost = faults.filter(({ kind }) => kind === 'missing-history');
   return Math.min(Number.MAX_SAFE_INTEGER, ...lost.map(({ blocks = DEFAULT_HISTORY_BLOCKS }) => blocks));

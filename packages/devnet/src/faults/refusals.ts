@@ -5,18 +5,18 @@ import { setTimeout } from 'node:timers/promises';
 import { repeat } from '../wire/json-text.ts';
 import { type Fault, hasFault } from './faults.ts';
 
-/** A drip outlasts the timeout of any client, but still ends. */
+/** A drip lasts longer than the timeout of any client, but it ends eventually. */
 export const DRIP_MS = 60_000;
 export const DRIP_BYTES = 240;
 
-/** A slow answer is sent in steps of this time. 256 KiB a second is 2 Mbit/s. */
+/** A slow response is sent in steps of this length. 256 KiB per second is 2 Mbit/s. */
 const STEP_MS = 50;
 const DEFAULT_BYTES_PER_SECOND = 256 * 1024;
 
-/** More than the 24 MiB that a client may accept for most answers. */
+/** More than the 24 MiB that a client may accept for most responses. */
 export const DEFAULT_BOMB_BYTES = 32 * 1024 * 1024;
 
-/** Real answers of nodes and of the proxies in front of them, byte for byte. */
+/** Real responses of nodes and of the proxies in front of them, byte for byte. */
 export const REFUSALS: ReadonlyMap<Fault['kind'], { status: number; type: string; body: string }> = new Map([
   ['error-200', json(200, '{"Error":"class java.lang.IllegalAccessException : lack of computing resources"}')],
   ['bare-text', { status: 200, type: 'text/plain', body: 'this API is closed because this node is a lite fullnode' }],
@@ -62,7 +62,7 @@ export const REFUSALS: ReadonlyMap<Fault['kind'], { status: number; type: string
   ],
 ]);
 
-/** Answers instead of the node, or not at all. Returns false if the node itself should answer. */
+/** Responds instead of the node, or doesn't respond at all. Returns false if the node itself should respond. */
 export function refuseWith(faults: readonly Fault[], response: ServerResponse): boolean {
   for (const { kind, bytes } of faults) {
     if (kind === 'hang') return true;
@@ -84,7 +84,7 @@ export function refuseWith(faults: readonly Fault[], response: ServerResponse): 
   return false;
 }
 
-/** Sends an answer as a node with these faults does: whole, cut in half, slowly, or so slowly that it never ends. */
+/** Sends a response as a node with these faults does: whole, cut in half, slowly, or so slowly that it never ends. */
 export async function send(
   faults: readonly Fault[],
   response: ServerResponse,
@@ -97,20 +97,26 @@ export async function send(
   response.end(body.slice(0, Math.floor(body.length / 2)));
 }
 
-/** Writes as fast as the reader reads. Like Jetty, it sends a small answer with its length. A reader that disconnects isn't an error. */
+/**
+ * Writes as fast as the client reads. Like Jetty, it sends a small response together with its length. It isn't an error if the client
+ * disconnects.
+ */
 async function sendPieces(response: ServerResponse, pieces: Iterable<string> | AsyncIterable<string>): Promise<void> {
   if (Array.isArray(pieces)) return void response.end(pieces.join(''));
   await pipeline(Readable.from(pieces), response).catch(() => undefined);
 }
 
-/** JSON of about this many bytes that costs its reader far more memory. */
+/** Yields JSON of about this many bytes whose parsing takes far more memory. */
 function* bracketBomb(bytes = DEFAULT_BOMB_BYTES): Generator<string> {
   yield '[';
   yield* repeat('{},', Math.max(0, Math.ceil(bytes / 3) - 1));
   yield '{}]';
 }
 
-/** Sends as many bytes a second as the fault allows, in steps, so that the answer never pauses. Without the fault, sends at once. */
+/**
+ * Sends as many bytes per second as the fault allows, in steps, so that the response never pauses. Without the fault, sends everything
+ * immediately.
+ */
 export function paced<Piece extends string | Uint8Array>(
   faults: readonly Fault[],
   pieces: Iterable<Piece>,
@@ -132,7 +138,7 @@ async function* slowly<Piece extends string | Uint8Array>(
   }
 }
 
-/** Sends a few bytes a second, with spaces before a short answer. After a minute the connection breaks. */
+/** Sends a few bytes per second, with spaces before a short response. After a minute, the connection breaks. */
 function drip(response: ServerResponse, body: string): void {
   const bytes = Buffer.from(body.padStart(DRIP_BYTES + 1)).subarray(0, DRIP_BYTES);
   let sent = 0;
@@ -141,7 +147,7 @@ function drip(response: ServerResponse, body: string): void {
     else response.destroy();
     sent += 1;
   }, DRIP_MS / DRIP_BYTES);
-  // The client disconnected, or the node stops.
+  // The client has disconnected, or the node is stopping.
   response.once('close', () => clearInterval(timer));
 }
 

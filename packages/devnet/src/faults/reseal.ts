@@ -3,16 +3,18 @@ import { OTHER_GENESIS_PARENT } from '../chain/genesis.ts';
 import { attackerSigner } from '../evm/keys.ts';
 import { hasFault, isResealing, type SettledFault } from './faults.ts';
 
-/** Resealed blocks, by the id of the true one. */
+/** The resealed blocks, by the ids of the real ones. */
 export type Resealed = Map<string, Block>;
 
-/** About 2 kB each. A longer lie is occasionally rebuilt from its start, which takes a millisecond per block. */
+/**
+ * About 2 kB each. If a lie is longer than this, it has to be rebuilt from its start now and again, which takes a millisecond per block.
+ */
 const MAX_REMEMBERED = 20_000;
 
 /**
- * A chain of lies with consistent headers: Merkle roots, ids and parent links. `omitted-transaction-resealed` keeps the producers'
- * signatures, which no longer match; the other two sign with the attacker's keys. `trueBlock` returns a block of the real chain, and `lie`
- * changes its contents.
+ * Builds a chain of lies with consistent headers: Merkle roots, ids and parent links. `omitted-transaction-resealed` keeps the producers'
+ * signatures, which no longer match; the other two faults sign with the attacker's keys. `trueBlock` returns a block of the real chain, and
+ * `lie` changes its contents.
  */
 export function resealChain(
   faults: readonly SettledFault[],

@@ -12,7 +12,7 @@ export interface InfoJson extends Omit<InfoBody, 'noise'> {
   readonly blockTimeStamp: number;
 }
 
-/** A block as the node writes it: an empty block has no `transactions`, and genesis has no signature. */
+/** Returns a block as the node writes it: an empty block has no `transactions`, and genesis has no signature. */
 export function blockJson(block: Block, { detail, visible }: { detail: boolean; visible: boolean }) {
   const { number, timestamp, witness_address, ...rest } = block.header;
   const witness = witness_address === undefined ? {} : { witness_address: shown(witness_address, visible) };
@@ -35,7 +35,10 @@ export function transactionJson(transaction: BlockTransaction, visible: boolean)
   return { ret: [resultJson(contractRetNumber(contractRet) ?? 0, hidden)], signature: signatures, ...unsigned };
 }
 
-/** A transaction's info, with fields in the node's order. With `visible` the addresses of the contract and the logs are base58. */
+/**
+ * Returns the info of a transaction, with its fields in the node's order. With `visible`, the addresses of contracts and logs are in
+ * base58.
+ */
 export function infoJson(block: Block, { id, info }: BlockTransaction, visible: boolean): InfoJson {
   const { fee, noise, ...body } = info;
   const json: InfoJson = {

@@ -3,7 +3,7 @@ import { markOf } from '../chain/mine.ts';
 import { booleanParameter, integerParameter, type Parameters, textParameter } from '../chain/parameters.ts';
 import { isLoopback } from './foreign-request.ts';
 
-/** Only a local network accepts this request; no real node knows it. */
+/** Only a local network accepts this request; real nodes don't know it. */
 export const CONTROL_PATH = '/devnet/fork';
 
 export interface ControlAnswer {
@@ -12,9 +12,10 @@ export interface ControlAnswer {
 }
 
 /**
- * Orphans the last `depth` blocks, or down to the one that contains `transactionId`. `keepTransactions` is as in `Devnet.fork`, but its
- * default is false. With `keepOthers` only the named transaction is dropped. Example: `{"transactionId":"0ca1…c8ae"}` →
- * `{"orphaned":2,"head":{"number":57,"id":"…","timestampMs":…}}`. Status 409 with `error` if that isn't possible.
+ * Orphans the last `depth` blocks, or all blocks from the one that contains `transactionId` on. `keepTransactions` is the same as in
+ * `Devnet.fork`, but its default is false. With `keepOthers`, only the given transaction is dropped. Example:
+ * `{"transactionId":"0ca1…c8ae"}` → `{"orphaned":2,"head":{"number":57,"id":"…","timestampMs":…}}`. If that isn't possible, responds with
+ * status 409 and `error`.
  */
 export function forkOnRequest(ledger: Ledger, slotMs: number, parameters: Parameters): ControlAnswer {
   const transactionId = textParameter(parameters, 'transactionId');
@@ -32,7 +33,7 @@ export function forkOnRequest(ledger: Ledger, slotMs: number, parameters: Parame
   return { status: 200, body: { orphaned: depth, head: markOf(ledger, ledger.head().header.number) } };
 }
 
-/** Whether a connection comes over the loopback interface. */
+/** Whether a connection was made over the loopback interface. */
 export function isFromThisMachine(remoteAddress: string | undefined): boolean {
   return isLoopback(remoteAddress?.replace(/^::ffff:/, '') ?? '');
 }

@@ -2,7 +2,7 @@ import type { Ledger, LedgerView } from '../chain/ledger.ts';
 import type { Parameters } from '../chain/parameters.ts';
 import type { Witness } from '../chain/schedule.ts';
 
-/** `now` (milliseconds) never returns the same value twice, so that equal transactions from the node differ. */
+/** `now` (in milliseconds) never returns the same value twice, so that equal transactions built by the node differ. */
 export interface EndpointContext {
   readonly ledger: Ledger;
   readonly view: LedgerView;
@@ -12,5 +12,5 @@ export interface EndpointContext {
   readonly now: () => number;
 }
 
-/** Answers a request with the value of its JSON body. Throws ParameterError if a node answers with `{"Error":…}`. */
+/** Returns the response to a request, as the value of its JSON body. Throws ParameterError if a node responds with `{"Error":…}`. */
 export type Endpoint = (context: EndpointContext) => unknown;

@@ -71,7 +71,7 @@ const FULL_ONLY: Readonly<Record<string, Endpoint>> = {
   getnodeinfo: nodeInfoJson,
 };
 
-/** Every path of a devnet node, with the chain that it serves. */
+/** Every path of a devnet node, and whether it serves the full or the solid chain. */
 export const ENDPOINTS: ReadonlyMap<string, { readonly kind: 'full' | 'solid'; readonly run: Endpoint }> = new Map([
   ...under('/wallet', 'full', { ...SHARED, ...FULL_ONLY }),
   ...under('/walletsolidity', 'solid', SHARED),
@@ -99,7 +99,7 @@ function wholeBlock({ view, visible }: EndpointContext, number: number): unknown
   return block === null ? {} : blockJson(block, { detail: true, visible });
 }
 
-/** Hex that isn't an address means an account that doesn't exist. */
+/** Hex that isn't an address stands for an account that doesn't exist. */
 function getAccount({ view, witnesses, parameters, visible }: EndpointContext): unknown {
   const account = visible
     ? accountParameter(parameters, 'address')
@@ -122,7 +122,7 @@ function nodeInfoJson({ ledger, view }: EndpointContext): unknown {
   };
 }
 
-/** How long a transaction from the node may wait (java-tron `trx.expiration.timeInMilliseconds`). */
+/** How long a transaction built by the node may wait (java-tron `trx.expiration.timeInMilliseconds`). */
 const NODE_EXPIRATION_MS = 60_000;
 
 /** The energy that a reverted constant call costs. */
@@ -130,7 +130,7 @@ const REVERTED_CALL_ENERGY = 4_100;
 
 type Trigger = Extract<RawTransaction['contract'], { kind: 'trigger' }>;
 
-/** `triggersmartcontract`: builds an unsigned call. Its reference is the solid block (java-tron's default), which no fork removes. */
+/** `triggersmartcontract` builds an unsigned call. As by default in java-tron, it refers to the solid block, which no fork can remove. */
 function triggerJson({ ledger, parameters, visible, now }: EndpointContext): unknown {
   const contract = triggerOf(parameters);
   if (contractAt(contract.contract) === null) return missingContractJson(visible);
@@ -146,7 +146,7 @@ function triggerJson({ ledger, parameters, visible, now }: EndpointContext): unk
   };
 }
 
-/** `triggerconstantcontract`: runs a call on the state of the endpoint's head, and discards its changes. */
+/** `triggerconstantcontract` runs a call on the state of the endpoint's head, and discards its changes. */
 function constantCallJson({ ledger, view, parameters, visible, now }: EndpointContext): unknown {
   const contract = triggerOf(parameters);
   if (contractAt(contract.contract) === null) return missingContractJson(visible);
@@ -170,7 +170,7 @@ function constantCallJson({ ledger, view, parameters, visible, now }: EndpointCo
   };
 }
 
-/** `estimateenergy`: the energy of a call on the state of the endpoint's head. */
+/** `estimateenergy` returns the energy that a call needs on the state of the endpoint's head. */
 function estimateEnergyJson({ view, parameters, visible }: EndpointContext): unknown {
   const contract = triggerOf(parameters);
   if (contractAt(contract.contract) === null) return missingContractJson(visible);
@@ -179,7 +179,7 @@ function estimateEnergyJson({ view, parameters, visible }: EndpointContext): unk
   return { result: { code: 'CONTRACT_EXE_ERROR', message: messageHex('REVERT opcode executed') } };
 }
 
-/** `broadcasttransaction`: the signed transaction as JSON. */
+/** `broadcasttransaction` accepts the signed transaction as JSON. */
 function broadcastJson({ ledger, parameters }: EndpointContext): unknown {
   const submitted = submit(ledger, transactionOfJson(parameters));
   if (submitted.kind === 'accepted') return { result: true, txid: submitted.id };
@@ -188,8 +188,9 @@ function broadcastJson({ ledger, parameters }: EndpointContext): unknown {
 }
 
 /**
- * `broadcasthex`: the signed transaction as the hex of its bytes. Unknown fields are kept (java-tron with `allowProtoFilterNum` 0, as on
- * the main network), and results are cleared (`Wallet.broadcastTransaction`). Unlike in `broadcasttransaction`, messages are plain text.
+ * `broadcasthex` accepts the signed transaction as the hex of its bytes. Unknown fields are kept (java-tron with `allowProtoFilterNum` 0,
+ * as on the main network), and results are cleared (`Wallet.broadcastTransaction`). Messages are plain text, unlike in
+ * `broadcasttransaction`.
  */
 function broadcastHexJson({ ledger, parameters }: EndpointContext): unknown {
   const transaction = readSent(hexToBytes(hexParameter(parameters, 'transaction')));
@@ -219,7 +220,7 @@ function submit(ledger: Ledger, transaction: SentTransaction): SubmitResult {
   }
 }
 
-/** The common fields of a transaction that the node builds. */
+/** Returns the fields that all transactions built by the node have. */
 function draft(
   view: LedgerView,
   solid: LedgerView,
@@ -235,7 +236,7 @@ function draft(
   };
 }
 
-/** The call in a request: `data`, or `function_selector` and `parameter` as TronWeb sends them. */
+/** Reads the call in a request: either `data`, or `function_selector` and `parameter`, as TronWeb sends them. */
 function triggerOf(parameters: Parameters): Trigger {
   const signature = textParameter(parameters, 'function_selector');
   const data =
@@ -254,28 +255,28 @@ function missingContractJson(visible: boolean) {
   return { result: { code: 'CONTRACT_VALIDATE_ERROR', message } };
 }
 
-/** A message is hex, but plain text if `visible`. */
+/** Messages are hex, or plain text with `visible`. */
 function shownMessage(text: string, visible: boolean): string {
   return visible ? text : messageHex(text);
 }
 
-/** The operations that java-tron gives the active permission of a new account. */
+/** The operations that java-tron allows to the active permission of a new account. */
 const ACTIVE_OPERATIONS = '7fff1fc0033ec30f000000000000000000000000000000000000000000000000';
 
-/** A producer's votes, about the median of the main network. */
+/** The votes of a producer, which are about the median of the main network. */
 const VOTES = 500_000_000;
 const FEW_VOTES = 1_000_000;
 
 const SLOT_MS = 3_000;
 
-/** The fields that java-tron shows for an account without stakes: the windows of its resources, in slots of a day. */
+/** The fields that java-tron shows for an account without stakes: the windows of its resources, in slots per day. */
 const UNSTAKED = {
   net_window_size: 28_800,
   account_resource: { energy_window_size: 28_800 },
   frozenV2: [{}, { type: 'ENERGY' }, { type: 'TRON_POWER' }],
 };
 
-/** An account; `{}` if it doesn't exist. A producer's `witness_permission` has the key that signs its blocks. */
+/** Returns an account, or `{}` if it doesn't exist. A producer's `witness_permission` contains the key that signs its blocks. */
 function accountInfoJson(
   state: StateReader,
   account: AccountHex,
@@ -292,7 +293,7 @@ function accountInfoJson(
   return {
     address: accountJson(account, visible),
     ...(balance === 0 ? {} : { balance }),
-    // A later producer has no transaction that created its account.
+    // If a producer was added later, there's no transaction that created its account.
     ...(created === 0n ? {} : { create_time: Number(created) }),
     ...(producer === undefined ? {} : { is_witness: true }),
     net_window_size: UNSTAKED.net_window_size,
@@ -313,17 +314,17 @@ function accountInfoJson(
   };
 }
 
-/** The bandwidth and energy of an account; `{}` if it doesn't exist. No one has staked on a devnet. */
+/** Returns the bandwidth and energy of an account, or `{}` if it doesn't exist. On a devnet, no one has staked anything. */
 function accountResourceJson(state: StateReader, account: AccountHex): object {
   if (state.get(createdKey(account)) === 0n) return {};
   return { freeNetLimit: 600, TotalNetLimit: 43_200_000_000, TotalEnergyLimit: 180_000_000_000 };
 }
 
-/** All current and previous producers. False fields are omitted, so a previous producer has no `isJobs`. */
+/** Returns all current and previous producers. Fields that are false are omitted, so a previous producer has no `isJobs`. */
 function witnessesJson(view: LedgerView, { visible, witnesses }: { visible: boolean; witnesses: readonly Witness[] }) {
   const latest = new Map<number, Block>();
   const produced = view.produced();
-  // Forks may skip turns, so a producer's last block can be further back than one round. Two rounds are enough.
+  // Forks may skip turns, so the last block of a producer can be further back than one round, but two rounds are always enough.
   const lowest = Math.max(1, view.headNumber - 2 * witnesses.length);
   for (let number = view.headNumber; number >= lowest && latest.size < witnesses.length; number -= 1) {
     const block = view.block(number);
@@ -340,7 +341,7 @@ function witnessesJson(view: LedgerView, { visible, witnesses }: { visible: bool
   return { witnesses: shown };
 }
 
-/** Slots count in the main network's slot time from 1970, whatever the block time of a devnet is. */
+/** Slots are counted from 1970 in units of the main network's slot time, whatever the block time of the devnet is. */
 function latestOf(block: Block | undefined): object {
   if (block === undefined) return {};
   const { number, timestamp } = block.header;
@@ -361,13 +362,13 @@ function chainParametersJson() {
   };
 }
 
-/** A contract with its ABI; `{}` if there's none at the address. */
+/** Returns a contract with its ABI, or `{}` if there's none at the address. */
 function contractJson(account: AccountHex, visible: boolean): object {
   const contract = contractAt(account);
   if (contract === null) return {};
   const entrys = contract.functions.map(abiEntry);
   return {
-    // There's no virtual machine, so the list of selectors replaces the bytecode.
+    // There's no virtual machine, so the list of selectors is shown instead of the bytecode.
     bytecode: contract.functions.map((each) => selectorOf(signatureOf(each))).join(''),
     consume_user_resource_percent: 100,
     name: contract.name,

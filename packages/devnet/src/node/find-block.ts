@@ -2,15 +2,15 @@ import type { Block } from '../chain/block.ts';
 import type { LedgerView } from '../chain/ledger.ts';
 import { ParameterError } from '../chain/parameters.ts';
 
-/** A longer range returns nothing at all. */
+/** If a range is longer than this, nothing is returned. */
 const MAX_RANGE_BLOCKS = 100;
 
-/** The block of `getblock`: `idOrNum` is a height or an id; empty means the head. Throws a ParameterError for anything else. */
+/** Returns the block for `getblock`. `idOrNum` is a height or an id, or empty for the head. Throws a ParameterError for anything else. */
 export function findBlock(view: LedgerView, idOrNum: string): Block | null {
   if (idOrNum === '') return view.block(view.headNumber);
   if (/^[+-]?\d{1,18}$/.test(idOrNum)) {
     const number = Number(idOrNum);
-    // java-tron's own text.
+    // This is java-tron's own text.
     if (number < 0) throw new ParameterError('num must be non-positive number.', null);
     return view.block(number);
   }
@@ -21,14 +21,14 @@ export function findBlock(view: LedgerView, idOrNum: string): Block | null {
   return blockById(view, idOrNum);
 }
 
-/** A block of the current branch. Its id begins with its height. */
+/** Returns a block of the current branch. A block id begins with the height. */
 export function blockById(view: LedgerView, id: string): Block | null {
   const wanted = id.toLowerCase();
   const block = /^[0-9a-f]{64}$/.test(wanted) ? view.block(Number.parseInt(wanted.slice(0, 16), 16)) : null;
   return block?.id === wanted ? block : null;
 }
 
-/** The blocks from `start` up to, but excluding, `end`; null for an invalid range or one that is too long. */
+/** Returns the blocks from `start` up to, but not including, `end`, or null if the range is invalid or too long. */
 export function rangeOf(view: LedgerView, start: number, end: number): readonly Block[] | null {
   if (end <= 0 || end <= start || end - start > MAX_RANGE_BLOCKS) return null;
   const blocks: Block[] = [];

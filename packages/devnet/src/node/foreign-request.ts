@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 
 /**
- * Why a request isn't from a program on this machine, or null. Any website can make a browser on this machine send requests to a loopback
- * port. It can use its own name once that resolves to 127.0.0.1 (`Host: evil.example:40123`), or our name with the site as `Origin`, and
- * with any body that is declared as a form or text. `host` is the configured host of the listener.
+ * Returns why a request isn't from a program on this machine, or null if it is. Any website can make a browser on this machine send
+ * requests to a loopback port. It can use its own name as soon as that resolves to 127.0.0.1 (`Host: evil.example:40123`), or our name with
+ * the site as `Origin`, or any body that is declared as a form or text. `host` is the configured host of the listener.
  */
 export function foreignRequest({ method, headersDistinct, socket }: IncomingMessage, host: string): string | null {
   const { host: hosts = [], origin: origins = [], 'content-type': types = [] } = headersDistinct;
@@ -25,10 +25,10 @@ const LOOPBACK = /^(?:localhost|127(?:\.(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)){3}|
 /** Whether a host is certainly this machine. `x.localhost` doesn't count, because a name server resolves it. */
 export const isLoopback = (host: string): boolean => LOOPBACK.test(host);
 
-/** `application/json`, or with parameters: `application/json; charset=utf-8`. */
+/** Matches `application/json`, with or without parameters: `application/json; charset=utf-8`. */
 const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i;
 
-/** Whether `127.0.0.1:40123` is this machine, or the configured host of the listener, with its port. Without a port it's 80. */
+/** Whether `127.0.0.1:40123` means this machine, or the configured host of the listener, with its port. The default port is 80. */
 function isOurs(named: string, host: string, port: number | undefined): boolean {
   const [, name = '', written = '80'] = /^(\[[^\]]*\]|[^:]*)(?::(\d{1,5}))?$/.exec(named.toLowerCase()) ?? [];
   const reported = host.includes(':') ? `[${host}]` : host;

@@ -16,7 +16,7 @@ export interface Control {
   readonly slotMs: number;
 }
 
-/** The APIs of a node. On a real node each has a separate port. */
+/** The APIs of a node. On a real node, each of them has its own port. */
 export type HttpApi = '/wallet' | '/walletsolidity' | typeof JSON_RPC_PATH;
 
 interface HttpContext {
@@ -33,27 +33,30 @@ export interface Listener {
   stop(): Promise<void>;
 }
 
-/** java-tron's `maxMessageSize`: larger bodies are refused. */
+/** java-tron's `maxMessageSize`. Larger bodies are refused. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 
-/** This library reads a body before java-tron's own parser does. */
+/** This library reads a body before java-tron's own parser does, so errors come with its class name. */
 const JSON_ERROR = 'com.alibaba.fastjson.JSONException';
 
-/** In a query string these fields are text, and in a body they are numbers and booleans. */
+/** These fields are text in a query string, but numbers and booleans in a body. */
 const NUMBERS = ['num', 'startNum', 'endNum'];
 const BOOLEANS = ['detail', 'visible'];
 
-/** Making thousands of blocks at once blocks the process. Idle connections must survive that, or a client's next request fails. */
+/**
+ * While thousands of blocks are being made, the process is blocked. Idle connections must survive that, or the next request of a client
+ * fails.
+ */
 const KEEP_ALIVE_MS = 75_000;
 
-/** Serves the JSON API of a node; port 0 picks a free one. */
+/** Serves the JSON API of a node. Port 0 selects a free port. */
 export async function startHttpServer(
   context: HttpContext,
   { host, port }: { readonly host: string; readonly port: number },
 ): Promise<Listener> {
   const server = createServer((request, response) => {
     handle(request, response, { ...context, host }).catch((error: unknown) => {
-      // Only a bug of the devnet itself gets here. The page shows the developer the error.
+      // Only a bug of the devnet itself leads here. The page shows the error to the developer.
       if (!response.headersSent) response.writeHead(500, { 'content-type': 'text/html' });
       response.end(`<pre>${error instanceof Error ? error.stack : String(error)}</pre>`);
     });
@@ -122,7 +125,7 @@ function answerControl(response: ServerResponse, run: () => ControlAnswer): void
   response.end(`${JSON.stringify(answer.body)}\n`);
 }
 
-/** The body as text, or null if it's too large. The rest of such a body is read and discarded. */
+/** Returns the body as text, or null if it's too large. In that case, the rest is read and discarded. */
 async function readBody(request: IncomingMessage): Promise<string | null> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -133,7 +136,7 @@ async function readBody(request: IncomingMessage): Promise<string | null> {
   return length > MAX_BODY_BYTES ? null : Buffer.concat(chunks).toString('utf8');
 }
 
-/** The fields of a JSON body, or its list if allowed. An empty body has no fields. */
+/** Returns the fields of a JSON body, or its list if that is allowed. An empty body has no fields. */
 function parametersOf(body: string, isListAllowed = false): Parameters {
   if (body.trim() === '') return {};
   let parsed: unknown;
@@ -148,7 +151,7 @@ function parametersOf(body: string, isListAllowed = false): Parameters {
   throw new ParameterError('can not cast to JSONObject.', JSON_ERROR);
 }
 
-/** The fields of a query string, with the types that they have in a JSON body. */
+/** Returns the fields of a query string, with the types that they have in a JSON body. */
 function queryParameters(query: URLSearchParams): Parameters {
   const entries = [...query].map(([name, text]) => {
     if (NUMBERS.includes(name) && /^-?\d{1,15}$/.test(text)) return [name, Number(text)] as const;
@@ -167,7 +170,7 @@ function listen(server: Server, host: string, port: number): Promise<number> {
   });
 }
 
-/** Jetty's answer if no servlet matches: a GET of an unknown path isn't found, and any other method isn't supported. */
+/** Responds as Jetty does if no servlet matches: a GET of an unknown path isn't found, and any other method isn't supported. */
 function refuseMethod(response: ServerResponse, method: string, path: string): void {
   const [status, message] =
     method === 'GET' && path !== JSON_RPC_PATH

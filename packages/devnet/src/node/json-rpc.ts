@@ -5,16 +5,16 @@ import { infoJson } from './block-json.ts';
 import type { EndpointContext } from './endpoint.ts';
 import { blockById } from './find-block.ts';
 
-/** java-tron serves it on a separate port (8545, off by default). Big providers serve it next to `/wallet`, as here. */
+/** java-tron serves this on a separate port (8545, off by default). Big providers serve it next to `/wallet`, and so does the devnet. */
 export const JSON_RPC_PATH = '/jsonrpc';
 
-/** The answer to a body that isn't JSON. The library writes an unread id as this text. */
+/** Returns the response to a body that isn't JSON. The library writes an id that it couldn't read as this text. */
 export function unreadableJson(): object {
   return { jsonrpc: '2.0', id: 'null', error: unreadable().shown };
 }
 
 /**
- * A JSON-RPC call, or a list of them. Only `eth_getLogs` is supported. Example:
+ * Handles a JSON-RPC call, or a list of calls. Only `eth_getLogs` is supported. Example:
  * `{"jsonrpc":"2.0","id":1,"method":"eth_getLogs","params":[…]}` → `{"jsonrpc":"2.0","id":1,"result":[…]}`.
  */
 export function jsonRpcJson(context: EndpointContext): unknown {
@@ -46,22 +46,22 @@ const MAX_SUB_TOPICS = 1_000;
 const MAX_RESULTS = 10_000;
 const MAX_TOPICS = 4;
 
-/** With any other field in a filter, java-tron refuses the whole request as unreadable. */
+/** If a filter has any other field, java-tron refuses the whole request as unreadable. */
 const FIELDS = ['fromBlock', 'toBlock', 'address', 'topics', 'blockHash'];
 
-/** A log must be of one of these contracts, and have one of these topics at each position. An empty list allows all. */
+/** A log must come from one of these contracts, and have one of these topics at each position. An empty list allows all. */
 interface LogFilter {
   readonly contracts: readonly string[];
   readonly topics: readonly (readonly string[])[];
 }
 
-/** A log as java-tron's `LogFilterElement` shows it, with its fields in alphabetical order. Quantities are hex without leading zeros. */
+/** A log as shown by java-tron's `LogFilterElement`, with its fields in alphabetical order. Quantities are hex without leading zeros. */
 interface FilteredLog {
   readonly address: string;
   readonly blockHash: string;
   readonly blockNumber: string;
   readonly data: string;
-  /** Counts all logs of the block, including those that don't match. */
+  /** Counts all logs of the block, including the ones that don't match. */
   readonly logIndex: string;
   readonly removed: false;
   readonly topics: readonly string[];
@@ -70,9 +70,9 @@ interface FilteredLog {
 }
 
 /**
- * `eth_getLogs`: the matching logs in chain order. Example of a filter:
- * `{"fromBlock":"0x496ed40","toBlock":"0x496eda4","address":"0xa614f803b6fd780986a42c78ec9c7f77e6ded13c"}`. As in java-tron, blocks above
- * the head aren't an error, and missing blocks count as empty. Throws a JsonRpcError.
+ * `eth_getLogs` returns the matching logs in chain order. Example of a filter:
+ * `{"fromBlock":"0x496ed40","toBlock":"0x496eda4","address":"0xa614f803b6fd780986a42c78ec9c7f77e6ded13c"}`. As in java-tron, a block above
+ * the head isn't an error, and a missing block counts as empty. Throws a JsonRpcError.
  */
 function getLogs({ ledger, view }: EndpointContext, given: unknown): readonly FilteredLog[] {
   if (typeof given !== 'object' || given === null || !Object.keys(given).every((name) => FIELDS.includes(name))) {
@@ -122,7 +122,7 @@ function matches({ contracts, topics }: LogFilter, log: LogJson): boolean {
   });
 }
 
-/** The requested blocks. If the lower bound is absent or `latest`, it's the head. If the upper bound is, there's no upper limit. */
+/** Returns the requested blocks. If the lower bound is absent or `latest`, it's the head. If the upper bound is, there's no upper limit. */
 function rangeOf(
   { ledger, view }: Pick<EndpointContext, 'ledger' | 'view'>,
   { fromBlock, toBlock, blockHash }: Parameters,
@@ -147,7 +147,7 @@ function rangeOf(
   return { from, to };
 }
 
-/** The height of a bound; null for the head, or for none. */
+/** Returns the height of a bound, or null for the head or for no bound. */
 function heightOf(bound: string, solid: number): number | null {
   const tag = bound.toLowerCase();
   if (tag === 'pending') throw invalidParams('TAG pending not supported');
@@ -159,7 +159,7 @@ function heightOf(bound: string, solid: number): number | null {
   throw new JsonRpcError(-32001, `For input string: "${bound.slice(2)}"`, 'java.lang.NumberFormatException');
 }
 
-/** An address is 20 bytes. With TRON's prefix 41, java-tron refuses it. */
+/** An address has 20 bytes. java-tron refuses it with TRON's prefix 41. */
 function contractsOf(address: unknown): readonly string[] {
   if (address === undefined || address === null) return [];
   if (typeof address === 'string') {
@@ -175,10 +175,10 @@ function contractsOf(address: unknown): readonly string[] {
   });
 }
 
-/** `[[a, b], null, c]`: a or b, then any, then c. */
+/** `[[a, b], null, c]` means a or b, followed by any topic, followed by c. */
 function topicsOf(topics: unknown): LogFilter['topics'] {
   if (topics === undefined || topics === null) return [];
-  // java-tron's parser reads a single value as a list of one.
+  // java-tron's parser reads a single value as a list with one element.
   const places: readonly unknown[] = Array.isArray(topics) ? topics : [topics];
   if (places.length > MAX_TOPICS) throw invalidParams(`topics size should be <= ${MAX_TOPICS}`);
   return places.map((place) => {
@@ -199,7 +199,7 @@ function hexOfLength(text: string, bytes: number): string | null {
   return digits.length === 2 * bytes && /^[0-9a-f]*$/.test(digits) ? digits : null;
 }
 
-/** Lowercase hex of whole bytes, without `0x`. */
+/** Returns lowercase hex of whole bytes, without `0x`. */
 function hexDigits(text: string): string {
   const digits = text.replace(/^0x/, '').toLowerCase();
   return digits.length % 2 === 0 ? digits : `0${digits}`;
@@ -209,20 +209,20 @@ function quantity(value: number): string {
   return `0x${value.toString(16)}`;
 }
 
-/** The error of a request, in the form of JSON-RPC. */
+/** The error of a request, in the form that JSON-RPC defines. */
 class JsonRpcError extends Error {
   override name = 'JsonRpcError';
   readonly #code: number;
   readonly #data: string | undefined;
 
-  /** java-tron adds `data` to its own errors. It's absent in those of its JSON-RPC library (jsonrpc4j). */
+  /** java-tron adds `data` to its own errors. The errors of its JSON-RPC library (jsonrpc4j) don't have it. */
   constructor(code: number, message: string, data?: string) {
     super(message);
     this.#code = code;
     this.#data = data;
   }
 
-  /** The member `error` of the answer. */
+  /** The member `error` of the response. */
   get shown() {
     return { code: this.#code, message: this.message, ...(this.#data === undefined ? {} : { data: this.#data }) };
   }
@@ -233,7 +233,7 @@ function invalidParams(message: string): JsonRpcError {
   return new JsonRpcError(-32602, message, '{}');
 }
 
-/** A body, or a parameter of a method, with an unexpected form. */
+/** The error for a body, or a parameter of a method, that doesn't have the expected form. */
 function unreadable(): JsonRpcError {
   return new JsonRpcError(-32700, 'JSON parse error');
 }

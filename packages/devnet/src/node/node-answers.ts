@@ -24,34 +24,34 @@ import {
 import { type Resealed, resealChain } from '../faults/reseal.ts';
 import { ENDPOINTS } from './endpoints.ts';
 
-/** The faults of a node, and its resealed blocks, by the faults of a path. */
+/** The faults of a node, with its resealed blocks by the faults of a path. */
 export interface Sickness {
   readonly faults: readonly SettledFault[];
   readonly resealed: Map<string, Resealed>;
 }
 
-/** Resolves the defaults of the faults now. Without faults the node is healthy. */
+/** Fills in the defaults of the faults as of now. Without faults, the node is healthy. */
 export function fallSick(ledger: Ledger, faults: readonly Fault[]): Sickness {
   const solidNumber = ledger.solidNumber();
   return { faults: faults.map((fault) => settleFault(fault, solidNumber)), resealed: new Map() };
 }
 
-/** The state for answering a request: the chain that the node knows, and its faults. */
+/** What is needed to answer a request: the chain that the node knows, and its faults. */
 export interface Answering {
   readonly ledger: Ledger;
   readonly now: () => number;
   readonly sickness: Sickness;
 }
 
-/** The chain as a node shows it at a path, and the faults of that path. */
+/** Returns the chain as a node shows it at a path, and the faults of that path. */
 export function viewAt({ ledger, sickness }: Answering, path: string, kind: 'full' | 'solid') {
   const faults = faultsAt(sickness.faults, path);
   return { faults, view: viewWith(ledger, kind, faults, resealedFor(sickness, faults)) };
 }
 
 /**
- * The answer of a node with these faults, as the value of its JSON. The transport handles refusals. Throws a ParameterError for an unknown
- * path and for parameters that a node refuses.
+ * Returns the response of a node with these faults, as the value of its JSON. Refusals are handled by the transport. Throws a
+ * ParameterError for an unknown path, and for parameters that a node refuses.
  */
 export function answerRequest(node: Answering, path: string, parameters: Parameters): unknown {
   const endpoint = ENDPOINTS.get(path);
@@ -70,7 +70,7 @@ function resealedFor({ faults, resealed }: Sickness, concerned: readonly Settled
   return known;
 }
 
-/** The answer of a node with these faults instead of the true one. */
+/** Replaces the correct response by the response of a node with these faults. */
 function distort(faults: readonly SettledFault[], path: string, answer: unknown): unknown {
   return faults.reduce((given: unknown, fault) => distortOnce(fault, path, given), answer);
 }
@@ -95,12 +95,13 @@ function withoutTransactions(answer: unknown): unknown {
 }
 
 /**
- * The answer to `eth_getLogs` from a node with an incomplete index, or from a provider that limits requests. Other answers are unchanged.
+ * Returns the response to `eth_getLogs` from a node with an incomplete index, or from a provider that limits requests. Other responses
+ * don't change.
  */
 function withoutLogs({ kind, to, recipient, fromBlock, toBlock }: SettledFault, answer: unknown): unknown {
   if (typeof answer !== 'object' || answer === null || !('jsonrpc' in answer && 'result' in answer)) return answer;
   const { result, ...rest } = answer;
-  // EIP-1474 defines this code and text.
+  // This code and text are defined by EIP-1474.
   if (kind === 'limited-logs') return { ...rest, error: { code: -32005, message: 'Limit exceeded' } };
   const word = `0x${accountWord(recipient)}`;
   const logs = result as readonly { readonly blockNumber: string; readonly topics: readonly string[] }[];
@@ -109,7 +110,7 @@ function withoutLogs({ kind, to, recipient, fromBlock, toBlock }: SettledFault, 
   return { ...rest, result: logs.filter((log) => !isMissing(log)) };
 }
 
-/** The chain as a node with these faults shows it at one endpoint. Without faults it's unchanged. */
+/** Returns the chain as a node with these faults shows it at one endpoint. Without faults, the chain doesn't change. */
 function viewWith(
   ledger: Ledger,
   kind: 'full' | 'solid',
@@ -145,7 +146,7 @@ function viewWith(
   };
 }
 
-/** The producers as a node with these faults shows them. */
+/** Returns the producers as a node with these faults shows them. */
 function witnessesWith(ledger: Ledger, faults: readonly SettledFault[]): readonly Witness[] {
   const replayed = faults.find(({ kind }) => kind === 'replayed-producers');
   if (replayed === undefined) return ledger.witnesses();
@@ -205,7 +206,7 @@ function lieAbout(block: Block, fault: SettledFault): Block {
   }
 }
 
-/** The lies about a header. They come last, so that resealing doesn't undo them. */
+/** Lies about the header. These lies come last, so that resealing doesn't undo them. */
 function lieAboutHeader(block: Block, fault: SettledFault): Block {
   const { number, timestamp } = block.header;
   if (number < fault.fromBlock || number > fault.toBlock) return block;
@@ -213,13 +214,13 @@ function lieAboutHeader(block: Block, fault: SettledFault): Block {
     return { ...block, header: { ...block.header, timestamp: timestamp + HEADER_SHIFT_MS } };
   }
   if (fault.kind !== 'forged-signature' || block.signature === '') return block;
-  // Changes the lowest bit of s. The signature keeps its form, but gets another signer.
+  // Changes the lowest bit of s. The signature stays well formed, but now belongs to a different signer.
   const low = Number.parseInt(block.signature.slice(126, 128), 16) ^ 1;
   const signature = block.signature.slice(0, 126) + low.toString(16).padStart(2, '0') + block.signature.slice(128);
   return { ...block, signature };
 }
 
-/** A call of the USDT contract itself. Any other call moves USDT only internally. */
+/** Whether this is a call of the USDT contract itself. Any other call moves USDT only internally. */
 function isDirect({ info }: BlockTransaction): boolean {
   return info.contract_address === `41${USDT}`;
 }
@@ -249,7 +250,7 @@ function withoutTransfers(info: InfoBody): InfoBody {
   return withLog(info, info.log?.filter((each) => !isTransfer(each)) ?? []);
 }
 
-/** The node omits an empty list of logs. */
+/** Nodes omit an empty list of logs. */
 function withLog({ log: _old, ...info }: InfoBody, log: readonly LogJson[]): InfoBody {
   return log.length === 0 ? info : { ...info, log };
 }
@@ -271,7 +272,7 @@ function withForgedLog(block: Block, fault: SettledFault): Block {
 
 /**
  * Splits the first Transfer of V into two, as a contract with a fee writes them: a to someone else, and V - a. If a exceeds V, the Transfer
- * is unchanged.
+ * doesn't change.
  */
 function withSplit(info: InfoBody, { recipient, amountMicro }: SettledFault): InfoBody {
   const log = info.log ?? [];
@@ -289,7 +290,7 @@ function withSplit(info: InfoBody, { recipient, amountMicro }: SettledFault): In
   return withLog(info, log.toSpliced(at, 1, ...parts));
 }
 
-/** Changes the amount in the first Transfer log. The default is one micro more. */
+/** Changes the amount in the first Transfer log. By default, it becomes one micro-USDT more. */
 function withAmount(info: InfoBody, { amountMicro }: SettledFault): InfoBody {
   const log = info.log ?? [];
   const at = log.findIndex(isTransfer);
@@ -299,7 +300,7 @@ function withAmount(info: InfoBody, { amountMicro }: SettledFault): InfoBody {
   return withLog(info, changed);
 }
 
-/** Turns a successful call into a reverted one, and vice versa. TRX transfers are unchanged. */
+/** Turns a successful call into a reverted one, and vice versa. TRX transfers don't change. */
 function flipped(transaction: BlockTransaction): BlockTransaction {
   const { result: _result, resMessage: _message, log: _log, ...rest } = transaction.info;
   if (rest.receipt.result === undefined) return transaction;
@@ -313,7 +314,7 @@ function flipped(transaction: BlockTransaction): BlockTransaction {
   return { ...transaction, contractRet: 'SUCCESS', info: withLog(info, claimedTransfer(transaction)) };
 }
 
-/** The log that a failed direct transfer would have written. */
+/** Returns the log that a failed direct transfer would have written. */
 function claimedTransfer(transaction: BlockTransaction): LogJson[] {
   const call = decodeRawTransaction(hexToBytes(transaction.rawDataHex))?.contract;
   const transfer = call?.kind === 'trigger' && isDirect(transaction) ? decodeTransferCall(call.data) : null;
@@ -325,7 +326,10 @@ function claimedTransfer(transaction: BlockTransaction): LogJson[] {
 const LIFETIME_MS = 60_000;
 const ENERGY = 64_285;
 
-/** A direct USDT transfer that never happened. It's from the payer, whose key the attacker lacks, so another key signs it. */
+/**
+ * Returns a direct USDT transfer that never happened. It's from the payer, whose key the attacker doesn't have, so it's signed with another
+ * key.
+ */
 function forgedTransfer({ header }: Block, { recipient, amountMicro = 1_000_000n }: SettledFault): BlockTransaction {
   const rawData = encodeRawTransaction({
     refBlockBytes: header.parentHash.slice(12, 16),

@@ -30,29 +30,31 @@ import { findBlock, rangeOf } from './find-block.ts';
 import { type Control, type HttpApi, type Listener, startHttpServer } from './http-server.ts';
 import { type Answering, answerRequest, fallSick, type Sickness, viewAt } from './node-answers.ts';
 
-/** A node that serves a ledger on four ports, as java-tron does. Several nodes may serve the same ledger, each with its own faults. */
+/** A node that serves a ledger on four ports, like java-tron. Several nodes can serve the same ledger, each with its own faults. */
 export interface NodeServer {
-  /** The JSON API, and JSON-RPC at `/jsonrpc`. Example: `http://127.0.0.1:40123`. */
+  /** The URL of the JSON API, with JSON-RPC at `/jsonrpc`. Example: `http://127.0.0.1:40123`. */
   readonly url: string;
-  /** Only the part of the API under `/walletsolidity`. */
+  /** Serves only the part of the API below `/walletsolidity`. */
   readonly solidityUrl: string;
-  /** `protocol.Wallet`, without TLS. Example: `grpc://127.0.0.1:40125`. */
+  /** Serves `protocol.Wallet` without TLS. Example: `grpc://127.0.0.1:40125`. */
   readonly grpcUrl: string;
-  /** `protocol.WalletSolidity`. */
+  /** Serves `protocol.WalletSolidity`. */
   readonly grpcSolidityUrl: string;
-  /** Replaces the faults; without arguments the node is healthy again. Requests that already hang stay that way until the node stops. */
+  /**
+   * Replaces the faults; without arguments, the node is healthy again. Requests that are already hanging keep hanging until the node stops.
+   */
   setFault(...faults: readonly Fault[]): void;
   /** Closes the ports and every connection. */
   stop(): Promise<void>;
 }
 
-/** 0 or absent picks a free port. */
+/** If a port is 0 or absent, a free port is used. */
 export interface NodePorts {
   readonly port?: number;
   readonly solidityPort?: number;
   readonly grpcPort?: number;
   readonly grpcSolidityPort?: number;
-  /** Whether the first port refuses `/walletsolidity`, as java-tron does, unlike big providers. */
+  /** Whether the first port refuses `/walletsolidity`, which java-tron does but big providers don't. */
   readonly separatePorts?: boolean;
 }
 
@@ -111,22 +113,22 @@ interface GrpcContext {
   readonly sickness: () => Sickness;
 }
 
-/** java-tron's limits for requests and headers. It has none for answers. */
+/** java-tron's limits for requests and headers. It has no limit for responses. */
 const MAX_REQUEST_BYTES = 4 * 1024 * 1024;
 const SETTINGS = { initialWindowSize: 1024 * 1024, maxHeaderListSize: 8192 };
 
-/** A message has a prefix: whether it's compressed (never), and its length. */
+/** Each message starts with a byte that says whether it's compressed (it never is), and its length. */
 const PREFIX_BYTES = 5;
 
 const PIECE_BYTES = 64 * 1024;
 
-/** grpc-java closes a connection at the third consecutive PING. */
+/** grpc-java closes a connection at the third PING in a row. */
 const MAX_PINGS = 2;
 
 const { NGHTTP2_CANCEL, NGHTTP2_ENHANCE_YOUR_CALM } = { NGHTTP2_CANCEL: 8, NGHTTP2_ENHANCE_YOUR_CALM: 11 };
 const INTERNAL = 13;
 
-/** Serves one service of a node's gRPC API over HTTP/2 without TLS, as java-tron does; port 0 picks a free one. */
+/** Serves one service of a node's gRPC API over HTTP/2 without TLS, like java-tron. Port 0 selects a free port. */
 async function startGrpcServer(
   context: GrpcContext,
   { host, port }: { readonly host: string; readonly port: number },
@@ -153,7 +155,7 @@ async function startGrpcServer(
     if (verb !== 'POST') return refuseHttp(stream, 405, `Method '${verb}' is not supported`);
     if (!type.startsWith('application/grpc')) return refuseHttp(stream, 415, `Content-Type '${type}' is not supported`);
     handle(stream, path, context).catch((error: unknown) => {
-      // Only a bug of the devnet itself gets here. The message shows the developer the error.
+      // Only a bug of the devnet itself leads here. The message shows the error to the developer.
       endWith(stream, INTERNAL, error instanceof Error ? (error.stack ?? error.message) : String(error));
     });
   });
@@ -187,7 +189,7 @@ async function handle(stream: ServerHttp2Stream, path: string, context: GrpcCont
   await sendMessage(stream, { length: message.length, pieces: () => piecesOf(message) }, faults);
 }
 
-/** The single message of a request; null if the request was invalid, which ends the call. */
+/** Returns the only message of a request, or null if the request was invalid and the call has been ended. */
 async function readRequest(stream: ServerHttp2Stream): Promise<Uint8Array | null> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -231,7 +233,7 @@ function* piecesOf(message: Uint8Array): Generator<Uint8Array> {
   for (let at = 0; at < message.length; at += PIECE_BYTES) yield message.subarray(at, at + PIECE_BYTES);
 }
 
-/** A status without a message is in the headers. */
+/** If there's no message, the status is in the headers. */
 function endWith(stream: ServerHttp2Stream, status: number, message: string): void {
   if (stream.closed || stream.destroyed || stream.headersSent) return;
   stream.respond(
@@ -240,7 +242,7 @@ function endWith(stream: ServerHttp2Stream, status: number, message: string): vo
   );
 }
 
-/** gRPC's encoding of a message: only characters outside printable ASCII are encoded. */
+/** Encodes a message as gRPC does: only characters outside printable ASCII are encoded. */
 function percentEncoded(message: string): string {
   return message.replace(/[^ -$&-~]/gu, (character) => encodeURIComponent(character));
 }
@@ -268,8 +270,8 @@ function listen(server: Http2Server, host: string, port: number): Promise<number
 const GRPC_HEADERS = { ':status': 200, 'content-type': 'application/grpc' };
 
 /**
- * The statuses with which java-tron, or a server in front of it, ends a call. Other refusals are those of a proxy, which answers with its
- * own page. java-tron's message is empty for a limit (`RateLimiterInterceptor`), and this text for a lite node
+ * The statuses with which java-tron, or a server in front of it, ends a call. All other refusals come from a proxy, which responds with its
+ * own page. java-tron's message is empty for a limit (`RateLimiterInterceptor`), and is this text for a lite node
  * (`LiteFnQueryGrpcInterceptor`).
  */
 const STATUSES: ReadonlyMap<Fault['kind'], { readonly status: number; readonly message: string }> = new Map([
@@ -279,7 +281,7 @@ const STATUSES: ReadonlyMap<Fault['kind'], { readonly status: number; readonly m
   ['unavailable-503', { status: 14, message: '' }],
 ]);
 
-/** Ends a call instead of the node, or never. Returns false if the node itself should answer. */
+/** Ends a call instead of the node, or never ends it. Returns false if the node itself should respond. */
 function refuseCall(faults: readonly Fault[], stream: ServerHttp2Stream): boolean {
   for (const { kind } of faults) {
     if (kind === 'hang') return true;
@@ -302,7 +304,7 @@ function refuseCall(faults: readonly Fault[], stream: ServerHttp2Stream): boolea
   return false;
 }
 
-/** A list message of about this many bytes with only empty elements, because every list has them as field 1. */
+/** Returns a list message of about this many bytes that contains only empty elements, because every list has its elements in field 1. */
 export function floodOf({ bytes = DEFAULT_BOMB_BYTES }: Fault) {
   const element = Buffer.from('0a00', 'hex');
   const count = Math.ceil(bytes / element.length);
@@ -315,12 +317,12 @@ export function floodOf({ bytes = DEFAULT_BOMB_BYTES }: Fault) {
   };
 }
 
-/** Sends a few bytes a second. After a minute the connection breaks. */
+/** Sends a few bytes per second. After a minute, the connection breaks. */
 function dripBytes(stream: ServerHttp2Stream, message: readonly Uint8Array[]): void {
   const bytes = Buffer.concat(message);
   let sent = 0;
   const timer = setInterval(() => {
-    // A short answer stops before its end, without any sign that it ended.
+    // A short response stops before its end, without any sign that it's over.
     if (sent < Math.min(DRIP_BYTES, bytes.length - 1)) stream.write(bytes.subarray(sent, sent + 1));
     else if (sent >= DRIP_BYTES) stream.session?.destroy();
     sent += 1;
@@ -348,7 +350,7 @@ interface Call {
   readonly view: LedgerView;
   readonly request: Parameters;
   readonly shows: (block: Block) => readonly Uint8Array[];
-  /** The answer of the JSON API at the corresponding path. */
+  /** Returns the response of the JSON API at the corresponding path. */
   readonly json: (parameters: Parameters) => unknown;
 }
 
@@ -357,7 +359,7 @@ interface Method {
   readonly run: (call: Call) => Uint8Array;
 }
 
-/** A missing block, an unknown id and an empty list are all a message without fields. */
+/** A missing block, an unknown id and an empty list are all represented by a message without fields. */
 const NOTHING = new Uint8Array(0);
 
 const BOTH: Readonly<Record<string, Method>> = {
@@ -385,7 +387,7 @@ const BOTH: Readonly<Record<string, Method>> = {
   ListWitnesses: method({}, ({ json }) => encodeMessage(WITNESS_LIST, json({}) as object)),
   GetAccount: method(ACCOUNT_REQUEST, ({ request, json }) => {
     const address = String(request['address'] ?? '');
-    // By gRPC, text that isn't an address means an account that doesn't exist.
+    // By gRPC, text that isn't an address stands for an account that doesn't exist.
     return /^41.{40}$/.test(address) ? encodeMessage(ACCOUNT, json({ address }) as object) : NOTHING;
   }),
   TriggerConstantContract: method(CONTRACT_CALL, constantCall),
@@ -403,12 +405,15 @@ const METHODS: Readonly<Record<GrpcService, Readonly<Record<string, Method>>>> =
   WalletSolidity: BOTH,
 };
 
-/** The corresponding path of the JSON API. Faults limited to it also apply to the method. `GetBlock` of `Wallet` is `/wallet/getblock`. */
+/**
+ * Returns the corresponding path of the JSON API, so that faults of that path also apply to the method. `GetBlock` of `Wallet` is
+ * `/wallet/getblock`.
+ */
 function pathOfMethod(service: GrpcService, name: string): string {
   return `/${service}/${name.replace(/2$/, '')}`.toLowerCase();
 }
 
-/** The message that answers a call, with the raw bytes of headers and transactions. Throws a GrpcError. */
+/** Returns the message that answers a call, with the raw bytes of headers and transactions. Throws a GrpcError. */
 export function answerCall(node: Answering, service: GrpcService, name: string, request: Uint8Array): Uint8Array {
   const called = Object.hasOwn(METHODS[service], name) ? METHODS[service][name] : undefined;
   if (called === undefined) throw new GrpcError(UNIMPLEMENTED, `Method not found: protocol.${service}/${name}`);
@@ -464,7 +469,7 @@ function blockList(
   return concatBytes(...blocks.map((block) => writeElement(1, encode(block, shows))));
 }
 
-/** `TransactionExtention`: unlike in JSON, a call may lack an owner, and an error has its prefix. */
+/** `TriggerConstantContract` returns a `TransactionExtention`. Unlike in JSON, a call may have no owner, and an error has a prefix. */
 function constantCall({ request, json }: Call): Uint8Array {
   const owner = request['owner_address'] ?? `41${'00'.repeat(20)}`;
   const answer = json({ ...request, owner_address: owner }) as {

@@ -18,7 +18,7 @@ import {
   textParameter,
 } from '../chain/parameters.ts';
 
-/** `txID`, `raw_data` and `raw_data_hex` of a transaction, which every answer with a transaction contains. */
+/** Returns the `txID`, `raw_data` and `raw_data_hex` of a transaction, which are part of every response with a transaction. */
 export function unsignedTransactionJson(rawDataHex: string, visible: boolean) {
   const rawData = hexToBytes(rawDataHex);
   const raw = decodeRawTransaction(rawData);
@@ -28,8 +28,8 @@ export function unsignedTransactionJson(rawDataHex: string, visible: boolean) {
 }
 
 /**
- * The transaction in the body of `broadcasttransaction`. Like java-tron, this builds the bytes from `raw_data` and ignores `raw_data_hex`.
- * It uses the hex bytes only for contract types that a devnet doesn't know, which are then refused.
+ * Returns the transaction in the body of `broadcasttransaction`. Like java-tron, it builds the bytes from `raw_data` and ignores
+ * `raw_data_hex`. The hex is used only for contract types that a devnet doesn't know, which are then refused.
  */
 export function transactionOfJson(parameters: Parameters): Transaction {
   const visible = parameters['visible'] === true;
@@ -116,7 +116,7 @@ function callOfJson(type: string, value: Parameters): ContractCall {
   };
 }
 
-/** The memo is hex, or plain text in a `visible` transaction. */
+/** The memo is hex or, in a `visible` transaction, plain text. */
 function memoOf(json: Parameters, visible: boolean): string {
   return visible ? bytesToHex(Buffer.from(textParameter(json, 'data'))) : hexParameter(json, 'data');
 }
