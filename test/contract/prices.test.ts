@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
+import { SCOPES } from '../../src/core/domain/scope.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
 import type { StoredRate } from '../../src/core/store/outbox/adapter-orders.ts';
 import { commandActor } from '../../src/faces/operator/actor.ts';
@@ -20,6 +21,7 @@ import {
   type TestService,
 } from '../support/service.ts';
 import { ask, expectProblem, fieldsOf, get } from './ask.ts';
+import { addKey } from './keys.ts';
 import { runSql } from './sql.ts';
 
 let service: TestService;
@@ -215,6 +217,14 @@ test('the operator sets one rate for each currency, and ends it; shops order thr
     body: '{"order_id":"1","amount":1}',
   });
   expect([order.status, order.body.status_code]).toEqual([404, 401]);
+  const { apiKey } = await addKey(service.db, project.id, { scopes: SCOPES });
+  const changed = await ask(`${service.url}/v1/webhook-endpoints/${euro.adapterId}`, {
+    method: 'PATCH',
+    headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
+    body: '{"description":"mine"}',
+  });
+  expectProblem(changed, 409, 'ENDPOINT_CONFLICT');
+  expect(changed.body.detail).toContain('holds the rate of a currency');
   await perform(disableAdapter, deps, actor, { adapterId: euro.adapterId });
   expect((await post(project, euros('9.5'))).body.errors).toMatchObject([{ code: 'NO_RATE' }]);
   expect((await post(project, { price: { amount: '1', currency: 'USD' } })).status).toBe(201);

@@ -118,6 +118,12 @@ export function readEndpointId(endpointId: string): string {
 /** Refuses an action that doesn't apply to an adapter, which has no URL of its own and another form of secret. Errors: `CONFLICT`. */
 export function refuseAdapter({ id, adapter }: Pick<WebhookEndpoint, 'id' | 'adapter'>): void {
   if (adapter === null) return;
+  if (adapter === 'price') {
+    throw new AppError(
+      'CONFLICT',
+      say`${encodeId('whe', id)} holds the rate of a currency, and nothing is sent to it: see "${{ command: 'adapter list' }}"`,
+    );
+  }
   throw new AppError(
     'CONFLICT',
     say`${encodeId('whe', id)} is an adapter for ${adapter}, which notifies the shop at the URL in each order: see "${{ command: 'adapter list' }}"`,
