@@ -9,10 +9,13 @@ import { accountWord, selectorOf, uintWord } from './evm/abi.ts';
 import { keyPairOf } from './evm/keys.ts';
 import { encodeMultisendCall, MAX_RECIPIENTS } from './evm/multisend.ts';
 
-/** A wallet that knows only a node's URL and a private key. Every payment resolves to its transaction id once the node has accepted it. */
+/**
+ * A wallet that knows nothing but a node's URL and a private key. Every payment resolves to its transaction id as soon as the node has
+ * accepted it.
+ */
 export interface Payer {
   readonly address: TronAddress;
-  /** The default `feeLimitSun` is ample. With a limit that is too low the call runs out of energy. */
+  /** The default `feeLimitSun` is ample. If the limit is too low, the call runs out of energy. */
   transfer(payment: {
     readonly contract: string;
     readonly to: string;
@@ -30,30 +33,30 @@ export interface Payer {
     readonly spender: string;
     readonly amountMicro: bigint;
   }): Promise<string>;
-  /** Pays up to 200 recipients in one transaction. Only the token's logs show the recipients. */
+  /** Pays up to 200 recipients in one transaction. The recipients appear only in the token's logs. */
   multisend(payment: {
     readonly multisendContract: string;
     readonly token: string;
     readonly transfers: readonly { readonly to: string; readonly amountMicro: bigint }[];
   }): Promise<string>;
   sendTrx(payment: { readonly to: string; readonly amountSun: bigint }): Promise<string>;
-  /** The wallet of another private key on the same node. */
+  /** Returns the wallet of another private key, on the same node. */
   withKey(privateKey: string): Payer;
 }
 
-/** Sends a request to a node and resolves to its JSON answer. */
+/** Sends a request to a node and resolves to its JSON response. */
 export type Ask = (path: string, body: object) => Promise<object>;
 
-/** A node answers in milliseconds. A broken one must not block a test or a command for long. */
+/** Nodes respond within milliseconds. A broken one must not block a test or a command for long. */
 const TIMEOUT_MS = 5_000;
 
-/** The largest answer read here is a block. Real blocks have about 400 kB. */
+/** The largest response read here is a block, and real blocks have about 400 kB. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
-/** Enough for a multisend to 200 cold recipients. */
+/** Enough for a multisend to 200 recipients who had no balance before. */
 const FEE_LIMIT_SUN = 5_000_000_000n;
 
-/** Long enough to wait through a fork. A node refuses more than a day. */
+/** Long enough to wait until a fork is over. Nodes refuse more than a day. */
 const EXPIRATION_MS = 60 * 60 * 1000;
 
 /** Builds, signs and broadcasts payments with a 32-byte private key in hex. */
@@ -68,7 +71,7 @@ export function createPayer({
   /** The URL of the port that serves `/walletsolidity`. Default: `nodeUrl`. */
   readonly solidityUrl?: string;
   readonly privateKey: string;
-  /** How to ask the node. Default: over HTTP. */
+  /** Sends requests to the node. By default, over HTTP. */
   readonly ask?: Ask;
   readonly now?: () => number;
 }): Payer {
@@ -81,7 +84,7 @@ export function createPayer({
     feeLimitSun = FEE_LIMIT_SUN,
   ): Promise<string> => {
     const reference = await solidBlock(nodeUrl, ask);
-    // Two equal payments in the same millisecond would be one transaction, so each gets a different time.
+    // Two equal payments in the same millisecond would be the same transaction, so each gets a different time.
     lastTimestampMs = Math.max(now(), lastTimestampMs + 1);
     const rawData = encodeRawTransaction({
       refBlockBytes: reference.blockID.slice(12, 16),
@@ -119,7 +122,10 @@ export function createPayer({
   };
 }
 
-/** The solid block, to which a transaction can refer without being lost in a fork. While that is genesis, which has no time, the head. */
+/**
+ * Returns the solid block, because a transaction that refers to it can't be lost in a fork. If that is genesis, which has no time, returns
+ * the head.
+ */
 async function solidBlock(nodeUrl: string, ask: Ask): Promise<{ blockID: string; timestampMs: number }> {
   const answer = await ask('/walletsolidity/getnowblock', {});
   const block = readMark(answer) ?? readMark(await ask('/wallet/getnowblock', {}));
@@ -146,7 +152,7 @@ async function broadcast(nodeUrl: string, ask: Ask, transaction: string): Promis
   throw new Error(`the node at ${nodeUrl} did not answer the payment: ${excerpt(answer)}`);
 }
 
-/** Sends a request to a node over HTTP. Errors name the node and quote its answer. */
+/** Sends a request to a node over HTTP. Errors contain the node's URL and quote its response. */
 export async function post(nodeUrl: string, path: string, body: object): Promise<object> {
   const url = nodeUrl.replace(/\/+$/, '') + path;
   const { statusCode, body: stream } = await request(url, {
@@ -173,7 +179,7 @@ export async function post(nodeUrl: string, path: string, body: object): Promise
     const parsed: unknown = JSON.parse(text);
     if (typeof parsed === 'object' && parsed !== null) return parsed;
   } catch {
-    // Reported below, together with the node's answer.
+    // Reported below, together with the node's response.
   }
   throw new Error(`the node at ${url} did not answer with JSON: ${text.slice(0, 200)}`);
 }

@@ -11,10 +11,10 @@ type Concerned = { projectId: string; network: Network };
 
 export type AdapterDeps = OrderDeps & {
   publicUrl(): string;
-  /** Decrypts the secrets of adapters. Without it no adapter accepts orders. */
+  /** Decrypts the adapters' secrets. Without it, no adapter accepts orders. */
   keyRing: KeyRing | null;
   log: Logger;
-  /** Whether callbacks for projects on test networks may go to this machine, and over http. */
+  /** Whether callbacks for projects on test networks may be sent to this machine, and over http. */
   localTargets: boolean;
   /** One bucket per client network. Each rejected request uses a token. */
   failureBuckets: TokenBuckets;
@@ -26,7 +26,7 @@ export type AdapterDeps = OrderDeps & {
 };
 
 /**
- * The limit of rejected requests per client network. A shop's server may send many orders at once, and each holds a token until its
- * signature is verified.
+ * Limit on rejected requests per client network. A shop's server may send many orders at the same time, and each of them holds a token
+ * until its signature is verified.
  */
 export const ADAPTER_FAILURES: RateLimit = { perSecond: 20, burst: 200 };

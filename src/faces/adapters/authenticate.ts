@@ -12,7 +12,7 @@ import { refuseLimited } from '../web/refuse-limited.ts';
 import { ADAPTER_FAILURES, type AdapterDeps } from './adapter-deps.ts';
 import { notHere } from './refusal.ts';
 
-/** An adapter whose signature check the request passed, with its project's rule and its secret. */
+/** An adapter whose signature check a request has passed, with the rule of its project and its secret. */
 export type Admitted = {
   adapter: Adapter;
   rule: NonNullable<Awaited<ReturnType<typeof findValidApiKey>>>;
@@ -39,7 +39,7 @@ export async function admit(
   const { network } = clientOf(request);
   refuseLimited(failureBuckets.take(network, now()), ADAPTER_FAILURES);
   const found = await findOpened(deps, request, kinds).catch((error: unknown) => {
-    // A database that doesn't answer is not the client's fault.
+    // If the database doesn't respond, it's not the client's fault.
     failureBuckets.giveBack(network);
     throw error;
   });
@@ -50,7 +50,7 @@ export async function admit(
   return found;
 }
 
-/** Returns the enabled adapter with the id in the path, if it is of one of these kinds. */
+/** Returns the enabled adapter whose id is in the path, if it's one of these kinds. */
 export async function findEnabled({ db, now }: AdapterDeps, request: KnownRequest, kinds: readonly AdapterKind[]) {
   const { adapterId = '' } = request.params as { adapterId?: string };
   const id = decodeId('whe', adapterId);

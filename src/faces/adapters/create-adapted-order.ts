@@ -18,7 +18,7 @@ import type { AdapterDeps } from './adapter-deps.ts';
 import type { Admitted } from './authenticate.ts';
 import { CODES, notHere, Refusal } from './refusal.ts';
 
-/** An order as the shop sent it, independent of the dialect. Fields that were left out are empty strings. */
+/** An order as the shop sent it, in a form that doesn't depend on the dialect. Absent fields are empty strings. */
 type Asked = {
   dialect: Dialect;
   orderId: string;
@@ -33,8 +33,8 @@ type Asked = {
 };
 
 /**
- * Creates the invoice of an order, or returns the existing one if the same order was sent before with the same fields. The amount in USDT
- * stays that of the first request, whatever the rate is now. Errors: `Refusal`.
+ * Creates the invoice for an order, or returns the existing one if the same order was sent before with the same fields. The amount in USDT
+ * always stays that of the first request, whatever the rate is now. Throws `Refusal`.
  */
 export async function createAdaptedOrder(
   deps: AdapterDeps,
@@ -44,7 +44,7 @@ export async function createAdaptedOrder(
   const requestedMicro = readAmount(asked, adapter);
   const order = readOrder(asked, adapter.network, deps.localTargets);
   const { timeout } = asked;
-  // Only this adapter can create keys with this prefix, so an existing key means the same order.
+  // Only this adapter can create keys with this prefix, so if the key exists, it's the same order.
   const digest = createHmac('sha256', secret)
     .update(JSON.stringify([asked.orderId, order, ...(timeout === '' ? [] : [timeout])]))
     .digest('hex');
@@ -56,7 +56,7 @@ export async function createAdaptedOrder(
   const created = refusal === null ? await createOrder(deps, input) : await findEarlier(deps, input);
   if (created === null) throw refusal;
   const invoiceId = await invoiceOf(created, deps, { projectId, network: adapter.network, requestedMicro });
-  // Store the order before the shop learns of the invoice. If the process dies here, the shop asks again and gets the same invoice.
+  // Store the order before the shop gets to know the invoice. If the process dies here, the shop's next attempt gets the same invoice.
   await insertAdapterOrder(deps.db, { ...order, invoiceId, projectId, endpointId: adapter.id, createdAt: deps.now() });
   const payment = await findInvoicePayment(deps.db, projectId, invoiceId);
   if (payment === null) throw new Error(`invoice ${invoiceId} vanished; rows of invoices are never deleted`);
@@ -66,12 +66,12 @@ export async function createAdaptedOrder(
 /** PHP prints at most 14 significant digits of a number, and shops sign the printed text. */
 const MAX_DIGITS = 14;
 
-/** The shortest lifetime of an invoice. */
+/** The shortest possible lifetime of an invoice. */
 const LEAST_SECONDS = 300;
 
 /**
  * Returns the lifetime to use, or `null` for the project's default. As in BEpusdt, a value that the project doesn't allow (including 0) is
- * ignored. The response contains the actual lifetime.
+ * ignored, and the response contains the actual lifetime.
  */
 function readLifetime(timeout: string, mostSeconds: number): string | null {
   if (!/^[0-9]{0,9}$/.test(timeout)) {
@@ -99,7 +99,7 @@ function readAmount({ amount }: Asked, adapter: Admitted['adapter']): MicroUsdt 
   );
 }
 
-/** Refuses new orders while callbacks are disabled or no current rate is known. Otherwise returns `null`. */
+/** Returns why a new order is refused (callbacks are disabled, or no current rate is known), or `null`. */
 function refuseNew({ disabledAt, rateSource, readAt }: Admitted['adapter'], now: UnixMs): Refusal | null {
   if (disabledAt !== null) {
     return new Refusal(
@@ -133,7 +133,7 @@ function readOrder(asked: Asked, network: Network, localTargets: boolean) {
   return { dialect, amount, ...urls, name: name || null, type: type || null, param: param || null };
 }
 
-/** Refuses texts that would make the signed text of a callback ambiguous: a shop could parse it in two ways. */
+/** Refuses texts that would make the signed text of a callback ambiguous, because a shop could then parse it in two ways. */
 function refuseUntellable({ dialect, orderId, name, type, param }: Asked): void {
   const isEpay = dialect === 'epay';
   const told = isEpay ? { out_trade_no: orderId, name, type, param } : { order_id: orderId };
@@ -147,7 +147,7 @@ function refuseUntellable({ dialect, orderId, name, type, param }: Asked): void 
   }
 }
 
-/** Reads the callback URL. The rules for webhook targets apply here, and again at each connection. */
+/** Reads the callback URL. The rules for webhook targets are applied here, and again at each connection. */
 function readNotifyUrl(text: string, network: Network, localTargets: boolean): string {
   const refuse = (reason: string) => new Refusal(CODES.notifyUrl, `invalid notify url: ${reason}`);
   const url = /^https?:\/\/[^/\\\s]/i.test(text) ? parseUrl(text) : null;
@@ -159,7 +159,7 @@ function readNotifyUrl(text: string, network: Network, localTargets: boolean): s
   return url.href;
 }
 
-/** Reads the link back to the shop. Braces are encoded because the page would replace `{…}` with the invoice id. */
+/** Reads the link back to the shop. Braces are encoded, because the page would replace `{…}` by the invoice id. */
 function readReturn(text: string): string | null {
   if (text === '') return null;
   const link = readLink(text);
@@ -176,7 +176,7 @@ async function invoiceOf(created: Ordered, deps: AdapterDeps, concerned: Concern
     case 'replayed':
       return created.invoice.id;
     case 'conflict':
-      // The same order at another rate.
+      // This is the same order, at another rate.
       if (created.rule === 'idempotencyKey') return created.existing.id;
       throw new Refusal(CODES.orderExists, 'order already exists, with other fields: use a new order id');
     case 'amount-unavailable':
@@ -198,7 +198,9 @@ async function invoiceOf(created: Ordered, deps: AdapterDeps, concerned: Concern
   }
 }
 
-/** One cent of a USDT. Requested amounts are whole cents because payers type them; the tail of the payable amount follows. */
+/**
+ * One cent of a USDT. Requested amounts are whole cents, because payers type them; the tail of the payable amount comes after the cents.
+ */
 const CENT = 10_000n;
 const ONE_USDT = 1_000_000n;
 /**
@@ -208,9 +210,9 @@ const ONE_USDT = 1_000_000n;
 const BOUNDS = { least: CENT, below: 100_000_000n * ONE_USDT };
 
 /**
- * Converts an amount in another currency to USDT, rounded up to a whole cent so that merchants never get less than they ask for.
+ * Converts an amount in another currency to USDT, rounded up to a whole cent, so that merchants never get less than they asked for.
  * `rateMicro` is the price of one USDT in that currency. Both arguments are in millionths. Returns `null` if the result is below 0.01 USDT,
- * or 100,000,000 USDT or more.
+ * or not below 100,000,000 USDT.
  */
 export function exchange(amountMicro: bigint, rateMicro: bigint): MicroUsdt | null {
   if (amountMicro < 0n || rateMicro <= 0n) throw new RangeError('an amount or a rate is not positive');

@@ -21,7 +21,7 @@ const METHODS = ['GET', 'POST'] as const;
 /** Registers the EPay routes. A shop sends the payer's browser to `submit.php`, or calls `mapi.php` and `api.php` itself. */
 export function registerEpay(app: FastifyInstance, deps: AdapterDeps): void {
   const submit = (request: FastifyRequest, reply: FastifyReply) => redirect(deps, request, reply);
-  // epusdt's successor accepts EPay orders at the second path.
+  // The successor of epusdt accepts EPay orders at the second path.
   for (const path of ['/submit.php', '/payments/epay/v1/order/create-transaction/submit.php']) {
     app.route({ method: [...METHODS], url: BASE + path, ...inWords, handler: submit });
   }
@@ -63,7 +63,7 @@ async function create(deps: AdapterDeps, request: FastifyRequest) {
   return { code: 1, msg: 'success', trade_no: encodeId('inv', payment.id), payurl: checkoutUrl };
 }
 
-/** Handles `act=order`. In this protocol the request contains the secret in the clear, as `key`. */
+/** Handles `act=order`. In this protocol, the request contains the secret in clear text, as `key`. */
 async function readOrder(deps: AdapterDeps, request: FastifyRequest) {
   const fields = readForm(request);
   const isGenuine = (secret: string) => fields.get('pid') === PID && isSameText(fields.get('key') ?? '', secret);

@@ -24,7 +24,10 @@ const options = routeOptions(200, ({ code, isUnknown }, request) =>
   kindOf(request) === 'bepusdt' && !isUnknown ? CODES.system : code,
 );
 
-/** Registers the routes of epusdt, BEpusdt and gmpay (epusdt's successor). Some paths are the same; the kind of the adapter decides. */
+/**
+ * Registers the routes of epusdt, BEpusdt and gmpay (epusdt's successor). Some paths are the same for all; then the kind of the adapter
+ * decides.
+ */
 export function registerEpusdt(app: FastifyInstance, deps: AdapterDeps): void {
   app.post(`${BASE}/api/v1/order/create-transaction`, options, async (request) => {
     const { admitted, fields } = await read(deps, request, ['epusdt', 'bepusdt']);
@@ -49,7 +52,7 @@ export function registerEpusdt(app: FastifyInstance, deps: AdapterDeps): void {
     checkFields('bepusdtCancel', fields, admitted.adapter);
     return answer(request, await cancel(deps, admitted, fields.get('trade_id') ?? ''));
   });
-  // The successor sends an HTTP error status with a refusal.
+  // The successor responds to a refused request with an HTTP error status.
   app.post(`${BASE}/payments/gmpay/v1/order/create-transaction`, routeOptions(400), async (request) => {
     const { admitted, fields } = await read(deps, request, ['epusdt'], (read) => read.get('pid') === PID);
     checkFields('gmpay', fields, admitted.adapter);
@@ -109,7 +112,7 @@ function describe(deps: AdapterDeps, payment: InvoicePayment, fields: Fields) {
   };
 }
 
-/** Creates an order and answers as BEpusdt does: amounts are strings, and the answer contains the seconds that are left. */
+/** Creates an order and responds as BEpusdt does: amounts are strings, and the response contains the number of seconds left. */
 async function createBepusdtOrder(
   deps: AdapterDeps,
   admitted: Admitted,
@@ -131,7 +134,7 @@ async function createBepusdtOrder(
   };
 }
 
-/** Withdraws the checkout. A payment that still arrives counts, and the shop gets its callback. */
+/** Withdraws the checkout. A payment that arrives anyway still counts, and the shop gets its callback. */
 async function cancel(deps: AdapterDeps, { adapter }: Admitted, tradeId: string): Promise<{ trade_id: string }> {
   const { id, projectId, network } = adapter;
   const { invoice } = await findOrder(deps, { id, projectId }, tradeId);
@@ -144,18 +147,18 @@ async function cancel(deps: AdapterDeps, { adapter }: Admitted, tradeId: string)
   return { trade_id: encodeId('inv', invoice.id) };
 }
 
-/** epusdt has no state for a payment that can still be orphaned, so `CONFIRMING` is reported as waiting. */
+/** epusdt has no status for a payment that can still be orphaned, so `CONFIRMING` is reported as waiting. */
 const STATUS: Readonly<Record<InvoiceStatus, number>> = { PENDING: 1, CONFIRMING: 1, PAID: 2, EXPIRED: 3 };
 
-/** BEpusdt has two more states: 4 is cancelled, and 5 waits for the confirmation of a payment. */
+/** BEpusdt has two more statuses: 4 means cancelled, and 5 means that a payment is being confirmed. */
 function bepusdtStatus({ status, withdrawnAt }: InvoicePayment): number {
   if (status === 'CONFIRMING') return 5;
   return status !== 'PAID' && withdrawnAt !== null ? 4 : STATUS[status];
 }
 
 /**
- * Answers without a signature, as BEpusdt does. The answer contains only the status, and the client must know the trade id. Each request
- * uses a token of the client network.
+ * Responds without a signature, as BEpusdt does, because the response contains only the status, and the client must know the trade id. Each
+ * request uses a token of the client network.
  */
 async function checkStatus(deps: AdapterDeps, request: FastifyRequest) {
   refuseLimited(deps.failureBuckets.take(clientOf(request).network, deps.now()), ADAPTER_FAILURES);

@@ -16,7 +16,7 @@ const shown = (type: string, body: string): Shown => ({
 });
 const inJson = (body: object) => shown('application/json', JSON.stringify(body));
 
-/** Formats an error for the protocol of the path. If no protocol matches, the answer has the members of all. */
+/** Formats an error for the protocol of the path. If no protocol matches, the response has the members of all of them. */
 function showError(path: string, { code, message, requestId }: Said): Shown {
   // The payer sees this in a browser.
   if (path.includes('submit.php')) return shown('text/plain', `${message}\n`);
@@ -40,7 +40,7 @@ export function showProblem(url: string, problem: Problem, requestId: string): S
   return showError(path, { code: problem.status, message, requestId });
 }
 
-/** The options that all adapter routes share. `refusedStatus` is the HTTP status of a refusal. */
+/** The options shared by all adapter routes. `refusedStatus` is the HTTP status of a refusal. */
 export function routeOptions(refusedStatus: number, codeOf = ({ code }: Refusal, _request: FastifyRequest) => code) {
   return {
     schema: { hide: true },

@@ -2,7 +2,7 @@ import type { Adapter } from '../../core/store/outbox/adapter-orders.ts';
 import { type Fields, startedField } from '../../core/webhooks/adapter-signature.ts';
 import { CODES, Refusal } from './refusal.ts';
 
-/** How a field of another system's protocol is handled. Empty fields count as left out. */
+/** How a field of another system's protocol is handled. Empty fields count as absent. */
 type Decision = 'used' | { ignored: string } | { refused: string };
 type Form = Readonly<Record<string, Decision>>;
 
@@ -19,11 +19,11 @@ const BEPUSDT_ORDER = { ...JSON_ORDER, ...used('fiat', 'timeout') };
 const BEPUSDT_TRANSACTION = { ...BEPUSDT_ORDER, ...used('trade_type'), address: ADDRESS, rate: RATE };
 
 /**
- * Every field that a request of each protocol can have, and how it is handled. Any other field is refused by name, because an unknown field
- * could change the meaning of an amount.
+ * Every field that requests of each protocol can have, and how it's handled. Any other field is refused, and the error contains its name,
+ * because an unknown field could change the meaning of an amount.
  */
 export const FORMS = {
-  // Plugins for BEpusdt and for an early version of the successor also use this form.
+  // Plugins for BEpusdt, and for an early version of the successor, also use this form.
   epusdt: { ...BEPUSDT_TRANSACTION, ...used('currency', 'token', 'network') },
   bepusdtTransaction: BEPUSDT_TRANSACTION,
   bepusdtOrder: { ...BEPUSDT_ORDER, ...used('currencies'), reselect: ONE_METHOD },
@@ -35,7 +35,7 @@ export const FORMS = {
     address: ADDRESS,
     rate: RATE,
     mid: ADDRESS,
-    // The payer's browser carries this request. A payer who can append to its text must not be able to keep a rate for longer.
+    // The payer's browser sends this request. A payer who can append to its text must not be able to keep a rate for longer.
     timeout: { ignored: 'the project sets how long an order waits' },
     channel_id: ONE_METHOD,
     cid: ONE_METHOD,
@@ -46,11 +46,11 @@ export const FORMS = {
   epayQuery: used('act', 'pid', 'key', 'trade_no', 'out_trade_no'),
 } satisfies Record<string, Form>;
 
-/** Names that shops use for "USDT on TRON" in one word. */
+/** Names that shops use if one word means "USDT on TRON". */
 const BOTH = ['usdt', 'usdt.trc20', 'usdt.tron', 'usdt-trc20', 'usdt_trc20', 'usdttrc20', 'trc20'];
 const oneOf = (words: readonly string[]) => (value: string) => words.includes(value);
 
-/** The fields that select a coin, each with a test whether its value (in lower case) means USDT on TRON. */
+/** The fields that select a coin, each with a test of whether its value (in lower case) means USDT on TRON. */
 const COINS: Readonly<Record<string, (value: string) => boolean>> = {
   trade_type: oneOf(BOTH),
   type: oneOf(BOTH),
@@ -59,7 +59,7 @@ const COINS: Readonly<Record<string, (value: string) => boolean>> = {
   currencies: allowsUsdt,
 };
 
-/** Reads BEpusdt's `currencies`: `USDT,USDC` allows only these, `-ETH,-BNB` allows all but these. */
+/** Reads BEpusdt's `currencies`: `USDT,USDC` allows only these, and `-ETH,-BNB` allows all except these. */
 function allowsUsdt(list: string): boolean {
   const words = list.split(',').map((word) => word.trim());
   const allowed = words.filter((word) => !word.startsWith('-'));
@@ -67,8 +67,8 @@ function allowsUsdt(list: string): boolean {
 }
 
 /**
- * Checks the fields of a request. It refuses unknown fields, texts that would make the signed text ambiguous, other currencies, and
- * anything but USDT on TRON. Errors: a `Refusal` that names the field.
+ * Checks the fields of a request. Refuses unknown fields, texts that would make the signed text ambiguous, other currencies, and anything
+ * except USDT on TRON. Throws a `Refusal` that contains the field's name.
  */
 export function checkFields(name: keyof typeof FORMS, fields: Fields, { currency }: Pick<Adapter, 'currency'>): void {
   const form: Form = FORMS[name];

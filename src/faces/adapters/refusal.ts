@@ -1,4 +1,4 @@
-/** A refused request, answered in the form of the adapter's system. `code` is an epusdt code. */
+/** A refused request; the response has the form of the adapter's system. `code` is an epusdt code. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly code: number;
@@ -12,7 +12,7 @@ export class Refusal extends Error {
   }
 }
 
-/** The error codes of epusdt and its successor. Shops look them up in those systems' documentation. */
+/** The error codes of epusdt and its successor, because shops look them up in those systems' documentation. */
 export const CODES = {
   system: 400,
   signature: 401,
@@ -29,7 +29,7 @@ export const CODES = {
   returnUrl: 10044,
 } as const;
 
-/** The same answer if the adapter doesn't exist, is disabled, or the signature is wrong. */
+/** The response is the same if the adapter doesn't exist, if it's disabled, and if the signature is wrong. */
 export function notHere(): Refusal {
   return new Refusal(
     CODES.signature,

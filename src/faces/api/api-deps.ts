@@ -22,9 +22,9 @@ export type ApiDeps = Pick<OrderDeps, 'gate' | 'relief' | 'watched' | 'deadlineC
   randomBelow(n: number): number;
   /** Called when no payable amount is free. */
   onAmountRefused(refusal: AmountRefusal): Promise<void>;
-  /** Called when the project has reached a limit of unpaid invoices. */
+  /** Called when the project has reached a limit on unpaid invoices. */
   onUnpaidRefused(refusal: UnpaidRefusal): Promise<void>;
-  /** Returns the proof that the signed manifest contains an address. */
+  /** Returns the proof that an address is in the signed manifest. */
   proofOf: AddressGuard['proofOf'];
   waits: EventWaits;
   log: Logger;

@@ -1,17 +1,19 @@
 import type { LoggedRequest } from '../../core/store/access/requests.ts';
 import type { Problem } from '../web/problem.ts';
 
-/** The members of a refused request in the request log. */
+/** The fields of the request log that explain why a request was refused. */
 type Refusal = Pick<LoggedRequest, 'errors' | 'body'>;
 
 const MAX_ERRORS = 10;
 const MAX_MEMBERS = 30;
 const MAX_DEPTH = 4;
-/** A misspelled member should show, and a secret that was sent as a name should not. Quittance's own secrets are longer. */
+/** Long enough to show a misspelled member, but too short for a secret that was sent as a name. Quittance's own secrets are longer. */
 const NAME = /^[A-Za-z_][\w-]{0,23}$/;
 const CODE = /^[A-Z_]{1,40}$/;
 
-/** Returns which fields of a request were refused and with which codes, and the shape of its body. Neither has a value of the body. */
+/**
+ * Returns which fields of a request were refused and with which codes, and the shape of its body. Neither contains a value from the body.
+ */
 export function describeRefusal({ extensions }: Problem, body: unknown): Refusal {
   const errors = errorsOf(extensions).slice(0, MAX_ERRORS);
   return {
@@ -20,7 +22,7 @@ export function describeRefusal({ extensions }: Problem, body: unknown): Refusal
   };
 }
 
-/** A conflict names what was used before, and the members that differ from the earlier request. */
+/** A conflict says which key was used before, and which members differ from the earlier request. */
 function errorsOf({ errors, conflict, fields }: Problem['extensions']): { field: string; code: string }[] {
   const given = [
     ...(Array.isArray(errors) ? errors : []),
@@ -33,7 +35,7 @@ function errorsOf({ errors, conflict, fields }: Problem['extensions']): { field:
   }));
 }
 
-/** `events[0]` is the first item of a list; the empty name stands for the whole body. */
+/** Hides a name that could be a secret. `events[0]` is the first item of a list; the empty name stands for the whole body. */
 function hideName(name: string): string {
   return name === '' || NAME.test(name.replace(/\[\d{1,5}\]$/, '')) || /^\d{1,5}$/.test(name) ? name : '…';
 }

@@ -154,7 +154,7 @@ export const EVENT_SCHEMAS = {
   }),
 } as const satisfies Record<EventType, object>;
 
-/** What a later release may send. It is the last of the union, so that known events are told by their own schemas. */
+/** The schema of events that a later release may send. It's the last member of the union, so that known events match their own schemas. */
 const OtherEventSchema = Type.Object(
   {
     ...{ id: Type.String(), type: Type.String(), timestamp: Type.String({ format: 'date-time' }) },
@@ -253,7 +253,7 @@ export function likeliestFields() {
   };
 }
 
-/** Events from before these fields existed have neither. */
+/** Events that are older than these fields have neither. */
 function likeliestOfEvent() {
   const { reason, nearestInvoice } = likeliestFields();
   return { reason: Type.Optional(reason), nearestInvoice: Type.Optional(nearestInvoice) };

@@ -5,7 +5,7 @@ export type Waiter = { keyId: string; projectId: string; types: readonly string[
 
 /** The wait of one request. The caller must close it. */
 export type EventWait = {
-  /** Resolves when there may be new events since the last call. The first call counts from when the wait was opened. */
+  /** Resolves when there may be new events since the last call, or since the wait was opened for the first call. */
   look(): Promise<void>;
   /** True once the time is over, the server stops, or `end` was called. */
   isOver(): boolean;
@@ -14,7 +14,7 @@ export type EventWait = {
 };
 
 export type EventWaits = {
-  /** Returns `null` if too many requests already wait. */
+  /** Returns `null` if too many requests are waiting already. */
   open(waiter: Waiter, waitMs: number): EventWait | null;
   /** Handles a notification of `EVENTS_CHANNEL`. `null` means that notifications may have been missed. */
   hear(payload: string | null): void;
@@ -23,18 +23,18 @@ export type EventWaits = {
 };
 
 type WaitLimits = { ofKey: number; total: number; lookMs: number };
-/** Receives the number of waits whenever one begins or ends. */
+/** Called with the number of waits whenever one begins or ends. */
 type OnCount = (count: number) => void;
 
 /**
- * Each wait holds its own connection, and the limit is 12,000. A key needs one per consumer. Without a notification, a wait checks again
- * after 10 s.
+ * Each wait holds a connection of its own, and the limit for connections is 12,000. A key needs one wait per consumer. Without a
+ * notification, a wait checks again after 10 s.
  */
 const WAIT_LIMITS: WaitLimits = { ofKey: 10, total: 500, lookMs: 10_000 };
 
 type Open = Waiter & { wake(): void; end(): void };
 
-/** Tracks the requests of this process that wait for events. Each holds a timer but no database connection. */
+/** Tracks the requests of this process that are waiting for events. Each holds a timer, but no database connection. */
 export function createEventWaits(onCount: OnCount, { ofKey, total, lookMs }: WaitLimits = WAIT_LIMITS): EventWaits {
   const open = createFairQueue<Open>();
   let isStopped = false;
@@ -67,7 +67,7 @@ export function createEventWaits(onCount: OnCount, { ofKey, total, lookMs }: Wai
   };
 }
 
-/** A wake between two calls of `look` isn't lost. */
+/** If it's woken between two calls of `look`, that isn't lost. */
 function createWait(waitMs: number, lookMs: number) {
   const endsAt = performance.now() + waitMs;
   let [isAwake, isEnded] = [false, false];

@@ -13,7 +13,7 @@ import { callerOf, guarded } from './guard.ts';
 import { problemResponses } from './problem-responses.ts';
 import { DEFAULT_LIMIT, inspectQuery, invalidQuery, MAX_LIMIT, readLimit, wrongValue } from './read-query.ts';
 
-/** Proxies usually allow 60 s without a byte. */
+/** Proxies usually allow 60 s without any data. */
 const MAX_WAIT_S = 30;
 const WAIT = /^([1-9]|[12][0-9]|30)$/;
 /** How long the server allows a connection to be silent after the wait ends. */
@@ -34,7 +34,7 @@ async function list(deps: ApiDeps, request: FastifyRequest, reply: FastifyReply)
     let page = await read(deps, { keyId, types, ...asked }, errors);
     while (wait !== null && page.bodies.length === 0 && !page.hasMore && !wait.isOver()) {
       await waitWithoutPlace(request, wait.look);
-      // The read also checks the key, which may have been revoked meanwhile.
+      // The read also checks the key, which may have been revoked in the meantime.
       page = await read(deps, { keyId, types, ...asked, after: page.nextId }, errors);
     }
     reply.type('application/json; charset=utf-8');
@@ -44,9 +44,9 @@ async function list(deps: ApiDeps, request: FastifyRequest, reply: FastifyReply)
   }
 }
 
-/** Returns `null` if the request must be answered at once. */
+/** Returns `null` if the response must be sent immediately. */
 function openWait({ waits }: ApiDeps, { raw }: FastifyReply, waiter: Waiter, waitMs: number): EventWait | null {
-  // A pipelined request has no connection of its own yet, so nothing would signal that the client is gone.
+  // A pipelined request has no connection of its own yet, so nothing would show that the client has disconnected.
   if (raw.socket === null || raw.destroyed) return null;
   const wait = waits.open(waiter, waitMs);
   if (wait === null) return null;
@@ -56,7 +56,8 @@ function openWait({ waits }: ApiDeps, { raw }: FastifyReply, waiter: Waiter, wai
 }
 
 async function read(deps: ApiDeps, question: FeedQuestion, errors: FieldError[]): Promise<FeedPage> {
-  // Read the feed even if the request has errors. Then one answer reports them all, and a malformed cursor takes as long as an unknown one.
+  // Reads the feed even if the request has errors, so that one response reports all of them, and so that a malformed cursor takes as long
+  // as an unknown one.
   const found = await findFeedPage(deps.db, question, deps.now());
   switch (found.kind) {
     case 'key-not-valid':
@@ -101,7 +102,7 @@ const CURSOR_ERROR = {
   message: 'is not the id of an event of this project; send the id of the last event that you handled',
 };
 
-/** The answer contains the bodies byte for byte as they are stored, the same as in webhooks. */
+/** The response contains the bodies byte for byte as they are stored, which is also how webhooks contain them. */
 function writePage({ bodies, hasMore, latestId, nextId }: FeedPage, isFiltered: boolean): string {
   const next = isFiltered ? `,"next":${writeId(nextId)}` : '';
   return `{"data":[${bodies.join(',')}],"hasMore":${hasMore},"latest":${writeId(latestId)}${next}}`;

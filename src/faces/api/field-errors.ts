@@ -11,7 +11,7 @@ export function show(text: string): string {
   return JSON.stringify(clip(text));
 }
 
-/** The type of a JSON value, in words. */
+/** Returns the type of a JSON value, in words. */
 export function typeOf(value: unknown): string {
   return value === null ? 'null' : Array.isArray(value) ? 'an array' : typeof value;
 }

@@ -16,7 +16,7 @@ const WITH_BODY = ['POST', 'PATCH'];
 const CALLER = Symbol('caller');
 type GuardedRequest = FastifyRequest & { [CALLER]?: Caller };
 
-/** Returns the caller of a request that passed the guard. */
+/** Returns the caller of a request that has passed the guard. */
 export function callerOf(request: GuardedRequest): Caller {
   const caller = request[CALLER];
   if (caller === undefined) throw new Error('the route has no guard');
@@ -24,9 +24,9 @@ export function callerOf(request: GuardedRequest): Caller {
 }
 
 /**
- * The route options for keys with a scope: the schema, which names the scope, and the checks before the body is read. They run in the order
- * of the contract: authentication, rate limit, scope, content type and size. The router has already checked route and method. The route
- * checks the idempotency header and the body.
+ * Returns the route options for keys with a scope: the schema, which contains the scope, and the checks before the body is read. They run
+ * in the documented order: authentication, rate limit, scope, content type and size. The router has already checked route and method; the
+ * route itself checks the idempotency header and the body.
  */
 export function guarded<Schema extends object>(deps: ApiDeps, scope: Scope, schema: Schema) {
   return {
@@ -62,7 +62,7 @@ function lacking(scope: Scope, { keyId, scopes }: Caller): Problem {
   );
 }
 
-/** A route that needs no body still accepts one, because some clients always send one. A body without required fields may be left out. */
+/** A route that needs no body still accepts one, because some clients always send one. A body without required fields may be absent. */
 function takesBody({ headers, routeOptions }: FastifyRequest): boolean {
   const hasBody = headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
   const { required } = (routeOptions.schema?.body ?? {}) as { required?: readonly string[] };
@@ -75,12 +75,12 @@ function isAboutInput(error: unknown): boolean {
   return [400, 403, 413, 415, 422].includes(Number(status ?? statusCode));
 }
 
-/** A cached key may have been revoked since. Then the request gets the same answer as for any invalid key. */
+/** A cached key may have been revoked since it was read. In that case, the response is the same as for any invalid key. */
 async function confirmKey({ db, authenticator, now }: ApiDeps, keyId: string): Promise<void> {
   if ((await findValidApiKey(db, keyId, now())) !== null) return;
   authenticator.forget(keyId);
   throw problemOf('unauthenticated');
 }
 
-/** Failed authentications per client network: enough for a mistake in a loop, useless for guessing. */
+/** Limit on failed authentications per client network: enough for a mistake in a loop, but useless for guessing. */
 export const FAILURE_LIMIT = { perSecond: 5, burst: 20 };

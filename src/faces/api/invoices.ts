@@ -71,9 +71,11 @@ async function create(deps: ApiDeps & { sharing: Sharing }, request: FastifyRequ
   return projectInvoice(created.invoice, deps.publicUrl());
 }
 
-/** Nothing is created for it, and it's compared with no amount: an earlier invoice of this price has the amount of its own rate. */
+/**
+ * No invoice is created with this amount, and it's never compared: an earlier invoice for the same price has the amount of its own rate.
+ */
 const NO_AMOUNT = microUsdt(0n);
-/** Sources are asked each minute. */
+/** Rate sources are queried every minute. */
 const RATE_RETRY_SECONDS = 60;
 
 type Converted = Pick<CreateFields, 'options'> & {
@@ -82,7 +84,7 @@ type Converted = Pick<CreateFields, 'options'> & {
   refusal: Problem | null;
 };
 
-/** Converts the price of a request, if it has one, at the rate in force. A repeat is answered despite `errors` and `refusal`. */
+/** Converts the price of a request, if it has one, at the current rate. A repeated request succeeds despite `errors` and `refusal`. */
 async function convert({ db, now }: ApiDeps, { projectId }: Caller, fields: CreateFields): Promise<Converted> {
   const { options, requestedMicro } = fields;
   const { price } = options;
@@ -124,7 +126,7 @@ async function convert({ db, now }: ApiDeps, { projectId }: Caller, fields: Crea
   return { options: priced, requestedMicro: converted, errors: [], refusal: null };
 }
 
-/** A creation answers the five fields, whatever is asked for. */
+/** A creation always returns the five fields, so `expand` would have no effect. */
 function refuseExpand(request: FastifyRequest): void {
   if ((request.query as { expand?: unknown }).expand === undefined) return;
   const message =
@@ -227,7 +229,7 @@ function tooManyUnpaid({ rule, limit, retryAfterSeconds }: Extract<Ordered, { ki
   );
 }
 
-/** The client can't fix this, and an operator needs more than seconds. */
+/** The client can't fix this, and an operator needs longer than a few seconds. */
 const UNWATCHED_RETRY_SECONDS = 60;
 
 function unwatched({ network, why }: Extract<Ordered, { kind: 'unwatched' }>): Problem {
@@ -278,7 +280,7 @@ function describeExpanded(deps: ApiDeps, { network }: Caller, payment: InvoicePa
   };
 }
 
-/** The options from the create request. The lifetime isn't repeated, because `expiresAt` shows it. */
+/** Returns the options from the create request. The lifetime isn't included, because `expiresAt` shows it. */
 function describeOptions(text: string | null): object {
   const { metadata = {}, description, returnUrl } = readOptions(text);
   return { metadata, ...(description !== undefined && { description }), ...(returnUrl !== undefined && { returnUrl }) };

@@ -31,7 +31,7 @@ export function registerInvoiceList(app: FastifyInstance, deps: ApiDeps): void {
     const { query, errors } = inspectQuery(request, ['externalId', ...FILTERS]);
     const { externalId } = query;
     if (externalId === undefined) return list(deps, request, query, errors);
-    // Tools that fill in defaults send a limit.
+    // Accept a limit, because tools that fill in defaults send one.
     readLimit(query['limit'], errors);
     const others = FILTERS.filter((field) => field !== 'limit' && query[field] !== undefined);
     errors.push(...others.map((field) => wrongValue(field, 'cannot be combined with externalId: remove one of them')));
@@ -50,7 +50,7 @@ async function find(deps: ApiDeps, request: FastifyRequest, externalId: string) 
   const found = await findInvoiceByExternalId(deps.db, caller.keyId, isStorable ? externalId : '', deps.now());
   const invoice = readable(found, deps, caller.keyId);
   if (invoice === null) return { data: [] };
-  // The log gets the external id only if an invoice has it. Otherwise it may be any text.
+  // The external id is logged only if an invoice has it; otherwise it could be any text.
   notesOf(request).externalId = invoice.externalId;
   return { data: [projectInvoice(invoice, deps.publicUrl())] };
 }
@@ -86,7 +86,7 @@ function readFilter({ status, createdAfter, after, limit }: Query, errors: Field
   const createdMs =
     createdAfter === undefined ? 0 : DATE_TIME.test(createdAfter) ? Date.parse(createdAfter) : Number.NaN;
   if (Number.isNaN(createdMs)) {
-    // An unescaped plus sign in a query is a blank.
+    // In a query, an unescaped plus sign means a space.
     const hint = createdAfter?.includes(' ') === true ? '; write + as %2B' : '';
     errors.push(wrongValue('createdAfter', `must be a time such as 2026-09-01T00:00:00Z${hint}`));
   }

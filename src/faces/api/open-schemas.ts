@@ -1,8 +1,8 @@
 type Schema = Readonly<Record<string, unknown>>;
 
 /**
- * The schema of what clients receive, so that clients generated today read what later releases add: objects may have further members, and
- * enums are strings whose known values are in `x-extensible-enum`. What clients send keeps its strict schemas.
+ * Returns the schema of data that clients receive, so that clients generated today can read what later releases add: objects may have
+ * further members, and enums are strings whose known values are in `x-extensible-enum`. Data that clients send keeps its strict schemas.
  */
 export function openSchema(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(openSchema);
@@ -20,10 +20,10 @@ export function openSchema(schema: unknown): unknown {
   return isObject ? { ...opened, additionalProperties: true } : opened;
 }
 
-/** Where a schema holds others. */
+/** The members of a schema that contain other schemas. */
 const PARTS = new Set(['anyOf', 'allOf', 'oneOf', 'items']);
 
-/** The strings of a union of constants, such as the statuses of an invoice. */
+/** Returns the strings in a union of constants, such as the statuses of an invoice. */
 function constantsOf(anyOf: unknown): string[] | null {
   if (!Array.isArray(anyOf)) return null;
   const constants = anyOf.flatMap(({ const: value }: { const?: unknown }) =>

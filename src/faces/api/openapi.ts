@@ -10,7 +10,7 @@ import { openSchema } from './open-schemas.ts';
 import type { ApiDocument } from './reference/api-document.ts';
 import { registerReference } from './reference/register-reference.ts';
 
-/** One limit per client network for the document and the reference pages. A program reads them once, a person a few times. */
+/** A limit per client network for the document and the reference pages. A program reads them once, a person a few times. */
 const LIMIT: RateLimit = { perSecond: 5, burst: 50 };
 
 type OpenApiDeps = { publicUrl(): string; now(): UnixMs; isSandbox: boolean };
@@ -72,7 +72,7 @@ function build(app: FastifyInstance, url: string): Built {
   return { url, document, text, tag: `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"` };
 }
 
-/** Matches `If-None-Match: W/"abc", "def"`, or `*` (RFC 9110, 13.1.2). Proxies that compress make a tag weak. */
+/** Whether a tag matches `If-None-Match: W/"abc", "def"`, or `*` (RFC 9110, 13.1.2). Proxies that compress make a tag weak. */
 function isNamed(tag: string, header: string | undefined): boolean {
   const named = (header ?? '').split(',').map((each) => each.trim().replace(/^W\//, ''));
   return named.includes(tag) || named.includes('*');
@@ -82,7 +82,7 @@ function describeWebhooks(): Record<string, object> {
   const webhooks = Object.entries(EVENT_SCHEMAS).map(([type, schema]) => {
     const { title, description } = schema as { title?: string; description?: string };
     const operation = {
-      // A separate name, so that no generator turns it into a client method.
+      // A separate name, so that generators don't turn it into a client method.
       operationId: `on${title}`,
       tags: ['webhooks'],
       security: [],
@@ -120,7 +120,7 @@ function webhookHeader(name: string, description: string, schema: object): objec
   return { name, in: 'header', required: true, description, schema };
 }
 
-/** The parts of the published document beyond the routes' own descriptions. */
+/** The parts of the published document that aren't in the descriptions of the routes. */
 
 type Parts = Record<string, unknown>;
 type Parameter = Parts & { schema: { type?: string } };
@@ -137,8 +137,8 @@ type Operation = Parts & {
 type Paths = Record<string, Record<string, Operation>>;
 
 /**
- * Prepares the document for client generators. Each titled schema appears once under its name, each response has its headers, and each
- * operation has a tag.
+ * Prepares the document for client generators: each schema with a title appears once under its name, each response has its headers, and
+ * each operation has a tag.
  */
 function publishDocument(document: Parts): Parts {
   const schemas: Record<string, unknown> = {};
@@ -191,14 +191,14 @@ function open({ content, ...response }: Parts): Parts {
   return { ...response, content: Object.fromEntries(opened) };
 }
 
-/** A body without required members may be left out. */
+/** Whether a body is required, which it isn't if it has no required members. */
 function needsBody({ content }: RequestBody): boolean {
   return Object.values(content).some(
     ({ schema: { required = [], minProperties = 0 } }) => required.length + minProperties > 0,
   );
 }
 
-/** A list is one comma-separated parameter, not a repeated one. */
+/** A list is sent as one comma-separated parameter, not as a repeated one. */
 function withCommas(parameter: Parameter): Parameter {
   return parameter.schema.type === 'array' ? { ...parameter, explode: false } : parameter;
 }

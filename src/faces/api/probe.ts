@@ -19,8 +19,8 @@ import { Problem } from '../web/problem.ts';
 type Deps = { db: Sql; trustProxy: readonly string[] };
 
 /**
- * `GET /probe` reports how a request arrives. `quittance doctor` uses it and proves that it knows the ledger; for anyone else the route
- * doesn't exist. It sends two events with a pause between them. If both arrive together, a proxy buffers streams.
+ * `GET /probe` reports how a request arrives. `quittance doctor` uses it, after proving that it knows the ledger; for anyone else, the
+ * route doesn't exist. It sends two events with a pause in between. If both arrive together, a proxy is buffering streams.
  */
 export function registerProbe(app: FastifyInstance, { db, trustProxy }: Deps): void {
   const isProxy = proxiesOf(trustProxy);
@@ -45,7 +45,7 @@ export function registerProbe(app: FastifyInstance, { db, trustProxy }: Deps): v
   });
 }
 
-/** The same answer as for an unknown path. */
+/** The same response as for an unknown path. */
 function notThere(): Problem {
   return new Problem('ROUTE_NOT_FOUND', `There is no GET ${PROBE_PATH}.`);
 }

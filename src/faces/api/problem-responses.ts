@@ -1,23 +1,23 @@
 import { PROBLEMS, type ProblemCode } from '../web/problem.ts';
 import { ProblemSchema } from './schemas.ts';
 
-/** These codes are listed only for their own routes. Elsewhere, their status belongs to another code. */
+/** These codes are listed only for their own routes. On all other routes, their status belongs to another code. */
 const OF_CREATION: readonly ProblemCode[] = ['TOO_MANY_UNPAID', 'RATE_UNAVAILABLE'];
 const OF_ENDPOINTS: readonly ProblemCode[] = ['ENDPOINT_NOT_FOUND', 'ENDPOINT_CONFLICT'];
 
 const CODES = Object.keys(PROBLEMS) as ProblemCode[];
 
-/** The error responses for a route's schema, each with its possible codes. */
+/** Returns the error responses for a route's schema, each with its possible codes. */
 export function problemResponses(...statuses: number[]): Record<number, object> {
   return describe(statuses, (code) => ![...OF_CREATION, ...OF_ENDPOINTS].includes(code));
 }
 
-/** The error responses of the route that creates invoices. */
+/** Returns the error responses for the route that creates invoices. */
 export function creationResponses(...statuses: number[]): Record<number, object> {
   return describe(statuses, (code) => !OF_ENDPOINTS.includes(code));
 }
 
-/** The error responses of a route that manages webhook endpoints, in addition to those that all of them have. */
+/** Returns the error responses for a route that manages webhook endpoints, including those that all such routes have. */
 export function endpointResponses(...statuses: number[]): Record<number, object> {
   const all = [400, 401, 403, 429, 500, 503, ...statuses];
   return describe(

@@ -7,13 +7,13 @@ import { type FieldError, Problem } from '../web/problem.ts';
 import { fieldError, show, typeOf } from './field-errors.ts';
 import { readInvoiceOptions } from './read-invoice-options.ts';
 
-/** `requestedMicro` is `null` if the request has a price instead, which is in `options`. */
+/** `requestedMicro` is `null` if the request has a price instead, which is then in `options`. */
 export type CreateFields = { requestedMicro: MicroUsdt | null; externalId: string; options: InvoiceOptions };
 
 const FIELDS = ['amount', 'asset', 'network', 'externalId'] as const;
 const KNOWN: readonly string[] = [...FIELDS, ...OPTION_NAMES];
 const MAX_EXTERNAL_ID = 200;
-/** A body of 16 KiB could hold thousands of wrong fields. This many are enough to learn from. */
+/** A body of 16 KiB could contain thousands of invalid fields, but this many errors are enough to learn from. */
 const MAX_ERRORS = 50;
 
 /**
@@ -66,7 +66,7 @@ function readText(
 
 type ReadPrice = { kind: 'ok'; price: Price } | { kind: 'refused' };
 
-/** Reads the price that replaces the amount: `{"amount":"19.99","currency":"EUR"}`. */
+/** Reads the price that can be sent instead of an amount: `{"amount":"19.99","currency":"EUR"}`. */
 function readPrice(input: Record<string, unknown>, errors: FieldError[]): ReadPrice {
   const before = errors.length;
   const { price } = input;
@@ -114,7 +114,7 @@ function readExternalId(text: string | undefined, errors: FieldError[]): string 
     );
     return null;
   }
-  // PostgreSQL can store neither, and no order id needs them.
+  // PostgreSQL can't store either of these, and no order id needs them.
   if (text.includes('\0') || !text.isWellFormed()) {
     errors.push(fieldError('externalId', 'WRONG_CHARACTER', 'must not contain U+0000 or an unpaired surrogate'));
     return null;
@@ -142,7 +142,7 @@ function findUnsupported(texts: Record<string, string | undefined>): Unsupported
   });
 }
 
-/** Throws the problem of the first field, with the errors of both. */
+/** Throws the problem of the first field, with the errors of all of them. */
 function refuseUnsupported(unsupported: Unsupported[]): void {
   const [first] = unsupported;
   if (first === undefined) return;
@@ -151,7 +151,7 @@ function refuseUnsupported(unsupported: Unsupported[]): void {
   throw new Problem(first.code, detail, { extensions: { supported: [first.supported], errors } });
 }
 
-/** The problem for invalid fields, with at most `MAX_ERRORS` of their errors. */
+/** Returns the problem for invalid fields, with at most `MAX_ERRORS` of their errors. */
 export function invalid(errors: FieldError[]): Problem {
   const shown = errors.slice(0, MAX_ERRORS);
   const detail = `${errors.length === 1 ? 'One field is' : `${errors.length} fields are`} not valid: ${shown

@@ -49,7 +49,9 @@ function readDescription(value: unknown, errors: FieldError[]): string {
   return refuse(errors, fieldError('description', problem.code, problem.reason)) ?? '';
 }
 
-/** Whether the text contains a TRON or Ethereum address. The text may come from a customer, or from a thief with a stolen key. */
+/**
+ * Whether the text contains a TRON or Ethereum address. The text may have been written by a customer, or by a thief who has a stolen key.
+ */
 function holdsAddress(text: string): boolean {
   const shown = text.normalize('NFKC').replaceAll(/\p{Cf}/gu, '');
   return /\bT[1-9A-HJ-NP-Za-km-z]{33}\b|\b0x[0-9a-fA-F]{40}\b/.test(shown);
@@ -96,10 +98,10 @@ function refuse(errors: FieldError[], error: FieldError): null {
   return null;
 }
 
-/** The limits of the key's project: its maximum lifetime, and the sites that payers may be sent to. */
+/** The limits of the key's project: the maximum lifetime, and the sites to which payers may be sent. */
 export type OptionRule = { network: Network; invoiceLifetimeMs: number; returnOrigins: readonly string[] };
 
-/** Returns problems of the options for this project. A repeat of an earlier request is answered despite them. */
+/** Returns the problems of the options for this project. A repeat of an earlier request succeeds despite them. */
 export function optionErrors({ returnUrl, expiresInSeconds }: InvoiceOptions, rule: OptionRule): FieldError[] {
   const errors: FieldError[] = [];
   const most = rule.invoiceLifetimeMs / 1000;
@@ -115,7 +117,7 @@ export function optionErrors({ returnUrl, expiresInSeconds }: InvoiceOptions, ru
   return errors;
 }
 
-/** On a local network the payer uses this machine. */
+/** On a local network, the payer's browser is on this machine. */
 function isAllowed({ origin, hostname }: URL, { network, returnOrigins }: OptionRule): boolean {
   return returnOrigins.includes(origin) || (network === 'devnet' && isLoopbackLink(hostname));
 }

@@ -4,14 +4,16 @@ import { type FieldError, Problem } from '../web/problem.ts';
 
 type Query = Record<string, string | undefined>;
 
-/** Returns the query parameters, each at most once. Unknown ones are refused, so that a typo isn't silently ignored. */
+/**
+ * Returns the query parameters, each of which may occur only once. Unknown parameters are refused, so that a typo isn't silently ignored.
+ */
 export function readQuery(request: FastifyRequest, known: string[]): Query {
   const { query, errors } = inspectQuery(request, known);
   if (errors.length > 0) throw invalidQuery(errors);
   return query;
 }
 
-/** Like `readQuery`, for callers that report wrong values together with wrong names. */
+/** Like `readQuery`, for callers that report wrong values together with unknown names. */
 export function inspectQuery(request: FastifyRequest, known: string[]): { query: Query; errors: FieldError[] } {
   const given = request.query as Record<string, string | string[] | undefined>;
   const errors = Object.entries(given).flatMap(([field, value]) => {
@@ -56,7 +58,7 @@ export function wrongValue(field: string, message: string): FieldError {
   return { field, code: 'INVALID_VALUE', message };
 }
 
-/** The problem for invalid query parameters. Each `message` follows the field name. */
+/** Returns the problem for invalid query parameters. In the text, each `message` follows the field's name. */
 export function invalidQuery(errors: FieldError[]): Problem {
   const reported = errors.map(({ field, message }) => `${field} ${message}`).join('; ');
   return new Problem('INVALID_REQUEST', `The query is not valid: ${reported.slice(0, MAX_DETAIL)}.`, {

@@ -9,7 +9,7 @@ import { notesOf } from '../web/request-notes.ts';
 import type { ApiDeps } from './api-deps.ts';
 import { callerOf } from './guard.ts';
 
-/** Returns the invoice, or `null` if there is none. Errors: `UNAUTHENTICATED` if the key is no longer valid. */
+/** Returns the invoice, or `null` if there's none. Throws `UNAUTHENTICATED` if the key is no longer valid. */
 export function readable(found: FoundInvoice, deps: ApiDeps, keyId: string) {
   switch (found.kind) {
     case 'found':
@@ -24,7 +24,7 @@ export function readable(found: FoundInvoice, deps: ApiDeps, keyId: string) {
   }
 }
 
-/** Returns the invoice in the path, if it belongs to the caller's project. Errors: `UNAUTHENTICATED`, `INVOICE_NOT_FOUND`. */
+/** Returns the invoice whose id is in the path, if it belongs to the caller's project. Errors: `UNAUTHENTICATED`, `INVOICE_NOT_FOUND`. */
 export type ReadInvoice = (request: FastifyRequest) => Promise<ProjectedInvoice>;
 
 export function createReader(deps: ApiDeps): ReadInvoice {
@@ -32,7 +32,7 @@ export function createReader(deps: ApiDeps): ReadInvoice {
   return async (request) => {
     const { keyId } = callerOf(request);
     const { invoiceId } = request.params as { invoiceId: string };
-    // A malformed id takes as long as an unknown one.
+    // Looks up an id even if it's malformed, so that the response takes as long as for an unknown one.
     const invoice = readable(await findInvoice({ keyId, id: decodeId('inv', invoiceId) ?? NIL_UUID }), deps, keyId);
     if (invoice === null) {
       throw new Problem('INVOICE_NOT_FOUND', 'There is no invoice with this id in the project of this key.');

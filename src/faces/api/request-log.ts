@@ -18,9 +18,9 @@ import { notesOf } from '../web/request-notes.ts';
 import { describeRefusal } from './describe-refusal.ts';
 
 type RequestLog = {
-  /** Queues an answered request of the shop API for the log. Never throws and never blocks. */
+  /** Adds an answered request of the shop API to the queue for the log. Never throws and never blocks. */
   onAnswer(request: FastifyRequest, reply: FastifyReply, tookMs: number): void;
-  /** Starts writing. `stop` writes the rest within a few seconds. */
+  /** Starts writing. `stop` writes whatever is left, within a few seconds. */
   start(): { stop(): Promise<void> };
 };
 
@@ -29,7 +29,7 @@ type Deps = {
   log: Logger;
   metrics: Pick<Metrics, 'requestsUnlogged'>;
   now(): UnixMs;
-  /** Decides which requests are old enough to delete. */
+  /** The time that decides which requests are old enough to be deleted. */
   certainNow(): UnixMs;
 };
 
@@ -43,7 +43,7 @@ const MAX_PAUSE_MS = 5000;
 /** Together with the other parts of the process, this stays within the time for a shutdown. */
 const STOP_MS = 5000;
 
-/** Logs the answered requests of the shop API. It writes them in the background: up to 500 per statement, one statement at a time. */
+/** Logs the answered requests of the shop API. It writes them in the background: up to 500 per statement, and one statement at a time. */
 export function createRequestLog({ db, log, metrics, now, certainNow }: Deps): RequestLog {
   const losses = countLosses({ log, metrics, now });
   const isExplained = countExplained(now);
@@ -87,7 +87,7 @@ function startWriting(
 async function finish(loop: Loop, writer: Writer, log: Logger): Promise<void> {
   const limit = new AbortController();
   const rest = loop.stop().then(async () => {
-    // Requests whose client is gone may still end while the others are written.
+    // While the others are being written, requests whose client has disconnected may still finish.
     while (writer.left() > 0) await writer.write();
   });
   const failure = await Promise.race([rest, delay(STOP_MS, undefined, { signal: limit.signal })]).then(
@@ -100,7 +100,7 @@ async function finish(loop: Loop, writer: Writer, log: Logger): Promise<void> {
 }
 
 function createWriter(db: Sql, buffer: RequestBuffer, onLost: (why: Loss, count: number) => void) {
-  // After a failed write it is unknown whether the write took effect. Writing the same batches again is idempotent.
+  // After a failed write, it's unknown whether it took effect. Writing the same batches again is idempotent.
   let taken: RequestBatch[] = [];
   const takenCount = () => taken.reduce((sum, { requests }) => sum + requests.length, 0);
   const writeBatches = async (): Promise<number> => {
@@ -120,13 +120,16 @@ function createWriter(db: Sql, buffer: RequestBuffer, onLost: (why: Loss, count:
   const left = () => buffer.size() + takenCount();
   return {
     left,
-    /** Writes everything that is queued now and returns the count. If it throws, the next call writes the same requests. */
+    /**
+     * Writes everything that is queued at this time, and returns how many requests that was. If it throws, the next call writes the same
+     * requests.
+     */
     write: async (): Promise<number> => {
       const wanted = left();
       let written = 0;
       while (written < wanted) {
         const count = await writeBatches();
-        // The rest was dropped meanwhile.
+        // The others have been dropped in the meantime.
         if (count === 0) break;
         written += count;
       }
@@ -188,7 +191,7 @@ function countLosses({ log, metrics, now }: Omit<Deps, 'db' | 'certainNow'>) {
   };
 }
 
-/** `isAdmitted`: the request had a valid key and was within its limit. */
+/** `isAdmitted` means that the request had a valid key and was within its limit. */
 type AnsweredRequest = Pick<RequestBatch, 'key'> & { isAdmitted: boolean; request: LoggedRequest };
 
 /** Reasons for dropping a request; see the metric `quittance_requests_unlogged_total`. */
@@ -207,14 +210,14 @@ type RequestBuffer = {
  * kind.
  */
 export const TURNED_AWAY_A_MINUTE = 600;
-/** Refused requests of a key whose fields and body are described. Each takes at most 2 KB. */
+/** How many refused requests of a key have their fields and body described per minute. Each takes at most 2 KB. */
 const EXPLAINED_A_MINUTE = 60;
-/** Three seconds of a process's maximum load, or minutes of its usual load: a few megabytes. */
+/** As many as a process receives in three seconds of maximum load, or in minutes of normal load: a few megabytes. */
 export const MAX_WAITING = 20_000;
-/** A write of this size blocks the event loop for less than a millisecond. Larger writes would save hardly any time. */
+/** A write of this size blocks the event loop for less than a millisecond. Larger writes would hardly save any time. */
 export const TOGETHER = 500;
 
-/** Buffers answered requests that aren't written yet. When it is full, it drops the oldest. */
+/** Buffers answered requests that haven't been written yet. When it's full, it drops the oldest ones. */
 export function createRequestBuffer(onLost: (why: Loss, count: number) => void, now: () => UnixMs): RequestBuffer {
   let waiting: AnsweredRequest[] = [];
   const isFlood = countTurnedAway(now);
@@ -245,7 +248,10 @@ function countTurnedAway(now: () => UnixMs): (answered: AnsweredRequest) => bool
   };
 }
 
-/** Whether another refused request of a key is explained in this minute. A shop in a loop would fill the disk with one explanation. */
+/**
+ * Whether another refused request of this key may be explained in this minute. Otherwise a shop in a loop would fill the disk with the same
+ * explanation.
+ */
 function countExplained(now: () => UnixMs): (keyId: string) => boolean {
   let minute = 0;
   let counts = new Map<string, number>();

@@ -11,16 +11,16 @@ import { callerOf, guarded } from './guard.ts';
 import { problemResponses } from './problem-responses.ts';
 import { readQuery, wrongValue } from './read-query.ts';
 
-/** A request's key and its project (UUID). */
+/** The key of a request and its project (UUID). */
 type SandboxCaller = { projectId: string; apiKey: string };
 
 /**
- * Controls that exist only in a sandbox, so that a shop's tests need no shell. They act for the project of the caller's key, so that tests
- * that share a sandbox don't interfere. Errors: `AppError` with the reason.
+ * Controls that exist only in a sandbox, so that a shop's tests need no shell. They act on the project of the caller's key, so that tests
+ * which share a sandbox don't affect each other. Throw `AppError` with the reason.
  */
 export type SandboxControls = {
   scenarios: readonly string[];
-  /** Pays an invoice of the caller's project (by id, checkout URL, or externalId) in one of the ways that people pay. */
+  /** Pays an invoice of the caller's project (given by id, checkout URL or externalId) in one of the ways in which people pay. */
   pay(caller: SandboxCaller, invoice: string, scenario: string): Promise<object>;
   /** Moves the deadlines of the project's waiting invoices closer. */
   advance(caller: SandboxCaller, seconds: number): Promise<object>;
@@ -29,7 +29,7 @@ export type SandboxControls = {
 };
 
 const MAX_SECONDS = 365 * 86_400;
-/** A checkout URL is the longest way to name an invoice. */
+/** The longest way to refer to an invoice is its checkout URL. */
 const MAX_NAME = 2048;
 
 /** Registers `/sandbox/pay`, `/sandbox/advance` and `/sandbox/projects`, only in a sandbox. */
@@ -88,7 +88,7 @@ function sandboxCaller(request: FastifyRequest): SandboxCaller {
 function readFields(request: FastifyRequest, known: string[]) {
   readQuery(request, []);
   const { body } = request;
-  // The fields say what is missing where there is no body.
+  // If there's no body, the field errors say what is missing.
   const read = readJsonObject(body instanceof Uint8Array && body.length > 0 ? body : Buffer.from('{}'));
   if (read.kind === 'invalid-json') throw new Problem('INVALID_JSON', read.detail);
   if (read.kind === 'not-an-object') throw invalid([{ field: '', code: 'WRONG_TYPE', message: read.detail }]);

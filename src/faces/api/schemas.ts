@@ -3,7 +3,7 @@ import { SCOPES } from '../../core/domain/scope.ts';
 import { Type } from '../../core/runtime/type.ts';
 import { PROBLEMS } from '../web/problem.ts';
 
-/** The schemas of the public API. They serialise the responses and are published in /openapi.json. */
+/** The schemas of the public API, which serialise the responses and are published in /openapi.json. */
 
 const status = Type.Union(
   INVOICE_STATUSES.map((value) => Type.Literal(value)),
@@ -135,7 +135,7 @@ const returnUrl = Type.String({
 
 const said = { description: Type.Optional(description), returnUrl: Type.Optional(returnUrl) };
 
-/** The members of an invoice that was read with its payment, as events have them. */
+/** The members of an invoice that is read together with its payment, as in events. */
 export const invoiceWithPayment = {
   ...projectionFields,
   metadata: Type.Optional(metadata),
@@ -144,7 +144,7 @@ export const invoiceWithPayment = {
   withdrawnAt: Type.Optional(withdrawnAt),
 };
 
-/** An invoice with the members that `expand` named and that it has. */
+/** An invoice with the members that were requested with `expand` and that it has. */
 export const InvoiceDetailsSchema = Type.Object(
   { ...invoiceWithPayment, payment: Type.Optional(PaymentSchema) },
   {

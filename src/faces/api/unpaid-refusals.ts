@@ -11,8 +11,8 @@ import type { AmountRefusalDeps } from './amount-refusals.ts';
 export type UnpaidRefusal = { projectId: string; network: Network; rule: UnpaidRule; limit: number };
 
 /**
- * Counts requests beyond the limits of unpaid invoices. At most once a minute per project, it logs a warning and raises the alarm
- * `order-flood`. The process that follows the network ends the alarm. The response doesn't depend on this, as with refused amounts.
+ * Counts requests beyond the limits on unpaid invoices. At most once a minute per project, it logs a warning and raises the alarm
+ * `order-flood`. The process that follows the network closes the alarm. As with refused amounts, the response doesn't depend on this.
  */
 export function createUnpaidRefusals({ db, log, metrics, now }: AmountRefusalDeps) {
   const throttle = createLogThrottle(now);

@@ -25,13 +25,16 @@ import { endpointResponses } from './problem-responses.ts';
 import { readQuery } from './read-query.ts';
 
 const PATH = '/v1/webhook-endpoints';
-/** The share of a key's normal rate limit. A shop rarely changes its endpoints, and each change is recorded permanently. */
+/**
+ * These operations get only this share of a key's rate limit, because shops rarely change their endpoints, and each change is recorded
+ * permanently.
+ */
 const SHARE = { perSecond: 1 / 50, burst: 1 / 10 };
 const MAX_BUCKETS = 10_000;
-/** An operator has to configure the process's master key. */
+/** In this case, an operator has to configure the process's master key. */
 const RETRY_SECONDS = 60;
 
-/** The operations that a key can run on the endpoints of its project, by operation id. They are the same operations that operators use. */
+/** The operations that a key can perform on the endpoints of its project, by operation id. They are the same that operators use. */
 const OPERATIONS = {
   listWebhookEndpoints: listEndpoints,
   createWebhookEndpoint: addEndpoint,
@@ -63,7 +66,7 @@ export function registerWebhookEndpoints(app: FastifyInstance, deps: Deps): void
   }
 }
 
-/** Throws `RATE_LIMITED` for a key that asks too often. */
+/** Throws `RATE_LIMITED` if a key sends too many requests. */
 function createKeyLimit({ rateLimit, now }: Deps): (keyId: string) => void {
   const limit = {
     perSecond: rateLimit.perSecond * SHARE.perSecond,
@@ -73,7 +76,10 @@ function createKeyLimit({ rateLimit, now }: Deps): (keyId: string) => void {
   return (keyId) => refuseLimited(buckets.take(keyId, now()), limit);
 }
 
-/** The key determines the project, and only an operator can declare a master key lost. */
+/**
+ * Leaves out the project, because it's determined by the key, and the option to declare a master key lost, because only operators may use
+ * it.
+ */
 function inputOfKey({ properties }: TSchema & { properties?: Properties }): TSchema {
   const { projectId: _project, isKeyLost: _isKeyLost, ...others } = properties ?? {};
   return Type.Object(others);
@@ -81,11 +87,11 @@ function inputOfKey({ properties }: TSchema & { properties?: Properties }): TSch
 
 type Properties = Record<string, TSchema>;
 
-/** One line. Not every language knows `\p{Cc}`, `\u0000` or a lookahead in a pattern. */
+/** Matches a single line. Not all languages support `\p{Cc}`, `\u0000` or a lookahead in a pattern. */
 const oneLine = { maxLength: 200, pattern: '^[^\\x00-\\x1f\\x7f-\\x9f]*$' };
 const base64 = '[A-Za-z0-9+/]';
 
-/** What the operations refuse, beside what their declarations say. */
+/** What the operations refuse in addition to what their declarations say. */
 const STRICT: Readonly<Record<string, object>> = {
   url: { minLength: 1, maxLength: 2048, pattern: '^https?://[^#]+$' },
   description: oneLine,
@@ -178,7 +184,7 @@ function forKeys(name: string, value: unknown): unknown {
   return name === 'disabledReason' && typeof value === 'string' ? withoutName(value) : value;
 }
 
-/** Returns the key as the actor. It is read again from the database, because its changes can't be undone. */
+/** Returns the key as the actor. The key is read again from the database, because its changes can't be undone. */
 async function actorOf({ db, authenticator, now }: Deps, request: FastifyRequest): Promise<Actor> {
   const { keyId } = callerOf(request);
   const key = await findValidApiKey(db, keyId, now());
@@ -216,7 +222,7 @@ function refusalOf(error: unknown): unknown {
   }
 }
 
-/** The same answer for a malformed id, an unknown id, and an id of another project. */
+/** The response is the same for a malformed id, an unknown id, and the id of another project. */
 function notFound(): Problem {
   return new Problem('ENDPOINT_NOT_FOUND', 'There is no webhook endpoint with this id in the project of this key.');
 }
@@ -225,7 +231,7 @@ function writeText(text: Text): string {
   return text instanceof Message ? text.write(WORDS) : text;
 }
 
-/** Names the API request for a step if there is one, and the command otherwise. */
+/** A step is worded as the API request for it if there is one, and otherwise as the command. */
 const WORDS: Words = {
   field: (name) => name,
   step: (hint) => {

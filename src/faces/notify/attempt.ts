@@ -2,5 +2,5 @@
 export type Attempt =
   | { kind: 'sent' }
   | { kind: 'failed'; error: string; retryAfterMs: number | null }
-  /** Quittance stopped the attempt, so it says nothing about the channel. */
+  /** Quittance stopped the attempt, so the result says nothing about the channel. */
   | { kind: 'aborted' };

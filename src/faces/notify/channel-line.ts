@@ -33,22 +33,22 @@ type LineDeps = SendDeps & {
   isLeader(): boolean;
 };
 
-/** Sends the messages of one channel in order, independently of other channels. */
+/** Sends the messages of one channel in order, regardless of other channels. */
 export type ChannelLine = {
-  /** Starts sending due messages, unless it is already sending. Returns at once. */
+  /** Starts sending due messages, unless it's already sending. Returns immediately. */
   work(channel: NotifyChannel): void;
   ended(): Promise<void>;
 };
 
-/** Longer than an attempt and its record. After a crash during an attempt, the message is sent again once this has passed. */
+/** Longer than an attempt and recording it together. After a crash during an attempt, the message is sent again after this time. */
 const CLAIM_MS = 2 * ATTEMPT_MS;
 const MAX_DIGEST = 1000;
-/** Three attempts fit into the first minute. A server that is down for a day gets about 150 requests. */
+/** Three attempts fit into the first minute. A server that is down for a day receives about 150 requests. */
 const BACKOFF = { firstMs: 5000, longestMs: 600_000 };
 
 export function createChannelLine(deps: LineDeps): ChannelLine {
   const pace = createChannelPace(() => performance.now());
-  /** Notifications that were delivered but couldn't be recorded. They must not be sent again. */
+  /** Notifications that were delivered but couldn't be recorded, so they must not be sent again. */
   const unrecorded = new Set<string>();
   let working: Promise<void> | null = null;
   return {
@@ -64,7 +64,7 @@ export function createChannelLine(deps: LineDeps): ChannelLine {
   };
 }
 
-/** No channel waits longer than the longest pause. A later time was written by someone else, or by a wrong clock. */
+/** No channel ever waits longer than the longest pause, so a later time was written by someone else, or by a wrong clock. */
 function isPutOff({ dueAt }: NotifyChannel, now: UnixMs): boolean {
   return dueAt !== null && dueAt > now && dueAt <= now + BACKOFF.longestMs;
 }
@@ -77,7 +77,7 @@ type Line = LineDeps & { pace: Pace; unrecorded: Set<string> };
 async function sendDue(line: Line, channel: NotifyChannel): Promise<void> {
   const { db, now, pace, isLeader, stopping } = line;
   while (isLeader() && !stopping.aborted) {
-    // Ignore quiet hours that were changed directly in the database.
+    // Quiet hours that were changed directly in the database are ignored.
     const onlyUrgent = channel.seal && isQuiet(channel, now());
     const due: Due = { channelId: channel.id, now: now(), onlyUrgent };
     const { count, oldestAt } = await peekNotifications(db, due);
@@ -103,12 +103,12 @@ async function recordSent({ db, now, unrecorded }: Line, channel: NotifyChannel,
   for (const id of ids) unrecorded.delete(id);
 }
 
-/** Makes one attempt. Returns whether the message arrived. */
+/** Makes one attempt. Returns whether the message was delivered. */
 async function sendRows(line: Line, channel: NotifyChannel, rows: readonly Notification[]): Promise<boolean> {
   const { db, now, log, isLeader, unrecorded } = line;
   const ids = rows.map(({ id }) => id);
   const target = await findTarget(line, channel);
-  // A process that was paused notices here that another one is sending.
+  // If this process was paused, it notices here that another one is sending.
   const attempt: Attempt =
     target.kind === 'failed'
       ? target
@@ -145,13 +145,13 @@ async function findTarget({ db, keyRing }: Line, { id }: NotifyChannel) {
   return { kind: 'failed', error: why, retryAfterMs: null } as const;
 }
 
-/** How many messages a channel may get now: `one`, `all` waiting ones in a digest, or none yet. */
+/** Which messages may be sent to a channel now: `one`, `all` waiting ones as a digest, or `none` yet. */
 type Pace = {
   next(waiting: { count: number; wasHeld: boolean }): 'one' | 'all' | 'none';
   sent(kind: 'one' | 'all'): void;
 };
 
-/** Occasional notifications are sent separately. A burst is sent as one digest every 15 s, so each alarm still arrives within a minute. */
+/** Occasional notifications are sent one by one. A burst is sent as one digest every 15 s, so each alarm still arrives within a minute. */
 const SINGLES_PER_MINUTE = 5;
 const MINUTE_MS = 60_000;
 const BETWEEN_DIGESTS_MS = 15_000;

@@ -11,13 +11,13 @@ import {
 } from '../../core/store/outbox/notify-channels.ts';
 import { joinEncryption, stopEncryption } from '../../core/store/outbox/webhook-secrets.ts';
 
-/** Every target says whether it may be in the operator's own network, and work without TLS there. */
+/** Whether the target may be in the operator's own network, where it also works without TLS. */
 type Own = { isOwnNetwork: boolean };
 export type MailTarget = Own & {
   kind: 'email';
   host: string;
   port: number;
-  /** TLS from the first byte, not by STARTTLS. */
+  /** Uses TLS from the first byte, instead of STARTTLS. */
   isTls: boolean;
   login: { user: string; password: string } | null;
   from: string;
@@ -30,16 +30,16 @@ export type HttpTarget = Own &
     | { kind: 'ntfy'; url: string; topic: string; token: string | null }
     | { kind: 'webhook'; url: string; secret: string }
   );
-/** The address of a channel, with its passwords and tokens. */
+/** The address of a channel, including its passwords and tokens. */
 export type Target = MailTarget | HttpTarget;
 
-/** Stores a channel with its target encrypted. Returns `false` if the name is already in use. */
+/** Encrypts the target and stores it with its channel. Returns `false` if the name is already in use. */
 export async function storeChannel(
   tx: Sql,
   ring: KeyRing,
   { channel, target }: { channel: ChannelSettings; target: Target },
 ): Promise<boolean> {
-  // Use the lock and the current keys, so that no rotation drops a key that is about to be used.
+  // Take the lock and reload the keys, so that no rotation drops a key that is about to be used.
   await joinEncryption(tx);
   await ring.reload();
   return insertNotifyChannel(tx, channel, encrypt(ring, Buffer.from(JSON.stringify(target)), placeOf(channel)));
@@ -47,11 +47,11 @@ export async function storeChannel(
 
 export type OpenedTarget = { kind: 'ok'; target: Target } | Exclude<Decrypted, { kind: 'ok' }>;
 
-/** Decrypts a stored target. If its key is unknown, it reloads the keys, because they may have been rotated. */
+/** Decrypts a stored target. If its key is unknown, reloads the keys, because they may have been rotated. */
 export async function openTarget(ring: KeyRing, row: SealedTarget): Promise<OpenedTarget> {
   let opened = decrypt(ring, row, placeOf(row));
   if (opened.kind === 'unknown-key') {
-    // If the file can't be read, the key stays unknown.
+    // If the file can't be read, the key remains unknown.
     await ring.reload().catch(() => undefined);
     opened = decrypt(ring, row, placeOf(row));
   }
@@ -59,8 +59,8 @@ export async function openTarget(ring: KeyRing, row: SealedTarget): Promise<Open
 }
 
 /**
- * Encrypts every target under the current master key, in batches of 500. `lost`: the ids of channels whose target no key decrypts. They are
- * left unchanged and must be added again.
+ * Encrypts every target with the current master key, in batches of 500. `lost` contains the ids of channels whose target can't be decrypted
+ * with any key. These don't change, and must be added again.
  */
 export async function reencryptTargets(db: Database, ring: KeyRing): Promise<{ resealed: number; lost: string[] }> {
   const done = { resealed: 0, lost: [] as string[] };

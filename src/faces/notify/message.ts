@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { encodeId } from '../../core/domain/ids.ts';
 import type { Notification } from '../../core/store/outbox/notifications.ts';
 
-/** One message: a notification, or a digest of several. A retry has the same `id`; any other content has another one. */
+/** A message is a notification, or a digest of several. A retry has the same `id`, but a message with other content has a different one. */
 export type Message = {
   id: string;
   title: string;
@@ -11,16 +11,16 @@ export type Message = {
   items: readonly { about: string; phase: Notification['phase'] | 'test'; title: string }[];
 };
 
-/** The installation that sends. `name` is the host of its payers' pages. Each field is `null` if it isn't configured. */
+/** The installation that sends the message. `name` is the host of its payers' pages. A field is `null` if it isn't configured. */
 export type Installation = { name: string | null; consoleUrl: string | null };
 
-/** Replaces text that someone else wrote to the outbox. */
+/** Shown instead of text that someone else has written to the outbox. */
 const MADE_UP =
   'Quittance did not write this message: it was inserted directly into the database. See "row-changed" in docs/reference/alarms.md';
-/** A digest lists this many notifications and counts the others. */
+/** A digest lists this many notifications and counts all others. */
 const MAX_NAMED = 20;
 
-/** Composes one message from one or more notifications. It names the installation and links to its console. */
+/** Composes one message from one or more notifications. It contains the name of the installation and a link to its console. */
 export function composeNotification(rows: readonly Notification[], installation: Installation): Message {
   const { name, consoleUrl } = installation;
   const { title, text, ...message } = composeWords(rows);
@@ -30,7 +30,7 @@ export function composeNotification(rows: readonly Notification[], installation:
   return { ...message, title: name === null ? title : `${name}: ${title}`, text: text + link };
 }
 
-/** Returns the console page for `alarm:…`, `transfer:…`, `owner:…` and `summary:…`. Ids are UUIDs. */
+/** Returns the console page about `alarm:…`, `transfer:…`, `owner:…` or `summary:…`. Ids are UUIDs. */
 function pageOf(about: string): string {
   const [subject, id = ''] = about.split(':');
   if (subject === 'transfer' && UUID.test(id)) return `/unmatched/${encodeId('trf', id)}`;
@@ -54,14 +54,14 @@ function composeWords(rows: readonly Notification[]): Message {
   return { id: idOfDigest(rows), title: `Quittance: ${rows.length} notifications`, text, isUrgent, items };
 }
 
-/** Derives a UUID from all ids, with the timestamp of the first. */
+/** Derives a UUID from all ids. It has the timestamp of the first. */
 function idOfDigest(rows: readonly Notification[]): string {
   const ids = rows.map(({ id }) => id).sort();
   const hash = createHash('sha256').update(ids.join()).digest('hex');
   return `${ids[0]?.slice(0, 15)}${hash.slice(0, 3)}-8${hash.slice(3, 6)}-${hash.slice(6, 18)}`;
 }
 
-/** Shortens a text to a number of characters, without splitting any. */
+/** Shortens a text to a number of characters, without splitting a character. */
 export function clipText(text: string, max: number): string {
   const characters = [...text];
   return characters.length <= max ? text : `${characters.slice(0, max - 1).join('')}…`;

@@ -44,33 +44,36 @@ export type NotifierOptions = {
   random(bytes: number): Uint8Array;
   keyRing: KeyRing;
   installation?: Installation;
-  /** The network of the alarm that a channel fails. `null`: such failures are only logged. */
+  /** The network on which an alarm is raised if a channel fails. If it's `null`, such failures are only logged. */
   network: Network | null;
-  /** The name of this process in the lease. */
+  /** Identifies this process in the lease. */
   holder: string;
-  /** Whether no process renews the lease. Then every process sends. This is safe, because each row of the outbox is claimed only once. */
+  /**
+   * Whether no process renews the lease. In that case every process sends, which is safe, because each row of the outbox is claimed only
+   * once.
+   */
   isStalled?(): boolean;
   loops?: LoopHealth;
   pollMs?: number;
   attemptMs?: number;
 };
 
-/** The interval of checks for news. Even after one failed attempt, a message arrives within a minute. */
+/** How often to check for news. Even if an attempt fails, a message then arrives within a minute. */
 const POLL_MS = 2000;
 const LEASE = 'notifier';
-/** A process that stops releases the lease. After a crash, another process takes over when this has passed. */
+/** A process that stops releases the lease. After a crash, another process takes over after this time. */
 const LEASE_MS = 10_000;
 const TIDY_MS = 60_000;
 const HOUR_MS = 3_600_000;
-/** Older news misleads more than it helps. */
+/** Older news does more harm than good. */
 const GIVE_UP_MS = 24 * HOUR_MS;
 const KEEP_MS = 30 * 24 * HOUR_MS;
-/** Room for a few concurrent attempts. Waiting for a connection would use up an attempt's time. */
+/** Enough for a few concurrent attempts, because waiting for a connection would use up an attempt's time. */
 const CONNECTIONS = 4;
 
 /**
- * Notifies operators through their channels until stopped. One process works at a time; the others stand by. Each channel is handled
- * separately, so one that hangs delays no other. `stop` aborts the current attempts, which are repeated later.
+ * Notifies operators through their channels until it's stopped. Only one process works at a time, while the others stand by. Each channel
+ * is handled separately, so a hanging channel doesn't delay the others. `stop` aborts the current attempts, which are repeated later.
  */
 export function startNotifier(options: NotifierOptions): { stop(): Promise<void> } {
   const { db, now, log, holder, pollMs = POLL_MS, attemptMs = ATTEMPT_MS } = options;
@@ -129,14 +132,14 @@ async function tidy({ db, log }: NotifierOptions, now: UnixMs): Promise<void> {
 
 type Deps = { db: Database; now(): UnixMs; log: Logger; network: Network | null };
 
-/** A server that restarts doesn't need an alarm. */
+/** A server that is just restarting shouldn't cause an alarm. */
 const FAILING_MS = 5 * 60_000;
 const KIND = 'notify-failing';
 const MAX_SHOWN = 100;
 
 /**
- * Raises an alarm for each channel that has failed for 5 minutes, so that the other channels report it. Ends the alarm once a message
- * arrives or the channel is removed.
+ * Raises an alarm for each channel that has been failing for 5 minutes, so that the other channels report it. Closes the alarm when a
+ * message is delivered or the channel is removed.
  */
 async function watchChannels({ db, now, log, network }: Deps, channels: readonly NotifyChannel[]): Promise<void> {
   const failing = channels.filter(({ failingSince }) => failingSince !== null && now() - failingSince >= FAILING_MS);
@@ -166,8 +169,8 @@ type NewsDeps = { db: Sql; now(): UnixMs; random(bytes: number): Uint8Array };
 const DAY_MS = 86_400_000;
 
 /**
- * Adds the news of each channel to the outbox: alarms, money without an order, new owners, daily summaries. Each beginning and each end
- * gets exactly one row, however many processes run this and however often. Anything that ended over a day ago is skipped.
+ * Adds the news for each channel to the outbox: alarms, money without an order, new owners, daily summaries. Each beginning and each end
+ * gets exactly one row, however many processes run this and however often. Anything that ended more than a day ago is skipped.
  */
 async function collectNews(deps: NewsDeps, channels: readonly NotifyChannel[]): Promise<void> {
   const since = unixMs(Math.max(0, deps.now() - DAY_MS));
@@ -180,11 +183,11 @@ async function collectNews(deps: NewsDeps, channels: readonly NotifyChannel[]): 
 async function collectAlarms(deps: NewsDeps, since: UnixMs): Promise<void> {
   const sealer = await deps.db.sealer();
   for (const { end, words, ...found } of await findPendingAlarms(deps.db, since)) {
-    // An alarm that was closed directly in the database is reported as open.
+    // An alarm that was closed directly in the database is reported as still open.
     const isOpen = isSilenced(sealer, end);
     const news = isOpen ? { ...found, resolvedAt: null, seal: areWordsSound(sealer, words) } : found;
     const { resolvedAt, channelId, id, kind, subject, wasRaised } = news;
-    // Only the other channels report that a channel fails.
+    // A failing channel is reported only through the other channels.
     if (kind === 'notify-failing' && subject === encodeId('chn', channelId)) continue;
     const about = { channelId, about: `alarm:${id}` };
     if (!wasRaised)
@@ -203,7 +206,7 @@ async function collectMoney(deps: NewsDeps, since: UnixMs): Promise<void> {
     await plan(deps, { ...aboutOf(news), phase: 'over' }, settledWords(news));
 }
 
-/** A new owner can remove channels, so this notification doesn't wait for the end of quiet hours. */
+/** A new owner can remove channels, so this notification doesn't wait until quiet hours are over. */
 async function collectOwners(deps: NewsDeps, since: UnixMs): Promise<void> {
   for (const news of await findPendingOwnerChanges(deps.db, since)) {
     const about = { channelId: news.channelId, about: `owner:${news.seq}`, phase: 'raised', isUrgent: true } as const;
@@ -212,8 +215,8 @@ async function collectOwners(deps: NewsDeps, since: UnixMs): Promise<void> {
 }
 
 /**
- * The summary is due from its minute on, so that it arrives late rather than never. It is skipped on the day when the channel was added
- * after that minute.
+ * The summary is due from its minute on, because arriving late is better than not arriving. It's skipped on the day on which the channel
+ * was added, if that was after this minute.
  */
 async function collectSummary(deps: NewsDeps, channel: NotifyChannel, since: UnixMs): Promise<void> {
   const { id, summaryAt, timeZone, createdAt } = channel;
@@ -255,7 +258,7 @@ type PendingAlarm = Omit<FoundAlarm, 'end' | 'words'>;
 
 const MADE_UP =
   'Quittance did not raise this alarm, or not with this text: it was changed directly in the database. See "row-changed" in docs/reference/alarms.md';
-/** The bounds of the schema are wider. */
+/** The database schema allows longer values. */
 const MAX_SUBJECT = 80;
 const MAX_TITLE = 180;
 
@@ -269,7 +272,7 @@ function alarmWords(news: PendingAlarm): Words {
       body: `${text}\n\nRaised at ${toIso(raisedAt)}. Details: quittance chain status --network ${network}, and docs/reference/alarms.md#${news.kind}`,
     };
   }
-  // The text of a resolved alarm has no seal, so it isn't repeated.
+  // The text of a resolved alarm isn't repeated, because it has no seal.
   return {
     title: oneLine(`ALARM on ${network}: ${named}`, MAX_TITLE),
     body: `It was raised at ${toIso(raisedAt)} and is resolved.`,
@@ -315,7 +318,7 @@ const OWNER_ACTIONS: Readonly<Record<PendingOwnerChange['action'], string>> = {
   'user.reset': 'created a new sign-in link for an owner',
 };
 
-/** An owner may do everything, so every channel reports each new one. */
+/** An owner may do everything, so a new one is reported on every channel. */
 function ownerWords({ seq, action, subject, detail, actedBy, origin, actedAt, seal }: PendingOwnerChange): Words {
   const title = 'A new owner';
   if (!seal) return { title: `${title}: entry ${seq} of the audit log was changed`, body: MADE_UP };
@@ -328,7 +331,10 @@ function ownerWords({ seq, action, subject, detail, actedBy, origin, actedAt, se
   };
 }
 
-/** The day of a summary, as the database has it. `auditHead` is the end of the audit log, so that readers notice a rewritten log. */
+/**
+ * The day of a summary, according to the database. `auditHead` is the end of the audit log, which lets readers notice if the log is
+ * rewritten.
+ */
 type Day = {
   day: string;
   sums: Awaited<ReturnType<typeof sumDay>>;

@@ -1,6 +1,6 @@
 import type { UnixMs } from '../../core/domain/time.ts';
 
-/** From one minute of the day until before another. If the second is earlier, the hours span midnight. */
+/** Quiet hours last from one minute of the day until just before another. If the second is earlier, they span midnight. */
 export type QuietHours = { quietFrom: number | null; quietTo: number | null; timeZone: string };
 
 export function isQuiet({ quietFrom, quietTo, timeZone }: QuietHours, at: UnixMs): boolean {

@@ -14,7 +14,7 @@ import type { Attempt } from './attempt.ts';
 import type { HttpTarget, MailTarget, Target } from './channel-target.ts';
 import { clipText, type Message } from './message.ts';
 
-/** Ordinary servers answer within a second. Three attempts fit into the minute in which a message should arrive. */
+/** Most servers respond within a second. Three attempts fit into the minute within which a message should arrive. */
 export const ATTEMPT_MS = 10_000;
 
 export type SendDeps = {

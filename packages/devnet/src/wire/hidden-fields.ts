@@ -6,20 +6,20 @@ import { decodeMessage, encodeMessage } from './protobuf-json.ts';
 import { RESULT } from './schemas.ts';
 
 /**
- * The fields of a Transaction other than raw_data, signatures and the contractRet of its Result, in wire format as hex. The chain keeps
- * them, the Merkle leaf covers them, and JSON shows only those that java-tron knows.
+ * The fields of a Transaction other than raw_data, signatures and the contractRet of its Result, as hex in wire format. The chain keeps
+ * them, the Merkle leaf covers them, but JSON shows only those that java-tron knows.
  */
 export interface HiddenFields {
-  /** Fields of the Transaction. Anyone can add them. */
+  /** Fields of the Transaction itself. Anyone can add them. */
   readonly outer?: string;
   /**
-   * Fields of its single Result. Any peer can add them. They are in the order in which java-tron writes them; `contractRet` comes between
-   * those below and above number 3.
+   * Fields of its only Result, in the order in which java-tron writes them; `contractRet` comes between the fields below and above number
+   * 3. Any peer can add them.
    */
   readonly result?: string;
 }
 
-/** A transaction as it was sent. */
+/** A transaction in the form in which it was sent. */
 export type SentTransaction = Transaction & { readonly hidden?: HiddenFields };
 
 const [RAW_DATA, SIGNATURE, RET, CONTRACT_RET] = [1, 2, 5, 3];
@@ -32,12 +32,12 @@ export function readSent(bytes: Uint8Array): SentTransaction | null {
   return Object.keys(hidden).length === 0 ? transaction : { ...transaction, hidden };
 }
 
-/** The transaction as a node accepts it from a client. From a peer it also accepts the Result, except for `contractRet`. */
+/** Returns the transaction as a node accepts it from a client. From a peer, it also accepts the Result, except for `contractRet`. */
 export function withoutResult({ hidden, ...transaction }: SentTransaction): SentTransaction {
   return hidden?.outer === undefined ? transaction : { ...transaction, hidden: { outer: hidden.outer } };
 }
 
-/** The whole Transaction: with the outcome in its block, or as it was sent if `contractRet` is null. */
+/** Returns the whole Transaction: with its outcome in the block or, if `contractRet` is null, as it was sent. */
 export function wholeTransaction(transaction: {
   readonly rawDataHex: string;
   readonly signatures: readonly string[];
@@ -55,17 +55,17 @@ export function wholeTransaction(transaction: {
   );
 }
 
-/** `ret` as JSON shows it. */
+/** Returns `ret` as JSON shows it. */
 export function resultJson(contractRet: number, hidden: HiddenFields | undefined): object {
   return decodeMessage(RESULT, resultBytes(hidden?.result ?? '', contractRet)) ?? {};
 }
 
-/** An unsigned Transaction, with the bytes of its Result. */
+/** Returns an unsigned Transaction that has a Result with these bytes. */
 export function unsignedBytes(rawData: Uint8Array, result: Uint8Array): Uint8Array {
   return concatBytes(writeElement(RAW_DATA, rawData), writeElement(RET, result));
 }
 
-/** The bytes of a Result in its JSON form. */
+/** Returns the bytes of a Result, given as JSON. */
 export function resultBytesOf(json: object): Uint8Array {
   return encodeMessage(RESULT, json);
 }
@@ -88,7 +88,10 @@ function outerOf(bytes: Uint8Array): Uint8Array {
   return joined(unknown);
 }
 
-/** The fields of the first Result as java-tron rewrites them: it drops further ones (`removeRedundantRet`), and sets contractRet itself. */
+/**
+ * Returns the fields of the first Result as java-tron rewrites them: it drops any other Results (`removeRedundantRet`) and sets contractRet
+ * itself.
+ */
 function resultOf(bytes: Uint8Array): Uint8Array {
   const [result] = repeatedBytesField(readMessage(bytes) ?? [], RET);
   if (result === undefined) return new Uint8Array(0);
@@ -98,7 +101,7 @@ function resultOf(bytes: Uint8Array): Uint8Array {
   const isKept = (field: WireField): boolean => {
     const shape = known.get(field.number);
     if (shape === undefined || shape.isList) return true;
-    // If a field appears twice, the last one counts. A zero field isn't written.
+    // If a field occurs twice, the last one counts. A field that is zero isn't written.
     const isLast = all.findLast(({ number }) => number === field.number) === field;
     const isVarint = values.some(({ kind, number }) => kind === 'varint' && number === field.number);
     return isLast && !(isVarint && int64Field(values, field.number) === 0n);
@@ -112,7 +115,7 @@ function resultOf(bytes: Uint8Array): Uint8Array {
 
 interface WireField {
   readonly number: number;
-  /** Tag and value. */
+  /** The tag and the value. */
   readonly bytes: Uint8Array;
 }
 

@@ -1,9 +1,9 @@
-/** A part of an answer that JSON.stringify would write differently, or that is too long for one string. */
+/** A part of a response that JSON.stringify would write differently, or that is too long for a single string. */
 export class Verbatim {
   readonly #value: () => unknown;
   readonly pieces: () => Iterable<string>;
 
-  /** `value` replaces it for JSON.stringify, and `pieces` are its text. */
+  /** `value` returns what JSON.stringify gets instead, and `pieces` returns the text. */
   constructor(value: () => unknown, pieces: () => Iterable<string>) {
     this.#value = value;
     this.pieces = pieces;
@@ -13,7 +13,7 @@ export class Verbatim {
     return this.#value();
   }
 
-  /** The whole text, for concatenation with another. */
+  /** Returns the whole text, so that it can be concatenated with other text. */
   toString(): string {
     return String(this.#value());
   }
@@ -22,10 +22,10 @@ export class Verbatim {
 /** Long texts are generated in pieces of about this size. */
 const PIECE_CHARACTERS = 64 * 1024;
 
-/** JSON.stringify's output for U+0000, the placeholder of a verbatim part. No node answers with it. */
+/** What JSON.stringify writes for U+0000, the placeholder of a verbatim part. No response of a node contains it. */
 const MARK = '\\u0000';
 
-/** An integer with all its digits, as java-tron writes an int64. It's a number if that is exact. */
+/** Returns an integer with all its digits, as java-tron writes an int64; a number if that is exact. */
 export function exactInteger(value: bigint): number | Verbatim {
   const number = Number(value);
   return Number.isSafeInteger(number)
@@ -36,7 +36,7 @@ export function exactInteger(value: bigint): number | Verbatim {
       );
 }
 
-/** The hex of a repeated byte. */
+/** Returns the hex of a byte that is repeated. */
 export function longHex(byte: string, count: number): Verbatim {
   return new Verbatim(
     () => byte.repeat(count),
@@ -48,7 +48,7 @@ export function longHex(byte: string, count: number): Verbatim {
   );
 }
 
-/** A list with the same element `count` times. */
+/** Returns a list that contains the same element `count` times. */
 export function longList(element: object, count: number): Verbatim {
   return new Verbatim(
     () => new Array(count).fill(element),
@@ -61,7 +61,10 @@ export function longList(element: object, count: number): Verbatim {
   );
 }
 
-/** The text of an answer, piece by piece; an array if no part of it is long. Like java-tron's, it ends with a newline. */
+/**
+ * Returns the text of a response piece by piece; it's an array if no part of it is long. Like java-tron's responses, it ends with a
+ * newline.
+ */
 export function jsonPieces(answer: unknown): Iterable<string> {
   const verbatim: Verbatim[] = [];
   const text = JSON.stringify(answer, function (this: Record<string, unknown>, key: string, value: unknown) {
@@ -82,7 +85,7 @@ function* woven([first = '', ...rest]: readonly string[], verbatim: readonly Ver
   }
 }
 
-/** A text repeated `count` times, in pieces. */
+/** Yields a text repeated `count` times, in pieces. */
 export function* repeat(text: string, count: number): Generator<string> {
   const perPiece = Math.max(1, Math.floor(PIECE_CHARACTERS / text.length));
   const piece = text.repeat(Math.min(perPiece, Math.max(0, count)));

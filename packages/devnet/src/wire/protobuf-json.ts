@@ -2,7 +2,7 @@ import { concatBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 import { type ProtobufField, readMessage, writeBytes, writeElement, writeInt64 } from '@quittance/tron/protobuf';
 import { exactInteger, Verbatim } from './json-text.ts';
 
-/** How java-tron's JSON shows a field: `bytes` as hex, a list of names is an enum, and an object a message. */
+/** How java-tron's JSON shows a field: `bytes` are hex, a list of names is an enum, and an object is a message. */
 export type Kind = 'integer' | 'boolean' | 'bytes' | 'text' | readonly string[] | { readonly message: Schema };
 
 interface Field {
@@ -22,7 +22,7 @@ export function list(number: number, kind: Kind): Field {
   return { number, kind, isList: true };
 }
 
-/** The bytes of a message in the node's JSON form. Members that aren't in the schema are ignored. */
+/** Returns the bytes of a message that is given in the node's JSON form. Members that aren't in the schema are ignored. */
 export function encodeMessage(schema: Schema, json: object): Uint8Array {
   const values = json as Readonly<Record<string, unknown>>;
   const parts: Uint8Array[] = [];
@@ -35,7 +35,7 @@ export function encodeMessage(schema: Schema, json: object): Uint8Array {
   return concatBytes(...parts);
 }
 
-/** The JSON of a message's known fields; null if the bytes are malformed. Zero and empty fields are omitted. */
+/** Returns the known fields of a message as JSON, or null if the bytes are malformed. Zero and empty fields are omitted. */
 export function decodeMessage(schema: Schema, bytes: Uint8Array): Record<string, unknown> | null {
   const fields = readMessage(bytes);
   if (fields === null) return null;
@@ -50,7 +50,7 @@ export function decodeMessage(schema: Schema, bytes: Uint8Array): Record<string,
   return json;
 }
 
-/** Equal neighbours are encoded once, because a list can have a hundred thousand of them. */
+/** Equal neighbours are encoded only once, because a list can have a hundred thousand of them. */
 function* encodeList(number: number, kind: Kind, values: readonly unknown[]): Generator<Uint8Array> {
   let previous: { readonly value: unknown; readonly bytes: Uint8Array } | null = null;
   for (const value of values) {
@@ -86,7 +86,7 @@ function decodeField(kind: Kind, { value }: ProtobufField): unknown {
   return Buffer.from(value).toString('hex');
 }
 
-/** The default, which is the first, is omitted. */
+/** The default value, which is the first one, is omitted. */
 function enumName(names: readonly string[], code: number): string | number {
   return code === 0 ? '' : (names[code] ?? code);
 }

@@ -17,10 +17,10 @@ type OperationDetails = {
   description?: string;
   tags: readonly string[];
   parameters?: readonly Parameter[];
-  /** The required scope. Empty or left out if no key is needed. */
+  /** The required scope. It's empty or absent if no key is needed. */
   security?: readonly { apiKey: readonly string[] }[];
   requestBody?: Content;
-  /** For an error, the description is the list of its codes. */
+  /** The description of an error is the list of its codes. */
   responses: Readonly<Record<string, { description: string } & Partial<Content>>>;
 };
 
@@ -44,18 +44,18 @@ export type Schema = {
   maximum?: number;
   default?: unknown;
   required?: readonly string[] | undefined;
-  /** The members that are required unless another member replaces them. */
+  /** The members that are required unless a different member is used instead. */
   else?: { required: readonly string[] };
   properties?: Readonly<Record<string, Schema>>;
   items?: Schema;
   anyOf?: readonly Schema[];
-  /** The values of a string that are known today. */
+  /** The possible values of a string that are known so far. */
   'x-extensible-enum'?: readonly string[];
 };
 
 export type Operation = { method: string; path: string; details: OperationDetails };
 
-/** Groups the operations by tag, in the order of the document. Tags without operations are left out. */
+/** Groups the operations by tag, in the order of the document, without tags that have no operations. */
 export function groupOperations({ tags, paths }: ApiDocument) {
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, details]): Operation => ({ method: method.toUpperCase(), path, details })),
@@ -65,10 +65,10 @@ export function groupOperations({ tags, paths }: ApiDocument) {
     .filter((group) => group.operations.length > 0);
 }
 
-/** The operations with this tag have their own page below `/docs`. */
+/** Operations with this tag are on a separate page below `/docs`. */
 export const APART = 'webhook-endpoints';
 
-/** The link to an operation in the reference. */
+/** Returns the link to an operation in the reference. */
 export function placeOf({ details }: Operation): string {
   return `/docs${details.tags.includes(APART) ? `/${APART}` : ''}#${details.operationId}`;
 }

@@ -1,9 +1,9 @@
 import { type ApiDocument, type Operation, resolveSchema, type Schema } from './api-document.ts';
 
-/** The integrator's secret. Examples read it from an environment variable. */
+/** The integrator's secret, which examples read from an environment variable. */
 export type Secret = { variable: string };
 
-/** A request ready to send. `body` is JSON. */
+/** A request that is ready to be sent. `body` is JSON. */
 export type ExampleRequest = {
   method: string;
   url: string;
@@ -13,7 +13,7 @@ export type ExampleRequest = {
 
 export const API_KEY: Secret = { variable: 'QUITTANCE_API_KEY' };
 
-/** Builds an operation's request from its required parameters and from those with an example in the document. */
+/** Returns an operation's request with its required parameters, and with those that have an example in the document. */
 export function exampleRequest(document: ApiDocument, { method, path, details }: Operation): ExampleRequest {
   const { parameters = [], security = [], requestBody } = details;
   const given = parameters.flatMap(({ name, in: place, required, example }) => {
@@ -37,8 +37,8 @@ export function exampleRequest(document: ApiDocument, { method, path, details }:
 }
 
 /**
- * Returns an example value. An object gets its required members or, if none are required, the members with an example. Throws if the
- * document has no example.
+ * Returns an example value. For an object, it contains the required members or, if none are required, the members that have an example.
+ * Throws if the document has no example.
  */
 function exampleOf(document: ApiDocument, schema: Schema): unknown {
   const { type, const: only, examples, required = [], properties = {}, else: usual } = resolveSchema(document, schema);

@@ -18,12 +18,13 @@ import {
 import { API_KEY, type ExampleRequest, exampleRequest, type Secret } from './example-request.ts';
 
 /**
- * `read` returns the content of `/openapi.json`, as a new object whenever it has changed. `limit` throws for a client that asks too often.
+ * `read` returns the content of `/openapi.json`, as a new object whenever it has changed. `limit` throws if a client sends too many
+ * requests.
  */
 type ReferenceDeps = { read(): ApiDocument; limit(request: FastifyRequest): void };
 
 /**
- * Registers `GET /docs`, `/docs/webhook-endpoints`, `/docs/errors`, `/docs/postman.json` and `/llms.txt`. All are written from the API
+ * Registers `GET /docs`, `/docs/webhook-endpoints`, `/docs/errors`, `/docs/postman.json` and `/llms.txt`. All are generated from the API
  * document.
  */
 export function registerReference(app: FastifyInstance, { read, limit }: ReferenceDeps): void {
@@ -45,7 +46,7 @@ export function registerReference(app: FastifyInstance, { read, limit }: Referen
   serve('/llms.txt', 'text/plain', writeLlms);
 }
 
-/** A summary for programs that read on behalf of a developer, in the form of llmstxt.org. */
+/** Returns a summary for programs that read on behalf of a developer, in the format of llmstxt.org. */
 function writeLlms(document: ApiDocument): string {
   const { info, servers } = document;
   const [{ url }] = servers;
@@ -82,7 +83,7 @@ ${operations.map((each) => `- [${each.method} ${each.path}](${url}${placeOf(each
 
 const SCHEMA = 'https://schema.getpostman.com/json/collection/v2.1.0/collection.json';
 
-/** A Postman collection (v2.1) of every operation. It is ready to send once its variable `QUITTANCE_API_KEY` is set. */
+/** Returns a Postman collection (v2.1) of every operation. It's ready to use once its variable `QUITTANCE_API_KEY` is set. */
 function writePostman(document: ApiDocument): string {
   const { info, servers } = document;
   const folders = groupOperations(document).map(({ tag, operations }) => ({
@@ -108,10 +109,10 @@ function writePostman(document: ApiDocument): string {
   });
 }
 
-/** Postman puts in another UUID each time that a request is sent. */
+/** Postman replaces this with a new UUID each time a request is sent. */
 const FRESH = '{{$guid}}';
 
-/** An order id is used once, so the one of the example would be refused from the second time on. */
+/** An order id can be used only once, so the example's id would be refused from the second request on. */
 function refresh(body: string): string {
   const input = JSON.parse(body) as Record<string, unknown>;
   return JSON.stringify(
@@ -127,7 +128,7 @@ function writeItem(document: ApiDocument, operation: Operation) {
   const of = (place: string) =>
     parameters
       .filter((parameter) => parameter.in === place)
-      // Postman would send parameters without a value as empty.
+      // Postman would send parameters that have no value as empty.
       .map(({ name, example, description: meaning }) =>
         example === undefined
           ? { key: name, value: '', description: meaning, disabled: true }
@@ -157,7 +158,7 @@ function writeItem(document: ApiDocument, operation: Operation) {
   };
 }
 
-/** The reference page: every operation with a program in each language, and every webhook, object and error. */
+/** Renders the reference page: every operation with a program in each language, and every webhook, object and error. */
 function renderReference(document: ApiDocument): string {
   const [groups, [apart]] = divide(document);
   const events = eventsOf(document).map(({ name }) => name);
@@ -174,7 +175,7 @@ ${objects.map(([name, schema]) => renderObject(name, html`${name}`, schema))}`;
   return renderDocument(`${document.info.title} API`, main, renderContents(groups, more));
 }
 
-/** The page of the operations with the tag `APART`, with their objects. */
+/** Renders the page of the operations with the tag `APART`, with their objects. */
 function renderApart(document: ApiDocument): string {
   const [, groups] = divide(document);
   const objects = Object.entries(objectsOf(document, groups));
@@ -192,13 +193,13 @@ ${objects.map(([name, schema]) => renderObject(name, html`${name}`, schema))}`;
 
 type Group = ReturnType<typeof groupOperations>[number];
 
-/** Divides the groups into those of the main page and those with their own page. */
+/** Separates the groups of the main page from the ones that have their own page. */
 function divide(document: ApiDocument): [Group[], Group[]] {
   const groups = groupOperations(document);
   return [groups.filter(({ tag }) => tag.name !== APART), groups.filter(({ tag }) => tag.name === APART)];
 }
 
-/** The named objects in the requests and successful responses of these operations. */
+/** Returns the named objects in the requests and successful responses of these operations. */
 function objectsOf({ components }: ApiDocument, groups: readonly Group[]): Record<string, Schema> {
   const named = groups.flatMap(({ operations }) =>
     operations.flatMap(({ details: { requestBody, responses } }) =>
@@ -300,7 +301,9 @@ const RECEIVER_RULES = [
   'Read the invoice before you fulfil, and fulfil only if its `status` is `PAID` and its `externalId` is the one that you stored.',
 ] as const;
 
-/** Programs that send a request and print the answer, using only the language's standard library. `id` is used in the page. */
+/**
+ * Writes programs that send a request and print the response, using nothing but the language's standard library. `id` is used in the page.
+ */
 export const LANGUAGES: readonly { id: string; name: string; write(request: ExampleRequest): string }[] = [
   { id: 'curl', name: 'curl', write: writeCurl },
   { id: 'js', name: 'JavaScript', write: writeJavaScript },
@@ -314,7 +317,7 @@ export const LANGUAGES: readonly { id: string; name: string; write(request: Exam
 const CHOICE = `${LANGUAGES.map(({ id }) => `main:has(#in-${id}:checked) .${id}`).join(',')}{display:block}`;
 const STYLE = readAsset('docs.css').text + CHOICE;
 
-/** The pages have this one style and nothing else. `data:` is the empty icon, which keeps browsers from requesting one. */
+/** The pages have only this style and nothing else. `data:` allows the empty icon, which keeps browsers from requesting one. */
 const POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
 function renderDocument(title: string, main: Html, nav: Html | null = null): string {
@@ -338,7 +341,7 @@ ${main}
 `.html;
 }
 
-/** The page that the `type` of every error links to. */
+/** Renders the page to which the `type` of every error links. */
 function renderErrors(): string {
   const problems = Object.entries(PROBLEMS).map(
     ([code, { status, title, advice }]) =>
@@ -349,12 +352,12 @@ ${problems}`;
   return renderDocument('Errors of the Quittance API', main);
 }
 
-/** A text of the document, with code in backticks. */
+/** Renders a text from the document, with code in backticks. */
 function prose(text = ''): Html {
   return html`${text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`))}`;
 }
 
-/** The members of an object, each with its type and meaning. */
+/** Renders the members of an object, each with its type and meaning. */
 function fieldList({ properties = {}, required = [] }: Schema): Html {
   const rows = Object.entries(properties).map(([name, schema]) =>
     row(name, describeValue(schema, `${required.includes(name) ? '' : ', optional'}`)),
@@ -374,14 +377,14 @@ function row(name: string, value: Html): Html {
 `;
 }
 
-/** The type and the meaning of a value, and the members of an unnamed object. */
+/** Renders the type and meaning of a value, with the members of an unnamed object. */
 function describeValue(schema: Schema, more = ''): Html {
   const { properties, required } = schema.items ?? schema;
   const members = properties === undefined ? null : fieldList({ properties, required });
   return html`<i>${typeOf(schema)}${more}</i> ${prose(schema.description)}${members}`;
 }
 
-/** More values are listed in the documents, and not in each place. */
+/** If there are more values, they are listed in the documentation, and not everywhere. */
 const MAX_SHOWN = 20;
 
 function typeOf({ 'x-extensible-enum': known = [], ...schema }: Schema): Html {
@@ -524,12 +527,12 @@ function writeValue(value: string | Secret, quote: (text: string) => string, rea
   return typeof value === 'string' ? quote(value) : read(value);
 }
 
-/** A string literal for JavaScript, Python and PHP. None of them interpolates it. The text must be one line. */
+/** Returns a string literal for JavaScript, Python and PHP, none of which interpolates it. The text must be a single line. */
 function single(text: string): string {
   return `'${text.replaceAll(/['\\]/g, '\\$&')}'`;
 }
 
-/** A string literal for Go and Java. */
+/** Returns a string literal for Go and Java. */
 function double(text: string): string {
   return JSON.stringify(text);
 }

@@ -39,9 +39,9 @@ type LiveDeps = LivePagesDeps & { metrics: Pick<Metrics, 'requestSeconds'>; site
 const schema = { hide: true };
 
 /**
- * `GET /c/:token/live` streams the changes of a page as server-sent events of type `page`, each a `LiveMessage`. `GET /c/:token/parts`
- * returns the same by polling. `v`, or the header `Last-Event-ID`, is the version that the reader shows. The status 204 means that nothing
- * is new, or that nothing will change any more.
+ * `GET /c/:token/live` streams the changes of a page as server-sent events of the type `page`, each of which is a `LiveMessage`. `GET
+ * /c/:token/parts` returns the same to clients that poll. `v`, or the header `Last-Event-ID`, is the version that the reader sees. Status
+ * 204 means that nothing is new, or that nothing will change any more.
  */
 export function registerLive(app: FastifyInstance, deps: LiveDeps): void {
   const pages = createLivePages(deps);
@@ -67,7 +67,7 @@ export function registerLive(app: FastifyInstance, deps: LiveDeps): void {
     const page = await pages.open(asked.token, asked.reader);
     if (page === null) return reply.code(404).send(UNKNOWN_LINK);
     reply.headers(STREAM_HEADERS);
-    // A pipelined request has no connection of its own yet, so nothing would signal that the client is gone.
+    // A pipelined request has no connection of its own yet, so nothing would show that the client has disconnected.
     if (reply.raw.socket === null) {
       page.close();
       throw tooManyOpen();
@@ -80,7 +80,7 @@ export function registerLive(app: FastifyInstance, deps: LiveDeps): void {
     hijackForStream(request, reply);
     reply.raw.once('close', page.close);
     follow(page, asked.version, streams.open(reply.raw, reply.getHeaders() as OutgoingHttpHeaders));
-    // The server's hook does the same for answers that aren't hijacked.
+    // For responses that aren't hijacked, the server's hook does the same.
     const labels = { method: request.method, route: '/c/:token/live', status: '200' };
     deps.metrics.requestSeconds.observe(labels, (performance.now() - startedMs) / 1000);
     return reply;
@@ -109,12 +109,12 @@ function isPaid(page: LivePage): boolean {
   return stateOf(page.look()) === 'paid';
 }
 
-/** HEAD gets a stream, because Fastify would send a Content-Length for any other answer. */
+/** HEAD gets an empty stream, because Fastify would send a Content-Length for any other response. */
 function sendNothing({ method }: FastifyRequest, reply: FastifyReply): FastifyReply {
   return method === 'HEAD' ? reply.send(Readable.from([])) : reply.send();
 }
 
-/** Until a stream is free, the page polls. */
+/** The page polls until a stream is free. */
 const FULL_RETRY_S = '60';
 
 function tooManyOpen(): Problem {
@@ -130,7 +130,7 @@ export type LivePagesDeps = {
   metrics: Pick<Metrics, 'livePageQueries' | 'openPages'>;
   /** How often the newest blocks are read while a page is open. */
   lookMs?: number;
-  /** How often every open page is read again, even without a notification. */
+  /** How often every open page is read again, even if there was no notification. */
   sweepMs?: number;
 };
 
@@ -138,9 +138,9 @@ type LookedAt = LinkPage & { now: UnixMs };
 
 /** An open page. Its content never goes back in time. */
 export type LivePage = {
-  /** Returns the page as the reader should see it now. */
+  /** Returns the page as the reader should see it at this time. */
   look(): LookedAt;
-  /** Starts sending changes. It begins with the current content if the reader shows another version. */
+  /** Starts sending changes. If the reader sees another version, sends the current content first. */
   start(version: string, send: (message: LiveMessage) => void): void;
   close(): void;
 };
@@ -148,23 +148,26 @@ export type LivePage = {
 export type LivePages = {
   /** Whether another page of this link may be opened. */
   hasRoom(checkoutToken: string): boolean;
-  /** Opens a page, which the caller must close. Returns `null` for an unknown link. */
+  /** Opens a page, which the caller must close. Returns `null` if the link is unknown. */
   open(checkoutToken: string, reader: Reader): Promise<LivePage | null>;
-  /** Reads the invoice behind a link, in one query with other reads. Returns `null` if there is none. */
+  /** Reads the invoice behind a link, in one query together with other reads. Returns `null` if there's none. */
   read(checkoutToken: string): Promise<LinkedInvoice | null>;
   stop(): Promise<void>;
 };
 
 /** Each page needs about 20 KB and a socket. */
 const MAX_PAGES = 10_000;
-/** A payer has a few pages open: a phone, a computer, tabs. Further pages of one link poll. */
+/** A payer may have a few pages open: on a phone, on a computer, in tabs. Any further pages of the same link poll. */
 const MAX_PAGES_PER_LINK = 20;
-/** A message takes from 20 µs (progress) to 2 ms (with a QR code). A slice blocks other work of the process for no longer than this. */
+/**
+ * It takes from 20 µs (progress) to 2 ms (with a QR code) to compose a message. A slice never blocks other work of the process for longer
+ * than this.
+ */
 const SLICE_MS = 10;
 
 /**
- * Sends changes to open pages. It uses one listening connection and few queries, however many pages are open. Pages stay open while the
- * database is down; they turn blind as their newest known block grows old.
+ * Sends changes to open pages. However many pages are open, it uses one listening connection and few queries. Pages stay open while the
+ * database is down; they turn blind when their newest known block gets too old.
  */
 export function createLivePages(deps: LivePagesDeps): LivePages {
   const { now, log, metrics } = deps;
@@ -174,7 +177,7 @@ export function createLivePages(deps: LivePagesDeps): LivePages {
     try {
       notify(page, now());
     } catch (error) {
-      // Notify the other pages anyway. This page gets another try with the next change.
+      // Notify the other pages in any case. This page is tried again at the next change.
       log.error({ err: error, invoiceId: page.link.invoiceId }, 'a live page could not be told what changed');
     }
   });
@@ -219,7 +222,7 @@ function toLivePage(
     start: (version, send) => {
       page.send = send;
       const present = lookAt(page, now());
-      // The reader's content is known only if the version is the current one.
+      // The reader's content is known only if its version is the current one.
       if (versionOf(present) === version) show(page, present, version);
       else toNotify.add(page);
     },
@@ -234,7 +237,7 @@ function lookAt({ link: { token, invoice }, reader }: OpenPage, now: UnixMs): Lo
 
 /** Returns the page of a link as a reader sees it now. */
 function pageOf(reader: Reader, invoice: LinkedInvoice, now: UnixMs): LookedAt {
-  // Both branches are the same. They let the compiler distinguish the two kinds of page.
+  // Both branches do the same, but they let the compiler distinguish the two kinds of page.
   return 'id' in invoice ? { ...reader, invoice, now } : { ...reader, invoice, now };
 }
 
@@ -266,28 +269,28 @@ type LiveUpdatesOptions = {
 };
 
 type LiveUpdates = {
-  /** Reads the invoice of a newly opened link. Returns `false` if there is none. */
+  /** Reads the invoice of a newly opened link. Returns `false` if there's none. */
   readFirst(link: OpenLink): Promise<boolean>;
   stop(): Promise<void>;
 };
 
 /** The network makes a block every 3 s. */
 const LOOK_MS = 1500;
-/** The longest time until a missed change is noticed. For 5,000 links the sweep costs half a query per second. */
+/** The longest time until a missed change is noticed. For 5,000 links, the sweep costs half a query per second. */
 const SWEEP_MS = 20_000;
-/** The longest pause while the database is down. It is short because payers wait. */
+/** The longest pause while the database is down, which is short because payers are waiting. */
 const MAX_PAUSE_MS = 5000;
-/** The maximum of links per query of a sweep, so that a notified change waits for one query only. */
+/** Maximum number of links per query of a sweep, so that a change that was notified waits for only one query. */
 const MAX_TOGETHER = 500;
 
 /**
- * Keeps the state of open links current. PostgreSQL notifies about changed invoices, and only those with open pages are read. A new block
- * changes the pages of CONFIRMING invoices and may have moved their transfers, so these invoices are read too. Pages turn blind by time
- * alone. Without an open page, nothing is read.
+ * Keeps the state of open links up to date. PostgreSQL sends notifications about changed invoices, and only those with open pages are read.
+ * A new block changes the pages of CONFIRMING invoices and may have moved their transfers, so these invoices are read as well. Pages turn
+ * blind just because time passes. If no page is open, nothing is read.
  */
 function startLiveUpdates(options: LiveUpdatesOptions): LiveUpdates {
   const { db, now, log, registry, reads, onChange, lookMs = LOOK_MS, sweepMs = SWEEP_MS } = options;
-  /** Links that must be read again. A link stays here until a read succeeds. */
+  /** Links that must be read again. A link remains here until a read succeeds. */
   const stale = new Set<OpenLink>();
   let timesHeard = 0;
   let sweptAt = performance.now();
@@ -305,10 +308,10 @@ function startLiveUpdates(options: LiveUpdatesOptions): LiveUpdates {
   };
   db.listen(INVOICES_CHANNEL, (invoiceId) => {
     timesHeard += 1;
-    // The connection is new, so earlier notifications are lost.
+    // This is a new connection, so earlier notifications have been lost.
     if (invoiceId === null || invoiceId === ALL_PAGES) return markAll();
     const link = registry.findByInvoice(invoiceId);
-    // The loop tries again and logs a repeated failure.
+    // The loop tries again, and logs a repeated failure.
     if (link !== undefined) read(link).catch(() => stale.add(link));
   });
   const readStale = async () => {
@@ -334,13 +337,13 @@ function startLiveUpdates(options: LiveUpdatesOptions): LiveUpdates {
       return lookMs;
     },
   });
-  // This isn't part of the loop, because the loop may be waiting for a database that hangs.
+  // Not part of the loop, because the loop may be waiting for a hanging database.
   const timer = setInterval(() => noticeTime(registry, now(), onChange), lookMs);
   return {
     readFirst: async (link) => {
       const before = timesHeard;
       const isKnown = await read(link);
-      // A change that was notified before the invoice's id was known may concern this invoice.
+      // If a change was notified before the invoice's id was known, it may have been about this invoice.
       if (isKnown && timesHeard !== before) read(link).catch(() => stale.add(link));
       return isKnown;
     },
@@ -351,7 +354,7 @@ function startLiveUpdates(options: LiveUpdatesOptions): LiveUpdates {
   };
 }
 
-/** Returns the links whose invoices must be read, because their transfer may be in another block now. */
+/** Returns the links whose invoices must be read because their transfer may now be in another block. */
 function applyHeads(registry: LiveRegistry, heads: ReadonlyMap<Network, ChainHead>): OpenLink[] {
   const toRead: OpenLink[] = [];
   for (const link of registry.links()) {
@@ -369,7 +372,7 @@ function isSame(one: ChainHead, other: ChainHead | null): boolean {
   return one.number === other?.number && one.time === other.time;
 }
 
-/** Finds links whose pages turn blind, or recover from it. */
+/** Finds links whose pages turn blind, or are no longer blind. */
 function noticeTime(registry: LiveRegistry, now: UnixMs, onChange: (link: OpenLink) => void): void {
   for (const link of registry.links()) {
     const { invoice } = link;
@@ -382,7 +385,7 @@ function noticeTime(registry: LiveRegistry, now: UnixMs, onChange: (link: OpenLi
 
 type Reader = Pick<Page, 'words' | 'isLanguageAsked' | 'site'>;
 
-/** One reader's page of a link. `sent` is its content. `send` is `null` until streaming starts. */
+/** The page of a link for one reader. `sent` is what was sent last. `send` is `null` until streaming starts. */
 type OpenPage = {
   link: OpenLink;
   reader: Reader;
@@ -391,11 +394,11 @@ type OpenPage = {
   send: ((message: LiveMessage) => void) | null;
 };
 
-/** A link with open pages and the last read of its invoice, which is `null` until the first answer. */
+/** A link with open pages, and its invoice as it was last read, or `null` if it hasn't been read yet. */
 type OpenLink = {
   token: string;
   invoice: LinkedInvoice | null;
-  /** The invoice's id, once it was read. It stays known while payment is suspended. */
+  /** The id of the invoice, once it has been read. It's kept even while payment is suspended. */
   invoiceId: string | null;
   isBlind: boolean;
   pages: Set<OpenPage>;
@@ -429,7 +432,7 @@ function createLiveRegistry() {
       byToken.delete(link.token);
       if (link.invoiceId !== null) byInvoice.delete(link.invoiceId);
     },
-    /** Stores the invoice of a link, unless its last page was closed meanwhile. */
+    /** Stores the invoice of a link, unless its last page has been closed in the meantime. */
     learn: (link: OpenLink, invoice: LinkedInvoice): void => {
       if (byToken.get(link.token) !== link) return;
       link.invoice = invoice;
@@ -441,7 +444,10 @@ function createLiveRegistry() {
 }
 
 type LiveReads = {
-  /** Returns the invoice behind a link as of this call or later, or the reason why payment is suspended. `null` if there is no invoice. */
+  /**
+   * Returns the state of the invoice behind a link at the time of this call or later, or the reason why payment is suspended. Returns
+   * `null` if there's no invoice.
+   */
   readInvoice(checkoutToken: string): Promise<LinkedInvoice | null>;
   readHeads(): Promise<Map<Network, ChainHead>>;
 };
@@ -449,9 +455,9 @@ type LiveReads = {
 type PendingRead = { resolve(invoice: LinkedInvoice | null): void; reject(error: unknown): void };
 
 /**
- * Runs all reads of live pages, one query at a time. So no answer is older than an earlier one, and the load on the database doesn't depend
- * on the number of pages. Reads that are requested in the same turn of the event loop, or during a query, share the next query, up to 500
- * links each. The limits of requests and open pages bound the queue.
+ * Runs all reads for live pages, one query at a time. So no response is older than an earlier one, and the load on the database doesn't
+ * depend on the number of pages. Reads that are requested in the same turn of the event loop, or during a query, share the next query, up
+ * to 500 links each. The queue is bounded by the limits on requests and open pages.
  */
 export function createLiveReads({
   db,
@@ -475,7 +481,7 @@ export function createLiveReads({
     let batch = new Map<string, PendingRead[]>();
     try {
       const invoices = await inTurn('invoices', async () => {
-        // Take the batch as late as possible, so that reads requested during the previous query are included.
+        // The batch is taken as late as possible, so that it includes reads that were requested during the previous query.
         batch = takeFirst(due, MAX_TOGETHER);
         return readTogether(db, [...batch.keys()]);
       });
@@ -503,7 +509,7 @@ export function createLiveReads({
   };
 }
 
-/** One unreliable invoice fails the whole query. Then each half is read separately, down to the links that fail alone. */
+/** A single unreliable invoice makes the whole query fail. Then each half is read separately, down to the single links that fail. */
 async function readTogether(db: Database, tokens: readonly string[]): Promise<LinkedInvoice[]> {
   try {
     return await readCheckoutInvoices(db, tokens);

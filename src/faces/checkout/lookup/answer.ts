@@ -8,19 +8,19 @@ import { ltr, renderMerchant, trimZeros } from '../page/pieces.ts';
 import { NETWORK_NAMES } from '../page/wallets.ts';
 import type { Words } from '../words/words.ts';
 
-/** Explains a looked-up transaction to the payer: its meaning for this invoice, the likely reason, and the next step. */
+/** Explains a transaction that was looked up: its meaning for this invoice, the likely reason, and the next step. */
 export function renderAnswer(page: Page, answer: LookupAnswer): Html {
   const isWaiting = STATES[stateOf(page)].pay === 'open';
   const reminder = isWaiting && PAYS_NOTHING.has(answer.code) ? html`<p>${page.words.say('stillWaits')}</p>` : null;
   const whatItIs = renderWhatItIs(page, answer);
-  // If the text asks the payer to contact the merchant, show the contact.
+  // If the text tells the payer to contact the merchant, show the contact.
   const { brand } = page.invoice;
   const isKnown = (brand.supportContact ?? brand.returnUrl) !== null;
   const asksMerchant = whatItIs.html.includes(renderMerchant(brand).html);
   return html`${whatItIs}${reminder}${isKnown && asksMerchant ? renderSupport(page) : null}`;
 }
 
-/** With these answers no money reached this invoice, so the payer still has to pay it. */
+/** In these cases no money has reached this invoice, so the payer still has to pay it. */
 const PAYS_NOTHING: ReadonlySet<LookupAnswer['code']> = new Set([
   'before_invoice',
   'other_address',
@@ -104,7 +104,7 @@ function renderWhatItIs(page: Page, answer: LookupAnswer): Html {
   }
 }
 
-/** Renders the answers that are the same for every invoice. */
+/** Renders the answers that are the same for all invoices. */
 export function renderGeneral(words: Words, merchant: Html, answer: GeneralAnswer): Html {
   const { say } = words;
   const again = (seconds: number) => words.duration(seconds * 1000);
@@ -126,12 +126,12 @@ export function renderGeneral(words: Words, merchant: Html, answer: GeneralAnswe
   }
 }
 
-/** Renders the answer for a payer who asks too often. */
+/** Renders the answer for a payer who sends too many requests. */
 export function renderLimited({ words }: Page, seconds: number): Html {
   return bad(words.say('answerLimited', { duration: words.duration(seconds * 1000) }));
 }
 
-/** The sign carries the meaning too, not only the colour. */
+/** The meaning must be clear from the sign as well, not only from the colour. */
 function good(text: Html): Html {
   return html`<p class="good">✓ ${text}</p>`;
 }
@@ -190,15 +190,15 @@ function renderFailure({ say }: Words, { why, result }: Extract<LookupAnswer, { 
 /** Until a block is irreversible, a fork may let the transaction succeed. `data-may-send` is for the script. */
 const FINAL_AFTER_MS = 60_000;
 
-/** Renders whether the payer may send again. They must not while another payment exists, or before the failure is final. */
+/** Renders whether the payer may send the money again. They must not as long as another payment exists, or before the failure is final. */
 function renderNextTry(page: Page, { blockNumber, why }: Extract<LookupAnswer, { code: 'failed' }>): Html | null {
   const { words, invoice } = page;
   const { say } = words;
   const state = stateOf(page);
-  // This includes a payment whose block was replaced, because it usually reappears.
+  // This includes a payment whose block was replaced, because such a payment usually reappears.
   if (state === 'seen' || state === 'paid' || state === 'replaced') return html`<p>${say('failedOtherFound')}</p>`;
   if (STATES[state].pay === null) return null;
-  // The reason already contains the next step, which isn't to send again.
+  // The reason already says what to do next, which isn't to send the money again.
   if (why === 'payer_frozen' || why === 'paused') return null;
   if (blockNumber > (invoice.solidNumber ?? 0)) {
     return html`<p>${say('failedNotFinal', { duration: words.duration(FINAL_AFTER_MS) })}</p>`;

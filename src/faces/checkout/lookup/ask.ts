@@ -15,12 +15,12 @@ import type { LookupLimits } from './lookup.ts';
 
 export type AskDeps = CheckoutDeps & LookUpDeps & { limits: LookupLimits };
 
-/** A field of 500 characters of three bytes each, percent-encoded as nine. */
+/** Enough for a field of 500 characters that have three bytes each, or nine characters when percent-encoded. */
 const MAX_BODY_BYTES = 5000;
 
 /**
- * `POST /c/:token/ask` accepts the forms of the page. Each has one field: `fee`, `paste` or `transaction`. It returns the page with the
- * answer.
+ * `POST /c/:token/ask` accepts the forms of the page. Each has one field: `fee`, `paste` or `transaction`. The response is the page with
+ * the answer.
  */
 export function registerAsk(app: FastifyInstance, deps: AskDeps): void {
   const schema = { hide: true };
@@ -30,7 +30,7 @@ export function registerAsk(app: FastifyInstance, deps: AskDeps): void {
       const client = clientOf(request).network;
       const before = await findPage(deps, request);
       let found = question?.field === 'transaction' ? await lookUp(deps, request, question.text) : null;
-      // The look-up may take seconds, so read the page again: the page and the answer must describe the same moment.
+      // The look-up may take seconds, so read the page again, because the page and the answer must describe the same moment.
       const page = question?.field === 'transaction' ? await findPage(deps, request) : before;
       if (page === null) return null;
       if (question !== null && found?.kind === 'answered' && page.invoice.status !== before?.invoice.status) {
@@ -43,7 +43,7 @@ export function registerAsk(app: FastifyInstance, deps: AskDeps): void {
       return { html: renderPage(page, nonce, exchange), ...originsOf(page) };
     }),
   );
-  // For a reader who reopens the URL of an answer.
+  // For readers who reload the URL of an answer.
   app.get('/c/:token/ask', { schema }, (request, reply) =>
     answerPage(request, reply, async () => {
       const page = await findPage(deps, request);
@@ -72,7 +72,7 @@ function renderFound(page: Page, found: Found): Html | null {
 
 const FIELDS = ['fee', 'paste', 'transaction'] as const;
 
-/** Reads a body such as `transaction=0ca1…8ae`. Any other body contains no question and gets the plain page. */
+/** Reads a body such as `transaction=0ca1…8ae`. Any other body contains no question, and the response is just the page. */
 function readQuestion({ body }: FastifyRequest): Question | null {
   const fields = new URLSearchParams(Buffer.isBuffer(body) ? body.toString('utf8') : '');
   for (const field of FIELDS) {

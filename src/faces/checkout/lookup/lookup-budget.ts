@@ -3,29 +3,29 @@ import type { UnixMs } from '../../../core/domain/time.ts';
 import type { RateLimit } from '../../web/refuse-limited.ts';
 import { createTokenBuckets } from '../../web/token-bucket.ts';
 
-/** The budget of node requests for look-ups. One unit is a look-up of two requests. */
+/** The budget of node requests for look-ups. One unit pays for a look-up of two requests. */
 export type LookupBudget = {
   /** Uses one unit for a link on that network and the client's network. Returns false if none is left for them. */
   take(network: Network, checkoutToken: string, client: string): boolean;
 };
 
 /**
- * The default of QUITTANCE_LOOKUPS_PER_MINUTE. It results in at most 17,340 requests a day. With the watcher's 75,000, this stays below the
- * 100,000 of a TronGrid key.
+ * The default of QUITTANCE_LOOKUPS_PER_MINUTE. It allows at most 17,340 requests a day. Together with the watcher's 75,000, this is less
+ * than the 100,000 of a TronGrid key.
  */
 const PER_MINUTE = 6;
-/** A burst may use the budget of this many minutes. */
+/** A burst may use up the budget of this many minutes. */
 const BURST_MINUTES = 5;
-/** The limit of a link: ten transactions at once, then as often as the page tells payers to check again. */
+/** The limit for a link: ten transactions in a burst, and after that as often as the page tells payers to check again. */
 const LINK: RateLimit = { perSecond: 1 / 60, burst: 10 };
-/** So many look-ups count as the first ones of a link or client that hasn't asked recently. */
+/** This many look-ups count as the first ones of a link or client that hasn't asked recently. */
 const FIRST: RateLimit = { perSecond: 1 / 600, burst: 2 };
 const MAX_NAMES = 10_000;
 
 /**
- * Distributes the requests to nodes. All clients share the first half; one client may use half of it, however many links it has. The second
- * half is reserved for links and clients that haven't asked recently. So clients that keep asking, alone or together, can't block a
- * newcomer.
+ * Distributes the requests to nodes. The first half is shared by all clients, and a single client can use at most half of it, however many
+ * links it has. The second half is reserved for links and clients that haven't asked recently. So clients that keep asking, alone or
+ * together, can't keep out a newcomer.
  */
 export function createLookupBudget(now: () => UnixMs, perMinute: number = PER_MINUTE): LookupBudget {
   const half: RateLimit = { perSecond: perMinute / 120, burst: (perMinute * BURST_MINUTES) / 2 };

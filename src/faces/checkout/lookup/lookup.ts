@@ -14,13 +14,13 @@ import { UNKNOWN_LINK } from '../page/register.ts';
 export type LookupRouteDeps = LookUpDeps & { now(): UnixMs; limits: LookupLimits };
 
 /**
- * The limit per client: several people may share one address, and a person pastes, corrects and pastes again. A link has the same limit,
- * over all addresses together, so that a payer who waits for one limit isn't stopped by the other.
+ * The limit per client. Several people may share an address, and a person may paste, correct and paste again. Each link has the same limit,
+ * for all addresses together, so that payers who have waited for one limit aren't stopped by the other.
  */
 const LIMIT: RateLimit = { perSecond: 1, burst: 10 };
 const MAX_BUCKETS = 10_000;
 
-/** How often clients and links may ask, in any form. */
+/** Limits how often clients and links may ask, in whatever form. */
 export type LookupLimits = { takeOfClient(network: string): Verdict; takeOfLink(checkoutToken: string): Verdict };
 
 export function createLookupLimits(now: () => UnixMs): LookupLimits {
@@ -32,26 +32,24 @@ export function createLookupLimits(now: () => UnixMs): LookupLimits {
   };
 }
 
-/** A link to a block explorer needs about a hundred bytes. */
+/** A link to a block explorer takes about a hundred bytes. */
 const MAX_BODY_BYTES = 4096;
 
-/**
- * `POST /c/:token/lookup` with `{"transaction":"<id or link>"}` returns the meaning of that transaction for this invoice (`LookupAnswer`).
- */
+/** `POST /c/:token/lookup` with `{"transaction":"<id or link>"}` returns what that transaction means for this invoice (`LookupAnswer`). */
 export function registerLookup(app: FastifyInstance, deps: LookupRouteDeps): void {
   app.post('/c/:token/lookup', {
     schema: { hide: true },
     onRequest: async (request, reply) => {
       reply.headers(DATA_HEADERS);
       refuseLimited(deps.limits.takeOfClient(clientOf(request).network), LIMIT);
-      // A page of another origin needs permission to send this content type, and this server never grants it.
+      // A page of another origin would need permission to send this content type, which this server never grants.
       checkJsonHeaders(request, MAX_BODY_BYTES);
     },
     handler: async (request, reply) => {
       const { token } = request.params as { token: string };
       const pasted = readTransactionField(request);
       if (!isCheckoutToken(token)) return reply.code(404).send(UNKNOWN_LINK);
-      // Unknown links are counted as well. Otherwise the answer would reveal which links exist.
+      // Unknown links are counted as well; otherwise the response would reveal which links exist.
       refuseLimited(deps.limits.takeOfLink(token), LIMIT);
       return (
         (await lookUpTransaction(deps, token, pasted, clientOf(request).network)) ?? reply.code(404).send(UNKNOWN_LINK)

@@ -11,17 +11,17 @@ import { renderSuspended } from './page.ts';
 import { type SuspendedPage, suspensionOf } from './page-state.ts';
 import { renderDocument } from './render-document.ts';
 
-/** About as long as a database takes to restart. */
+/** A database takes about this long to restart. */
 const RETRY_AFTER_S = 5;
 
-/** A person has to sign. */
+/** In this case a person has to sign. */
 const SUSPENDED_RETRY_AFTER_S = 60;
 
 type RenderedPage = ({ html: string } & Partial<PageOrigins>) | { redirectTo: string };
 
 /**
- * Answers a request with a page in every case. It shows an apology if `render` returns `null` (unknown link) or the database doesn't
- * answer. If the address is damaged or not on the signed manifest, it shows the suspended page.
+ * Responds with a page in every case. If `render` returns `null` (the link is unknown) or the database doesn't respond, the page is an
+ * apology. If the address is damaged or isn't on the signed manifest, it's the suspended page.
  */
 export async function answerPage(
   request: FastifyRequest,
@@ -46,7 +46,7 @@ export async function answerPage(
   }
 }
 
-/** Returns the page for an invoice that Quittance can't rely on, or `null` if the error has another cause. */
+/** Returns the page for an invoice that can't be relied on, or `null` if the error has another cause. */
 export function suspendedPageOf(error: unknown, request: FastifyRequest): SuspendedPage | null {
   const suspended = error instanceof Error ? suspensionOf(error) : null;
   if (suspended === null) return null;
@@ -55,7 +55,7 @@ export function suspendedPageOf(error: unknown, request: FastifyRequest): Suspen
   return { words: wordsOf(language), isLanguageAsked: isAsked, invoice: { checkoutToken, suspended } };
 }
 
-/** Answers with the page for a temporary failure. The caller sets the status. */
+/** Responds with the page for a temporary failure. The caller sets the status. */
 export function answerUnavailable(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -79,8 +79,8 @@ async function send(
 }
 
 /**
- * `notFound`: an unknown link, for any reason. `unavailable`: the database doesn't answer, or the process is overloaded. In both cases the
- * merchant isn't known.
+ * `notFound`: the link is unknown, for whatever reason. `unavailable`: the database doesn't respond, or the process is overloaded. In both
+ * cases, the merchant isn't known.
  */
 const APOLOGIES = {
   notFound: ['notFoundText', 'notFoundPaid'],

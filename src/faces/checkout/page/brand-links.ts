@@ -10,7 +10,7 @@ export type Branded = { words: Words; invoice: { brand: Omit<Brand, 'logoId'> } 
 
 type BrandedInvoice = Branded & { invoice: { id: string } };
 
-/** Renders where payers find help: the merchant's contact, or else its return link, or else only its name. */
+/** Renders where payers can get help: the merchant's contact, or otherwise its return link, or otherwise just its name. */
 export function renderSupport({ words, invoice }: BrandedInvoice): Html {
   const { brand } = invoice;
   const merchant = renderMerchant(brand);
@@ -22,8 +22,8 @@ export function renderSupport({ words, invoice }: BrandedInvoice): Html {
 }
 
 /**
- * Renders the link back to the merchant, if there is one. Payers are never redirected. For a paid invoice the link is the next step, so it
- * is a button.
+ * Renders the link back to the merchant, if there is one. Payers are never redirected. On the page of a paid invoice the link is the next
+ * step, so it's a button.
  */
 export function renderReturn({ words, invoice }: BrandedInvoice, look: 'link' | 'button'): Html | null {
   const url = returnUrlOf(invoice);
@@ -32,7 +32,7 @@ export function renderReturn({ words, invoice }: BrandedInvoice, look: 'link' | 
   return html`<p class="return"><a${look === 'button' ? html` class="button"` : null} href="${url}" rel="noreferrer"><span>${text}</span></a></p>`;
 }
 
-/** The URL was checked when it was set. It is checked again here, because a link can run a script. */
+/** The URL was checked when it was set, but it's checked again here, because a link can run a script. */
 function returnUrlOf({ brand, id }: BrandedInvoice['invoice']): string | null {
   const read = brand.returnUrl === null ? null : readLink(fillReturnUrl(brand.returnUrl, encodeId('inv', id)));
   return read?.kind === 'ok' ? read.url : null;

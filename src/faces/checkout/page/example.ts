@@ -26,7 +26,7 @@ export type Example = {
 
 /**
  * Renders the page of a payer who hasn't paid yet, for the people who run the shop. The amounts are made up, the address is invalid and has
- * no QR code, and nothing can be sent. `problem` explains why there is no example. `nonce` marks its style; the page has no script.
+ * no QR code, and nothing can be sent. `problem` explains why there's no example. `nonce` allows its style; the page has no script.
  */
 export function renderExample(
   request: Pick<FastifyRequest, 'query' | 'headers'>,
@@ -44,7 +44,7 @@ ${isShown ? renderInvoice(words, shown) : null}`,
   return { html: text, nonce };
 }
 
-/** As long as an address, but no wallet accepts it: base58 has no lower-case L, and the checksum is wrong. */
+/** It's as long as an address, but no wallet accepts it, because base58 has no lower-case L and the checksum is wrong. */
 export const NO_ADDRESS = 'TExampleExampleExampleExampleExamp';
 const NO_ID = '00000000-0000-0000-0000-000000000000';
 const AMOUNTS: Readonly<Record<Policy, string>> = {
@@ -71,5 +71,5 @@ ${renderTestNotice({ words, invoice })}<div id="invoice" data-state="waiting">
 <footer>${renderSupport({ words, invoice })}${renderReturn({ words, invoice }, 'link')}</footer>`;
 }
 
-/** Takes the place and the size of the QR code. */
+/** Used instead of the QR code, and as large as one. */
 const NO_CODE = html`<svg class="qr" role="img" aria-label="Example: no QR code" width="222" height="222" viewBox="0 0 37 37"><path fill="#fff" d="M0 0h37v37H0z"/><path fill="none" stroke="#000" stroke-dasharray="2 1" d="M4.5 4.5h28v28h-28zl28 28m0-28l-28 28"/></svg>`;

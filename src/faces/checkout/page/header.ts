@@ -29,8 +29,8 @@ export function renderBrand({ words, invoice: { brand } }: Branded, logoUrl: str
 }
 
 /**
- * Links to the same page in other languages. Links work without the script, whereas a form would need a button. Each name is in its own
- * language. On the answer to a form, the links lead back to the page.
+ * Links to the same page in other languages. Links work without the script, whereas a form would need a button. Each language is written in
+ * that language. On the answer to a form, the links lead back to the page itself.
  */
 export function renderLanguages({ language, say }: Words): Html {
   const current = LANGUAGES.find(({ code }) => code === language)?.name ?? language;

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 
-/** A page marks its own scripts and styles with this nonce. Injected content doesn't have it. */
+/** Returns the nonce with which a page marks its own scripts and styles. Injected content doesn't have it. */
 export function newNonce(): string {
   return randomBytes(16).toString('base64');
 }
 
-/** The headers of all non-page answers below a link. They are always the same, so they reveal nothing about the answer. */
+/** The headers of all responses below a link that aren't pages. They are always the same, so they reveal nothing about the response. */
 export const DATA_HEADERS = {
   'Content-Security-Policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'Referrer-Policy': 'no-referrer',
@@ -18,8 +18,9 @@ export const DATA_HEADERS = {
 export type PageOrigins = { connectTo: readonly string[]; frameOn: string | null };
 
 /**
- * The headers of every page below a link. `connectTo`: origins that a wallet's script may connect to when it runs in the page; the page
- * itself connects to none. `frameOn`: origins that may embed the page, separated by spaces, as the operator configured them.
+ * Returns the headers of a page below a link. `connectTo` contains the origins to which a wallet's script may connect when it runs in the
+ * page; the page itself connects to none. `frameOn` contains the origins that may embed the page, separated by spaces, as the operator
+ * configured them.
  */
 export function pageHeaders(
   nonce: string,
@@ -27,7 +28,7 @@ export function pageHeaders(
 ): Record<string, string> {
   return {
     ...DATA_HEADERS,
-    // `data:` is the empty icon, which keeps browsers from requesting /favicon.ico.
+    // `data:` allows the empty icon, which keeps browsers from requesting /favicon.ico.
     'Content-Security-Policy': `default-src 'none'; script-src 'nonce-${nonce}'; style-src 'nonce-${nonce}'; connect-src ${["'self'", ...connectTo].join(' ')}; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors ${frameOn ?? "'none'"}`,
   };
 }

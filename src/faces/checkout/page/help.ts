@@ -11,10 +11,10 @@ import { renderWalletLinks } from './wallets.ts';
 /** The raw text that a payer entered into a form, at most `MAX_FIELD_CHARACTERS`. */
 export type Question = { field: 'fee' | 'paste' | 'transaction'; text: string };
 
-/** Room for the longest supported link to a block explorer. */
+/** Long enough for the longest supported link to a block explorer. */
 export const MAX_FIELD_CHARACTERS = 500;
 
-/** Helps payers avoid mistakes before sending: the exchange's fee, and an address that malware changed in the clipboard. */
+/** Helps payers to avoid mistakes before they send money: an exchange's fee, and an address that malware has changed in the clipboard. */
 export function renderHelp(page: Page, question: Question | null): Html {
   const { words, invoice } = page;
   const { say } = words;
@@ -40,7 +40,7 @@ export function openIf(isOpen: boolean): Html | null {
   return isOpen ? html` open` : null;
 }
 
-/** A form with one field, which works without the script. The script inserts only the answer into the page. */
+/** Renders a form with one field. It works without the script; the script inserts only the answer into the page. */
 export function renderForm(page: Page, { field, text }: Question, words: { label: Html; button: Html }): Html {
   const id = `${field}-field`;
   const mode = field === 'fee' ? 'decimal' : 'text';

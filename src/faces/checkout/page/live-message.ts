@@ -3,7 +3,7 @@ import type { UnixMs } from '../../../core/domain/time.ts';
 import { PART_NAMES, type PartName, partKey, renderPart, titleOf } from './page-parts.ts';
 import { type LinkPage, lookOf, type PageState, shopStateOf } from './page-state.ts';
 
-/** A message to the page's script: each changed part, as HTML. */
+/** A message to the page's script, with the HTML of each changed part. */
 export type LiveMessage = {
   version: string;
   state: PageState;
@@ -28,7 +28,7 @@ export function composeMessage(before: LinkPage | null, after: LinkPage & { now:
   };
 }
 
-/** Changes exactly when the visible content changes, apart from the countdown. 16 hex characters. */
+/** Returns 16 hex characters that change if and only if the visible content changes, except for the countdown. */
 export function versionOf(page: LinkPage): string {
   const look = lookOf(page);
   const keys = PART_NAMES.map((name) => partKey(name, page, look));

@@ -3,7 +3,7 @@ import type { Sql } from '../../../core/store/db/database.ts';
 import { findLogo, type Logo } from '../../../core/store/ledger/logos.ts';
 import { Problem } from '../../web/problem.ts';
 
-/** The bytes never change. The headers prevent browsers from running anything in them, and only our own pages may show them. */
+/** The bytes of a logo never change. The headers keep browsers from running anything in it, and allow only our own pages to show it. */
 const LOGO_HEADERS = {
   'Cache-Control': 'public, max-age=31536000, immutable',
   'Content-Security-Policy': "default-src 'none'; sandbox; frame-ancestors 'none'",
@@ -23,10 +23,13 @@ export function registerLogos(app: FastifyInstance, { db }: { db: Sql }): void {
 
 const LOGO_ID = /^[0-9a-f]{32}$/;
 
-/** With 32 KiB each, 3.2 MB. */
+/** With 32 KiB each, they take 3.2 MB. */
 const MAX_CACHED = 100;
 
-/** Evicts the least recently used logo. A missing logo isn't cached, because random requests would evict the others. */
+/**
+ * Caches logos and drops the least recently used one. Missing logos aren't cached, because requests for random ids would displace all
+ * others.
+ */
 function cacheLogos(find: (id: string) => Promise<Logo | null>): (id: string) => Promise<Logo | null> {
   // A Map keeps its insertion order.
   const cached = new Map<string, Logo>();

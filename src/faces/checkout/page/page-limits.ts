@@ -8,21 +8,21 @@ import { answerUnavailable } from './answer-page.ts';
 import { DATA_HEADERS } from './headers.ts';
 
 /**
- * The limit per client network. Offices, mobile carriers and clients behind an untrusted reverse proxy share one address, and a polling
- * page sends one request every three seconds. So the limit only stops clients that flood the server. It needn't stop guessing, because
- * there are 2^128 links.
+ * The limit per client network. Offices, mobile carriers and clients behind an untrusted reverse proxy share an address, and a page that
+ * polls sends a request every three seconds. So the limit only stops clients that flood the server. It doesn't have to prevent guessing,
+ * because there are 2^128 links.
  */
 const LIMIT: RateLimit = { perSecond: 50, burst: 500 };
 const MAX_BUCKETS = 10_000;
-/** These routes answer with a page for people. The others answer with JSON. */
+/** Responses of these routes are pages for people; all others are JSON. */
 const PAGES = new Set(['/c/:token', '/c/:token/ask', '/c/:token/receipt', '/c/*']);
 
 /** Other public paths that cost a query. */
 const OTHERS = new Set(['/logos/:id', '/.well-known/quittance-receipt-keys.json']);
 
 /**
- * Limits requests per client to paths below `/c/`, for known and unknown links, and to their assets. Programs' look-ups have their own,
- * much lower limit.
+ * Limits how often a client may request paths below `/c/`, for known and unknown links, and their assets. Programs' look-ups have their own
+ * limit, which is much lower.
  */
 export function limitPages(app: FastifyInstance, { now }: { now(): UnixMs }): void {
   const buckets = createTokenBuckets(LIMIT.perSecond, LIMIT.burst, MAX_BUCKETS);
@@ -43,7 +43,7 @@ export function limitPages(app: FastifyInstance, { now }: { now(): UnixMs }): vo
   });
 }
 
-/** Shows people a page when the overloaded process refuses their request. */
+/** Responds with a page for people if their request is refused because the process is overloaded. */
 function apologize(error: Error, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   if (!(error instanceof Problem && error.code === 'OVERLOADED')) throw error;
   return answerUnavailable(request, reply.code(503), Number(error.headers['Retry-After']));

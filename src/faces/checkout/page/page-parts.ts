@@ -21,7 +21,7 @@ import { renderOwnWallet } from './wallets.ts';
 
 const NOTHING = html``;
 
-/** `key` contains the inputs of a part: the part changes only if its key does. Facts of an invoice that never change are left out. */
+/** `key` contains the inputs of a part: the part changes only if its key does. Facts about an invoice that never change aren't included. */
 type Part = {
   key(page: LinkPage, look: PageLook): Key;
   render(page: LinkPage, look: PageLook, question: Question | null): Html;
@@ -29,7 +29,7 @@ type Part = {
 /** `null`: the part is empty. */
 type Key = string | number | boolean | null;
 
-/** A part that is shown only if the invoice is readable. */
+/** Makes a part that is shown only if the invoice is readable. */
 function ofInvoice(
   key: (page: Page, look: PageLook) => Key,
   render: (page: Page, look: PageLook, question: Question | null) => Html,
@@ -42,13 +42,16 @@ function ofInvoice(
 
 /** The parts of the page that depend on the state, in order. Each is replaced as a whole. */
 const PARTS = {
-  /** Screen readers announce this part, so it contains nothing that changes within a state. */
+  /** Screen readers announce this part, so it must not contain anything that changes while the state stays the same. */
   status: {
     key: (_page, { heading, values, texts, isShownBlind }) =>
       [heading, ...Object.values(values), ...texts, isShownBlind].join(),
     render: renderStatus,
   },
-  /** Shown only while waiting: payers who have already sent aren't hurried, and a stopped clock has nothing to count. */
+  /**
+   * Shown only while waiting, because payers who have already sent the money shouldn't be hurried, and a stopped clock has nothing to
+   * count.
+   */
   left: ofInvoice((_page, { state }) => state === 'waiting' || null, renderLeft),
   progress: ofInvoice(
     ({ invoice }, { state }) => (state === 'seen' ? [invoice.transfer?.blockNumber, builtOn(invoice)].join() : null),
@@ -90,7 +93,7 @@ export function partKey(name: PartName, page: LinkPage, look: PageLook): Key {
   return PARTS[name].key(page, look);
 }
 
-/** `question` is the payer's entry in a form of the page. */
+/** `question` is what the payer entered into a form of the page. */
 export function renderPart(name: PartName, page: LinkPage, look: PageLook, question: Question | null = null): Html {
   return partKey(name, page, look) === null ? NOTHING : PARTS[name].render(page, look, question);
 }
@@ -114,9 +117,7 @@ function renderStatus(
   return html`<h1>${renderIcon(state)}<span>${say(heading, values)}</span></h1>${texts.map((key) => html`<p>${say(key)}</p>`)}${notices.map((key) => html`<p class="notice">${say(key)}</p>`)}`;
 }
 
-/**
- * A payer who waits for a payment to reappear isn't asked to pay again. The instructions are folded, for the case that the payment failed.
- */
+/** A payer who is waiting for a payment to reappear isn't asked to pay again. The instructions are folded, in case the payment failed. */
 function renderPayOrFolded(page: Page, look: PageLook, question: Question | null): Html {
   const { words, invoice } = page;
   const { address } = invoice;
@@ -133,7 +134,7 @@ ${renderHelp(page, question)}
 
 type Payment = { amount: string; address: string; qr: Html };
 
-/** Renders the amount and the address to pay to. `qr` is the address as a QR code. */
+/** Renders the amount to pay and the address. `qr` is the address as a QR code. */
 export function renderPay(words: Words, { amount, address, qr }: Payment): Html {
   const { say } = words;
   // The digits after the requested cents distinguish this payment from others.
@@ -153,15 +154,15 @@ export function renderPay(words: Words, { amount, address, qr }: Payment): Html 
 }
 
 /**
- * Splits an address into groups of four, the way people compare it. There is no text between the groups, so selecting it selects the exact
- * address.
+ * Splits an address into groups of four, because people compare it that way. There's no text between the groups, so selecting the address
+ * selects exactly its characters.
  */
 function groupsOf(address: string): Html[] {
   const groups = [...address.slice(0, -6).matchAll(/.{1,4}/g)].map(([group]) => group);
   return [...groups, address.slice(-6)].map((group) => html`<span>${group}</span><wbr>`);
 }
 
-/** The mistakes that cost payers money, in one sentence each. The script compares the energy price with the wallet's balance. */
+/** Renders the mistakes that cost payers money, each in one sentence. The script compares the energy price with the wallet's balance. */
 export function renderRules({ say }: Words, fee: NetworkFee | null = null): Html {
   const cost =
     fee &&
@@ -173,7 +174,7 @@ export function renderRules({ say }: Words, fee: NetworkFee | null = null): Html
 ${cost}</ul>`;
 }
 
-/** The remaining time, in the status line. It is shown only with the script, because it would become outdated without it. */
+/** Renders the remaining time for the status line. It's shown only if the script runs, because it would become outdated otherwise. */
 function renderLeft({ words, now, invoice }: Page): Html {
   const leftMs = invoice.expiresAt - now;
   const left =
@@ -196,7 +197,9 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
 
 type Deadline = { expiresAt: string; leftMs: number; stands: boolean };
 
-/** `leftMs` is the remaining time when the page was opened, for readers without the script. `stands`: the clock is stopped. */
+/**
+ * `leftMs` is the time that remained when the page was opened, for readers without the script. `stands` means that the clock is stopped.
+ */
 export function renderDeadline(words: Words, { expiresAt, leftMs, stands }: Deadline): Html {
   const { say } = words;
   const time = leftMs < DAY_MS ? words.clock(expiresAt) : words.time(expiresAt);
@@ -245,16 +248,18 @@ ${state === 'paid' ? null : html`<dt>${say('amount')}</dt><dd>${amount}</dd>`}
 const ENERGY = { usual: 64_000, first: 130_000 };
 /** The watcher updates the price once an hour. */
 const STALE_MS = 3 * 60 * 60_000;
-/** The highest price that is accepted from a node. */
+/** The highest price from a node that is accepted. */
 const MAX_SUN = 1000;
 
-/** The approximate cost of a transfer in TRX for a payer without energy, such as `6.4` and `13`. `sun` is the price of a unit of energy. */
+/**
+ * The approximate cost of a transfer in TRX for a payer who has no energy, such as `6.4` and `13`. `sun` is the price per unit of energy.
+ */
 type NetworkFee = { sun: number; usual: string; first: string };
 
-/** Returns `null` if the price is unknown or old, or the page is blind. */
+/** Returns `null` if the price is unknown or too old, or if the page is blind. */
 export function networkFeeOf({ invoice, now }: Page): NetworkFee | null {
   if (isBlind(invoice, now)) return null;
-  // {"sun":100,"at":1764000000000}. An attacker with database access could have stored any value.
+  // For example {"sun":100,"at":1764000000000}. But an attacker who can access the database could have stored any value.
   const { sun, at } = Object(invoice.energyPrice) as { sun?: unknown; at?: unknown };
   if (!isCount(sun) || !isCount(at) || sun === 0 || sun > MAX_SUN || Math.abs(now - at) > STALE_MS) return null;
   return { sun, usual: trx(ENERGY.usual * sun), first: trx(ENERGY.first * sun) };
@@ -262,7 +267,7 @@ export function networkFeeOf({ invoice, now }: Page): NetworkFee | null {
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
 
-/** Rounded up to a tenth, so that a payer with slightly more than needed isn't stopped. */
+/** Rounds up to a tenth, so that a payer who has slightly more than needed isn't stopped. */
 function trx(sun: number): string {
   const tenths = Math.ceil(sun / 100_000);
   return tenths % 10 === 0 ? String(tenths / 10) : (tenths / 10).toFixed(1);

@@ -10,36 +10,39 @@ import { type Html, html } from '../../web/html.ts';
 import type { TextKey } from '../words/catalogue.ts';
 import type { Words } from '../words/words.ts';
 
-/** `usdt`: the USDT contract of each network that this process knows. `proofOf`: the proof that an address is on the signed manifest. */
+/**
+ * `usdt` contains the USDT contract of each network that this process knows. `proofOf` returns the proof that an address is on the signed
+ * manifest.
+ */
 export type Site = {
   publicUrl(): string;
   usdt: Partial<Record<Network, string>>;
   proofOf(network: Network, address: string): AddressProof | null;
 };
 
-/** A reader's view of a page at one moment. */
+/** What a reader sees of a page at one moment. */
 export type Page = {
   invoice: CheckoutInvoice;
   words: Words;
-  /** Whether the reader chose the language explicitly. Then links keep it. */
+  /** Whether the reader chose the language explicitly, in which case links keep it. */
   isLanguageAsked: boolean;
   now: UnixMs;
   site: Site;
 };
 
 /**
- * Why the page must not ask for payment. `unconfirmed`: a row or an address was changed by someone else, or the address isn't on the signed
- * manifest. The others are states of the USDT contract: `frozen` for the address, `paused` for all transfers.
+ * Why the page must not ask for payment. `unconfirmed`: someone else changed a row or an address, or the address isn't on the signed
+ * manifest. The others are states of the USDT contract: `frozen` concerns the address, and `paused` all transfers.
  */
 export type Suspension = 'unconfirmed' | (typeof STATE_EFFECTS)[ContractState]['page'];
 
-/** A link whose invoice Quittance can't rely on, so the page shows nothing of it. */
+/** A link whose invoice can't be relied on, so the page shows nothing of it. */
 type SuspendedLink = { checkoutToken: string; suspended: Suspension };
 
-/** An invoice behind a link, or the substitute that Quittance may show. */
+/** The invoice behind a link, or what is shown instead of it. */
 export type LinkedInvoice = CheckoutInvoice | SuspendedLink;
 
-/** A page whose invoice Quittance can't rely on. */
+/** A page whose invoice can't be relied on. */
 export type SuspendedPage = Pick<Page, 'words' | 'isLanguageAsked'> & { invoice: SuspendedLink };
 
 export type LinkPage = Page | SuspendedPage;
@@ -52,8 +55,8 @@ export function isReadable(page: LinkPage): page is Page {
 const UNCONFIRMED: readonly ErrorCode[] = ['ADDRESS_DAMAGED', 'ADDRESS_NOT_VOUCHED', 'ROW_CHANGED'];
 
 /**
- * Decides for every page, stream and answer below a link whether payment is suspended, and why. `read` is the invoice, or the error from
- * reading it. Returns `null` if payment isn't suspended.
+ * Decides for every page, stream and response below a link whether payment is suspended, and why. `read` is the invoice, or the error that
+ * occurred when it was read. Returns `null` if payment isn't suspended.
  */
 export function suspensionOf(read: LinkedInvoice | Error): Suspension | null {
   if (read instanceof Error) return read instanceof AppError && UNCONFIRMED.includes(read.code) ? 'unconfirmed' : null;
@@ -65,25 +68,25 @@ export function suspensionOf(read: LinkedInvoice | Error): Suspension | null {
 /** Every state of an invoice that a payer can see. */
 export const PAGE_STATES = [
   ...(['waiting', 'seen', 'replaced', 'paid', 'expired', 'withdrawn', 'settled', 'claimed', 'suspended'] as const),
-  /** Waiting, even after the deadline, while Quittance can't see the network. */
+  /** The invoice is waiting, even after the deadline, because Quittance can't see the network. */
   'blind',
 ] as const;
 
 export type PageState = (typeof PAGE_STATES)[number];
 
-/** The presentation of a state. */
+/** How a state is presented. */
 type Look = {
   heading: TextKey;
-  /** The paragraphs below the heading. `notice` is one in a box. */
+  /** The paragraphs below the heading. `notice` is another one, in a box. */
   texts: readonly TextKey[];
   notice: TextKey | null;
   /** The window title. If it is `null`, the title is the heading and the merchant. */
   title: 'titlePay' | 'titleFound' | 'titlePaid' | null;
-  /** Whether the page shows how to pay: directly, or behind one more click. */
+  /** Whether the page shows how to pay: immediately, or after one more click. */
   pay: 'open' | 'folded' | null;
   /** The label of the form for looking up a transaction. If it is `null`, the page has no such form. */
   question: TextKey | null;
-  /** The payer waits for the network, so the page says if Quittance can't see it. */
+  /** Whether the payer is waiting for the network, in which case the page says so if Quittance can't see it. */
   waits: boolean;
   /** The state for `/status` and for a shop that embeds the page. `waiting` becomes `expired` after the deadline. */
   shopState: 'waiting' | 'expired' | 'withdrawn' | 'settled' | 'claimed' | 'suspended' | 'confirming' | 'paid';
@@ -124,7 +127,7 @@ export const STATES = {
   suspended: { ...CLOSED, heading: 'suspended', question: null, shopState: 'suspended', drawing: MARK },
 } as const satisfies Record<PageState, Look>;
 
-/** The text for each reason of a suspension. */
+/** The text for each suspension reason. */
 const SUSPENDED: Readonly<Record<Suspension, Pick<Look, 'heading' | 'texts'>>> = {
   unconfirmed: { heading: 'suspended', texts: ['suspendedText', 'suspendedPaid'] },
   frozen: { heading: 'suspended', texts: ['frozenText', 'suspendedPaid'] },
@@ -141,12 +144,12 @@ const OF_STATUS = {
 /** 20 blocks of the main network. */
 const BLIND_AFTER_MS = 60_000;
 
-/** Whether the newest examined block is too old. Then Quittance can't see the network, and the deadline's clock is stopped. */
+/** Whether the newest examined block is too old. Then Quittance can't see the network, and the clock of the deadline is stopped. */
 export function isBlind({ head }: Pick<CheckoutInvoice, 'head'>, now: UnixMs): boolean {
   return head === null || now - head.time > BLIND_AFTER_MS;
 }
 
-/** Combines everything that was read of a link into one state. */
+/** Combines everything that was read about a link into one state. */
 export function stateOf(page: LinkPage): PageState {
   if (!isReadable(page)) return 'suspended';
   const { invoice, now } = page;
@@ -160,10 +163,10 @@ export function stateOf(page: LinkPage): PageState {
   return isBlind(invoice, now) ? 'blind' : state;
 }
 
-/** `isShownBlind`: the page says that Quittance can't see the network. `values` are inserted into the heading. */
+/** `isShownBlind` means that the page says that Quittance can't see the network. `values` are inserted into the heading. */
 export type PageLook = Look & { state: PageState; isShownBlind: boolean; values: Readonly<Record<string, string>> };
 
-/** Returns the presentation of a page: its state, with the text for the reason of a suspension or for a passed deadline. */
+/** Returns how a page is presented: its state, with the text for a suspension reason or for a deadline that has passed. */
 export function lookOf(page: LinkPage): PageLook {
   const state = stateOf(page);
   const look: Look = state === 'blind' && isExpired(page) ? STATES.expired : STATES[state];
@@ -178,15 +181,15 @@ export function lookOf(page: LinkPage): PageLook {
 
 const isExpired = (page: LinkPage) => isReadable(page) && page.invoice.status === 'EXPIRED';
 
-/** The state under the name that shops know. */
+/** Returns the state under the name that shops know. */
 export function shopStateOf(page: LinkPage): Look['shopState'] {
   const { shopState } = STATES[stateOf(page)];
   return shopState === 'waiting' && isExpired(page) ? 'expired' : shopState;
 }
 
 /**
- * The response of `/status`. It contains amount and address only while a transfer is wanted, so that no payer sends twice. It contains no
- * invoice id and no external id.
+ * The response of `/status`. It contains amount and address only while a transfer is wanted, so that no payer sends the money twice. It
+ * contains neither the invoice id nor the external id.
  */
 export type CheckoutStatus = {
   state: Look['shopState'];

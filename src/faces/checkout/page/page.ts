@@ -12,10 +12,10 @@ import { ltr } from './pieces.ts';
 import { renderDocument } from './render-document.ts';
 import { NETWORK_NAMES } from './wallets.ts';
 
-/** The payer's entry, and the answer about a transaction. */
+/** What the payer entered, and the answer about a transaction. */
 export type Exchange = { question: Question; answer: Html | null };
 
-/** Renders the payer's page, which is complete without JavaScript. `exchange` is the question from one of its forms. */
+/** Renders the payer's page, which is complete without JavaScript. `exchange` is the question from one of its forms, with its answer. */
 export function renderPage(page: Page, nonce: string, exchange: Exchange | null = null): string {
   const { words, invoice } = page;
   return renderDocument({
@@ -31,7 +31,7 @@ ${renderFooter(page)}
   });
 }
 
-/** Renders the page of an invoice that Quittance can't rely on. Once it can, the script loads the whole page. */
+/** Renders the page of an invoice that can't be relied on. As soon as it can, the script loads the whole page. */
 export function renderSuspended(page: SuspendedPage, nonce: string): string {
   const { words } = page;
   return renderDocument({
@@ -46,8 +46,8 @@ ${renderInvoice(page, null)}
 }
 
 /**
- * The parts that change with the state. The script replaces each part whose content changed. The look-up is among them but is never
- * replaced.
+ * Renders the parts that change with the state. The script replaces each part whose content has changed. The look-up is one of them, but
+ * it's never replaced.
  */
 function renderInvoice(page: LinkPage, exchange: Exchange | null): Html {
   const look = lookOf(page);
@@ -65,7 +65,7 @@ ${readable && renderFind(readable, content('question'), exchange)}${part('help')
 ${part('rules')}${part('when')}${part('check')}</div>`;
 }
 
-/** Empty on the main network. */
+/** Renders nothing on the main network. */
 export function renderTestNotice({
   words,
   invoice: { network },
@@ -78,9 +78,7 @@ export function renderTestNotice({
 `;
 }
 
-/**
- * Always shown, because payers who paid twice or too little also look for their payment. `question` is the part that depends on the state.
- */
+/** Always shown, because payers who paid twice or too little also look for their payment. `question` depends on the state. */
 function renderFind(page: Page, question: Html, exchange: Exchange | null): Html {
   const { say } = page.words;
   const asked = exchange?.question.field === 'transaction' ? exchange : null;
@@ -92,12 +90,12 @@ ${renderForm(page, { field: 'transaction', text: asked?.question.text ?? '' }, {
 `;
 }
 
-/** The return link is left out when the page of a paid invoice has the button. */
+/** The return link is left out if the page has the button, which is the case for a paid invoice. */
 function renderFooter(page: Page): Html {
   return html`<footer>${renderSupport(page)}${renderReturn(page, 'link')}${renderProofLink(page)}</footer>`;
 }
 
-/** For readers who verify the address with a key that the page doesn't know. The file name needs no translation. */
+/** Renders a link for readers who verify the address with a key that the page doesn't know. The file name needs no translation. */
 export function renderProofLink(page: Page): Html | null {
   const { network, address } = page.invoice;
   if (page.site.proofOf(network, address) === null) return null;

@@ -4,7 +4,7 @@ import { type Html, html } from '../../web/html.ts';
 import type { Words } from '../words/words.ts';
 import { type PageState, STATES } from './page-state.ts';
 
-/** Amounts, addresses and similar texts are left-to-right in every language, and don't affect the words around them. */
+/** Renders amounts, addresses and similar texts, which are left-to-right in every language and must not affect the words around them. */
 export function ltr(text: string | number): Html {
   return html`<bdi dir="ltr">${text}</bdi>`;
 }
@@ -16,7 +16,7 @@ const EXPLORERS: Readonly<Record<Network, string | null>> = {
 };
 
 /**
- * Renders a transaction id, or another text for it. If there is a block explorer, it is a link. The link doesn't reveal the page to the
+ * Renders a transaction id, or another text instead of it. If there's a block explorer, it's a link, which doesn't reveal the page to the
  * explorer.
  */
 export function renderTransaction(network: Network, txId: string, shown = txId): Html {
@@ -29,12 +29,12 @@ export function renderShortTransaction(network: Network, txId: string): Html {
   return renderTransaction(network, txId, `${txId.slice(0, 4)}…${txId.slice(-4)}`);
 }
 
-/** Copies the whole transaction id. On paper, the id is printed instead. */
+/** Renders a button that copies the whole transaction id. On paper, the id itself is printed instead. */
 export function renderCopyTransaction(words: Words, txId: string, from: 'transaction' | 'second'): Html {
   return html`<bdi class="unseen" id="${from}" dir="ltr" aria-hidden="true">${txId}</bdi>${renderCopyButton(words, from, txId)}`;
 }
 
-/** Renders the merchant's name, which may be in another script. */
+/** Renders the merchant's name, which may be written in another script. */
 export function renderMerchant({ name }: Pick<Brand, 'name'>): Html {
   return html`<bdi>${name}</bdi>`;
 }
@@ -42,8 +42,9 @@ export function renderMerchant({ name }: Pick<Brand, 'name'>): Html {
 type CopiedFrom = 'amount' | 'address' | 'total' | 'transaction' | 'second';
 
 /**
- * A button that the script shows; without the script its space stays empty. `from` is the id of the element with the text. The button has
- * its own live region for the label after a click. Otherwise screen readers would announce the surrounding answer again.
+ * Renders a button that the script shows; without the script, its space stays empty. `from` is the id of the element that contains the
+ * text. The button has its own live region for the label after a click; otherwise screen readers would announce the surrounding answer
+ * again.
  */
 export function renderCopyButton(words: Words, from: CopiedFrom, text: string): Html {
   const label =
@@ -53,12 +54,12 @@ export function renderCopyButton(words: Words, from: CopiedFrom, text: string): 
   return html`<button type="button" data-copy="${text}" data-from="${from}" data-copied="${words.text('copied')}" data-selected="${words.text('selected')}" aria-label="${label}" aria-live="off" hidden>${words.say('copy')}</button>`;
 }
 
-/** Drawn in the text colour. The words next to it say the same. */
+/** Drawn in the colour of the text. The words next to it have the same meaning. */
 export function renderIcon(state: PageState): Html {
   return html`<svg class="icon" aria-hidden="true" width="28" height="28" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" stroke-linejoin="round"><circle cx="12" cy="12" r="10"/>${STATES[state].drawing}</svg>`;
 }
 
-/** `1.500000` → `1.5`, for fees and differences, which people only read. Amounts to send keep all their digits. */
+/** Formats `1.500000` as `1.5`, for fees and differences, which people only read. Amounts to be sent keep all their digits. */
 export function trimZeros(amount: string): string {
   return amount.replace(/\.?0+$/, '');
 }

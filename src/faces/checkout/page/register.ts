@@ -13,7 +13,7 @@ import { renderPage } from './page.ts';
 import { type LinkPage, type Page, type Site, statusOf, suspensionOf } from './page-state.ts';
 import { WALLET_NODES } from './wallets.ts';
 
-/** The answer to scripts for every unknown link. */
+/** The response to scripts for every unknown link. */
 export const UNKNOWN_LINK = { error: 'there is no invoice at this link' };
 
 export type CheckoutDeps = { db: Database; now(): UnixMs; site: Site };
@@ -44,13 +44,13 @@ export function registerCheckout(app: FastifyInstance, deps: CheckoutDeps): void
     const addressProof = suspensionOf(page.invoice) === null ? deps.site.proofOf(network, address) : null;
     return addressProof === null ? reply.code(404).send(UNPROVEN) : { address, addressProof };
   });
-  // Truncated links, and links to which a chat application added text.
+  // Matches truncated links, and links to which a chat application has added text.
   app.get('/c/*', { schema }, (request, reply) => answerPage(request, reply, async () => null));
   serveAsset(app, ASSETS.js);
   serveAsset(app, ASSETS.embed, 'cross-origin');
 }
 
-/** The origins that the page may connect to, and the origins that may embed it. */
+/** Returns the origins to which the page may connect, and the origins that may embed it. */
 export function originsOf({ invoice: { network, embedOrigins } }: Page): PageOrigins {
   return { connectTo: WALLET_NODES[network], frameOn: embedOrigins };
 }
@@ -67,8 +67,8 @@ async function findLinkPage(deps: CheckoutDeps, request: FastifyRequest): Promis
 }
 
 /**
- * Returns the requested page as its reader sees it, or `null` if the link is unknown. Errors: `DATABASE_UNAVAILABLE`, and the errors for
- * which `suspensionOf` has a reason.
+ * Returns the requested page as its reader sees it, or `null` if the link is unknown. Throws `DATABASE_UNAVAILABLE`, and the errors for
+ * which `suspensionOf` returns a reason.
  */
 export async function findPage({ db, now, site }: CheckoutDeps, request: FastifyRequest): Promise<Page | null> {
   const { token } = request.params as { token: string };

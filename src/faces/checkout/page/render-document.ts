@@ -11,11 +11,11 @@ export type DocumentInput = {
   main: Html;
   /** The merchant's colour, such as `#0a6549`. */
   accent?: string | null;
-  /** Left out for a document without a script. `path`: the script sends requests below it. `texts`: the script's texts. */
+  /** Absent if the document has no script. `path`: the script sends requests below this path. `texts`: the script's texts. */
   script?: { path: string; texts: Record<string, string> };
 };
 
-/** A complete document with its style inlined, so that one response is enough to pay. */
+/** Renders a complete document with its style inlined, so that one response is enough to pay. */
 export function renderDocument({ title, words, nonce, main, accent = null, script }: DocumentInput): string {
   const data = script && html` data-path="${script.path}" data-texts="${JSON.stringify(script.texts)}"`;
   return html`<!doctype html>
@@ -40,7 +40,7 @@ ${main}
 `.html;
 }
 
-/** Only computed palette colours get into the style: six hex digits each. */
+/** Only computed colours of the palette, with six hex digits each, are inserted into the style. */
 function accentStyle(accent: string | null): string {
   if (accent === null) return '';
   const { light, dark } = accentPalette(accent);

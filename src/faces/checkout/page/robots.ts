@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 
-/** Links are for payers only. Pages also say `noindex`, for crawlers that follow a link without reading this file. */
+/** Links are only for payers. Pages also say `noindex`, for crawlers that follow a link without reading this file. */
 const ROBOTS = 'User-agent: *\nDisallow: /\n';
 
 export function serveRobots(app: FastifyInstance): void {

@@ -4,7 +4,7 @@ import type { Page } from './page-state.ts';
 import { pageUrl } from './page-url.ts';
 
 /**
- * Renders buttons that open this page in a wallet. They are never the only way to pay. They exist only on the main network, because wallets
+ * Renders buttons that open this page in a wallet. They are never the only way to pay, and exist only on the main network, because wallets
  * would send real money.
  */
 export function renderWalletLinks(page: Page, amount: string): Html | null {
@@ -30,7 +30,7 @@ export function renderWalletLinks(page: Page, amount: string): Html | null {
 const TRON = 195;
 
 /**
- * How wallets document opening a page in their browser: https://docs.tronlink.org ("DeepLink"),
+ * How to open a page in each wallet's browser, according to its documentation: https://docs.tronlink.org ("DeepLink"),
  * https://web3.okx.com/build/docs/waas/app-universal-link, https://docs.token.im (imToken, "Deeplink"), https://help.tokenpocket.pro
  * (developers, "Deeplink"), https://developer.trustwallet.com/developer/develop-for-trust/deeplinking. The last one also documents the link
  * that prefills a payment.
@@ -51,7 +51,7 @@ const OPEN_IN: Readonly<Record<string, (url: string) => string>> = {
 
 /**
  * Renders a button for payers who use a wallet's browser. It asks the wallet for one `transfer` of exactly this amount, and never for an
- * `approve`. It stays hidden until the script finds a wallet. The script identifies the wallet's network by its block 0.
+ * `approve`. It stays hidden until the script has found a wallet. The script recognises the wallet's network by its block 0.
  */
 export function renderOwnWallet({ words, invoice, site }: Page): Html | null {
   const { network, address, payableMicro, genesisId } = invoice;
@@ -74,9 +74,9 @@ export const NETWORK_NAMES: Readonly<Record<Network, string>> = {
 };
 
 /**
- * The nodes that wallets' scripts query by default. These scripts run in the page, so its policy has to allow the nodes. Our own script
- * doesn't query them. Each public network also allows the nodes of the others, because a wallet on another network finds that out only by a
- * request.
+ * The nodes that wallets' scripts use by default. These scripts run in the page, so its policy has to allow the nodes; our own script
+ * doesn't use them. Each public network also allows the nodes of the others, because a wallet on another network notices that only when it
+ * sends a request.
  */
 const PUBLIC_NODES = ['https://api.trongrid.io', 'https://nile.trongrid.io', 'https://api.shasta.trongrid.io'];
 export const WALLET_NODES: Readonly<Record<Network, readonly string[]>> = {

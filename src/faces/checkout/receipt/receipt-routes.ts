@@ -35,7 +35,7 @@ const DENIED = {
 const UNSIGNED =
   'This service signs no receipts at the moment. It needs QUITTANCE_MASTER_KEY, the nodes of this network, and for the main network QUITTANCE_PUBLIC_URL with https; the log says more. The payment itself is not touched by this.';
 
-/** Short, so that readers learn of a new key soon. Old keys remain listed permanently. */
+/** Short, so that readers get a new key soon. Old keys remain listed permanently. */
 const KEYS_CACHE = 'public, max-age=300';
 
 /** Registers `GET /c/:token/receipt` (a page), `/c/:token/receipt.json` (signed), and the list of signing keys. */
@@ -78,14 +78,15 @@ async function sign({ site, signer }: ReceiptDeps, { invoice }: Page): Promise<S
   return { ...signReceipt(receipt, key), ...(addressProof === null ? {} : { addressProof }) };
 }
 
-/** The name has only the start of the transaction id, because 64 hex digits look like a private key to people and scanners. */
+/** The name contains only the beginning of the transaction id, because 64 hex digits look like a private key to people and scanners. */
 function fileNameOf({ receipt }: SignedReceipt): string {
   return `receipt-${receipt.transaction.txId.slice(0, 16)}.json`;
 }
 
 /**
- * Returns `null` if the invoice isn't paid, the chain denies its payment, or this process doesn't know the network's token. It also returns
- * `null` for real money while `QUITTANCE_PUBLIC_URL` isn't set, because no reader could find out who `http://127.0.0.1:8080` is.
+ * Returns `null` if the invoice isn't paid, its payment turned out not to be on the chain, or this process doesn't know the network's
+ * token. Also returns `null` for real money if `QUITTANCE_PUBLIC_URL` isn't set, because no reader could find out which server
+ * `http://127.0.0.1:8080` was.
  */
 function composeReceipt(
   { network, status, transfer, isDenied, ...invoice }: CheckoutInvoice,
@@ -112,7 +113,10 @@ function composeReceipt(
   };
 }
 
-/** Renders the receipt of a paid invoice for people, on screen and on paper. `isSigned`: there is also a signed receipt for programs. */
+/**
+ * Renders the receipt of a paid invoice for people, on screen and on paper. `isSigned` means that there's also a signed receipt for
+ * programs.
+ */
 export function renderReceipt(
   page: Page,
   { transfer, isSigned, nonce }: { transfer: PayingTransfer; isSigned: boolean; nonce: string },
@@ -156,7 +160,7 @@ ${isSigned ? signed : null}
   });
 }
 
-/** Shows the reader's local time, which only the script knows, and UTC for other recipients: `2026-11-21 03:17:00 UTC`. */
+/** Renders the reader's local time, which only the script knows, and UTC for others: `2026-11-21 03:17:00 UTC`. */
 function renderTime({ words }: Page, iso: string): Html {
   return html`<span class="scripted">${words.time(iso)}<br></span>${ltr(`${iso.slice(0, 19).replace('T', ' ')} UTC`)}`;
 }

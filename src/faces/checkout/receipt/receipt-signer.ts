@@ -16,13 +16,13 @@ type Deps = {
 };
 
 export type ReceiptSigner = {
-  /** Creates the first key if allowed, and logs the reason if receipts can't be signed here. */
+  /** Creates the first key if that is allowed. If receipts can't be signed here, logs the reason. */
   prepare(): Promise<void>;
-  /** Returns the current signing key, no matter which process rotated it. `null` if there is none, or it can't be decrypted here. */
+  /** Returns the current signing key, whichever process rotated it. Returns `null` if there's none or it can't be decrypted here. */
   currentKey(): Promise<ReceiptKey | null>;
 };
 
-/** Nothing depends on a signature: without a key, payments are still confirmed and shown. */
+/** Nothing else depends on a signature: without a key, payments are still confirmed and shown. */
 export function createReceiptSigner({ db, keyRing, log, now, random }: Deps): ReceiptSigner {
   let open: ReceiptKey | null = null;
   let reported: string | null = null;

@@ -2,16 +2,16 @@ import type en from './en.json';
 
 type English = typeof en;
 
-/** One text per plural form of the language (`Intl.PluralRules`). `other` is always present. */
+/** The text for each plural form of the language (`Intl.PluralRules`). `other` is always present. */
 export type PluralForms = Partial<Record<Intl.LDMLPluralRule, string>> & { other: string };
 
-/** Texts with one form. */
+/** Texts that have only one form. */
 export type TextKey = { [Key in keyof English]: English[Key] extends string ? Key : never }[keyof English];
 
-/** Texts with a form per number. */
+/** Texts whose form depends on a number. */
 export type PluralKey = Exclude<keyof English, TextKey>;
 
 /**
- * The texts of a language. The tests check that it has every key of the English catalogue. `{name}` is a placeholder, `**…**` is strong.
+ * The texts of a language. Tests check that it has every key of the English catalogue. `{name}` is a placeholder, and `**…**` is strong.
  */
 export type Catalogue = Record<TextKey, string> & Record<PluralKey, PluralForms>;

@@ -29,11 +29,11 @@ export type Language = (typeof LANGUAGES)[number]['code'];
 
 export type ChosenLanguage = {
   language: Language;
-  /** The reader chose the language explicitly, so links on the page keep it. */
+  /** Whether the reader chose the language explicitly, in which case the links on the page keep it. */
   isAsked: boolean;
 };
 
-/** Chooses the language of `?lang=` (`zh-Hans`, but also `zh`, `zh-CN`, `PT`), or else the browser's preference. */
+/** Chooses the language in `?lang=` (`zh-Hans`, but also `zh`, `zh-CN`, `PT`), or otherwise the one that the browser prefers. */
 export function chooseLanguage({ query, headers }: Pick<FastifyRequest, 'query' | 'headers'>): ChosenLanguage {
   const asked = (query as { lang?: unknown } | undefined)?.lang;
   const language = typeof asked === 'string' ? languageOf(asked.toLowerCase()) : undefined;
@@ -54,7 +54,7 @@ export function preferredLanguage(header: string): Language {
       return { tag: tag.trim().toLowerCase(), quality: Number(quality ?? 1) };
     })
     .filter(({ quality }) => quality > 0)
-    // The sort is stable, so of equal ones the first wins.
+    // The sort is stable, so the first of several equal ones wins.
     .sort((left, right) => right.quality - left.quality);
   for (const { tag } of ranges) {
     const found = languageOf(tag);
@@ -66,10 +66,10 @@ export function preferredLanguage(header: string): Language {
 /** Android still sends `in` for Indonesian. */
 const FORMER_CODES: Readonly<Record<string, string>> = { in: 'id' };
 
-/** The regions that write Chinese in the traditional script. */
+/** Matches the regions that write Chinese in the traditional script. */
 const TRADITIONAL = /^zh-(?:hant|(?:\w{4}-)?(?:tw|hk|mo))\b/;
 
-/** Matches by language, and Chinese by script. Readers of any kind of Portuguese get ours rather than English. */
+/** Matches languages and, for Chinese, scripts. Readers of any kind of Portuguese get ours instead of English. */
 function languageOf(tag: string): Language | undefined {
   if (TRADITIONAL.test(tag) && !tag.startsWith('zh-hans')) return 'zh-Hant';
   const [primary = ''] = tag.split('-', 1);

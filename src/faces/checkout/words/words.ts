@@ -15,17 +15,20 @@ export type Words = {
   text(key: TextKey, values?: Readonly<Record<string, string | number>>): string;
   /** Returns the plural form for a number. `{count}` is the number. */
   count(key: PluralKey, count: number): Html;
-  /** `21 Nov 2026, 03:17 UTC`. The script converts it to the reader's local time. */
+  /** For example `21 Nov 2026, 03:17 UTC`. The script converts it to the reader's local time. */
   time(iso: string): Html;
-  /** Like `time`, but without the date, which is added only on paper. For times within a day from now. */
+  /** Like `time`, but without the date, which is added only on paper. It's for times that are less than a day from now. */
   clock(iso: string): Html;
-  /** `29 minutes`. Rounded down to whole minutes, to hours from two hours, and to days from two days. Below a minute it is in seconds. */
+  /**
+   * For example `29 minutes`, rounded down: to days from two days on, to hours from two hours on, and otherwise to minutes. Below a minute,
+   * it's in seconds.
+   */
   duration(ms: number, display?: 'long' | 'short'): string;
 };
 
 /**
- * The files are read at the start, so that a missing one stops it. They aren't imported because early releases of Node 22 warn about JSON
- * modules.
+ * The files are read at the start, so that a missing file prevents the start. They aren't imported, because early releases of Node.js 22
+ * warn about JSON modules.
  */
 export const CATALOGUES = Object.fromEntries(
   LANGUAGES.map(({ code }) => {
@@ -43,12 +46,15 @@ export function wordsOf(language: Language): Words {
   return words;
 }
 
-/** Caches requested languages. The number and date formats need memory, and most shops' payers use only a few languages. */
+/**
+ * Caches the languages that were requested. Their number and date formats need memory, and the payers of most shops use only a few
+ * languages.
+ */
 const ready = new Map<Language, Words>();
 
 const MINUTE_MS = 60_000;
 
-/** British format: the day comes before the month, and the month is a word, so that 3/4 can't be misread. */
+/** In British format, the day comes before the month, and the month is a word, so that 3/4 can't be misunderstood. */
 const DATES: Readonly<Record<string, string>> = { en: 'en-GB' };
 
 export function createWords(catalogue: Catalogue, language: Language, direction: 'ltr' | 'rtl'): Words {
