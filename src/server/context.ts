@@ -70,14 +70,15 @@ export type ServiceOptions = {
       >
     >;
   connection: Connection;
-  /** The connection for upgrading the schema. The default is `connection`, if it has the right. The service itself needs no such right. */
+  /**
+   * The connection used to upgrade the schema. Default: `connection`, if its user may do that. The service itself doesn't need this right.
+   */
   owner?: Connection;
   /** Decrypts secrets in the database. If `null`, receipts aren't signed and the role `webhooks` doesn't start. */
   keyRing: KeyRing | null;
   /**
-   * Where the role `console` listens, and the configuration for its use cases. If absent or `null`, it is off.
-   * `url` is the origin that operators see, or `null` for the listening address.
-   * `sandboxToken` signs its holder in as the owner.
+   * Where the role `console` listens, and the configuration for its use cases. If it's absent or `null`, the console is off. `url` is the
+   * origin that operators see, or `null` for the address on which the console listens. `sandboxToken` signs its holder in as the owner.
    */
   console?:
     | (NonNullable<Config['console']> & {
@@ -90,18 +91,15 @@ export type ServiceOptions = {
   sandbox?: SandboxControls;
   log: Logger;
   clock?: Clock;
-  /**
-   * Whether to compare the clock with those of the database and the chain. By default the system clock is compared, and a given clock
-   * isn't.
-   */
+  /** Whether to compare the clock with the clocks of the database and the chain. By default, only the system clock is compared. */
   comparesClocks?: boolean;
-  /** The block time of the networks, for a local one that is faster than the real 3,000 ms. */
+  /** The block time of the networks, needed if a local one is faster than the real 3,000 ms. */
   blockMs?: number;
   /** How long events wait for the event loop, in milliseconds. Measured by default. A service that shares its process passes its own. */
   lagMs?(): number;
 };
 
-/** The parts that the roles of one process share. They are created once, and each role uses the ones that it needs. */
+/** The parts that are shared by the roles of a process. They are created once, and each role uses the ones that it needs. */
 export type Context = Databases &
   Known & {
     config: ServiceOptions['config'];
@@ -110,32 +108,32 @@ export type Context = Databases &
     keyRing: KeyRing | null;
     log: Logger;
     clock: Clock;
-    /** The clock for due deliveries. */
+    /** The clock by which deliveries become due. */
     databaseClock: Clock;
-    /** The clock for creating and expiring invoices. */
+    /** The clock by which invoices are created and expire. */
     deadlineClock: DeadlineClock;
     metrics: Metrics;
-    /** The loops of this process that fail. */
+    /** The loops of this process that are failing. */
     loops: LoopHealth;
     liveness: Liveness;
-    /** The watcher and webhooks report lateness here, and requests get a smaller share. */
+    /** The watcher and the webhooks report here if they are late, and requests then get a smaller share. */
     requestShare: RequestShare;
     blockMs: number;
     lagMs?(): number;
     now(): UnixMs;
     /** See `createSteadyClock`. */
     steadyNow(): UnixMs;
-    /** The earliest time of all clocks that this process knows. For deletions and other irreversible steps. */
+    /** Returns the earliest time of all clocks known to this process, for deletions and other irreversible steps. */
     certainNow(): UnixMs;
     random(bytes: number): Uint8Array;
     networks: Network[];
-    /** All requests to a network's nodes go through one pool, because it tracks their budgets and pauses. */
+    /** All requests to the nodes of a network go through one pool, because it tracks the nodes' budgets and pauses. */
     pools: NetworkPool[];
     /** Whether invoices can be created, with details for operators. */
     readiness(): Promise<Readiness>;
-    /** The URL that payers use. Without the setting it is the address that the API listens on. */
+    /** Returns the URL that payers use. Without the setting, it's the address on which the API listens. */
     publicUrl(): string;
-    /** Sets the URL of the API once it listens. */
+    /** Call this with the URL of the API as soon as it listens. */
     onListening(url: string): void;
   };
 
@@ -198,8 +196,8 @@ const RESERVED_SHARE = 0.3;
 const LEAST_DIVIDED = 4;
 
 /**
- * Opens the pools. If requests share the process with the watcher or the webhooks, those get separate connections, so that they never queue
- * behind requests. A pool that is too small to divide is shared.
+ * Opens the pools. If requests share the process with the watcher or the webhooks, these get separate connections, so that they never have
+ * to queue behind requests. A pool that is too small to be divided is shared.
  */
 export function openDatabases(options: ServiceOptions, onShortage: (what: string) => void): Databases {
   const { config, connection, keyRing, log, clock = systemClock } = options;
@@ -247,7 +245,7 @@ export function poolsOf({ db, requestDb }: Pick<Databases, 'db' | 'requestDb'>):
 /** `troubles`: the current troubles of this process. */
 type Known = { troubles: HealthProblems; shortage: ShortageWatch; clocks: ClockWatch };
 
-/** Creates the trackers of troubles before starting anything that may have some. */
+/** Creates the parts that track troubles, before anything starts that may have some. */
 export function prepareTroubles({ config, log, clock, comparesClocks = clock === undefined }: ServiceOptions): Known {
   const troubles = createHealthProblems({ log });
   const own = clock ?? systemClock;

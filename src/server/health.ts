@@ -20,18 +20,21 @@ import type { Database } from '../core/store/db/database.ts';
 import { isLossyLedger, LOST } from '../core/store/db/ledger-identity.ts';
 import { pendingMigrations } from '../core/store/db/migrate.ts';
 
-/** If no watcher reports, the network counts as blind once the newest examined block is older than this: 20 blocks of the main network. */
+/**
+ * If no watcher reports, the network counts as blind when its newest examined block is older than this, which is 20 blocks of the main
+ * network.
+ */
 const BLIND_AFTER_MS = 60_000;
 
 type HealthDeps = { db: Database; networks: readonly Network[]; now(): UnixMs; troubles: Pick<HealthProblems, 'list'> };
 
-/** Whether invoices can be created. `body` is for operators: reasons, troubles, and each network with its open alarms. */
+/** Whether invoices can be created. `body` is for operators: the reasons, the troubles, and each network with its open alarms. */
 export type Readiness = { isReady: boolean; body: object };
 
 /**
- * Checks whether invoices can be created: the database and the schema must be right, and each network must have been seen once. A chain
- * that was seen but isn't visible now doesn't make the service unready. Only one check runs at a time, however many clients ask, because
- * probes are answered even where other requests are refused.
+ * Returns a function that checks whether invoices can be created: the database and the schema must be right, and each network must have
+ * been seen at least once. A chain that was seen but isn't visible now doesn't make the service unready. Only one check runs at a time,
+ * however many clients ask, because probes are answered even when other requests are refused.
  */
 export function createReadiness(deps: HealthDeps): () => Promise<Readiness> {
   const watched = createWatchedNetworks(deps);
@@ -61,7 +64,7 @@ async function readiness(deps: HealthDeps, watched: WatchedNetworks): Promise<Re
   const troubles = told.length === 0 ? {} : { troubles: told };
   const reason = problem ?? found.find(({ isReady }) => !isReady)?.detail;
   if (reason !== undefined) return { isReady: false, body: { status: 'unavailable', reason, ...troubles } };
-  // Unwatched networks are mostly ones that this process isn't configured for.
+  // If a network isn't watched, it's usually one that isn't in this process's configuration.
   const names = new Set([...deps.networks, ...found.flatMap(({ network }) => network ?? [])]);
   const networks = Object.fromEntries(await Promise.all([...names].map((n) => look(deps, n))));
   const reasons = await Promise.all(deps.networks.map((each) => whyNoInvoices(watched, each)));
@@ -83,7 +86,7 @@ async function findProblem(db: Database): Promise<string | null> {
     if (pending > 0) return `${pending} migrations are not applied; run: quittance migrate`;
     return (await isLossyLedger(db)) ? LOST : null;
   } catch (error) {
-    // The error message contains the database's host, so it stays in the log.
+    // The error message contains the host of the database, so it's only logged.
     if (error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE') {
       return shortageBehind(error) ?? 'the database does not answer';
     }
@@ -93,7 +96,7 @@ async function findProblem(db: Database): Promise<string | null> {
 }
 
 async function look({ db, now }: HealthDeps, network: Network): Promise<[Network, object]> {
-  // All reads use one snapshot. Otherwise the network could be reported as blind next to alarms that are over.
+  // All reads use the same snapshot. Otherwise the network could be reported as blind together with alarms that are over.
   const seen = await db.snapshot(async (tx) => ({
     cursor: await findCursor(tx, network),
     reported: await findChainStatus(tx, network),
@@ -135,7 +138,10 @@ function isWatched({ reported, isLed }: Seen, now: UnixMs): boolean {
   return isLed && reported !== null && now - reported.updatedAt <= STATUS_SILENT_MS;
 }
 
-/** The watcher decides. If none reports, because none runs or it hangs, the age of the newest examined block decides. */
+/**
+ * This is for the watcher to decide. If no watcher reports, because none is running or it hangs, the age of the newest examined block
+ * decides.
+ */
 function whyBlind(seen: Seen, now: UnixMs): string | null {
   const { cursor, halt, alarms } = seen;
   if (halt !== null || alarms.has('halted')) return 'the watcher is halted: run quittance chain status';

@@ -9,7 +9,7 @@ import { findServiceManager } from '../core/runtime/service-manager.ts';
 import { type ServiceDatabase, startServiceDatabase } from '../core/store/embedded/service-database.ts';
 import type { Config } from './config/config.ts';
 
-/** If stopping takes longer, the process ends anyway. Unfinished work is safe in the database. */
+/** If stopping takes longer, the process exits anyway. Unfinished work is safe in the database. */
 const STOP_LIMIT_MS = 9000;
 /** A failed start has less to stop. */
 const FAILED_START_LIMIT_MS = 4000;
@@ -43,16 +43,16 @@ export async function main(config: Config, loadSandbox: () => Promise<Start>): P
   if (first !== null) throw explain(first, config);
 }
 
-/** A full disk can cause a failure anywhere, even in a timer. */
+/** A full disk can make anything fail, even a timer. */
 function explain(failure: unknown, { dataDir }: Config): unknown {
   const explained = dataDirError(dataDir, failure);
   return explained instanceof DataDirError && explained.code === 'DATA_DIR_FULL' ? explained : failure;
 }
 
-/** How long a failed start may take to exit by itself. It is waited for twice. */
+/** How long a failed start may take to exit on its own. This time is waited for twice. */
 const EXIT_MS = 500;
 
-/** Loads the code while PostgreSQL starts. Each takes a few hundred milliseconds. */
+/** Loads the code while PostgreSQL is starting, because each takes a few hundred milliseconds. */
 async function run(
   config: Config,
   log: Logger,
@@ -73,13 +73,13 @@ async function run(
       delay(FAILED_START_LIMIT_MS, undefined, { signal: late.signal }).catch(() => undefined),
     ]);
     late.abort();
-    // A supervisor waits for the exit code, so exit even if something keeps the process open.
+    // A supervisor is waiting for the exit code, so exit even if something keeps the process open.
     const exit = () => {
       log.warn({ resources: process.getActiveResourcesInfo() }, 'a failed start left something open; ending anyway');
       process.exit();
     };
-    // If the database fails first, the code is still loading, and nothing else may be open. Wait twice after that: on a busy machine the
-    // first timer may already be due before the loop had a chance to end by itself.
+    // If the database fails first, the code is still being loaded, and nothing else can be open. After that, wait twice: on a busy machine,
+    // the first timer may be due before the event loop has had a chance to end.
     const waitForExit = () => setTimeout(() => setTimeout(exit, EXIT_MS).unref(), EXIT_MS).unref();
     loading.then(waitForExit, waitForExit);
     throw error;
@@ -87,8 +87,8 @@ async function run(
 }
 
 /**
- * Returns the database of DATABASE_URL, or starts the embedded one, which the sandbox always uses. `fail` is called if the embedded one
- * ends by itself.
+ * Connects to the database in DATABASE_URL, or starts the embedded one, which the sandbox always uses. `fail` is called if the embedded one
+ * stops unexpectedly.
  */
 async function startDatabase(
   { sandbox, databaseUrl, dataDir, networks }: Config,
@@ -122,8 +122,8 @@ async function loadStart({ sandbox, roles }: Config, loadSandbox: () => Promise<
 }
 
 /**
- * The role `webhooks` requires the keys. The other roles use them if present: to seal the rows that they write, and the role `api` to sign
- * receipts.
+ * The role `webhooks` requires the keys. The other roles use them if they are there: all of them to seal the rows that they write, and the
+ * role `api` also to sign receipts.
  */
 async function keysOf(config: Config, log: Logger): Promise<KeyRing | null> {
   const warn = (message: string) => log.warn(message);
@@ -131,12 +131,12 @@ async function keysOf(config: Config, log: Logger): Promise<KeyRing | null> {
   return openKeyRing(config, { warn });
 }
 
-/** Why the service ends. `failure` is null if it was asked to. */
+/** Why the service is ending. `failure` is null if it was asked to stop. */
 type End = { reason: string; failure: unknown };
 
 /**
- * The first signal requests a stop. A second signal, or any signal before `begin`, ends the process at once. A half-started process has
- * nothing to finish, and the embedded database ends by itself.
+ * The first signal requests a stop. A second signal, or any signal before `begin`, makes the process exit immediately. A process that is
+ * only half started has nothing to finish, and the embedded database exits on its own.
  */
 function untilStopped(log: Logger) {
   let hasBegun = false;
@@ -154,7 +154,7 @@ function untilStopped(log: Logger) {
     });
   }
   whenParentDies(() => stop({ reason: 'the npm that started this process is gone', failure: null }));
-  // Whatever failed, the important state is in the database, and the next start resumes from there.
+  // Whatever has failed, the important state is in the database, and the next start resumes from there.
   process.on('uncaughtException', (error) => {
     log.fatal({ err: error }, 'an error that nobody handled; stopping');
     if (!hasBegun) process.exit(1);

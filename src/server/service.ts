@@ -37,14 +37,14 @@ export type Service = {
   metricsUrl: string | null;
   db: Database;
   /**
-   * Starts the role `console`, which loads every use case, so the rest of the service doesn't wait for it. Returns its URL, or `null` if it
-   * is off.
+   * Starts the role `console`. It loads every use case, so the rest of the service doesn't wait for it. Returns its URL, or `null` if the
+   * console is off.
    */
   startConsole(): Promise<string | null>;
   stop(): Promise<void>;
 };
 
-/** Loads the code of these roles, so that it doesn't have to be waited for once the database is there. */
+/** Loads the code of these roles in advance, so that nothing has to wait for it when the database is available. */
 export async function loadRoles(roles: Config['roles']): Promise<void> {
   await Promise.all([
     roles.includes('api') && import('./start-api.ts'),
@@ -53,14 +53,15 @@ export async function loadRoles(roles: Config['roles']): Promise<void> {
   ]);
 }
 
-/** Starts the roles of one process over one database. `stop` ends them in reverse order, within seconds. */
+/** Starts the roles of a process on one database. `stop` stops them in reverse order, within seconds. */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { config, log } = options;
   const known = prepareTroubles(options);
   const databases = openDatabases(options, known.shortage.onShortage);
   const { db } = databases;
   const started: { stop(): Promise<unknown> }[] = [];
-  // Parts that only query the database occasionally may wait for an unreachable one, so they are stopped in parallel with the rest.
+  // Parts that query the database only from time to time may be waiting for an unreachable one, so they are stopped in parallel with the
+  // others.
   const beside: { stop(): Promise<unknown> }[] = [];
   let isStopped = false;
   const stop = async () => {
@@ -71,7 +72,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     await Promise.all(poolsOf(databases).map((pool) => pool.close()));
   };
   try {
-    // Check the key first. With the master key of another ledger, nothing must be written and no row reported as changed.
+    // Check the key first. With the master key of another ledger, nothing may be written, and no row may be reported as changed.
     await retryUntilReady(log, () => db.sealer(false));
     await prepareSchema(options, db);
     const isSealed = options.keyRing !== null && (config.rowMacs === 'ledger' || config.rowMacs === 'require');
@@ -87,7 +88,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     if (metricsServer !== null) started.push(metricsServer);
     const api = config.roles.includes('api') ? await (await import('./start-api.ts')).startApi(context) : null;
     if (api !== null) started.push(api);
-    // The pools close before the API stops. Otherwise its look-ups would wait for a node that hangs.
+    // The pools are closed before the API is stopped. Otherwise its look-ups would wait for a hanging node.
     started.push({ stop: () => Promise.all(context.pools.map(({ pool }) => pool.close())) });
     if (config.roles.includes('watcher')) {
       const { startWatchers } = await import('./start-watchers.ts');
@@ -156,8 +157,8 @@ function migratePatiently(db: Database, { log, keyRing, clock }: ServiceOptions)
 }
 
 /**
- * Records in the data directory that this ledger requires seals. Later it refuses a ledger that doesn't require them, because the owner of
- * the tables can remove every seal and change the ledger's id. Error: `CONFIG_INVALID`.
+ * Records in the data directory that this ledger requires seals. From then on, a ledger that doesn't require them is refused, because the
+ * owner of the tables could remove every seal and change the ledger's id. Throws `CONFIG_INVALID`.
  */
 async function keepRequirement(
   { dataDir, rowMacs }: Partial<Pick<Config, 'dataDir' | 'rowMacs'>>,
@@ -180,7 +181,7 @@ async function keepRequirement(
 }
 
 /**
- * This runs in every process, whatever its roles, because each has its own clock and database connection. The clocks are compared before
+ * Runs in every process, whatever its roles, because each process has its own clock and database connection. The clocks are compared before
  * anything relies on them.
  */
 async function startTroubles(context: Context): Promise<Loop> {
@@ -207,12 +208,12 @@ export async function startManifest(context: Context): Promise<Loop | null> {
 
 const LOOK_MS = 60_000;
 const LOG_MS = 3_600_000;
-/** A shutdown waits no longer for a database that doesn't answer. */
+/** At a shutdown, the service doesn't wait longer than this for a database that doesn't respond. */
 const LAST_LOOK_MS = 1000;
 
 /**
- * Exports the newest entry of the audit log: its number to the metrics, and with its hash to the log. It is logged at the start, at the
- * end, and at most once an hour in between. These records show later whether the log was rewritten or truncated.
+ * Publishes the newest entry of the audit log: its number as a metric, and its number and hash in the log. It's logged at the start, at the
+ * end, and at most once an hour in between. These records later show whether the audit log was rewritten or truncated.
  */
 export function startAuditHead({ db, log, metrics }: Pick<Context, 'db' | 'log' | 'metrics'>): Loop {
   let head: AuditHead | null = null;

@@ -44,9 +44,9 @@ import { listenOn } from './listen.ts';
 import { retryUntilReady } from './retry-until-ready.ts';
 
 const MAX_BUCKETS = 10_000;
-/** A new key may count as unknown for up to this long. Unknown keys are refused while their network has used up the limit of wrong keys. */
+/** For up to this long, a new key may count as unknown. Unknown keys are refused if their network has used up the limit of wrong keys. */
 const TOUCH_KEYS_MS = 30_000;
-/** Longer than an outage of the database, during which no key is created. */
+/** Longer than most outages of the database, during which no key can be created. */
 const NEW_KEY_S = 600;
 
 /** Starts the role `api`: the API for shops and the pages for payers, on one port. Errors: those of `listen`, `DATABASE_UNAVAILABLE`. */
@@ -70,7 +70,7 @@ export async function startApi(context: Context): Promise<{ url: string; stop():
     await registerPages(app, context);
     return listenOn(app, config);
   };
-  // Pages have timers that only `close` ends.
+  // Pages have timers that only `close` stops.
   const url = await register().catch(async (error: unknown) => {
     await app.close();
     throw error;
@@ -129,7 +129,7 @@ function registerApi(app: FastifyInstance, context: Context, authenticator: Auth
   registerHealth(app, context);
 }
 
-/** The dependencies for endpoint operations. They encrypt with this process's keys and don't query nodes. */
+/** Returns what endpoint operations need. They encrypt with this process's keys and send no requests to nodes. */
 function operationsOf(context: Context): OperationDeps {
   const { requestDb: db, now, random, log, networks, keyRing, config, sandbox, addressGuard } = context;
   const keys = { ...(keyRing && { keyRing }), masterKeys: null, databaseUrl: '', dataDir: '' };
@@ -180,7 +180,7 @@ async function registerPages(app: FastifyInstance, context: Context): Promise<vo
   registerReceipts(app, { ...deps, signer });
 }
 
-/** Creates the transaction readers for payers' look-ups, one per network. They have their own budget of node requests. */
+/** Creates the transaction readers for payers' look-ups, one for each network. They have a separate budget of node requests. */
 function createReaders({ config, pools, requestDb: db, now, log }: Context) {
   const budget = createLookupBudget(now, config.lookupsPerMinute);
   const readers = pools.map(({ network, pool, usdt }) => {

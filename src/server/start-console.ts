@@ -32,11 +32,11 @@ import type { Context, ServiceOptions } from './context.ts';
 import { listenOn } from './listen.ts';
 
 /**
- * The console has its own connections, so that a report never slows down invoice creation. Four are enough for a few people who click
- * occasionally.
+ * The console has its own connections, so that a report never slows down the creation of invoices. Four are enough for a few people who
+ * click now and again.
  */
 const POOL_SIZE = 4;
-/** A person waits. A node that limits our requests recovers within this time; otherwise the answer says that it didn't respond. */
+/** A person is waiting. A node that limits our requests recovers within this time; otherwise the response says that it didn't respond. */
 const PATIENCE_MS = 20_000;
 
 type Console = NonNullable<ServiceOptions['console']>;
@@ -86,7 +86,7 @@ export async function startConsole(
       ...(sandboxToken === undefined ? {} : { sandboxToken }),
     });
     const at = await listenOn(app, settings, { port: 'QUITTANCE_CONSOLE_PORT', host: 'QUITTANCE_CONSOLE_HOST' });
-    // Browsers support passkeys only for host names, and keep cookies of a page at `localhost`.
+    // Browsers support passkeys only for host names, and keep the cookies of a page at `localhost`.
     url = at.replace('//127.0.0.1:', '//localhost:');
   } catch (error) {
     await app.close();
@@ -102,7 +102,7 @@ export async function startConsole(
   };
 }
 
-/** The allowed host names. They protect against DNS rebinding. Tunnels end at this machine, so localhost is always allowed. */
+/** Returns the allowed host names, which protect against DNS rebinding. Tunnels end at this machine, so localhost is always allowed. */
 function hostNames({ host, url }: Console): ReadonlySet<string> {
   const own = isIP(host) === 6 ? `[${host}]` : host;
   return new Set(['localhost', '127.0.0.1', '[::1]', own, ...(url === null ? [] : [new URL(url).hostname])]);

@@ -21,8 +21,8 @@ import type { Loop } from '../core/runtime/loop.ts';
 import type { Context } from './context.ts';
 
 /**
- * Starts the role `watcher`. For each network it runs a watcher. It also compares the books with the chain, the schema with the release,
- * and the rows with their inventory. It verifies the audit log, runs scheduled work, and makes backups.
+ * Starts the role `watcher`. For each network it runs a watcher, and compares the books with the chain, the schema with the release, and
+ * the rows with their inventory. It also verifies the audit log, runs scheduled work, and makes backups.
  */
 export async function startWatchers(context: Context): Promise<{ stop(): Promise<void> }[]> {
   const { dataDir } = context.config;
@@ -63,7 +63,7 @@ export async function startWatchers(context: Context): Promise<{ stop(): Promise
       isLeader: watcher.isLeader,
     });
     const auditLog = startLogWatch({ ...context, network, headMark, isLeader: watcher.isLeader });
-    // The process that follows the first network creates the backups, so only one does at a time.
+    // Backups are made by the process that follows the first network, so only one process makes them at a time.
     const backups = index === 0 ? startBackups({ network, isLeader: watcher.isLeader }) : [];
     const parts = [
       watcher,
@@ -80,12 +80,15 @@ export async function startWatchers(context: Context): Promise<{ stop(): Promise
       inventory,
       ...backups,
     ];
-    // They stop in parallel, because the watcher aborts requests to nodes that hang.
+    // They are stopped in parallel, because the watcher aborts requests to hanging nodes.
     return { stop: async () => void (await Promise.all(parts.map((part) => part.stop()))) };
   });
 }
 
-/** Returns what makes backups while this process follows the network: nothing, if no backup directory is configured. */
+/**
+ * Returns a function that starts making backups while this process follows a network. It starts nothing if no backup directory is
+ * configured.
+ */
 async function loadBackups(context: Context): Promise<(leading: { network: Network; isLeader(): boolean }) => Loop[]> {
   const { config, keyRing } = context;
   const schedule = config.backups ?? null;

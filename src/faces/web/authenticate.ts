@@ -9,7 +9,7 @@ import { createAddressList } from './address-list.ts';
 import type { Client } from './client-address.ts';
 import type { TokenBuckets, Verdict } from './token-bucket.ts';
 
-/** A key as it was read from the database, where it was valid. */
+/** A key as it was read from the database, at a time when it was valid. */
 export type KnownKey = {
   id: string;
   projectId: string;
@@ -21,7 +21,7 @@ export type KnownKey = {
   policy: Policy;
   maxSurchargeMicro: bigint;
   invoiceLifetimeMs: number;
-  /** The project's sites that payers may be sent to. */
+  /** The sites of the project to which payers may be sent. */
   returnOrigins: readonly string[];
 };
 
@@ -33,33 +33,33 @@ export type Caller = Pick<
   scopes: readonly Scope[];
 };
 
-/** `limited`: too many keys from this network were wrong, so this one wasn't checked. */
+/** `limited`: too many wrong keys came from this network, so this key wasn't checked. */
 type Authentication = { kind: 'caller'; caller: Caller } | { kind: 'refused' } | Exclude<Verdict, { kind: 'pass' }>;
 
 export type Authenticator = {
   /** Finds the caller. `header` is the raw X-Api-Key. */
   authenticate(header: string | undefined, client: Client): Promise<Authentication>;
   /**
-   * Returns a key that was valid when it was last read and that may be used from the client's address. So a stolen key that may not be used
-   * from there doesn't use up the owner's slots. It reads only memory, so it may miss a recent revocation.
+   * Returns a key that was valid when it was last read and that may be used from the client's address. A stolen key that may not be used
+   * from there therefore can't use up the owner's slots. Reads only memory, so it may miss a recent revocation.
    */
   recognize(header: string, client: Client): Pick<KnownKey, 'id' | 'projectId'> | null;
   /** Learns valid keys, newest first, so that their callers count as known before their first request. */
   learn(keys: readonly KnownKey[]): void;
   /** Forgets a key that turned out to be revoked. */
   forget(keyId: string): void;
-  /** Returns the ids of keys used since the last call, for recording their approximate last use. */
+  /** Returns the ids of the keys used since the last call, so that their last use can be recorded approximately. */
   takeUsed(): string[];
 };
 
 type Remembered = { key: KnownKey; isAllowedFrom: ((ip: string) => boolean) | null; readAt: number };
 
 /**
- * A cached key saves a round trip. It never decides alone: each statement that creates or reads checks the key in the database, so a
- * revoked key is refused at once. This only limits how long project settings can be stale.
+ * A cached key saves a round trip, but it never decides on its own: each statement that creates or reads data checks the key in the
+ * database, so a revoked key is refused immediately. This only limits how long project settings can be stale.
  */
 const FRESH_MS = 10_000;
-/** How long an unknown id isn't queried again. A key is issued only after its id is stored. */
+/** How long an unknown id isn't queried again. A key is issued only after its id has been stored. */
 const ABSENT_MS = 10_000;
 export const MAX_REMEMBERED = 10_000;
 
@@ -108,7 +108,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
         const rule = { projectId, network, policy, maxSurchargeMicro, invoiceLifetimeMs, returnOrigins };
         return { kind: 'caller', caller: { keyId: id, scopes: scopesOf(found.key.scopes), ...rule } };
       } finally {
-        // The token is also returned if the database doesn't answer, because that says nothing about the key.
+        // The token is also returned if the database doesn't respond, because that says nothing about the key.
         if (isPaid && !isWrong) failureBuckets.giveBack(client.network);
       }
     },
@@ -154,7 +154,7 @@ function createKeyMemory({ findValidKey, now }: Pick<AuthenticatorDeps, 'findVal
       reading.set(id, found);
       return found;
     },
-    /** Answers from the cache. Returns `undefined` if nothing is known. */
+    /** Returns the cached result, or `undefined` if nothing is cached. */
     recall: (id: string): Remembered | null | undefined => {
       const found = remembered.get(id);
       if (found !== undefined && now() - found.readAt < FRESH_MS) return found;

@@ -8,9 +8,9 @@ import { createFairQueue } from './fair-queue.ts';
 export type ConnectionLimits = { total: number; idleOfNetwork: number };
 
 /**
- * The total allows 10,000 streams of open pages and other connections. Each needs about 10 KiB when idle. A network may have 1,024 idle
- * connections, and as many of known callers. That is twice the kernel's backlog (511), so that a newcomer in a crowd isn't closed before
- * its request was read.
+ * The total allows 10,000 streams of open pages, and other connections. An idle connection needs about 10 KiB. A network may have 1,024
+ * idle connections, and as many again of known callers. That is twice the kernel's backlog (511), so that a newcomer in a crowd isn't
+ * disconnected before its request has been read.
  */
 export const CONNECTION_LIMITS: ConnectionLimits = { total: 12_000, idleOfNetwork: 1024 };
 /** Node.js counts a connection until a moment after it was closed. */
@@ -29,10 +29,10 @@ export function noteCaller(socket: CallerSocket): void {
 }
 
 /**
- * Limits connections, so that one client can't use up all of them. Idle connections are closed first, which HTTP allows at any time. Beyond
- * a network's limit its oldest connection is closed, unless it comes from a trusted proxy. When all places are taken, the network with the
- * most connections loses its oldest, strangers first. A response or stream in progress is cut only for another network, and only if
- * strangers of one network have more than half of all places.
+ * Limits connections, so that a single client can't use up all of them. Idle connections are closed first, which HTTP allows at any time.
+ * If a network exceeds its limit, its oldest connection is closed, unless it comes from a trusted proxy. If all places are taken, the
+ * network with the most connections loses its oldest one, strangers first. A response or stream in progress is interrupted only in favour
+ * of another network, and only if the strangers of one network have more than half of all places.
  */
 export function boundConnections(
   server: Server,
@@ -93,7 +93,7 @@ export function boundConnections(
 /** Counts connections by network, and chooses the one to close. */
 function createPlaces({ total }: ConnectionLimits) {
   const [strangers, known] = [createFairQueue<Socket>(), createFairQueue<Socket>()];
-  /** Connections with strangers' requests in progress, including those of callers who weren't known yet when the request began. */
+  /** Connections that carry strangers' requests in progress, including callers who weren't known yet when the request began. */
   const carrying = createFairQueue<Socket>();
   const hasMost = (network: string) => carrying.countOf(network) > total / 2;
   const takeIdle = (of: typeof known, beyond: number) => {
@@ -110,11 +110,11 @@ function createPlaces({ total }: ConnectionLimits) {
   return {
     carrying,
     idleOf: ({ isKnown }: Connection) => (isKnown ? known : strangers),
-    /** Removes and returns the connection to close for a newcomer from this network, if any. */
+    /** Removes and returns the connection to close for a newcomer from this network, if there is one. */
     takeFor: (newcomer: string) => {
       const largest = carrying.largest() ?? '';
-      // If one network is that large, another network's only connection may not have been read yet. Each new connection of the large
-      // network would close it.
+      // If one network is that large, the only connection of another network may not have been read yet, and each new connection of the
+      // large network would close it.
       const beyond = hasMost(largest) ? 1 : 0;
       return (
         takeIdle(strangers, beyond) ??

@@ -4,7 +4,7 @@ import { createAddressList } from './address-list.ts';
 import { clientNetwork } from './client-network.ts';
 import { Problem } from './problem.ts';
 
-/** The sender of a request: its address in the form of `plainAddress`, and the network that requests are counted by. */
+/** The sender of a request: its address in the form of `plainAddress`, and the network by which requests are counted. */
 export type Client = { ip: string; network: string };
 
 const CLIENT = Symbol('client');
@@ -26,15 +26,17 @@ export function readClients(app: FastifyInstance, isProxy: (ip: string) => boole
   });
 }
 
-/** Returns a test whether an address is a trusted proxy's, whose X-Forwarded-For is believed. `loopback` means this machine. */
+/**
+ * Returns a test of whether an address belongs to a trusted proxy, whose X-Forwarded-For can be relied on. `loopback` means this machine.
+ */
 export function proxiesOf(trustProxy: readonly string[]): (ip: string) => boolean {
   if (trustProxy.length === 0) return () => false;
   return createAddressList(trustProxy.flatMap((entry) => (entry === 'loopback' ? ['127.0.0.0/8', '::1'] : [entry])));
 }
 
 /**
- * Reads `X-Forwarded-For: 198.51.100.7:4711, 10.0.0.2`. Each proxy appends the address of its client, so the header is read from the end,
- * as long as the writers are trusted. Anyone can have written the earlier entries, so they are ignored.
+ * Reads `X-Forwarded-For: 198.51.100.7:4711, 10.0.0.2`. Each proxy appends the address of its client, so the header is read from the end
+ * for as long as the proxies are trusted. Anyone could have written the earlier entries, so they are ignored.
  */
 function readClient({ raw, headers }: FastifyRequest, isProxy: (ip: string) => boolean): string {
   let ip = plainAddress(raw.socket.remoteAddress ?? '') ?? '';
@@ -61,7 +63,7 @@ const WITH_PORT = /^(?:\[([^\]]+)\](?::[0-9]{1,5})?|([0-9.]+):[0-9]{1,5})$/;
 /** An IPv4 address in IPv6 form, as a dual-stack socket shows it. */
 const MAPPED = /^(?:0{0,4}:){2,5}ffff:(?:([0-9.]+)|([0-9a-f]{1,4}):([0-9a-f]{1,4}))$/i;
 
-/** Returns an IP address without port, brackets and zone, and IPv4 always in IPv4 form. `null` for anything else. */
+/** Returns an IP address without port, brackets and zone, where IPv4 is always in IPv4 form, or `null` for anything else. */
 export function plainAddress(text: string): string | null {
   const [, bracketed, dotted] = WITH_PORT.exec(text) ?? [];
   const [address = ''] = (bracketed ?? dotted ?? text).split('%', 1);

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 
-/** The network that requests are counted by. An IPv6 client owns a whole /64, however its address is written. */
+/** Returns the network by which requests are counted. An IPv6 client owns a whole /64, whichever address in it is used. */
 export function clientNetwork(ip: string): string {
   if (isIP(ip) !== 6) return ip;
   const [head = '', tail] = ip.split('::');

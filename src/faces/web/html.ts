@@ -1,4 +1,4 @@
-/** Text that is already HTML. Data from elsewhere is never HTML, even if it looks like it, such as parsed JSON. */
+/** Text that is already HTML. Data from outside, such as parsed JSON, never becomes HTML, even if it looks like it. */
 class SafeHtml {
   readonly html: string;
   constructor(html: string) {
@@ -17,7 +17,7 @@ export function html(parts: TemplateStringsArray, ...values: Value[]): Html {
   return new SafeHtml(text);
 }
 
-/** Marks our own text, such as the QR code's SVG, as HTML. Never call it with data from outside. */
+/** Marks our own text, such as the SVG of the QR code, as HTML. Never call this with data from outside. */
 export function rawHtml(text: string): Html {
   return new SafeHtml(text);
 }
@@ -27,7 +27,7 @@ export function betweenTags(text: string): Html {
   return new SafeHtml(text.replace(/[&<>]/g, (character) => ESCAPES[character] ?? ''));
 }
 
-/** Returns the text that a reader of the page sees. A space separates paragraphs. */
+/** Returns the text as a reader of the page sees it. Paragraphs are separated by a space. */
 export function plainText({ html: text }: Html): string {
   const bare = text.replaceAll('</p><p', '</p> <p').replaceAll(/<[^>]*>/g, '');
   return bare.replaceAll(/&(?:amp|lt|gt|quot|#39);/g, (escaped) => UNESCAPES.get(escaped) ?? escaped);

@@ -10,7 +10,7 @@ export type LiveStream = {
 };
 
 export type LiveStreams = {
-  /** Answers with a stream of the type in `headers`. It ends after an hour, and the browser reconnects. */
+  /** Responds with a stream that has the headers in `headers`. It ends after an hour, and then the browser reconnects. */
   open(response: ServerResponse, headers: OutgoingHttpHeaders): LiveStream;
   stop(): void;
 };
@@ -22,11 +22,11 @@ export const STREAM_HEADERS = {
   'X-Accel-Buffering': 'no',
 };
 
-/** Half of the time that the server allows without a byte (30 s), and less than proxies usually allow (60 s). */
+/** Half of the time for which the server allows silence (30 s), and less than proxies usually allow (60 s). */
 const BEAT_MS = 15_000;
 /** One hour plus up to 12 minutes, so that streams opened together don't reconnect together. */
 const LIFE_BEATS = { least: 240, spread: 48 };
-/** A whole page has 10 KB. A reader that hasn't read several of them is gone. */
+/** A whole page has 10 KB. If several of them haven't been read, the reader must be gone. */
 const MAX_WAITING_BYTES = 64 * 1024;
 const RETRY_MS = 3000;
 /** A slice blocks other work of the process for no longer than this. */
@@ -37,8 +37,8 @@ const STOP_MS = 1000;
 type Open = { response: ServerResponse; beatsLeft: number };
 
 /**
- * Manages the streams of one process. Each gets the server's time as an event `beat`, at once and then every 15 s from one timer. A browser
- * that misses it knows that the connection is dead. A reader that stops reading is disconnected.
+ * Manages the streams of one process. Each stream gets the server's time as an event `beat`, immediately and then every 15 s from a single
+ * timer. If a browser misses it, it knows that the connection is dead. A reader that stops reading is disconnected.
  */
 export function createLiveStreams({ now, beatMs = BEAT_MS }: { now(): UnixMs; beatMs?: number }): LiveStreams {
   const streams = new Set<Open>();
@@ -62,9 +62,9 @@ export function createLiveStreams({ now, beatMs = BEAT_MS }: { now(): UnixMs; be
         streams.delete(stream);
         toBeat.remove(stream);
       });
-      // A connection that carried a stream isn't worth keeping, and a kept one would delay the end of the service.
+      // A connection that has carried a stream isn't worth keeping, and a kept one would delay the end of the service.
       response.writeHead(200, { ...headers, Connection: 'close' });
-      // The first beat is sent at once. A page that doesn't receive it knows that a proxy buffers streams.
+      // The first beat is sent immediately. If a page doesn't receive it, a proxy must be buffering the stream.
       response.write(`retry: ${RETRY_MS}\n${beat()}`);
       if (isStopped) response.end();
       return {

@@ -8,18 +8,18 @@ export type QueueName = (typeof LINES)[number];
 export type Refusal = 'lag' | 'full' | 'late' | 'gone';
 
 /**
- * A request before any work was done for it. Either `begin` or `refuse` is called, exactly once. The clients of a queue take turns;
+ * A request for which no work has been done yet. Exactly one of `begin` and `refuse` is called, once. The clients of a queue take turns;
  * `client` is a network or a key.
  */
 type Ticket = { client: string; begin(): void; refuse(why: Refusal, isHeld: boolean): void; isGone(): boolean };
 
 export type LoadGate = {
   enter(line: QueueName, ticket: Ticket): void;
-  /** Reports that a started request has its response, or waits for its own body. */
+  /** Reports that a started request has its response, or is waiting for its own body. */
   end(line: QueueName): void;
-  /** Reports that the body has arrived. Such a request doesn't queue again. */
+  /** Reports that the body has arrived. The request doesn't queue again. */
   resume(line: QueueName): void;
-  /** Calls `send` with a refusal after a moment, or at once with `false` if too many are already held. */
+  /** Calls `send` for a refusal after a moment, or immediately with `false` if too many are already being held. */
   hold(send: (isHeld: boolean) => void): void;
   load(): { underWay: number; waiting: number; held: number };
 };
@@ -36,7 +36,7 @@ export type Places = {
 export type GateLimits = {
   /** The lag of the event loop beyond which a queue accepts nothing more. */
   lagMs: Record<QueueName, number>;
-  /** With fewer requests than this, lag refuses none, because the requests don't cause it. */
+  /** If fewer requests than this are in progress, none is refused because of lag, because requests can't be its cause. */
   few: number;
   most: Places;
   /** The places while other work of the process is late. */
@@ -44,7 +44,7 @@ export type GateLimits = {
   /** The limit of a queue's waiting requests plus all requests in progress. For streams, only the waiting ones. */
   room: Record<QueueName, number>;
   maxWaitMs: number;
-  /** The minimum time that a refusal is held, the maximum number held at a time, and the maximum answered per second. */
+  /** The minimum time for which a refusal is held, the maximum number held at a time, and the maximum number sent per second. */
   holdMs: number;
   held: number;
   heldPerSecond: number;
@@ -91,12 +91,12 @@ const STRANGERS_FIRST_EVERY = 16;
 type QueuedTicket = { ticket: Ticket; sinceMs: number };
 
 /**
- * Begins a few requests per turn of the event loop. So other work of the process, above all the watcher and the webhooks, runs soon,
- * however many requests arrive. Excess requests are refused before any work is done for them. A refusal is held for a moment: a client that
- * retries at once would use up the saved work on refusals.
+ * Begins only a few requests per turn of the event loop, so that other work of the process, above all the watcher and the webhooks, is done
+ * soon, however many requests arrive. Excess requests are refused before any work is done for them. A refusal is held for a moment, because
+ * a client that retries immediately would use up the saved work with refusals.
  *
- * The clients of a queue take turns. In a full queue, the client with the most requests loses its oldest to a client with fewer. So no
- * client is refused because of another client's requests.
+ * The clients of a queue take turns. In a full queue, the client with the most requests loses its oldest one to a client that has fewer. So
+ * no client is refused because of another client's requests.
  */
 export function createLoadGate(
   { lagMs, requestShare }: { lagMs(): number; requestShare(): number },
@@ -116,7 +116,7 @@ export function createLoadGate(
   const beginNext = (line: QueueName) => {
     const { ticket } = lines.of[line].takeNext() as QueuedTicket;
     places.count(line, 1);
-    // A client that hung up still gets a refusal, which costs nothing, because the request must end.
+    // A client that has disconnected still gets a refusal, which costs nothing, because the request has to end.
     if (!ticket.isGone()) return ticket.begin();
     end(line);
     ticket.refuse('gone', false);
@@ -215,7 +215,8 @@ function createPlaces(limits: () => Places) {
 }
 
 /**
- * Holds refusals for a moment, up to a maximum number. The more are held, the longer it takes, so that at most `heldPerSecond` are sent.
+ * Holds refusals for a moment, up to a maximum number. The more are being held, the longer it takes, so that at most `heldPerSecond` are
+ * sent.
  */
 function createRefusals({ holdMs, held: most, heldPerSecond }: GateLimits) {
   let held = 0;
@@ -238,8 +239,8 @@ function createRefusals({ holdMs, held: most, heldPerSecond }: GateLimits) {
 }
 
 /**
- * Refuses requests that have waited for too long. Requests that can begin do so in the next turns. The sweep is for the case that none ends
- * because the database hangs. Returns a function that schedules the next sweep.
+ * Refuses requests that have been waiting too long. Requests that can begin do so in the next turns, so this matters only if none ends
+ * because the database is hanging. Returns a function that schedules the next sweep.
  */
 function createSweeper({ of, count }: Queues, { maxWaitMs }: GateLimits, onLate: (ticket: Ticket) => void): () => void {
   let sweeper: NodeJS.Timeout | undefined;

@@ -73,14 +73,14 @@ function hostOf({ headers }: IncomingMessage): string {
 }
 
 /**
- * No stranger's name server answers for these names: they are reserved for private networks (RFC 6761, 6762, 8375, and names in
- * Kubernetes).
+ * These names are reserved for private networks (RFC 6761, 6762, 8375, and names in Kubernetes), so no stranger's name server can resolve
+ * them.
  */
 const OWN_SUFFIX = /\.(?:localhost|local|internal|home\.arpa|svc)$/;
 
 /**
- * Whether a name resolves here without a stranger's name server: an address, a name without a dot, a name of this machine, or the
- * configured one.
+ * Whether a name resolves to this machine without a stranger's name server: an address, a name without a dot, one of this machine's own
+ * names, or the configured one.
  */
 function isInternalName(name: string, host: string): boolean {
   if (isIP(name) !== 0 || (!name.includes('.') && name !== '')) return true;

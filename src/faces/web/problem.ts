@@ -129,7 +129,7 @@ export type ProblemCode = keyof typeof PROBLEMS;
 
 export type FieldError = { field: string; code: string; message: string };
 
-/** An error response. `detail` names the failure, the values seen and the remedy, without secrets. */
+/** An error response. `detail` says what failed, with the values seen and what to do, without secrets. */
 export class Problem extends Error {
   override readonly name = 'Problem';
   readonly code: ProblemCode;
@@ -169,10 +169,10 @@ export function problemBody(problem: Problem, publicUrl: string, requestId: stri
 /** How long a client should wait if the service is unavailable: about as long as a database failover takes. */
 const UNAVAILABLE_RETRY_SECONDS = 5;
 
-/** An operator has to act. */
+/** In this case an operator has to act. */
 const DAMAGED_RETRY_SECONDS = 60;
 
-/** `reason` must be safe to publish, without a capital and a full stop. */
+/** `reason` must be safe to publish. It starts with a lower-case letter and has no full stop. */
 export function unavailable(reason: string, retryAfterSeconds = UNAVAILABLE_RETRY_SECONDS): Problem {
   const sentence = `${reason.charAt(0).toUpperCase()}${reason.slice(1)}`;
   return new Problem('UNAVAILABLE', `${sentence}. Nothing was changed; retry in a few seconds.`, {

@@ -11,8 +11,8 @@ const LEFT_OUT = '-';
 type Given = Pick<FastifyRequest, 'params' | 'query' | 'body'>;
 
 /**
- * Reads the input of an operation: the members in its path, and those of the query or the body. Each has the type of the schema; the
- * operation itself parses the values. Throws the problem.
+ * Reads the input of an operation: the members in its path, and the ones in the query or the body. Each has the type that the schema
+ * declares; the operation itself parses the values. Throws the problem.
  */
 export function readInput(operation: { method: string; input: object }, request: Given): object {
   const schema = operation.input as Schema;

@@ -3,7 +3,7 @@ import type { Verdict } from './token-bucket.ts';
 
 export type RateLimit = { perSecond: number; burst: number };
 
-/** Throws `RATE_LIMITED` with `Retry-After`, `RateLimit` and `RateLimit-Policy` if the verdict is that a request must wait. */
+/** Throws `RATE_LIMITED` with `Retry-After`, `RateLimit` and `RateLimit-Policy` if the request exceeds the limit. */
 export function refuseLimited(verdict: Verdict, limit: RateLimit): void {
   if (verdict.kind === 'pass') return;
   const seconds = String(verdict.retryAfterSeconds);

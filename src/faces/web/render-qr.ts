@@ -5,9 +5,9 @@ import { type Html, html } from './html.ts';
 const QUIET_MODULES = 4;
 
 /**
- * Renders the QR code of an address as an SVG, black on white in every colour scheme, because scanners expect that. It contains only the
- * address, because wallets disagree about everything else. The SVG is a single path; the runs of each row are strokes. `modulePixels` is a
- * whole number, so that the edges are sharp. An address has 29 modules per side, 37 with the quiet zone.
+ * Renders the QR code of an address as an SVG. It's black on white in every colour scheme, because scanners expect that. It contains
+ * nothing but the address, because wallets disagree about everything else. The SVG is a single path in which the runs of each row are
+ * strokes. `modulePixels` is a whole number, so that the edges are sharp. An address has 29 modules per side, or 37 with the quiet zone.
  */
 export function renderQr(address: string, label: string, modulePixels = 5): Html {
   const { size, path } = drawn.get(address) ?? draw(address);
@@ -17,7 +17,9 @@ export function renderQr(address: string, label: string, modulePixels = 5): Html
   return html`<svg class="qr" role="img" aria-label="${label}" width="${pixels}" height="${pixels}" viewBox="0 0 ${size} ${size}" shape-rendering="crispEdges"><path fill="#fff" d="M0 0h${size}v${size}H0z"/><path stroke="#000" d="${path}"/></svg>`;
 }
 
-/** Drawing takes a millisecond, more than the rest of the page, and a project's invoices share a few addresses. */
+/**
+ * Drawing a code takes a millisecond, which is more than the rest of the page, but the invoices of a project share only a few addresses.
+ */
 const drawn = new Map<string, { size: number; path: string }>();
 /** With 3 KB each, 3 MB. */
 const MAX_DRAWN = 1000;
@@ -31,7 +33,9 @@ function draw(address: string): { size: number; path: string } {
   return drawing;
 }
 
-/** `M4 4.5h7m2 0h1`: from the first dark module, each run and the gap before the next. */
+/**
+ * Returns strokes such as `M4 4.5h7m2 0h1`, which start at the first dark module, with each run followed by the gap before the next one.
+ */
 function strokeRow(row: readonly boolean[], y: number): string {
   let path = '';
   let position = 0;

@@ -1,15 +1,15 @@
 import type { FastifyRequest } from 'fastify';
 import type { Problem } from './problem.ts';
 
-/** Facts about a request that were learned while answering it, for the request log. */
+/** Facts about a request that are found while it's answered, for the request log. */
 export type RequestNotes = {
-  /** The request's valid key (UUIDs). It may have been revoked a moment ago. */
+  /** The valid key of the request (UUIDs). It may have been revoked a moment ago. */
   key: { id: string; projectId: string } | null;
-  /** The key's request was within its limit and wasn't refused earlier. */
+  /** Whether the key's request was within its limit and hadn't been refused earlier. */
   isAdmitted: boolean;
   /** The problem in the response. */
   problem: Problem | null;
-  /** The external id of the invoice in question. */
+  /** The external id of the invoice that the request is about. */
   externalId: string | null;
 };
 

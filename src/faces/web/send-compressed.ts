@@ -2,14 +2,14 @@ import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** If several are equally preferred, the first is sent. */
+/** If several are preferred equally, the first one is used. */
 const CODINGS = ['br', 'gzip'] as const;
 
 type Coding = (typeof CODINGS)[number];
 
 const compressors = { br: promisify(brotliCompress), gzip: promisify(gzip) };
 
-/** Brotli's best quality takes 40 times as long as the quality for pages, so only constant texts get it. */
+/** Brotli's best quality takes 40 times as long as the quality used for pages, so it's used only for constant texts. */
 function compress(text: string, coding: Coding, isConstant: boolean): Promise<Buffer> {
   if (coding === 'gzip') return compressors.gzip(text);
   const params = {
@@ -21,7 +21,7 @@ function compress(text: string, coding: Coding, isConstant: boolean): Promise<Bu
   return compressors.br(text, { params });
 }
 
-/** A constant text. It is compressed once per coding, at the first request that accepts the coding. */
+/** A text that never changes. For each coding, it's compressed at the first request that accepts the coding, and only once. */
 export type Constant = { text: string; compressed(coding: Coding): Promise<Buffer> };
 
 export function constantText(text: string): Constant {
@@ -29,14 +29,14 @@ export function constantText(text: string): Constant {
   const make = (coding: Coding) => {
     const making = compress(text, coding, true);
     made.set(coding, making);
-    // A failure fails the requests that wait for it, but no later ones.
+    // If compression fails, the requests waiting for it fail, but later requests try again.
     making.catch(() => made.delete(coding));
     return making;
   };
   return { text, compressed: (coding) => made.get(coding) ?? make(coding) };
 }
 
-/** Sends a text, compressed if the client accepts that, because most pages are read on phones. The type must already be set. */
+/** Sends a text, compressed if the client accepts that, because most pages are read on phones. The response's type must already be set. */
 export async function sendCompressed(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -56,8 +56,8 @@ const ACCEPTED = /^\s*([^\s;]+)\s*(?:;\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\s*)?
 const MAX_CODINGS = 20;
 
 /**
- * Chooses a coding by `Accept-Encoding` (RFC 9110, 12.5.3). `null` means uncompressed, which is also the answer to a client that refuses
- * everything, because there is no alternative.
+ * Chooses a coding by `Accept-Encoding` (RFC 9110, 12.5.3). `null` means uncompressed, which is also sent to a client that refuses
+ * everything, because there's no alternative.
  */
 function codingFor(header: string): Coding | null {
   const weights = new Map<string, number>();

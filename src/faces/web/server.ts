@@ -21,7 +21,7 @@ import { shedLoad } from './shed-load.ts';
 
 type ServerOptions = {
   publicUrl(): string;
-  /** Addresses and CIDRs of proxies whose X-Forwarded-For is believed. Empty: none. */
+  /** Addresses and CIDR blocks of the proxies whose X-Forwarded-For can be relied on. If it's empty, there are none. */
   trustProxy: readonly string[];
   now(): UnixMs;
   random(bytes: number): Uint8Array;
@@ -33,7 +33,7 @@ type ServerOptions = {
   requestShare?(): number;
   /** Whether a host name (`Host` without the port) is ours. By default every name is. */
   isOurHost?(name: string): boolean;
-  /** Returns a key that is known to be valid (UUIDs). Its requests don't wait behind those of strangers. */
+  /** Returns a key that is known to be valid (UUIDs), so that its requests don't have to wait behind those of strangers. */
   recognize?(apiKey: string, client: Client): { id: string; projectId: string } | null;
   /** Whether every response is logged, in addition to those that always are. The default is `false`. */
   requestLines?: boolean | undefined;
@@ -46,7 +46,7 @@ type ServerOptions = {
 export const MAX_BODY_BYTES = 16 * 1024;
 /** A client that needs longer to send 16 KiB is broken or hostile. */
 const REQUEST_TIMEOUT_MS = 15_000;
-/** How often requests beyond that time are searched for. At Node's default of 30 s they could take three times as long. */
+/** How often to search for requests that exceed this time. With Node's default of 30 s, they could take three times as long. */
 const CHECK_MS = 1000;
 const KEEP_ALIVE_MS = 65_000;
 
@@ -71,14 +71,14 @@ export function createServer(options: ServerOptions): FastifyInstance {
       requireHostHeader: false,
     },
     genReqId: () => newRequestId(options),
-    // Any text may appear instead of an id and is answered with "not found", even if it can't be decoded.
+    // Any text may be sent instead of an id, and the response is "not found", even if the text can't be decoded.
     routerOptions: { maxParamLength: 16 * 1024 },
     rewriteUrl: (request) => decodablePath(withoutOrigin(request.url ?? '/')),
     clientErrorHandler: clientErrors.answer,
     forceCloseConnections: 'idle',
   });
-  // Routes read bodies as bytes and validate them themselves; the schemas are documentation. Serialising by schema was slower, because it
-  // tries the members of a union one by one.
+  // Routes read bodies as bytes and validate them themselves; the schemas are only documentation. Serialising by schema was slower, because
+  // it tries the members of a union one by one.
   app.setValidatorCompiler(() => () => true);
   app.setSerializerCompiler(() => JSON.stringify);
   app.removeAllContentTypeParsers();
@@ -104,7 +104,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     limits: LIMITS,
   });
   app.addHook('onRequest', (request, reply, done) => {
-    // This is a hook because the not-found handler runs after the body was read, and the body may be refused first.
+    // This is a hook, because the not-found handler runs only after the body has been read, and the body may be refused before that.
     if (request.is404) answerMethod(request, reply, allowed(request));
     else done();
   });
@@ -135,7 +135,7 @@ function hostName({ headers }: FastifyRequest): string {
   return (headers.host ?? '').replace(/:\d*$/, '').toLowerCase();
 }
 
-/** A page under another name was directed to this address, perhaps by its name server. */
+/** Responds to a request for another host name. A page under that name was directed to this address, perhaps by its own name server. */
 function answerMisdirected(request: FastifyRequest, reply: FastifyReply): void {
   const detail = `This server does not serve the host ${hostName(request).slice(0, 100)}.`;
   const body = { type: 'about:blank', title: 'Misdirected Request', status: 421, code: 'MISDIRECTED', detail };
@@ -151,11 +151,11 @@ function measureLag(app: FastifyInstance): () => number {
   return lag.lagMs;
 }
 
-/** The paths at which plugins for other payment servers order. */
+/** The paths to which plugins for other payment servers send orders. */
 const OF_ADAPTERS =
   /(^|\/)(create-transaction|create-order|check-status|cancel-transaction|submit\.php|mapi\.php|api\.php)(\/|$)/;
 
-/** What the sender of a wrong path probably meant, as a sentence with a blank; else nothing. */
+/** Returns a sentence about what the sender of a wrong path probably meant, preceded by a space, or an empty string. */
 function hintOf(url: string): string {
   const path = url.split('?', 1)[0] ?? '';
   if (OF_ADAPTERS.test(path) && !path.startsWith('/adapters/')) {
@@ -164,14 +164,14 @@ function hintOf(url: string): string {
   return path.length > 1 && path.endsWith('/') ? 'Remove the slash at the end of the path. ' : '';
 }
 
-/** Answers a request that matched no route. `methods` are those of its URL, if the URL exists. */
+/** Responds to a request that matched no route. `methods` contains the methods of its URL, if the URL exists. */
 function answerMethod(request: FastifyRequest, reply: FastifyReply, methods: string[] | null): FastifyReply {
   if (methods === null) {
     const detail = `There is nothing at ${request.url.slice(0, 200)}. ${hintOf(request.url)}All URLs are listed in /openapi.json.`;
     return reply.send(new Problem('ROUTE_NOT_FOUND', detail));
   }
   const allow = methods.join(', ');
-  // The response names no other origin, so pages of other origins can't send requests that need permission.
+  // The response doesn't allow any other origin, so pages of other origins can't send requests that need permission.
   if (request.method === 'OPTIONS') return reply.code(204).header('Allow', allow).send();
   const detail = `${request.method} is not allowed at this URL; use ${allow}.`;
   return reply.send(new Problem('METHOD_NOT_ALLOWED', detail, { headers: { Allow: allow } }));
@@ -243,8 +243,8 @@ function toProblem(error: unknown, request: FastifyRequest, refusals: Refusals):
 }
 
 /**
- * Ends connections that would delay a stop. Some were opened in advance by browsers; Node.js counts them as busy until they have carried a
- * request. Others stay open behind a response in progress.
+ * Closes connections that would delay a stop. Some were opened in advance by browsers, and Node.js counts them as busy until they have
+ * carried a request. Others stay open behind a response in progress.
  */
 function endConnectionsAtStop(app: FastifyInstance): void {
   const unused = new Set<Socket>();
@@ -310,11 +310,11 @@ function newRequestId({ now, random }: Pick<ServerOptions, 'now' | 'random'>): s
   return encodeId('req', uuidV7(now(), random(10)));
 }
 
-/** Answers requests that Node.js would answer itself, or not at all. */
+/** Handles requests to which Node.js would respond on its own, or not at all. */
 function bearOddRequests(app: FastifyInstance): void {
   // Reads all headers that fit into 16 KiB. By default Node.js ignores those after the 2,000th, including a second key.
   app.server.maxHeadersCount = 0;
-  // An expectation other than 100-continue may be ignored (RFC 9110, 10.1.1).
+  // Expectations other than 100-continue may be ignored (RFC 9110, 10.1.1).
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   // This server supports no other protocol. Node.js loses requests that were pipelined behind such a request, so the client must send them
   // again.
@@ -331,7 +331,7 @@ function checkHost(request: IncomingMessage): void {
   throw new Problem('INVALID_REQUEST', `The Host header was sent ${length} times; send it once.`);
 }
 
-/** A client that treats this server as its proxy sends `http://host/path`. */
+/** Removes the origin. A client that uses this server as its proxy sends `http://host/path`. */
 function withoutOrigin(url: string): string {
   if (url.startsWith('/')) return url;
   const path = url.replace(/^https?:\/\/[^/?#]*/i, '');
@@ -340,7 +340,7 @@ function withoutOrigin(url: string): string {
 
 type LoopLag = { lagMs(): number; stop(): void };
 
-/** How often the event loop is sampled, and the window of a figure: a tenth of the time that a client notices. */
+/** How often the event loop is sampled, and the time over which it's measured: a tenth of the delay that a client would notice. */
 const [RESOLUTION_MS, WINDOW_MS] = [20, 250];
 
 /**
@@ -403,15 +403,15 @@ function createRequestLines({ log, now, isOn }: { log: Logger; now(): number; is
   };
 }
 
-/** The limit for all connections together: a fifth of an idle process's memory. It is enough for four hundred slow readers. */
+/** The limit for all connections together, which is a fifth of an idle process's memory and enough for four hundred slow readers. */
 const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
-/** The kernel buffers smaller responses, or the number of connections bounds them. */
+/** Smaller responses fit into the kernel's buffers, or are bounded by the number of connections. */
 const LEAST_BYTES = 4 * 1024;
 
 /**
- * Limits the memory of responses that clients don't read: above 64 MiB, the connections that have been blocked longest are closed. A
- * hundred requests for a large response fit into one packet, and nothing else would stop a client that never reads. Returns a function for
- * the number of unsent bytes.
+ * Limits the memory used by responses that clients don't read. Above 64 MiB, the connections that have been blocked longest are closed. A
+ * hundred requests for a large response fit into one packet, and nothing else would stop a client that never reads. Returns a function that
+ * returns the number of unsent bytes.
  */
 export function boundUnsentAnswers(app: FastifyInstance, maxBytes = MAX_UNSENT_BYTES): () => number {
   const unsent = new Map<ServerResponse, { bytes: number; cut(): void }>();
@@ -426,7 +426,7 @@ export function boundUnsentAnswers(app: FastifyInstance, maxBytes = MAX_UNSENT_B
     if (bytes >= LEAST_BYTES && !request.raw.socket.destroyed) {
       unsent.set(reply.raw, { bytes, cut: () => request.raw.socket.destroy() });
       total += bytes;
-      // A response that waits behind another on its connection may never emit `close`. It is forgotten when it is the oldest.
+      // A response that waits behind another one on its connection may never emit `close`. It's forgotten when it's the oldest.
       reply.raw.once('close', () => forget(reply.raw));
     }
     for (const [answer, { cut }] of unsent) {
@@ -446,8 +446,8 @@ type Exchange = { request: IncomingMessage; response: ServerResponse };
 type Connection = { open: Set<Exchange>; newest: Exchange | null; isOver: boolean };
 
 /**
- * Answers invalid HTTP and requests that arrive too slowly, on the raw socket. Earlier requests on the same connection are answered first,
- * so that the client doesn't mistake the refusal for their response.
+ * Responds, on the raw socket, to invalid HTTP and to requests that arrive too slowly. Earlier requests on the same connection are answered
+ * first, so that the client doesn't mistake the refusal for one of their responses.
  */
 export function createClientErrors(deps: Deps) {
   const connections = new WeakMap<Socket, Connection>();
@@ -488,7 +488,7 @@ export function createClientErrors(deps: Deps) {
   };
 }
 
-/** The whole response, in the form of every other error. */
+/** Returns the whole response, in the same form as every other error. */
 function write({ code }: ClientError, { publicUrl, newRequestId }: Deps): string {
   const [status, reason] =
     code === 'HPE_HEADER_OVERFLOW'

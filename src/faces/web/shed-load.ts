@@ -15,11 +15,11 @@ export type ShedLoadDeps = {
   log: Logger;
   metrics: Pick<Metrics, 'requestsShed'>;
   limits: GateLimits;
-  /** Returns a key that is known to be valid (UUIDs), from memory only. Without this function all callers are strangers. */
+  /** Returns a key that is known to be valid (UUIDs), using only memory. Without this function, all callers are strangers. */
   recognize?(apiKey: string, client: Client): { id: string; projectId: string } | null;
 };
 
-/** Load balancers request these, and need the answer under load. */
+/** Load balancers request these, and need a response even under load. */
 const NEVER_SHED = new Set(['/healthz', '/readyz']);
 /** Paths that count as pages, in addition to those below `/c/`. */
 const OF_PAGES = new Set([
@@ -28,10 +28,10 @@ const OF_PAGES = new Set([
   '/logos/:id',
   '/.well-known/quittance-receipt-keys.json',
 ]);
-/** A random time from 1 to this many seconds, so that clients that were refused together don't return together. */
+/** The time is random, from 1 to this many seconds, so that clients that were refused together don't return together. */
 const LONGEST_RETRY_S = 4;
 const LOG_MS = 60_000;
-/** A client that hung up wasn't refused. */
+/** If a client disconnects, it isn't counted as refused. */
 const COUNTED: readonly Refusal[] = ['lag', 'full', 'late'];
 
 /** The queue of a request that is in progress, and of one whose body hasn't arrived yet. */
@@ -49,8 +49,8 @@ type CountedRequest = FastifyRequest & {
 };
 
 /**
- * Answers `503 OVERLOADED` to excess requests, before authentication and before a body is read. Register it before every other hook with a
- * cost.
+ * Responds to excess requests with `503 OVERLOADED`, before authentication and before a body is read. Register it before every other hook
+ * that costs anything.
  */
 export function shedLoad(
   app: FastifyInstance,
@@ -90,14 +90,14 @@ export function shedLoad(
       },
       refuse: (why, isHeld) => {
         if (COUNTED.includes(why)) logRefusal(line, client, why);
-        // No further refusal can be held, so having to open a new connection must slow the client down.
+        // No more refusals can be held, so the client has to be slowed down by making it open a new connection.
         if (!isHeld) reply.header('Connection', 'close');
         done(overloaded());
       },
       isGone: () => request.raw.destroyed,
     });
   });
-  // A body that arrives slowly causes no work, and a client that sends many must not take all places.
+  // A body that arrives slowly causes no work, and a client that sends many of them must not take all places.
   app.addHook('preParsing', (request: CountedRequest, _reply, _payload, done) => {
     const line = request[BEGUN];
     if (line !== undefined && !request.raw.complete) {
@@ -110,11 +110,12 @@ export function shedLoad(
     if (request[READING] !== undefined) request[RESUME]?.();
     done();
   });
-  // Runs for every response that isn't hijacked, even if the client is gone.
+  // Runs for every response that isn't hijacked, even if the client has disconnected.
   app.addHook('onSend', (request: CountedRequest, reply: FastifyReply, payload, done) => {
     const line = request[BEGUN];
     endPlace(request);
-    // A client that exceeds a limit would retry at once. A caller with a key needs the answer at once and waits as told.
+    // A client that exceeds a limit might retry immediately. A caller with a key needs the response immediately, and waits as long as it
+    // says.
     if (reply.statusCode !== 429 || line === undefined || line === 'api') return done(null, payload);
     gate.hold((isHeld) => {
       if (!isHeld) reply.header('Connection', 'close');
@@ -124,8 +125,8 @@ export function shedLoad(
 }
 
 /**
- * Takes a response out of the server's control, for a stream. An open stream causes no work, so this releases the place of its request; the
- * server would never notice the stream's end.
+ * Takes a response out of the server's control, to use it for a stream. An open stream causes no work, so the place of its request is
+ * released; the server would never notice the end of the stream.
  */
 export function hijackForStream(request: FastifyRequest, reply: FastifyReply): void {
   reply.hijack();
@@ -144,7 +145,7 @@ function endPlace(request: CountedRequest): void {
   if (request[BEGUN] !== undefined) request[END]?.();
 }
 
-/** Returns the queue of a request, and its client there. Callers take turns by key, all others by network. */
+/** Returns the queue of a request, and its client in that queue. Turns are by key for callers with a key, and by network for all others. */
 function placeOf(
   request: FastifyRequest,
   recognize: ShedLoadDeps['recognize'],

@@ -1,4 +1,4 @@
-/** Whether a request may pass and, if not, after how many seconds one may. */
+/** Whether a request may pass and, if not, after how many seconds another one may. */
 export type Verdict = { kind: 'pass' } | { kind: 'limited'; retryAfterSeconds: number };
 
 export type TokenBuckets = {
@@ -8,8 +8,8 @@ export type TokenBuckets = {
 };
 
 /**
- * Token buckets by name: `burst` requests at once, refilled at `perSecond`. At most `maxBuckets` names are kept, and the least recently
- * used is dropped first. A dropped one starts full, which errs in the caller's favour.
+ * Creates token buckets by name. Each allows `burst` requests in a burst and is refilled at `perSecond`. At most `maxBuckets` names are
+ * kept, and the least recently used is dropped first. A bucket that was dropped starts full, which is in the caller's favour.
  */
 export function createTokenBuckets(perSecond: number, burst: number, maxBuckets: number): TokenBuckets {
   const buckets = new Map<string, { name: string; tokens: number; filledMs: number }>();
@@ -36,7 +36,7 @@ export function createTokenBuckets(perSecond: number, burst: number, maxBuckets:
   };
 }
 
-/** In V8 a substring keeps the whole string in memory, here a URL or header of 16 KiB. */
+/** In V8, a substring keeps the whole string in memory, which here is a URL or header of up to 16 KiB. */
 function copyOf(text: string): string {
   return Buffer.from(text, 'utf16le').toString('utf16le');
 }

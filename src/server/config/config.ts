@@ -20,18 +20,18 @@ export type NetworkConfig = Readonly<{
   /** In order of preference. */
   nodes: readonly NodeSpec[];
   usdt: AccountHex;
-  /** The number of operators that must agree. 1 means that one node is believed. */
+  /** The number of operators that must agree. 1 means that a single node is trusted. */
   agreement: number;
 }>;
 
 /** The configuration of one process. It is deeply frozen. */
 export type Config = Readonly<{
-  /** No network is configured, so everything runs in this one process, including a local network. */
+  /** Set if no network is configured. Then everything runs in this one process, including a local network. */
   sandbox: boolean;
   host: string;
   /** 0 selects any free port. */
   port: number;
-  /** An origin without a trailing slash. If `null`, links contain the address that the server listens on. */
+  /** An origin without a trailing slash. If it's `null`, links contain the address on which the server listens. */
   publicUrl: string | null;
   /** The console's origin, in the same form. */
   consoleUrl: string | null;
@@ -45,9 +45,9 @@ export type Config = Readonly<{
   roles: readonly Role[];
   networks: Readonly<Partial<Record<Network, NetworkConfig>>>;
   devnet: Readonly<{ blockMs: number; producers: number }>;
-  /** `null`: metrics are off. */
+  /** `null` means that metrics are off. */
   metrics: Readonly<{ host: string; port: number }> | null;
-  /** The address that the console listens on. `null`: the console is off. */
+  /** The address on which the console listens. `null` means that the console is off. */
   console: Readonly<{ host: string; port: number }> | null;
   logLevel: Settings['QUITTANCE_LOG_LEVEL'];
   /** Whether the shops' requests are stored for 30 days, without bodies. */
@@ -58,25 +58,28 @@ export type Config = Readonly<{
   rowMacs: Settings['QUITTANCE_ROW_MACS'];
   /** IP addresses, CIDR blocks, `loopback`. */
   trustProxy: readonly string[];
-  /** The keys as configured. The first one encrypts all secrets in the database. `null`: not set. */
+  /** The keys as configured. The first one encrypts all secrets in the database. `null` means that the setting is absent. */
   masterKeys: readonly string[] | null;
-  /** The age public keys to encrypt backups to. If empty, backups aren't encrypted. */
+  /** The age public keys with which backups are encrypted. If there are none, backups aren't encrypted. */
   backupRecipients: readonly string[];
-  /** Where scheduled backups are stored, how often they run, and how many are kept. `null`: there are none. */
+  /** Where scheduled backups are stored, how often they are made, and how many are kept. `null` means no backups. */
   backups: Readonly<{ directory: string; intervalMs: number; keep: number; recipients: readonly string[] }> | null;
-  /** The path of the address manifest, its signing keys, and what to do about unlisted addresses. `null`: there is no manifest. */
+  /**
+   * The path of the address manifest, the keys that must sign it, and what happens to unlisted addresses. `null` means that there's no
+   * manifest.
+   */
   addressManifest: Readonly<{ path: string; pinned: PinnedKeys; mode: 'warn' | 'enforce'; dataDir: string }> | null;
   webhooks: Readonly<{
-    /** Whether webhooks for projects on test networks may go to this machine, and over http. */
+    /** Whether webhooks of projects on test networks may be sent to this machine, and over http. */
     localTargets: boolean;
     retentionDays: number;
   }>;
   rateLimit: Readonly<{ perSecond: number; burst: number }>;
-  /** The limit of payers' look-ups on nodes, per network and process. */
+  /** The limit on payers' look-ups at nodes, per network and process. */
   lookupsPerMinute: number;
-  /** Every variable for display. It contains no secrets. */
+  /** All variables, for display. They contain no secrets. */
   settings: readonly SettingView[];
-  /** Suspicious settings that don't prevent the start. */
+  /** Suspicious settings that don't prevent the service from starting. */
   warnings: readonly string[];
 }>;
 
@@ -186,7 +189,7 @@ function composeNodes(entries: readonly string[], tronGridKey: string | null): N
   return entries.flatMap((entry) => {
     const parsed = parseNode(entry);
     if (parsed.kind !== 'ok') return [];
-    // Send the TronGrid key only to TronGrid. Any other provider would learn it.
+    // The TronGrid key is sent only to TronGrid, because any other provider would get to know it.
     const { node } = parsed;
     return [isTronGridNode(node) ? { ...node, apiKey: node.apiKey ?? tronGridKey } : node];
   });
@@ -197,7 +200,10 @@ function deepFreeze<Value extends object>(value: Value): Value {
   return Object.freeze(value);
 }
 
-/** Variables of which a part may be shown, such as the database's host and the node operators, and variables whose value isn't a string. */
+/**
+ * Variables of which only a part may be shown, such as the database's host and the operators of nodes, and variables whose value isn't a
+ * string.
+ */
 const IN_PART: ReadonlyMap<Variable, (value: unknown) => string> = new Map([
   ['DATABASE_URL', (url) => describeDatabase(String(url))],
   ['DATABASE_OWNER_URL', (url) => describeDatabase(String(url))],
@@ -206,8 +212,8 @@ const IN_PART: ReadonlyMap<Variable, (value: unknown) => string> = new Map([
 ]);
 
 /**
- * Lists every variable with its effective value, for display. Passwords, keys, and the paths and options of node URLs are left out.
- * `effective` has the values that other settings determine for unset variables.
+ * Lists every variable with its effective value, for display. Passwords and keys are left out, and so are the paths and options of node
+ * URLs. `effective` contains the values that other settings determine for variables that aren't set.
  */
 function describeSettings(
   { settings, present }: Pick<ReadSettings, 'settings' | 'present'>,
@@ -467,7 +473,7 @@ function idleSettings({ settings, present }: ReadSettings): ConfigProblem[] {
     );
   }
   for (const { network, variable, nodes } of lists) {
-    // A private network is trusted, because its operator may run all of its nodes.
+    // A private network is trusted, because one operator may run all of its nodes.
     if (isLocalNetwork(network)) continue;
     if (operatorsOf(nodes).size === 1 && !nodes.some(showsBytes)) {
       warn(

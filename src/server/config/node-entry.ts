@@ -74,7 +74,7 @@ function readUrl(text: string): NodeUrl | Invalid {
   return { kind: 'ok', url: `grpc${tls}://${place}`, isGrpc, hostname, host: place, port };
 }
 
-/** Reads the URLs of a node's other sides: the solidity API, and an HTTP node's gRPC and JSON-RPC. */
+/** Reads the URLs of a node's other APIs: the solidity API, and the gRPC and JSON-RPC APIs of an HTTP node. */
 function readSides(
   main: NodeUrl,
   { solidity, grpc, jsonrpc }: Partial<Record<OptionName, string>>,
@@ -128,7 +128,7 @@ type OptionName = 'operator' | 'rps' | 'daily' | 'key' | 'header' | 'solidity' |
 
 /** The value of the option `jsonrpc` that turns JSON-RPC off. */
 const OFF = 'off';
-/** A key in one of these headers would change the request, or wouldn't arrive. */
+/** If a key were sent in one of these headers, it would change the request, or wouldn't arrive. */
 const RESERVED_HEADERS =
   /^(?:connection|content-.*|expect|grpc-.*|host|keep-alive|te|trailer|transfer-encoding|upgrade|user-agent)$/i;
 
@@ -197,8 +197,8 @@ function decode(text: string): string | null {
 }
 
 /**
- * Returns the registered name of a host: its last two labels. It counts two names under `co.uk` as one operator, so it errs on the safe
- * side by asking one more. For IP addresses and localhost it returns host and port.
+ * Returns the registered name of a host: its last two labels. Two names under `co.uk` count as one operator, which is the safe side,
+ * because one more operator is asked. For IP addresses and localhost, returns host and port.
  */
 function operatorOf({ hostname, host }: NodeUrl): string {
   const name = hostname.replace(/\.$/, '').toLowerCase();
@@ -212,8 +212,8 @@ function isUnder(host: string, domain: string): boolean {
 }
 
 /**
- * Shows an entry in a message. Only scheme and host are certainly not secret: a token may be in the path, before an `@` or after the `#`. A
- * key with a comma also looks like a separate entry after the comma.
+ * Shows an entry in a message. Only the scheme and host are certainly not secret, because a token may be in the path, before an `@` or
+ * after the `#`. If a key contains a comma, the part after it looks like a separate entry.
  */
 function showNode(text: string): string {
   const scheme = /^[a-z][a-z0-9+.-]{0,20}:\/\//i.exec(text)?.[0];

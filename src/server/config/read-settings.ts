@@ -11,10 +11,10 @@ import {
 } from './settings.ts';
 import { showValue } from './url-problems.ts';
 
-/** An error in the environment. `message` is a whole sentence with the fix, without secrets. */
+/** An error in the environment. `message` is a whole sentence that says what to do, without secrets. */
 export type ConfigProblem = { variable: string; message: string };
 
-/** `settings` has the valid values and the defaults. `present` names the variables that are set, valid or not. */
+/** `settings` contains the valid values and the defaults. `present` contains the names of the variables that are set, valid or not. */
 export type ReadSettings = {
   settings: Partial<Settings>;
   present: ReadonlySet<Variable>;
@@ -61,7 +61,7 @@ function sentence(variable: Variable, text: string, problem: SettingProblem): st
 /** The largest edit distance of a misspelled name. */
 const MAX_MISSPELT_LETTERS = 2;
 
-/** Only commands read these, and integrators' programs that run next to the service on a developer's machine. */
+/** Variables that are read only by commands, and by integrators' programs that run next to the service on a developer's machine. */
 const INTEGRATOR_VARIABLES = [
   ...['QUITTANCE_ADMIN_KEY', 'QUITTANCE_API_KEY', 'QUITTANCE_SERVER', 'QUITTANCE_URL', 'QUITTANCE_WEBHOOK_SECRET'],
 ];
@@ -77,7 +77,7 @@ function readStrangers(env: NodeJS.ProcessEnv) {
     if (INTEGRATOR_VARIABLES.includes(variable)) continue;
     const isOurs = variable.startsWith('QUITTANCE_');
     const meant = nearest(variable);
-    // Another program's variable may resemble ours. If ours is also set, it isn't a typo.
+    // Another program's variable may have a name similar to ours. If ours is set as well, it isn't a typo.
     if (meant.length > 0 && (isOurs || !meant.some((name) => (env[name]?.trim() ?? '') !== ''))) {
       errors.push({
         variable,
@@ -130,14 +130,14 @@ function at(row: number[], column: number): number {
 
 type SecretFileProblem = { variable: string; message: string };
 
-/** `texts` has an empty string for a secret whose file is unusable, because the secret is meant to be set. */
+/** `texts` contains an empty string for a secret whose file can't be used, because the secret was meant to be set. */
 type SecretFiles = {
   texts: ReadonlyMap<Variable, string>;
   errors: SecretFileProblem[];
   warnings: SecretFileProblem[];
 };
 
-/** Reads the files that `<NAME>_FILE` variables name. The content of variables and files is never shown. */
+/** Reads the files whose paths are in `<NAME>_FILE` variables. The content of variables and files is never shown. */
 function readSecretFiles(env: NodeJS.ProcessEnv): SecretFiles {
   const texts = new Map<Variable, string>();
   const errors: SecretFileProblem[] = [];
@@ -162,7 +162,7 @@ function readSecretFiles(env: NodeJS.ProcessEnv): SecretFiles {
   return { texts, errors, warnings };
 }
 
-/** `isOpen`: every user of this machine can read the file. A reason completes "… names a file that …". */
+/** `isOpen` means that every user of this machine can read the file. A reason completes "… names a file that …". */
 type SecretFile = { kind: 'ok'; text: string; isOpen: boolean } | { kind: 'invalid'; reason: string };
 
 /** Far longer than four keys or any URL. */

@@ -16,7 +16,7 @@ import {
 /** An error in a variable's value, as "… must be …", or in one entry of a list. */
 export type SettingProblem = { text: string; isAboutEntry: boolean };
 
-/** How to read a variable, and its default value. */
+/** How a variable is read, and its default value. */
 export type Setting<Value> = {
   isList: boolean;
   fallback: Value;
@@ -25,12 +25,12 @@ export type Setting<Value> = {
   read(text: string): { value: Value } | { problems: SettingProblem[] };
 };
 
-/** Each of these roles must run somewhere. */
+/** Each of these roles has to run somewhere. */
 export const NEEDED_ROLES = ['api', 'watcher', 'webhooks'] as const;
 const ROLES = [...NEEDED_ROLES, 'console'] as const;
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
-/** Every environment variable that Quittance reads. docs/reference/configuration.md is written from them. */
+/** Every environment variable that Quittance reads. docs/reference/configuration.md is generated from this list. */
 export const SETTINGS = {
   QUITTANCE_PORT: integer(0, 65_535, 8080, '0 takes any free port'),
   QUITTANCE_HOST: text('127.0.0.1', listenHostProblem),
@@ -105,11 +105,11 @@ export const SECRET_VARIABLES: readonly Variable[] = [
   'DATABASE_OWNER_URL',
   'QUITTANCE_TRON_API_KEY',
   'QUITTANCE_MASTER_KEY',
-  // The operator may enter the secret key by mistake.
+  // The operator may enter the secret key here by mistake.
   'QUITTANCE_BACKUP_RECIPIENT',
 ];
 
-/** The variable with the nodes of each network. */
+/** The variable that contains the nodes of each network. */
 export const NODE_VARIABLES: Readonly<Record<Network, Extract<Variable, `QUITTANCE_${string}_NODES`>>> = {
   mainnet: 'QUITTANCE_MAINNET_NODES',
   nile: 'QUITTANCE_NILE_NODES',
@@ -180,7 +180,7 @@ function single<Value>(fallback: Value, read: (text: string) => { value: Value }
   };
 }
 
-/** Reports the problems of its entries. If there are none, it reports too many entries or duplicates. */
+/** Reports the problems of the entries. If there are none, reports if there are too many entries or duplicates. */
 function list<Entry extends string, Value extends readonly Entry[] | undefined>(
   fallback: Value,
   problemOf: (entry: string) => string | null,
@@ -205,7 +205,7 @@ function roleProblem(entry: string): string | null {
   return ROLES.some((role) => role === entry) ? null : `${showValue(entry)} must be one of ${ROLES.join(', ')}`;
 }
 
-/** More than a handful of nodes adds load but no safety. 20 bounds the work of each poll. */
+/** More than a handful of nodes add load, but no safety. The limit of 20 bounds the work of each poll. */
 function nodeList(): Setting<string[] | undefined> {
   return list(undefined, nodeProblem, { is: 'a comma-separated list of 1 to 20 different URLs', max: 20 });
 }
@@ -225,7 +225,7 @@ function masterKeyProblem(text: string): string | null {
   return `has an entry of ${text.length} characters that is not 32 bytes in base64 or hexadecimal; create one with: openssl rand -base64 32`;
 }
 
-/** `age1…`. Whether the key is valid shows only when a backup is made. Post-quantum keys have 1,959 characters. */
+/** `age1…`. Only when a backup is made does it become clear whether the key is valid. Post-quantum keys have 1,959 characters. */
 function recipientProblem(text: string): string | null {
   if (text.startsWith('AGE-SECRET-KEY-')) {
     return 'is a secret key, which must not be on this machine: use the public key, which begins with age1';
@@ -244,7 +244,7 @@ function proxyProblem(text: string): string | null {
     : `${parsed.reason}; name your reverse proxy, or "loopback" if it runs on this machine`;
 }
 
-/** If a `~` arrives here, it was quoted or is in a file, so no shell expanded it. A directory named "~" would be a surprise. */
+/** If the text still contains a `~`, it was quoted or is in a file, so no shell expanded it. A directory named "~" would be a surprise. */
 function dataDirProblem(text: string): string | null {
   return text.startsWith('~') ? 'starts with "~", which only a shell expands: use the full path' : null;
 }

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { isLoopbackLink } from '../../core/domain/loopback.ts';
 import { parseUrl } from '../../core/domain/url.ts';
 
-/** Each function returns the problem of a value with its fix, or `null`. None of them repeats a secret. */
+/** Each function returns what is wrong with a value and what to do, or `null`. None of them repeats a secret. */
 type UrlProblem = string | null;
 
 /** Shows a value in an error message: quoted, shortened, and without the parts of URLs before `@` and after `?` and `#`. */
@@ -12,7 +12,7 @@ export function showValue(text: string): string {
 }
 
 function maskCredentials(text: string): string {
-  // An "@" after "?" or "#" may end a password or belong to a key, so neither side is shown.
+  // An "@" after "?" or "#" may end a password or be part of a key, so neither side is shown.
   if (/^[a-z+]+:\/\/[^?#]*[?#].*@/i.test(text)) return text.replace(/:\/\/.*$/, '://…');
   return text.replace(/^([a-z+]+:\/\/)?.*@/i, '$1…@');
 }
@@ -49,7 +49,7 @@ export function databaseUrlProblem(text: string): UrlProblem {
   return null;
 }
 
-/** A server can listen on an IP address or a host name, without scheme, brackets or port. */
+/** A server can listen on an IP address or a host name, without a scheme, brackets or port. */
 export function listenHostProblem(text: string): UrlProblem {
   if (isIP(text) !== 0) return null;
   if (/^\[.*\]$/.test(text)) return `is in brackets: write ${text.slice(1, -1)}`;
