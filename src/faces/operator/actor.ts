@@ -1,12 +1,12 @@
 import type { UnixMs } from '../../core/domain/time.ts';
 
-/** Roles, weakest first: a `viewer` reads, an `operator` decides about received money, an `owner` may do everything. */
+/** The roles, weakest first: a `viewer` can only read, an `operator` decides about received money, and an `owner` may do everything. */
 export const ROLES = ['viewer', 'operator', 'owner'] as const;
 export type Role = (typeof ROLES)[number];
 
 /**
- * The person or key behind a request. `name` (1 to 200 characters) is recorded with each change. `projects` holds the UUIDs of the visible
- * projects; `null` means all. `origin` is where the request came from: a network address, or the name of a machine.
+ * The person or key that sent a request. `name` (1 to 200 characters) is recorded with each change. `projects` contains the UUIDs of the
+ * visible projects; `null` means all. `origin` is where the request came from: a network address, or the name of a machine.
  */
 export type Actor = {
   kind: 'cli' | 'console' | 'admin' | 'key';
@@ -21,17 +21,17 @@ export type Actor = {
   limits?: KeyLimits;
 };
 
-/** When a key expires and which addresses may use it. `null` means that it never expires, or works from anywhere. */
+/** When a key expires, and from which addresses it may be used. `null` means that it never expires, or may be used from anywhere. */
 export type KeyLimits = { expiresAt: UnixMs | null; allowedCidrs: readonly string[] | null };
 
 /**
- * Returns whether an actor may see a project (UUID). Hidden projects are reported as not found, so an answer never reveals that they exist.
+ * Whether an actor may see a project (UUID). Hidden projects are reported as not found, so that a response never reveals that they exist.
  */
 export function maySee({ projects }: Actor, projectId: string): boolean {
   return projects === null || projects.includes(projectId);
 }
 
-/** Anyone who can run commands on this machine can reach the database, and therefore has every right. */
+/** Returns the actor for commands. Anyone who can run commands on this machine can reach the database, and therefore has every right. */
 export function commandActor(name: string, origin: string | null = null): Actor {
   return { kind: 'cli', name, role: 'owner', id: null, projects: null, origin, requestId: null };
 }

@@ -11,7 +11,7 @@ export function isAllowed({ role, projects }: Actor, action: ActionName): boolea
   return ROLES.indexOf(role) >= ROLES.indexOf(rule.role) && (rule.wide !== true || projects === null);
 }
 
-/** Refuses an action that the actor may not take, and says who may. Errors: `FORBIDDEN`. */
+/** Throws `FORBIDDEN` if the actor may not perform an action. The error says who may. */
 export function authorize(actor: Actor, action: ActionName): void {
   if (isAllowed(actor, action)) return;
   const { name, role } = actor;
@@ -32,7 +32,7 @@ type Grant = KeyLimits & { role?: Role; projects?: readonly string[] | null };
 
 /**
  * Refuses to grant more than the actor has: a higher role, more projects, a later expiry, or more addresses. Otherwise a limited key could
- * create an unlimited one. Errors: `INVALID_ARGUMENT`, listing every problem.
+ * create an unlimited one. Throws `INVALID_ARGUMENT`, which lists every problem.
  */
 export function refuseBeyond({ name, ...own }: Actor, { role, projects, expiresAt, allowedCidrs }: Grant): void {
   const problems: FieldProblem[] = [];

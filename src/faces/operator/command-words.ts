@@ -20,7 +20,7 @@ const OPTIONS: Readonly<Record<string, string>> = {
   resolution: 'as',
 };
 
-/** Returns the option for a field: `--webhook-url` for `webhookUrl`. */
+/** Returns the option for a field, such as `--webhook-url` for `webhookUrl`. */
 export function optionOf(field: string): string {
   return `--${OPTIONS[field] ?? field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
@@ -33,14 +33,14 @@ export function formatHint({ command, args = [], input = {} }: Hint): string {
   return ['quittance', command, ...args, ...options].join(' ');
 }
 
-/** Reasons and notes are sentences, which a shell would split. */
+/** Reasons and notes are sentences, which a shell would split into words. */
 function quoted(field: string, value: string): string {
   return field === 'reason' || field === 'note' ? `"${value}"` : value;
 }
 
 /**
- * The message for a text that looks like this kind of secret. Arguments and options stay in the shell history; other places are files and
- * streams.
+ * Returns the message for a text that looks like this kind of secret. Arguments and options remain in the shell history; other places are
+ * files and streams.
  */
 export function secretMessage(kind: string, place = 'argument'): string {
   const where = place.startsWith('argument') ? 'It may now be in your shell history' : 'It is now in that input';
@@ -52,14 +52,14 @@ export function writeText(text: Text): string {
   return text instanceof Message ? text.write({ field: optionOf, step: formatHint, secret: secretMessage }) : text;
 }
 
-/** A JSON replacer that does the same for every text. */
+/** A JSON replacer that does this for every text. */
 export function asWritten(_key: string, value: unknown): unknown {
   return value instanceof Message ? writeText(value) : value;
 }
 
 /**
- * The output of a command. `next` is only for people. With `hasFailed` the command exits 1, because the finding is bad. `refusal` means
- * that the result is a preview, and says how to confirm it.
+ * The output of a command. `next` is shown only to people. With `hasFailed`, the command exits with 1, because the finding is bad.
+ * `refusal` means that the result is only a preview, and says how to confirm it.
  */
 export type Printed = { text: string; next?: Text; hasFailed?: boolean; refusal?: Text };
 /** A heading, the member or function that fills it, and the text for null. */
@@ -74,7 +74,7 @@ function cellOf<Row extends object>(row: Row, [, cell, none]: Column<Row>, betwe
   return value === null ? (none ?? null) : Array.isArray(value) ? value.join(between) : String(value);
 }
 
-/** Formats rows as a table; an empty list gives an empty text. */
+/** Formats rows as a table. An empty list gives an empty text. */
 export function columnsText<Row extends object>(rows: readonly Row[], columns: readonly Column<Row>[]): string {
   return formatTable(
     columns.map(([heading]) => heading),

@@ -15,9 +15,9 @@ import type { Actor } from '../actor.ts';
 import { recordActions } from '../record-actions.ts';
 
 /**
- * A verified backup is called `quittance-000012-20261124T030000Z.backup`. The `….backup.sha256` file beside it holds its digest at that
- * time, in the format of `sha256sum -c`. The number decides which backup is newer, because clocks can be set back. Unverified files have
- * another name, so no one mistakes them for backups.
+ * The name of a verified backup is `quittance-000012-20261124T030000Z.backup`. Next to it, the file `….backup.sha256` contains its digest
+ * at that time, in the format of `sha256sum -c`. The number decides which backup is newer, because clocks can be set back. Unverified files
+ * have another name, so that no one mistakes them for backups.
  */
 export type KeptBackup = { name: string; number: number; writtenAtMs: number };
 
@@ -25,14 +25,14 @@ const KEPT = /^quittance-(\d{6,12})-\d{8}T\d{6}Z\.backup$/;
 const DIGEST = /^(quittance-\d{6,12}-\d{8}T\d{6}Z\.backup)\.sha256$/;
 const UNVERIFIED_END = '.unverified';
 const UNVERIFIED = /^quittance-(\d{6,12})-\d{8}T\d{6}Z\.backup\.unverified$/;
-/** Files that a killed process leaves behind. */
+/** Matches the files left behind by a process that was killed. */
 const DRAFT = /^quittance-\d{6,12}-\d{8}T\d{6}Z\.backup\.(unverified\.\d+|sha256)\.draft$/;
 
 const isUnverified = (path: string): boolean => path.endsWith(UNVERIFIED_END);
 
 const nameWhenVerified = (path: string): string => (isUnverified(path) ? path.slice(0, -UNVERIFIED_END.length) : path);
 
-/** Compares a file with the digest beside it. Returns `null` if there is no digest. Errors: those of the file system. */
+/** Compares a file with the digest next to it. Returns `null` if there's no digest. Throws the errors of the file system. */
 export async function isAsDigestSays(path: string): Promise<boolean | null> {
   const told = await readFile(`${path}.sha256`, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return null;
@@ -42,22 +42,25 @@ export async function isAsDigestSays(path: string): Promise<boolean | null> {
 }
 
 export type BackupDirectory = {
-  /** Returns the newest first. Errors: those of the file system. */
+  /** Returns the backups, newest first. Throws the errors of the file system. */
   list(): Promise<KeptBackup[]>;
-  /** Returns the path of the next, still unverified backup. Deletes unfinished files of killed processes. */
+  /** Returns the path for the next backup, which isn't verified yet. Deletes unfinished files of processes that were killed. */
   begin(now: UnixMs): Promise<string>;
-  /** Deletes all other unverified backups. */
+  /** Deletes all unverified backups except this one. */
   removeOthers(path: string): Promise<void>;
-  /** Gives a verified backup its final name, with its digest beside it. */
+  /** Gives a verified backup its final name, and writes its digest next to it. */
   keep(path: string): Promise<KeptBackup>;
   /**
-   * Deletes backups beyond the newest `count`, but only those that still match their digest. Returns the names of the files that it leaves
-   * in place.
+   * Deletes all backups except the newest `count`, but only if they still match their digest. Returns the names of the files that it didn't
+   * delete.
    */
   removeOld(count: number): Promise<string[]>;
 };
 
-/** Never creates the directory: if it's missing, a disk isn't mounted. Only one process may use it at a time. */
+/**
+ * Opens a directory that only one process may use at a time. It's never created, because a missing directory means that a disk isn't
+ * mounted.
+ */
 export function openBackupDirectory(directory: string): BackupDirectory {
   const pathOf = (name: string) => join(directory, name);
   const remove = async (names: readonly string[]) => {
@@ -115,11 +118,11 @@ async function digestOf(path: string): Promise<string> {
   return hash.digest('hex');
 }
 
-/** Clocks differ by less than this. A file dated further in the future has no known age. */
+/** Clocks differ by less than this. If a file's date is further in the future, its age isn't known. */
 const MOST_AHEAD_MS = 300_000;
 
 const HOUR_MS = 3_600_000;
-/** One day, plus two hours for making the backup and for someone to restart something. */
+/** One day, plus two hours to make the backup, and for someone to restart something. */
 const LEAST_LIMIT_MS = 26 * HOUR_MS;
 const GRACE_MS = 2 * HOUR_MS;
 
@@ -130,8 +133,9 @@ type Seen = { baseMs: number | null; wallMs: number; monotonicMs: number };
 
 /**
  * Tracks the age of the newest backup. The file's time is compared with our clock only once, when the file is first seen, and never for a
- * file that was made here. After that, the age grows by whichever of our two clocks advanced further: the monotonic clock stops while a
- * machine sleeps, and the wall clock can be set. So a wrong clock can make one backup too early, but none late by more than an interval.
+ * file that was made here. After that, the age grows by whichever of our two clocks has advanced further, because the monotonic clock stops
+ * while a machine sleeps, and the wall clock can be set. So because of a wrong clock, a backup may be made too early, but never late by
+ * more than an interval.
  */
 export function createBackupAges({ now, monotonicMs }: { now(): number; monotonicMs(): number }) {
   let newest: string | null = null;
@@ -153,7 +157,7 @@ export function createBackupAges({ now, monotonicMs }: { now(): number; monotoni
       const ageMs = now() - first.writtenAtMs;
       see(first.name, ageMs < -MOST_AHEAD_MS ? null : Math.max(0, ageMs));
     },
-    /** Returns `null` if there is no backup or its age is unknown. */
+    /** Returns `null` if there's no backup or its age is unknown. */
     ofNewest: (): number | null => {
       const known = newest === null ? undefined : seen.get(newest);
       if (known === undefined || known.baseMs === null) return null;
@@ -165,14 +169,14 @@ export function createBackupAges({ now, monotonicMs }: { now(): number; monotoni
 /** `verifiedAt` is the last time that this very file was verified. */
 type NewestBackup = { madeAt: UnixMs; file: string; isFinal: boolean; verifiedAt: UnixMs | null };
 
-/** Finds the newest backup that this program made, according to the audit log. A scheduled backup counts only once it's verified. */
+/** Finds the newest backup that this program made, according to the audit log. A scheduled backup counts only after it's been verified. */
 export async function findNewestBackup(db: Sql): Promise<NewestBackup | null> {
   const actions = await listBackupActions(db);
   const good = actions.filter(({ action, detail }) => action === 'backup.verified' && detail.good === true);
   const verifiedAtOf = (subject: string) => good.find((each) => each.subject === subject)?.actedAt ?? null;
   for (const { action, subject, detail, actedAt } of actions) {
     const { file, isFinal = false } = detail;
-    // Without required seals, a row's contents can't be trusted.
+    // If seals aren't required, the contents of a row can't be trusted.
     if (action !== 'backup.created' || typeof file !== 'string') continue;
     const verifiedAt = verifiedAtOf(subject);
     if (verifiedAt === null && isUnverified(file)) continue;
@@ -181,7 +185,7 @@ export async function findNewestBackup(db: Sql): Promise<NewestBackup | null> {
   return null;
 }
 
-/** Returns when a person requested a backup that isn't made yet, or `null`. */
+/** Returns when a person requested a backup that hasn't been made yet, or `null`. */
 export async function findRequestedBackup(db: Sql): Promise<UnixMs | null> {
   const [newest] = (await listBackupActions(db)).filter(({ action }) => action !== 'backup.verified');
   return newest?.action === 'backup.requested' ? newest.actedAt : null;
@@ -209,8 +213,8 @@ const listBackupActions = answerOf(
 );
 
 /**
- * Asks the process with scheduled backups to make one now, because only one process may use its directory. The request is the audit log
- * entry, so it survives restarts. The next backup answers it.
+ * Requests a backup from the process with scheduled backups, because only one process may use its directory. The request is an entry in the
+ * audit log, so it survives restarts. It's fulfilled by the next backup.
  */
 export async function requestBackup(
   { db, now }: { db: Database; now(): UnixMs },

@@ -20,8 +20,8 @@ const Texts = Type.Array(Text);
 const RowCounts = Type.Record(Text, Count);
 
 /**
- * `authenticatedBy` is the master key of its MAC, `recipients` the keys that it's encrypted to, and `auditHead` the newest audit log entry
- * in it.
+ * `authenticatedBy` is the master key that its MAC was made with, `recipients` are the keys with which it's encrypted, and `auditHead` is
+ * its newest entry of the audit log.
  */
 export const BackupView = Type.Object({
   ...{ file: Text, bytes: Count, takenAt: Time, final: Flag, ledgerId: nullable(Text), rowCounts: RowCounts },
@@ -31,13 +31,13 @@ export type BackupView = Static<typeof BackupView>;
 
 /** `micro` is in micro-USDT. */
 const Sum = Type.Object({ count: Text, micro: Text });
-/** Two sums that should be equal and aren't. */
+/** Two sums that should be equal but aren't. */
 export const TotalDifference = Type.Object({
   ...{ what: Text, network: Text, projectId: Text, kind: Text, backup: Sum, other: Sum },
 });
 export type TotalDifference = Static<typeof TotalDifference>;
 
-/** The blocks that were read, compared with the running ledger. */
+/** The blocks that were read, in comparison with the running ledger. */
 export const ComparedBlocks = Type.Object({
   /** Transfers found in both. */
   confirmed: Count,
@@ -52,7 +52,7 @@ export const ComparedBlocks = Type.Object({
 });
 export type ComparedBlocks = Static<typeof ComparedBlocks>;
 
-/** The result of reading the chain from the backup onwards. `compared` is `null` if there is no running ledger to compare with. */
+/** The result of reading the chain from the backup onwards. `compared` is `null` if there's no running ledger for a comparison. */
 export const Rescanned = Type.Union([
   Type.Object({ kind: Type.Literal('not-read'), network: Text, reason: Text }),
   Type.Object({
@@ -62,16 +62,16 @@ export const Rescanned = Type.Union([
 ]);
 export type Rescanned = Static<typeof Rescanned>;
 
-/** A file that was refused before its contents were examined. `recipients` is the number of keys that it's encrypted to. */
+/** A file that was refused before its contents were examined. `recipients` is the number of keys with which it's encrypted. */
 export const RefusedBackupView = Type.Object({
   ...{ file: Text, good: Type.Literal(false), authenticity: Text, reason: Said, recipients: Count },
 });
 export type RefusedBackupView = Static<typeof RefusedBackupView>;
 
 /**
- * `differences` are between the sums in the file and the restored rows. `auditHead` is where its audit log ends. `auditProblem` describes
- * tampering with that log, in the file or later in the running ledger. `paidSince` are invoices that the chain shows as paid after the
- * backup.
+ * `differences` are between the sums in the file and the restored rows. `auditHead` is the end of its audit log. `auditProblem` describes
+ * tampering with that log, in the file or later in the running ledger. `paidSince` contains invoices that have been paid after the backup,
+ * according to the chain.
  */
 export const VerifiedBackupView = Type.Object({
   ...{ file: Text, good: Flag, authenticity: Text, takenAt: Time, rowCounts: RowCounts },
@@ -115,7 +115,10 @@ const columns = {
  */
 export type LedgerTotal = Row<typeof columns>;
 
-/** Sums the whole ledger, in a fixed order. Reads every invoice, transfer and event, which takes seconds for a million rows. */
+/**
+ * Computes the sums of the whole ledger, in a fixed order. It reads every invoice, transfer and event, which takes seconds for a million
+ * rows.
+ */
 export const sumLedger = rowsOf(
   'backup-totals',
   columns,
@@ -158,16 +161,16 @@ export const findEncryptionKeys = answerOf(
 );
 
 /**
- * A backup file is a magic, then gzip-compressed frames, then a trailer. With a master key (format 2) the trailer holds that key's id (8
- * bytes) and a MAC (32 bytes, see backup-mac.ts). In both formats it ends with the SHA-256 of everything before. A frame is a letter, the
- * length of its body (4 bytes, big-endian) and the body. The frames are `h`, the header; for each table `t` (its name and columns), `d` …
- * (rows in the format of `copy … to stdout`) and `e` (their count); and finally `z` (the number of tables). Everything except the rows is
- * JSON. The whole file may be wrapped in an age file (see backup-encryption.ts).
+ * A backup file consists of a magic, frames compressed with gzip, and a trailer. With a master key (format 2), the trailer contains that
+ * key's id (8 bytes) and a MAC (32 bytes, see backup-mac.ts). In both formats, it ends with the SHA-256 of everything before. A frame is a
+ * letter, the length of its body (4 bytes, big-endian) and the body. The frames are `h`, the header; for each table `t` (its name and
+ * columns), `d` … (rows in the format of `copy … to stdout`) and `e` (their count); and finally `z` (the number of tables). Everything
+ * except the rows is JSON. The whole file may be wrapped in an age file (see backup-encryption.ts).
  */
 export const MAGIC = Buffer.from('quittance-backup 1\n');
 /** The magic of a file with a MAC; it's as long as the other one. */
 export const MAC_MAGIC = Buffer.from('quittance-backup 2\n');
-/** All formats begin with this, followed by their number. */
+/** All formats begin with this, followed by the number of the format. */
 export const ANY_MAGIC = Buffer.from('quittance-backup ');
 export const DIGEST_BYTES = 32;
 export const KEY_ID_BYTES = 8;
@@ -178,14 +181,14 @@ export type BackupHeader = {
   release: string;
   takenAt: string;
   migrations: AppliedMigration[];
-  /** `null` if no service was ever started on that database. */
+  /** `null` if no service has ever been started on that database. */
   ledger: { id: string; firstIndex: number; isFinal: boolean } | null;
   cursors: LedgerCursor[];
   /** Totals at the time of the backup, with amounts and counts as text. */
   totals: WrittenTotal[];
   /** Ids of the master keys that encrypted the secrets in it. */
   masterKeyIds: string[];
-  /** The newest audit log entry. `null` if the log is empty; absent in backups of earlier releases. */
+  /** The newest entry of the audit log. `null` if the log is empty; absent in backups of earlier releases. */
   auditHead?: AuditHead | null;
 };
 
@@ -198,7 +201,10 @@ export type Frame =
   | { type: 'e'; rowCount: number }
   | { type: 'z'; tableCount: number };
 
-/** The longest frame of each type. A header for thousands of projects is a few megabytes; a chunk of rows is tens of kilobytes. */
+/**
+ * The maximum length of each type of frame. A header for thousands of projects takes a few megabytes, and a chunk of rows takes tens of
+ * kilobytes.
+ */
 export const MAX_FRAME_BYTES: Readonly<Record<string, number>> = {
   h: 16 * 1024 * 1024,
   d: 64 * 1024 * 1024,
@@ -217,15 +223,15 @@ export function encodeFrame(frame: Frame): Buffer[] {
   return [head, body];
 }
 
-/** The trailer of a backup, and the digest calculated while reading it. */
+/** The trailer of a backup, and the digest calculated while it was read. */
 export type BackupEnding = {
-  /** The SHA-256 of the file before the trailer. The MAC covers this digest. */
+  /** The SHA-256 of the file without its trailer, which the MAC covers. */
   digest: Buffer;
   /** `null` if the file has only digests, because it was made without a master key or by an earlier release. */
   signed: { masterKeyId: string; mac: Buffer } | null;
 };
 
-/** `authentic`: made with the master key and unchanged. `unknown-key`: the file names a key that isn't configured here. */
+/** `authentic`: made with the master key and unchanged. `unknown-key`: made with a key that isn't configured here. */
 export type Authenticity =
   | { kind: 'authentic'; masterKeyId: string }
   | { kind: 'tampered'; masterKeyId: string }
@@ -238,7 +244,7 @@ export function macOf(key: MasterKey, ledgerId: string | null, digest: Buffer): 
   return createHmac('sha256', macKey).update(digest).digest();
 }
 
-/** Checks a backup's MAC with the master key that the backup names. Any key in the ring will do. */
+/** Checks a backup's MAC with the master key whose id is in the backup, which can be any key of the ring. */
 export function authenticate(
   keyRing: KeyRing | null,
   ledgerId: string | null,
@@ -252,8 +258,8 @@ export function authenticate(
 }
 
 /**
- * Accepts an authentic backup. With `takesUnauthenticated` it also accepts a backup that no key can verify, but never one that is known to
- * be tampered with.
+ * Accepts an authentic backup. With `takesUnauthenticated`, also accepts a backup that no key can verify, but never one that was certainly
+ * tampered with.
  */
 export function admitBackup(path: string, found: Authenticity, takesUnauthenticated: boolean): void {
   if (found.kind === 'authentic' || (found.kind !== 'tampered' && takesUnauthenticated)) return;
@@ -269,7 +275,7 @@ export function admitBackup(path: string, found: Authenticity, takesUnauthentica
   );
 }
 
-/** Explains why a backup can't be authenticated, in words that follow a colon. */
+/** Explains why a backup can't be authenticated, as text that follows a colon. */
 export function describeMac(found: Exclude<Authenticity, { kind: 'authentic' | 'tampered' }>): string {
   if (found.kind === 'unsigned') {
     return 'it has no MAC. It was created without a master key or by an old release, or someone removed the MAC';
@@ -282,8 +288,8 @@ export function describeMac(found: Exclude<Authenticity, { kind: 'authentic' | '
 }
 
 /**
- * Checks the audit log of a ledger that was just loaded. Its chain must be intact and must end where the backup says. Returns the problem
- * otherwise.
+ * Checks the audit log of a ledger that has just been loaded. Its chain must be intact and end where the backup says. If not, returns the
+ * problem.
  */
 export async function checkAudit(
   deps: { db: Sql; sealer: Sealer | null },

@@ -27,7 +27,7 @@ import {
 /** The format of https://age-encryption.org/v1, so `age -d` opens these files too. */
 const AGE_MAGIC = Buffer.from('age-encryption.org/v1\n');
 
-/** Encrypts a stream to public keys (`age1…`) in chunks of 64 KiB. No key stored here can decrypt the result. */
+/** Encrypts a stream with public keys (`age1…`) in chunks of 64 KiB. The result can't be decrypted with any key stored here. */
 export async function* encryptTo(
   recipients: readonly string[],
   source: AsyncIterable<Uint8Array>,
@@ -38,7 +38,7 @@ export async function* encryptTo(
   yield* await encrypter.encrypt(ReadableStream.from(source));
 }
 
-/** Throws `CONFIG_INVALID` for anything other than an age public key. */
+/** Throws `CONFIG_INVALID` for anything but an age public key. */
 export async function checkRecipients(recipients: readonly string[]): Promise<void> {
   const { Encrypter } = await import('age-encryption');
   for (const recipient of recipients) {
@@ -54,21 +54,21 @@ export async function checkRecipients(recipients: readonly string[]): Promise<vo
   }
 }
 
-/** Returns whether all of them are age secret keys. */
+/** Whether all of them are age secret keys. */
 export async function areIdentities(identities: readonly string[]): Promise<boolean> {
   const { Decrypter } = await import('age-encryption');
   try {
     for (const identity of identities) new Decrypter().addIdentity(identity);
     return true;
   } catch {
-    // The error contains the key, so it's dropped.
+    // The error contains the key, so it isn't reported.
     return false;
   }
 }
 
 /**
- * Decrypts a stream that is encrypted to the public key of one of `identities` (`AGE-SECRET-KEY-1…`). It never yields a changed byte, and a
- * truncated end is an error. Errors: those of `file`; its `refused` means that no identity fits.
+ * Decrypts a stream that was encrypted with the public key of one of `identities` (`AGE-SECRET-KEY-1…`). It never yields a changed byte,
+ * and throws if the end is missing. Throws the errors of `file`; `refused` means that no identity fits.
  */
 async function* decryptWith(
   identities: readonly string[],
@@ -80,7 +80,7 @@ async function* decryptWith(
   for (const identity of identities) decrypter.addIdentity(identity);
   let failed: unknown;
   try {
-    // Rethrows errors of the source unchanged, so they aren't mistaken for a wrong key.
+    // Rethrows errors of the source unchanged, so that they aren't mistaken for a wrong key.
     const watched = async function* () {
       try {
         yield* source;
@@ -99,10 +99,10 @@ async function* decryptWith(
   }
 }
 
-/** Our recipients need a few hundred bytes each; those of quantum-safe keys need two thousand. */
+/** Our recipients take a few hundred bytes each; recipients with quantum-safe keys take two thousand. */
 const MAX_AGE_HEADER_BYTES = 64 * 1024;
 
-/** Counts the keys that a file is encrypted to, from its first bytes. Returns `null` if they hold no complete header. */
+/** Returns how many keys a file is encrypted with, from its first bytes. Returns `null` if these contain no complete header. */
 function countRecipients(start: Buffer): number | null {
   const end = start.indexOf('\n--- ');
   if (end === -1) return null;
@@ -111,7 +111,7 @@ function countRecipients(start: Buffer): number | null {
 
 type AgePair = { identity: string; recipient: string };
 
-/** Derives the age key pair of a master key. Anyone with the master key can decrypt files encrypted to this pair. */
+/** Derives the age key pair of a master key. Anyone who has the master key can decrypt files that are encrypted with this pair. */
 export async function pairOfMasterKey(key: MasterKey): Promise<AgePair> {
   const { identityToRecipient } = await import('age-encryption');
   const identity = identityOf(key);
@@ -124,14 +124,14 @@ function identityOf(key: MasterKey): string {
   return bech32.encodeFromBytes('AGE-SECRET-KEY-', secret).toUpperCase();
 }
 
-/** Creates a new pair that exists only in memory. */
+/** Creates a new key pair that exists only in memory. */
 export async function createAgePair(): Promise<AgePair> {
   const { generateX25519Identity, identityToRecipient } = await import('age-encryption');
   const identity = await generateX25519Identity();
   return { identity, recipient: await identityToRecipient(identity) };
 }
 
-/** Creates a new pair. Returns the public key, and a key file in the format of `age-keygen`. */
+/** Creates a new key pair. Returns the public key, and a key file in the format of `age-keygen`. */
 export async function createAgeKey(createdAt: string): Promise<{ recipient: string; file: string }> {
   const { identity, recipient } = await createAgePair();
   return { recipient, file: `# created: ${createdAt}\n# public key: ${recipient}\n${identity}\n` };
@@ -140,14 +140,14 @@ export async function createAgeKey(createdAt: string): Promise<{ recipient: stri
 type Checked = { header: BackupHeader; ending: BackupEnding; authenticity: Authenticity };
 
 /**
- * The keys for opening a file. `keyRing` authenticates it, and decrypts files encrypted to a master key. `identities` are age secret keys
- * for other encrypted files.
+ * The keys needed to open a file. `keyRing` authenticates it, and decrypts files that are encrypted with a master key. `identities` are age
+ * secret keys for other encrypted files.
  */
 export type Opening = { keyRing: KeyRing | null; identities?: readonly string[] };
 
 /**
  * Reads a whole backup and checks its authenticity. Errors: `BACKUP_DAMAGED` if a byte was changed or is missing and the digest wasn't
- * adjusted to match, `BACKUP_ENCRYPTED` without the right identity, `INVALID_ARGUMENT` if it isn't a backup, `NOT_FOUND`.
+ * adapted, `BACKUP_ENCRYPTED` if there's no identity that fits, `INVALID_ARGUMENT` if it isn't a backup, `NOT_FOUND`.
  */
 export async function checkBackup(path: string, opening: Opening): Promise<Checked> {
   const { keyRing } = opening;
@@ -157,12 +157,12 @@ export async function checkBackup(path: string, opening: Opening): Promise<Check
   for (let next = await frames.next(); ; next = await frames.next()) {
     if (next.done === true) {
       if (header === undefined || !isComplete) throw damaged(path, 'it contains no complete backup');
-      // An attacker may have written the header, so the type of the id is checked.
+      // An attacker may have written the header, so check the type of the id.
       const ledgerId = typeof header.ledger?.id === 'string' ? header.ledger.id : null;
       return { header, ending: next.value, authenticity: authenticate(keyRing, ledgerId, next.value) };
     }
     const frame = next.value;
-    // The header comes first and only once, and nothing follows the end.
+    // The header must be first and occur only once, and nothing may follow the end.
     if ((frame.type === 'h') !== (header === undefined) || isComplete)
       throw damaged(path, 'its parts are in the wrong order');
     if (frame.type === 'h') header = frame.header;
@@ -171,15 +171,15 @@ export async function checkBackup(path: string, opening: Opening): Promise<Check
 }
 
 /**
- * Yields the frames of a backup in order, and returns its trailer. Only an end without an error proves that no frame was damaged by
- * accident; `authenticate` finds deliberate changes.
+ * Yields the frames of a backup in order, and returns its trailer. Only if it ends without an error is it certain that no frame was damaged
+ * by accident; `authenticate` finds deliberate changes.
  */
 export async function* readFrames(path: string, opening: Opening): AsyncGenerator<Frame, BackupEnding> {
   await refuseOtherFiles(path);
   const found: { ending?: BackupEnding } = {};
   const gunzip = createGunzip();
   const reading = pipeline(readBody(path, await openBackup(path, opening), found), gunzip);
-  reading.catch(() => undefined); // The iteration fails with the same error.
+  reading.catch(() => undefined); // The iteration throws the same error.
   try {
     yield* parseFrames(path, gunzip);
     await reading;
@@ -189,7 +189,7 @@ export async function* readFrames(path: string, opening: Opening): AsyncGenerato
   } finally {
     gunzip.destroy();
   }
-  // Bytes after the compressed part end the reading early.
+  // If bytes follow the compressed part, reading ends early.
   if (found.ending === undefined) throw damaged(path, 'it has data after its end');
   return found.ending;
 }
@@ -211,7 +211,7 @@ async function openBackup(path: string, { keyRing, identities = [] }: Opening): 
   return decryptWith(all, source, { refused, damaged: (reason) => damaged(path, reason) });
 }
 
-/** Returns how many keys a file is encrypted to, or `null` if it isn't encrypted. Errors: `BACKUP_DAMAGED`. */
+/** Returns with how many keys a file is encrypted, or `null` if it isn't encrypted. Throws `BACKUP_DAMAGED`. */
 export async function describeEncryption(path: string): Promise<{ recipients: number } | null> {
   const start = await readStart(path, MAX_AGE_HEADER_BYTES);
   if (!start.subarray(0, AGE_MAGIC.length).equals(AGE_MAGIC)) return null;
@@ -221,8 +221,8 @@ export async function describeEncryption(path: string): Promise<{ recipients: nu
 }
 
 /**
- * Yields the compressed part and hashes all bytes. Holds back as many bytes as the trailer has, and stores the trailer in `found` at the
- * end.
+ * Yields the compressed part and hashes all bytes. It always holds back as many bytes as the trailer has, and stores the trailer in `found`
+ * at the end.
  */
 async function* readBody(
   path: string,
@@ -299,7 +299,7 @@ function decodeFrame(path: string, type: string, body: Buffer): Frame {
   throw damaged(path, 'one of its parts cannot be read');
 }
 
-/** Checks only the members that identify the ledger. Nothing more is read from an unauthenticated file unless a person asks for it. */
+/** Checks only the members that identify the ledger. Nothing else is read from an unauthenticated file unless a person asks for it. */
 function isHeader(header: unknown): boolean {
   return isObject(header) && LISTS.every((name) => Array.isArray(header[name]));
 }
@@ -310,7 +310,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** zlib throws these errors for bytes that it can't decompress, and streams throw them for a file that was truncated while being read. */
+/** Whether zlib couldn't decompress the bytes, or the file was truncated while it was being read. */
 function isBroken(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   return /^(Z_|ERR_STREAM_PREMATURE_CLOSE)/.test(code);
@@ -323,7 +323,7 @@ export function damaged(path: string, reason: string): AppError {
   );
 }
 
-/** Runs before the file is read as a stream, so that the error is about the file and not about the decompression. */
+/** Runs before the file is read as a stream, so that an error is about the file and not about decompression. */
 async function refuseOtherFiles(path: string): Promise<void> {
   const size = await readSize(path);
   const start = await readStart(path, AGE_MAGIC.length);

@@ -25,7 +25,7 @@ import { verifyBackup, withScratch } from './verify-backup.ts';
 
 const HOUR_MS = 3_600_000;
 const LOOK_MS = 30_000;
-/** How long to wait after a failed backup. A full disk is either freed by then or needs a person. */
+/** How long to wait after a failed backup. If the disk was full, it has either been freed by then, or it needs a person. */
 const RETRY_MS = 600_000;
 
 type Options = Leading &
@@ -37,9 +37,9 @@ type Options = Leading &
   };
 
 /**
- * Makes a verified backup whenever the newest one is older than the interval or a person asked for one, as long as this process follows the
- * network. Keeps the configured number of backups. A failure raises an alarm, and so does a backup that is too old. Runs until `stop`,
- * which aborts the current backup and removes its files.
+ * As long as this process follows the network, makes a verified backup whenever the newest one is older than the interval, or a person has
+ * asked for one. Keeps the configured number of backups. A failure raises an alarm, as does a backup that is too old. `stop` aborts the
+ * current backup and removes its files.
  */
 export function startBackupSchedule(options: Options): Loop {
   const { schedule, metrics, now, lookMs = LOOK_MS, retryMs = RETRY_MS } = options;
@@ -102,7 +102,7 @@ async function makeOne(
     log.warn({ backups: left }, 'old backups were changed after their verification, so Quittance keeps them');
 }
 
-/** Errors of files are reported with their code, our own errors with their advice. */
+/** Errors of files are reported with their code, and our own errors with their advice. */
 function describe(error: unknown, directory: string): string {
   const { cause, message } = error as Partial<Error>;
   const { code, syscall } = (cause ?? error) as NodeJS.ErrnoException;
@@ -111,11 +111,11 @@ function describe(error: unknown, directory: string): string {
   return message ?? String(error);
 }
 
-/** Raises and clears both alarms, and logs each failure once. */
+/** Raises and closes both alarms, and logs each failure once. */
 function createAlarmKeeper({ db: whole, network, isLeader, log, schedule }: Options) {
   const db = whileLeading(whole, network, isLeader);
   const limitMs = limitOfAge(schedule.intervalMs);
-  /** The alarms that are open as far as this process knows. Absent means unknown. */
+  /** The alarms that are open, as far as this process knows. If a kind is absent, it isn't known. */
   const told = new Map<AlarmKind, string | null>();
   const set = async (kind: AlarmKind, detail: string | null) => {
     if (told.get(kind) === detail && told.has(kind)) return;
@@ -155,10 +155,10 @@ type MakeDeps = {
 };
 
 /**
- * Makes an encrypted backup, restores it to a scratch database and compares it with itself and with the running ledger. Only then does it
- * get the name of a backup. Without `recipients` the master key can decrypt it. With them, a temporary key in memory can too: so the backup
- * can be verified now, but no one can read it on this machine later. `signal` aborts it. Any failure throws and leaves the kept backups
- * alone.
+ * Makes an encrypted backup, restores it to a scratch database, and compares it with itself and with the running ledger. Only after that
+ * does it get the name of a backup. Without `recipients`, it can be decrypted with the master key. With them, it can also be decrypted with
+ * a temporary key that exists only in memory, so that it can be verified now, but no one can read it on this machine later. `signal` aborts
+ * it. It throws on any failure, and never touches the kept backups.
  */
 async function makeVerifiedBackup(
   { db, connection, keyRing, needsOwnUser, host, log, now }: MakeDeps,
@@ -207,7 +207,7 @@ function describeFault(view: View): string {
     : 'the running ledger lacks data that the backup has';
 }
 
-/** The abandoned work fails by itself once its database is gone. */
+/** Rejects when the signal is aborted. The abandoned work fails on its own as soon as its database is gone. */
 function unlessAborted<Output>(signal: AbortSignal, work: Promise<Output>): Promise<Output> {
   const stopped = new Promise<never>((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });

@@ -3,7 +3,7 @@ import { refuseChangedSchema } from '../../../core/store/db/schema-changes.ts';
 import type { Actor } from '../actor.ts';
 import type { SchemaView } from './backup-format.ts';
 
-/** Reports which migrations were applied, and refuses a database whose schema was changed by anything else. Errors: `SCHEMA_CHANGED`. */
+/** Reports which migrations were applied, and throws `SCHEMA_CHANGED` if anything else has changed the schema. */
 export async function checkSchema(
   { db, kind, applied }: { db: Database; kind: SchemaView['database']; applied: readonly string[] },
   _actor: Actor,

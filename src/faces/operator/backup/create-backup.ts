@@ -47,7 +47,7 @@ import {
 } from './backup-format.ts';
 import { checkRecipients, createAgeKey, encryptTo } from './backup-read.ts';
 
-/** Returns whether the database is a standby, which is read-only. */
+/** Whether the database is a standby, which is read-only. */
 export const isStandby = answerOf(
   'backup-is-standby',
   { isStandby: 'bool' },
@@ -56,14 +56,14 @@ export const isStandby = answerOf(
   ([row]) => row?.isStandby === true,
 );
 
-/** A database that no service may be using. If it was started for this command alone, no service can. */
+/** A database that no service may be using. If it was started just for this command, no service can be. */
 export type QuietDatabase = { db: Database; kind: 'external' | 'embedded'; isStartedHere: boolean };
 
-/** PostgreSQL needs a moment to notice a closed connection. A service that stopped just now is no reason to refuse. */
+/** PostgreSQL takes a moment to notice a closed connection, so a service that has just stopped is no reason to refuse. */
 const LOOKS = 10;
 const BETWEEN_LOOKS_MS = 100;
 
-/** Refuses to continue while a service uses the same database. */
+/** Throws as long as a service uses the same database. */
 export async function refuseRunning({ db, kind, isStartedHere }: QuietDatabase): Promise<void> {
   if (kind === 'embedded' && isStartedHere) return;
   let count = await countServiceConnections(db);
@@ -78,7 +78,10 @@ export async function refuseRunning({ db, kind, isStartedHere }: QuietDatabase):
   );
 }
 
-/** Creates a key pair for encrypted backups. The secret key is written only to a new file. Errors: `CONFLICT`, `INVALID_ARGUMENT`. */
+/**
+ * Creates a key pair for encrypted backups. The secret key is written to a new file, and nowhere else. Errors: `CONFLICT`,
+ * `INVALID_ARGUMENT`.
+ */
 export async function makeKey(
   { now }: { now(): UnixMs },
   _actor: Actor,
@@ -103,9 +106,9 @@ type Deps = QuietDatabase & { connection: Connection; now(): UnixMs; keyRing: Ke
 type Input = { path: string; recipients: readonly string[]; isFinal: boolean; signal?: AbortSignal };
 
 /**
- * Writes a backup to a new file. If it `isFinal`, the ledger is closed first, so nothing can be created that the file lacks. `recipients`
- * are age public keys. `signal` aborts it and leaves no file. Errors: `CONFIG_INVALID`, `CONFLICT`, `INVALID_ARGUMENT`, and those of
- * `refuseForeignLedger`.
+ * Writes a backup to a new file. If it `isFinal`, the ledger is closed first, so that nothing can be created that isn't in the file.
+ * `recipients` are age public keys. `signal` aborts it and leaves no file behind. Errors: `CONFIG_INVALID`, `CONFLICT`, `INVALID_ARGUMENT`,
+ * and those of `refuseForeignLedger`.
  */
 export async function createBackup(
   { connection, now, keyRing, release, ...database }: Deps,
@@ -113,14 +116,14 @@ export async function createBackup(
   { path, recipients, isFinal, signal }: Input,
 ): Promise<BackupView> {
   const at = now();
-  // Checks these before closing the ledger, so that a wrong setting doesn't close it.
+  // Check these before the ledger is closed, so that a wrong setting doesn't close it.
   await checkRecipients(recipients);
   const masterKey = keyRing?.current() ?? null;
   if (isFinal) await close(database, (tx) => record(tx, actor, at, { file: path, isFinal }));
   const protection = { masterKey, recipients };
   const { header, rowCounts, bytes } = await writeBackup({ connection, path, release, now: at, protection, signal });
   const { ledger, takenAt, masterKeyIds } = header;
-  // A replica is read-only, and a backup of it is as good as any.
+  // A replica is read-only, so nothing can be recorded there, but its backup is as good as any other.
   if (!isFinal && !(await isStandby(database.db))) {
     await database.db.transaction((tx) => record(tx, actor, at, { file: path, isFinal, bytes }));
   }
@@ -136,7 +139,7 @@ async function close(database: QuietDatabase, recordClosed: (tx: Sql) => Promise
   await refuseRunning(database);
   await takeLedger(db, { id: randomUUID(), firstIndex: 0 }, { isAnew: false });
   const identity = await findLedgerIdentity(db);
-  // A final backup that was interrupted may be repeated, but a copied ledger must be accepted first.
+  // A final backup that was interrupted may be repeated. But a copied ledger must be accepted first.
   if (identity !== null) refuseForeignLedger({ ...identity, closedAt: null });
   await db.transaction(async (tx) => {
     await closeLedger(tx);
@@ -150,9 +153,9 @@ function record(tx: Sql, actor: Actor, at: UnixMs, detail: object): Promise<void
 
 /** The key that authenticates a backup, and the keys that can decrypt it. */
 export type Protection = {
-  /** `null` means no MAC: anyone who can write to the file can change it unnoticed. */
+  /** `null` means that there's no MAC, so anyone who can write to the file can change it unnoticed. */
   masterKey: MasterKey | null;
-  /** Age public keys. If the list is empty, the backup isn't encrypted. */
+  /** Age public keys. If there are none, the backup isn't encrypted. */
   recipients: readonly string[];
 };
 
@@ -160,12 +163,13 @@ const UNPROTECTED: Protection = { masterKey: null, recipients: [] };
 
 export type BackupMade = { header: BackupHeader; rowCounts: Record<string, number>; bytes: number };
 
-/** Level 6 writes 40 MB of rows a second per core; a higher level saves little space. */
+/** Level 6 compresses 40 MB of rows per second and core. Higher levels save hardly any space. */
 const COMPRESSION_LEVEL = 6;
 
 /**
- * Writes all rows of the ledger from one snapshot to a file, while the service keeps running. The file appears only when it's complete and
- * synced to disk, and only its owner can read it. Memory use doesn't depend on the size. An existing file is never replaced.
+ * Writes all rows of the ledger, from a single snapshot, to a file while the service keeps running. The file appears only when it's
+ * complete and synced to the disk, and only its owner can read it. The memory needed doesn't depend on the size. An existing file is never
+ * replaced.
  */
 export async function writeBackup(options: {
   connection: Connection;
@@ -207,7 +211,7 @@ function explain(error: unknown, path: string): unknown {
   return new AppError('INVALID_ARGUMENT', reason, { cause: error });
 }
 
-/** Writes the rows of every existing table to a new file. Returns how many rows each table has. */
+/** Writes the rows of every existing table to a new file. Returns the number of rows in each table. */
 export async function writeTables(
   session: BackupSession,
   path: string,
@@ -227,13 +231,13 @@ export async function writeTables(
 async function* compressed(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const gzip = createGzip({ level: COMPRESSION_LEVEL });
   const compressing = pipeline(Readable.from(source, { objectMode: false }), gzip);
-  // The reading below fails with the same error.
+  // Reading from it below throws the same error.
   compressing.catch(() => undefined);
   yield* gzip;
   await compressing;
 }
 
-/** Adds the magic before the bytes and the trailer after them. */
+/** Adds the magic before the bytes, and the trailer after them. */
 async function* withMac(
   source: AsyncIterable<Buffer>,
   masterKey: MasterKey | null,
@@ -296,7 +300,7 @@ async function* encodeAll(
 
 const LINE_FEED = 0x0a;
 
-/** Every row ends in a line feed; the format escapes those inside a row as `\n`. */
+/** Counts the line feeds, because every row ends with one; in the format, line feeds inside a row are written as `\n`. */
 function countRows(rows: Buffer): number {
   let count = 0;
   for (let at = rows.indexOf(LINE_FEED); at !== -1; at = rows.indexOf(LINE_FEED, at + 1)) count += 1;

@@ -52,13 +52,13 @@ import {
 import { checkBackup, damaged, type Opening, readFrames } from './backup-read.ts';
 import { type QuietDatabase, refuseRunning } from './create-backup.ts';
 
-/** `write` turns an alarm into text with the names of the interface that caused it. */
+/** `write` turns an alarm into text, using the terms of the interface that caused it. */
 type SecureDeps = { now(): UnixMs; random(bytes: number): Uint8Array; write(text: Text): string };
 
 /**
- * Makes an outdated copy of a ledger safe to continue with, in the caller's transaction. None of its addresses gets a new invoice, no
- * address derived since the copy is derived again, and no position of the feed is used twice. `origin` says where the data came from, such
- * as "a backup of 2026-11-21T20:39:00.000Z". Returns how many addresses were permanently retired.
+ * Makes it safe to continue with an outdated copy of a ledger, in the caller's transaction. None of its addresses gets a new invoice, no
+ * address that was derived after the copy is derived again, and no position of the feed is used twice. `origin` says where the data is
+ * from, such as "a backup of 2026-11-21T20:39:00.000Z". Returns how many addresses were permanently retired.
  */
 export async function secureCopy(tx: Sql, deps: SecureDeps, by: RecordedActor, origin: string): Promise<number> {
   const at = deps.now();
@@ -71,7 +71,7 @@ export async function secureCopy(tx: Sql, deps: SecureDeps, by: RecordedActor, o
     }),
   );
   await skipIndexesTo(tx, indexAt(at));
-  // No project sustains a thousand events a second for years, so a millisecond clock is ahead of every position in use.
+  // No project has a thousand events per second for years, so a clock in milliseconds is ahead of every position that was used.
   await skipPositionsTo(tx, BigInt(at));
   await raiseRestored(tx, { ...deps, now: () => at }, (network) => {
     const { length: count } = barred.filter((each) => each.network === network);
@@ -80,7 +80,7 @@ export async function secureCopy(tx: Sql, deps: SecureDeps, by: RecordedActor, o
   return barred.length;
 }
 
-/** Raises an alarm on every network of the ledger. It says what was restored, and what to do before closing the alarm. */
+/** Raises an alarm on every network of the ledger. It says what was restored, and what to do before it can be closed. */
 async function raiseRestored(
   tx: Sql,
   { now, random, write }: SecureDeps,
@@ -97,7 +97,7 @@ async function raiseRestored(
   }
 }
 
-/** Retires every address permanently. The address is still watched, and its existing reservations can still be paid. */
+/** Retires every address permanently. The addresses are still watched, and their existing reservations can still be paid. */
 const barAddresses = rowsOf(
   'restore-bar-addresses',
   { projectId: 'uuid', network: text<Network>(), account: hex<AccountHex>() },
@@ -119,13 +119,13 @@ const raiseFirstIndex = commandOf(
   (index: number) => [index],
 );
 
-/** Makes existing and future account keys continue from an index. */
+/** Makes existing and future account keys continue at an index. */
 async function skipIndexesTo(tx: Sql, index: number): Promise<void> {
   await skipIndexes(tx, index);
   await raiseFirstIndex(tx, index);
 }
 
-/** Makes the feed of every project continue after a position. The database lets no other code move a position this far. */
+/** Makes the feed of every project continue after a position. The database lets nothing else move a position this far. */
 async function skipPositionsTo(tx: Sql, position: bigint): Promise<void> {
   await tx.script('alter table event_streams disable trigger event_streams_rise');
   await skipPositions(tx, position);
@@ -140,14 +140,14 @@ const skipPositions = commandOf(
 );
 
 /**
- * Loads a backup into an empty database and migrates it to this release, in one transaction that ends by calling `finish`. The file is read
- * to its end before anything is written, and again while it's loaded. Errors: `BACKUP_DAMAGED`, `BACKUP_TAMPERED`,
+ * Loads a backup into an empty database and migrates it to this release, in a single transaction that calls `finish` at its end. The file
+ * is read completely before anything is written, and again while it's loaded. Errors: `BACKUP_DAMAGED`, `BACKUP_TAMPERED`,
  * `BACKUP_UNAUTHENTICATED`, `BACKUP_ENCRYPTED`, `DATABASE_NOT_EMPTY`, `SCHEMA_NEWER` for a backup of a newer release, `SCHEMA_CHANGED`.
  */
 export async function loadBackup<Finished>(options: {
   connection: Connection;
   path: string;
-  /** The backup must be authenticated by a key of this ring. */
+  /** A key of this ring must authenticate the backup. */
   keyRing?: KeyRing | null;
   /** Also accepts a backup that no available key can authenticate. */
   takesUnauthenticated?: boolean;
@@ -167,11 +167,11 @@ export async function loadBackup<Finished>(options: {
     await makeRoom(session);
     await migrateWithin(session, ofFile);
     await session.script('set local statement_timeout = 0');
-    // This trigger also checks when a payment may have arrived. Restored rows needn't satisfy that: earlier releases had no such rule, and
-    // the arrival times it reads are deleted after a day.
+    // This trigger also checks when a payment may have arrived. Restored rows may violate that, because earlier releases had no such rule,
+    // and the arrival times that it reads are deleted after a day.
     await session.script('alter table transfers disable trigger transfers_fit_their_invoice');
     const rowCounts = await load(session, path, ending, { keyRing, identities });
-    // Finds references to missing rows now, so that no check is pending when migrations change the tables.
+    // Find references to missing rows now, so that no check is pending when migrations change the tables.
     await session.script('set constraints all immediate');
     await session.script('alter table transfers enable trigger transfers_fit_their_invoice');
     const misfit = await findMisfit(session);
@@ -181,7 +181,7 @@ export async function loadBackup<Finished>(options: {
     if (options.migrations === undefined) await grantRuntimeRole(session);
     await session.script('set local statement_timeout = 0');
     const finished = await options.finish(session, header, authenticity);
-    // Without statistics, a large ledger would be slow for the first minutes.
+    // Without statistics, a large ledger would be slow during the first minutes.
     await session.script('analyze');
     return { header, authenticity, rowCounts, applied, finished };
   });
@@ -196,7 +196,7 @@ const findMisfit = rowOf(
   () => [],
 );
 
-/** Returns those of our migrations that were applied to the backup's database. */
+/** Returns those of our migrations that had been applied to the backup's database. */
 function matchMigrations(path: string, header: BackupHeader, known: readonly Migration[]): Migration[] {
   return header.migrations.map(({ version, name, sha256 }, index) => {
     const ours = known[index];
@@ -216,7 +216,10 @@ function matchMigrations(path: string, header: BackupHeader, known: readonly Mig
   });
 }
 
-/** A database without projects holds nothing of value: a service recreates those rows when it starts. */
+/**
+ * Removes the tables of a database that contains no projects, and so nothing of value, because a service creates the other rows again when
+ * it starts.
+ */
 async function makeRoom(session: BackupSession): Promise<void> {
   const tables = await findOurTables(session);
   if (tables.includes('projects') && (await hasProjects(session))) {
@@ -286,8 +289,8 @@ type Deps = QuietDatabase & SecureDeps & Required<Opening> & { connection: Conne
 
 /**
  * Loads a backup into an empty database. Unless it was a final backup, none of its addresses ever gets a new invoice, because payers may
- * hold amounts that were issued after the backup. `unauthenticated` records why a file is accepted that no master key can authenticate.
- * Errors: those of `loadBackup`.
+ * have been given amounts after the backup. `unauthenticated` records why a file is accepted that no master key can authenticate. Errors:
+ * as for `loadBackup`.
  */
 export async function restoreBackup(
   { now, random, write, connection, keyRing, identities, hooks, ...database }: Deps,
@@ -329,7 +332,7 @@ export async function restoreBackup(
   return { view, authenticity };
 }
 
-/** The transaction of a restore can't make seals itself, because the ledger gets its id inside it. */
+/** The transaction of a restore can't seal rows itself, because the ledger gets its id within it. */
 function sealingWith(tx: Sql, sealer: Sealer | null): Sql {
   const macOf = ({ table, row }: SealParameter) => sealer?.seal(table, row) ?? null;
   return {
@@ -343,12 +346,12 @@ function sealingWith(tx: Sql, sealer: Sealer | null): Sql {
   };
 }
 
-/** After any other restore, `secureCopy` says what to do. */
+/** What to do after a final backup was restored. After any other restore, `secureCopy` says what to do. */
 const TO_COMPARE = say`compare its addresses with your wallet ("${{ command: 'address list' }}"), and check that you created its keys and endpoints, then close this alarm`;
 
 /**
  * Accepts a ledger that wasn't moved here by our commands. `retires` takes its addresses out of use even if it wasn't recognised as a copy,
- * such as after a server was rolled back to an earlier moment. Errors: `CONFLICT`, `LEDGER_CLOSED`.
+ * for example after a server was rolled back to an earlier time. Errors: `CONFLICT`, `LEDGER_CLOSED`.
  */
 export async function acceptRestore(
   { now, random, write, ...database }: QuietDatabase & SecureDeps,

@@ -40,7 +40,7 @@ import { isStandby } from './create-backup.ts';
 import { loadBackup } from './restore-backup.ts';
 
 const PREFIX = 'quittance-verify-';
-/** The entries of a scratch directory, which PostgreSQL's own user may own. */
+/** The entries of a scratch directory. PostgreSQL's own user may own them. */
 const DIRECTORIES = ['data', 'shared'] as const;
 
 type Scratch = { connection: Connection; owner: Connection; open(): Database };
@@ -53,8 +53,8 @@ export async function withScratch<Output>(
   await removeRemains();
   const parent = await mkdtemp(join(tmpdir(), `${PREFIX}${process.pid}-`));
   try {
-    // When started by root, PostgreSQL runs as another user, who needs to pass through this directory. The data directory itself stays
-    // closed.
+    // If root starts PostgreSQL, it runs as another user, who must be able to pass through this directory. The data directory itself
+    // remains private.
     await chmod(parent, 0o711);
     const postgres = await startEmbeddedPostgres({
       dataDir: join(parent, DIRECTORIES[0]),
@@ -86,7 +86,7 @@ export async function withScratch<Output>(
   }
 }
 
-/** Verifying a backup needs the embedded PostgreSQL even when Quittance itself uses an external one, so the error has to explain that. */
+/** Even if Quittance uses an external PostgreSQL, the embedded one is needed to verify a backup, so the error has to explain that. */
 export function nameUse(error: unknown): never {
   if (!(error instanceof EmbeddedPostgresError) || error.code !== 'EMBEDDED_MISSING') throw error;
   const missing =
@@ -94,7 +94,9 @@ export function nameUse(error: unknown): never {
   throw new EmbeddedPostgresError(error.code, missing, { cause: error });
 }
 
-/** Removes directories left by this user's killed commands. The name holds the process id, but anyone can create such a name. */
+/**
+ * Removes directories that are left from this user's killed commands. The process id is in the name, but anyone could create such a name.
+ */
 async function removeRemains(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     const pid = Number(new RegExp(`^${PREFIX}(\\d+)-`).exec(name)?.[1]);
@@ -106,8 +108,8 @@ async function removeRemains(): Promise<void> {
 }
 
 /**
- * When started by root, PostgreSQL runs as another user, who could plant a symbolic link here. So that user's files are removed with that
- * user's rights, or left in place.
+ * If root starts PostgreSQL, it runs as another user, who could put a symbolic link here. So that user's files are removed only with that
+ * user's rights, or are left in place.
  */
 async function removeScratch(parent: string): Promise<void> {
   for (const directory of DIRECTORIES) {
@@ -119,23 +121,23 @@ async function removeScratch(parent: string): Promise<void> {
 
 const POLL_MS = 100;
 const NOTE_MS = 5000;
-/** Rate-limited nodes answer again within this time. If they don't, the chain counts as not read. */
+/** Nodes that limit requests respond again within this time. If they don't, the chain counts as not read. */
 const STALL_MS = 60_000;
 const MAX_DIFFERENCES = 100;
-/** How many blocks of transfers to query from the ledger at once. */
+/** How many blocks of transfers are queried from the ledger at a time. */
 const COMPARED_BLOCKS = 1000;
 
 /** Reads the chain and reports progress. */
 export type FollowDeps = {
-  /** Starts the watcher of a network on a database, or returns why it can't. That watcher notifies no one. */
+  /** Starts a watcher for a network on a database, or returns why it can't be started. The watcher doesn't notify anyone. */
   follow(network: Network, connection: Connection): Promise<string | { stop(): Promise<unknown> }>;
-  /** Called from time to time with the last block read and the last block to read; `null` while that is unknown. */
+  /** Called from time to time with the last block read and the last block to be read, or `null` as long as that is unknown. */
   onRead(network: Network, block: number, end: number | null): void;
 };
 
 /**
- * Lets the regular watcher continue reading the chain from the backup's position, in the scratch database. Compares the recorded transfers
- * with those of the running ledger in the same blocks.
+ * Runs the regular watcher on the scratch database, so that it continues reading the chain from the backup's position. Compares the
+ * recorded transfers with those of the running ledger in the same blocks.
  */
 async function rescanScratch(
   { follow, onRead }: FollowDeps,
@@ -161,7 +163,7 @@ async function rescanScratch(
 
 type Rescan = { scratch: { db: Database; connection: Connection }; running: Database | null; network: Network };
 
-/** Without `end`, waits for the newest irreversible block of the nodes. Returns the last block read, or why it stopped. */
+/** Without `end`, waits for the newest irreversible block of the nodes. Returns the last block read, or why reading stopped. */
 async function untilRead(
   db: Database,
   network: Network,
@@ -230,18 +232,18 @@ type Deps = Required<Opening> &
     hooks: MigrationHooks;
     now(): UnixMs;
     withScratch<Output>(work: (scratch: Scratch) => Promise<Output>): Promise<Output>;
-    /** Runs `work` with the running database. Fails if there is none. */
+    /** Runs `work` with the running database. Throws if there's none. */
     withRunning<Output>(work: (database: { db: Database }) => Promise<Output>): Promise<Output>;
     describeError(error: unknown): string;
   };
 type Input = { path: string; takesUnauthenticated: boolean; readsChain: boolean };
 
-/** `authenticity` is `null` for a file that wasn't examined. */
+/** `authenticity` is `null` if the file wasn't examined. */
 type Verified =
   | { view: VerifiedBackupView; authenticity: Authenticity }
   | { view: RefusedBackupView; authenticity: null };
 
-/** The `authenticity` to report for a refused file, by error code. */
+/** The `authenticity` that is reported for a refused file, by error code. */
 const REFUSED: Readonly<Record<string, string>> = {
   BACKUP_TAMPERED: 'tampered',
   BACKUP_UNAUTHENTICATED: 'not-authenticated',
@@ -249,8 +251,8 @@ const REFUSED: Readonly<Record<string, string>> = {
 };
 
 /**
- * Restores a backup to a scratch database, compares its sums with the backup's own and with the running ledger, and reads the chain from
- * there on. The only trace left is an audit log entry in the running ledger, if the backup belongs to it.
+ * Restores a backup to a scratch database, compares its sums with the backup's own sums and with the running ledger, and reads the chain
+ * from there on. It leaves nothing behind except an entry in the audit log of the running ledger, if the backup belongs to it.
  */
 export async function verifyBackup(deps: Deps, actor: Actor, input: Input): Promise<Verified> {
   try {
@@ -267,7 +269,7 @@ export async function verifyBackup(deps: Deps, actor: Actor, input: Input): Prom
 async function verifyIn(scratch: Scratch, deps: Deps, actor: Actor, { path, takesUnauthenticated, readsChain }: Input) {
   const { header, authenticity, rowCounts } = await loadBackup({
     ...{ connection: scratch.owner, path, takesUnauthenticated, keyRing: deps.keyRing, identities: deps.identities },
-    // No signing key is needed for a database that is thrown away.
+    // A database that is thrown away needs no key for sealing.
     hooks: deps.keyRing === null ? {} : deps.hooks,
     finish: async (tx, { ledger }) => {
       if (ledger !== null) await takeLedger(tx, ledger, { isAnew: true });
@@ -304,7 +306,7 @@ async function verifyIn(scratch: Scratch, deps: Deps, actor: Actor, { path, take
   return { view, authenticity };
 }
 
-/** Without the key that authenticated the backup, the keys that sealed its rows are missing too. */
+/** If the key that authenticated the backup isn't available, neither are the keys that sealed its rows. */
 function sealerOf({ keyRing }: Deps, { ledger }: BackupHeader, { kind }: Authenticity): Sealer | null {
   return kind !== 'authentic' || keyRing === null || ledger === null ? null : createSealer(keyRing, ledger.id);
 }
@@ -323,7 +325,7 @@ function isSame(read: Rescanned): boolean {
   return read.kind === 'not-read' || (read.compared?.differences.length ?? 0) === 0;
 }
 
-/** `subject` is when the backup was taken, the same as in the entry of its creation. */
+/** `subject` is when the backup was taken, as in the entry about its creation. */
 function record(
   db: Database,
   { now }: Deps,
@@ -336,7 +338,7 @@ function record(
   );
 }
 
-/** Runs `work` on the running ledger if the backup belongs to it. Returns why not otherwise. */
+/** Runs `work` on the running ledger if the backup belongs to it, and otherwise returns why it doesn't. */
 async function besideRunning<Output>(
   { withRunning, describeError }: Deps,
   { ledger }: BackupHeader,
@@ -374,8 +376,8 @@ function findDifferences(backup: readonly LedgerTotal[], other: readonly LedgerT
 }
 
 /**
- * Finds where a ledger has less than an earlier backup of it. Nothing in a ledger is ever deleted and a paid invoice stays paid. Invoices
- * do leave the other statuses, so those are only compared as one sum.
+ * Finds where a ledger has less than an earlier backup of it. Nothing in a ledger is ever deleted, and a paid invoice stays paid. Invoices
+ * can leave all other statuses, so these are compared only as a single sum.
  */
 function findLosses(backup: readonly LedgerTotal[], running: readonly LedgerTotal[]): TotalDifference[] {
   const isGrown = (one: Sum, two: Sum) => two.count >= one.count && two.micro >= one.micro;

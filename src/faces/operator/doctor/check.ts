@@ -8,17 +8,17 @@ import type { KeySettings } from '../../../core/runtime/open-key-ring.ts';
 import type { Database, Sql } from '../../../core/store/db/database.ts';
 import type { Actor } from '../actor.ts';
 
-/** A network with its settings on this machine. */
+/** A network, with its settings on this machine. */
 export type DoctorNetwork = { network: Network; nodes: readonly NodeSpec[]; agreement: number };
 
-/** The settings of the service, read from its environment. */
+/** The settings of the service, as read from its environment. */
 export type DoctorSettings = KeySettings & {
-  /** Warnings about the settings themselves. */
+  /** Warnings about settings that may be mistakes. */
   warnings: readonly string[];
   networks: readonly DoctorNetwork[];
-  /** Why the nodes are unknown, or `null`. */
+  /** Why the nodes aren't known, or `null`. */
   networkProblem: string | null;
-  /** Where the API of this machine listens. `null` if that's unknown or this process has none. */
+  /** Where the API of this machine listens. `null` if that isn't known or this process has no API. */
   localUrl: string | null;
   /** Where this machine reports why it isn't ready. `null` if it has no such port, or a random one. */
   metricsUrl: string | null;
@@ -26,12 +26,12 @@ export type DoctorSettings = KeySettings & {
   databasePoolSize: number;
   trustProxy: readonly string[];
   rowMacs: 'ledger' | 'off' | 'warn' | 'require';
-  /** Where and how often the service makes backups. `null` if it makes none. */
+  /** Where the service stores its backups and how often it makes them. `null` if it makes none. */
   backups: Readonly<{ directory: string; intervalMs: number }> | null;
   addressManifest: ManifestSettings | null;
 };
 
-/** The settings of a process without its networks. `host` and `port` are where its API should listen. */
+/** The settings of a process, without its networks. `host` and `port` are where its API should listen. */
 export type ConfiguredProcess = Omit<DoctorSettings, 'networks' | 'networkProblem' | 'localUrl' | 'metricsUrl'> & {
   metrics: { host: string; port: number } | null;
   host: string;
@@ -55,7 +55,7 @@ export function doctorSettings(
   };
 }
 
-/** The URL at which this machine can reach a port of its own. */
+/** Returns the URL at which this machine can reach one of its own ports. */
 function urlOf({ host, port }: { host: string; port: number }): string | null {
   const name = ['0.0.0.0', '::'].includes(host) ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
   return port === 0 ? null : `http://${name}:${port}`;
@@ -70,24 +70,24 @@ export type Finding = { state: State; says: Text; fix?: Text };
 
 export type DoctorDatabase = { kind: 'external' | 'embedded'; db: Database };
 
-/** `database` is the database, or the reason why there is none. */
+/** `database` is the database, or the reason why there's none. */
 export type DoctorDeps = {
   settings: DoctorSettings;
   database: DoctorDatabase | { problem: string };
   now(): UnixMs;
   random(bytes: number): Uint8Array;
   nodeVersion: string;
-  /** Explains a database error in the context of this machine. */
+  /** Explains a database error with regard to this machine. */
   describeError(error: unknown): string;
 };
 
-/** The time of both clocks in Unix ms. Ours is taken halfway through the request. */
+/** The times of both clocks in Unix ms. Ours is the time halfway through the request. */
 type Ping = { ownAt: number; databaseAt: number };
 
 export type Block = { number: number; id: string; time: UnixMs };
 
 /**
- * The answers of a node. `problem` is why it gave no useful answer. `atCommon` is its block at the greatest height that all nodes of the
+ * What a node returned. `problem` is why its responses can't be used. `atCommon` is its block at the greatest height that all nodes of the
  * network call irreversible.
  */
 export type NodeReport = {
@@ -99,11 +99,11 @@ export type NodeReport = {
   head: Block | null;
   solid: Block | null;
   atCommon: Block | null;
-  /** The duration of its fastest answer. */
+  /** How long its fastest response took. */
   answerMs: number | null;
 };
 
-/** An HTTP answer with its parts as they arrived. `certificateEnds` is in Unix ms, and `null` without TLS. */
+/** An HTTP response, with its parts as they arrived. `certificateEnds` is in Unix ms, and `null` without TLS. */
 export type UrlAnswer = {
   status: number;
   encoding: string;
@@ -115,9 +115,9 @@ export type UrlAnswer = {
 export type UrlRefusal = { code: string; reason: string };
 
 /**
- * The answers of the service: on this machine (`local`, `null` if nothing listens), from its metrics port (`inner`, which explains
- * readiness), and through the public URL (`null` if there is none). `probe` is how the service saw that request; `null` if another server
- * answered or that's unknown.
+ * The service's responses: on this machine (`local`, `null` if nothing listens), from its metrics port (`inner`, which explains readiness),
+ * and through the public URL (`null` if there's none). `probe` is how the service saw that request; `null` if another server responded or
+ * that isn't known.
  */
 export type Probed = {
   local: UrlAnswer | UrlRefusal | null;
@@ -127,10 +127,10 @@ export type Probed = {
   isLedgerKnown: boolean;
 };
 
-/** Shared by all checks, so that nodes and the service are queried only once. */
+/** What all checks share, so that nodes and the service are queried only once. */
 export type Look = Omit<DoctorDeps, 'database'> & {
   actor: Actor;
-  /** Why there is no database, or `null`. */
+  /** Why there's no database, or `null`. */
   databaseProblem: string | null;
   /** Reads the database's clock, once for all checks. */
   ping(): Promise<Ping>;
@@ -138,7 +138,7 @@ export type Look = Omit<DoctorDeps, 'database'> & {
   database(): DoctorDatabase;
   /** Reads in its own transaction, where each statement has a timeout. */
   read<Output>(work: (tx: Sql) => Promise<Output>): Promise<Output>;
-  /** Does the same, but returns `null` if there is no database or it doesn't answer. */
+  /** Like `read`, but returns `null` if there's no database or it doesn't respond. */
   readIfThere<Output>(work: (tx: Sql) => Promise<Output>): Promise<Output | null>;
   /** Whether real money is at stake. */
   isLive: boolean;
@@ -147,7 +147,7 @@ export type Look = Omit<DoctorDeps, 'database'> & {
 };
 
 /**
- * `name` is for programs and never changes. `needs` is `database` if the database must answer, and `schema` if it must also have this
+ * `name` is for programs and never changes. `needs` is `database` if the database must respond, and `schema` if it must also have this
  * release's schema.
  */
 export type Check = { name: string; needs?: 'database' | 'schema'; look(deps: Look): Promise<Finding> };
@@ -161,15 +161,15 @@ export const warning = (says: Text, fix: Text): Finding => ({ state: 'warning', 
 export const failed = (says: Text, fix: Text): Finding => ({ state: 'failed', says, fix });
 export const skipped = (says: Text): Finding => ({ state: 'skipped', says });
 
-/** Reports a problem that is serious only with real money; without it, it's a warning. */
+/** Reports a problem that is serious only if there's real money. Otherwise it's a warning. */
 export function atStake({ isLive }: Pick<Look, 'isLive'>, says: Text, fix: Text): Finding {
   return isLive ? failed(says, fix) : warning(says, fix);
 }
 
-/** Several findings of one kind usually have one cause. */
+/** If there are more findings of one kind, they usually have the same cause. */
 const MAX_TOLD = 5;
 
-/** Combines findings about several nodes, projects or networks into one, showing the worst. `none` is used if there are no findings. */
+/** Combines findings about several nodes, projects or networks into one, which shows the worst. `none` is used if there are no findings. */
 export function worstOf(findings: readonly Finding[], none: Finding): Finding {
   const state = STATES.find((each) => findings.some((finding) => finding.state === each));
   const worst = findings.filter((finding) => finding.state === state);
@@ -184,7 +184,7 @@ export function worstOf(findings: readonly Finding[], none: Finding): Finding {
   };
 }
 
-/** Spells a duration: `90 s`, `12 min`, `5 h`, `9 days`. */
+/** Formats a duration: `90 s`, `12 min`, `5 h`, `9 days`. */
 export function spell(ms: number): string {
   const s = Math.round(Math.abs(ms) / 1000);
   if (s < 120) return `${s} s`;

@@ -38,7 +38,7 @@ import {
   warning,
 } from './check.ts';
 
-/** The end of security updates for each Node.js release (github.com/nodejs/Release). Odd releases live for half a year. */
+/** When security updates end for each Node.js release (github.com/nodejs/Release). Odd releases are supported for half a year. */
 const NODE_ENDS: Readonly<Record<number, string>> = {
   ...{ 18: '2025-04-30', 19: '2023-06-01', 20: '2026-04-30', 21: '2024-06-01', 22: '2027-04-30' },
   ...{ 23: '2025-06-01', 24: '2028-04-30', 25: '2026-06-01' },
@@ -73,7 +73,7 @@ export const clockDatabase = databaseCheck('clock-database', async ({ ping }) =>
   return failed(`this machine's clock is ${spell(apartMs)} ${way} the database's`, CLOCKS);
 });
 
-/** A block is produced every 3 s. */
+/** A block is produced every 3 s, so a newest block that is older than this is late. */
 const OLD_MS = 60_000;
 
 export const clockChain = check('clock-chain', async ({ now, askNodes }) => {
@@ -106,7 +106,7 @@ const server = {
   most: 'int4',
 } as const;
 
-/** What the server reports about itself, and the rights of this user. */
+/** Returns what the server reports about itself, and the rights of this user. */
 export const readServer = answerOf(
   'doctor-server',
   server,
@@ -125,7 +125,7 @@ export const readServer = answerOf(
   },
 );
 
-/** The date of the last update of each PostgreSQL release (postgresql.org/support/versioning). */
+/** When each PostgreSQL release gets its last update (postgresql.org/support/versioning). */
 const POSTGRES_ENDS: Readonly<Record<number, string>> = {
   ...{ 15: '2027-11-11', 16: '2028-11-09', 17: '2029-11-08', 18: '2030-11-14' },
 };
@@ -221,7 +221,7 @@ export const databaseDurability = databaseCheck('database-durability', async ({ 
       );
 });
 
-/** Connections that listen for notifications, which the pool doesn't count. */
+/** The number of connections that listen for notifications. The pool doesn't count them. */
 const LISTENING = 2;
 const FULL_SHARE = 0.8;
 
@@ -239,7 +239,7 @@ export const databaseConnections = databaseCheck(
 
 const MAX_PARTS_BYTES = 64 * 1024;
 
-/** Requests a URL once on a new connection, without following redirects, and reads the answer to its end. Never fails. */
+/** Requests a URL once on a new connection, without following redirects, and reads the whole response. Never throws. */
 function askUrl(
   url: URL,
   { headers = {}, timeoutMs }: { headers?: Record<string, string>; timeoutMs: number },
@@ -288,7 +288,7 @@ const ANSWER_MS = 5000;
 
 type Deps = { settings: DoctorSettings; random(bytes: number): Uint8Array; ledgerId: string | null };
 
-/** `ledgerId` is `null` if no database is there to provide it. */
+/** `ledgerId` is `null` if there's no database that could provide it. */
 export async function probeService({ settings, random, ledgerId }: Deps): Promise<Probed> {
   const { localUrl, metricsUrl, publicUrl } = settings;
   const ready = (url: string) => askUrl(new URL('/readyz', url), { timeoutMs: ANSWER_MS });
@@ -420,7 +420,7 @@ export const streams = check('streams', async ({ probe }) => {
   return apartMs < PROBE_PAUSE_MS / 2 ? failed(says, fix) : good('the proxy passes event streams on immediately');
 });
 
-/** Ranges such as `0.0.0.0/0`, which trust the headers of any client. */
+/** Matches ranges such as `0.0.0.0/0`, with which the headers of any client would be trusted. */
 const EVERYBODY = /^(?:[\d.]+\/[0-7]|[\da-f:]+\/(?:\d|1[0-5]))$/i;
 
 export const proxy = check('proxy', async (look) => {

@@ -115,7 +115,7 @@ export const masterKey = schemaCheck('master-key', async (look) => {
   );
 });
 
-/** How many rows to read of each table, which takes a few tenths of a second. */
+/** How many rows of each table are read, which takes a few tenths of a second. */
 const SEALED_ROWS_READ = 1000;
 
 export const seals = schemaCheck('seals', async (look) => {
@@ -153,9 +153,9 @@ export const seals = schemaCheck('seals', async (look) => {
   );
 });
 
-/** The console uses the same limit. */
+/** The same limit as in the console. */
 const OLD_MS = 7 * DAY_MS;
-/** Larger files take longer than a check may. */
+/** Reading a larger file takes longer than a check may. */
 const MAX_READ_BYTES = 256 * 1024 ** 2;
 
 const MAKE = say`Schedule "${{ command: 'backup' }}" with a timer, and keep the backups on another machine: see docs/guides/backup.md.`;
@@ -171,7 +171,7 @@ export const backupAge = schemaCheck('backup-age', async (look) => {
   const judge = (says: string): Finding => {
     if (backups !== null) return atStake(look, `${says}, and ${backups.directory} is set for scheduled ones`, SEE_WHY);
     if (look.database().kind === 'embedded') return atStake(look, says, MAKE);
-    // An operator's own server has its own backup tools, whose backups aren't visible here.
+    // Operators of their own server have other tools for backups, and those backups aren't visible here.
     return warning(`${says}; backups made with PostgreSQL's own tools aren't visible here`, MAKE);
   };
   if (backup === null) return judge('Quittance has made no backup');
@@ -239,7 +239,7 @@ async function ofProjects(look: Look, judge: (project: ListedProjectView) => Pro
   return findings;
 }
 
-/** A receiver may be down this long for an update. */
+/** A receiver may be down this long during an update. */
 const OUTAGE_MS = 3_600_000;
 
 export const receivers = schemaCheck('receivers', async (look) => {
@@ -346,15 +346,15 @@ export const addressesAttested = schemaCheck('addresses-attested', async (look) 
   return good(`the manifest (serial ${serial}) contains all ${count} active addresses`);
 });
 
-/** How many of the newest outgoing transfers to read for each project, and of those for each address. */
+/** How many of the newest outgoing transfers are read for each project, and how many of those for each address. */
 const [OF_PROJECT, OF_ADDRESS] = [1000, 20];
 const SWEPT_WITHIN = '6 hours';
 const LEAST_SWEEPS = 3;
 const LEAST_SENDERS = 3;
 
 /**
- * Finds addresses whose whole balance was always sent to the same place soon after several senders had paid. Exchanges sweep their
- * customers' deposit addresses like this. Returns at most ten.
+ * Finds addresses whose whole balance was always sent to the same place soon after several senders had paid, because this is how exchanges
+ * sweep the deposit addresses of their customers. Returns at most ten.
  */
 const findSwept = rowsOf(
   'doctor-swept',

@@ -28,10 +28,12 @@ import {
   worstOf,
 } from './check.ts';
 
-/** Two of these in a row fit into the time that a check may take. */
+/** Two consecutive requests fit into the time that a check may take. */
 const NODE_MS = 2500;
 
-/** Requests four headers from each node of each network. Bypasses the pool, because the pool leaves out faulty nodes. Never fails. */
+/**
+ * Requests four headers from each node of each network. It doesn't use the pool, because the pool leaves out faulty nodes. Never throws.
+ */
 export async function askNodes(networks: readonly DoctorNetwork[]): Promise<NodeReport[]> {
   const reports = await Promise.all(networks.map(askNetwork));
   return reports.flat();
@@ -90,7 +92,7 @@ async function readHeader(client: Client, side: 'any' | 'solid', number?: number
 
 const variableOf = (network: Network) => `QUITTANCE_${network.toUpperCase()}_NODES`;
 
-/** The reason is reported only once, by another check. */
+/** Another check reports the reason, so it isn't repeated here. */
 function noNodes({ settings: { networkProblem } }: Look): Finding {
   if (networkProblem === null) return skipped('no network is configured here');
   return skipped('the nodes aren\'t known: see the check "nodes-answer"');
@@ -100,7 +102,7 @@ export const nodesAnswer = check('nodes-answer', async (look) => {
   const reports = await look.askNodes();
   const findings = reports.map(({ network, origin, problem }) => {
     if (problem === null) return good(`${origin} answers`);
-    // Tells an outage of one node from one of all nodes.
+    // Distinguishes an outage of one node from an outage of all nodes.
     const others = reports.filter((other) => other.network === network && other.problem === null);
     const says = others.length === 0 ? `${problem}, and no other node of ${network} answers either` : problem;
     const fix = `Check that the node runs and can be reached from here, or add another node to ${variableOf(network)}.`;
@@ -158,7 +160,7 @@ function judgeOperators({ network, nodes, agreement }: DoctorNetwork): Finding {
   return good(`${network}: ${agreement} of ${operators} operators must agree`);
 }
 
-/** The watcher's requests must finish within one block time, and each block needs two or three. */
+/** The watcher's requests must be finished within one block time, and each block needs two or three. */
 const SLOW_MS = 1000;
 
 export const nodesLatency = check('nodes-latency', async (look) => {
@@ -171,7 +173,7 @@ export const nodesLatency = check('nodes-latency', async (look) => {
   return worstOf(findings, noNodes(look));
 });
 
-/** One minute on the real network. */
+/** This is one minute on the real network. */
 const LATE_BLOCKS = 20;
 
 export const nodesFresh = check('nodes-fresh', async (look) => {
@@ -189,7 +191,7 @@ export const nodesFresh = check('nodes-fresh', async (look) => {
   return worstOf(findings, noNodes(look));
 });
 
-/** How many requests a day it takes to follow the head of a chain. */
+/** How many requests per day are needed to follow the head of a chain. */
 const FOLLOWING = 75_000;
 const MUCH_SHARE = 0.8;
 
