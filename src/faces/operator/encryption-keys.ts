@@ -12,7 +12,7 @@ import { describeMissingSecrets } from '../../core/webhooks/watch-endpoints.ts';
 /** `keyRing` is `null` if there is no master key. */
 export type MissingDeps = { db: Sql; now(): UnixMs; keyRing: KeyRing | null };
 
-/** Says what to do about secrets in use that the configured master keys can't decrypt, or returns `null` if there are none. */
+/** Returns what to do about secrets in use that can't be decrypted with the configured master keys, or `null` if there are none. */
 export async function describeMissingKeys({ db, now, keyRing }: MissingDeps): Promise<Text | null> {
   const ofWebhooks = await describeMissingSecrets({ db, keyRing }, now());
   if (ofWebhooks !== null) return ofWebhooks;
@@ -36,7 +36,7 @@ async function describeMissingTargets(db: Sql, keyRing: KeyRing | null): Promise
 const REMEDY =
   'Run this with the master keys of the service: set QUITTANCE_MASTER_KEY or, with an embedded database, provide the file master-key.';
 
-/** `note` receives a warning if others can read the key file. */
+/** `note` is called with a warning if other users can read the key file. */
 export type KeyDeps = {
   db: Sql;
   now(): UnixMs;
@@ -45,8 +45,9 @@ export type KeyDeps = {
 };
 
 /**
- * Opens the keys that encrypt a new secret. Refuses, and doesn't create a key, if the keys of other secrets are missing: the service, which
- * has those, couldn't decrypt the new secret. `isKeyLost` is the operator's statement that they are permanently lost.
+ * Opens the keys with which a new secret is encrypted. If the keys of other secrets are missing, throws and doesn't create a key, because
+ * the service, which has those keys, couldn't decrypt the new secret. `isKeyLost` is the operator's statement that they are permanently
+ * lost.
  */
 export async function openEncryptionKeys(
   { db, now, config, note }: KeyDeps,

@@ -9,7 +9,7 @@ export const Time = Type.String({ format: 'date-time' });
 
 export const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
 
-/** A text that may name fields and next steps. The interface that shows it turns it into a string. */
+/** A text that may contain fields and next steps. The interface that shows it turns it into a string. */
 export const Said = Type.Unsafe<Text>(Type.String());
 
 /**

@@ -1,7 +1,10 @@
 import { AppError } from '../../core/domain/errors.ts';
 import { answerOf } from '../../core/store/db/rows-of.ts';
 
-/** Limits each following statement of a transaction, so that a page gets its answer or refusal soon and doesn't block others for long. */
+/**
+ * Limits the time of each following statement in a transaction, so that a page gets a result or a refusal soon and doesn't block others for
+ * long.
+ */
 export const limitTime = answerOf(
   'limit-time',
   { timeout: 'text' },
@@ -19,8 +22,8 @@ export function isGivenUp(error: unknown): boolean {
 const QUERY_CANCELED = '57014';
 
 /**
- * Returns `null` for a statement that exceeded its time limit. Other errors are rethrown, because an unreachable database fails the rest of
- * the page too.
+ * Returns `null` for a statement that exceeded its time limit. Other errors are rethrown, because if the database is unreachable, the rest
+ * of the page can't be read either.
  */
 export function ifTooSlow(error: unknown): null {
   if (isGivenUp(error)) return null;

@@ -12,7 +12,7 @@ export const ADAPTER_KINDS = ['epusdt', 'bepusdt', 'epay', 'price'] as const;
 export type AdapterKind = (typeof ADAPTER_KINDS)[number];
 export type Dialect = Exclude<AdapterKind, 'price'> | 'gmpay';
 
-/** The SQL of whether an endpoint `w` gets an event `e`. An adapter's endpoint gets only payments of its own orders. */
+/** The SQL that says whether an endpoint `w` gets an event `e`. An adapter's endpoint gets only the payments of its own orders. */
 export const WANTS_EVENT = `(w.event_types is null or e.type = any(w.event_types))
        and (w.adapter is null or exists (
          select from adapter_orders o where o.project_id = e.project_id and o.invoice_id = e.invoice_id and o.endpoint_id = w.id))`;
@@ -29,7 +29,7 @@ const adapter = {
   rateMaxMicro: 'int8',
   readMicro: 'int8?',
   readAt: 'timestamptz?',
-  /** Since then its callbacks are disabled, and it accepts no orders. */
+  /** Since this time, its callbacks are disabled and it accepts no orders. */
   disabledAt: 'timestamptz?',
   isSound: isAsSealed(SEALED_ENDPOINT),
   isReadSound: isAsSealed(SEALED_READ_RATE),
@@ -72,7 +72,7 @@ const order = {
 
 const ORDER = listColumns(order, 'o.', { isSound: sealColumn(SEALED_ADAPTER_ORDER, 'o.') });
 
-/** An adapter's order in addition to its invoice. `amount` is in the adapter's currency, as the shop wrote it. */
+/** The data of an adapter's order that isn't in its invoice. `amount` is in the adapter's currency, as the shop wrote it. */
 export type AdapterOrder = Omit<Row<typeof order>, 'isSound'>;
 
 /** Stores an order. An existing one is left unchanged. */
@@ -130,7 +130,7 @@ export async function listPriceRates(db: Sql, projectId: string): Promise<Adapte
   );
 }
 
-/** A fixed rate, or a source with the rate that it returned, and the bounds of either. */
+/** A fixed rate, or a source with the rate that it returned, and the bounds for either of them. */
 export type StoredRate = Pick<
   Adapter,
   'rateMicro' | 'rateSource' | 'rateMinMicro' | 'rateMaxMicro' | 'readMicro' | 'readAt'

@@ -66,14 +66,14 @@ export const explainSubjectOperation = operation({
 
 export const operations = [explainSubjectOperation];
 
-/** `ask` queries the chain about transactions that the ledger doesn't know. If absent, the chain isn't queried. */
+/** `ask` asks the chain about transactions that aren't in the ledger. Without it, the chain isn't asked. */
 type Deps = { db: Database; now(): UnixMs; ask?: AskDeps };
 type Asked = { text: string; projectId: string | undefined };
 
 /**
- * Explains an invoice, a transaction or an address with everything that the ledger knows. All facts come from one snapshot, so a payment
- * recorded meanwhile is either in all of them or in none. Unknown transactions are explained too, with what the chain shows of them.
- * Errors: `NOT_FOUND`; `INVALID_ARGUMENT` with every possible meaning of an ambiguous text.
+ * Explains an invoice, a transaction or an address with everything that is known to the ledger. All facts come from a single snapshot, so a
+ * payment that is recorded in the meantime appears either in all of them or in none. Unknown transactions are explained as well, with what
+ * the chain shows about them. Errors: `NOT_FOUND`; `INVALID_ARGUMENT`, with every possible meaning of an ambiguous text.
  */
 export async function explainSubject(deps: Deps, actor: Actor, asked: Asked): Promise<Explanation> {
   const answer = await findSubject(deps, actor, asked);
@@ -81,12 +81,13 @@ export async function explainSubject(deps: Deps, actor: Actor, asked: Asked): Pr
   throw severalFit(asked.text, answer);
 }
 
-/** Where to search, and how to explain an invoice that a text leads to. */
+/** Where to search, and how to explain an invoice to which a text leads. */
 type Scope = { db: Sql; projects: Actor['projects']; now: UnixMs; tell: typeof explainInvoice };
 
 /**
- * Does the same without throwing on ambiguity: it returns every possible meaning of the text, in one project or in all that the actor may
- * see. A text that doesn't name anything in its apparent form is tried as an external id, then searched for. Errors: `NOT_FOUND`.
+ * Like `explainSubject`, but if a text is ambiguous, returns its possible meanings instead of throwing: in one project, or in all that the
+ * actor may see. If nothing is found under the form that the text seems to have, it's tried as an external id and then searched for. Throws
+ * `NOT_FOUND`.
  */
 export async function findSubject(
   deps: Deps,
@@ -101,7 +102,7 @@ export async function findSubject(
     return { answer: await findSubjectIn({ db, projects, now: deps.now(), tell }, subject, asked), projects };
   });
   if (!('verdict' in answer)) return answer;
-  // Runs after the snapshot ends, because no node is queried inside a transaction.
+  // Runs after the snapshot has ended, because no node may be asked inside a transaction.
   const isAsked = answer.isUnknown === true && subject.form === 'transaction';
   return arrange(isAsked ? await askChain(deps.ask, subject.txId, projects, answer) : answer);
 }
@@ -117,7 +118,7 @@ async function findSubjectIn(scope: Scope, subject: Subject, asked: Asked): Prom
   return answer;
 }
 
-/** Returns `null` if nothing of this form is known. */
+/** Returns `null` if nothing with this form is known. */
 async function explainForm(scope: Scope, subject: Subject): Promise<Explanation | null> {
   const { db, projects, now, tell } = scope;
   switch (subject.form) {
@@ -137,7 +138,7 @@ async function explainForm(scope: Scope, subject: Subject): Promise<Explanation 
     case 'transaction':
       return explainTransaction(scope, subject);
     case 'address': {
-      // An address in use on several networks is ambiguous, so it's searched for.
+      // An address that is used on several networks is ambiguous, so it's searched for.
       const [address, ...others] = await findExplainedAddresses(db, subject.account, projects);
       if (address === undefined) return explainStranger(scope, subject);
       return others.length > 0 ? null : explainAddress(db, address);
@@ -151,14 +152,14 @@ async function explainExternalId(
   { db, projects, now, tell }: Scope,
   text: string,
 ): Promise<Explanation | Found | null> {
-  // PostgreSQL can't store this character in a text, so no external id contains it.
+  // PostgreSQL can't store this character in a text, so no external id can contain it.
   if (text.includes('\u0000')) return null;
   const [found, ...others] = await locateExternalId(db, text, projects);
   if (found === undefined) return null;
   return others.length > 0 ? searchLedger(db, projects, text) : tell(db, found, now);
 }
 
-/** Explains the only match of a text that isn't an exact name, or returns all matches. */
+/** Explains the only match for a text that isn't an exact name, or returns all matches. */
 async function explainSearched(scope: Scope, subject: Subject): Promise<Explanation | Found | null> {
   const text = subject.form === 'address' ? subject.address : subject.text;
   const found = await searchLedger(scope.db, scope.projects, text);
@@ -205,7 +206,7 @@ function notFound(subject: Subject, { projectId }: Asked): AppError {
   );
 }
 
-/** Explains one invoice. `now` decides whether the ledger lags behind. */
+/** Explains one invoice. `now` decides whether the ledger is lagging behind. */
 export async function explainInvoice(db: Sql, located: LocatedInvoice, now: UnixMs): Promise<Explanation> {
   const invoice = await findExplainedInvoice(db, located.projectId, located.id);
   if (invoice === null) throw new Error(`invoice ${located.id} is gone, though invoices are never deleted`);
@@ -256,14 +257,14 @@ function describeInvoice({ invoice, stand }: InvoiceFacts): Pick<Explanation, 's
   };
 }
 
-/** A text such as `recorded up to block 1030 of …, examined up to block 1048 of …`. */
+/** Returns text such as `recorded up to block 1030 of …, examined up to block 1048 of …`. */
 function describeStand({ network, cursor }: Stand): string {
   if (cursor === null) return `${network} has never been examined`;
   const { solid, head } = cursor;
   return `${network}: recorded up to block ${solid.number} (${toIso(solid.time)}), examined up to block ${head.number} (${toIso(head.time)})`;
 }
 
-/** The numbers are `null` if the network was never examined. */
+/** The numbers are `null` if the network has never been examined. */
 function ledgerOf({ network, cursor }: Stand) {
   return { network, recordedBlock: cursor?.solid.number ?? null, examinedBlock: cursor?.head.number ?? null };
 }
@@ -312,7 +313,7 @@ async function explainOrphaned({ db, projects }: Scope, subject: Transaction): P
   };
 }
 
-/** Explains that the ledger doesn't know a transaction, and up to which block it knows each chain. */
+/** Explains that a transaction isn't in the ledger, and up to which block the ledger knows each chain. */
 async function explainUnknown({ db, projects, now }: Scope, subject: Transaction): Promise<Explanation> {
   const stands: Stand[] = [];
   for (const network of NETWORKS) stands.push(await readStand(db, network, now));
@@ -385,7 +386,7 @@ async function explainAddress(db: Sql, address: ExplainedAddress): Promise<Expla
 /** How many transfers to show for a stranger's address, newest first. */
 const MAX_TRANSFERS = 20;
 
-/** Explains an address that paid us or that we paid. Returns `null` if it did neither. */
+/** Explains an address that has paid us or that we have paid. Returns `null` if neither is the case. */
 async function explainStranger(
   { db, projects }: Scope,
   { address }: Extract<Subject, { form: 'address' }>,
@@ -413,18 +414,18 @@ async function explainStranger(
 type Nodes = Omit<TransactionReaderDeps, 'log' | 'spend' | 'pool'> & { pool: NodePool };
 
 export type AskDeps = {
-  /** The networks whose nodes can be queried. */
+  /** The networks whose nodes can be asked. */
   networks: readonly Network[];
   /** Runs `work` with the nodes of a network. Errors: `SANDBOX_NOT_RUNNING`. */
   withNodes<Output>(network: Network, work: (nodes: Nodes) => Promise<Output>): Promise<Output>;
   log: Logger;
-  /** Words an answer as the payment page does. */
+  /** Describes an answer in the same words as the payment page. */
   describeForPayer(answer: GeneralAnswer): string;
 };
 
 /**
- * Adds what the chain shows of a transaction that isn't in the ledger, worded like the payment page as far as that doesn't depend on an
- * invoice. Queries every network configured here. Says so if there is none, or if no node answers.
+ * Adds what the chain shows about a transaction that isn't in the ledger, in the words of the payment page as far as they don't depend on
+ * an invoice. Asks every network that is configured here. Says so if there's none, or if no node responds.
  */
 async function askChain(
   deps: AskDeps | undefined,

@@ -7,7 +7,7 @@ import { printable } from '../input/problems.ts';
 
 const Facts = Type.Record(Type.String(), Type.Unknown());
 
-/** An explanation for programs. `subject` and the entries have further members that depend on their kind. */
+/** An explanation for programs. `subject` and the entries have additional members, depending on their kind. */
 export const ExplanationView = Type.Object({
   subject: Facts,
   verdict: Said,
@@ -20,13 +20,13 @@ export const ExplanationView = Type.Object({
   next: Type.Optional(Type.Array(Said)),
 });
 
-/** A list too long to show whole. `what` names the entries, of which `shown` out of `total` are listed. */
+/** A list that is too long to be shown completely. `what` describes the entries, of which `shown` out of `total` are listed. */
 export type Omission = { what: string; shown: number; total: number };
 
-/** A recommended next step, with its command if there is one. */
+/** A recommended next step, with its command if there's one. */
 export type Step = { says: Text; hint?: Hint };
 
-/** An explanation in reading order: the verdict, then the subject, then every fact and decision by time. */
+/** An explanation in reading order: the verdict, the subject, and then every fact and decision by time. */
 export type Explanation = {
   /** Plain sentences, most important first. */
   verdict: readonly Text[];
@@ -35,17 +35,17 @@ export type Explanation = {
   timeline: readonly TimelineEntry[];
   omissions: readonly Omission[];
   next: readonly Step[];
-  /** Set if the ledger doesn't know the subject. */
+  /** Set if the subject isn't in the ledger. */
   isUnknown?: true;
 };
 
-/** Sorts the entries by time and drops omissions that omit nothing. */
+/** Sorts the entries by time, and drops omissions that don't omit anything. */
 export function arrange({ timeline, omissions, ...rest }: Explanation): Explanation {
   const left = omissions.filter(({ shown, total }) => total > shown);
   return { ...rest, timeline: orderTimeline(timeline), omissions: left };
 }
 
-/** Converts an explanation for programs. Escapes stored text, so that it can't control a terminal. */
+/** Converts an explanation for programs. Stored text is escaped, so that it can't control a terminal. */
 export function toView(explanation: Explanation): Static<typeof ExplanationView> {
   const { subject, verdict, timeline, omissions, next } = explanation;
   return {
@@ -57,13 +57,13 @@ export function toView(explanation: Explanation): Static<typeof ExplanationView>
   };
 }
 
-/** Returns a text such as `all about the invoice: quittance explain inv_…`. */
+/** Returns text such as `all about the invoice: quittance explain inv_…`. */
 export function describeStep({ says, hint }: Step): Text {
   const shown = printableText(says);
   return hint === undefined ? shown : say`${shown}: ${hint}`;
 }
 
-/** Escapes only strings: a message that names fields and steps is our own text, without stored data. */
+/** Escapes only strings, because a message with fields and steps is our own text and contains no stored data. */
 export function printableText(text: Text): Text {
   return typeof text === 'string' ? printable(text) : text;
 }

@@ -30,8 +30,8 @@ import type {
 import * as statements from './statements.ts';
 
 /**
- * An incoming transfer. `causes` are why it may match no invoice, best first. `fit` is how it suits the invoice in question; `null` if it
- * hardly does, or no invoice was asked about. The operators' resolutions are oldest first.
+ * An incoming transfer. `causes` are the reasons why it may match no invoice, best first. `fit` is how it fits the invoice in question;
+ * `null` if it hardly does, or if no invoice is in question. The operators' resolutions are oldest first.
  */
 export type DescribedTransfer = {
   transfer: TransferRecord;
@@ -44,7 +44,7 @@ export type DescribedTransfer = {
 export type DescribedEvent = { event: ExplainedEvent; deliveries: readonly DescribedDelivery[] | null };
 export type DescribedDelivery = { delivery: ExplainedDelivery; attempts: readonly ExplainedAttempt[] };
 
-/** Longer lists wouldn't be read. */
+/** No one would read longer lists. */
 const [MAX_SHOWN, MAX_EVENTS, MAX_DELIVERIES] = [20, 60, 60];
 /** The limit for each delivery. A schedule has 12 attempts, and up to 240 while the endpoint fails. */
 const MAX_ATTEMPTS = 60;
@@ -75,10 +75,10 @@ export async function readDeliveries(
   return { events: described, deliveries: { shown: deliveries.length, total } };
 }
 
-/** How far the ledger has followed a network, and what stops it from continuing. */
+/** How far the ledger has followed a network, and what keeps it from continuing. */
 export type Stand = { network: Network; cursor: ChainCursor | null; trouble: string | null };
 
-/** A running chain has a block every 3 s; the rest allows for slow nodes and the watcher. */
+/** A running chain has a block every 3 s; the rest is an allowance for slow nodes and the watcher. */
 const LAG_MS = 120_000;
 
 export async function readStand(db: Sql, network: Network, now: UnixMs): Promise<Stand> {
@@ -97,7 +97,7 @@ export async function readStand(db: Sql, network: Network, now: UnixMs): Promise
   }
 }
 
-/** Reads everything that explains an invoice. `now` decides whether the ledger lags behind. */
+/** Reads everything that explains an invoice. `now` decides whether the ledger is lagging behind. */
 export async function readInvoiceFacts(db: Sql, invoice: ExplainedInvoice, now: UnixMs) {
   const duplicates = await statements.findDuplicates(db, invoice, MAX_SHOWN);
   const { paidTransferId } = invoice;
@@ -126,12 +126,12 @@ export async function readInvoiceFacts(db: Sql, invoice: ExplainedInvoice, now: 
     actions: actions.slice(-MAX_SHOWN),
     sightings: await statements.findSightingsOfInvoice(db, invoice, MAX_SHOWN),
     payment: transfers.find(({ transfer }) => transfer.id === paidTransferId) ?? null,
-    /** Transfers of exactly its amount after the payment, newest last. */
+    /** Later transfers of exactly its amount, newest last. */
     duplicates: {
       shown: transfers.filter(({ transfer }) => duplicates.ids.includes(transfer.id)),
       total: duplicates.total,
     },
-    /** Transfers that an operator linked to the invoice, and unmatched transfers that may be meant for it, likeliest first. */
+    /** Transfers that an operator has linked to the invoice, and unmatched transfers that may have been meant for it, likeliest first. */
     near: nearIds.flatMap((id) => transfers.find(({ transfer }) => transfer.id === id) ?? []),
     unmatched,
     /** In order of sequence. */
@@ -149,14 +149,14 @@ export async function readInvoiceFacts(db: Sql, invoice: ExplainedInvoice, now: 
   };
 }
 
-/** Finds unmatched transfers related to the invoice: those linked to it, and those likely meant for it. */
+/** Finds unmatched transfers that are related to the invoice: those that are linked to it, and those that were probably meant for it. */
 async function findNear(db: Sql, invoice: ExplainedInvoice, exactIds: readonly string[]) {
   const linked = await statements.findLinkedTransfers(db, invoice, MAX_SHOWN);
   const others = linked.filter((id) => !exactIds.includes(id));
   // Returns the first, the last and the nearest in amount, up to the limit of each.
   const { total, isAll, ids } = await statements.findCandidates(db, invoice, MAX_SHOWN);
   const resolutions = await findResolutions(db, ids);
-  // A transfer that an operator linked to another invoice, or marked as the merchant's own, is settled.
+  // If an operator has linked a transfer to another invoice, or marked it as the merchant's own, it's settled.
   const isElsewhere = (id: string) => {
     const last = resolutions.get(id)?.at(-1);
     return last?.resolution === 'own-deposit' || (last?.invoice != null && last.invoice.id !== invoice.id);
@@ -169,8 +169,8 @@ async function findNear(db: Sql, invoice: ExplainedInvoice, exactIds: readonly s
     .filter((id) => compared.get(id)?.fit != null && !isElsewhere(id) && !others.includes(id))
     .toReversed()
     .sort((a, b) => isResolved(a) - isResolved(b) || share(b) - share(a));
-  // `compared` counts the unmatched transfers since the invoice's creation that went to its address or have one of its amounts. `isAll` is
-  // false if there may be more.
+  // `compared` is the number of unmatched transfers since the invoice's creation that went to its address or have one of its amounts.
+  // `isAll` is false if there may be more.
   return {
     nearIds: [...others, ...fitting.slice(0, MAX_SHOWN)],
     compared,
@@ -178,7 +178,7 @@ async function findNear(db: Sql, invoice: ExplainedInvoice, exactIds: readonly s
   };
 }
 
-/** One transaction may pay hundreds of addresses; only this many are shown. */
+/** A transaction may pay hundreds of addresses, but only this many are shown. */
 const MAX_TRANSFERS = 50;
 
 /** Reads all our transfers in a transaction, on any network. Returns `null` if there are none. */
@@ -211,7 +211,7 @@ export async function readTransactionFacts(db: Sql, txId: string, projects: Acto
   };
 }
 
-/** `rival` is another sighting of exactly this amount that comes first in the chain, and therefore pays the invoice. */
+/** `rival` is another sighting of exactly this amount that is earlier on the chain, and therefore pays the invoice. */
 async function withRival(db: Sql, sighting: ExplainedSighting) {
   const { projectId, invoiceId: id, txId, logIndex } = sighting;
   const [first] = await statements.findSightingsOfInvoice(db, { projectId, id }, 1);
@@ -219,7 +219,7 @@ async function withRival(db: Sql, sighting: ExplainedSighting) {
   return { ...sighting, rival: isFirst ? null : first };
 }
 
-/** Searches recent events for a transaction that has neither a transfer nor a sighting: its block was seen, then orphaned. */
+/** Searches recent events for a transaction that has neither a transfer nor a sighting, because its block was seen and then orphaned. */
 export async function readOrphaned(db: Sql, txId: string, projects: Actor['projects']) {
   const seen = (await statements.findConfirmingOf(db, txId, projects, MAX_SHOWN)).filter(
     (event) => statements.transactionOf(event)?.txId === txId,
@@ -250,7 +250,7 @@ export async function readAddressFacts(db: Sql, address: ExplainedAddress) {
   const actions = all.slice(-50);
   return {
     address,
-    /** Invoice counts by status. Counts of invoices or transfers above `MAX_COUNTED` only mean "more than that". */
+    /** The number of invoices by status. If the number of invoices or transfers is above `MAX_COUNTED`, it only means "more than that". */
     invoices: Object.fromEntries(
       INVOICE_STATUSES.map((status) => [status, counts.find((each) => each.status === status)?.count ?? 0]),
     ),

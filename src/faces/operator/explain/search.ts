@@ -15,8 +15,8 @@ import { maybe, micro, type Row, text } from '../../../core/store/db/statement.t
 import { limitTime } from '../limit-time.ts';
 
 /**
- * The forms that a text may have. Any text may be an external id, so a caller who finds nothing under the apparent form tries that too.
- * `text` is the text as given.
+ * The forms that a text may have. Any text may be an external id, so if nothing is found under the form that it seems to have, callers try
+ * that as well. `text` is the original text.
  */
 export type Subject = { text: string } & (
   | { form: 'invoice'; id: string }
@@ -24,17 +24,17 @@ export type Subject = { text: string } & (
   | { form: 'checkout'; token: string }
   | { form: 'event'; id: string }
   | { form: 'address'; address: TronAddress; account: AccountHex }
-  /** `hint` says what the text may have been meant to be. */
+  /** `hint` says what the text was probably meant to be. */
   | { form: 'external-id'; hint: Text | null }
 );
 
-/** The address page of a block explorer: https://tronscan.org/#/address/T… */
+/** The page of an address in a block explorer, such as https://tronscan.org/#/address/T…. */
 const ADDRESS_LINK = /^https?:\/\/[^\s/]+\/(?:\S*\/)?address\/([0-9A-Za-z]+)/i;
 
-/** A checkout link: https://pay.example.com/c/JNLz4ctfh2r9UKkyGMbYTd */
+/** A checkout link, such as https://pay.example.com/c/JNLz4ctfh2r9UKkyGMbYTd. */
 const CHECKOUT_LINK = /^https?:\/\/[^\s/]+\/(?:\S*\/)?c\/([0-9A-Za-z]{16,22})(?:[/?#]\S*)?$/;
 
-/** Recognises the form of the text in an operator's question. `id` is a UUID, `txId` 64 lower-case hex characters. */
+/** Recognises which form the text in an operator's question has. `id` is a UUID, and `txId` is 64 lower-case hex characters. */
 export function readSubject(text: string): Subject {
   const trimmed = text.trim();
   const id = decodeId('inv', trimmed.toLowerCase());
@@ -64,8 +64,8 @@ function hintOf(word: string, reasonOfAddress: string): Text | null {
 }
 
 /**
- * The possible meanings of a text that isn't an exact name. Amounts are inclusive ranges in micro-USDT. `txId` is the lowest and highest
- * matching id.
+ * The possible meanings of a text that isn't an exact name. Amounts are inclusive ranges in micro-USDT. `txId` contains the lowest and the
+ * highest id that match.
  */
 type Search = {
   word: string;
@@ -76,13 +76,13 @@ type Search = {
 };
 
 const AMOUNT = /^(?:us\$|\$|₮|usdt|usd)?\s*(\d[\d.,' ]*?)\s*(?:us\$|\$|₮|usdt|usd)?$/i;
-/** The start of a transaction id, alone or followed by `…` and possibly its end, as the console shows it. */
+/** The beginning of a transaction id, alone or followed by `…` and possibly the end, as shown in the console. */
 const TX_START = /^(?:0x)?([0-9a-f]{6,63})(?:\.{3}[0-9a-f]*)?$/;
 
-/** An address, whole or shortened as in lists: `TUEZS…YWdHq`. */
+/** An address, either complete or shortened as in lists: `TUEZS…YWdHq`. */
 const ADDRESS = /^(T[1-9A-HJ-NP-Za-km-z]{3,33})(?:\.{3}([1-9A-HJ-NP-Za-km-z]{4,30}))?$/;
 
-/** Reads a text as people type it: in any case, with other dashes or quotes, `#`, a currency sign or a comma. */
+/** Reads a text as people type it: in upper or lower case, with other dashes or quotes, `#`, a currency sign or a comma. */
 export function readSearch(typed: string): Search {
   const plain = trimPasted(typed.replaceAll('\u0000', ''))
     .replace(/[\p{Pd}\u2212]/gu, '-')
@@ -101,11 +101,11 @@ export function readSearch(typed: string): Search {
   };
 }
 
-/** `25`, `25,00` and `$25` mean 25.00 with any tail. `27.0079` means every amount that begins with it. */
+/** Reads `25`, `25,00` and `$25` as 25.00 with any tail, and `27.0079` as every amount that begins with it. */
 function readAmountRange(plain: string): Search['amount'] {
   const digits = AMOUNT.exec(plain)?.[1]?.replace(/[' ]/g, '') ?? '';
   const decimal = digits.search(/[.,]\d*$/);
-  // A single comma before three digits separates thousands, as in 1,500.
+  // A single comma before three digits is a thousands separator, as in 1,500.
   const isWhole = /^\d{1,3}(?:,\d{3})+$|^\d{1,3}(?:\.\d{3}){2,}$/.test(digits) || decimal < 0;
   const whole = (isWhole ? digits : digits.slice(0, decimal)).replace(/[.,]/g, '');
   const fraction = isWhole ? '' : digits.slice(decimal + 1);
@@ -119,8 +119,8 @@ function readAmountRange(plain: string): Search['amount'] {
 const LIMIT = 20;
 const TIMEOUT_MS = 3000;
 /**
- * These searches have no index, because each index would slow down creating invoices. Only the newest rows are searched, with one limit for
- * all projects together.
+ * These searches have no index, because each index would slow down the creation of invoices. They search only the newest rows, with one
+ * limit for all projects together.
  */
 const LOOKED = 10_000;
 
@@ -139,8 +139,8 @@ const invoiceShape = {
 } as const;
 
 /**
- * Searches invoices of these projects. External ids in one of these spellings and payable amounts are found at any age. Starts of external
- * ids, texts in options and requested amounts are found only in the newest 10,000.
+ * Searches invoices of these projects. External ids in one of these spellings, and payable amounts, are found at any age. Beginnings of
+ * external ids, texts in options, and requested amounts are found only among the newest 10,000.
  */
 const searchInvoices = rowsOf(
   'search-invoices',
@@ -178,7 +178,7 @@ const transferShape = {
   blockTime: 'timestamptz',
 } as const;
 
-/** Searches transfers to these projects by the start of their transaction id, and the newest 10,000 unmatched ones by amount. */
+/** Searches transfers to these projects by the beginning of their transaction id, and the newest 10,000 unmatched transfers by amount. */
 const searchTransfers = rowsOf(
   'search-transfers',
   transferShape,
@@ -199,14 +199,14 @@ const searchTransfers = rowsOf(
   ],
 );
 
-/** `address` belongs to one of our projects; `strange` is a stranger's that paid us or that we paid. */
+/** `address` belongs to one of our projects; `strange` belongs to a stranger, as sender or recipient. */
 const addressShape = {
   address: 'address?',
   strange: 'text?',
   project: maybe({ id: 'uuid', name: 'text', network: 'text' }),
 } as const;
 
-/** Finds addresses with this start and end. */
+/** Finds addresses that begin and end like this. */
 const searchAddresses = rowsOf(
   'search-addresses',
   addressShape,
@@ -240,7 +240,7 @@ export type Found = {
 };
 
 /**
- * Returns the possible meanings of a text in these projects (UUIDs) or in all, the newest 20 of each kind. `tx` must be a separate
+ * Returns the possible meanings of a text in these projects (UUIDs) or in all projects, the newest 20 of each kind. `tx` must be a separate
  * transaction.
  */
 export async function searchLedger(tx: Sql, projects: readonly string[] | null, typed: string): Promise<Found> {

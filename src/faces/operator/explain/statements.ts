@@ -38,8 +38,8 @@ export type LocatedInvoice = Row<typeof located>;
 const OF_PROJECT = { projectId: 'p.id', projectName: 'p.name', network: 'p.network' };
 
 /**
- * Invoices are indexed by project, so this queries each project. Considers the 100 oldest projects that have a match, and at most one
- * invoice in each.
+ * Invoices are indexed by project, so each project is queried. Considers the 100 oldest projects that have a match, and at most one invoice
+ * in each of them.
  */
 const locateBy = (name: string, isNamed: string) =>
   rowsOf(
@@ -57,7 +57,7 @@ export const locateCheckout = locateBy('explain-invoice-by-checkout', 'checkout_
 
 const eventSubject = { invoice: maybe(located), txId: maybeHex } as const;
 
-/** Finds the invoice of an event, or the transaction of an event about a transfer. */
+/** Finds the invoice of an event, or the transaction if the event is about a transfer. */
 export const locateEvent = rowsOf(
   'explain-event-by-id',
   eventSubject,
@@ -73,7 +73,7 @@ const invoiceShape = {
   ...located,
   externalId: 'text',
   idempotencyKey: 'text',
-  /** `null` for invoices older than the recording of keys. */
+  /** `null` for invoices that are older than the recording of keys. */
   apiKey: maybe({ id: 'uuid', name: 'text?' }),
   requestedMicro: micro<MicroUsdt>('int8'),
   payableMicro: micro<MicroUsdt>('int8'),
@@ -91,7 +91,7 @@ const invoiceShape = {
   /** When the address was retired. */
   retiredAt: 'timestamptz?',
 } as const;
-/** An invoice row with everything that it refers to. */
+/** An invoice row, with everything to which it refers. */
 export type ExplainedInvoice = Row<typeof invoiceShape>;
 
 const INVOICE = listColumns(invoiceShape, 'i.', {
@@ -116,7 +116,7 @@ type NamedInvoice = Pick<ExplainedInvoice, 'id' | 'projectId'>;
 const bindInvoice = (invoice: NamedInvoice, limit: number) => [invoice.projectId, invoice.id, limit];
 const bindWithin = (named: string, projects: Actor['projects'], limit: number) => [named, projects, limit];
 
-/** Counting further would take seconds. */
+/** Counting more than this would take seconds. */
 export const MAX_COUNTED = 100_000;
 
 /** Returns the newest duplicates of an invoice and their number, counted up to 100,000. */
@@ -132,16 +132,16 @@ export const findDuplicates = answerOf(
   (rows) => ({ ids: rows.map(({ id }) => id), total: rows[0]?.total ?? 0 }),
 );
 
-/** An address may receive dust for years, so only this many unmatched transfers are read from each end. */
+/** An address may receive dust for years, so only this many unmatched transfers are read at either end. */
 const READ = 2000;
 /** A row is written after its block, and our clock may differ from the chain's by this much. */
 const CLOCK_ERROR_MS = 600_000;
 
 /**
- * Finds unmatched transfers that may have been meant for an invoice: received after it was created, at its address or with one of its
- * amounts. Returns the first and last `limit`, the `limit` nearest in amount, and the number of all. A mistaken payment usually arrives
- * soon after its invoice or near its amount, and operators ask about today's transfers, so only the first and last 2,000 of the project are
- * read. `isAll` is false if there may be more.
+ * Finds unmatched transfers that may have been meant for an invoice: they arrived after it was created, at its address or with one of its
+ * amounts. Returns the first and last `limit`, the `limit` that are nearest in amount, and how many there are. A mistaken payment usually
+ * arrives soon after its invoice or has a similar amount, and operators ask about today's transfers, so only the first and last 2,000 of
+ * the project are read. `isAll` is false if there may be more.
  */
 export const findCandidates = answerOf(
   'explain-candidates',
@@ -256,10 +256,12 @@ export const findEventsOfTransfers = rowsOf(
   (transferIds: readonly string[], limit: number) => [transferIds, limit],
 );
 
-/** Bodies aren't indexed. This many of the newest events are searched, a few days' worth in a busy shop. */
+/** Bodies aren't indexed, so only this many of the newest events are searched, which is a few days' worth in a busy shop. */
 export const EVENTS_SEARCHED = 20_000;
 
-/** Returns those of the newest 20,000 events that contain this id, newest first. They may report an exact transfer in this transaction. */
+/**
+ * Returns those of the newest 20,000 events that contain this id, newest first. They may be about an exact transfer in this transaction.
+ */
 export const findConfirmingOf = rowsOf(
   'explain-events-of-transaction',
   { ...eventShape, projectId: 'uuid', invoiceId: 'uuid' },
@@ -274,8 +276,8 @@ export const findConfirmingOf = rowsOf(
 type ToldTransaction = { txId: string; blockNumber: number; blockTime: string; from: string; amount: string };
 
 /**
- * Returns the transaction that an event reports, or `null`. Only `eventBody` writes bodies. PostgreSQL refuses some texts that JSON allows,
- * so no query looks inside.
+ * Returns the transaction that an event reports, or `null`. Bodies are written only by `eventBody`. Queries don't look into them, because
+ * PostgreSQL refuses some texts that JSON allows.
  */
 export function transactionOf({ body }: Pick<ExplainedEvent, 'body'>): ToldTransaction | null {
   const { data } = JSON.parse(body) as { data?: { payment?: { transaction: ToldTransaction | null } } };
@@ -293,7 +295,7 @@ const deliveryShape = {
   finishedAt: 'timestamptz?',
   lastStatus: 'int4?',
   lastError: 'text?',
-  /** The number of all matching deliveries, even beyond the limit. */
+  /** The number of all matching deliveries, including those beyond the limit. */
   total: count,
 } as const;
 /** A delivery and its endpoint. */
@@ -323,7 +325,7 @@ const attemptShape = {
   status: 'int4?',
   error: 'text?',
 } as const;
-/** The outcome of an attempt. `status` is the HTTP status, or `null` without a response. */
+/** The outcome of an attempt. `status` is the HTTP status, or `null` if there was no response. */
 export type ExplainedAttempt = Row<typeof attemptShape>;
 
 /** Returns the newest logged attempts of each delivery up to a limit, oldest first. */
@@ -391,7 +393,7 @@ export const findExplainedAddresses = rowsOf(
   (account: AccountHex, projects: Actor['projects']) => [account, projects],
 );
 
-/** Counts the invoices of an address by status, up to `limit`. */
+/** Counts the invoices at an address by status, up to `limit`. */
 export const countInvoicesOfAddress = rowsOf(
   'explain-address-invoices',
   { status: text<InvoiceStatus>(), count },
@@ -399,7 +401,7 @@ export const countInvoicesOfAddress = rowsOf(
   (addressId: string, limit: number) => [addressId, limit],
 );
 
-/** Counts the transfers to and from an address above a block (-1 for all), up to `limit` each. */
+/** Counts the transfers to and from an address above a block (-1 for all), up to `limit` for each direction. */
 export const countTransfersOfAddress = answerOf(
   'explain-address-transfers',
   { incoming: count, outgoing: count },

@@ -25,7 +25,7 @@ import {
   transactionOf,
 } from './statements.ts';
 
-/** The action in words that follow the actor's name. */
+/** What was done, in words that follow the actor's name. */
 export const DONE: Record<OperatorAction['action'], string> = {
   'address.added': 'added the address',
   'address.proposed': 'proposed the address: it is added a day later, or when another owner confirms it',
@@ -146,8 +146,8 @@ export function describeStatuses({ events, sightings }: Pick<InvoiceFacts, 'even
 type DescribeStatus = (event: ExplainedEvent, before: ExplainedEvent | undefined) => TimelineEntry[];
 
 /**
- * Describes the status that an event reports. `null` means that it reports none, or that its transfers and deliveries have their own
- * entries.
+ * Describes the status that an event reports. `null` means that the event doesn't report a status, or that its transfers and deliveries
+ * have their own entries.
  */
 const DESCRIBE_STATUS: Readonly<Record<EventType, DescribeStatus | null>> = {
   'invoice.confirming': (event) => {

@@ -2,22 +2,22 @@ import { AppError, type FieldProblem } from '../../../core/domain/errors.ts';
 import { say, type Text } from '../../../core/domain/message.ts';
 
 /**
- * Finds the kind of secret that appears anywhere in a text, or `null`. People paste the wrong clipboard. An error message must not repeat
- * the secret, and must warn its owner that it may now be in the shell's history.
+ * Returns which kind of secret a text contains, or `null`, because people paste the wrong clipboard. An error message must not repeat the
+ * secret, and must warn that it may now be in the shell's history.
  */
 export function detectSecret(text: string): string | null {
   return spotKey(text) ?? (holdsKeyOrId(text) ? 'a private key' : null) ?? spotSeedPhrase(text);
 }
 
 /**
- * Does the same for free text that is stored: notes, and labels and comments beside addresses. A transaction id has the form of a private
- * key, so here it's accepted if it's called an id and nothing nearby mentions a key.
+ * Does the same for free text that is stored: notes, and labels and comments next to addresses. A transaction id has the same form as a
+ * private key, so in such text it's accepted if it's called an id and nothing nearby mentions a key.
  */
 export function detectSecretInNote(note: string): string | null {
   return spotKey(note) ?? (holdsKeyInNote(note.normalize('NFC')) ? 'a private key' : null) ?? spotSeedPhrase(note);
 }
 
-/** Returns whether a text contains 32 bytes in hex or base64: a private key, or a transaction id. */
+/** Whether a text contains 32 bytes in hex or base64, which may be a private key or a transaction id. */
 export function holdsKeyOrId(text: string): boolean {
   return text.search(KEY_OR_ID) !== -1;
 }
@@ -31,15 +31,15 @@ function holdsKeyInNote(note: string): boolean {
 /** 32 bytes in hex (as on TRON) or base64 (as on TON). */
 const KEY_OR_ID = /(?<![0-9a-z])(0x)?[0-9a-f]{64}(?![0-9a-z])|(?<![0-9a-z+/])[0-9a-z+/]{43}=(?![0-9a-z=])/gi;
 
-/** A word for an id directly before it, also in a link (`/transaction/…`) or followed by `id`. */
+/** Matches a word for an id immediately before it, also in a link (`/transaction/…`) or followed by `id`. */
 const CALLED_ID =
   /((?<![\p{L}\p{N}])(tx(s|n|ns|id|ids|hash)?|transa\p{L}{1,8}|hash|транзакц\p{L}{1,3}|х[еэ]ш)|交易|哈希)([\s_-]{0,2}(id|hash|n[or]|哈希))?[\s:=#/("'[.]{0,4}$/iu;
 
-/** Also matches parts of words, as in `TRON_PRIVATE_KEY`. Excludes Turkey, where payers live, and words that merely contain `cle`. */
+/** Also matches parts of words, as in `TRON_PRIVATE_KEY`. Doesn't match Turkey, where payers live, nor words that merely contain `cle`. */
 const SPEAKS_OF_KEYS =
   /priv|secret|(?<!tur)key|seed|mnemonic|schl[üu]ssel|clave|(?<!\p{L})cl[ée]s?(?!\p{L})|ключ|私钥|密钥/iu;
 
-/** Finds every kind except 32 bytes that may be a transaction id. */
+/** Recognises every kind of secret except 32 bytes that may be a transaction id. */
 function spotKey(text: string): string | null {
   if (/-----BEGIN [A-Z ]*PRIVATE KEY/.test(text)) return 'a private key';
   if (text.includes('{') && /"(crypto|ciphertext|mnemonic|privateKey)"/i.test(text)) return 'a wallet file';
@@ -54,13 +54,13 @@ const WORD_FORMS: readonly (readonly [RegExp, string])[] = [
   [/(?<![0-9A-Za-z])(qt_(live|test)_|whsec_)[0-9A-Za-z]|(?<![0-9A-Za-z])qa_[0-9a-z]{26}/, 'a secret of Quittance'],
 ];
 
-/** The fewest words of a seed phrase (BIP-39). */
+/** The minimum number of words in a seed phrase (BIP-39). */
 const SEED_WORDS = 12;
 
 /**
- * Finds 12 or more consecutive words that have the form of BIP-39 words, on one line or several, numbered or not. The words aren't compared
- * with BIP-39's lists, so that a typing mistake doesn't hide a phrase. Sentences are recognised by things that no seed phrase has: a full
- * stop, a short or long word, a word that every language needs (`the`, `und`) or that notes are about (`paid`).
+ * Finds 12 or more consecutive words that look like BIP-39 words, on one line or several, numbered or not. The words aren't compared with
+ * BIP-39's lists, so that a typing mistake doesn't hide a phrase. Sentences are recognised by what no seed phrase has: a full stop, a short
+ * or long word, a word that every language needs (`the`, `und`), or a word that notes are about (`paid`).
  */
 function spotSeedPhrase(text: string): string | null {
   let run = 0;
@@ -78,7 +78,7 @@ const SEED_WORD = /^(\p{Script=Latin}{3,9}|\p{Script=Han}|\p{Script=Hiragana}{2,
 /** Text between two words of a phrase: list punctuation, and numbers of up to two digits (`1. word`, `#1 word`, `1=word`). */
 const SEPARATOR = /^([,;"'[\]|/_*•+~·\\→-]|#?\d{1,2}(\s?[.):=])?)$/;
 
-/** None of these is in a BIP-39 list. Words of fewer than 3 letters needn't be listed. */
+/** None of these words is in a BIP-39 list. Words with fewer than 3 letters don't have to be listed. */
 const NO_SEED_WORDS: ReadonlySet<string> = new Set(
   [
     'the and for was were not has had are but his her him she our its been from with their them than who which how',
@@ -92,8 +92,8 @@ const NO_SEED_WORDS: ReadonlySet<string> = new Set(
 );
 
 /**
- * An input field was refused. `reason` continues after the field's name: `is "odd": choose dead or delivered`, or `: this looks like a seed
- * phrase`.
+ * Thrown if an input field is refused. `reason` follows the field's name: `is "odd": choose dead or delivered`, or `: this looks like a
+ * seed phrase`.
  */
 export class FieldError extends AppError {
   readonly field: string;
@@ -106,7 +106,7 @@ export class FieldError extends AppError {
   }
 }
 
-/** Refuses a field that holds a secret. The message doesn't repeat the secret, but says where it may now be stored. */
+/** Refuses a field that contains a secret. The message doesn't repeat the secret, but says where it may now be stored. */
 export function refuseSecret(field: string, kind: string | null): void {
   if (kind !== null) throw new FieldError(field, say`: ${{ secret: kind }}`);
 }
@@ -117,7 +117,7 @@ export function fieldProblem(field: string, reason: Text): FieldProblem {
   return { subject: say`${{ field }}`, message: say`${{ field }}${gap}${reason}` };
 }
 
-/** Reads part of an input and adds its mistakes to `problems`, so that a command can report all of them at once. */
+/** Reads a part of an input and adds its mistakes to `problems`, so that a command can report all of them together. */
 export function gatherProblems<Input>(problems: FieldProblem[], read: () => Input): Input | undefined {
   try {
     return read();
@@ -129,7 +129,7 @@ export function gatherProblems<Input>(problems: FieldProblem[], read: () => Inpu
   }
 }
 
-/** Returns the problem with a project's or key's name, or `null`. The schema sets the limit, in characters. */
+/** Returns what is wrong with the name of a project or key, or `null`. The database schema sets the limit, in characters. */
 export function nameProblem(name: string): string | null {
   const secret = detectSecret(name);
   if (secret !== null)
@@ -141,12 +141,12 @@ export function nameProblem(name: string): string | null {
   return null;
 }
 
-/** Quotes and shortens a given value for a message. Hides a text that looks like a secret. */
+/** Quotes and shortens an input value for a message. If it looks like a secret, it isn't shown. */
 export function clip(text: string): string {
   return detectSecret(text) === null ? quote(text) : `(${text.length} characters, not shown)`;
 }
 
-/** Quotes and shortens a value of the ledger for a message. */
+/** Quotes and shortens a stored value for a message. */
 export function quote(text: string): string {
   return quoteWhole(text.length > 60 ? `${text.slice(0, 60)}…` : text);
 }
@@ -156,13 +156,13 @@ export function quoteWhole(text: string): string {
   return printableJson(JSON.stringify(text));
 }
 
-/** Shortens stored text for a sentence. The data of the answer keeps all of it. */
+/** Shortens stored text for a sentence. The data in the response contains all of it. */
 export function shorten(text: string, length = 80): string {
   const characters = [...text];
   return characters.length > length ? `${characters.slice(0, length).join('')}…` : text;
 }
 
-/** Control characters in stored text could rewrite the terminal's output. */
+/** Replaces control characters, because in stored text they could rewrite the terminal's output. */
 export function printable(text: string): string {
   return text.replace(/\p{C}/gu, '�');
 }

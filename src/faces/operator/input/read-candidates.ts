@@ -6,10 +6,10 @@ import type { AddressEntry } from './readers.ts';
 
 export type Candidate = { account: AccountHex; address: TronAddress };
 
-/** The account of 20 zero bytes, T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb. No one has its key. */
+/** The account of 20 zero bytes, T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb, whose key no one has. */
 const BURN_ACCOUNT = '0'.repeat(40);
 
-/** Separates the entries into addresses and problems. A refused text is repeated only if it looks like an address. */
+/** Separates the entries into addresses and problems. A text that is refused is repeated only if it looks like an address. */
 export function readCandidates(
   entries: readonly AddressEntry[],
   contracts: readonly AccountHex[],
@@ -48,13 +48,13 @@ function secretProblem(place: string, kind: string): FieldProblem {
   return { subject: place, message: say`${place}: ${{ secret: kind, place }}` };
 }
 
-/** If a text is far too short, its length is a better explanation than its first wrong character. */
+/** If a text is far too short, its length explains the problem better than its first wrong character. */
 function tooShort(text: string): string | null {
   if (text === '' || text.length >= 30 || /^0x/i.test(text)) return null;
   return `a TRON address has 34 characters, this one has ${text.length}`;
 }
 
-/** Finds a seed phrase whose words were given as separate entries, with or without addresses among them. */
+/** Finds a seed phrase whose words were passed as separate entries, whether or not there are addresses among them. */
 function spotSpreadSecret(entries: readonly AddressEntry[]): FieldProblem | null {
   const others = entries.filter(({ text }) => parseAddress(text).kind === 'invalid');
   if (others.some(({ text }) => detectSecret(text) !== null)) return null;
@@ -66,10 +66,10 @@ function spotSpreadSecret(entries: readonly AddressEntry[]): FieldProblem | null
   );
 }
 
-/** More would scroll the first problems off the screen. */
+/** If there were more, the first problems would scroll off the screen. */
 const MAX_PROBLEMS = 50;
 
-/** The error that refuses a whole command; nothing was changed. */
+/** The error for refusing a whole command; nothing was changed. */
 export function refusedAddresses(
   message: string,
   problems: readonly FieldProblem[],
@@ -100,7 +100,7 @@ function foreignFormat(text: string): Text | null {
 
 const OLD_TRON = /^27[1-9A-HJ-NP-Za-km-z]{33}$/;
 
-/** Excludes half of a private key in hex, which may be as long as an address. */
+/** Doesn't match half of a private key in hex, which may be as long as an address. */
 const BITCOIN = /^(?![0-9a-f]+$)[13][1-9A-HJ-NP-Za-km-z]{25,33}$/i;
 
 const FOREIGN_FORMATS: readonly (readonly [RegExp, string])[] = [
@@ -112,8 +112,8 @@ const FOREIGN_FORMATS: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * Whether a message may repeat a refused text. Only texts in the form of an address may be shown, because anything else could be a secret
- * or part of one. Solana addresses have no form of their own: like a private key, they are 32 bytes.
+ * Whether a message may repeat a text that was refused. Only texts in the form of an address may be shown, because anything else could be a
+ * secret or a part of one. Solana addresses have no form of their own: they are 32 bytes, like a private key.
  */
 function isShowable(text: string): boolean {
   return isMeantAsAddress(text) || SHOWABLE.some((form) => form.test(text));

@@ -7,7 +7,7 @@ import { type UnixMs, unixMs } from '../../../core/domain/time.ts';
 import { parseSecret } from '../../../core/webhooks/sign.ts';
 import { clip, detectSecret, detectSecretInNote, FieldError, fieldProblem } from './problems.ts';
 
-/** Reads one of `choices`, or `null` if the field is left out. Errors: `INVALID_ARGUMENT`. */
+/** Reads one of `choices`. Returns `null` if the field is absent. Throws `INVALID_ARGUMENT`. */
 export function readChoice<Choice extends string>(
   field: string,
   text: string | undefined,
@@ -19,7 +19,7 @@ export function readChoice<Choice extends string>(
   throw new FieldError(field, `is ${clip(text)}: choose ${choices.join(', ')}`);
 }
 
-/** Reads the length limit of a list. Errors: `INVALID_ARGUMENT`. */
+/** Reads the maximum length of a list. Throws `INVALID_ARGUMENT`. */
 export function readLengthLimit(text: string, { least, most }: { least: number; most: number }): number {
   // A number that may not be 0 can't begin with 0.
   const digits = least === 0 ? /^\d{1,4}$/ : /^[1-9]\d{0,3}$/;
@@ -32,8 +32,8 @@ export function readLengthLimit(text: string, { least, most }: { least: number; 
 export type AddressEntry = { text: string; place: string };
 
 /**
- * Reads the addresses in a text, which is CSV or has one address on each line. Skips empty lines and everything after a `#`. Messages call
- * the text `source`. Secrets are returned as entries, so that they are refused. Errors: `INVALID_ARGUMENT`.
+ * Reads the addresses in a text, which is CSV or has one address per line. Empty lines and everything after a `#` are skipped. Messages
+ * refer to the text as `source`. Secrets are returned as entries, so that they are refused. Throws `INVALID_ARGUMENT`.
  */
 export function readList(content: string, source: string): AddressEntry[] {
   // A wallet file is a single secret that spans its lines.
@@ -60,7 +60,7 @@ export function isCsv(text: string): boolean {
 
 /**
  * Reads the addresses in a CSV text, from the column with the heading `address` or from the only column. If cells look like secrets,
- * returns those instead, so that they are refused. Messages never repeat cells of other columns.
+ * returns those instead, so that they are refused. Messages never repeat the cells of other columns.
  */
 export function readCsvAddresses(text: string, source: string): AddressEntry[] {
   const read = readCsvRows(text);
@@ -75,7 +75,7 @@ export function readCsvAddresses(text: string, source: string): AddressEntry[] {
     throw refused(`line ${head.line} of ${source}: ${headings.length} columns are named "address": keep one of them`);
   }
   const [named] = headings;
-  // The column is never guessed, because a wrong one may hold someone else's addresses.
+  // Never guess the column, because the wrong one may contain someone else's addresses.
   return named === undefined ? onlyColumn(rows, source) : namedColumn(head, rows.slice(1), named, source);
 }
 
@@ -83,7 +83,7 @@ function isHeading(cell: string): boolean {
   return cell.trim().toLowerCase() === 'address';
 }
 
-/** In a row with a missing or extra cell, the address column may hold another column's cell. */
+/** If a row has a missing or an extra cell, the address column may contain the cell of another column. */
 function namedColumn(head: CsvRow, rows: readonly CsvRow[], column: number, source: string): AddressEntry[] {
   const width = countCells(head);
   const ragged = rows.find((row) => row.cells.length < width || countCells(row) > width);
@@ -118,8 +118,8 @@ function columnOf(rows: readonly CsvRow[], column: number, source: string): Addr
 }
 
 /**
- * Finds secrets also in comments, and seed phrases that are spread over cells or rows. A row with an address is a row with labels, not part
- * of a phrase.
+ * Also finds secrets in comments, and seed phrases that are spread over cells or rows. If a row contains an address, its other cells are
+ * labels, not parts of a phrase.
  */
 function findSecrets(text: string, rows: readonly CsvRow[], source: string): AddressEntry[] {
   const comments = text
@@ -138,7 +138,7 @@ function findSecrets(text: string, rows: readonly CsvRow[], source: string): Add
   return detectSecret(words) === null ? [] : [{ text: words, place: source }];
 }
 
-/** A header row of 12 or more columns without `address` has the form of a seed phrase. */
+/** Whether this is a header row. If it has 12 or more columns but no `address`, it has the form of a seed phrase. */
 function isHeadOfMany(row: CsvRow, rows: readonly CsvRow[]): boolean {
   const width = row.cells.length;
   return row === rows[0] && width >= 12 && rows.some((other) => other.cells.length === width && holdsAddress(other));
@@ -188,7 +188,7 @@ export function readCsvRows(text: string): CsvRows {
   return { kind: 'ok', rows };
 }
 
-/** Returns the delimiter that occurs most, outside quotes, in the first row that is neither empty nor a comment. */
+/** Returns the delimiter that occurs most often, outside quotes, in the first row that is neither empty nor a comment. */
 function findDelimiter(text: string): Delimiter {
   const start = /^(?:#[^\n]*\n|[ \r]*\n)*/.exec(text)?.[0].length ?? 0;
   const bare = text.slice(start).replace(/"[^"]*"/g, 'x');
@@ -239,8 +239,8 @@ function endOfLine(text: string, start: number): number {
 }
 
 /**
- * Reads an optional note; it may be empty. Notes are kept permanently, so one that looks like a secret is refused. Adds problems to
- * `problems`, so that a caller can report all of them at once.
+ * Reads an optional note, which may be empty. Notes are kept permanently, so a note that looks like a secret is refused. Adds problems to
+ * `problems`, so that a caller can report all of them together.
  */
 export function readNote(text: string | undefined, problems: FieldProblem[], field = 'note'): string {
   const note = (text ?? '').trim();
@@ -271,7 +271,7 @@ export function readOneNote(text: string | undefined, field = 'note'): string {
   return note;
 }
 
-/** Reads the reason for a decision, one line, which is recorded permanently. Errors: `INVALID_ARGUMENT`. */
+/** Reads the reason for a decision, which is a single line and is recorded permanently. Throws `INVALID_ARGUMENT`. */
 export function readReason(text: string | undefined): string {
   const reason = readOneNote(text, 'reason');
   if (reason !== '') return reason;
@@ -280,7 +280,7 @@ export function readReason(text: string | undefined): string {
 
 const DAY_MS = 86_400_000;
 
-/** Reads a period between two days or times. The day `to` is included. Errors: `INVALID_ARGUMENT`. */
+/** Reads a period between two days or times, which includes the day `to`. Throws `INVALID_ARGUMENT`. */
 export function readPeriod({ from, to }: { from?: string | undefined; to?: string | undefined }) {
   const [start, end] = [readTime('from', from), readTime('to', to)];
   const until = end !== null && to?.includes('T') === false ? unixMs(end + DAY_MS) : end;
@@ -338,8 +338,8 @@ export function parseMoment(text: string, nowMs: number): number | null {
 type ParsedCidr = { kind: 'ok'; cidr: string } | { kind: 'invalid'; reason: string };
 
 /**
- * Reads an IP address or CIDR block and adds the prefix length: `192.0.2.7` → `192.0.2.7/32`. Refuses a prefix length of 0: a list that
- * allows everyone is a mistake, and leaving out the list says the same clearly.
+ * Reads an IP address or CIDR block and adds the prefix length if it's missing: `192.0.2.7` → `192.0.2.7/32`. A prefix length of 0 is
+ * refused, because a list that allows everyone is probably a mistake; without a list, the same is expressed clearly.
  */
 export function parseCidr(text: string): ParsedCidr {
   const shown = JSON.stringify(text.slice(0, 60));
@@ -367,7 +367,7 @@ export function isWithin(inner: string, outer: string): boolean {
   return list.check(ip, family);
 }
 
-/** Reads a signing secret chosen by the user. Errors: `INVALID_ARGUMENT`, without the secret. */
+/** Reads a signing secret that the user has chosen. Throws `INVALID_ARGUMENT`; the error doesn't contain the secret. */
 export function readGivenSecret(text: string): string {
   try {
     parseSecret(text);

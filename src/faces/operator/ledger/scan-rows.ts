@@ -3,7 +3,7 @@ import type { Sql } from '../../../core/store/db/database.ts';
 import { coveredValues, type OpenedSeal, type Sealer } from '../../../core/store/db/seal.ts';
 import { type Resealed, SEALED_ROWS, type SealedRows, type StoredRow } from '../../../core/store/db/sealed-rows.ts';
 
-/** `onProgress` is called from time to time. `maxRows` limits the rows read of each table; absent means all. */
+/** `onProgress` is called from time to time. `maxRows` limits the rows that are read in each table; if it's absent, all are read. */
 export type ScanDeps = { db: Sql; sealer: Sealer; onProgress(text: string): void; maxRows?: number };
 
 /** The state of a table's rows after a scan. `resealed` counts those of `sealed` that got a new MAC. */
@@ -18,28 +18,28 @@ export type Tally = {
 export type WrongRow = { table: string; id: string; kind: NonNullable<OpenedSeal['problem']> };
 
 /**
- * `wrong` holds the first rows that were changed or whose key isn't configured. `formerKeys` counts intact rows by the id of a key that no
- * longer makes seals.
+ * `wrong` contains the first rows that were changed or whose key isn't configured. `formerKeys` contains the number of intact rows by the
+ * id of a key that is no longer used for sealing.
  */
 export type Scanned = { tallies: Tally[]; wrong: WrongRow[]; formerKeys: Map<string, number> };
 
 /** A row and its seals: for each table the seal and its content, or null if the table needs none. */
 export type Judged = { key: string; seals: readonly ({ seal: string; opened: OpenedSeal } | null)[] };
 
-/** A person won't read more. */
+/** A person wouldn't read more than this. */
 const MAX_WRONG = 100;
-/** Retries a row that the service is changing right now. No row changes this often. */
+/** How often to retry a row that the service is changing at the moment. No row changes this often. */
 const TRIES = 10;
 const BETWEEN_TRIES_MS = 50;
-/** Takes a few seconds. */
+/** Scanning this many rows takes a few seconds. */
 const PROGRESS_ROWS = 100_000;
 
-/** Batches run in parallel: while the database writes one, the next one is read and prepared. */
+/** Batches run concurrently: while the database writes one, the next one is read and prepared. */
 const LANES = 2;
 
 /**
- * Scans every row of the sealed tables, 1,000 at a time, and gives a new MAC to those that are `due`. Each batch commits separately. Rows
- * that change meanwhile are read again. May run beside services and other scans.
+ * Scans every row of the sealed tables, 1,000 at a time, and gives a new MAC to those that are `due`. Each batch is committed separately.
+ * Rows that change in the meantime are read again. Can run at the same time as services and other scans.
  */
 export async function scanRows(deps: ScanDeps, due: Due): Promise<Scanned> {
   const walked: Scanned = { tallies: [], wrong: [], formerKeys: new Map() };
@@ -84,7 +84,7 @@ async function walkTable(deps: ScanDeps, source: SealedRows, { walked, due }: { 
   for (const batch of underWay) add(await batch);
 }
 
-/** `rows` is their number, `judged` their final state, and `resealed` how many got a MAC in each table. */
+/** `rows` is the number of rows, `judged` contains their final state, and `resealed` is how many got a new MAC in each table. */
 type Batch = { rows: number; judged: Judged[]; resealed: number[] };
 
 async function walkBatch(
@@ -136,7 +136,7 @@ function asSealed(
   return { key, seals: now };
 }
 
-/** Returns a row with new MACs from the current key, over the contents that were read. */
+/** Returns a row with new MACs, made with the current key for the contents that were read. */
 export function resealedRow(sealer: Sealer, { tables }: SealedRows, { row, due }: { row: Judged; due: Due }): Resealed {
   const seals = tables.map((table, place) => {
     const one = row.seals[place] ?? null;

@@ -10,7 +10,7 @@ import { clip } from '../input/problems.ts';
 import { recordActions } from '../record-actions.ts';
 import { type Judged, judge, resealedRow, type Scanned, scanRows, type Tally, type WrongRow } from './scan-rows.ts';
 
-/** `wrong` holds the first 100 rows that were changed, have no seal, or have the seal of a key that isn't configured. */
+/** `wrong` contains the first 100 rows that were changed, have no seal, or were sealed with a key that isn't configured. */
 export type SealsView = { good: boolean; tables: Tally[]; wrong: WrongRow[] };
 
 /**
@@ -29,7 +29,7 @@ async function requireSealer(db: Pick<Sql, 'sealer'>): Promise<Sealer> {
   );
 }
 
-/** Refuses a database user who may not seal existing rows. Errors: `CONFLICT`. */
+/** Throws `CONFLICT` if the database user may not seal existing rows. */
 async function requireOwner(db: Database, kind: 'external' | 'embedded'): Promise<void> {
   if (await mayReseal(db)) return;
   throw new AppError(
@@ -43,8 +43,8 @@ async function requireOwner(db: Database, kind: 'external' | 'embedded'): Promis
 type Deps = { db: Database; kind: 'external' | 'embedded'; now(): UnixMs; onProgress(text: string): void };
 
 /**
- * Seals every row without a MAC while services keep running. Changed rows are left alone and reported. An interrupted run can simply be
- * repeated. Errors: `CONFIG_INVALID`, `CONFLICT`.
+ * Seals every row that has no MAC, while services keep running. Changed rows are reported, but not touched. If it's interrupted, it can
+ * simply be run again. Errors: `CONFIG_INVALID`, `CONFLICT`.
  */
 export async function sealLedger({ db, kind, now, onProgress }: Deps, actor: Actor): Promise<SealsView> {
   const sealer = await requireSealer(db);
@@ -58,7 +58,7 @@ export async function sealLedger({ db, kind, now, onProgress }: Deps, actor: Act
   return view;
 }
 
-/** Checks every row, or the first `maxRows` of each table, without changing any. Errors: `CONFIG_INVALID`. */
+/** Checks every row, or the first `maxRows` of each table, without changing anything. Throws `CONFIG_INVALID`. */
 export async function checkSeals(
   { db, onProgress, maxRows }: { db: Sql; maxRows?: number } & Pick<Deps, 'onProgress'>,
   _actor: Actor,
@@ -86,7 +86,7 @@ const LOOKS_LIKE = {
   uuid: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
   int8: /^\d{1,18}$/,
   text: /^[^/]{1,200}$/,
-  // The ids of passkeys are the longest.
+  // The longest ids are those of passkeys.
   bytea: /^([0-9a-f]{2}){1,1023}$/,
 };
 
@@ -131,8 +131,8 @@ function isId({ keyTypes, idPlace }: SealedRows, id: string): boolean {
 }
 
 /**
- * Accepts a row in the state that the person saw: seals it again, records it as it is, or records that it's gone. Errors: `CONFLICT` if it
- * has changed since.
+ * Accepts a row in the state that the person has seen: seals it again, records it as it is, or records that it's gone. Throws `CONFLICT` if
+ * it has changed since then.
  */
 export async function acceptRow({ db, now }: AcceptRowDeps, actor: Actor, row: ChangedRow): Promise<AcceptedRowView> {
   const { table, id, was, source, judged } = row;

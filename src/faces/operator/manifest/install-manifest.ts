@@ -33,9 +33,9 @@ import { readSettings, type SettingsInput } from '../subjects/project-settings.t
 import { checkExpansion, type ManifestFile, readManifestFile, writeManifestFile } from './sign-manifest.ts';
 
 /**
- * `previous` is the manifest in force. `reserve` is how many addresses of each account key to include before they are derived. `added` are
- * addresses of the project `projectId` that aren't in the database yet. `left` are addresses in the database that the draft leaves out.
- * `settings` are the project's settings once this manifest is in force.
+ * `previous` is the manifest in force. `reserve` is how many addresses of each account key are included before they are derived. `added`
+ * contains addresses of the project `projectId` that aren't in the database yet. `left` contains addresses in the database that the draft
+ * leaves out. `settings` are the project's settings when this manifest is in force.
  */
 type DraftInput = {
   path: string;
@@ -60,7 +60,7 @@ type DraftView = {
 
 const DAY_MS = 86_400_000;
 
-/** Writes a draft of the database's current state, for a person to review and sign. Errors: `CONFLICT`, `INVALID_ARGUMENT`. */
+/** Writes a draft of the current state of the database, for a person to review and sign. Errors: `CONFLICT`, `INVALID_ARGUMENT`. */
 export async function draftManifest(
   { db, now }: { db: Database; now(): UnixMs },
   input: DraftInput,
@@ -134,7 +134,7 @@ async function draftProject(
   return { addresses: [...plain].sort(), maxSurcharge, policy, ...wanted, xpubs };
 }
 
-/** Groups indexes into gapless ranges. */
+/** Groups indexes into ranges without gaps. */
 function rangesOf(xpub: AccountXpub, indexes: readonly number[]): XpubRange[] {
   const runs: { from: number; count: number }[] = [];
   for (const index of indexes) {
@@ -157,7 +157,7 @@ async function listAll(db: Database, projectId: string) {
   return all;
 }
 
-/** Reads a policy and a surcharge from options. Errors: `INVALID_ARGUMENT`. */
+/** Reads a policy and a surcharge from the options. Throws `INVALID_ARGUMENT`. */
 export function readGivenSettings(input: Pick<SettingsInput, 'policy' | 'maxSurcharge'>): DraftInput['settings'] {
   const problems: FieldProblem[] = [];
   const { policy, maxSurchargeMicro: micro } = readSettings(input, problems);
@@ -168,7 +168,7 @@ export function readGivenSettings(input: Pick<SettingsInput, 'policy' | 'maxSurc
   };
 }
 
-/** Reads addresses from options; all must be valid. Errors: `INVALID_ARGUMENT`. */
+/** Reads addresses from the options, all of which must be valid. Throws `INVALID_ARGUMENT`. */
 export function readGiven(field: string, texts: readonly string[]): string[] {
   const { good, problems } = readCandidates(
     texts.map((text) => ({ text: text.trim(), place: field })),
@@ -180,7 +180,7 @@ export function readGiven(field: string, texts: readonly string[]): string[] {
 
 type InstalledView = { file: string; serial: number; changes: string[] };
 
-/** The id of the database's ledger, and those of the requested projects (UUIDs) that exist. */
+/** The id of the database's ledger, and the requested projects (UUIDs) that exist. */
 type LedgerFacts = { ledgerId: string | null; projects: readonly { id: string; network: string }[] };
 
 export async function readLedgerFacts(db: Database, projectIds: readonly string[]): Promise<LedgerFacts> {
