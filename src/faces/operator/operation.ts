@@ -22,14 +22,14 @@ export type ReadSolidDeps = ReadDeps & {
   db: Database;
   pool: NodePool;
   agreement: number;
-  /** How long to keep trying, for one part of the range, while nodes refuse, answer wrongly or disagree. */
+  /** How long to keep trying each part of the range while nodes refuse requests, return wrong data or disagree. */
   patienceMs: number;
 };
 
 /** For use cases that also record what they do. */
 export type NodeDeps = ReadSolidDeps & Recording;
 
-/** Everything that an operation may depend on. Each one names what it needs. */
+/** Everything that operations may depend on. Each operation declares the part that it needs. */
 export type OperationDeps = {
   db: Database;
   now(): UnixMs;
@@ -39,20 +39,23 @@ export type OperationDeps = {
     webhooks: { localTargets: boolean; retentionDays: number };
     networks: Partial<Record<Network, { usdt: AccountHex }>>;
   };
-  /** The console's own origin, which a process with a console knows once it listens. `null` if none is configured. */
+  /**
+   * The console's own origin, or `null` if none is configured. It's a function because a process with a console knows its origin only once
+   * it's listening.
+   */
   consoleUrl: string | null | (() => string);
-  /** Receives warnings that aren't part of the answer, such as a key file that others can read. */
+  /** Receives warnings that aren't part of the result, such as one about a key file that other users can read. */
   note(text: string): void;
   log: Logger;
-  /** The networks whose nodes are queried from here. */
+  /** The networks whose nodes this process can query. */
   networks: readonly Network[];
-  /** Loads the code that queries nodes, which most operations don't need. */
+  /** Loads the code that queries nodes. It isn't loaded at startup, because most operations don't need it. */
   nodes(): Promise<NodeAccess>;
-  /** Knows which addresses are signed. */
+  /** Tells which addresses are signed. */
   addressGuard: Vouching;
-  /** The service's public URL. The URL of a sandbox is known only while it runs. */
+  /** Returns the service's public URL. A sandbox's URL is known only while the sandbox is running. */
   publicUrl(): string | Promise<string>;
-  /** A uniform integer in 0 … n−1. */
+  /** Returns a uniformly distributed integer from 0 to `n` − 1. */
   randomBelow(n: number): number;
   /** The clock that decides when invoices expire. */
   deadlineClock?: DeadlineClock | (() => Promise<DeadlineClock>);
@@ -61,24 +64,24 @@ export type OperationDeps = {
 /** Checks addresses against the manifest in force. */
 export type Vouching = Pick<AddressGuard, 'vouchesFor' | 'isGuarded'>;
 
-/** For commands: the addresses they add don't wait for a signature, and their lists don't show which ones are signed. */
+/** For commands. The addresses that they add don't wait for a signature, and their lists don't show which addresses are signed. */
 export const NO_MANIFEST: Vouching = { vouchesFor: () => false, isGuarded: () => false };
 
 export type NodeAccess = {
-  /** Errors: `SANDBOX_NOT_RUNNING`. */
+  /** Runs `work` with the nodes of a network. Throws `SANDBOX_NOT_RUNNING`. */
   withNodes<Output>(network: Network, work: (nodes: NodeDeps) => Promise<Output>): Promise<Output>;
-  /** Words an answer as the payment page does. */
+  /** Describes the general answer for a payment in the words of the payment page. */
   describeForPayer(answer: GeneralAnswer): string;
 };
 
-/** The input as the API and the command line give it: an optional member may also be `undefined`. */
+/** The input as the API and the command line pass it, where an optional field may also be `undefined`. */
 export type Given<Input> = {
   [Name in keyof Input]: object extends Pick<Input, Name> ? Input[Name] | undefined : Input[Name];
 };
 
 /**
- * A use case that only runs on this machine, named as in `ACTIONS`; `LOCAL_ACTIONS` says why. `read` finds mistakes without the database.
- * `view` turns an outcome, which may hold more for people, into the form for programs.
+ * A use case that can run only on this machine, with its name in `ACTIONS`; `LOCAL_ACTIONS` gives the reason. `read` finds mistakes without
+ * using the database. `view` turns an outcome, which may hold more details for people, into the form for programs.
  */
 export type LocalOperation<
   Input extends TSchema = TSchema,
@@ -92,30 +95,33 @@ export type LocalOperation<
   run(deps: Deps, actor: Actor, wanted: Wanted): Promise<Outcome>;
   view(outcome: Outcome): object;
   /**
-   * The command that runs it, its help text, and its output for people. The members of the input declare the options. `isSecretTyped` is
-   * set if a secret was typed on the command line.
+   * The command that runs it, its help text, and its output for people. The fields of the input declare the options. `isSecretTyped` is set
+   * if a secret was typed on the command line.
    */
   command?: string;
   does?: Text;
   print?(outcome: Outcome, typed: { isSecretTyped: boolean }): Printed;
-  /** `--by` names the person for the record. `before` is the member whose option follows it; without that, it comes last. */
+  /**
+   * Adds `--by`, which gives the person's name for the audit log. `before` is the field whose option follows it in the help; without
+   * `before`, it comes last.
+   */
   by?: { help: string; before?: string };
   /**
-   * Questions for a person at the terminal about missing members. With `after`, the question is asked only if the one for that member was
-   * answered.
+   * Questions that the command asks a person at the terminal about missing fields. A question with `after` is asked only if the person
+   * answered the one for that field.
    */
   asks?: readonly { member: string; question: string; after?: string }[];
-  /** The message if no option was given, for a command that then does nothing. */
+  /** The message to print if no option was given, for a command that then does nothing. */
   nothing?: Text;
-  /** The command creates the database if there is none yet. */
+  /** Set if the command creates the database when it doesn't exist yet. */
   mayCreate?: boolean;
-  /** The outcome is `ExportedRows`. The command writes them as the input's `format` and `output` say. */
+  /** Set if the outcome is `ExportedRows`, which the command writes in the input's `format` to its `output`. */
   isExport?: boolean;
 };
 
 /**
  * A use case that can run locally or on a server. Its route, its entry in the OpenAPI document and the remote call are derived from it.
- * `path` is relative to `/admin/v1`; its parameters, such as `:keyId`, are members of the input.
+ * `path` is relative to `/admin/v1`; its parameters, such as `:keyId`, are fields of the input.
  */
 export type Operation<
   Input extends TSchema = TSchema,
@@ -131,7 +137,7 @@ export type Operation<
 
 type Declared<Of extends { view: unknown }> = Omit<Of, 'view'> & Partial<Pick<Of, 'view'>>;
 
-/** Declares an operation. By default its view is the outcome of its use case, or the outcome's `view`. */
+/** Declares an operation. By default, its view is the outcome of its use case, or the `view` field of that outcome. */
 export function operation<Input extends TSchema, Wanted, Outcome extends object, Deps = OperationDeps>(
   declared: Declared<Operation<Input, Wanted, Outcome, Deps>>,
 ): Operation<Input, Wanted, Outcome, Deps> {
@@ -149,7 +155,7 @@ function viewOf(outcome: object): object {
   return 'view' in outcome ? (outcome.view as object) : outcome;
 }
 
-/** Runs an operation if the actor may. Errors: `FORBIDDEN`, and those of the operation. */
+/** Runs an operation if the actor is allowed to. Throws `FORBIDDEN` or an error of the operation. */
 export async function perform<Wanted, Outcome>(
   { action, run }: Pick<LocalOperation<TSchema, Wanted, Outcome>, 'action' | 'run'>,
   deps: OperationDeps,

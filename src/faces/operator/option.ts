@@ -28,15 +28,15 @@ const OPTION = Symbol('option');
 type Optioned = TSchema & { [OPTION]?: Option };
 
 export const membersOf = (input: TSchema) => (input as { properties?: Record<string, TSchema> }).properties ?? {};
-/** Returns how a command accepts a member; `undefined` if it doesn't. */
+/** Returns how a command accepts a field, or `undefined` if it doesn't accept it. */
 export const declaredOption = (schema: TSchema): Option | undefined => (schema as Optioned)[OPTION];
 
-/** `schema` is the wire format. The property isn't enumerable, so that it doesn't appear in documents. */
+/** Adds the option to a schema of the wire format. The property isn't enumerable, so it doesn't appear in generated documents. */
 function option<Schema extends TSchema>(schema: Schema, declared: Option): Schema {
   return Object.defineProperty(schema, OPTION, { value: declared });
 }
 
-/** For the OpenAPI document: the description, or the whole schema. */
+/** What the OpenAPI document says about the field: only the description, or more of its schema. */
 type Wire = string | { readonly description?: string; readonly examples?: unknown; readonly pattern?: string };
 const wired = (wire: Wire = {}) => (typeof wire === 'string' ? { description: wire } : wire);
 type More = Pick<Option, 'default' | 'conflicts'> & { wire?: Wire };
@@ -46,7 +46,7 @@ export const line = (value: string, help: Text, { wire, ...more }: More = {}) =>
   option(Type.Optional(Type.String(wired(wire))), { value, help, ...more });
 export const flag = (help: Text, more: Omit<More, 'wire'> = {}) =>
   option(Type.Optional(Type.Boolean()), { value: '', help, ...more });
-/** Several values, separated by commas or given repeatedly. */
+/** Several values, separated by commas or given by repeating the option. */
 export const lines = (value: string, help: string, wire?: Wire) =>
   option(Type.Optional(Type.Array(Type.String(), wired(wire))), { value, help, isList: true });
 export const needed = (value: string, help: string, { wire, ...more }: More = {}) =>
@@ -62,11 +62,12 @@ export const maybeOneOf = <const Choice extends string>(
   help: string,
   more: Omit<More, 'wire'> = {},
 ) => option(Type.Optional(Type.Enum([...choices])), { value, help, choices, ...more });
-/** A setting that `null` removes. */
+/** A setting that `null` removes. With `isRemovable`, the command also has an option that removes it. */
 export const removable = (value: string, help: string, isRemovable: boolean) =>
   option(Type.Optional(Type.Union([Type.String(), Type.Null()])), { value, help, isRemovable });
 /**
- * The content of a file in base64; `null` removes it. `of` is the kind of file. `unread` is the reason if a command can't read the file.
+ * The content of a file in base64, or `null` to remove it. `of` is the kind of file. `unread` is the reason to print if a command can't
+ * read the file.
  */
 export const file = (
   value: string,
@@ -100,7 +101,7 @@ export const networkName = () =>
 
 const ofProject = () =>
   Type.Optional(Type.String({ description: 'prj_…; optional if the caller can see only one project' }));
-/** Texts that should be addresses. They are given as arguments, on standard input, or in a file that an option names. */
+/** Texts that should be addresses. A command reads them from its arguments, from standard input, or from a file that an option gives. */
 export const entries = (value: string, help: Text, file?: { value: string; help: string }) =>
   option(
     Type.Array(
@@ -111,24 +112,24 @@ export const entries = (value: string, help: Text, file?: { value: string; help:
     ),
     { value, help, isArgument: true, entries: file === undefined ? {} : { file } },
   );
-/** A setting that is on unless its flag, `--no-…`, is given. */
+/** A setting that is on unless the command gets its flag `--no-…`. */
 export const not = (help: string, wire: string) =>
   option(Type.Optional(Type.Boolean({ description: wire })), { value: '', help });
-/** A member that the API requires. Without it, a command runs another operation. */
+/** A field that the API requires. A command without it runs another operation. */
 export const deciding = (value: string, help: string) => option(Type.String(), { value, help });
 export const decidingFlag = (help: string) => option(Type.Literal(true), { value: '', help });
 export const decidingFile = (value: string, help: string, file: { of: string; mostBytes: number }) =>
   option(givenFile('In base64'), { value, help, file });
 
 export const projectId = () => option(ofProject(), { value: '<prj_…>', help: 'project (default: the only one)' });
-/** The project as an argument. */
+/** The project, given as an argument. */
 export const projectArgument = () =>
   option(ofProject(), {
     value: '[projectId]',
     help: 'prj_… (default: the only project)',
     isArgument: true,
   });
-/** `of` names the things that have these times, such as `events `. */
+/** The options for a period. `of` says what has these times, such as `events `. */
 export const period = (of = '') => ({
   from: option(
     Type.Optional(Type.String({ description: 'Start of the period: a day (2026-09-01, UTC) or a time with its zone' })),
@@ -146,7 +147,7 @@ export const limit = (most: number, usual: string) =>
 export const exportFormat = () => line('<format>', say`csv or json (default: csv, or json with ${{ field: 'json' }})`);
 export const exportFile = () =>
   line('<file>', 'output file, written completely or not at all (default: standard output)');
-/** The text of `--by`. */
+/** The `--by` option of most commands. */
 export const BY = { help: 'who does this, for the record (default: your user name)' };
-/** The same for decisions that only a person can make. */
+/** The `--by` option for decisions that only a person can make. */
 export const DECIDED_BY = { help: 'who decided it, for the record (default: your user name)', before: 'network' };

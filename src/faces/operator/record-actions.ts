@@ -6,8 +6,8 @@ import type { Actor } from './actor.ts';
 type Done = Pick<OperatorAction, 'projectId' | 'action' | 'subject' | 'detail'>;
 
 /**
- * Records actions in the transaction that performs them. Call it last, because it blocks everyone else's records until the transaction
- * ends.
+ * Records actions in the transaction that performs them. Call it last, because it blocks all other writes to the audit log until the
+ * transaction ends.
  */
 export function recordActions(tx: Sql, actor: Actor, actedAt: UnixMs, actions: readonly Done[]): Promise<void> {
   const by = recordedActor(actor);

@@ -11,10 +11,10 @@ import { type Actor, maySee } from './actor.ts';
 import { clip } from './input/problems.ts';
 import type { NodeDeps, OperationDeps } from './operation.ts';
 
-/** The most projects that an error message lists. */
+/** The maximum number of projects that an error message lists. */
 const MAX_LISTED = 10;
 
-/** Finds the project with this `prj_…` id. Without an id, finds the actor's only project in use. */
+/** Finds the project with this `prj_…` id, or without an id, the actor's only project that is in use. */
 export async function selectProject(db: Sql, actor: Actor, projectId: string | undefined): Promise<Project> {
   if (projectId !== undefined) {
     const uuid = decodeId('prj', projectId);
@@ -52,7 +52,7 @@ export async function selectProject(db: Sql, actor: Actor, projectId: string | u
   throw new AppError('INVALID_ARGUMENT', `there are ${projects.length} projects: say which one`, { problems });
 }
 
-/** Finds the configured network of that name, or the only one if no name is given. Errors: `INVALID_ARGUMENT`. */
+/** Finds the configured network with that name, or the only one if no name is given. Throws `INVALID_ARGUMENT`. */
 export function selectNetwork(configured: readonly Network[], name: string | undefined): Network {
   const [only] = configured;
   if (name === undefined) {
@@ -70,7 +70,7 @@ export function selectNetwork(configured: readonly Network[], name: string | und
   );
 }
 
-/** Runs work with the nodes of a network, or of the only one if no name is given. */
+/** Runs `work` with the nodes of a network, or of the only network if no name is given. */
 export async function withNodesOf<Output>(
   { networks, nodes }: Pick<OperationDeps, 'networks' | 'nodes'>,
   name: string | undefined,
@@ -82,10 +82,10 @@ export async function withNodesOf<Output>(
 }
 
 export const namedInvoice = { id: 'uuid', externalId: 'text', status: text<InvoiceStatus>() } as const;
-/** An invoice as operators name it. `id` is a UUID. */
+/** An invoice with the fields that operators recognise it by. `id` is a UUID. */
 export type NamedInvoice = Row<typeof namedInvoice>;
 
-/** Finds an invoice of the project by its id (UUID) or external id. The id wins. */
+/** Finds an invoice of the project by its id (UUID) or external id. If both match, the id wins. */
 export const findNamedInvoice = rowOf(
   'desk-invoice-select',
   namedInvoice,
@@ -94,7 +94,7 @@ export const findNamedInvoice = rowOf(
   (projectId: string, name: { id: string | null; externalId: string }) => [projectId, name.id, name.externalId],
 );
 
-/** Returns the UUID of the invoice in a project with this id (`inv_…`) or order id. Errors: `NOT_FOUND`. */
+/** Returns the UUID of the project's invoice with this id (`inv_…`) or order id. Throws `NOT_FOUND`. */
 export async function findInvoiceId(db: Sql, projectId: string, named: string): Promise<string> {
   // PostgreSQL can't store this character in a text, so no order id contains it.
   const name = named.includes('\u0000') ? null : { id: decodeId('inv', named), externalId: named };

@@ -26,7 +26,7 @@ import { quoteWhole } from '../input/problems.ts';
 
 export type ManifestFile = SignedManifest & { head: ManifestHead };
 
-/** Reads a manifest, signed or not. Errors: `NOT_FOUND`, `MANIFEST_REFUSED`. */
+/** Reads a manifest file, whether it's signed or not. Throws `NOT_FOUND` or `MANIFEST_REFUSED`. */
 export async function readManifestFile(path: string): Promise<ManifestFile> {
   const read = await readManifestText(path);
   if (read.kind === 'unreadable')
@@ -38,7 +38,7 @@ export async function readManifestFile(path: string): Promise<ManifestFile> {
   return { manifest, signatures, head: headOf(manifest, nativeSha256) };
 }
 
-/** Never overwrites a file. Errors: `CONFLICT`, `INVALID_ARGUMENT`. */
+/** Writes a new file and never overwrites an existing one. Throws `CONFLICT` or `INVALID_ARGUMENT`. */
 export async function writeNewFile(path: string, content: string): Promise<void> {
   await writeFile(path, content, { flag: 'wx', flush: true }).catch((error: NodeJS.ErrnoException) => {
     const code = error.code === 'EEXIST' ? 'CONFLICT' : 'INVALID_ARGUMENT';
@@ -53,7 +53,7 @@ export function writeManifestFile(path: string, signed: SignedManifest): Promise
 }
 
 /**
- * Checks that every address is valid, and that the addresses of a range are derived from its account key (1 ms each). Errors:
+ * Checks that every address is valid, and that the addresses of a range are derived from its account key (1 ms for each address). Throws
  * `MANIFEST_REFUSED`.
  */
 export function checkExpansion({ networks }: SignedManifest['manifest']): void {
@@ -97,13 +97,13 @@ export type ManifestView = {
     addresses: number;
     ranges: number;
   }[];
-  /** The keys of everyone who signed exactly this content. */
+  /** The public keys of everyone who signed exactly this content. */
   signers: string[];
-  /** Why the manifest isn't valid. `null` if it is, or if no keys are known. */
+  /** Why the manifest isn't valid, or `null` if it's valid or no keys are known. */
   problem: string | null;
 };
 
-/** Describes a manifest and its signers. `pinned` is `null` if no keys are known. */
+/** Describes a manifest and its signers. `pinned` holds the keys whose signatures count, or is `null` if none are known. */
 export function viewManifest({ manifest, signatures, head }: ManifestFile, pinned: PinnedKeys | null): ManifestView {
   const { serial, ledgerId, notAfter, previous, networks } = manifest;
   const projects = Object.entries(networks).flatMap(([network, entries]) =>
@@ -119,11 +119,11 @@ export function viewManifest({ manifest, signatures, head }: ManifestFile, pinne
 
 type SigningKeyView = { file: string; publicKey: string };
 
-/** Only the passphrase protects the addresses from someone with a copy of the file. */
+/** Only the passphrase protects the key, and with it the addresses, from someone who has a copy of the file. */
 const MIN_PASSPHRASE = 12;
 const SEED_BYTES = 32;
 
-/** Creates an Ed25519 key in an age file, encrypted with a passphrase (scrypt). Errors: `CONFLICT`, `INVALID_ARGUMENT`. */
+/** Creates an Ed25519 key and writes it to an age file, encrypted with a passphrase (scrypt). Throws `CONFLICT` or `INVALID_ARGUMENT`. */
 export async function makeSigningKey({
   path,
   passphrase,
@@ -153,7 +153,7 @@ export async function makeSigningKey({
   return { file: path, publicKey };
 }
 
-/** Reads the 32 bytes of a key made by `makeSigningKey`. Errors: `INVALID_ARGUMENT`. */
+/** Reads the 32 bytes of a key that `makeSigningKey` created. Throws `INVALID_ARGUMENT`. */
 export async function openSigningKey({ path, passphrase }: { path: string; passphrase: string }): Promise<Uint8Array> {
   const wrong = (reason: Text, cause?: unknown) =>
     new AppError('INVALID_ARGUMENT', say`${{ field: 'key' }} ${quoteWhole(path)} ${reason}`, { cause });
@@ -176,14 +176,14 @@ function publicKeyOf(seed: Uint8Array): string {
   return signHead('', seed).key;
 }
 
-/** A reviewed draft that is about to be signed. */
+/** A draft that has been reviewed and is about to be signed. */
 export type Unsigned = { file: ManifestFile; previous: ManifestFile | null; changes: string[] };
 
 type SignedView = { file: string; serial: number; digest: string; signers: string[] };
 
 /**
- * Reads a draft and its changes. `previous` is the signer's own copy of the manifest signed before; without it, everything counts as new.
- * Needs neither the database nor the network. Errors: `NOT_FOUND`, `MANIFEST_REFUSED`.
+ * Reads a draft and lists its changes. `previous` is the path of the signer's own copy of the last signed manifest; without it, everything
+ * counts as new. Needs neither the database nor the network. Throws `NOT_FOUND` or `MANIFEST_REFUSED`.
  */
 export async function readUnsigned(draft: string, previous: string | undefined): Promise<Unsigned> {
   const file = await readManifestFile(draft);
@@ -198,7 +198,7 @@ export async function readUnsigned(draft: string, previous: string | undefined):
   return { file, previous: before, changes: describeChanges(before?.manifest ?? null, file.manifest) };
 }
 
-/** Signs a reviewed draft, and writes it together with its existing signatures. Errors: `CONFLICT`. */
+/** Signs a reviewed draft and writes it with its existing signatures. Throws `CONFLICT`. */
 export async function signManifest(
   { file: { manifest, signatures, head } }: Unsigned,
   { path, privateKey }: { path: string; privateKey: Uint8Array },
@@ -206,7 +206,7 @@ export async function signManifest(
   return write(path, { manifest, signatures, head }, signHead(head.text, privateKey));
 }
 
-/** Does the same with a signature that `ssh-keygen -Y sign` made over the head. Errors: `MANIFEST_REFUSED`. */
+/** Adds a signature that `ssh-keygen -Y sign` made over the manifest's head, and writes the result. Throws `MANIFEST_REFUSED`. */
 export async function addSshSignature(
   { file }: Unsigned,
   { path, signaturePath }: { path: string; signaturePath: string },

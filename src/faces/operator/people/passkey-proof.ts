@@ -26,8 +26,8 @@ const SEALED_BYTES = NONCE_BYTES + TIME_BYTES + HASH_BYTES;
 type Purpose = readonly string[];
 
 /**
- * Creates a challenge for a passkey: a nonce, its expiry, the SHA-256 of its purpose, and an HMAC of these with a key derived from the
- * master key. So a challenge isn't stored before it's answered, and strangers who request many can't fill a table.
+ * Creates a challenge for a passkey: a nonce, its expiry, the SHA-256 of its purpose, and an HMAC of all three with a key derived from the
+ * master key. So a challenge needs no row until it's answered, and strangers who request many of them can't fill a table.
  */
 function createChallenge(
   { keyRing, now, random }: { keyRing: KeyRing; now(): UnixMs; random(bytes: number): Uint8Array },
@@ -40,7 +40,7 @@ function createChallenge(
 }
 
 /**
- * Reads a challenge (base64url): its expiry, and the SHA-256 that marks it as used. Returns `null` if it isn't ours, has another purpose,
+ * Reads a challenge (base64url). Returns its expiry and the SHA-256 that marks it as used, or `null` if it isn't ours, has another purpose,
  * or has expired.
  */
 function readChallenge(
@@ -57,7 +57,7 @@ function readChallenge(
   return expiresAt > now() ? { sha256: createHash('sha256').update(bytes).digest(), expiresAt } : null;
 }
 
-/** Includes the length of each part, so that no two purposes give the same text. */
+/** Includes the length of each part, so that two different purposes never produce the same text. */
 function hashOf(purpose: Purpose): Buffer {
   const hash = createHash('sha256');
   for (const part of purpose) hash.update(`${Buffer.byteLength(part)}:`).update(part);
@@ -70,7 +70,7 @@ function macOf(key: MasterKey, content: Buffer): Buffer {
     .digest();
 }
 
-/** `consoleUrl` is the configured origin of the console. */
+/** `consoleUrl` is the console's configured origin. */
 type PasskeyDeps = {
   db: Sql;
   keyRing: KeyRing;
@@ -79,7 +79,7 @@ type PasskeyDeps = {
   random(bytes: number): Uint8Array;
 };
 
-/** Loaded on first use: it takes 0.2 s and 23 MB, mostly for authenticator certificates, which Quittance doesn't request. */
+/** Loads the package on first use. It takes 0.2 s and 23 MB, mostly for authenticator certificates, which Quittance doesn't request. */
 const load = () => import('@simplewebauthn/server');
 
 const TIMEOUT_MS = 300_000;
@@ -93,7 +93,7 @@ function hasPasskeys({ consoleUrl }: { consoleUrl: string }): boolean {
   return isIP(nameOf(consoleUrl).replace(/^\[|\]$/g, '')) === 0;
 }
 
-/** Returns the options for creating a passkey in the browser; `null` if browsers don't support that here. */
+/** Returns the options for creating a passkey in the browser, or `null` if browsers don't support passkeys for this URL. */
 export async function passkeyCreation(
   deps: PasskeyDeps,
   { id, login, name }: Person,
@@ -110,7 +110,7 @@ export async function passkeyCreation(
   });
 }
 
-/** Returns the options for signing with a passkey of this person, or of anyone if `personId` is `null`. */
+/** Returns the options for signing with one of this person's passkeys, or with anyone's if `personId` is `null`. */
 export async function passkeyRequest(
   deps: PasskeyDeps,
   personId: string | null,
@@ -125,7 +125,10 @@ export async function passkeyRequest(
   });
 }
 
-/** Verifies a passkey that a browser created. Returns `null` for another challenge or origin, or if the user wasn't verified. */
+/**
+ * Verifies a passkey that a browser created. Returns `null` if the challenge or origin is different, or if the authenticator didn't verify
+ * the user.
+ */
 export async function verifyCreated(
   deps: PasskeyDeps,
   purpose: Purpose,
@@ -163,8 +166,8 @@ type VerifiedPasskey = { person: Person; key: Passkey; counter: number; challeng
 type Spendable = NonNullable<ReturnType<typeof readChallenge>>;
 
 /**
- * Finds whose passkey signed. Returns `null` if the passkey is unknown, answers another challenge, comes from another origin, didn't verify
- * its user, or its counter went backwards. `consumePasskey` must follow in the transaction that relies on it.
+ * Finds the person whose passkey signed. Returns `null` if the passkey is unknown, the challenge or origin is different, the authenticator
+ * didn't verify the user, or its counter went backwards. Call `consumePasskey` in the transaction that relies on the result.
  */
 export async function verifyPasskey(
   deps: PasskeyDeps,
@@ -192,7 +195,9 @@ export async function verifyPasskey(
   return { person, key, counter: verified.authenticationInfo.newCounter, challenge };
 }
 
-/** Uses up a verified challenge and stores the passkey's counter. Returns `false` if another request has used it meanwhile. */
+/**
+ * Uses up a verified challenge and stores the passkey's counter. Returns `false` if another request has used the challenge in the meantime.
+ */
 export async function consumePasskey(
   tx: Sql,
   { key, counter, challenge }: VerifiedPasskey,

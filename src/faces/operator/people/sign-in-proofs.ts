@@ -22,12 +22,12 @@ import { joinEncryption, stopEncryption } from '../../../core/store/outbox/webho
 import common from './common-passwords.json' with { type: 'json' };
 
 const MIN_CHARACTERS = 12;
-/** Every password is hashed, so this limits the work. */
+/** Limits the work, because every password that is submitted gets hashed. */
 export const MAX_PASSWORD_BYTES = 1024;
 
 const WHOLE: ReadonlySet<string> = new Set(common.whole.toLowerCase().split(' '));
 const WORDS: ReadonlySet<string> = new Set([...common.words.split(' '), 'quittance', 'usdt', 'tron']);
-/** A password with fewer different characters can be read over someone's shoulder. */
+/** The minimum number of different characters. A password with fewer is easy to read over someone's shoulder. */
 const MIN_DIFFERENT = 5;
 const ROWS = [
   '0123456789',
@@ -40,7 +40,10 @@ const ROWS = [
 ];
 const RUNS = ROWS.flatMap((row) => [row, [...row].reverse().join('')]).map((row) => row.repeat(4));
 
-/** Returns why a password is unsafe, or `null`. It must not be guessable from `login`. At most 1,024 bytes of UTF-8. */
+/**
+ * Returns why a password is unsafe, or `null` if it's safe. It must have at most 1,024 bytes of UTF-8 and must not be guessable from
+ * `login`.
+ */
 export function passwordProblem(password: string, login: string): string | null {
   const length = [...password].length;
   if (length < MIN_CHARACTERS) return `has ${length} characters: give it ${MIN_CHARACTERS} or more, such as four words`;
@@ -51,7 +54,7 @@ export function passwordProblem(password: string, login: string): string | null 
 function isCommon(password: string, login: string): boolean {
   if (WHOLE.has(password) || new Set(password).size < MIN_DIFFERENT) return true;
   if (RUNS.some((run) => run.includes(password))) return true;
-  // A common word is still common with a year, a "!" or itself appended.
+  // A common word with a year, a "!" or a copy of itself appended is still common.
   const letters = unitOf(password.replaceAll(/[^\p{L}]/gu, ''));
   const own = login.split('@')[0]?.replaceAll(/[^a-z]/g, '');
   return (
@@ -61,7 +64,7 @@ function isCommon(password: string, login: string): boolean {
   );
 }
 
-/** Reduces a repetition to its unit: `dragondragon` to `dragon`. */
+/** Reduces a repetition to the part that is repeated: `dragondragon` to `dragon`. */
 function unitOf(text: string): string {
   for (let size = 1; size <= text.length / 2; size += 1) {
     if (text.length % size === 0 && text.slice(0, size).repeat(text.length / size) === text) return text.slice(0, size);
@@ -97,7 +100,7 @@ export async function hashPassword(password: string, derive: Derive = deriveBySc
 }
 
 /**
- * Whether a password matches a hash. Without a hash it takes equally long and returns `false`, so that timing doesn't reveal which logins
+ * Whether a password matches a hash. Without a hash it returns `false` after the same time, so that timing doesn't reveal which logins
  * exist.
  */
 export async function isPassword(password: string, stored: string | null, derive: Derive): Promise<boolean> {
@@ -106,7 +109,7 @@ export async function isPassword(password: string, stored: string | null, derive
   return timingSafeEqual(derived, hash) && stored !== null;
 }
 
-/** Keyboards encode the same letter in different ways. */
+/** Different keyboards can encode the same letter differently. */
 function normalized(password: string): string {
   return password.normalize('NFKC');
 }
@@ -128,12 +131,12 @@ const NOBODYS = format(randomBytes(SALT_BYTES), randomBytes(KEY_BYTES));
 /** RFC 6238 with SHA-1, six digits and 30 s, the only combination that every authenticator app supports. */
 const PERIOD_MS = 30_000;
 const DIGITS = 6;
-/** The secret length that RFC 4226 recommends, in SHA-1's size. */
+/** The secret length that RFC 4226 recommends, which is the output size of SHA-1. */
 const TOTP_SECRET_BYTES = 20;
 
 /**
- * Returns the period whose code this is: the current one, or the one before or after, because phone clocks are inaccurate. Returns `null`
- * for any other text. Compares all three in constant time.
+ * Returns the period that the code belongs to: the current one, or the one before or after it, because phone clocks are inaccurate. Returns
+ * `null` for any other text. Compares all three in constant time.
  */
 export function totpStepOf(secret: Uint8Array, code: string, now: UnixMs): number | null {
   const present = Math.floor(now / PERIOD_MS);
@@ -146,7 +149,7 @@ export function totpStepOf(secret: Uint8Array, code: string, now: UnixMs): numbe
   return found;
 }
 
-/** The format of an app's code. Anything else is treated as a recovery code. */
+/** The format of an authenticator app's code. Anything else is treated as a recovery code. */
 export const TOTP_CODE = /^\d{6}$/;
 
 /** Calculates the code of a period (RFC 4226, section 5.3). */
@@ -158,7 +161,7 @@ export function totpCode(secret: Uint8Array, step: number): string {
   return String((mac.readUInt32BE(offset) & 0x7fffffff) % 10 ** DIGITS).padStart(DIGITS, '0');
 }
 
-/** Returns the secret for typing, and the link for a QR code that authenticator apps read. */
+/** Returns the secret as text to type, and the link for the QR code that authenticator apps scan. */
 export function totpLink(secret: Uint8Array, { login, issuer }: { login: string; issuer: string }) {
   const text = base32nopad.encode(secret);
   const label = [issuer, login].map(encodeURIComponent).join(':');
@@ -176,7 +179,7 @@ export function totpSecretsOf(ring: KeyRing, token: string): Buffer[] {
     .map((key) => deriveKey(key, { purpose: 'quittance totp of an invitation', salt }).subarray(0, TOTP_SECRET_BYTES));
 }
 
-/** Encrypts a TOTP secret for a person's row, in the transaction that stores it. */
+/** Encrypts a TOTP secret for a person's row. Call it in the transaction that stores the secret. */
 export async function sealTotp(tx: Sql, ring: KeyRing, personId: string, secret: Uint8Array): Promise<Encrypted> {
   // Reads the keys under the lock, so that no rotation can drop a key that is about to be used.
   await joinEncryption(tx);
@@ -184,7 +187,7 @@ export async function sealTotp(tx: Sql, ring: KeyRing, personId: string, secret:
   return encrypt(ring, secret, placeOf(personId));
 }
 
-/** Decrypts a person's TOTP secret. Returns `null` if there is none, or no master key decrypts it. */
+/** Decrypts a person's TOTP secret. Returns `null` if the person has none, or if no master key decrypts it. */
 export async function openTotp(
   ring: KeyRing,
   { id, masterKeyId, totpSealed }: Pick<PersonFactors, 'id' | 'masterKeyId' | 'totpSealed'>,
@@ -201,8 +204,8 @@ export async function openTotp(
 }
 
 /**
- * Encrypts every TOTP secret with the current master key, in batches of 500, and seals each unchanged person again. `lost` holds the logins
- * of people whose secret no key decrypts. Their rows stay as they are, and their owner gives them a new link.
+ * Encrypts every TOTP secret with the current master key, in batches of 500, and renews the seal of each row whose seal was valid. `lost`
+ * holds the logins of people whose secret no key decrypts. Their rows stay as they are, and the owner has to give them a new link.
  */
 export async function reencryptTotp(db: Database, ring: KeyRing): Promise<{ resealed: number; lost: string[] }> {
   const done = { resealed: 0, lost: [] as string[] };
@@ -241,12 +244,12 @@ async function reencryptBatch(tx: Sql, { ring, sealer }: { ring: KeyRing; sealer
   return { resealed: rows.length - lost.length, lost, last: rows.at(-1)?.id ?? null };
 }
 
-/** Binds the ciphertext to its row: it can't be decrypted in another person's. */
+/** Binds the ciphertext to its row, so that it can't be decrypted in another person's row. */
 function placeOf(personId: string): string {
   return `people.totp_sealed:${personId}`;
 }
 
-/** The interface of `src/faces/web/token-bucket.ts`. */
+/** The interface of the token buckets in `src/faces/web/token-bucket.ts`. */
 type Buckets = {
   take(name: string, nowMs: number): { kind: 'pass' } | { kind: 'limited'; retryAfterSeconds: number };
   giveBack(name: string): void;
@@ -255,25 +258,26 @@ type CreateBuckets = (perSecond: number, burst: number, maxBuckets: number) => B
 
 /** The sign-in limits of one process. */
 export type SignInLimits = {
-  /** Uses up one attempt for a login from a network. `isKnown` means that the person has signed in from there before. */
+  /** Uses up one attempt to sign in with a login from a network. `isKnown` means that the person has signed in from that network before. */
   take(attempt: Attempt): { kind: 'pass' } | { kind: 'limited'; retryAfterSeconds: number };
-  /** Returns an attempt that passed, because a successful sign-in shouldn't count. */
+  /** Gives back an attempt that passed, because a successful sign-in shouldn't count. */
   giveBack(attempt: Attempt): void;
-  /** Runs scrypt when its turn comes. Throws `TooBusy` if too many are waiting and this one was dropped. */
+  /** Derives a key with scrypt when its turn comes. Throws `TooBusy` if too many others were waiting and this one was dropped. */
   derive(isKnown: boolean): Derive;
 };
 
 type Attempt = { login: string; network: string; isKnown: boolean; nowMs: number };
 
-/** For a login from one network: five attempts at once, then one a minute. */
+/** The limit for one login from one network: five attempts in a row, then one a minute. */
 const PAIR = { perSecond: 1 / 60, burst: 5 };
-/** For all logins from a network that isn't known for the person: twenty at once, then four a minute. */
+/** The limit for all logins from a network that isn't known for the person: twenty attempts in a row, then four a minute. */
 const NETWORK = { perSecond: 1 / 15, burst: 20 };
 const MAX_BUCKETS = 10_000;
 
 /**
- * The limits of a process. No limit applies to an account as a whole: a stranger with many networks could use it up and lock the person
- * out. Guesses from many networks are still unlikely to succeed, because they need the password and the code right at the same time.
+ * Creates the limits of a process. No limit applies to an account as a whole, because a stranger with many networks could use it up and
+ * lock the person out. Guesses from many networks are still unlikely to succeed, because both the password and the code have to be right at
+ * the same time.
  */
 export function createSignInLimits(createBuckets: CreateBuckets, derive: Derive = deriveByScrypt): SignInLimits {
   const pairs = createBuckets(PAIR.perSecond, PAIR.burst, MAX_BUCKETS);
@@ -299,20 +303,22 @@ export function createSignInLimits(createBuckets: CreateBuckets, derive: Derive 
   };
 }
 
-/** Too many are waiting and this one was dropped. The client may try again. */
+/** Thrown if too many others were waiting and this one was dropped. The client may try again. */
 export class TooBusy extends Error {
   override readonly name = 'TooBusy';
   readonly retryAfterSeconds = 5;
 }
 
-/** A few seconds of work, one after the other. */
+/** The maximum number of waiting derivations, which together take a few seconds. */
 const MAX_WAITING = 32;
-/** On a busy machine a turn takes seconds. Anyone who has waited this long gets an answer before the connection is cut, after 30 s. */
+/**
+ * On a busy machine, a turn takes seconds. A client that has waited this long gets a response before its connection is closed after 30 s.
+ */
 const MAX_WAIT_MS = 10_000;
 
 /**
- * A semaphore that runs one at a time. If too many wait, it drops a random one, not the newest: a flood that arrives first must not keep
- * out later requests.
+ * Creates a semaphore that runs one task at a time. If too many are waiting, it drops a random one instead of the newest, so that a flood
+ * that arrives first can't keep out later requests.
  */
 function createSemaphore() {
   const waiting: { start(): void; drop(): void }[] = [];
