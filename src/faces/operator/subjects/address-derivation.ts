@@ -28,7 +28,7 @@ import { MAX_PROPOSED, mayWait, mustWait, proposeChange } from './address-change
 import { type Proposed, policyOption } from './addresses.ts';
 
 /**
- * Reads an account key. Some of them look like a seed phrase by chance, so a valid key is never treated as a secret. Errors:
+ * Reads an account key. A valid key is never treated as a secret, although some look like a seed phrase by chance. Throws
  * `INVALID_ARGUMENT`.
  */
 function readXpub(text: string): AccountXpub {
@@ -41,10 +41,10 @@ function readXpub(text: string): AccountXpub {
   throw new AppError('INVALID_ARGUMENT', 'no address was added', { problems });
 }
 
-/** Each address takes about a millisecond, in a transaction that locks the project. */
+/** Deriving an address takes about a millisecond, in a transaction that locks the project. */
 const MAX_COUNT = 1000;
 
-/** Reads how many addresses to derive. Errors: `INVALID_ARGUMENT`. */
+/** Reads how many addresses to derive. Throws `INVALID_ARGUMENT`. */
 function readCount(text = ''): number {
   const count = /^\d{1,4}$/.test(text) ? Number(text) : 0;
   if (count >= 1 && count <= MAX_COUNT) return count;
@@ -54,25 +54,25 @@ function readCount(text = ''): number {
   );
 }
 
-/** How many addresses one key may derive automatically in total. */
+/** The maximum number of addresses that one key may derive automatically in total. */
 const MAX_AUTO_LIMIT = 10_000;
 
-/** Reads how many addresses a key may derive automatically. Errors: `INVALID_ARGUMENT`. */
+/** Reads how many addresses a key may derive automatically. Throws `INVALID_ARGUMENT`. */
 function readAutoLimit(text: string): number {
   const limit = /^\d{1,5}$/.test(text) ? Number(text) : Number.POSITIVE_INFINITY;
   if (limit <= MAX_AUTO_LIMIT) return limit;
   throw new FieldError('autoLimit', `is ${clip(text)}: give a number from 0 (never) to ${MAX_AUTO_LIMIT}`);
 }
 
-/** The operator must read this many last characters of #1 in the wallet; they aren't shown here. */
+/** How many of the last characters of address #1 the operator must read in the wallet. They aren't shown here. */
 export const ASKED_LENGTH = 6;
 
 /** Addresses to compare with a wallet. `addresses` are the first three of an account key, with the end of #1 hidden. */
 export type FirstAddresses = {
   addresses: string[];
-  /** Refuses a text that is neither #1 nor its end, which a person reads in the wallet. Errors: `INVALID_ARGUMENT`. */
+  /** Throws `INVALID_ARGUMENT` if the text is neither address #1 nor its end, which a person reads in the wallet. */
   refuseOther(typed: string): void;
-  /** Refuses any address except #1. Errors: `INVALID_ARGUMENT`. */
+  /** Throws `INVALID_ARGUMENT` if the text is any address except #1. */
   refuseOtherAddress(given: string): void;
 };
 
@@ -128,7 +128,7 @@ const readKey = ({ projectId, xpub }: { projectId?: string | undefined; xpub?: s
   xpub: xpub === undefined ? null : readXpub(xpub),
 });
 
-/** Finds the key to derive from: the given one, or else the project's only key. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`, `CONFLICT`. */
+/** Finds the key to derive from: the given one, or else the project's only key. Throws `NOT_FOUND`, `INVALID_ARGUMENT` or `CONFLICT`. */
 export const findDerivationKey = localOperation({
   action: 'findDerivationKey',
   input: Type.Object({ projectId: projectId(), xpub: keyInput.xpub }),
@@ -164,7 +164,8 @@ type Derivable = { address: TronAddress; derivationIndex: number };
 type Skipped = Derivable & { projectId: string };
 
 /**
- * The addresses that a key would add next. `first` are its first three, with the end of #1 hidden. `skipped` already belong to a project.
+ * The addresses that a key would add next. `first` are the key's first three addresses, with the end of #1 hidden. `skipped` are addresses
+ * that already belong to a project.
  */
 export type DerivationView = {
   projectId: string;
@@ -183,8 +184,8 @@ const input = Type.Object({
 });
 
 /**
- * `autoLimit` is how many addresses the key may derive automatically in total; `null` leaves it unchanged. `isFresh` is explained at
- * `deriveNextAddresses`. `seen` are the addresses that the person was shown, and no others are added; `null` if none were shown.
+ * `autoLimit` is the number of addresses that the key may derive automatically in total; `null` leaves it unchanged. `isFresh` is explained
+ * at `deriveNextAddresses`. `seen` are the addresses that the person was shown: no others are added. It's `null` if none were shown.
  */
 function readWanted({ autoLimit, count, policy, isFresh = false, seen, ...key }: Given<Static<typeof input>>) {
   const limit = autoLimit === undefined ? null : readAutoLimit(autoLimit);
@@ -192,7 +193,10 @@ function readWanted({ autoLimit, count, policy, isFresh = false, seen, ...key }:
   return { ...wanted, ...readKey(key) };
 }
 
-/** Shows the addresses that an account key would add next, for comparing with a wallet. Stores nothing. Errors: `NOT_FOUND`, `CONFLICT`. */
+/**
+ * Shows the addresses that an account key would add next, so that they can be compared with a wallet. Stores nothing. Throws `NOT_FOUND` or
+ * `CONFLICT`.
+ */
 export const showDerivation = localOperation({
   action: 'showDerivation',
   input,
@@ -233,7 +237,7 @@ type DeriveDeps = Pick<OperationDeps, 'db' | 'now' | 'random'> & {
 
 /**
  * Adds the next addresses of an account key. The caller has verified that a new key belongs to the project's wallet. In a project that
- * already has an address, additions by people wait unless all of them are signed. Errors: `CONFLICT`.
+ * already has an address, addresses added by people have to wait unless all of them are signed. Throws `CONFLICT`.
  */
 export const deriveAddresses = localOperation({
   action: 'deriveAddresses',
@@ -290,7 +294,7 @@ function propose(deps: DeriveDeps, actor: Actor, { projectId, policy: asked, ...
 
 type NotDerived = Exclude<Awaited<ReturnType<typeof deriveNextAddresses>>, { kind: 'derived' }>;
 
-/** Explains why an account key yields no address. */
+/** Explains why no address was derived from an account key. */
 function notDerived(outcome: NotDerived): AppError {
   switch (outcome.kind) {
     case 'key-of-another-project':

@@ -67,14 +67,16 @@ export const life = {
 };
 const listed = { address, policy: choice(POLICIES), position: whole, ...life };
 
-/** Reads the position after which a list begins. Errors: `INVALID_ARGUMENT`. */
+/** Reads the position after which a list begins. Throws `INVALID_ARGUMENT`. */
 export function readPosition(text: string | undefined): number {
   if (text === undefined) return 0;
   if (/^\d{1,9}$/.test(text)) return Number(text);
   throw new FieldError('after', `is ${clip(text)}: give the position of an address as a whole number`);
 }
 
-/** Lists a project's addresses by position, at most 10,000. `next` adds the first one, or shows the rest. */
+/**
+ * Lists at most 10,000 of a project's addresses by position. In the terminal, `next` suggests adding the first address or showing the rest.
+ */
 const listAddresses = operation({
   action: 'listAddresses',
   summary: 'List the addresses of a project with their policy and status',
@@ -125,7 +127,7 @@ const listAddresses = operation({
 });
 
 const TIMEOUT_MS = 3000;
-/** An exact count of so many helps no one. */
+/** Counting stops here, because an exact number wouldn't help anyone. */
 const MAX_OPEN_INVOICES = 10_000;
 
 /**
@@ -153,7 +155,7 @@ const detailed = {
 };
 export type AddressView = Shown<typeof detailed>;
 
-/** Shows an address, and how many invoices retiring it affects. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
+/** Shows an address and the number of invoices that are affected if it's retired. Throws `NOT_FOUND` or `INVALID_ARGUMENT`. */
 export const showAddress = localOperation({
   action: 'showAddress',
   input: Type.Object({ projectId: projectId(), address: Type.String() }),
@@ -192,20 +194,20 @@ export const showAddress = localOperation({
   },
 });
 
-/** What the nodes said about added addresses. */
+/** What the nodes reported about the added addresses. */
 const activation = part({
   ...{ checked: whole, neverActivated: addresses, contracts: addresses, notCheckedBecause: maybe(text) },
 });
 type Mutable<Of> = { -readonly [Name in keyof Of]: Of[Name] };
 export type ActivationView = Mutable<ReturnType<typeof activation.show>>;
 
-/** Runs work with the nodes of the project's network. */
+/** Runs `work` with the nodes of the project's network. */
 type WithNodes = (ask: (pool: NodePool) => Promise<void>) => Promise<void>;
 
-/** Each address takes one request, and providers limit requests. */
+/** Checking an address takes one request, and providers limit requests. */
 const MAX_CHECKED = 50;
 const PARALLEL_REQUESTS = 4;
-/** The addresses are already added; the nodes' answers are only advice. */
+/** The addresses have already been added, so the nodes' responses are only advice. */
 const LIMIT_MS = 10_000;
 
 /** Checks which of the first 50 addresses exist on the chain. Never fails, and takes at most 10 seconds. */
@@ -240,7 +242,7 @@ async function askAll(pool: NodePool, candidates: readonly Candidate[], found: A
   await Promise.all(Array.from({ length: PARALLEL_REQUESTS }, work));
 }
 
-/** Returns the first answer of any node, or `null` if none answers. */
+/** Returns the first response from any node, or `null` if none responds. */
 async function askAny(nodes: readonly Node[], candidate: Candidate): Promise<'absent' | 'contract' | 'wallet' | null> {
   for (const node of nodes) {
     const shown = await node.ask(accountAt(candidate.account)).catch(() => undefined);
@@ -250,7 +252,7 @@ async function askAny(nodes: readonly Node[], candidate: Candidate): Promise<'ab
   return null;
 }
 
-/** Describes the nodes' answers about added addresses, for people. */
+/** Describes to people what the nodes reported about the added addresses. */
 function describeActivation(activation: ActivationView, added: number): Text[] {
   const { checked, neverActivated, contracts, notCheckedBecause } = activation;
   const lines: Text[] = [];
@@ -287,7 +289,7 @@ export function otherPolicyNote({ projectId }: { projectId: string }, policy: Po
 export const policyOption = () =>
   maybeOneOf(POLICIES, '<policy>', 'permanent policy of the addresses (default: the current policy of the project)');
 
-/** `nodes` is absent if no nodes are configured. */
+/** `nodes` is missing if no nodes are configured. */
 type AddDeps = Pick<OperationDeps, 'db' | 'now' | 'random'> & {
   config: Pick<OperationDeps['config'], 'sandbox' | 'networks'>;
   addressGuard: Pick<OperationDeps['addressGuard'], 'vouchesFor'>;
@@ -305,7 +307,7 @@ const wasEverRestored = answerOf(
 );
 
 type Of = { projectId: string; network: Network; policy: Policy; activation: ActivationView | null };
-/** Waits for another owner or a day. */
+/** The addresses are waiting for another owner's approval, or for a day to pass. */
 export type Proposed = { kind: 'proposed'; view: Of & { proposed: AddressChangeView }; projectPolicy: Policy };
 export type Added = { kind: 'added'; view: Of & { added: TronAddress[] }; projectPolicy: Policy } | Proposed;
 
@@ -362,7 +364,7 @@ export const addAddresses = operation({
       const accounts = good.map(({ account }) => account);
       throw refusedAddresses(NOTHING_ADDED, [...problems, ...(await findTaken(db, accounts))]);
     }
-    // An address added after the backup isn't known here, but payers may hold amounts on it.
+    // The ledger may not know an address that was added after the backup, but payers may still be about to pay to it.
     if (!isFresh && (await wasEverRestored(db))) {
       throw new AppError(
         'CONFLICT',
@@ -466,7 +468,7 @@ function takenProblem(
   return { subject: address, message };
 }
 
-/** `unchanged` already had the status. */
+/** `unchanged` are the addresses that already had the status. */
 const switched = {
   ...{ projectId: text, status: choice(['active', 'retired']), changed: addresses, unchanged: addresses },
   activeAddresses,
@@ -495,8 +497,8 @@ const switching = {
 };
 
 /**
- * Retires addresses, all or none: they get no new invoices, and are still watched permanently. May be repeated. Errors: `NOT_FOUND`,
- * `INVALID_ARGUMENT`.
+ * Retires all of these addresses or none. They get no new invoices but are still watched permanently. Can be repeated safely. Throws
+ * `NOT_FOUND` or `INVALID_ARGUMENT`.
  */
 export const retireAddresses = operation({
   ...switching,
@@ -521,8 +523,8 @@ export const retireAddresses = operation({
 });
 
 /**
- * Activates retired addresses, and addresses that Tether froze and released, all or none. May be repeated. Errors: those of retiring, and
- * `CONFLICT`.
+ * Activates all of these addresses or none. They are retired, or Tether froze and later released them. Can be repeated safely. Throws
+ * `NOT_FOUND`, `INVALID_ARGUMENT` or `CONFLICT`.
  */
 export const activateAddresses = operation({
   ...switching,

@@ -25,7 +25,7 @@ import { recordActions } from '../record-actions.ts';
 import { selectProject } from '../select.ts';
 import { keyStatusOf, readNewKey } from './keys.ts';
 
-/** `projects` are those that the key may see; `null` means all. */
+/** `projects` are the projects that the key can access, or `null` if it can access all. */
 const made = {
   ...{ adminKeyId: of('id', id('adm')), name: text, role: choice(ROLES), projects: maybe(list(id('prj'))) },
   ...{ expiresAt: maybe(time), allowedIps: of('allowedCidrs', maybe(texts)) },
@@ -65,7 +65,7 @@ export const listAdminKeysOperation = operation({
   }),
 });
 
-/** The limit of the schema. */
+/** The maximum that the schema allows. */
 const MAX_PROJECTS = 100;
 
 export const createAdminKeyOperation = operation({
@@ -145,7 +145,7 @@ export const revokeAdminKeyOperation = operation({
   does: 'revoke a key immediately and permanently',
   output: Type.Object({ adminKeyId: Type.String(), status: Type.Literal('revoked') }),
   input: Type.Object({ adminKeyId: argument('<adminKeyId>', 'adm_…') }),
-  /** Doesn't repeat a secret key that was given by mistake. */
+  /** Doesn't repeat the text in the error, because it may be a secret key that was given by mistake. */
   read: ({ adminKeyId }) => {
     const uuid = decodeId('adm', adminKeyId);
     if (uuid !== null) return { uuid };
@@ -178,12 +178,12 @@ export const revokeAdminKeyOperation = operation({
   print: ({ adminKeyId }) => ({ text: `revoked ${adminKeyId}` }),
 });
 
-/** The origin and id of a request. `isAllowed` says whether a list of CIDRs contains its address. */
+/** The origin and id of a request. `isAllowed` tells whether the client's address is in a list of CIDRs. */
 type Asking = Pick<Actor, 'origin' | 'requestId'> & { isAllowed(cidrs: readonly string[]): boolean };
 
 /**
- * Finds the actor for an admin key. Returns `null` for every refusal alike: unknown, wrong, expired, revoked, or used from another address.
- * Reads the key on each request, so a revoked key is refused at once.
+ * Finds the actor for an admin key. Returns the same `null` whether the key is unknown, wrong, expired, revoked, or used from a different
+ * address. Reads the key on each request, so that a revoked key is refused immediately.
  */
 export async function authenticateAdminKey(
   { db, now }: { db: Sql; now(): UnixMs },

@@ -39,7 +39,7 @@ import { FieldError } from '../input/problems.ts';
 import { localOperation, operation } from '../operation.ts';
 import { exportFile, exportFormat, limit, line } from '../option.ts';
 
-/** `sound` is whether the entry's seal is valid, if `QUITTANCE_ROW_MACS` requires seals. */
+/** `sound` tells whether the entry's seal is valid, if `QUITTANCE_ROW_MACS` requires seals. */
 const entry = {
   seq: whole,
   at: of('actedAt', time),
@@ -56,9 +56,9 @@ const entry = {
 export type AuditEntryView = Shown<typeof entry>;
 
 const MOST_LISTED = 1000;
-/** How many rows an export reads at once. */
+/** How many rows an export reads per query. */
 const PAGE = 1000;
-/** Longer than any action or subject. */
+/** More characters than any action or subject has. */
 const MAX_TEXT = 200;
 
 const filters = {
@@ -69,7 +69,7 @@ const filters = {
 type Texts = { [Name in keyof typeof filters]?: string | undefined };
 type Page = { limit?: string | undefined; before?: string | undefined };
 
-/** Reads the filter. `limit` is 1 to 1,000. Errors: `INVALID_ARGUMENT`. */
+/** Reads the filter. `limit` is from 1 to 1,000. Throws `INVALID_ARGUMENT`. */
 export function readAuditFilter({ limit = '50', before, ...texts }: Texts & Page): AuditFilter {
   const count = /^[1-9]\d{0,3}$/.test(limit) ? Number(limit) : 0;
   if (count < 1 || count > MOST_LISTED) throw new FieldError('limit', `must be 1 to ${MOST_LISTED}`);
@@ -87,7 +87,7 @@ export function readAuditFilter({ limit = '50', before, ...texts }: Texts & Page
   };
 }
 
-/** Newest first. The next page has the numbers below `next`; `null` on the last page. */
+/** The entries, newest first. The next page holds the entries with numbers below `next`, which is `null` on the last page. */
 export type AuditListView = { data: AuditEntryView[]; next: number | null };
 
 export const listAudit = operation({
@@ -123,7 +123,7 @@ export const listAudit = operation({
   }),
 });
 
-/** The columns of an export in order. Scripts and spreadsheets rely on it, so new columns go last. */
+/** The columns of an export, in order. Scripts and spreadsheets rely on the order, so add new columns at the end. */
 const AUDIT_COLUMNS: ExportedRows<AuditEntryView>['columns'] = [
   ['number', ({ seq }) => seq],
   ['at', ({ at }) => at],
@@ -164,8 +164,8 @@ export const exportAuditOperation = localOperation({
 
 const problem = { seq: whole, message: text };
 /**
- * `problem` is the first place where the log was changed. `accepted` are earlier such places that a person has acknowledged. `unsealed`
- * counts the oldest entries, from before the seals. `head` is the newest entry, which should be kept elsewhere.
+ * `problem` is the first place where the log was changed. `accepted` are earlier changes that a person has acknowledged. `unsealed` is the
+ * number of entries from before seals were introduced. `head` is the newest entry, which should be kept elsewhere.
  */
 const verified = {
   good: yes,
@@ -177,7 +177,7 @@ const verified = {
 };
 export type VerifiedAuditView = Shown<typeof verified>;
 
-/** Reads a head kept from an earlier check, `123:ab…`. Errors: `INVALID_ARGUMENT`. */
+/** Reads a head that was kept from an earlier check, such as `123:ab…`. Throws `INVALID_ARGUMENT`. */
 function readHead(given: string | undefined): AuditHead | null {
   if (given === undefined) return null;
   const [, seq, hash] = /^([1-9]\d{0,14}):([0-9a-f]{64})$/i.exec(given.trim()) ?? [];
@@ -185,15 +185,15 @@ function readHead(given: string | undefined): AuditHead | null {
   throw new FieldError('head', 'must be the number and hash that an earlier run printed, such as 123:4f1c…');
 }
 
-/** Writes a head in the form in which people keep it. */
+/** Formats a head as the text that people keep. */
 export function writeHead(head: AuditHead | null): string | null {
   return head === null ? null : `${head.seq}:${head.hash}`;
 }
 
 /**
- * Reads the audit log from its first entry, and reports the first entry that was changed, removed, inserted or forged and not yet
- * acknowledged. Someone with the master key can forge a whole consistent log, and an owner of the tables can cut off its end. `kept`, a
- * head that was kept elsewhere, reveals both.
+ * Reads the audit log from its first entry, and reports the first entry that was changed, removed, inserted or forged and hasn't been
+ * acknowledged. Someone with the master key can forge a whole consistent log, and an owner of the tables can cut off its end. Both are
+ * detected with `kept`, a head that was kept elsewhere.
  */
 export const verifyAudit = operation({
   action: 'verifyAudit',
@@ -230,7 +230,7 @@ export const verifyAudit = operation({
   }),
 });
 
-/** Does the same with the seals of a ledger whose key the database doesn't know. */
+/** Verifies the log with the seals of a ledger whose key the database doesn't know. */
 export async function verifyLog({ db, sealer, kept }: ChainVerification): Promise<VerifiedAuditView> {
   const accepted: LogProblem[] = [];
   let [place, entries, unsealed] = [BEGINNING, 0, 0];

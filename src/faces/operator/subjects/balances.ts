@@ -39,7 +39,7 @@ const columns = {
   check: mayLack({ chainMicro: 'numeric', expectedMicro: 'numeric', block: 'int8', at: 'timestamptz' }),
 } as const;
 
-/** `check` is the last comparison with the chain, or `null` before the first one. */
+/** `check` is the last comparison with the chain, or `null` if there hasn't been one. */
 type BalanceRow = Row<typeof columns>;
 
 /** Lists a project's addresses by position, beginning after `after`. */
@@ -54,8 +54,8 @@ const listWithChecks = rowsOf(
 );
 
 /**
- * Sums the transfers to and from each of these addresses (UUIDs) above the block of its last comparison, or all if it was never compared.
- * Corrections below that block count from the next comparison on.
+ * Sums the transfers to and from each of these addresses (UUIDs) above the block of its last comparison, or all its transfers if it has
+ * never been compared. Corrections below that block are included from the next comparison on.
  */
 const sumSinceCheck = answerOf(
   'balances-sum',
@@ -71,12 +71,12 @@ const sumSinceCheck = answerOf(
 
 const micro: Field<bigint, string> = { ...text, show: formatSigned };
 /**
- * `ledger` is the opening balance with everything since, or `null` if summing took too long. `isSigned` is `null` if no signature is
+ * `ledger` is the opening balance plus everything since then, or `null` if summing took too long. `isSigned` is `null` if no signature is
  * required.
  */
 const shown = {
   ...{ address, policy: choice(POLICIES), position: whole, ...life, isSigned: maybe(yes), ledger: maybe(text) },
-  // The chain and the ledger at the block of the last comparison. The other `ledger` is current.
+  // The balances on the chain and in the ledger at the block of the last comparison. The `ledger` above is the current one.
   chain: {
     ...maybe(
       part({
@@ -100,9 +100,9 @@ export type BalanceListView = {
   next: number | null;
 };
 
-/** Addresses on one page. Comparing this many with the chain takes seconds. */
+/** The number of addresses on a page. Comparing this many with the chain takes seconds. */
 const BALANCES_OF_A_PAGE = 25;
-/** A busy address has many transfers to sum. */
+/** Summing can take long, because a busy address has many transfers. */
 const TIMEOUT_MS = 3000;
 
 const page = {
@@ -113,8 +113,8 @@ const page = {
 };
 
 /**
- * Lists a page of a project's addresses by position, with each balance by the ledger and by the chain at the last comparison. Sums that
- * take too long are left out. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`.
+ * Lists a page of a project's addresses by position, each with its balance in the ledger and its balance on the chain at the last
+ * comparison. Leaves out sums that aren't ready in time. Throws `NOT_FOUND` or `INVALID_ARGUMENT`.
  */
 export const listBalances = localOperation({
   ...page,
@@ -158,7 +158,7 @@ function sumOf(db: Database, rows: readonly BalanceRow[]): Promise<Map<string, b
 const ledgerOf = ({ check }: BalanceRow, sumMicro: bigint | null) =>
   sumMicro === null ? null : formatSigned((check?.expectedMicro ?? 0n) + sumMicro);
 
-/** `skipped` were compared a moment ago. */
+/** `skipped` are addresses that were compared a moment ago. */
 export type ComparedBalancesView = {
   projectId: string;
   network: Network;
@@ -167,12 +167,12 @@ export type ComparedBalancesView = {
   skipped: TronAddress[];
 };
 
-/** Addresses compared more recently than this aren't compared again, because nodes limit requests. */
+/** An address that was compared more recently than this isn't compared again, because nodes limit requests. */
 const NEW_MS = 60_000;
-/** How long a person waits for the ledger to reach the nodes' block. That takes 24 s while no payment is expected. */
+/** How long a person waits until the ledger reaches the nodes' block, which takes up to 24 s while no payment is expected. */
 const PAGE_PATIENCE_MS = 25_000;
 
-/** Compares a page of a project's addresses with the chain now. Errors: `NOT_FOUND`, `NO_NODE`, `NODE_REFUSED`. */
+/** Compares a page of a project's addresses with the chain now. Throws `NOT_FOUND`, `NO_NODE` or `NODE_REFUSED`. */
 export const compareBalances = localOperation({
   ...page,
   action: 'compareBalances',
@@ -196,15 +196,15 @@ export const compareBalances = localOperation({
   },
 });
 
-/** The most addresses that a project lists. */
+/** The maximum number of a project's addresses that a list returns. */
 const MAX_ADDRESSES = 10_000;
-/** Compared in parallel, with four requests each. */
+/** How many addresses are compared in parallel, with four requests each. */
 const PARALLEL_ADDRESSES = 8;
 /** While no payment is expected, the watcher reads irreversible blocks only every eighth block, which is every 24 s. */
 const PATIENCE_MS = 30_000;
 const CONFIRM_AFTER_MS = 3000;
 
-/** The result for an address: its books balance, differ, or can't be compared yet. */
+/** The result for an address: its balances are equal, differ, or can't be compared yet. */
 export type ReconciledAddress = { address: string } & (
   | { status: 'good'; block: number; balance: string; opening: string }
   | { status: 'differs'; ledger: string; chain: string; difference: string; from: number; to: number }
@@ -212,8 +212,8 @@ export type ReconciledAddress = { address: string } & (
 );
 
 /**
- * `firstChecked` are addresses compared for the first time. `hints` are commands that show the blocks in which a difference must have
- * happened.
+ * `firstChecked` are the addresses that were compared for the first time. `hints` are commands that show the blocks in which a difference
+ * must have arisen.
  */
 type ReconciledNow = {
   view: { network: Network; node: string; data: ReconciledAddress[] };
@@ -221,19 +221,19 @@ type ReconciledNow = {
   hints: readonly Hint[];
 };
 
-/** Reads an address to compare. Errors: `INVALID_ARGUMENT`. */
+/** Reads an address to compare. Throws `INVALID_ARGUMENT`. */
 function readAddress(text: string): TronAddress {
   const parsed = parseAddress(text.trim());
   if (parsed.kind === 'ok') return parsed.address;
   throw new FieldError('address', `${clip(text)}: ${parsed.reason}`);
 }
 
-/** `patienceMs` limits the wait for the ledger over all addresses; without it, each address may wait. */
+/** `patienceMs` limits the total wait for the ledger. Without it, the limit applies to each address. */
 type Wanted = { addresses: readonly TronAddress[]; patienceMs?: number };
 
 /**
- * Compares the balances of these addresses, or of all, with the chain now. `onProgress` gets the number done and the total. `signal` ends
- * the waiting. Errors: `NOT_FOUND`, `NO_NODE`, `NODE_REFUSED`.
+ * Compares the balances of these addresses, or of all addresses, with the chain now. `onProgress` receives the number done and the total.
+ * `signal` ends the waiting. Throws `NOT_FOUND`, `NO_NODE` or `NODE_REFUSED`.
  */
 export async function reconcileNow(
   deps: NodeDeps & { onProgress(done: number, total: number): void; signal?: AbortSignal },
@@ -258,7 +258,7 @@ export async function reconcileNow(
     };
     const outcome = await reconcileAddress({ ...deps, node, ...wait }, booked);
     if (outcome.kind === 'too-early' && performance.now() - startedMs >= PATIENCE_MS) {
-      // If the ledger isn't advancing, such as while the service is stopped, waiting for the next addresses won't help either.
+      // If the ledger isn't advancing, for example because the service is stopped, waiting for the next addresses won't help either.
       if ((await standsAt()) === before) patienceMs = 0;
     }
     if (outcome.kind === 'good' && outcome.isFirst) firstChecked.add(booked.address);
@@ -295,10 +295,10 @@ function toView(address: string, outcome: Reconciled): ReconciledAddress {
   return { address, status: 'differs', ledger, chain, difference: formatSigned(chainMicro - ledgerMicro), from, to };
 }
 
-/** A person can't check more blocks. */
+/** More blocks than this are too many for a person to check. */
 const MAX_HINTS = 20;
 
-/** Comments on the figures of an address. `isFirst` means that it was compared for the first time. */
+/** Comments on an address's figures. `isFirst` means that the address was compared for the first time. */
 export function noteReconciled(row: ReconciledAddress, isFirst: boolean): string {
   switch (row.status) {
     case 'good':
@@ -310,7 +310,7 @@ export function noteReconciled(row: ReconciledAddress, isFirst: boolean): string
   }
 }
 
-/** Advice if not all addresses balance, with one line for each range of blocks to check. */
+/** Returns advice for when some balances differ, with one line for each range of blocks to check. */
 export function adviseOnBooks(hints: readonly Hint[]): Text[] {
   if (hints.length === 0) return ['try again in a minute; the service must be running and catching up'];
   const distinct = new Map(hints.map((hint) => [JSON.stringify(hint), hint]));
@@ -318,7 +318,7 @@ export function adviseOnBooks(hints: readonly Hint[]): Text[] {
   return ['read the blocks again in which it must have happened:', ...lines];
 }
 
-/** Fails unless all addresses balance. */
+/** Fails unless the balances of all addresses are equal. */
 const reconcile = localOperation({
   action: 'reconcileNow',
   command: 'reconcile',

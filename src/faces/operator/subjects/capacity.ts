@@ -33,7 +33,7 @@ import { selectProject } from '../select.ts';
 import { about, address } from './addresses.ts';
 
 const counted: Field<bigint, number> = { ...whole, show: Number };
-/** The free capacity of one requested amount, and how long it lasts. */
+/** The free capacity for one requested amount, and how long it will last. */
 const ofAmount = {
   ...{ amount: of('requestedMicro', usdt), total: counted, free: counted, freeShare: number },
   ...{ used7Days: counted, used30Days: counted, countedSince: time, perDay7: number, perDay30: number },
@@ -42,8 +42,8 @@ const ofAmount = {
 export type AmountCapacityView = Shown<typeof ofAmount>;
 
 /**
- * The effect of each policy on these amounts. `addedBelow` is in USDT. `decimals` is how many decimals payers' wallets must support; `null`
- * means only those of the price.
+ * The effect of each policy on these amounts. `addedBelow` is in USDT. `decimals` is the number of decimals that payers' wallets must
+ * support, or `null` if they need only those of the price.
  */
 const compared = {
   ...{ policy: about.policy, perAddress: whole, decimals: maybe(whole), addedBelow: of('addedMicro', usdt) },
@@ -55,7 +55,7 @@ const ofProject = {
   ...{ projectId: of('id', id('prj')), network: about.network, policy: about.policy },
   ...{ maxSurcharge: of('maxSurchargeMicro', usdt), activeAddresses: counted, policies: list(part(compared)) },
 };
-/** `freeShare` is 0 to 1. `daysLeft` is `null` if nothing was used. */
+/** `freeShare` is from 0 to 1. `daysLeft` is `null` if nothing has been used. */
 const verdict = { low: of('isLow', yes), freeShare: maybe(number), daysLeft: maybe(whole) };
 /** The most urgent amounts come first. */
 const ofAmounts = { ...verdict, amounts: list(part(ofAmount)) };
@@ -64,7 +64,7 @@ export type CapacityView = Shown<typeof ofProject & typeof ofAmounts>;
 type CapacityDeps = { db: Sql; now(): UnixMs };
 
 /**
- * Shows how many payable amounts are free and how long they last, for the requested amounts in use. Errors: `NOT_FOUND`,
+ * Shows how many payable amounts are free for each requested amount in use, and how long they will last. Throws `NOT_FOUND` or
  * `INVALID_ARGUMENT`.
  */
 export const showCapacity = operation({
@@ -102,7 +102,7 @@ const onAddress = part({ address, position: whole, total: whole, free: whole });
 export type AddressCapacityView = ReturnType<typeof onAddress.show>;
 export type CapacityOfAmountView = Shown<typeof ofProject & typeof ofAmount> & { addresses: AddressCapacityView[] };
 
-/** Shows the same for one requested amount on each address, at most 10,000. */
+/** Shows the capacity for one requested amount on each address, for at most 10,000 addresses. */
 export const showCapacityOfAmount = operation({
   action: 'showCapacityOfAmount',
   summary: 'Show how many payable amounts are free for one amount, on each address',
@@ -191,7 +191,7 @@ const COMPARED: readonly Column<ComparedPolicyView>[] = [
   ['ADDRESSES FOR 90 DAYS', 'addressesFor90Days'],
 ];
 
-/** Compares with the other policies at their usual surcharge limits. */
+/** Compares the project's policy with the other policies at their usual surcharge limits. */
 function compare({ policies }: Measured): string {
   return columnsText(policies, COMPARED);
 }

@@ -32,13 +32,13 @@ import { outgoingAnnulment, outgoingStands, stands } from '../../../core/store/l
 import { clip, FieldError } from '../input/problems.ts';
 import type { ReadSolidDeps } from '../operation.ts';
 
-/** Heights of blocks, both included. */
+/** Block heights, both inclusive. */
 export type Range = { from: number; to: number };
 
-/** The most blocks in one command: three and a half days, which takes 30,000 requests or more. */
+/** The maximum number of blocks in one command: three and a half days, read with at least 30,000 requests. */
 const MAX_BLOCKS = 100_000;
 
-/** Reads a range of blocks. Errors: `INVALID_ARGUMENT`. */
+/** Reads a range of blocks. Throws `INVALID_ARGUMENT`. */
 export function readRange(input: { from: string; to: string }): Range {
   const { from, to } = { from: readHeight('from', input.from), to: readHeight('to', input.to) };
   if (from > to)
@@ -51,7 +51,7 @@ export function readRange(input: { from: string; to: string }): Range {
   );
 }
 
-/** Block heights fit in 2^53. Anything else is refused before a node is queried. */
+/** Reads a block height. Anything that doesn't fit in 2^53 is refused before a node is queried. */
 export function readHeight(field: string, text: string): number {
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
   throw new FieldError(field, `${clip(text)} is not a block number: give a whole number of 1 or more`);
@@ -62,12 +62,12 @@ export function rangeInput(network: string, range: Range): { network: string; fr
   return { network, ...heights(range) };
 }
 
-/** Does the same if the network needn't be named. */
+/** Returns a range as the input of a use case that doesn't need the network's name. */
 export function heights({ from, to }: Range): { from: string; to: string } {
   return { from: String(from), to: String(to) };
 }
 
-/** Returns the position of a network's watcher. Errors: `NOT_FOUND` if it never ran. */
+/** Returns the position of a network's watcher. Throws `NOT_FOUND` if the watcher has never run. */
 export async function followedCursor(db: Sql, network: Network): Promise<ChainCursor> {
   const cursor = await findCursor(db, network);
   if (cursor !== null) return cursor;
@@ -113,7 +113,7 @@ export const findLedgerRange = rowsOf(
   (network: Network, from: number, to: number) => [network, from, to],
 );
 
-/** Returns those accounts that are our addresses, active or retired, and when each was added. */
+/** Returns those of the accounts that are our addresses, active or retired, and when each was added. */
 export const findOurAddresses = answerOf(
   'ledger-addresses',
   { account: text<AccountHex>(), address: 'address', createdAt: 'timestamptz' },
@@ -123,7 +123,7 @@ export const findOurAddresses = answerOf(
   (rows) => new Map(rows.map((row) => [row.account, row])),
 );
 
-/** Returns the transfers of these transactions that were taken back. */
+/** Returns the transfers of these transactions that an operator took back. */
 const findTakenBack = rowsOf(
   'annulment-taken-back',
   { ...TRANSFER_KEY, blockId: 'text', address: 'address', amountMicro: 'numeric' },
@@ -141,8 +141,9 @@ const findTakenBack = rowsOf(
 );
 
 /**
- * A difference between the ledger and the chain. `wrong`: the transfer is in both, but with another block, address or amount; `onChain` is
- * the chain's version. `taken-back`: it's on the chain, but an operator took it back. `chainBlockId` is the chain's block at that height.
+ * A difference between the ledger and the chain. `wrong` means that the transfer is in both, but with a different block, address or amount;
+ * `onChain` is the chain's version. `taken-back` means that it's on the chain, but an operator took it back. `chainBlockId` is the id of
+ * the chain's block at that height.
  */
 export type Difference = LedgerTransfer & {
   kind: 'missing' | 'not-on-chain' | 'wrong' | 'taken-back';
@@ -237,26 +238,28 @@ function amountOf(micro: bigint): string {
   return formatAmount(microUsdt(micro));
 }
 
-/** How far the clock of the server that added an address may be ahead of the chain's, with a wide margin. */
+/** The maximum by which the clock of the server that added an address may be ahead of the chain's clock, with a wide margin. */
 const CLOCK_MARGIN_MS = 10 * 60_000;
 
 /**
- * Whether a block can concern an address added at `createdAt`. The watcher sees only new blocks, but a rescan reads old ones. Transfers
- * from before the address was added don't belong to the ledger.
+ * Whether a block can be relevant to an address that was added at `createdAt`. The watcher sees only new blocks, but a rescan also reads
+ * old ones, and transfers from before the address was added don't belong to the ledger.
  */
 export function concerns(createdAt: UnixMs, blockTime: UnixMs): boolean {
   return blockTime >= createdAt - CLOCK_MARGIN_MS;
 }
 
-/** `attestedCount` counts blocks signed by a known producer. The others are accepted only because a known block builds on them. */
+/**
+ * `attestedCount` is the number of blocks that a known producer signed. The others are accepted only because a known block builds on them.
+ */
 export type ReadSolid = { blockCount: number; attestedCount: number };
 
 /**
- * The most blocks that wait for others to build on them. If they are still undecided after many rounds of all 27 producers, they will stay
- * so.
+ * The maximum number of blocks that wait for others to build on them. This is many rounds of all 27 producers; a block that's still
+ * undecided after that will stay undecided.
  */
 const MAX_WAITING_BLOCKS = 500;
-/** The most producer sets kept in memory: three years with one change a day. */
+/** The maximum number of producer sets to keep in memory: three years with one change a day. */
 const MAX_SETS = 1000;
 
 type Link = ProvenHeader & { isAttested: boolean; node: Node };
@@ -289,7 +292,7 @@ export async function readSolid(
       const start = from + counts.blockCount;
       await readBranch({ ...deps, lost }, { from: start, to }, { sets, ledger: solid }, handOver);
     } catch (error) {
-      // Each round excludes one more node, so this ends.
+      // Ends, because each round excludes one more node.
       if (!(error instanceof LostBranch) || lost.has(error.node.origin)) throw error;
       lost.set(error.node.origin, error);
       deps.pool.report(error.node, 'unverifiable', error.message);
@@ -298,7 +301,7 @@ export async function readSolid(
   return counts;
 }
 
-/** Refuses blocks above the ledger, which are the watcher's work. Errors: `INVALID_ARGUMENT`. */
+/** Throws `INVALID_ARGUMENT` for blocks above the ledger's, because reading them is the watcher's work. */
 export function refuseAbove(to: number, solidNumber: number): void {
   if (to <= solidNumber) return;
   throw new AppError(
@@ -370,8 +373,8 @@ function identifySigner(
 }
 
 /**
- * Returns the producer sets that may have been in force at a time: the last one adopted before, and its neighbours, because changes are
- * learned late.
+ * Returns the producer sets that may have been in force at a time: the last one adopted before it and that set's neighbours, because
+ * changes are learned late.
  */
 function inForce(sets: readonly ProducerSet[], time: UnixMs): KnownProducers | null {
   const later = sets.findIndex(({ chainTime }) => chainTime > time);
@@ -380,7 +383,10 @@ function inForce(sets: readonly ProducerSet[], time: UnixMs): KnownProducers | n
   return newest === undefined ? null : { newest, earlier };
 }
 
-/** Returns the height up to which the linked blocks are irreversible, because of who built on them or because the ledger builds on them. */
+/**
+ * Returns the height up to which the linked blocks are irreversible, either because enough producers have built on them or because the
+ * ledger builds on them.
+ */
 function solidUpTo(sets: readonly ProducerSet[], links: readonly Link[], ledgerNumber: number): number | null {
   const newest = links.at(-1);
   if (newest === undefined) return null;
@@ -404,7 +410,7 @@ type VerifiedDeps = ReadSolidDeps & { lost: ReadonlyMap<string, LostBranch> };
 const PARALLEL_LOGS = 4;
 const RETRY_MS = 500;
 
-/** A node's blocks don't lead to the ledger's block. Another node's may. */
+/** The blocks of this node don't lead to the ledger's block. Those of another node may. */
 class LostBranch extends AppError {
   readonly node: Node;
 
@@ -417,7 +423,7 @@ class LostBranch extends AppError {
 /** A verified block with its linked header, and the node that returned it. */
 type Verified = { node: Node; header: ProvenHeader; block: SolidBlock };
 
-/** Reads blocks from one node, proven by their own bytes, with logs that enough operators agree on. */
+/** Reads blocks from one node. The blocks are proven by their own bytes, and enough operators agree on the logs. */
 async function readVerified(deps: VerifiedDeps, first: number, last: number): Promise<Verified[]> {
   const replacedIn = await findReplacement(deps.db, deps.network);
   if (replacedIn !== null) deps.fees.noteReplaced(replacedIn);
@@ -431,7 +437,7 @@ async function readVerified(deps: VerifiedDeps, first: number, last: number): Pr
   });
 }
 
-/** Checks facts that only logs show with further operators, until enough agree. Errors: `NODES_DISAGREE`. */
+/** Compares what only the logs show with further operators until enough of them agree. Throws `NODES_DISAGREE`. */
 async function agree(deps: ReadSolidDeps, read: ReadBlock, nodes: readonly Node[]): Promise<SolidBlock> {
   const { block, node } = read;
   const window = toWindowBlock(read, null);
@@ -452,8 +458,8 @@ async function agree(deps: ReadSolidDeps, read: ReadBlock, nodes: readonly Node[
 }
 
 /**
- * Tries the nodes in order of preference until one returns a valid result, and repeats this as long as patience lasts. Throws the last
- * node's error.
+ * Tries the nodes in order of preference until one returns a valid result, and starts again for as long as its patience lasts. Throws the
+ * last node's error.
  */
 async function fromAnyNode<Result>(
   deps: VerifiedDeps,

@@ -46,7 +46,7 @@ export type ProducersView = Shown<typeof listed>;
 
 const MAX_LISTED = 100;
 
-/** Lists every adopted producer set, newest first: when and why it was adopted, and which nodes named it. */
+/** Lists every adopted producer set, newest first, with the time and the reason of its adoption and the nodes that reported it. */
 export async function findProducers(db: Sql, network: Network): Promise<ProducersView> {
   return show(listed, { network, data: await findProducerSets(db, network, MAX_LISTED) });
 }
@@ -75,8 +75,8 @@ const listProducers = operation({
 });
 
 /**
- * Adopts the producers that the nodes name now, although more changed than a vote can change. The person asserts that the network really
- * changed that much.
+ * Adopts the producers that the nodes report now, although more of them changed than a vote can change. The person confirms that the
+ * network really changed that much.
  */
 const acceptProducers = localOperation({
   action: 'acceptProducers',
@@ -118,7 +118,7 @@ const acceptProducers = localOperation({
 
 const checkpoint = { network: text, number: whole, id: text, time: text, producers };
 
-/** Returns the ledger's newest block with the producers in force. Errors: `CONFLICT` while it's halted, `NOT_FOUND`. */
+/** Returns the ledger's newest block with the producers in force. Throws `NOT_FOUND`, or `CONFLICT` while the watcher is halted. */
 const makeCheckpoint = operation({
   action: 'makeCheckpoint',
   summary: 'Show the last recorded block with its producers, in the form that releases ship for first starts',
@@ -207,13 +207,13 @@ function readJson({ file, content, unread }: { file: string; content: string; un
   }
 }
 
-/** More than change in years. */
+/** More producer sets than there are changes in several years. */
 const MAX_SETS = 1000;
 
 /**
  * Verifies a checkpoint as anyone who follows the network can: with the configured nodes, with signatures, and with the ledger up to its
- * newest block. Changes nothing. Errors: `NOT_FOUND`, `INVALID_ARGUMENT` above that block, `NO_NODE`, `CHAIN_CONTRADICTION` if no node's
- * blocks lead from it to the ledger.
+ * newest block. Changes nothing. Throws `NOT_FOUND`, `NO_NODE`, `INVALID_ARGUMENT` if the checkpoint is above that block, or
+ * `CHAIN_CONTRADICTION` if no node's blocks lead from it to the ledger.
  */
 async function checkCheckpoint(deps: NodeDeps, checkpoint: Checkpoint) {
   const { db, network, pool, agreement } = deps;
@@ -263,7 +263,7 @@ function textOf(producers: ProducerSet['producers']): string {
 /** The block that the operator means. `id` is `null` if the nodes return only one block of this number. */
 type Wanted = { number: number; id: string | null };
 
-/** Reads which block the operator means. Errors: `INVALID_ARGUMENT`. */
+/** Reads which block the operator means. Throws `INVALID_ARGUMENT`. */
 function readWantedBlock(input: { block: string; id?: string | undefined }): Wanted {
   const number = readHeight('block', input.block);
   if (input.id === undefined) return { number, id: null };
@@ -277,7 +277,7 @@ type Deps = NodeDeps & { onSilent(origin: string, reason: string | null): void }
 
 /** A block with its transfers to our addresses. */
 type ShownBlockView = Awaited<ReturnType<typeof describe>>;
-/** `transactionCounts` are of the blocks that the nodes in `view.shownBy` return, in the same order. */
+/** `transactionCounts` are the numbers of transactions in the blocks from the nodes in `view.shownBy`, in the same order. */
 type Passed = {
   view: ShownBlockView & { passedBy?: string; passedAt?: string; reason?: string };
   transactionCounts: readonly number[];
@@ -324,8 +324,8 @@ export async function passBlock(
 }
 
 /**
- * Returns the block before it. Only a block that can hold up the watcher may pass: the one after the last examined block, or after the last
- * recorded one.
+ * Returns the block before this one. Only a block that can hold up the watcher may pass: the one after the last examined block, or after
+ * the last recorded one.
  */
 async function findParent({ db, network }: Deps, number: number): Promise<{ number: number; id: string }> {
   const { solid, head } = await followedCursor(db, network);
@@ -389,7 +389,7 @@ function choose(
   );
 }
 
-/** Adds the transfers that it would bring to our addresses, and the invoices that they would pay. */
+/** Adds the transfers that the block would bring to our addresses, and the invoices that they would pay. */
 async function describe(
   { db, network }: Deps,
   { number, shown, block }: { number: number; shown: readonly ShownBlock[]; block: ShownBlock },
@@ -415,14 +415,14 @@ type ShownBlock = {
   id: string;
   parentId: string;
   time: UnixMs;
-  /** A digest of the whole content (64 hex): nodes that return the same have the same digest. */
+  /** A digest of the block's whole content (64 hex characters). Nodes that return the same content have the same digest. */
   digest: string;
   transactionCount: number;
   /** The USDT transfers in the logs that the node returns. */
   transfers: ChainTransfer[];
-  /** Why it can't be proven, or `null`. */
+  /** Why the block can't be proven, or `null` if it can. */
   problem: string | null;
-  /** Whether the id and signature fit the header and a known producer signed it, regardless of the block's content. */
+  /** Whether the id and signature match the header and a known producer signed it, regardless of the block's content. */
   isHeaderProven: boolean;
 };
 
