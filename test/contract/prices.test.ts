@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
 import { SCOPES } from '../../src/core/domain/scope.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
+import { revokeApiKey } from '../../src/core/store/access/api-keys.ts';
 import type { StoredRate } from '../../src/core/store/outbox/adapter-orders.ts';
 import { commandActor } from '../../src/faces/operator/actor.ts';
 import { perform } from '../../src/faces/operator/operation.ts';
@@ -173,7 +174,7 @@ describe('refused, and nothing is stored:', () => {
       {
         ...{ field: 'price.currency', code: 'NO_RATE' },
         message:
-          'is EUR, and the project has rates for: none; the operator can set one with: quittance adapter enable --kind price --currency EUR',
+          'is EUR, and the project has rates for: none; the operator can set one with: quittance adapter enable --kind price --currency EUR --rate …',
       },
     ]);
   });
@@ -182,6 +183,27 @@ describe('refused, and nothing is stored:', () => {
     const project = await createTestProject(service.db);
     const id = await setRate(project, 'EUR', { ...FIXED, rateMicro: 920_000n });
     await runSql(service, 'update webhook_endpoints set rate_micro = 1, mac = null where id = $1', [id]);
+    expect((await post(project, euros('1'))).body.errors).toMatchObject([{ code: 'NO_RATE' }]);
+  });
+
+  test('a price at a rate that somebody wrote in place of the one that was read, until it is read again', async () => {
+    const project = await createTestProject(service.db);
+    const at = unixMs(service.clock.now() - 5000);
+    const id = await setRate(project, 'EUR', { ...READ, rateMicro: 900_000n, readMicro: 900_000n, readAt: at });
+    expect((await post(project, euros('1'))).status).toBe(201);
+    await runSql(service, 'update webhook_endpoints set read_micro = 950000 where id = $1', [id]);
+    expectProblem(await post(project, euros('1')), 503, 'RATE_UNAVAILABLE');
+  });
+
+  test('a price at a rate that the operator disabled, even if somebody enables it in the database', async () => {
+    const project = await createTestProject(service.db);
+    const id = await setRate(project, 'EUR', { ...FIXED, rateMicro: 920_000n });
+    expect((await post(project, euros('1'))).status).toBe(201);
+    await revokeApiKey(service.db, id, unixMs(Date.now()));
+    expect((await post(project, euros('1'))).body.errors).toMatchObject([{ code: 'NO_RATE' }]);
+    await runSql(service, 'alter table api_keys disable trigger user');
+    await runSql(service, 'update api_keys set revoked_at = null where id = $1', [id]);
+    await runSql(service, 'alter table api_keys enable trigger user');
     expect((await post(project, euros('1'))).body.errors).toMatchObject([{ code: 'NO_RATE' }]);
   });
 });
@@ -203,14 +225,15 @@ test('the operator sets one rate for each currency, and ends it; shops order thr
   const euro = await enable({ currency: 'EUR', rate: '0.92' });
   expect(euro).toMatchObject({ kind: 'price', currency: 'EUR', rate: '0.92', secret: null });
   const dollar = await enable({ currency: 'USD', rate: '1' });
+  expect(() => enableAdapter.read({ kind: 'price', rate: '1' } as never, 0 as never)).toThrow(/currency is missing/);
   expect(await enable({ currency: 'EUR', rate: '0.95' })).toMatchObject({ adapterId: euro.adapterId, rate: '0.95' });
   const made = await post(project, euros('9.5'));
   expect(await paymentOf(project, made.body.invoiceId)).toMatchObject({ requestedAmount: '10.000000' });
   const listed = await perform(listAdapters, deps, actor, { projectId: project.projectId });
   expect(listed.data.map(({ currency }) => currency)).toEqual(['EUR', 'USD']);
-  expect(() => enableAdapter.read({ kind: 'price', rate: '1', secret: 'x'.repeat(24) } as never, 0 as never)).toThrow(
-    /secret is for adapters that shops order through/,
-  );
+  expect(() =>
+    enableAdapter.read({ kind: 'price', currency: 'EUR', rate: '1', secret: 'x'.repeat(24) } as never, 0 as never),
+  ).toThrow(/secret is for adapters that shops order through/);
   const order = await ask(`${service.url}/adapters/${euro.adapterId}/api/v1/order/create-transaction`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

@@ -192,7 +192,13 @@ async function watchAges(
   }
 }
 
-function describe(subject: string, { adapter, readAt }: SourcedAdapter, source: RateSource, why: string): string {
+function describe(
+  subject: string,
+  { adapter, currency, readAt }: SourcedAdapter,
+  source: RateSource,
+  why: string,
+): string {
   const from = toIso(unixMs(readAt + source.maxAgeMs));
-  return `The rate of ${subject} dates from ${toIso(readAt)}, and its source (${originOf(source)}) gives no newer one: ${why}. Quittance refuses orders from ${from} on. Repair the source, or set another one or a fixed rate: quittance adapter enable --kind ${adapter}`;
+  const kind = adapter === 'price' ? `price --currency ${currency}` : adapter;
+  return `The rate of ${subject} dates from ${toIso(readAt)}, and its source (${originOf(source)}) gives no newer one: ${why}. Quittance refuses orders from ${from} on. Repair the source, or set another one or a fixed rate: quittance adapter enable --kind ${kind}`;
 }

@@ -97,20 +97,22 @@ async function convert({ db, now }: ApiDeps, { projectId }: Caller, fields: Crea
     ...unconverted,
     errors: [{ field, code, message }],
   });
-  const rates = await listPriceRates(db, projectId);
+  const rates = await listPriceRates(db, projectId, now());
   const found = rates.find((each) => each.currency === currency);
   if (found === undefined) {
     const known = rates.map((each) => each.currency).join(', ') || 'none';
-    const fix = `the operator can set one with: quittance adapter enable --kind price --currency ${currency}`;
+    const fix = `the operator can set one with: quittance adapter enable --kind price --currency ${currency} --rate …`;
     return wrong('price.currency', 'NO_RATE', `is ${currency}, and the project has rates for: ${known}; ${fix}`);
   }
-  const inForce = rateInForce(found, now());
+  // Whoever changed what was read, the next minute's reading replaces it.
+  const isReadable = found.rateSource === null || found.isReadSound;
+  const inForce = isReadable ? rateInForce(found, now()) : null;
   if (inForce === null) {
     return {
       ...unconverted,
       refusal: new Problem(
         'RATE_UNAVAILABLE',
-        `The last known rate of ${currency} is too old, so no invoice was created. Retry in ${RATE_RETRY_SECONDS} s with the same Idempotency-Key, or send an amount in USDT.`,
+        `There is no current rate for ${currency}, so no invoice was created. Retry in ${RATE_RETRY_SECONDS} s with the same Idempotency-Key, or send an amount in USDT.`,
         { headers: { 'Retry-After': String(RATE_RETRY_SECONDS) } },
       ),
     };

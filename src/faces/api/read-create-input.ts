@@ -53,14 +53,15 @@ function readText(
   field: string,
   errors: FieldError[],
   prefix = '',
+  example = '',
 ): string | undefined {
   if (!Object.hasOwn(value, field)) {
-    errors.push(fieldError(prefix + field, 'REQUIRED', 'is missing'));
+    errors.push(fieldError(prefix + field, 'REQUIRED', `is missing${example}`));
     return undefined;
   }
   const seen = value[field];
   if (typeof seen === 'string') return seen;
-  errors.push(fieldError(prefix + field, 'WRONG_TYPE', `must be a string, not ${typeOf(seen)}`));
+  errors.push(fieldError(prefix + field, 'WRONG_TYPE', `must be a string${example}, not ${typeOf(seen)}`));
   return undefined;
 }
 
@@ -83,9 +84,9 @@ function readPrice(input: Record<string, unknown>, errors: FieldError[]): ReadPr
   for (const name of Object.keys(members).filter((each) => each !== 'amount' && each !== 'currency')) {
     errors.push(fieldError(`price.${name}`, 'UNKNOWN_FIELD', 'is not known; the fields are amount, currency'));
   }
-  const text = readText(members, 'amount', errors, 'price.');
+  const text = readText(members, 'amount', errors, 'price.', ', such as "19.99"');
   const amountMicro = readAmount(text, errors, 'price.amount');
-  const currency = readText(members, 'currency', errors, 'price.');
+  const currency = readText(members, 'currency', errors, 'price.', ', such as "EUR"');
   if (currency !== undefined && !CURRENCY.test(currency)) {
     const bound = `must be 3 to 5 capital letters, such as EUR, not ${show(currency)}`;
     errors.push(fieldError('price.currency', 'WRONG_CHARACTER', bound));

@@ -126,13 +126,15 @@ export const enableAdapter = operation({
       'old and new rate, such as 7.2:9; required for a change of more than 20 % or wider bounds',
     ),
     rateMaxAge: line('<duration>', 'refuse orders while the rate is older than this: 1m to 7d (default: 30m)'),
-    currency: line('<code>', 'shop currency (default: CNY)'),
+    currency: line('<code>', 'shop currency (default: CNY; prices need one)'),
     secret: secret('<text>', 'secret to share with the shop, 24 to 64 characters; "-" reads it from standard input'),
   }),
-  read: ({ projectId, kind: given, currency: code = 'CNY', confirmRate, secret, ...rate }): Wanted => {
+  read: ({ projectId, kind: given, currency: named, confirmRate, secret, ...rate }): Wanted => {
     const kind = ADAPTER_KINDS.find((each) => each === given);
     if (kind === undefined) throw new FieldError('kind', `is ${clip(given)}: choose ${ADAPTER_KINDS.join(', ')}`);
-    const currency = code.toUpperCase();
+    if (kind === 'price' && named === undefined)
+      throw new FieldError('currency', 'is missing: give the currency of the prices, such as EUR');
+    const currency = (named ?? 'CNY').toUpperCase();
     if (!/^[A-Z]{3,5}$/.test(currency))
       throw new FieldError('currency', `is ${clip(currency)}: give a code such as CNY`);
     if (kind === 'price' && secret !== undefined)
