@@ -29,7 +29,7 @@ export function addDoctorCommand(program: Command, terminal: Terminal, print: Pr
 
 const IDENTITY_OPTION = ['--identity <file>', 'file with an age secret key, for an encrypted backup'] as const;
 
-const BY_OPTION = ['--by <name>', 'who does this, for the record (default: your user name)'] as const;
+const BY_OPTION = ['--by <name>', 'your name for the audit log (default: your user name)'] as const;
 
 export function addBackupCommands(program: Command, terminal: Terminal, print: Print): void {
   const backup = program
@@ -88,7 +88,7 @@ export function addDatabaseCommands(program: Command, terminal: Terminal, print:
   group
     .command('remove')
     .description('delete those whose data directory is gone; asks first')
-    .argument('[directories...]', 'only these (required for a database whose state is unknown or replaced)')
+    .argument('[directories...]', 'delete only these databases (required for one whose state is unknown or replaced)')
     .option('--yes', 'delete without asking; read the list first')
     .action(async (named, options) =>
       print((await import('./database/database.ts')).printRemovedDatabases(terminal, named, options)),
@@ -112,7 +112,7 @@ export function addReplay(group: Command, terminal: Terminal, print: Print): voi
     .option('--type <type…>', 'only events of these types, comma-separated', collect)
     .option('--dry-run', 'only count them')
     .option('--yes', 'confirm sending more than 100')
-    .option('--by <name>', 'who does this, for the record (default: your user name)')
+    .option('--by <name>', 'your name for the audit log (default: your user name)')
     .action((events, { by, dryRun: isDryRun, yes: isConfirmed, ...input }) =>
       print(replay(terminal, events, { ...input, isDryRun, isConfirmed }, by)),
     );
@@ -177,7 +177,7 @@ export function addLedgerCommands(program: Command, terminal: Terminal, print: P
     .option('--check', 'only count rows with a seal, without a seal, and changed rows')
     .option('--accept <TABLE:ID>', 'seal a changed row again after you corrected it by hand')
     .option('--yes', 'confirm that you compared the ledger with the chain and your addresses, or checked the row')
-    .option('--by <name>', 'who does this, for the record (default: your user name)')
+    .option('--by <name>', 'your name for the audit log (default: your user name)')
     .action(async (options) => print((await import('./ledger/seal.ts')).printSealed(terminal, options)));
 }
 

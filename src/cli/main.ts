@@ -54,7 +54,7 @@ Exit codes:
   2  wrong arguments or configuration
   3  not found: no such project, key or database
   4  conflict: it already exists, or belongs to another project
-  5  unavailable: the database does not answer, or a directory or port is in use
+  5  unavailable: the database does not respond, or a directory or port is in use
 
 Output:
   Results go to standard output, everything else to standard error. With --json the

@@ -88,7 +88,7 @@ async function findProblem(db: Database): Promise<string | null> {
   } catch (error) {
     // The error message contains the host of the database, so it's only logged.
     if (error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE') {
-      return shortageBehind(error) ?? 'the database does not answer';
+      return shortageBehind(error) ?? 'the database does not respond';
     }
     if (error instanceof AppError) return error.message;
     throw error;
@@ -146,7 +146,7 @@ function whyBlind(seen: Seen, now: UnixMs): string | null {
   const { cursor, halt, alarms } = seen;
   if (halt !== null || alarms.has('halted')) return 'the watcher is halted: run quittance chain status';
   if (alarms.has('network-unwatched')) return 'no watcher follows it';
-  if (cursor === null) return 'no node has answered yet';
+  if (cursor === null) return 'no node has responded yet';
   const ageMs = now - cursor.head.time;
   const old = ageMs > BLIND_AFTER_MS ? `the newest examined block is ${Math.round(ageMs / 1000)} s old` : null;
   if (alarms.has('blind')) return old ?? 'no node shows the chain: run quittance chain status';

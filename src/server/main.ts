@@ -75,7 +75,7 @@ async function run(
     late.abort();
     // A supervisor is waiting for the exit code, so exit even if something keeps the process open.
     const exit = () => {
-      log.warn({ resources: process.getActiveResourcesInfo() }, 'a failed start left something open; ending anyway');
+      log.warn({ resources: process.getActiveResourcesInfo() }, 'a failed start left something open; exiting anyway');
       process.exit();
     };
     // If the database fails first, the code is still being loaded, and nothing else can be open. After that, wait twice: on a busy machine,
@@ -156,7 +156,7 @@ function untilStopped(log: Logger) {
   whenParentDies(() => stop({ reason: 'the npm that started this process is gone', failure: null }));
   // Whatever has failed, the important state is in the database, and the next start resumes from there.
   process.on('uncaughtException', (error) => {
-    log.fatal({ err: error }, 'an error that nobody handled; stopping');
+    log.fatal({ err: error }, 'unhandled error; stopping');
     if (!hasBegun) process.exit(1);
     fail(error);
   });
@@ -175,7 +175,7 @@ async function stopWithin(running: Running, log: Logger, exitCode: number): Prom
     running.stop().finally(() => limit.abort()),
     delay(STOP_LIMIT_MS, undefined, { signal: limit.signal }).then(
       () => {
-        log.warn('not everything stopped in time; ending anyway');
+        log.warn('not everything stopped in time; exiting anyway');
         process.exit(exitCode);
       },
       () => undefined,

@@ -17,7 +17,7 @@ export async function retryUntilReady<Result>(log: Logger, step: () => Promise<R
     } catch (error) {
       if (!(error instanceof AppError) || error.code !== 'DATABASE_UNAVAILABLE') throw error;
       if (performance.now() - begun > (isLocked(error) ? LOCK_WAIT_MS : DATABASE_WAIT_MS)) throw error;
-      log.warn({ reason: error.message }, 'the database does not answer yet');
+      log.warn({ reason: error.message }, 'the database does not respond yet');
       await delay(RETRY_MS);
     }
   }

@@ -144,7 +144,7 @@ function migratePatiently(db: Database, { log, keyRing, clock }: ServiceOptions)
     onBlocked: (blockers, pauseMs) =>
       log.warn(
         { blockers, pauseMs },
-        'other sessions hold locks on tables that the upgrade must change; Quittance tries again',
+        'other sessions hold locks on tables that the upgrade must change; Quittance retries',
       ),
     ...(keyRing === null
       ? {}

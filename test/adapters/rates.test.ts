@@ -160,7 +160,7 @@ test('a source that stops is an alarm at half of the limit; after it no order is
   for (let minute = 2; minute <= 6; minute += 1) await askedAgain(source);
   const detail = await eventually(alarm, (found) => found !== undefined);
   expect(detail).toMatch(
-    /^The rate of whe_\w+ dates from .*http_503: .*Quittance refuses orders from .* on\. .*adapter enable --kind epusdt$/,
+    /^The rate of whe_\w+ dates from .*http_503: .*Quittance rejects orders from .* on\. .*adapter enable --kind epusdt$/,
   );
   expect(detail).not.toContain('h0rse');
   expect((await create()).body.status_code).toBe(200);
@@ -267,7 +267,7 @@ test('a source that repeats a time is as old as it says', async () => {
   expect(adapter.rateSource?.at).toBe(new Date(stuck * 1000).toISOString());
   startKeeper();
   for (let minute = 1; minute <= 6; minute += 1) await askedAgain(source);
-  expect(await eventually(alarm, (found) => found !== undefined)).toContain('it gives no newer rate');
+  expect(await eventually(alarm, (found) => found !== undefined)).toContain('it returns no newer rate');
   for (let minute = 7; minute <= 11; minute += 1) await askedAgain(source);
   expect((await create()).body.status_code).toBe(10006);
   expect(await eventually(alarm, (found) => String(found).includes('too old'))).toContain('the source dates its rate');
@@ -424,7 +424,7 @@ test('the same source, enabled again, replaces no newer rate by an older one', a
 });
 
 test.each([
-  [{ rateMin: '0.009' }, 'rateMin', 'give 0.01 or more'],
+  [{ rateMin: '0.009' }, 'rateMin', 'use 0.01 or more'],
   [{ rateMin: '3.9' }, 'rateMax', 'choose bounds that are close, such as 6.8 and 7.6'],
   [{ ratePath: '/a\u0000' }, 'ratePath', 'such as /tether/cny'],
   [{ ratePath: '/a\u001b[2J' }, 'ratePath', 'such as /tether/cny'],
@@ -454,7 +454,7 @@ test('a source is a target of webhooks: this machine is none where that is not a
     ['https://127.0.0.1/', '127.0.0.0/8'],
     ['https://169.254.169.254/latest', 'is not allowed'],
     ['https://metadata.internal/', 'local network'],
-    ['ftp://rates.example/', 'give one such as https://rates.example.com/usdt'],
+    ['ftp://rates.example/', 'use one such as https://rates.example.com/usdt'],
     ['https://user:h0rse@rates.example/', 'user name or password'],
   ] as const) {
     await expect(run(url), url).rejects.toThrow(reason);
@@ -528,7 +528,7 @@ test('a source that somebody wrote to the database keeps no other from being ask
   service.clock.advance(6 * MINUTE);
   await eventually(alarm, (detail) => String(detail).includes('http_500'));
   for (const of of planted)
-    expect(await eventually(of, (detail) => detail !== undefined)).toContain('gives no newer one');
+    expect(await eventually(of, (detail) => detail !== undefined)).toContain('returns no newer one');
 });
 
 test('a rate that is read is no change of what was set, and a source that was set has its entry in the log', async () => {

@@ -215,7 +215,7 @@ test('a database that is away is told of once, and pages stay open and go on whe
   const { reported } = await follow(pages, invoice);
   // Every statement fails, as on a server that is shutting down.
   await fixture.sql('alter table chain_cursors rename to away');
-  const warned = () => fixture.logged.filter((line) => line.includes('failed and tries again'));
+  const warned = () => fixture.logged.filter((line) => line.includes('failed; retrying'));
   await eventually(warned, ({ length }) => length > 0);
   await expect(pages.open(unopened.token, READER)).rejects.toThrow();
   expect(pages.hasRoom(unopened.token)).toBe(true);

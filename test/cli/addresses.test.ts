@@ -359,7 +359,7 @@ test('each tail has a limit of its own, which a change of the policy brings alon
     const { code, json } = await update(...narrow);
     expect([code, json.error.errors[0]?.message]).toEqual([
       2,
-      expect.stringMatching(/with the policy tail-[34] give 0\.\d+ to 1/),
+      expect.stringMatching(/with the policy tail-[34] use 0\.\d+ to 1/),
     ]);
   }
   const args = ['project', 'create', '--name', 'Coarse', '--network', 'nile', '--policy', 'tail-4', '--json'];

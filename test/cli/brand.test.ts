@@ -95,7 +95,7 @@ test('all that is wrong with a brand is said at once, and nothing is made or cha
   const { code, json } = await project('update', projectId, ...args);
   expect(code).toBe(2);
   expect(json.error.errors).toMatchObject([
-    { message: expect.stringContaining('in one line') },
+    { message: expect.stringContaining('on one line') },
     { message: expect.stringContaining('is not an https:// URL') },
     { message: expect.stringContaining('--accent is "teal"') },
     { message: expect.stringContaining('is an SVG, which can contain scripts and load other files: save it as PNG') },
@@ -136,8 +136,8 @@ test.each([
   ['https://shop.example;script-src', 'without "*"'],
   ['data:text/html,x', 'without "*"'],
   ['http://shop.example', 'write https://'],
-  [' , ', 'holds 0 sites'],
-  ['https://a.example '.repeat(6), 'holds 6 sites'],
+  [' , ', 'has 0 sites'],
+  ['https://a.example '.repeat(6), 'has 6 sites'],
   [
     Array.from({ length: 5 }, (_, i) => `https://${`${i}${'a'.repeat(60)}.`.repeat(4)}example`).join(' '),
     'at most 1000',
@@ -179,9 +179,9 @@ test('a logo that is no file of at most 32 KiB is refused without being waited f
     const { json } = await project('create', '--name', 'Shop', '--network', 'nile', '--logo', path, '--json');
     return json.error.errors[0].message;
   };
-  expect(await logo(join(directory, 'folder'))).toContain('is not a file: give the path');
-  expect(await logo(join(directory, 'pipe'))).toContain('is not a file: give the path');
-  expect(await logo(join(directory, 'nothing'))).toContain('does not exist: give the path');
+  expect(await logo(join(directory, 'folder'))).toContain('is not a file: use the path');
+  expect(await logo(join(directory, 'pipe'))).toContain('is not a file: use the path');
+  expect(await logo(join(directory, 'nothing'))).toContain('does not exist: use the path');
   expect(await logo(large)).toContain('has more than 32 KiB: scale it down');
 });
 

@@ -186,6 +186,6 @@ test('an amount that is none is refused with the reason', async () => {
   const { id } = await newProject('tail', 1);
   expect(await capacity('--project', id, '--amount', '25,00')).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('--amount "25,00" must hold only the digits 0-9 and one decimal point'),
+    stderr: expect.stringContaining('--amount "25,00" must contain only the digits 0-9 and one decimal point'),
   });
 });

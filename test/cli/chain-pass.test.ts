@@ -63,7 +63,7 @@ test('only the block at which the ledger stands can pass, and only while no node
   const earlier = await run(pass(next - 1));
   expect([earlier.code, earlier.stderr]).toEqual([2, expect.stringContaining('is already recorded')]);
   const proven = await run(pass(next, '--yes'));
-  expect([proven.code, proven.stderr]).toEqual([4, expect.stringContaining("you don't have to let it pass")]);
+  expect([proven.code, proven.stderr]).toEqual([4, expect.stringContaining("you don't have to accept it")]);
   const bare = await run(['chain', 'pass', '--block', String(next), '--reason', ' ']);
   expect([bare.code, bare.stderr]).toEqual([2, expect.stringContaining('--reason is missing')]);
   expect(await findPassedBlock(books.db, 'devnet', next)).toBeNull();
@@ -91,7 +91,7 @@ test('a block that nobody can prove is shown with what it holds and who shows it
   const [action] = await listOperatorActions(books.db, blockId);
   expect(action).toMatchObject({ projectId: null, action: 'block.passed', actedBy: 'anna' });
   const again = await run(pass(next, '--yes'));
-  expect([again.code, again.stderr]).toEqual([4, expect.stringContaining('was already let pass by')]);
+  expect([again.code, again.stderr]).toEqual([4, expect.stringContaining('was already accepted by')]);
 });
 
 test('where nodes show different blocks, none passes until one is named, and one of a stranger’s own does not count as proven', async () => {

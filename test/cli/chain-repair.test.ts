@@ -126,7 +126,7 @@ test('a payment that was taken back shows as such wherever it is asked for, and 
   expect(ofInvoice.stdout).toMatch(
     /has been PAID since .* But this transfer is not on the chain: anna took it back at .* \(a lie\)/,
   );
-  expect(ofInvoice.stdout).toContain('anna took the transfer back because it is not on the chain');
+  expect(ofInvoice.stdout).toContain('anna removed the transfer because it is not on the chain');
   const ofTransaction = await run('explain', txId);
   expect(ofTransaction.stdout).toMatch(/were recorded, but this transfer is not on the chain/);
   const resolved = await run('transfers', 'resolve', transferId, '--as', 'kept');

@@ -162,7 +162,7 @@ test('chain producers lists who may make blocks, since when, why, and who said s
   expect(set).toMatchObject({ reason: 'first', nodes: [books.node.origin] });
   expect(Date.parse(set.adoptedAt)).toBeGreaterThan(Date.now() - 3_600_000);
   expect((await run('chain', 'producers')).stdout).toContain(
-    `adopted at ${set.adoptedAt}: first, by ${books.node.origin}`,
+    `active since ${set.adoptedAt}: first, by ${books.node.origin}`,
   );
   expect(set.producers.map(({ address }: { address: string }) => address).sort()).toEqual(
     books.devnet

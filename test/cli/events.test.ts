@@ -173,7 +173,7 @@ describe('events tail', () => {
     await refused({ type: ['invoice.payed'] }).toThrow(
       '"invoice.payed" is not an event type: choose from invoice.pending',
     );
-    for (const limit of ['-1', '1001', 'x', '1.5', '']) await refused({ limit }).toThrow('give 0 to 1000');
+    for (const limit of ['-1', '1001', 'x', '1.5', '']) await refused({ limit }).toThrow('use 0 to 1000');
     await refused({ after: 'inv_x' }).toThrow('"inv_x" is not an event id');
     const unknown = encodeId('evt', uuidV7(NOW, randomBytes(10)));
     await refused({ after: unknown }).toThrow(`there is no event ${unknown} in this project`);

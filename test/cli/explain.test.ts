@@ -259,8 +259,8 @@ describe('an invoice', () => {
     const invoice = await ledger.addInvoice(address, { externalId: 'order-23', apiKeyId, status: 'EXPIRED' });
     const expired = await ledger.addInvoiceEvent('EXPIRED', invoice, { sequence: 1, createdAt: at('10:30:03') });
     const attempts = [
-      { at: at('10:30:04'), status: 500, error: 'http_500: the endpoint answered 500' },
-      { at: at('10:30:10'), status: null, error: 'timeout: no answer within 15 s' },
+      { at: at('10:30:04'), status: 500, error: 'http_500: the endpoint returned 500' },
+      { at: at('10:30:10'), status: null, error: 'timeout: no response within 15 s' },
       { at: at('10:31:00'), ...SENT },
     ];
     await ledger.addDelivery(expired, endpoint, { status: 'delivered', attempts });
@@ -269,7 +269,7 @@ describe('an invoice', () => {
       return {
         at: at(`11:${String(i * 4).padStart(2, '0')}:00`),
         status: 503,
-        error: 'http_503: the endpoint answered 503',
+        error: 'http_503: the endpoint returned 503',
       };
     });
     await ledger.addDelivery(expired, dead, { status: 'dead', attempts: failures });
@@ -310,7 +310,7 @@ describe('an invoice', () => {
     const [first, second] = [await ask(ledger, txIdOf(0x25)), await ask(ledger, txIdOf(0x26))];
     expect(first.text).toContain('The invoice becomes PAID when that block is irreversible');
     expect(second.text).toMatch(
-      /comes first, in block 1918, transaction 25252525.*\. Unless .* this one pays no invoice\./,
+      /came first, in block 1918, transaction 25252525.*\. Unless .* this one pays no invoice\./,
     );
     expect((await ask(ledger, 'order-25')).text).toContain(
       '1 more transfer of exactly this amount comes after it and pays no invoice.',

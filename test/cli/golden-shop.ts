@@ -60,7 +60,7 @@ async function addPaid(ledger: Ledger, { tail, retired, key, endpoints }: Addres
   await ledger.addDelivery(event, endpoints.good, { status: 'delivered', attempts: [{ at: at('10:05:01'), ...SENT }] });
   const failures = Array.from({ length: 3 }, (_, index) => ({
     at: at(`10:1${index}:00`),
-    ...{ status: 503, error: 'http_503: the endpoint answered 503' },
+    ...{ status: 503, error: 'http_503: the endpoint returned 503' },
   }));
   await ledger.addDelivery(event, endpoints.bad, { status: 'dead', attempts: failures });
 
@@ -82,8 +82,8 @@ async function addExpired(ledger: Ledger, { tail, endpoints }: Addressed) {
   const invoice = await ledger.addInvoice(tail, { externalId: 'expired', payable: '25.000168', status: 'EXPIRED' });
   const event = await ledger.addInvoiceEvent('EXPIRED', invoice, { sequence: 1, createdAt: at('10:30:03') });
   const attempts = [
-    { at: at('10:30:04'), status: 500, error: 'http_500: the endpoint answered 500' },
-    { at: at('10:30:10'), status: null, error: 'timeout: no answer within 15 s' },
+    { at: at('10:30:04'), status: 500, error: 'http_500: the endpoint returned 500' },
+    { at: at('10:30:10'), status: null, error: 'timeout: no response within 15 s' },
   ];
   await ledger.addDelivery(event, endpoints.good, {
     ...{ status: 'delivered', attempts: [...attempts, { at: at('10:31:00'), ...SENT }] },

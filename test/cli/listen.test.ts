@@ -333,7 +333,7 @@ test('a server that is away is waited for as long as it asks, which is told once
   await running.stop();
   expect((asked[1] ?? 0) - (asked[0] ?? 0)).toBeGreaterThan(1990);
   expect(running.notes.slice(0, 2)).toEqual([
-    `${server} cannot be read: it answered 503; trying again until it works`,
+    `${server} cannot be read: it answered 503; retrying until it works`,
     `${server} answers again`,
   ]);
 });

@@ -66,10 +66,10 @@ test('the same seed tells the same stories', async () => {
 });
 
 test.each([
-  [['--invoices', '0'], 'give 1 to 1000000'],
-  [['--invoices', '1000001'], 'give 1 to 1000000'],
-  [['--days', '1.5'], 'give 1 to 3650'],
-  [['--seed', 'x'], 'give 1 to'],
+  [['--invoices', '0'], 'use 1 to 1000000'],
+  [['--invoices', '1000001'], 'use 1 to 1000000'],
+  [['--days', '1.5'], 'use 1 to 3650'],
+  [['--seed', 'x'], 'use 1 to'],
 ])('sandbox fill %j is refused', async (args, message) => {
   const { code, json } = await fill(...args);
   expect({ code, message: json.error.message }).toEqual({ code: 2, message: expect.stringContaining(message) });

@@ -230,8 +230,8 @@ describe('a project with open, resolved, duplicate and matched transfers', () =>
   });
 
   test.each([
-    [['list', '--limit', '501'], '--limit is "501": give 1 to 500'],
-    [['list', '--limit', '0'], 'give 1 to 500'],
+    [['list', '--limit', '501'], '--limit is "501": use 1 to 500'],
+    [['list', '--limit', '0'], 'use 1 to 500'],
     [['list', '--kind', 'odd'], '--kind is "odd": choose unmatched, duplicate, matched or all'],
     [['list', '--kind', 'matched', '--open'], 'leave out --open'],
     [['list', '--open', '--all'], 'cannot be used'],

@@ -78,7 +78,7 @@ async function setDelivery(
   status: 'pending' | 'delivered' | 'dead',
   nextAttemptAt = Date.now(),
 ) {
-  const error = status === 'delivered' ? null : 'http_500: the endpoint answered 500';
+  const error = status === 'delivered' ? null : 'http_500: the endpoint returned 500';
   await query(
     `update deliveries set status = $2, attempt_count = 12, next_attempt_at = $3, last_error = $4,
        finished_at = case when $2 = 'pending' then null else now() end where event_id = $1`,
@@ -449,7 +449,7 @@ describe('deliveries', () => {
     await query(
       `insert into delivery_attempts (event_id, endpoint_id, attempt, attempted_at, status, error, latency_ms, answer)
        values ($1, $2, 1, now(), null, 'dns: the name of the endpoint does not resolve (ENOTFOUND)', 5, null),
-         ($1, $2, 2, now(), 404, 'http_404: the endpoint answered 404, but only 2xx counts as delivered', 7, $3)`,
+         ($1, $2, 2, now(), 404, 'http_404: the endpoint returned 404, but only 2xx counts as delivered', 7, $3)`,
       [event.id, endpoint.id, 'no \u202e\u0007such page'],
     );
     const shown = await json('deliveries', 'show', event.evt);

@@ -223,7 +223,7 @@ test('a key’s addresses are shown to be compared, and the end of #1 is typed f
   expect(next.text).toContain('#3 TYJPRrdB5APNeRs4R7fYZSwW3TcrTKw2gx');
   const bad = await submit('/addresses/derive', { xpub: XPUB.slice(0, -1), count: '1' });
   expect([bad.status, bad.text.includes('copy the whole key again')]).toEqual([400, true]);
-  expect((await submit('/addresses/derive', { xpub: XPUB, count: '501' })).text).toContain('give 500 at most');
+  expect((await submit('/addresses/derive', { xpub: XPUB, count: '501' })).text).toContain('use 500 at most');
 });
 
 test('an address is retired with what follows in numbers, and the last one with a warning', async () => {

@@ -197,7 +197,7 @@ test('wrong fields of a decision are told beside the form, which keeps the note'
   const cases: [Record<string, string>, number, string][] = [
     [{ resolution: 'paid' }, 400, 'choose refunded, fulfilled-manually, own-deposit, kept'],
     [{ resolution: '' }, 400, 'choose refunded'],
-    [{ refundTx: 'abc' }, 400, 'give a TRON transaction id'],
+    [{ refundTx: 'abc' }, 400, 'use a TRON transaction id'],
     [{ invoice: 'order-999' }, 400, 'has no invoice'],
     [{ note: '🧾'.repeat(1999) }, 400, 'at most 2000'],
     [{ seenAt: 'yesterday' }, 409, 'in the meantime'],
@@ -241,10 +241,10 @@ test('an event of an invoice is sent again by one click; an event of another inv
 
 test.each([
   [
-    new AppError('DATABASE_UNAVAILABLE', 'the database does not answer: gone'),
+    new AppError('DATABASE_UNAVAILABLE', 'the database does not respond: gone'),
     503,
     '5',
-    'the database does not answer',
+    'the database does not respond',
   ],
   [new Error('a secret of the program'), 500, null, 'The log of the service shows the reason'],
 ])(

@@ -119,14 +119,14 @@ test('without days it is of this month up to today, and a month in which nothing
 });
 
 const WRONG: [query: string, says: string][] = [
-  ['from=2026-02-30', '“From” is &quot;2026-02-30&quot;: give a day in UTC'],
-  ['to=2026-09-01T12:00:00Z', '“To” is &quot;2026-09-01T12:00:00Z&quot;: give a day in UTC'],
-  ['from=2026-09-02&to=2026-09-01', '“From” is 2026-09-02, after “To” 2026-09-01: give an earlier day'],
+  ['from=2026-02-30', '“From” is &quot;2026-02-30&quot;: use a day in UTC'],
+  ['to=2026-09-01T12:00:00Z', '“To” is &quot;2026-09-01T12:00:00Z&quot;: use a day in UTC'],
+  ['from=2026-09-02&to=2026-09-01', '“From” is 2026-09-02, after “To” 2026-09-01: use an earlier day'],
   [
     'from=2025-01-01&to=2026-01-02',
     '“From” is 2025-01-01, 367 days up to “To” 2026-01-02: a report covers at most 366',
   ],
-  ['from=%3Cscript%3E', '“From” is &quot;&lt;script&gt;&quot;: give a day in UTC'],
+  ['from=%3Cscript%3E', '“From” is &quot;&lt;script&gt;&quot;: use a day in UTC'],
   ['from=%00', 'cannot be stored'],
   ['from=2026-09-01&from=2026-09-02', 'was given 2 times'],
   ['day=2026-09-01', 'is not a field of this form; the fields are project, from, to'],
@@ -171,7 +171,7 @@ test('a name of hostile characters stands on the page as text, and a whole year 
   );
   const { status, text } = await console_.get(`/reports?project=${busy.projectId}&from=${from}&to=${to}`);
   expect(status).toBe(200);
-  expect(words(text)).toContain('This many days are shown by month');
+  expect(words(text)).toContain('A period this long is shown by month');
   const [, second = ''] = text.match(/\/reports\?[^"]+-01&amp;to=\d{4}-\d\d-\d\d/g) ?? [];
   const opened = await console_.get(second.replaceAll('&amp;', '&'));
   expect(opened.text.match(/<tr role="row">/g)?.length).toBeGreaterThan(28);

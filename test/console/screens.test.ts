@@ -335,7 +335,7 @@ test('the frame shows what stands in the form, and the form can be saved after t
   await frame.getByRole('link', { name: 'Return to Teahouse Heron' }).waitFor();
   await page.getByLabel('Colour').fill('blue');
   await page.getByRole('button', { name: 'Preview' }).click();
-  await frame.getByText('give 3 or 6 hexadecimal digits').waitFor();
+  await frame.getByText('use 3 or 6 hexadecimal digits').waitFor();
   await page.getByLabel('Colour').fill('#a02c5a');
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByText('The project was changed.').waitFor();

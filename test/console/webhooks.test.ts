@@ -137,13 +137,13 @@ test('a web page that answers events is shown at its endpoint, at its event, in 
     async () => (await console_.get(`/webhooks/${id}`)).text,
     (text) => text.includes('Web page responds'),
   );
-  expect(shown).toContain('answered by a web page, “<bdi>Log in &amp; go</bdi>”');
+  expect(shown).toContain('was a web page, “<bdi>Log in &amp; go</bdi>”');
   const [event = ''] = /evt_[0-9a-z]{26}/.exec(shown) ?? [];
   const attempts = (await console_.get(`/events/${event}`)).text;
   expect(attempts).toContain('web page</span>');
   expect(attempts).toContain('exempt the route from login');
   expect((await console_.get('/webhooks')).text).toContain('the web page “<bdi>Log in &amp; go</bdi>”');
-  expect((await console_.get('/')).text).toContain('answers events with a web page, “Log in &amp; go”');
+  expect((await console_.get('/')).text).toContain('returns a web page for events, “Log in &amp; go”');
   await submit(`/webhooks/${id}/disable`, { reason: 'a page' });
   page.close();
 });

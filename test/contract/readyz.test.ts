@@ -97,7 +97,7 @@ test.each([
 });
 
 test('a network of which nothing was examined is blind, and its alarms are told', async () => {
-  expect(await readyz(service)).toEqual({ blind: true, reason: 'no node has answered yet', alarms: [] });
+  expect(await readyz(service)).toEqual({ blind: true, reason: 'no node has responded yet', alarms: [] });
   await raise('blind');
   expect(await readyz(service)).toMatchObject({ blind: true, alarms: ['blind'] });
 });

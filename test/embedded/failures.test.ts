@@ -107,7 +107,7 @@ describe('a start that cannot succeed says why and what to do, and leaves no pro
     expect(await spawnServer(join(closed, 'data'), { uid: 65_534, gid: 65_534 }).next()).toMatchObject({
       kind: 'failed',
       code: 'DATA_DIR_NOT_WRITABLE',
-      message: expect.stringContaining(`${closed}/data is not writable for uid 65534`),
+      message: expect.stringContaining(`${closed}/data is not writable by uid 65534`),
     });
   });
 

@@ -226,7 +226,7 @@ test('a project that cannot be measured is logged once in a round and keeps no o
     { log, isLeader },
   );
   expect(reported()).toMatchObject([
-    { failures: 1, msg: expect.stringContaining(`for ${broken.projectId}; Quittance tries again`) },
+    { failures: 1, msg: expect.stringContaining(`for ${broken.projectId}; Quittance retries`) },
   ]);
   expect(reported()[0].err.message).toContain('division by zero');
   expect(await alarmOf(before)).not.toBeNull();

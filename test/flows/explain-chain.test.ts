@@ -70,7 +70,7 @@ test('without a node that answers, and without one that is configured, it says s
   service.nodes[0]?.setFault({ kind: 'unavailable-503' });
   const down = await explain('a2'.repeat(32));
   expect(down.chain).toMatchObject([{ answer: { code: 'unavailable' } }]);
-  expect(down.verdict).toContain(`None of its nodes answered: ${service.devnet.url} is `);
+  expect(down.verdict).toContain(`None of its nodes responded: ${service.devnet.url} is `);
   const none = await explain('a3'.repeat(32), false);
   expect(none.chain).toEqual([]);
   expect(none.verdict).toContain('No node is configured for this command, so the chain was not asked');

@@ -48,7 +48,7 @@ async function causesOf(transferId: string): Promise<Cause[]> {
 }
 
 test.each([
-  ['a fee of 1 USDT taken out', '31.00', 'FEE_DEDUCTED', (micro: bigint) => micro - 1_000_000n],
+  ['a fee of 1 USDT deducted', '31.00', 'FEE_DEDUCTED', (micro: bigint) => micro - 1_000_000n],
   ['one digit wrong', '42.00', 'ONE_DIGIT_WRONG', (micro: bigint) => (micro % 10n === 9n ? micro - 1n : micro + 1n)],
   ['the requested amount', '64.00', 'REQUESTED_AMOUNT', () => 64_000_000n],
   ['twice the amount', '75.00', 'PAID_TWICE', (micro: bigint) => micro * 2n],

@@ -48,7 +48,7 @@ test('an invoice on a network that nobody ever watched is refused, and nothing i
   await acquireLease(service.db, watcherLease('mainnet'), 'another process', 60_000);
   const unseen = await createInvoice(service, order);
   expect(unseen).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
-  expect(unseen.body.detail).toContain('no node has shown it a block');
+  expect(unseen.body.detail).toContain('no node has returned a block');
   expect(unseen.body.detail).toContain('check QUITTANCE_MAINNET_NODES with "quittance doctor"');
 
   await runSql(service, SEEN);
@@ -151,7 +151,7 @@ test('a process is not ready while a network of real money was never seen, and i
     const unseen = await ready();
     expect(unseen).toMatchObject({
       status: 503,
-      body: { status: 'unavailable', networks: { mainnet: { blind: true, reason: 'no node has answered yet' } } },
+      body: { status: 'unavailable', networks: { mainnet: { blind: true, reason: 'no node has responded yet' } } },
     });
     expect(unseen.body.reason).toBe(
       'no node of mainnet has returned a block yet, so no invoice is created for it (503): check QUITTANCE_MAINNET_NODES with "quittance doctor"',

@@ -124,7 +124,7 @@ describe('a channel that hangs or fails', () => {
     await eventually(() => expect(good.received).toHaveLength(1));
     await world.raise('halted', '');
     await eventually(() => expect(good.received).toHaveLength(2));
-    await eventually(() => expect(lines.join('')).toContain('timeout: no answer within 0.3 s'));
+    await eventually(() => expect(lines.join('')).toContain('timeout: no response within 0.3 s'));
     isHanging = false;
     const tried = hanging.received.length;
     world.advance(60_000);

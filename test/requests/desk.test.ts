@@ -143,8 +143,8 @@ test.each([
   [{ key: 'key_1' }, /key is "key_1": a key id is/],
   [{ before: 'inv_1' }, /"inv_1" is not a request id: an id is "req_" and 26/],
   [{ externalId: 'x'.repeat(401) }, /externalId must have at most 400/],
-  [{ from: '2026-09-02', to: '2026-09-01' }, /give an earlier/],
-  [{ limit: '501' }, /limit is "501": give 1 to 500/],
+  [{ from: '2026-09-02', to: '2026-09-01' }, /use an earlier/],
+  [{ limit: '501' }, /limit is "501": use 1 to 500/],
 ])('%j is refused with what to write instead', (asked, message) => {
   expect(() => readRequestFilter({ limit: '50', ...asked })).toThrow(message);
 });

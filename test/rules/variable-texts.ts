@@ -11,28 +11,28 @@ type Text = {
 export const VARIABLE_TEXTS: Readonly<Record<string, Partial<Record<Variable, Text>>>> = {
   Server: {
     QUITTANCE_PORT: { means: 'Port of the API and the payment pages. `0` uses any free port.' },
-    QUITTANCE_HOST: { means: 'Address to listen on. `0.0.0.0` is all interfaces; put a TLS proxy before it.' },
+    QUITTANCE_HOST: { means: 'Address to listen on. `0.0.0.0` means all interfaces; put a TLS proxy in front.' },
     QUITTANCE_PUBLIC_URL: {
       means: 'Origin that payers see, such as `https://pay.example.com`. No path. Mainnet requires `https://`.',
       fallback: 'the address it listens on',
     },
     QUITTANCE_TRUST_PROXY: {
       means:
-        'Proxies whose `X-Forwarded-For` counts: addresses, CIDR blocks or `loopback`. See [Behind a reverse proxy](../guides/checkout.md#behind-a-reverse-proxy).',
+        'Proxies whose `X-Forwarded-For` Quittance trusts: addresses, CIDR blocks or `loopback`. See [Behind a reverse proxy](../guides/checkout.md#behind-a-reverse-proxy).',
     },
     QUITTANCE_ROLES: {
       means: 'Roles of this process. See [Processes and roles](../guides/high-availability.md#processes-and-roles).',
     },
-    QUITTANCE_RATE_LIMIT: { means: 'Requests a second for each key and process.' },
-    QUITTANCE_RATE_BURST: { means: 'Requests at once for each key and process.' },
+    QUITTANCE_RATE_LIMIT: { means: 'Requests per second for each key and process.' },
+    QUITTANCE_RATE_BURST: { means: 'Burst of requests allowed for each key and process.' },
     QUITTANCE_LOOKUPS_PER_MINUTE: {
-      means: 'Look-ups of payers each minute, for each network and process. Each uses two node requests.',
+      means: 'Look-ups by payers per minute, for each network and process. Each uses two node requests.',
     },
-    QUITTANCE_LOG_LEVEL: { means: 'Level of the log.' },
-    QUITTANCE_REQUEST_LINES: { means: 'Whether every answer has a line in the log.' },
+    QUITTANCE_LOG_LEVEL: { means: 'Log level.' },
+    QUITTANCE_REQUEST_LINES: { means: 'Whether every response is logged.' },
     QUITTANCE_REQUEST_LOG: {
       means:
-        'Whether API requests are kept for 30 days, without bodies. See [the console](../guides/console.md#reports-and-requests).',
+        'Whether Quittance keeps API requests for 30 days, without bodies. See [the console](../guides/console.md#reports-and-requests).',
     },
   },
   Data: {
@@ -64,8 +64,8 @@ export const VARIABLE_TEXTS: Readonly<Record<string, Partial<Record<Variable, Te
     QUITTANCE_DEVNET_USDT: { means: 'The USDT contract of that private network. Required with its nodes.' },
     QUITTANCE_TRON_API_KEY: { means: 'A key of TronGrid, sent only to nodes under trongrid.io. Secret.' },
     QUITTANCE_AGREEMENT: {
-      means: 'Operators that must show the same transfers where a header proves none.',
-      fallback: '`2` with nodes of two operators, otherwise `1`',
+      means: 'Number of operators that must return the same unproven transfers.',
+      fallback: '`2` with nodes from two operators, otherwise `1`',
     },
   },
   'Keys, seals and signed addresses': {
@@ -78,7 +78,7 @@ export const VARIABLE_TEXTS: Readonly<Record<string, Partial<Record<Variable, Te
     QUITTANCE_ADDRESS_MANIFEST: {
       means: 'Path of the signed list of addresses. See [Signed addresses](../guides/signed-addresses.md).',
     },
-    QUITTANCE_MANIFEST_KEYS: { means: 'Public keys that must sign it: one key, or `2 of KEY KEY KEY`.' },
+    QUITTANCE_MANIFEST_KEYS: { means: 'Public keys that must sign that list: one key, or `2 of KEY KEY KEY`.' },
     QUITTANCE_MANIFEST_MODE: { means: '`warn` raises an alarm; `enforce` also hides unsigned addresses.' },
   },
   Backups: {
@@ -91,11 +91,11 @@ export const VARIABLE_TEXTS: Readonly<Record<string, Partial<Record<Variable, Te
   },
   Webhooks: {
     QUITTANCE_WEBHOOK_LOCAL_TARGETS: {
-      means: 'Whether webhooks of test projects may use `http://` and reach this machine.',
+      means: 'Whether webhooks for test projects may use `http://` and this machine.',
       fallback: '`allow` in the sandbox, otherwise `deny`',
     },
     QUITTANCE_DELIVERY_RETENTION_DAYS: {
-      means: 'Days that finished deliveries are kept. Events are kept permanently.',
+      means: 'Days to keep finished deliveries. Quittance keeps events permanently.',
     },
   },
   Console: {
@@ -103,7 +103,7 @@ export const VARIABLE_TEXTS: Readonly<Record<string, Partial<Record<Variable, Te
       means: 'Port of the [console](../guides/console.md#open-it) and the admin API. `off` disables it.',
       fallback: '`off`; in the sandbox `0`',
     },
-    QUITTANCE_CONSOLE_HOST: { means: 'Address to listen on. Put a TLS proxy or a tunnel before it.' },
+    QUITTANCE_CONSOLE_HOST: { means: 'Address to listen on. Put a TLS proxy or a tunnel in front.' },
     QUITTANCE_CONSOLE_URL: {
       means: 'Origin of the console, such as `https://console.example.com`. Passkeys belong to this host.',
       fallback: 'the address it listens on',

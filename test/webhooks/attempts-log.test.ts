@@ -44,7 +44,7 @@ test('the log has each attempt that counted, with when it began, how long it too
   const timeout = {
     startedAt: now(),
     status: null,
-    error: 'timeout: no answer',
+    error: 'timeout: no response',
     nextAttemptAt: unixMs(third.getTime()),
   };
   await recordOne(db, { ...failedOutcome(await lease()), ...timeout }, now());
@@ -52,7 +52,7 @@ test('the log has each attempt that counted, with when it began, how long it too
   await recordOne(db, { ...deliveredOutcome(await lease()), startedAt: now() }, now());
   expect(await logOf(event)).toEqual([
     { attempt: 1, attempted_at: first, latency_ms: 290, status: 500, error: 'http_500: no', answer: 'it "broke"\n\\' },
-    { attempt: 2, attempted_at: second, latency_ms: 1, status: null, error: 'timeout: no answer', answer: null },
+    { attempt: 2, attempted_at: second, latency_ms: 1, status: null, error: 'timeout: no response', answer: null },
     { attempt: 3, attempted_at: third, latency_ms: 1, status: 204, error: null, answer: '' },
   ]);
 });

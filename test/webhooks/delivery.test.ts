@@ -213,7 +213,7 @@ test('a web page that answers 200 gets its event as delivered, with one warning 
   for (const event of events) {
     await eventually(async () => expect(await world.delivery(event)).toMatchObject({ status: 'delivered' }));
   }
-  const warned = () => lines.filter((line) => line.includes('a web page answered the webhook'));
+  const warned = () => lines.filter((line) => line.includes('the endpoint returned a web page'));
   await eventually(() => expect(warned()).toEqual([expect.stringContaining('"page":"Log in"')]));
 });
 
@@ -224,7 +224,7 @@ describe('an endpoint is disabled', () => {
     const event = await world.addEvent([endpoint]);
     const { lines } = world.startDispatcher();
     await eventually(async () => expect((await world.endpoint(endpoint))['disabled_at']).toBeInstanceOf(Date));
-    expect(await world.endpoint(endpoint)).toMatchObject({ disabled_reason: 'the endpoint answered 410 Gone' });
+    expect(await world.endpoint(endpoint)).toMatchObject({ disabled_reason: 'the endpoint returned 410 Gone' });
     await eventually(() => expect(lines.filter((line) => line.includes('endpoint disabled'))).toHaveLength(1));
     expect(await world.delivery(event)).toMatchObject({ status: 'pending', last_status: 410 });
 
@@ -253,7 +253,7 @@ describe('an endpoint is disabled', () => {
       [gone, fine],
       now,
     );
-    expect(await world.endpoint(endpoint)).toMatchObject({ disabled_reason: 'the endpoint answered 410 Gone' });
+    expect(await world.endpoint(endpoint)).toMatchObject({ disabled_reason: 'the endpoint returned 410 Gone' });
   });
 
   test('later, while its row is locked: what came of the attempts is recorded without waiting for that', async () => {
@@ -304,7 +304,7 @@ describe('an endpoint is disabled', () => {
       type: 'endpoint.disabled',
       sequence: 1,
       data: {
-        ...{ endpointId, description: '', reason: 'the endpoint answered 410 Gone', origin: broken.url.slice(0, -1) },
+        ...{ endpointId, description: '', reason: 'the endpoint returned 410 Gone', origin: broken.url.slice(0, -1) },
         ...{ disabledAt: new Date(world.clock.now()).toISOString(), undelivered: events.length },
       },
     });

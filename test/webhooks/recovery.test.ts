@@ -185,7 +185,7 @@ describe('a database that fails', () => {
     await world.sql('alter table webhook_endpoints_away rename to webhook_endpoints');
     await world.addEvent([endpoint]);
     await eventually(() => expect(receiver.received).toHaveLength(1));
-    await eventually(() => expect(lines.join('')).toContain('webhooks are leased again'));
+    await eventually(() => expect(lines.join('')).toContain('webhooks can be leased again'));
   });
 
   test('and drops the connection while a failure is recorded keeps nobody from knowing that the endpoint fails', async () => {

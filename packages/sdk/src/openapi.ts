@@ -10,7 +10,7 @@ export interface paths {
         };
         /**
          * Read the events of your project, oldest first
-         * @description Each event is byte for byte the body of its webhook. Store the id of the last event that you handled, and send it as `after`. No event ever appears before one that you have read.
+         * @description Each event is byte for byte identical to the body of its webhook. Store the id of the last event that you handled, and send it as `after`. No event ever appears before one that you have read.
          */
         get: operations["listEvents"];
         put?: never;
@@ -30,7 +30,7 @@ export interface paths {
         };
         /**
          * Find an invoice by your externalId, or list invoices
-         * @description Without externalId: the invoices of your project, oldest first. Ask again with `after` = `next` until that is null; a page may hold fewer than `limit`, or none, and still have a next one.
+         * @description Without externalId: the invoices of your project, oldest first. For the next page, send `next` as `after`, until `next` is null. A page may have fewer than `limit` items, or none, and still have a `next`.
          */
         get: operations["findInvoices"];
         put?: never;
@@ -216,7 +216,7 @@ export interface webhooks {
         put?: never;
         /**
          * endpoint.disabled
-         * @description Quittance stopped sending to another of your endpoints, because it failed for five days or answered 410. Its events are in the feed.
+         * @description Quittance stopped sending to another of your endpoints, because it failed for five days or returned 410. Its events are in the feed.
          */
         post: operations["onEndpointDisabledEvent"];
         delete?: never;
@@ -316,7 +316,7 @@ export interface webhooks {
         put?: never;
         /**
          * ping
-         * @description A test event that the operator sends to try the endpoint. It is not about an invoice.
+         * @description A test event that the operator sends to test the endpoint. It is not about an invoice.
          */
         post: operations["onPingEvent"];
         delete?: never;
@@ -336,7 +336,7 @@ export interface webhooks {
         put?: never;
         /**
          * transfer.claimed
-         * @description The payer of an invoice looked up a transfer that paid no invoice, and so claims it. This is not proof, because anyone with the link of the invoice can do it. The payment page asks for no payment until the operator decides.
+         * @description The payer of an invoice looked up a transfer that paid no invoice, and so claimed it. This is not proof, because anyone with the invoice link can do this. The payment page does not ask for payment until the operator decides.
          */
         post: operations["onTransferClaimedEvent"];
         delete?: never;
@@ -376,7 +376,7 @@ export interface webhooks {
         put?: never;
         /**
          * transfer.refunded
-         * @description A transfer that paid no invoice was returned to its sender in full, as the chain shows.
+         * @description A transfer that paid no invoice was returned to its sender in full, and the refund is on the chain.
          */
         post: operations["onTransferRefundedEvent"];
         delete?: never;
@@ -451,7 +451,7 @@ export interface components {
             /** Format: date-time */
             claimedAt: string;
             invoice: components["schemas"]["NamedInvoice"];
-            /** @description Other invoices whose payers claimed it before */
+            /** @description Other invoices whose payers have already claimed it */
             otherClaims: number;
         };
         /**
@@ -570,7 +570,7 @@ export interface components {
         };
         /**
          * EndpointDisabledEvent
-         * @description Quittance stopped sending to another of your endpoints, because it failed for five days or answered 410. Its events are in the feed.
+         * @description Quittance stopped sending to another of your endpoints, because it failed for five days or returned 410. Its events are in the feed.
          */
         EndpointDisabledEvent: {
             data: {
@@ -584,7 +584,7 @@ export interface components {
                 origin: string;
                 /** @description Why it was disabled, in plain words */
                 reason: string;
-                /** @description How many events wait for delivery to it */
+                /** @description Number of events waiting to be delivered to it */
                 undelivered: number;
             };
             /**
@@ -604,9 +604,9 @@ export interface components {
         };
         /** EventPage */
         EventPage: {
-            /** @description Oldest first. Later releases may add types: ignore the ones that you do not know. */
+            /** @description Oldest first. Later releases may add types: ignore types that you do not know. */
             data: (components["schemas"]["InvoiceConfirmingEvent"] | components["schemas"]["InvoicePendingEvent"] | components["schemas"]["InvoicePaidEvent"] | components["schemas"]["InvoiceExpiredEvent"] | components["schemas"]["TransferUnmatchedEvent"] | components["schemas"]["TransferDuplicateEvent"] | components["schemas"]["TransferRefundedEvent"] | components["schemas"]["TransferClaimedEvent"] | components["schemas"]["TransferResolvedEvent"] | components["schemas"]["EndpointDisabledEvent"] | components["schemas"]["PingEvent"])[];
-            /** @description Whether there are more events after the last one here; with `types`, after `next` */
+            /** @description Whether more events follow this page; with `types`, whether more events follow `next` */
             hasMore: boolean;
             /** @description The id of the newest event of the project, or null if it has none */
             latest: null | string;
@@ -694,7 +694,7 @@ export interface components {
         };
         /**
          * InvoiceDetails
-         * @description Members beside those of Invoice are there if you ask for them by `expand`.
+         * @description Members that Invoice does not have are present only if you request them with `expand`.
          */
         InvoiceDetails: {
             /**
@@ -802,7 +802,7 @@ export interface components {
         /** InvoiceList */
         InvoiceList: {
             data: components["schemas"]["Invoice"][];
-            /** @description The `after` of the next page, or null on the last page; absent if you asked for an externalId */
+            /** @description The `after` of the next page, or null on the last page; absent if you requested an externalId */
             next?: null | string;
         };
         /**
@@ -1011,7 +1011,7 @@ export interface components {
         };
         /**
          * PingEvent
-         * @description A test event that the operator sends to try the endpoint. It is not about an invoice.
+         * @description A test event that the operator sends to test the endpoint. It is not about an invoice.
          */
         PingEvent: {
             data: {
@@ -1129,7 +1129,7 @@ export interface components {
         };
         /** Resolution */
         Resolution: {
-            /** @description The invoice that the operator named for this money, as it was at that time, or null */
+            /** @description The invoice that the operator selected for this money, as it was at that time, or null */
             invoice: null | components["schemas"]["NamedInvoice"];
             /**
              * @description `credited-outside` and `ignored` are in older events only: `fulfilled-manually` and `kept`.
@@ -1208,7 +1208,7 @@ export interface components {
         };
         /**
          * TransferClaimedEvent
-         * @description The payer of an invoice looked up a transfer that paid no invoice, and so claims it. This is not proof, because anyone with the link of the invoice can do it. The payment page asks for no payment until the operator decides.
+         * @description The payer of an invoice looked up a transfer that paid no invoice, and so claimed it. This is not proof, because anyone with the invoice link can do this. The payment page does not ask for payment until the operator decides.
          */
         TransferClaimedEvent: {
             data: {
@@ -1288,7 +1288,7 @@ export interface components {
         };
         /**
          * TransferRefundedEvent
-         * @description A transfer that paid no invoice was returned to its sender in full, as the chain shows.
+         * @description A transfer that paid no invoice was returned to its sender in full, and the refund is on the chain.
          */
         TransferRefundedEvent: {
             data: {
@@ -1576,7 +1576,7 @@ export interface operations {
                 /** @description Return only invoices created at this time or later */
                 createdAfter?: string;
                 /**
-                 * @description Cannot be combined with other parameters but `limit`
+                 * @description Cannot be combined with other parameters except `limit`
                  * @example order-1001
                  */
                 externalId?: string;
@@ -1822,7 +1822,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Members beside those of Invoice are there if you ask for them by `expand`. */
+            /** @description Members that Invoice does not have are present only if you request them with `expand`. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -68,6 +68,6 @@ export async function printNewBackupKey(terminal: Terminal, file: string): Promi
       ['secret key', data.file],
       ['public key', data.recipient],
     ]),
-    next: `keep the file in two places, not on this machine, and where no one who makes backups can read it; then set QUITTANCE_BACKUP_RECIPIENT=${data.recipient}. Without the file, no encrypted backup can be read`,
+    next: `keep the file in two places, away from this machine, where no one who creates backups can read it; then set QUITTANCE_BACKUP_RECIPIENT=${data.recipient}. Without the file, no encrypted backup can be read`,
   };
 }

@@ -83,7 +83,7 @@ export async function printAcceptedRestore(terminal: Terminal, options: AcceptOp
       ? `accepted: ${data.barredAddresses} addresses are permanently out of use, but still watched`
       : 'accepted: the ledger continues here unchanged',
     next: retires
-      ? 'add addresses that Quittance never had, because new invoices are refused until you do: docs/guides/backup.md'
+      ? 'add addresses that Quittance has never had, because new invoices are refused until you do: docs/guides/backup.md'
       : 'never start a service with the other database again',
   };
 }

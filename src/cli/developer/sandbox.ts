@@ -55,7 +55,7 @@ export async function printFilled(
 function readNumber(field: string, text: string, most: number): number {
   const number = /^[1-9]\d{0,15}$/.test(text) ? Number(text) : 0;
   if (number >= 1 && number <= most) return number;
-  throw new FieldError(field, `is ${clip(text)}: give 1 to ${most}`);
+  throw new FieldError(field, `is ${clip(text)}: use 1 to ${most}`);
 }
 
 export async function printTriggered(terminal: Terminal, name: string, options: InvoiceOptions): Promise<Result> {

@@ -114,7 +114,7 @@ async function readPassphrase(
     return text.trim();
   }
   if (!hasPerson(terminal)) {
-    throw new AppError('INVALID_ARGUMENT', 'there is no terminal to ask for the passphrase: give --passphrase-file');
+    throw new AppError('INVALID_ARGUMENT', 'there is no terminal to ask for the passphrase: use --passphrase-file');
   }
   const typed = await askSecret(terminal, 'Passphrase of the signing key: ');
   const again = isNew ? await askSecret(terminal, 'Repeat the passphrase: ') : typed;

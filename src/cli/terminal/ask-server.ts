@@ -44,7 +44,7 @@ export async function askServer<Input extends TSchema, Wanted, Outcome>(
   } catch (error) {
     if (error instanceof AppError) throw error;
     const why = reasonOf(error);
-    throw unavailable(`${url.origin} did not answer: ${why}`, error);
+    throw unavailable(`${url.origin} did not respond: ${why}`, error);
   } finally {
     await client.destroy();
   }
@@ -75,7 +75,7 @@ async function readAnswer({ statusCode, headers, body }: Dispatcher.ResponseData
   const problem = parseObject(text);
   const { code, detail, errors } = problem ?? {};
   if (typeof code !== 'string' || typeof detail !== 'string') {
-    throw unavailable(`${url.origin} answered ${statusCode}, so it is not an admin API of this release`);
+    throw unavailable(`${url.origin} returned ${statusCode}, so it is not an admin API of this release`);
   }
   const problems = Array.isArray(errors) ? (errors as { subject: string; message: string }[]) : [];
   throw new AppError(OF_THE_WIRE[code] ?? (code as ErrorCode), detail, { problems });

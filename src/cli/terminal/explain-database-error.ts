@@ -27,7 +27,7 @@ export function explainDatabaseError(
   );
   const server = describeServer(config.databaseUrl);
   const reason = cause instanceof Error && cause.message !== '' ? cause.message : code;
-  return new AppError('DATABASE_UNAVAILABLE', `the database ${server} does not answer: ${reason}; ${fix}`, {
+  return new AppError('DATABASE_UNAVAILABLE', `the database ${server} does not respond: ${reason}; ${fix}`, {
     cause: error,
   });
 }
@@ -50,7 +50,7 @@ const FIXES: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing is listening there: start PostgreSQL, or correct the host and port in DATABASE_URL',
   ENOENT: 'the socket does not exist: start PostgreSQL, or correct the host in DATABASE_URL',
   ENOTFOUND: 'the host name is unknown: correct the host in DATABASE_URL',
-  EAI_AGAIN: 'the DNS server does not answer: check the network, or use an IP address in DATABASE_URL',
+  EAI_AGAIN: 'the DNS server does not respond: check the network, or use an IP address in DATABASE_URL',
   DEPTH_ZERO_SELF_SIGNED_CERT: NAME_AUTHORITY,
   SELF_SIGNED_CERT_IN_CHAIN: NAME_AUTHORITY,
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: NAME_AUTHORITY,

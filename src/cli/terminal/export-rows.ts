@@ -82,7 +82,7 @@ async function findTarget(path: string): Promise<string> {
   if (found.isFile()) return realpath(path);
   throw new AppError(
     'INVALID_ARGUMENT',
-    `--output ${clip(path)} is not a file: give a file, or leave --output out and redirect standard output`,
+    `--output ${clip(path)} is not a file: use a file, or leave --output out and redirect standard output`,
   );
 }
 

@@ -169,7 +169,7 @@ async function readText(stream: NodeJS.ReadableStream, source: string): Promise<
 async function readFileOption(path: string, { of, mostBytes }: { of: string; mostBytes: number }) {
   const content = await readStart(path, of, mostBytes).catch(({ code }: NodeJS.ErrnoException) =>
     code === 'ENOENT'
-      ? 'does not exist: give the path of a file'
+      ? 'does not exist: use the path of a file'
       : `cannot be read (${code}): give your user permission to read it`,
   );
   return typeof content === 'string'
@@ -181,7 +181,7 @@ async function readStart(path: string, of: string, mostBytes: number): Promise<B
   // Doesn't wait for a pipe.
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
-    if (!(await handle.stat()).isFile()) return `is not a file: give the path of ${of}`;
+    if (!(await handle.stat()).isFile()) return `is not a file: use the path of ${of}`;
     const buffer = Buffer.alloc(mostBytes + 1);
     const { bytesRead } = await handle.read(buffer, 0, buffer.length, 0);
     return buffer.subarray(0, bytesRead);

@@ -105,7 +105,7 @@ export function readOperator(option: string | undefined, env: NodeJS.ProcessEnv)
   if (length >= 1 && length <= MAX_LENGTH && !/\p{Cc}/u.test(name)) return name;
   const problem =
     length === 0 ? 'is empty' : length > MAX_LENGTH ? `has ${length} characters` : 'contains a line break';
-  throw new AppError('INVALID_ARGUMENT', `--by ${problem}: give a name of 1 to ${MAX_LENGTH} characters on one line`);
+  throw new AppError('INVALID_ARGUMENT', `--by ${problem}: use a name of 1 to ${MAX_LENGTH} characters on one line`);
 }
 
 /** A process in a container may run as a user id without a name. */

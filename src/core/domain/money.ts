@@ -25,13 +25,14 @@ function explainAmount(text: string): { code: string; reason: string } {
   if (/^[+-]/.test(text)) return { code: 'SIGN', reason: 'must not have a sign' };
   if (/^[0-9.]+[eE]/.test(text)) return { code: 'EXPONENT', reason: 'must not have an exponent' };
   if (!/^[0-9.]+$/.test(text)) {
-    return { code: 'NOT_DECIMAL', reason: 'must hold only the digits 0-9 and one decimal point "."' };
+    return { code: 'NOT_DECIMAL', reason: 'must contain only the digits 0-9 and one decimal point "."' };
   }
   if (text.indexOf('.') !== text.lastIndexOf('.'))
     return { code: 'NOT_DECIMAL', reason: 'must have at most one point' };
   if (text.startsWith('.'))
     return { code: 'NO_INTEGER_PART', reason: `needs a digit before the point: "0${clip(text)}"` };
-  if (text.endsWith('.')) return { code: 'NO_FRACTION', reason: 'needs a digit after the point, or no point' };
+  if (text.endsWith('.'))
+    return { code: 'NO_FRACTION', reason: 'must have a digit after the decimal point; add one or remove the point' };
   const [integer = '', fraction = ''] = text.split('.');
   if (/^0[0-9]/.test(integer)) return { code: 'LEADING_ZERO', reason: 'must not have leading zeros' };
   if (fraction.length > 6)

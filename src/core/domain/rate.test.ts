@@ -74,10 +74,10 @@ describe('what gives no rate', () => {
     ['{"tether":{"cny":7.1e0}}', 'must not have an exponent'],
     ['{"tether":{"cny":-7.1}}', 'must not have a sign'],
     ['{"tether":{"cny":0}}', 'must be greater than 0'],
-    ['{"tether":{"cny":"7,19"}}', 'must hold only the digits'],
-    ['{"tether":{"cny":"NaN"}}', 'must hold only the digits'],
+    ['{"tether":{"cny":"7,19"}}', 'must contain only the digits'],
+    ['{"tether":{"cny":"NaN"}}', 'must contain only the digits'],
     ['{"tether":{"cny":" 7.19"}}', 'must not contain whitespace'],
-    ['{"tether":{"cny":"٧"}}', 'must hold only the digits'],
+    ['{"tether":{"cny":"٧"}}', 'must contain only the digits'],
     ['{"tether":{"cny":6.499999}}', 'the rate is 6.499999, which is not between 6.5 and 8'],
     ['{"tether":{"cny":8.000001}}', 'the rate is 8.000001, which is not between 6.5 and 8'],
   ])('%s', (answer, reason) => {

@@ -70,10 +70,10 @@ export function isCurrentRate(at: UnixMs, { maxAgeMs }: Pick<RateSource, 'maxAge
  */
 export function readRate(answer: string, source: RateSource, now: UnixMs): ReadRate {
   const document = parseExact(answer);
-  if (document === undefined) return refused('the answer is not one JSON object or list of at most 8 KiB');
+  if (document === undefined) return refused('the response is not one JSON object or list of at most 8 KiB');
   const { path, timePath, min, max } = source;
   const number = textAt(document, path);
-  if (number === null) return refused(`the answer has no number at ${path}`);
+  if (number === null) return refused(`the response has no number at ${path}`);
   const rate = parseAmount(number.replace(/^(\d+\.\d{6})\d+$/, '$1'));
   if (rate.kind === 'invalid') return refused(`the value at ${path} is not a rate: it ${rate.reason}`);
   const [least, most] = [parseAmount(min), parseAmount(max)];
@@ -84,7 +84,7 @@ export function readRate(answer: string, source: RateSource, now: UnixMs): ReadR
   }
   const at = timePath === null ? now : readTime(textAt(document, timePath), now);
   if (at === null)
-    return refused(`the answer has no past time at ${timePath}: it must be Unix time, or ISO 8601 with a time zone`);
+    return refused(`the response has no past time at ${timePath}: it must be Unix time, or ISO 8601 with a time zone`);
   if (isCurrentRate(at, source, now)) return { kind: 'ok', rateMicro: rate.amountMicro, at };
   return refused(`the source dates its rate ${toIso(at)}, which is too old`);
 }

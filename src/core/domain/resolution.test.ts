@@ -20,7 +20,7 @@ test.each(['a\nb', '\t', '\0', '\u007f', '\u0085', '\u2028', '\u2029', '\ud83d']
   'a note with %j is not one line',
   (note) => {
     expect(noteProblem(`refunded ${note}`)).toBe(
-      'contains a control character, such as a line break: write it in one line',
+      'contains a control character, such as a line break: write it on one line',
     );
   },
 );

@@ -31,6 +31,6 @@ export function noteProblem(note: string): string | null {
   const length = [...note].length;
   if (length > MAX_NOTE) return `has ${length} characters: use at most ${MAX_NOTE}`;
   if (/[\p{Cc}\p{Cs}\u2028\u2029]/u.test(note))
-    return 'contains a control character, such as a line break: write it in one line';
+    return 'contains a control character, such as a line break: write it on one line';
   return null;
 }

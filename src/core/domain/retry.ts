@@ -22,7 +22,7 @@ const MAX_RETRY_AFTER_MS = 24 * 3600 * 1000;
  * Appended to the error of an attempt whose response had a Retry-After, because this request isn't stored anywhere else. Such a delivery is
  * never expedited.
  */
-export const PAUSE_ASKED = '; it asks for a pause';
+export const PAUSE_ASKED = '; it requested a pause';
 
 /**
  * Matches the errors of attempts to an adapter's shop which mean that the shop is down: no response, or a response from a proxy in front of

@@ -39,7 +39,7 @@ const MAX_SUBJECT = 200;
 export function startSettling(options: Settling): Loop {
   const { network, isLeader } = options;
   const settling = { ...options, db: whileLeading(options.db, network, isLeader) };
-  const how = { name: 'what is set aside', pauseMs: PAUSE_MS, maxPauseMs: PAUSE_MS };
+  const how = { name: 'list of set-aside work', pauseMs: PAUSE_MS, maxPauseMs: PAUSE_MS };
   return guardWhileLeading(options, how, async (shouldEnd) => {
     const told = new Map<string, string>();
     for (const row of await findSetAside(settling.db, network, PAGE)) {

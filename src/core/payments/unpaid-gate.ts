@@ -42,7 +42,7 @@ export function createUnpaidGate({ db, now }: { db: Sql; now(): UnixMs }): Unpai
     const { ended } = known;
     const [at, startMs] = [now(), performance.now()];
     const unpaid = await countUnpaid(db, projectId, at);
-    if (unpaid === null) throw new Error(`project ${projectId} vanished; projects are never deleted`);
+    if (unpaid === null) throw new Error(`project ${projectId} is missing, although projects are never deleted`);
     const restMs = (performance.now() - startMs) * REST_PER_LOOK;
     known.last = { unpaid, at, freshMs: Math.min(Math.max(FRESH_MS.least, restMs), FRESH_MS.most) };
     // The count may already include some creations that were running when it began. If they are counted twice, the only effect is another

@@ -109,7 +109,7 @@ function report({ log, network }: CapacityWatchDeps, failures: readonly Failure[
   const more = failures.length - named.length;
   log.warn(
     { err: first.error, failures: failures.length },
-    `could not measure the capacity of ${network} for ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}; Quittance tries again in the next round`,
+    `could not measure the capacity of ${network} for ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}; Quittance retries in the next round`,
   );
 }
 
@@ -287,7 +287,7 @@ async function look({ db, now, random, log }: ReliefDeps, pool: AmountPool): Pro
   const facts = { project: encodeId('prj', projectId), amount: formatAmount(pool.requestedMicro) };
   if (derived.kind === 'derived') {
     const addresses = derived.added.map(({ address }) => address);
-    log.warn({ ...facts, addresses }, '80 % of the payable amounts of an amount are used: derived new addresses');
+    log.warn({ ...facts, addresses }, '80 % of the payable amounts for a price are used: derived new addresses');
   } else if (derived.kind !== 'not-wanted') {
     log.warn({ ...facts, why: derived.kind }, 'payable amounts are running low, but no address could be derived');
     return null;

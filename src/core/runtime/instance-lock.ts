@@ -74,7 +74,7 @@ export function dataDirError(dir: string, cause: unknown): unknown {
     case 'EPERM':
       return new DataDirError(
         'DATA_DIR_NOT_WRITABLE',
-        `The data directory ${dir} is not writable for uid ${uid} (${code}). ${explainAccess(dir, uid)}, or use another data directory.`,
+        `The data directory ${dir} is not writable by uid ${uid} (${code}). ${explainAccess(dir, uid)}, or use another data directory.`,
         { cause },
       );
     default:

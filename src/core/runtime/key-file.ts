@@ -72,7 +72,7 @@ function parseKeys(path: string, text: string): MasterKey[] {
   if (keys.length > 0 && keys.length === lines.length && text.length <= MAX_BYTES) return keys;
   throw new KeyRingError(
     'KEY_FILE_INVALID',
-    `${path} must hold keys of 32 bytes in base64 or hexadecimal, one a line, and ${lines.length === 0 ? 'is empty' : 'holds something else'}: put the file back from a backup`,
+    `${path} must contain keys of 32 bytes in base64 or hexadecimal, one per line, and ${lines.length === 0 ? 'is empty' : 'holds something else'}: restore the file from a backup`,
   );
 }
 

@@ -20,7 +20,7 @@ test('a loop that failed says that it works again only after a round that went w
       return round;
     },
   });
-  const failed = { level: 'warn', msg: 'watcher failed and tries again' };
+  const failed = { level: 'warn', msg: 'watcher failed; retrying' };
   await vi.waitFor(() => expect(done).toBe(3), { interval: 1 });
   expect(logged).toEqual([expect.objectContaining(failed)]);
   await vi.waitFor(() => expect(done).toBeGreaterThan(5), { interval: 1 });

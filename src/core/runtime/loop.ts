@@ -45,7 +45,7 @@ export function startLoop({ name, log, maxPauseMs, health, run }: LoopOptions): 
     // Log a transient error by its message alone, because its stack doesn't help anyone.
     const isExpected = error instanceof Error && 'retryable' in error && error.retryable === true;
     const what = isExpected ? { reason: message } : { err: error };
-    log.warn({ ...what, loop: name, failures: failures.count }, `${name} failed and tries again`);
+    log.warn({ ...what, loop: name, failures: failures.count }, `${name} failed; retrying`);
   };
   const pause = (ms: number) =>
     new Promise<void>((resolve) => {

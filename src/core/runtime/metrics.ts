@@ -22,7 +22,7 @@ export function createMetrics() {
     auditEntries: labelled.gauge()('quittance_audit_entries', 'Number of the newest entry of the audit log'),
     poolConnections: labelled.gauge('state')(
       'quittance_database_connections',
-      'Connections of the database pool by state: total, idle; waiting counts requests without one',
+      'Connections in the database pool by state: total, idle; waiting is the number of requests for one',
     ),
   };
 }
@@ -60,20 +60,20 @@ function requestMetrics(labelled: Labellers) {
   return {
     requestSeconds: labelled.histogram('method', 'route', 'status')(
       'quittance_http_request_seconds',
-      'Duration of HTTP requests; its count is the request rate',
+      'Duration of HTTP requests; the rate of its count is the request rate',
       [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
     ),
     requestsShed: labelled.counter('line', 'reason')(
       'quittance_http_shed_total',
-      'Requests answered 503 OVERLOADED, by line (api, page, live, and stranger: without a key that is known) and reason: lag of the event loop, line full, waited too late',
+      'Requests rejected with 503 OVERLOADED, by line (api, page, live, and stranger: without a known key) and reason: event loop lag, line full, waited too long',
     ),
     requestsUnlogged: labelled.counter('reason')(
       'quittance_requests_unlogged_total',
-      'Requests that are missing in the log of requests, by reason: flood (more were turned away than are kept of a minute), full (the database does not keep up), failed',
+      'Requests missing from the request log, by reason: flood (more were rejected than are kept per minute), full (the database cannot keep up), failed',
     ),
     eventWaits: labelled.gauge()(
       'quittance_event_waits',
-      'Requests of the event feed that this process holds back until there is an event; 500 at most',
+      'Event feed requests that are waiting in this process for an event; at most 500',
     ),
   };
 }
@@ -93,17 +93,17 @@ function chainMetrics(labelled: Labellers) {
     chainLagBlocks: gauge('quittance_chain_lag_blocks', 'Irreversible blocks that are not yet recorded'),
     chainOwnSolidNumber: gauge(
       'quittance_chain_own_solid_block',
-      'Number of the newest block that is irreversible by the headers that were verified here',
+      'Number of the newest block that is irreversible according to the headers verified here',
     ),
     chainCatchUpRate: gauge(
       'quittance_chain_catch_up_blocks_per_second',
-      'Blocks that are verified each second while catching up, 0 when caught up',
+      'Blocks verified per second while catching up, 0 when caught up',
     ),
     chainCatchUpSeconds: gauge(
       'quittance_chain_catch_up_seconds_left',
-      'Time until the service has caught up at its present rate, 0 when caught up',
+      'Time until the service has caught up at the current rate, 0 when caught up',
     ),
-    chainBlind: gauge('quittance_chain_blind', '1 while no node shows a fresh chain, else 0'),
+    chainBlind: gauge('quittance_chain_blind', '1 while no node returns new blocks, otherwise 0'),
   };
 }
 
@@ -120,12 +120,12 @@ function nodeMetrics(labelled: Labellers) {
     ),
     nodeAnswerSeconds: labelled.histogram('network', 'node')(
       'quittance_node_answer_seconds',
-      'Duration of requests to TRON nodes that were answered, without their wait for a turn',
+      'Duration of requests to TRON nodes that got a response, without the time in the queue',
       [0.01, 0.05, 0.2, 0.5, 1, 2, 5],
     ),
     nodePaused: gauge(
       'quittance_node_paused',
-      '1 while a TRON node is not asked: paused, out of its budget, or of the wrong network',
+      '1 while Quittance does not use a TRON node: paused, out of its budget, or on the wrong network',
     ),
     nodeBudgetUsed: gauge(
       'quittance_node_daily_budget_used_ratio',
@@ -135,7 +135,7 @@ function nodeMetrics(labelled: Labellers) {
       'network',
       'node',
       'problem',
-    )('quittance_block_verify_failures_total', 'Blocks as a TRON node showed them that were not accepted, by problem'),
+    )('quittance_block_verify_failures_total', 'Blocks from a TRON node that were rejected, by problem'),
   };
 }
 
@@ -143,20 +143,20 @@ function networkMetrics(labelled: Labellers) {
   return {
     balanceDifference: labelled.gauge('network', 'address')(
       'quittance_balance_difference_usdt',
-      'USDT of an address on the chain less what the recorded transfers say, 0 when the books balance',
+      'USDT of an address on the chain minus its balance in the ledger, 0 when the books balance',
     ),
     troubles: labelled.gauge('kind')(
       'quittance_troubles',
-      'What this process finds wrong with where it works, by kind: also where the alarm cannot be written',
+      'Problems that this process finds in its environment, by kind, even if the alarm cannot be written',
     ),
-    alarmsOpen: labelled.gauge('network', 'kind')('quittance_alarms_open', 'Alarms that nobody has closed, by kind'),
+    alarmsOpen: labelled.gauge('network', 'kind')('quittance_alarms_open', 'Open alarms, by kind'),
     inventoryRows: labelled.gauge('network', 'subject')(
       'quittance_inventory_rows',
-      'Rows that are known to be there: invoices, transfers and events. It never falls while nobody deletes any',
+      'Rows known to exist: invoices, transfers and events. It falls only if someone deletes rows',
     ),
     watcherFailures: labelled.counter('network', 'code')(
       'quittance_watcher_failures_total',
-      'Rounds of the watcher that failed and are tried again, by error code',
+      'Watcher rounds that failed and are retried, by error code',
     ),
   };
 }
@@ -167,19 +167,19 @@ function projectMetrics(labelled: Labellers) {
   return {
     capacityFreeRatio: gauge(
       'quittance_capacity_free_ratio',
-      'Share of payable amounts that are free, of the scarcest amount in use; absent while the project has no use in 30 days',
+      'Share of payable amounts that are free, for the scarcest amount in use; absent if the project had no invoices in 30 days',
     ),
     capacityDaysLeft: gauge(
       'quittance_capacity_days_left',
-      'Days until the first amount in use has no free payable amount, at the higher rate of the last 7 and 30 days; absent while the project has no use in 30 days',
+      'Days until the first amount in use has no free payable amount, at the higher rate of the last 7 and 30 days; absent if the project had no invoices in 30 days',
     ),
     amountUnavailable: counter(
       'quittance_amount_unavailable_total',
-      'Requests for an invoice that were refused because no payable amount was free',
+      'Requests for an invoice that were rejected because no payable amount was free',
     ),
     unpaidRefused: counter(
       'quittance_unpaid_refused_total',
-      'Requests for an invoice that were refused because the project has as many unpaid invoices as it may have',
+      'Requests for an invoice that were rejected because the project had reached its limit of unpaid invoices',
     ),
   };
 }
@@ -188,7 +188,7 @@ function outcomeMetrics(labelled: Labellers) {
   return {
     transfers: labelled.counter('network', 'kind')(
       'quittance_transfers_total',
-      'Irreversible incoming transfers by what they were',
+      'Irreversible incoming transfers by kind',
     ),
     deliveryAttempts: labelled.counter('outcome')(
       'quittance_webhook_attempts_total',
@@ -196,7 +196,7 @@ function outcomeMetrics(labelled: Labellers) {
     ),
     oldestUndeliveredSeconds: labelled.gauge()(
       'quittance_webhook_oldest_undelivered_seconds',
-      'Age of the oldest event that is still to be delivered, 0 if there is none',
+      'Age of the oldest event that is not yet delivered, 0 if there is none',
     ),
   };
 }
@@ -204,7 +204,7 @@ function outcomeMetrics(labelled: Labellers) {
 function backupMetrics(labelled: Labellers) {
   const backupAge = labelled.gauge()(
     'quittance_backup_age_seconds',
-    'Age of the newest backup of QUITTANCE_BACKUP_DIR that was verified; absent where there is none, and in processes that make none',
+    'Age of the newest verified backup in QUITTANCE_BACKUP_DIR; absent if there is none, and in processes that create none',
   );
   // Without labels, the gauge would start at 0, as if a backup had just been made.
   backupAge.remove();
@@ -213,10 +213,10 @@ function backupMetrics(labelled: Labellers) {
 
 function pageMetrics(labelled: Labellers) {
   return {
-    openPages: labelled.gauge()('quittance_open_pages', "Payer's pages that are open and updated live by this process"),
+    openPages: labelled.gauge()('quittance_open_pages', 'Open payment pages that this process updates live'),
     livePageQueries: labelled.counter('kind')(
       'quittance_live_page_queries_total',
-      "Database queries for live updates of payer's pages, by kind: invoices (up to 500 in one), heads",
+      'Database queries for live updates of payment pages, by kind: invoices (up to 500 in one), heads',
     ),
   };
 }

@@ -138,7 +138,7 @@ describe('the key file', () => {
     expect(ring.find(older.id)).toEqual(older);
     expect((await opened()).find(older.id)).toBeUndefined();
     rmSync(path);
-    await expect(ring.reload()).rejects.toThrow('is gone: put it back');
+    await expect(ring.reload()).rejects.toThrow('is missing: restore it');
     expect(existsSync(path)).toBe(false);
   });
 

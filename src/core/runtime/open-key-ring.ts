@@ -42,7 +42,7 @@ export async function requireKeyRing(
   if (ring !== null) return ring;
   throw new KeyRingError(
     'CONFIG_INVALID',
-    'QUITTANCE_MASTER_KEY is not set, and with DATABASE_URL it is needed to seal the secrets of webhook endpoints: make a key with "openssl rand -base64 32", keep it safe, and set it for every process of this database that has the role webhooks, and for commands',
+    'QUITTANCE_MASTER_KEY is not set, and with DATABASE_URL it is needed to seal the secrets of webhook endpoints: create a key with "openssl rand -base64 32", keep it safe, and set it for every process of this database that has the role webhooks, and for commands',
   );
 }
 
@@ -68,5 +68,5 @@ function ringOfFile(path: string, found: readonly MasterKey[]): KeyRing {
 async function readAgain(path: string): Promise<MasterKey[]> {
   const keys = await readKeyFile(path, () => undefined);
   if (keys !== null) return keys;
-  throw new KeyRingError('KEY_FILE_INVALID', `${path} is gone: put it back from a backup`);
+  throw new KeyRingError('KEY_FILE_INVALID', `${path} is missing: restore it from a backup`);
 }

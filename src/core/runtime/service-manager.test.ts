@@ -59,7 +59,7 @@ test('a process that does not answer itself is not told to live', async () => {
   await expect.poll(health.asked).toBeGreaterThan(5);
   await expect.poll(said).toHaveLength(3);
   expect(said().sort()).toEqual(['/run/notify READY=1', '/run/notify WATCHDOG=1', '/run/notify WATCHDOG=1']);
-  expect(logged().match(/does not answer itself/g)).toHaveLength(1);
+  expect(logged().match(/does not respond to its own health check/g)).toHaveLength(1);
 });
 
 test('a process that listens nowhere is told to live while its event loop turns', async () => {

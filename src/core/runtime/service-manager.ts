@@ -50,7 +50,11 @@ export function findServiceManager(env: NodeJS.ProcessEnv, log: Logger): Service
       watchdog = setInterval(() => {
         answers(healthUrl, everyMs).then(
           () => tell('WATCHDOG=1'),
-          (error) => warn(error, 'this process does not answer itself, and systemd ends it if that goes on'),
+          (error) =>
+            warn(
+              error,
+              'this process does not respond to its own health check; systemd will stop it if this continues',
+            ),
         );
       }, everyMs).unref();
     },
@@ -79,9 +83,9 @@ async function answers(url: string | null, timeoutMs: number): Promise<void> {
     const request = get(`${url}/healthz`, { agent: false, timeout: timeoutMs }, (response) => {
       response.resume();
       if (response.statusCode === 200) resolve();
-      else reject(new Error(`GET /healthz answers ${response.statusCode}`));
+      else reject(new Error(`GET /healthz returned ${response.statusCode}`));
     });
-    request.once('timeout', () => request.destroy(new Error(`GET /healthz did not answer within ${timeoutMs} ms`)));
+    request.once('timeout', () => request.destroy(new Error(`GET /healthz did not respond within ${timeoutMs} ms`)));
     request.once('error', reject);
   });
 }

@@ -468,8 +468,7 @@ function refuseOtherWords(answer: Uint8Array): string | null {
   return word === 'ok' || word === 'success' ? null : NOT_TAKEN;
 }
 
-const NOT_TAKEN =
-  'not_acknowledged: the receiver answered with a 2xx, but without the word that its system expects (ok, success)';
+const NOT_TAKEN = 'not_acknowledged: the receiver returned 2xx, but without the expected word (ok, success)';
 
 type Listed = {
   fields: ReadonlyMap<string, string>;

@@ -143,7 +143,7 @@ async function runLoop(
       await line.record();
       step = 'leased';
       await line.lease();
-      if (failures > 0) log.info({ failures }, 'webhooks are leased again');
+      if (failures > 0) log.info({ failures }, 'webhooks can be leased again');
       failures = 0;
       loops?.note('webhooks', false);
       onRound();
@@ -153,7 +153,7 @@ async function runLoop(
       if (!isAway(error)) loops?.note('webhooks', true);
       const pauseMs = backoffMs(failures, BACKOFF);
       if (throttle.isDue(`${step} ${error}`))
-        log.error({ error, failures, pauseMs }, `webhooks cannot be ${step}; trying again`);
+        log.error({ error, failures, pauseMs }, `webhooks could not be ${step}; retrying`);
       await delay(pauseMs, undefined, { signal: stopping }).catch(() => undefined);
     }
   }

@@ -21,7 +21,7 @@ const RETURN_EVERY_MS = 1000;
 /** The pause after a failed statement. */
 const RETRY_MS = 1000;
 const NEVER = Number.POSITIVE_INFINITY;
-const NOT_HASTENED = 'webhook retries cannot be moved forward; trying again';
+const NOT_HASTENED = 'could not move webhook retries forward; retrying';
 
 /**
  * The state of a target. While it's failing, one delivery is expedited at `probeAtMs`. After it has recovered, all waiting ones are

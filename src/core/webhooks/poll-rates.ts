@@ -184,7 +184,7 @@ async function watchAges(
   }
   for (const [subject, { adapter, source }] of old) {
     const state = states.get(adapter.id);
-    const detail = describe(subject, adapter, source, state?.problem ?? 'it gives no newer rate');
+    const detail = describe(subject, adapter, source, state?.problem ?? 'it returns no newer rate');
     // A process that has just started waits for the first response before it reports a missing rate.
     if (state === undefined || !answered.has(adapter.id) || state.told === detail) continue;
     await tellAlarm({ db, log }, KIND, { network: adapter.network, subject, detail });
@@ -200,5 +200,5 @@ function describe(
 ): string {
   const from = toIso(unixMs(readAt + source.maxAgeMs));
   const kind = adapter === 'price' ? `price --currency ${currency}` : adapter;
-  return `The rate of ${subject} dates from ${toIso(readAt)}, and its source (${originOf(source)}) gives no newer one: ${why}. Quittance refuses orders from ${from} on. Repair the source, or set another one or a fixed rate: quittance adapter enable --kind ${kind}`;
+  return `The rate of ${subject} dates from ${toIso(readAt)}, and its source (${originOf(source)}) returns no newer one: ${why}. Quittance rejects orders from ${from} on. Repair the source, or set another one or a fixed rate: quittance adapter enable --kind ${kind}`;
 }

@@ -168,7 +168,7 @@ async function judgeEndpoints(
 }
 
 function reasonToDisable(health: EndpointHealth, failures: readonly AttemptOutcome[], now: UnixMs): string | null {
-  if (failures.some(isGone)) return 'the endpoint answered 410 Gone';
+  if (failures.some(isGone)) return 'the endpoint returned 410 Gone';
   return hasFailedTooLong(health, now) ? 'every attempt has failed for 5 days' : null;
 }
 
@@ -185,7 +185,7 @@ function logOutcome(
     if (page !== null && pages?.isDue(delivery.endpointId) !== false) {
       log.warn(
         { ...namesOf(delivery), status, page },
-        'a web page answered the webhook; the receiver may never see it',
+        'the endpoint returned a web page; the receiver may never see the webhook',
       );
     }
     if (!isOurs) {
@@ -241,7 +241,7 @@ async function disableEndpoint(
   const data = { endpointId, description, reason, disabledAt: toIso(now), undelivered, origin };
   const told = { type: 'endpoint.disabled', projectId, invoiceId: null, transferId: null, sequence: 1, data } as const;
   await insertEvents(tx, network, [newEvent(told, { timestamp: now, random: pooledRandom })], now);
-  const detail = `webhook endpoint ${endpointId} (${origin}) was disabled: ${reason}. ${undelivered} events wait for it: repair it, then "quittance webhook enable ${endpointId}"`;
+  const detail = `webhook endpoint ${endpointId} (${origin}) was disabled: ${reason}. ${undelivered} events are waiting for it: repair it, then "quittance webhook enable ${endpointId}"`;
   await raiseAlarm(tx, network, { id: randomUUID(), kind: 'webhook-disabled', subject: endpointId, detail });
   const action = {
     projectId,

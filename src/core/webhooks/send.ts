@@ -153,7 +153,7 @@ function judge(
   if (ended.kind === 'stopped') return { kind: 'aborted' };
   const latencyMs = Math.round(ended.atMs - startedMs);
   if (ended.kind === 'timeout')
-    return failedAttempt(null, `timeout: no answer within ${timeoutMs / 1000} s`, latencyMs);
+    return failedAttempt(null, `timeout: no response within ${timeoutMs / 1000} s`, latencyMs);
   if (ended.kind === 'broken') return failedAttempt(null, explainError(ended.error), latencyMs);
   const { status, answer, headers } = ended;
   if (status >= 200 && status < 300) {

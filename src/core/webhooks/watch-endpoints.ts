@@ -136,7 +136,7 @@ export async function findDamagedSecrets({ db, keyRing }: { db: Sql; keyRing: Ke
       if (kind === 'ok') continue;
       const subject = encodeId('whe', endpointId);
       const what = `The secret of webhook endpoint ${subject} of ${encodeId('prj', projectId)}`;
-      const detail = `${what} ${describe(kind, secret?.masterKeyId ?? '')}. Its events wait and are not lost. ${REMEDIES[kind]}, or give the endpoint a new secret: quittance webhook rotate ${subject}${kind === 'unknown-key' ? ' --key-is-lost' : ''}`;
+      const detail = `${what} ${describe(kind, secret?.masterKeyId ?? '')}. Its events are kept and not lost. ${REMEDIES[kind]}, or give the endpoint a new secret: quittance webhook rotate ${subject}${kind === 'unknown-key' ? ' --key-is-lost' : ''}`;
       found.push({ network, subject, detail });
     }
     after = page.at(-1)?.endpointId ?? null;

@@ -27,4 +27,4 @@ export function refusePage(answer: Uint8Array): string | null {
 }
 
 const REFUSED =
-  'web_page: the endpoint answered 2xx with a web page, such as a login page; no webhook receiver answers like that';
+  "web_page: the endpoint returned 2xx with a web page, such as a login page; webhook receivers don't do that";

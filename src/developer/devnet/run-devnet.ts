@@ -47,7 +47,7 @@ export function readDevnetSettings(input: DevnetInput, { devnet, dataDir }: Conf
     if (typeof text !== 'string') return fallback;
     const value = /^\d{1,9}$/.test(text) ? Number(text) : -1;
     if (value >= least && value <= most) return value;
-    problems.push(fieldProblem(field, `is ${clip(text)}: give a whole number from ${least} to ${most}`));
+    problems.push(fieldProblem(field, `is ${clip(text)}: use a whole number from ${least} to ${most}`));
     return fallback;
   };
   const settings = {

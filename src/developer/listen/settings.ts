@@ -101,7 +101,7 @@ function readServer(text: string, allowHttp: boolean): string {
 
 function readUrl(what: string, text: string): URL {
   const url = httpUrl(text);
-  if (url === null) throw invalid(`${what} is ${clip(text)}: give a URL that starts with http:// or https://`);
+  if (url === null) throw invalid(`${what} is ${clip(text)}: use a URL that starts with http:// or https://`);
   if (url.username === '' && url.password === '') return url;
   throw invalid(`${what} contains a user name or a password (not shown): remove it`);
 }
@@ -114,7 +114,7 @@ function readType(text: string): string {
 function readAfter(text: string): ListenSettings['after'] {
   if (text === 'beginning' || text === 'latest') return { kind: text };
   if (decodeId('evt', text) !== null) return { kind: 'event', id: text };
-  throw invalid(`--after is ${clip(text)}: give the id of an event (evt_…), beginning or latest`);
+  throw invalid(`--after is ${clip(text)}: use the id of an event (evt_…), beginning or latest`);
 }
 
 function invalid(message: string): AppError {

@@ -48,7 +48,7 @@ export async function payOnDevnet({ address, amount, scenario, node }: DevnetPay
   const read = parseAmount(amount);
   if (read.kind !== 'ok') refuse('amount', `the amount ${clip(amount)} ${read.reason}`);
   if (!/^https?:$/.test(parseUrl(node)?.protocol ?? '')) {
-    problems.push(fieldProblem('node', `is ${clip(node)}: give the HTTP URL that "quittance devnet" prints`));
+    problems.push(fieldProblem('node', `is ${clip(node)}: use the HTTP URL that "quittance devnet" prints`));
   }
   if (target.kind !== 'ok' || read.kind !== 'ok' || problems.length > 0)
     throw new AppError('INVALID_ARGUMENT', 'nothing was paid', { problems });

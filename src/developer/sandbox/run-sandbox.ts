@@ -43,7 +43,7 @@ export async function runSandbox(
     const devnet = await parts.add(startNetwork(config, log));
     if (config.databaseUrl !== null) {
       log.warn(
-        'DATABASE_URL is not used: no network is configured, so this is the sandbox, which has its own database. Commands use DATABASE_URL; unset it to try the sandbox',
+        'The sandbox does not use DATABASE_URL: no network is configured, so Quittance runs the sandbox, which has its own database. Commands use DATABASE_URL; unset it to try the sandbox',
       );
     }
     // It uses its own database even if DATABASE_URL names another.
@@ -103,8 +103,7 @@ export async function runSandbox(
 async function startNetwork(config: Config, log: Logger): Promise<Devnet> {
   const dataDir = join(config.dataDir, 'devnet');
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  const onError = (error: unknown) =>
-    log.error({ err: error }, 'the local network could not write a block and tries again');
+  const onError = (error: unknown) => log.error({ err: error }, 'the local network could not write a block; retrying');
   return startDevnet({ ...config.devnet, dataDir, onError });
 }
 
@@ -154,17 +153,17 @@ Quittance sandbox: a local TRON network, a demo project, test money only. Paste 
      -H 'Content-Type: application/json' \\
      -d '{"amount":"25.00","asset":"USDT","network":"TRON","externalId":"${order}"}'
 
-2. Open the checkoutUrl of the answer in a browser.
+2. Open the checkoutUrl from the response in a browser.
 
 3. Pay it (in this directory):
 
    ${quittanceCommand()} sandbox pay ${order}
 
-4. See the webhooks that arrived and were verified:
+4. See the webhooks that were received and verified:
 
    curl -sS ${inboxUrl}
 
-Ctrl-C stops everything; the next start continues where this one ended.
+Ctrl-C stops everything; the next start continues where this one stopped.
 
 `;
 }

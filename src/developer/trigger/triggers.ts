@@ -11,7 +11,7 @@ export const TRIGGERS = {
   'transfer.refunded': 'an address that is created for it returns a transfer to its sender',
   'transfer.claimed': 'the same as for transfer.unmatched, and then its payer looks the transfer up',
   'transfer.resolved': 'the same as for transfer.unmatched, and then it is accepted for the invoice',
-  'endpoint.disabled': 'an endpoint that is created for it answers 410 Gone',
+  'endpoint.disabled': 'an endpoint created for this event returns 410 Gone',
   ping: 'no preparation is needed',
 } as const satisfies Record<EventType, string>;
 

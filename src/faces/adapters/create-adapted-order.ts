@@ -59,7 +59,7 @@ export async function createAdaptedOrder(
   // Store the order before the shop gets to know the invoice. If the process dies here, the shop's next attempt gets the same invoice.
   await insertAdapterOrder(deps.db, { ...order, invoiceId, projectId, endpointId: adapter.id, createdAt: deps.now() });
   const payment = await findInvoicePayment(deps.db, projectId, invoiceId);
-  if (payment === null) throw new Error(`invoice ${invoiceId} vanished; rows of invoices are never deleted`);
+  if (payment === null) throw new Error(`invoice ${invoiceId} vanished; invoice rows are never deleted`);
   return payment;
 }
 

@@ -94,7 +94,7 @@ async function guard(
 
 function unauthenticated(): Problem {
   const detail =
-    'The Authorization header has no admin key that this server accepts: send "Bearer qa_…" with the key that "quittance admin-key create" showed. An unknown, wrong, expired or revoked key gets this answer, and so does a key used from an address that is not on its list.';
+    'The Authorization header has no admin key that this server accepts: send "Bearer qa_…" with the key that "quittance admin-key create" showed. An unknown, wrong, expired or revoked key gets this response, and so does a key used from an address that is not on its list.';
   return new Problem('UNAUTHENTICATED', detail, { headers: { 'WWW-Authenticate': 'Bearer' } });
 }
 
@@ -203,7 +203,7 @@ const DESCRIPTIONS: Readonly<Record<number, string>> = {
   415: 'The body is not JSON',
   429: 'Too many requests',
   500: 'Internal error',
-  503: 'The database or the nodes do not answer, or the server is overloaded',
+  503: 'The database or the nodes do not respond, or the server is overloaded',
 };
 
 const PROBLEM_SCHEMA = {

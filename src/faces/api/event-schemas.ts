@@ -81,7 +81,8 @@ export const EVENT_SCHEMAS = {
     }),
     {
       title: 'TransferRefundedEvent',
-      description: 'A transfer that paid no invoice was returned to its sender in full, as the chain shows.',
+      description:
+        'A transfer that paid no invoice was returned to its sender in full, and the refund is on the chain.',
     },
   ),
   'transfer.claimed': envelope(
@@ -93,7 +94,7 @@ export const EVENT_SCHEMAS = {
         {
           invoice: NamedInvoiceSchema,
           claimedAt: Type.String({ format: 'date-time' }),
-          otherClaims: Type.Integer({ minimum: 0, description: 'Other invoices whose payers claimed it before' }),
+          otherClaims: Type.Integer({ minimum: 0, description: 'Other invoices whose payers have already claimed it' }),
         },
         { title: 'Claim' },
       ),
@@ -101,7 +102,7 @@ export const EVENT_SCHEMAS = {
     {
       title: 'TransferClaimedEvent',
       description:
-        'The payer of an invoice looked up a transfer that paid no invoice, and so claims it. This is not proof, because anyone with the link of the invoice can do it. The payment page asks for no payment until the operator decides.',
+        'The payer of an invoice looked up a transfer that paid no invoice, and so claimed it. This is not proof, because anyone with the invoice link can do this. The payment page does not ask for payment until the operator decides.',
     },
   ),
   'transfer.resolved': envelope(
@@ -119,7 +120,7 @@ export const EVENT_SCHEMAS = {
             },
           ),
           invoice: Type.Union([Type.Null(), NamedInvoiceSchema], {
-            description: 'The invoice that the operator named for this money, as it was at that time, or null',
+            description: 'The invoice that the operator selected for this money, as it was at that time, or null',
           }),
           resolvedAt: Type.String({ format: 'date-time' }),
         },
@@ -139,18 +140,18 @@ export const EVENT_SCHEMAS = {
       description: Type.String({ description: "The operator's description of the endpoint; may be empty" }),
       reason: Type.String({ description: 'Why it was disabled, in plain words' }),
       disabledAt: Type.String({ format: 'date-time' }),
-      undelivered: Type.Integer({ minimum: 0, description: 'How many events wait for delivery to it' }),
+      undelivered: Type.Integer({ minimum: 0, description: 'Number of events waiting to be delivered to it' }),
       origin: Type.String({ description: 'Scheme, host and port of its URL' }),
     }),
     {
       title: 'EndpointDisabledEvent',
       description:
-        'Quittance stopped sending to another of your endpoints, because it failed for five days or answered 410. Its events are in the feed.',
+        'Quittance stopped sending to another of your endpoints, because it failed for five days or returned 410. Its events are in the feed.',
     },
   ),
   ping: envelope('ping', Type.Object({ endpointId }), {
     title: 'PingEvent',
-    description: 'A test event that the operator sends to try the endpoint. It is not about an invoice.',
+    description: 'A test event that the operator sends to test the endpoint. It is not about an invoice.',
   }),
 } as const satisfies Record<EventType, object>;
 
@@ -167,10 +168,10 @@ const OtherEventSchema = Type.Object(
 export const EventPageSchema = Type.Object(
   {
     data: Type.Array(Type.Union([...Object.values(EVENT_SCHEMAS), OtherEventSchema]), {
-      description: 'Oldest first. Later releases may add types: ignore the ones that you do not know.',
+      description: 'Oldest first. Later releases may add types: ignore types that you do not know.',
     }),
     hasMore: Type.Boolean({
-      description: 'Whether there are more events after the last one here; with `types`, after `next`',
+      description: 'Whether more events follow this page; with `types`, whether more events follow `next`',
     }),
     latest: Type.Union([Type.Null(), Type.String()], {
       description: 'The id of the newest event of the project, or null if it has none',

@@ -117,7 +117,7 @@ const schema = {
   tags: ['events'],
   summary: 'Read the events of your project, oldest first',
   description:
-    'Each event is byte for byte the body of its webhook. Store the id of the last event that you handled, and send it as `after`. No event ever appears before one that you have read.',
+    'Each event is byte for byte identical to the body of its webhook. Store the id of the last event that you handled, and send it as `after`. No event ever appears before one that you have read.',
   querystring: Type.Object({
     after: Type.Optional(
       Type.String({

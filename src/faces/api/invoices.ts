@@ -213,7 +213,7 @@ function explainUnavailable(
     frozenAddresses === 0
       ? ''
       : ` Tether froze ${frozenAddresses} of its addresses, so ${frozenAddresses === 1 ? 'it gets' : 'they get'} no new invoices.`;
-  return `${reason}.${frozen} The operator can add one with: quittance address add. Then retry with the same Idempotency-Key.`;
+  return `${reason}.${frozen} The operator can add an address with: quittance address add. Then retry with the same Idempotency-Key.`;
 }
 
 function tooManyUnpaid({ rule, limit, retryAfterSeconds }: Extract<Ordered, { kind: 'limited' }>): Problem {
@@ -238,14 +238,14 @@ function unwatched({ network, why }: Extract<Ordered, { kind: 'unwatched' }>): P
   const variable = `QUITTANCE_${network.toUpperCase()}_NODES`;
   const [reason, fix] =
     why === 'not-set-up'
-      ? ['is not set up on this server', `The operator has to set ${variable}`]
+      ? ['is not set up on this server', `The operator must set ${variable}`]
       : [
-          'has never been seen by this server: no node has shown it a block',
-          `The operator has to check ${variable} with "quittance doctor"`,
+          'has never been seen by this server: no node has returned a block',
+          `The operator must check ${variable} with "quittance doctor"`,
         ];
   return new Problem(
     'UNAVAILABLE',
-    `No invoice was created: the network of this project, ${network}, ${reason}, so a payment would not be seen. ${fix}. Then retry with the same Idempotency-Key.`,
+    `No invoice was created: the network of this project, ${network}, ${reason}, so Quittance would not see a payment. ${fix}. Then retry with the same Idempotency-Key.`,
     { headers: { 'Retry-After': String(UNWATCHED_RETRY_SECONDS) } },
   );
 }
@@ -261,7 +261,7 @@ async function read(deps: ApiDeps, readInvoice: ReadInvoice, request: FastifyReq
   const invoice = await readInvoice(request);
   if (expand === undefined) return projectInvoice(invoice, deps.publicUrl());
   const payment = await findInvoicePayment(deps.db, caller.projectId, invoice.id);
-  if (payment === null) throw new Error(`invoice ${invoice.id} vanished; rows of invoices are never deleted`);
+  if (payment === null) throw new Error(`invoice ${invoice.id} vanished; invoice rows are never deleted`);
   return {
     ...projectInvoice(payment, deps.publicUrl()),
     ...(wanted.includes('metadata') && describeOptions(payment.options)),
@@ -338,7 +338,7 @@ async function withdraw(deps: ApiDeps, readInvoice: ReadInvoice, request: Fastif
   const { id } = await readInvoice(request);
   await withdrawInvoice(deps.db, { id, projectId, network, at: deps.now() });
   const invoice = await findInvoicePayment(deps.db, projectId, id);
-  if (invoice === null) throw new Error(`invoice ${encodeId('inv', id)} vanished; rows of invoices are never deleted`);
+  if (invoice === null) throw new Error(`invoice ${encodeId('inv', id)} vanished; invoice rows are never deleted`);
   if (invoice.withdrawnAt === null)
     throw new Problem(
       'INVOICE_PAID',

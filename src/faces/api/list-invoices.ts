@@ -103,10 +103,10 @@ const schema = {
   tags: ['invoices'],
   summary: 'Find an invoice by your externalId, or list invoices',
   description:
-    'Without externalId: the invoices of your project, oldest first. Ask again with `after` = `next` until that is null; a page may hold fewer than `limit`, or none, and still have a next one.',
+    'Without externalId: the invoices of your project, oldest first. For the next page, send `next` as `after`, until `next` is null. A page may have fewer than `limit` items, or none, and still have a `next`.',
   querystring: Type.Object({
     externalId: Type.Optional(
-      Type.String({ description: 'Cannot be combined with other parameters but `limit`', examples: ['order-1001'] }),
+      Type.String({ description: 'Cannot be combined with other parameters except `limit`', examples: ['order-1001'] }),
     ),
     status: Type.Optional(Type.Union(INVOICE_STATUSES.map((value) => Type.Literal(value)))),
     createdAfter: Type.Optional(

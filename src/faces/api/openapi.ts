@@ -65,7 +65,7 @@ function build(app: FastifyInstance, url: string): Built {
   const { info, ...described } = app.swagger();
   const document = publishDocument({
     ...{ ...described, info: { ...info, contact: { name: 'The operator of this service', url } } },
-    externalDocs: { description: 'The reference, with a program for each operation', url: `${url}/docs` },
+    externalDocs: { description: 'The reference, with an example for each operation', url: `${url}/docs` },
     servers: [{ url, description: 'This service' }],
   }) as ApiDocument;
   const text = JSON.stringify(document);

@@ -40,10 +40,11 @@ function readSeconds(value: unknown, errors: FieldError[]): number {
 
 function readDescription(value: unknown, errors: FieldError[]): string {
   if (typeof value !== 'string') return refuse(errors, wrongType('description', 'a string', value)) ?? '';
-  const problem = lineProblem(value, { most: MAX_DESCRIPTION, give: 'what the payer pays for' });
+  const problem = lineProblem(value, { most: MAX_DESCRIPTION, give: 'the name of the goods' });
   if (problem === null && !holdsAddress(value)) return value;
   if (problem === null) {
-    const message = 'contains text that looks like an address, and payers must see only the address to pay: remove it';
+    const message =
+      'contains text that looks like an address: remove it, because payers must see only the payment address';
     return refuse(errors, fieldError('description', 'HOLDS_ADDRESS', message)) ?? '';
   }
   return refuse(errors, fieldError('description', problem.code, problem.reason)) ?? '';
@@ -64,7 +65,7 @@ function readMetadata(value: unknown, errors: FieldError[]): Record<string, stri
     return {};
   }
   const pairs = Object.entries(value);
-  if (pairs.length > MAX_PAIRS) return add('WRONG_LENGTH', `has ${pairs.length} pairs: give at most ${MAX_PAIRS}`);
+  if (pairs.length > MAX_PAIRS) return add('WRONG_LENGTH', `has ${pairs.length} pairs: use at most ${MAX_PAIRS}`);
   for (const [key, text] of pairs) {
     if (!KEY.test(key)) {
       return add(
@@ -84,7 +85,7 @@ function readMetadata(value: unknown, errors: FieldError[]): Record<string, stri
   }
   const bytes = Buffer.byteLength(JSON.stringify(value));
   if (bytes > MAX_METADATA_BYTES) {
-    return add('WRONG_LENGTH', `has ${bytes} bytes as JSON: give at most ${MAX_METADATA_BYTES}`);
+    return add('WRONG_LENGTH', `has ${bytes} bytes as JSON: use at most ${MAX_METADATA_BYTES}`);
   }
   return Object.fromEntries(pairs) as Record<string, string>;
 }

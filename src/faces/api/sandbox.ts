@@ -154,10 +154,10 @@ function paySchema(scenarios: readonly string[]) {
 const ADVANCE_SCHEMA = {
   operationId: 'sandboxAdvance',
   tags: ['sandbox'],
-  summary: 'Bring forward the deadlines of the waiting invoices of your project',
+  summary: "Bring forward the deadlines of your project's pending invoices",
   body: Type.Object({ seconds: Type.Integer({ minimum: 1, maximum: MAX_SECONDS, examples: [1800] }) }),
   response: {
-    200: Type.Object({ invoices: Type.Integer({ description: 'How many invoices were waiting' }) }),
+    200: Type.Object({ invoices: Type.Integer({ description: 'Number of invoices that were waiting' }) }),
     ...refusals,
   },
 };
@@ -166,12 +166,12 @@ const FreshProjectSchema = Type.Object(
   {
     projectId: Type.String(),
     name: Type.String(),
-    apiKey: Type.String({ description: 'A key with every scope. It is shown this one time' }),
+    apiKey: Type.String({ description: 'A key with every scope. It is shown only this once' }),
     endpoint: Type.Union([
       Type.Object({
         endpointId: Type.String(),
         url: Type.String(),
-        secret: Type.String({ description: 'Verifies the webhooks. It is shown this one time' }),
+        secret: Type.String({ description: 'Verifies the webhooks. It is shown only this once' }),
       }),
       Type.Null(),
     ]),
@@ -201,7 +201,7 @@ const END_PROJECT_SCHEMA = {
   tags: ['sandbox'],
   summary: 'End the project of the key; its keys are revoked',
   response: {
-    200: Type.Object({ projectId: Type.String({ description: 'The project that has ended' }) }),
+    200: Type.Object({ projectId: Type.String({ description: 'The project that was ended' }) }),
     ...problemResponses(400, 401, 403, 413, 415, 429, 500, 503),
   },
 };

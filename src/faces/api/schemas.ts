@@ -149,7 +149,7 @@ export const InvoiceDetailsSchema = Type.Object(
   { ...invoiceWithPayment, payment: Type.Optional(PaymentSchema) },
   {
     title: 'InvoiceDetails',
-    description: 'Members beside those of Invoice are there if you ask for them by `expand`.',
+    description: 'Members that Invoice does not have are present only if you request them with `expand`.',
   },
 );
 
@@ -158,7 +158,7 @@ export const InvoiceListSchema = Type.Object(
     data: Type.Array(InvoiceSchema, { maxItems: 100 }),
     next: Type.Optional(
       Type.Union([Type.Null(), Type.String()], {
-        description: 'The `after` of the next page, or null on the last page; absent if you asked for an externalId',
+        description: 'The `after` of the next page, or null on the last page; absent if you requested an externalId',
       }),
     ),
   },

@@ -69,7 +69,7 @@ function isPutOff({ dueAt }: NotifyChannel, now: UnixMs): boolean {
   return dueAt !== null && dueAt > now && dueAt <= now + BACKOFF.longestMs;
 }
 
-const NOT_SENT = 'could not send or record the notifications of a channel; Quittance tries again in the next round';
+const NOT_SENT = 'could not send or record the notifications of a channel; Quittance retries in the next round';
 
 type Line = LineDeps & { pace: Pace; unrecorded: Set<string> };
 
@@ -124,7 +124,7 @@ async function sendRows(line: Line, channel: NotifyChannel, rows: readonly Notif
     const pauseMs = Math.max(backoffMs(channel.failures + 1, BACKOFF), Math.min(retryAfterMs ?? 0, BACKOFF.longestMs));
     log.warn(
       { channel: encodeId('chn', channel.id), error, pauseMs },
-      'could not send a notification; Quittance tries again',
+      'could not send a notification; Quittance retries',
     );
     await recordChannelFailed(db, channel.id, now(), { dueAt: unixMs(now() + pauseMs), error });
   }

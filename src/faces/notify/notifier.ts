@@ -314,7 +314,7 @@ function settledWords({ how, ...news }: PendingTransfer & { how: string }): Word
 const OWNER_ACTIONS: Readonly<Record<PendingOwnerChange['action'], string>> = {
   'admin-key.created': 'created an admin key with the role owner',
   'user.invited': 'invited an owner',
-  'user.changed': 'gave a person the role owner',
+  'user.changed': 'gave a user the role owner',
   'user.reset': 'created a new sign-in link for an owner',
 };
 

@@ -119,7 +119,7 @@ function explainMailError(error: unknown): string {
   const { code, responseCode } = (error ?? {}) as { code?: unknown; responseCode?: unknown };
   if (typeof responseCode === 'number') {
     const why = code === 'EAUTH' ? ' (wrong user or password)' : '';
-    return `smtp_${responseCode}: the mail server answered ${responseCode}${why}`;
+    return `smtp_${responseCode}: the mail server returned ${responseCode}${why}`;
   }
   if (code === 'ETLS') return 'tls: no secure connection to the mail server';
   if (code === 'EAUTH') return 'smtp_login: the mail server does not support this way to sign in';

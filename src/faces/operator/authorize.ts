@@ -49,7 +49,7 @@ export function refuseBeyond({ name, ...own }: Actor, { role, projects, expiresA
   if (end !== null && (expiresAt === null || expiresAt > end)) {
     const given = expiresAt === null ? 'is missing' : `is ${toIso(expiresAt)}`;
     problems.push(
-      fieldProblem('expires', `${given}, but ${name} expires at ${toIso(end)}: give that time or an earlier one`),
+      fieldProblem('expires', `${given}, but ${name} expires at ${toIso(end)}: use that time or an earlier one`),
     );
   }
   if (from !== null && !allowedCidrs?.every((cidr) => from.some((each) => isWithin(cidr, each)))) {

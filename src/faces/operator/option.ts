@@ -148,6 +148,9 @@ export const exportFormat = () => line('<format>', say`csv or json (default: csv
 export const exportFile = () =>
   line('<file>', 'output file, written completely or not at all (default: standard output)');
 /** The `--by` option of most commands. */
-export const BY = { help: 'who does this, for the record (default: your user name)' };
+export const BY = { help: 'your name for the audit log (default: your user name)' };
 /** The `--by` option for decisions that only a person can make. */
-export const DECIDED_BY = { help: 'who decided it, for the record (default: your user name)', before: 'network' };
+export const DECIDED_BY = {
+  help: 'name of the person who decided, for the audit log (default: your user name)',
+  before: 'network',
+};

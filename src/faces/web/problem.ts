@@ -23,7 +23,7 @@ export const PROBLEMS = {
     status: 401,
     title: 'The API key is not accepted',
     advice:
-      'Send the project’s secret key in the X-Api-Key header. A missing, malformed, unknown, expired or revoked key gets this answer, and so does a key used from an address that is not on its list.',
+      'Send the project’s secret key in the X-Api-Key header. A missing, malformed, unknown, expired or revoked key gets this response, and so does a key used from an address that is not on its list.',
   },
   INSUFFICIENT_SCOPE: {
     status: 403,
@@ -93,7 +93,7 @@ export const PROBLEMS = {
     status: 429,
     title: 'The project has too many unpaid invoices',
     advice:
-      'Wait as long as Retry-After says, and retry with the same Idempotency-Key: nothing was used up. If your shop is not selling that much, someone makes it create orders: limit the orders of one visitor. If it is, the operator can raise the limits (quittance project update).',
+      'Wait as long as Retry-After says, and retry with the same Idempotency-Key: nothing was used up. If your shop does not have that many sales, someone is flooding it with orders: limit the number of orders per visitor. If it does, the operator can raise the limits (quittance project update).',
   },
   INTERNAL: {
     status: 500,
@@ -203,7 +203,7 @@ export function problemOf(
         { headers: { 'Retry-After': String(DAMAGED_RETRY_SECONDS) } },
       );
     case 'unavailable':
-      return unavailable('the database does not answer');
+      return unavailable('the database does not respond');
     case 'internal':
       return new Problem(
         'INTERNAL',

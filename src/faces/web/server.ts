@@ -205,7 +205,7 @@ function createRefusals({ log, now }: Pick<ServerOptions, 'log' | 'now'>): Refus
   const tally = createTally(now);
   return {
     note: (error, requestId) => {
-      const reason = shortageBehind(error) ?? 'the database does not answer';
+      const reason = shortageBehind(error) ?? 'the database does not respond';
       const requests = tally.note(reason);
       if (requests !== null)
         log.warn({ requestId, reason: error.message, requests }, `requests are refused: ${reason}`);
@@ -229,7 +229,7 @@ function toProblem(error: unknown, request: FastifyRequest, refusals: Refusals):
   }
   if (error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE') {
     refusals.note(error, request.id);
-    return unavailable(shortageBehind(error) ?? 'the database does not answer');
+    return unavailable(shortageBehind(error) ?? 'the database does not respond');
   }
   // The database layer logs these and raises the alarms, for other readers as well.
   if (error instanceof AppError && error.code === 'ADDRESS_DAMAGED') return problemOf('address-damaged');

@@ -314,7 +314,7 @@ test('two operators must agree where two are configured, unless told otherwise',
 });
 
 const bad: [variable: string, value: string, says: string, rest?: NodeJS.ProcessEnv][] = [
-  ['QUITTANCE_PORT', '80a', 'is "80a": it must be a whole number from 0 to 65535 (0 takes any free port)'],
+  ['QUITTANCE_PORT', '80a', 'is "80a": it must be a whole number from 0 to 65535 (0 uses any free port)'],
   ['QUITTANCE_PORT', '65536', 'whole number from 0 to 65535'],
   ['QUITTANCE_PORT', '-1', 'whole number from 0 to 65535'],
   ['QUITTANCE_PORT', '8080.5', 'whole number'],
@@ -406,7 +406,7 @@ const bad: [variable: string, value: string, says: string, rest?: NodeJS.Process
   ['QUITTANCE_NILE_NODES', 'http://a.example#grpc=50051', 'the grpc:// URL of the same node'],
   ['QUITTANCE_NILE_NODES', 'https://a.example#x', 'write operator=, rps=, daily=, key='],
   ['QUITTANCE_NILE_NODES', 'https://a.example#rate=3', 'write operator=, rps=, daily=, key='],
-  ['QUITTANCE_NILE_NODES', 'https://a.example#key=', 'give 1 to 200 visible'],
+  ['QUITTANCE_NILE_NODES', 'https://a.example#key=', 'use 1 to 200 visible'],
   ['QUITTANCE_NILE_NODES', 'https://a.example#key=%zz', 'wrong option key'],
   ['QUITTANCE_NILE_NODES', 'https://a.example#key=a#b', 'more than one "#"'],
   ['QUITTANCE_NILE_NODES', 'https://a.example#rps=0', 'more than 0'],

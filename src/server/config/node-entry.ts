@@ -177,7 +177,7 @@ function parseOptions(fragment: string): ParsedOptions {
     if (values[name] !== undefined) return { kind: 'invalid', reason: `has the option ${name} twice: keep one` };
     const value = decode(part.slice(at + 1));
     if (value === null || !OPTIONS[name].accepts(value)) {
-      return { kind: 'invalid', reason: `has a wrong option ${name}: give ${OPTIONS[name].takes}` };
+      return { kind: 'invalid', reason: `has a wrong option ${name}: use ${OPTIONS[name].takes}` };
     }
     values[name] = value;
   }

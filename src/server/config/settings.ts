@@ -32,13 +32,13 @@ const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as
 
 /** Every environment variable that Quittance reads. docs/reference/configuration.md is generated from this list. */
 export const SETTINGS = {
-  QUITTANCE_PORT: integer(0, 65_535, 8080, '0 takes any free port'),
+  QUITTANCE_PORT: integer(0, 65_535, 8080, '0 uses any free port'),
   QUITTANCE_HOST: text('127.0.0.1', listenHostProblem),
   QUITTANCE_PUBLIC_URL: text(undefined, publicUrlProblem),
   QUITTANCE_DATA_DIR: text('.quittance', dataDirProblem),
   DATABASE_URL: text(undefined, databaseUrlProblem),
   DATABASE_OWNER_URL: text(undefined, databaseUrlProblem),
-  QUITTANCE_DATABASE_POOL: integer(2, 100, 10, 'connections of this process'),
+  QUITTANCE_DATABASE_POOL: integer(2, 100, 10, 'database connections of this process'),
   QUITTANCE_ROLES: list<(typeof ROLES)[number], readonly (typeof ROLES)[number][]>([...ROLES], roleProblem, {
     is: 'a list with each role at most once',
     max: ROLES.length,
@@ -50,7 +50,7 @@ export const SETTINGS = {
   QUITTANCE_TRON_API_KEY: text(undefined, (key) =>
     /^[!-~]{1,200}$/.test(key) ? null : 'must be 1 to 200 visible ASCII characters, as TronGrid issued it',
   ),
-  QUITTANCE_AGREEMENT: integer(1, 9, undefined, 'operators that must agree'),
+  QUITTANCE_AGREEMENT: integer(1, 9, undefined, 'number of operators that must agree'),
   QUITTANCE_ALLOW_PLAINTEXT: list<string, string[]>([], plaintextHostProblem),
   QUITTANCE_DEVNET_BLOCK_MS: integer(100, 60_000, 1000, 'milliseconds between two blocks'),
   QUITTANCE_DEVNET_PRODUCERS: integer(1, 27, 5, 'block producers'),
@@ -73,8 +73,8 @@ export const SETTINGS = {
     max: 20,
   }),
   QUITTANCE_BACKUP_DIR: text(undefined, dataDirProblem),
-  QUITTANCE_BACKUP_INTERVAL_HOURS: integer(1, 168, 24, 'hours from one backup to the next'),
-  QUITTANCE_BACKUP_KEEP: integer(2, 1000, 14, 'verified backups that are kept'),
+  QUITTANCE_BACKUP_INTERVAL_HOURS: integer(1, 168, 24, 'hours between two backups'),
+  QUITTANCE_BACKUP_KEEP: integer(2, 1000, 14, 'number of verified backups to keep'),
   QUITTANCE_ADDRESS_MANIFEST: text(undefined, dataDirProblem),
   QUITTANCE_MANIFEST_KEYS: single<PinnedKeys | undefined>(undefined, (keys) => {
     const parsed = parsePinnedKeys(keys);
@@ -86,10 +86,10 @@ export const SETTINGS = {
     undefined,
     ' (http and loopback, for projects of test networks)',
   ),
-  QUITTANCE_DELIVERY_RETENTION_DAYS: integer(1, 3650, 90, 'days that finished deliveries and their attempts are kept'),
-  QUITTANCE_RATE_LIMIT: integer(1, 100_000, 100, 'requests a second for each key'),
-  QUITTANCE_RATE_BURST: integer(1, 1_000_000, 200, 'requests at once for each key'),
-  QUITTANCE_LOOKUPS_PER_MINUTE: integer(1, 6000, 6, 'transactions that payers look up at nodes'),
+  QUITTANCE_DELIVERY_RETENTION_DAYS: integer(1, 3650, 90, 'days to keep finished deliveries and their attempts'),
+  QUITTANCE_RATE_LIMIT: integer(1, 100_000, 100, 'requests per second for each key'),
+  QUITTANCE_RATE_BURST: integer(1, 1_000_000, 200, 'burst of requests allowed for each key'),
+  QUITTANCE_LOOKUPS_PER_MINUTE: integer(1, 6000, 6, 'transactions that payers may look up at nodes'),
 };
 
 export type Settings = {
@@ -145,7 +145,7 @@ function wholeNumber(text: string, minimum: number, maximum: number): number | n
 function portOrOff(): Setting<number | 'off' | undefined> {
   return single(undefined, (text) => {
     const value = text === 'off' ? text : wholeNumber(text, 0, 65_535);
-    return value === null ? 'must be a whole number from 0 to 65535 (0 takes any free port), or "off"' : { value };
+    return value === null ? 'must be a whole number from 0 to 65535 (0 uses any free port), or "off"' : { value };
   });
 }
 

@@ -86,9 +86,9 @@ test('nobody gets all projects by ticking none, and what is wrong is told beside
   const { browser, recorded, shop } = await openOwned();
   const right = { login: 'bob', role: 'viewer', scope: 'some', [shop.projectId]: 'yes' };
   const cases: [Record<string, string>, string][] = [
-    [{ login: '' }, 'give an e-mail address'],
-    [{ login: 'a b' }, 'give an e-mail address'],
-    [{ login: 'ü@example.com' }, 'give an e-mail address'],
+    [{ login: '' }, 'use an e-mail address'],
+    [{ login: 'a b' }, 'use an e-mail address'],
+    [{ login: 'ü@example.com' }, 'use an e-mail address'],
     [{ name: 'x'.repeat(101) }, '“Name (optional)”'],
     [{ role: 'god' }, 'choose viewer, operator, owner'],
     [{ role: 'owner' }, 'who can see all projects'],

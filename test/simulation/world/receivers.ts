@@ -76,7 +76,7 @@ export function createReceivers({ nowMs, random }: { nowMs(): number; random: Ra
     if (temper === 'hangs' || temper === 'acts-and-hangs') {
       if (temper === 'acts-and-hangs') take();
       await process.arrive(TIMEOUT_MS);
-      return failed(null, 'timeout: no answer within 15 s');
+      return failed(null, 'timeout: no response within 15 s');
     }
     if (temper === 'slow') await process.arrive(random.between(500, 14_000));
     if (temper === 'fails') return failed(500, explainStatus(500));

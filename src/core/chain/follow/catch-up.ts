@@ -412,7 +412,7 @@ function createLogsReader(deps: FollowDeps, nodes: readonly Node[]) {
       const asked = askedFor(source);
       if (!areEnough(asked)) return [];
       const shown = await readByLogs(deps, asked, blocks);
-      for (const useless of shown.useless) useless.setAside('logs', 'its answer lacks transfers of the blocks');
+      for (const useless of shown.useless) useless.setAside('logs', 'its response lacks transfers of the blocks');
       return shown.blocks;
     },
   };

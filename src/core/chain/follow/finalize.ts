@@ -34,7 +34,7 @@ export function ownSolidOf({ window, producers, base }: Following): number {
 export async function askSolid(deps: FollowDeps, following: Following, node: Node): Promise<void> {
   const solid = await readNewestSolid(deps, node);
   if (!isKnownSolid(following.producers, solid)) {
-    const reason = `its irreversible block ${solid.number} (${solid.id}) is signed by no known producer`;
+    const reason = `its irreversible block ${solid.number} (${solid.id}) is not signed by any known producer`;
     deps.pool.report(node, 'unverifiable', reason);
     return;
   }
@@ -112,7 +112,7 @@ export async function judgeableUpTo(deps: FollowDeps, following: Following): Pro
     const detail =
       `block ${recorded + 1} and all later ones are held: Tether replaced the USDT contract (Deprecate, block ${unanswered}), and Quittance cannot see ` +
       `payments until ${agreement} operators name the contract that replaced it. Answers: ${fees.answers()}. Until then no invoice becomes PAID ` +
-      'or expires. Make each node answer constant calls (triggerconstantcontract), or add a node of another operator. Quittance asks again every minute.';
+      'or expires. Make each node answer constant calls (triggerconstantcontract), or add a node of another operator. Quittance checks again every minute.';
     await alarms.raise('unverifiable-block', '', detail);
   }
   return held;
@@ -153,7 +153,7 @@ async function countAllowed(deps: FollowDeps, following: Following, ready: numbe
       if (!block.isPassed) {
         const detail =
           `block ${number} (${id}) is held: no node proves it, nor ${counts.inARow} blocks in a row before it and ${inAnHour} of the hour before. ` +
-          "Name a node's gRPC port (#grpc=grpc://host:50051), which proves such blocks, or compare the block with another source and let it " +
+          "Set a node's gRPC port (#grpc=grpc://host:50051), which proves such blocks, or compare the block with another source and let it " +
           `pass: quittance chain pass --network ${network} --block ${number}`;
         await alarms.raise('unverifiable-block', '', detail);
         return index;
@@ -179,7 +179,7 @@ function isLinked({ base, window }: Following): boolean {
 }
 
 function toSolidBlock(block: WindowBlock): SolidBlock {
-  if (block.agreed === null) throw new Error(`block ${block.number} is not agreed on`);
+  if (block.agreed === null) throw new Error(`operators do not agree on block ${block.number}`);
   return { ...toChainBlock(block), evidence: block.agreed.evidence };
 }
 
@@ -193,8 +193,8 @@ async function logUnproven(deps: FollowDeps, { number, id, isProven, agreed }: W
   const detail =
     `block ${number} (${id}) holds bytes that no node shows, so its transactions are not proven: they count as ` +
     `${agreed.evidence.nodes.join(' and ')} show them. Its transfers of USDT: ${named}${rest}. ` +
-    'A node that Quittance asks over gRPC proves such blocks.';
-  deps.log.warn({ block: number, transactions: shown.slice(0, MAX_NAMED) }, 'a block counts without a proof');
+    'A node over gRPC proves such blocks.';
+  deps.log.warn({ block: number, transactions: shown.slice(0, MAX_NAMED) }, 'a block was accepted without proof');
   // All unproven blocks share one alarm, because a stranger can cause one every three seconds.
   await deps.alarms.raise('unproven-block', '', detail);
 }

@@ -112,8 +112,8 @@ async function logDispute({ agreement, alarms }: FollowDeps, { number, id, votes
   await alarms.raise(
     'nodes-disagree',
     '',
-    `block ${number} (${id}) waits until ${agreement} operators show the same USDT logs; so far ${shown.join(', ')}. ` +
-      'No later payment becomes PAID. Add a node of another operator, or wait until another node answers correctly.',
+    `block ${number} (${id}) waits until ${agreement} operators return the same USDT logs; so far ${shown.join(', ')}. ` +
+      'No invoice with a later payment becomes PAID. Add a node from another operator, or wait until another node responds correctly.',
   );
 }
 

@@ -43,7 +43,7 @@ export async function startCursor(deps: FollowDeps, nodes: readonly Node[], walk
   });
   log.info(
     { block: start.number, nodes: asked.map(({ origin }) => origin) },
-    'following the network from its solid block',
+    'following the network from its newest irreversible block',
   );
   const inserted = await findCursor(db, network);
   if (inserted === null) throw new Error(`the cursor of ${network} was not stored`);
@@ -62,7 +62,7 @@ async function walked(
 ): Promise<KnownProducers> {
   const { number, time } = walk.checkpoint;
   if (newest.number < number) {
-    const seen = `the newest irreversible block of the nodes is ${newest.number} of ${toIso(newest.time)}, and the checkpoint of this release is the later block ${number}. Use nodes that have caught up with ${deps.network}; if these have, the checkpoint is wrong: install another release`;
+    const seen = `the newest irreversible block of the nodes is ${newest.number} of ${toIso(newest.time)}, and the checkpoint of this release is the later block ${number}. Use nodes that have caught up with ${deps.network}; if they have, the checkpoint is wrong: install another release`;
     throw new AppError('NO_NODE', seen, { retryable: true });
   }
   // A chain that stopped hours ago doesn't show who is producing blocks now.

@@ -199,7 +199,7 @@ function createVisibility({ db, network, blockMs, alarms, log, metrics }: Visibi
       if (reason === null) await alarms.resolve('blind');
       if (isBlind === (reason !== null)) return null;
       if (reason === null) log.info('the chain is visible again');
-      else await alarms.raise('blind', '', `blind: invoices are created, nothing is confirmed or expired: ${reason}`);
+      else await alarms.raise('blind', '', `blind: invoices are created, but none is confirmed or expires: ${reason}`);
       isBlind = reason !== null;
       return isBlind ? 'lost' : 'regained';
     },
@@ -265,7 +265,7 @@ export function createBlindness(blockMs: number, clockMs = () => performance.now
         reason = null;
         seenMs = clockMs();
       } else if (reason !== null || isLongAgo(newBlockMs)) {
-        reason = `the newest block that nodes show to examine is ${Math.round(examinedAgeMs / 1000)} s old`;
+        reason = `the newest block that the nodes return is ${Math.round(examinedAgeMs / 1000)} s old`;
       }
     },
     onFailure: (why) => {

@@ -161,7 +161,7 @@ function explainDifference(
   return (
     `${address}: the ledger says ${formatSigned(ledgerMicro)} USDT, the chain at block ${to} says ${formatSigned(chainMicro)} ` +
     `according to ${node.origin}: the difference is ${formatSigned(chainMicro - ledgerMicro)}. ` +
-    `See what is different in these blocks: quittance chain repair --network ${network} --from ${from} --to ${to}`
+    `To see the differences in these blocks: quittance chain repair --network ${network} --from ${from} --to ${to}`
   );
 }
 

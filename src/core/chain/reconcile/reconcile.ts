@@ -72,7 +72,10 @@ export function startReconciler(deps: ReconcilerDeps): Loop {
       });
       if (outcome === null) return 0;
       if (outcome.kind === 'too-early') {
-        log.debug({ network, address: address.address, reason: outcome.reason }, 'an address is checked later');
+        log.debug(
+          { network, address: address.address, reason: outcome.reason },
+          'the check of an address is postponed',
+        );
         return pauseMs;
       }
       putOff.delete(address.id);
@@ -85,7 +88,7 @@ export function startReconciler(deps: ReconcilerDeps): Loop {
       const { ledgerMicro, chainMicro, from, to } = outcome;
       metrics.balanceDifference.set(labels, Number(chainMicro - ledgerMicro) / 1_000_000);
       const amounts = { ledger: formatSigned(ledgerMicro), chain: formatSigned(chainMicro) };
-      log.error({ ...labels, ...amounts, from, to }, 'the books of an address do not balance with the chain');
+      log.error({ ...labels, ...amounts, from, to }, 'the balance of an address differs from the chain');
       return pauseMs;
     },
   });

@@ -130,7 +130,7 @@ async function askNodes(deps: TransactionReaderDeps, question: TransactionQuesti
         // Payers themselves can use up the requests, so they could fill the log with warnings.
         const level = why === 'used-up' ? 'debug' : 'warn';
         const reason = (error as AppError).message;
-        log[level]({ network, node: node.origin, txId, reason }, 'a look-up got no answer from a node');
+        log[level]({ network, node: node.origin, txId, reason }, 'a look-up got no response from a node');
         return { kind: 'unavailable', why } as const;
       });
       if (shown.kind !== 'not-found' && shown.kind !== 'unavailable') return shown;
@@ -171,7 +171,7 @@ function paidBy(pay: () => boolean, { origin, ask }: Node): Pick<Node, 'origin' 
     origin,
     ask: async (...call) => {
       if (pay()) return ask(...call);
-      throw new AppError('NO_NODE', 'the requests for look-ups are used up for now', { retryable: true });
+      throw new AppError('NO_NODE', 'the request budget for look-ups is used up for now', { retryable: true });
     },
   };
 }

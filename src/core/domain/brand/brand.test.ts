@@ -67,15 +67,15 @@ describe('a support contact', () => {
     for (const contact of ['x', '😀'.repeat(200), 'پشتیبانی می‌خواهم', 'Telegram: @shop']) {
       expect(contactProblem(contact)).toBe(null);
     }
-    expect(contactProblem('')).toBe('is empty: give an e-mail address, a link or a name, of 1 to 200 characters');
-    expect(contactProblem('😀'.repeat(201))).toBe('has 201 characters: give at most 200');
+    expect(contactProblem('')).toBe('is empty: use an e-mail address, a link or a name, of 1 to 200 characters');
+    expect(contactProblem('😀'.repeat(201))).toBe('has 201 characters: use at most 200');
     for (const blank of [' ', '\u200b', '\ufeff', '\u2800']) {
       expect(contactProblem(blank)).toContain('contains no readable text');
     }
     expect(contactProblem(`e${'\u0301'.repeat(5)}`)).toContain('more than four marks');
     for (const hidden of ['\n', '\0', '\u001b', '\u0085', '\u2028', '\u202e', '\u2067', '\ud800']) {
       expect(contactProblem(`a${hidden}b`)).toBe(
-        'contains a line break, a control character or a character that reverses the text direction: write plain text in one line',
+        'contains a line break, a control character or a character that reverses the text direction: write plain text on one line',
       );
     }
   });
@@ -85,7 +85,7 @@ describe('a return URL', () => {
   test('has at most 2048 characters, as browsers write it', () => {
     const url = `https://shop.example/${'x'.repeat(2048 - 'https://shop.example/'.length)}`;
     expect(readLink(url)).toEqual({ kind: 'ok', url });
-    expect(readLink(`${url}x`)).toEqual({ kind: 'refused', reason: 'has 2049 characters: give at most 2048' });
+    expect(readLink(`${url}x`)).toEqual({ kind: 'refused', reason: 'has 2049 characters: use at most 2048' });
   });
 
   test.each([
@@ -146,7 +146,7 @@ describe('a return URL', () => {
     ['http://127.0.0.1.shop.example/', INSECURE],
     ['http://10.0.0.1/', INSECURE],
     ['http://0.0.0.0/', INSECURE],
-    [`https://shop.example/${'é'.repeat(340)}`, 'has 2061 characters: give at most 2048'],
+    [`https://shop.example/${'é'.repeat(340)}`, 'has 2061 characters: use at most 2048'],
   ])('%j is refused, without being repeated', (text, problem) => {
     const read = readLink(text);
     expect(read).toEqual({ kind: 'refused', reason: problem });
@@ -193,7 +193,7 @@ describe('the place of a return URL', () => {
     ],
     ['{invoiceId}', 'is not an https:// URL: write for example https://shop.example.com/thanks'],
     ['javascript:{invoiceId}', 'is not an https:// URL: write for example https://shop.example.com/thanks'],
-    [`https://shop.example/${'x'.repeat(2010)}/{invoiceId}`, 'has 2062 characters: give at most 2048'],
+    [`https://shop.example/${'x'.repeat(2010)}/{invoiceId}`, 'has 2062 characters: use at most 2048'],
   ])('%s is refused', (text, reason) => {
     expect(readReturnUrl(text)).toEqual({ kind: 'refused', reason });
   });

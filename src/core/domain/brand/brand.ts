@@ -31,15 +31,15 @@ export function lineProblem(line: string, { most, give }: { most: number; give: 
   const wrongLength = (reason: string): LineProblem => ({ code: 'WRONG_LENGTH', reason });
   const wrongCharacter = (reason: string): LineProblem => ({ code: 'WRONG_CHARACTER', reason });
   const length = [...line].length;
-  if (length === 0) return wrongLength(`is empty: give ${give}, of 1 to ${most} characters`);
-  if (length > most) return wrongLength(`has ${length} characters: give at most ${most}`);
+  if (length === 0) return wrongLength(`is empty: use ${give}, of 1 to ${most} characters`);
+  if (length > most) return wrongLength(`has ${length} characters: use at most ${most}`);
   if (HIDDEN.test(line)) {
     return wrongCharacter(
-      'contains a line break, a control character or a character that reverses the text direction: write plain text in one line',
+      'contains a line break, a control character or a character that reverses the text direction: write plain text on one line',
     );
   }
   if (!/[\p{L}\p{N}\p{Emoji_Presentation}]/u.test(line))
-    return wrongCharacter(`contains no readable text: give ${give}`);
+    return wrongCharacter(`contains no readable text: use ${give}`);
   if (/\p{M}{5}/u.test(line)) return wrongCharacter('contains more than four marks on one letter: write plain text');
   return null;
 }
@@ -67,7 +67,7 @@ export function readLink(text: string): ReadLink {
   if (url.username !== '' || url.password !== '') {
     return refuse('has a user name or password before the "@", which every payer would see: remove them');
   }
-  if (url.href.length > MAX_URL) return refuse(`has ${url.href.length} characters: give at most ${MAX_URL}`);
+  if (url.href.length > MAX_URL) return refuse(`has ${url.href.length} characters: use at most ${MAX_URL}`);
   if (url.protocol === 'http:' && !isLoopbackLink(url.hostname)) {
     return refuse('starts with http://, which others can read and change in transit: write https://');
   }

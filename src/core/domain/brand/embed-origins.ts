@@ -18,14 +18,14 @@ export function readEmbedOrigins(text: string): ReadOrigins {
   const refuse = (reason: string) => ({ kind: 'refused', reason }) as const;
   const given = text.split(/[\s,]+/).filter((part) => part !== '');
   if (given.length === 0 || given.length > MAX_ORIGINS)
-    return refuse(`holds ${given.length} sites: give 1 to ${MAX_ORIGINS}, such as ${EXAMPLE}`);
+    return refuse(`has ${given.length} sites: use 1 to ${MAX_ORIGINS}, such as ${EXAMPLE}`);
   const origins = given.map(readOrigin);
   if (origins.includes(null))
     return refuse(
       `accepts only scheme, host and port of a site, without "*", a user name or an IPv6 address: write for example ${EXAMPLE}`,
     );
   const joined = [...new Set(origins)].join(' ');
-  if (joined.length > MAX_CHARS) return refuse(`has ${joined.length} characters: give at most ${MAX_CHARS}`);
+  if (joined.length > MAX_CHARS) return refuse(`has ${joined.length} characters: use at most ${MAX_CHARS}`);
   const open = origins.find((origin) => origin?.startsWith('http:') && !isLoopbackLink(new URL(origin).hostname));
   if (open !== undefined) return refuse('has a site with http://, which others can change in transit: write https://');
   return { kind: 'ok', origins: joined };

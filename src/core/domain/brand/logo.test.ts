@@ -74,7 +74,7 @@ test.each(Object.keys(LOGOS) as (keyof typeof LOGOS)[])('the sides of %s are rea
   );
   const wide = Buffer.from(LOGOS[name]);
   WRITE_SIDES[name](wide, 0x2fff, 0x10ff, 0);
-  expect(reason(wide)).toBe('has 12287 x 4351 px: give each side 16 to 1024 px');
+  expect(reason(wide)).toBe('has 12287 x 4351 px: make each side 16 to 1024 px');
 });
 
 test('a JPEG is read whatever segments stand before its frame, with fill bytes between them', () => {
@@ -103,8 +103,8 @@ test('a JPEG is read whatever segments stand before its frame, with fill bytes b
 
 test('a side has 16 to 1024 px', () => {
   expect(readLogo(png(16, 1024))).toMatchObject({ kind: 'ok', width: 16, height: 1024 });
-  expect(reason(png(15, 64))).toBe('has 15 x 64 px: give each side 16 to 1024 px');
-  expect(reason(png(64, 1025))).toBe('has 64 x 1025 px: give each side 16 to 1024 px');
+  expect(reason(png(15, 64))).toBe('has 15 x 64 px: make each side 16 to 1024 px');
+  expect(reason(png(64, 1025))).toBe('has 64 x 1025 px: make each side 16 to 1024 px');
 });
 
 test('a file has at most 32 KiB', () => {
@@ -180,7 +180,7 @@ describe('refused, with what to do', () => {
   });
 
   test('an empty file', () => {
-    expect(reason(Buffer.alloc(0))).toBe('is empty: give a PNG, JPEG or WebP');
+    expect(reason(Buffer.alloc(0))).toBe('is empty: use a PNG, JPEG or WebP');
   });
 
   test.each(Object.entries(LOGOS))('%s that is cut off anywhere', (_, whole) => {
@@ -197,7 +197,7 @@ test('any bytes are borne, also behind the beginning of a picture', () => {
     fc.property(fc.constantFrom(Buffer.alloc(0), ...starts), fc.uint8Array({ maxLength: 200 }), (start, rest) => {
       const read = readLogo(Buffer.concat([start, rest]));
       if (read.kind === 'ok') expect(Math.max(read.width, read.height)).toBeLessThanOrEqual(1024);
-      else expect(read.reason).toMatch(/: .*(save|give|scale)/);
+      else expect(read.reason).toMatch(/: .*(save|use|make|scale)/);
     }),
     { numRuns: 2000 },
   );

@@ -16,7 +16,7 @@ const SIDE = { least: 16, most: 1024 };
  */
 export function readLogo(bytes: Uint8Array): ReadLogo {
   const refuse = (reason: string) => ({ kind: 'refused', reason }) as const;
-  if (bytes.length === 0) return refuse('is empty: give a PNG, JPEG or WebP');
+  if (bytes.length === 0) return refuse('is empty: use a PNG, JPEG or WebP');
   if (bytes.length > MAX_LOGO_BYTES) {
     return refuse(`has more than ${MAX_LOGO_BYTES / 1024} KiB: scale it down, for example to 256 px in height`);
   }
@@ -27,7 +27,7 @@ export function readLogo(bytes: Uint8Array): ReadLogo {
   if (picture === 'animated') return refuse(`is an animated ${format.name}: save a single frame of it`);
   const { width, height } = picture;
   if (Math.min(width, height) < SIDE.least || Math.max(width, height) > SIDE.most) {
-    return refuse(`has ${width} x ${height} px: give each side ${SIDE.least} to ${SIDE.most} px`);
+    return refuse(`has ${width} x ${height} px: make each side ${SIDE.least} to ${SIDE.most} px`);
   }
   return { kind: 'ok', type: format.type, width, height };
 }

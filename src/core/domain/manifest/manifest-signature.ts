@@ -163,7 +163,7 @@ const OTHER_APPLICATION = 'has a key of a hardware token that was created with "
 
 function refusedType(type: string): string {
   if (/^[a-z0-9@.-]{4,60}$/.test(type)) return `has a key of the type ${type}: only Ed25519 keys are accepted`;
-  return 'has a word that is not a public key: give the key that "quittance manifest key" showed, or the second word of an id_ed25519.pub file';
+  return 'has a word that is not a public key: use the key that "quittance manifest key" showed, or the second word of an id_ed25519.pub file';
 }
 
 function invalid(reason: string): { kind: 'invalid'; reason: string } {

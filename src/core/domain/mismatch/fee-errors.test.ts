@@ -66,7 +66,7 @@ test.each([
 });
 
 test.each(SHARES)(
-  'a share of %i in 10,000 is taken out to the micro-USDT, rounded either way',
+  'a share of %i in 10,000 is deducted to the micro-USDT, rounded either way',
   (share, weight, percent) => {
     const invoice = suspectOf(7n, 23_456_789n);
     const left = (23_456_789n * (10_000n - share)) / 10_000n;
@@ -85,7 +85,7 @@ test.each(SHARES)(
   },
 );
 
-test('a fee may also have been taken out of the requested amount, which is less sure', () => {
+test('a fee may also have been deducted from the requested amount, which is less sure', () => {
   expect(feeDeducted(INVOICE, 24_000_000n)).toEqual([
     {
       code: 'FEE_DEDUCTED',
@@ -115,7 +115,7 @@ test('where both amounts are the same it is said once', () => {
   expect(feeDeducted(ROUND, 24_875_000n)).toHaveLength(1);
 });
 
-test('a round figure more may be a fee that was not taken out', () => {
+test('a round figure more may be a fee that was not deducted', () => {
   expect(overpaid(INVOICE, 26_000_137n)).toEqual([
     {
       code: 'OVERPAID',

@@ -39,7 +39,7 @@ test.each<[requested: string, payable: string, arrived: string, LikelyMistake | 
   // A fee that is seldom taken is less likely than the one digit in which the amounts differ.
   ['77.77', '77.770149', '77.570149', { kind: 'one_digit' }],
   ['77.77', '77.770149', '73.770149', { kind: 'one_digit' }],
-  // One per cent, of the payable and of the requested amount; taken out, and never added.
+  // One per cent, of the payable and of the requested amount; deducted, and never added.
   ['200', '200.004131', '198', { kind: 'fee' }],
   ['200', '200.004131', '202.004173', null],
   ['25', '25.100137', '21.500137', { kind: 'swapped_digits' }],

@@ -109,7 +109,7 @@ test('what arrives is what a payer would make of 25.000137', () => {
   expect(arrivedAfter('doubled', 25_000_137n)).toEqual([50_000_274n]);
   expect(arrivedAfter('decimal point forgotten', 25_000_137n)).toEqual([25_000_137_000_000n]);
   expect(arrivedAfter('decimal point forgotten', 25_030_000n, 2)).toEqual([2_503_000_000n]);
-  expect(arrivedAfter('a fee of 0.8 taken out', 25_000_137n)).toEqual([24_200_137n]);
+  expect(arrivedAfter('a fee of 0.8 deducted', 25_000_137n)).toEqual([24_200_137n]);
   expect(arrivedAfter('1 % less, cut to 6 decimals', 25_000_137n)).toEqual([24_750_135n]);
   expect(arrivedAfter('a digit of the decimals left out', 25_000_137n)).toContain(25_001_370n);
   expect(arrivedAfter('a digit before the point left out', 25_000_137n)).toEqual([5_000_137n, 2_000_137n]);

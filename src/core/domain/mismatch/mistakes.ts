@@ -39,7 +39,7 @@ export const MISTAKES: readonly Mistake[] = [
   possible('a digit before the point inserted', 'DIGIT_ADDED', (shown) => inserted(shown, 'whole')),
   possible('a digit of the decimals inserted, cut to 6', 'DIGIT_ADDED', (shown) => inserted(shown, 'decimals')),
   ...COMMON_FEES.map((fee) =>
-    possible(`a fee of ${shortly(fee)} taken out`, 'FEE_DEDUCTED', ({ amount }) => [amount - fee]),
+    possible(`a fee of ${shortly(fee)} deducted`, 'FEE_DEDUCTED', ({ amount }) => [amount - fee]),
   ),
   possible('1 % less, cut to 6 decimals', 'FEE_DEDUCTED', ({ amount }) => [lessShare(amount, ONE_PERCENT)]),
   possible('doubled', 'PAID_TWICE', ({ amount }) => [amount * 2n]),

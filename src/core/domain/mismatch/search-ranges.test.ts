@@ -115,7 +115,7 @@ test('a fixed fee is looked for both ways, and a common one also below a request
     expect(holds(rangesOf(25_000_000n - feeMicro), 25_009_999n)).toBe(true);
 });
 
-test('a share may have been taken out of a requested amount, if what is left is that round', () => {
+test('a share may have been deducted from a requested amount, if what is left is that round', () => {
   expect(holds(rangesOf(24_875_000n), 25_009_136n)).toBe(true);
   expect(holds(rangesOf(24_875_003n), 25_009_136n)).toBe(false);
 });

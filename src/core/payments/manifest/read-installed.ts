@@ -17,7 +17,7 @@ import type { Policy } from '../../domain/policy.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { checkMark, readMark } from './serial-checkpoint.ts';
 
-/** `mode` determines whether unsigned addresses are refused or only reported. */
+/** `mode` determines whether unsigned addresses are rejected or only reported. */
 export type ManifestSettings = { path: string; pinned: PinnedKeys; mode: 'warn' | 'enforce'; dataDir: string };
 
 /** The UUID of an address's project, and the index of its leaf in the tree. */

@@ -66,7 +66,7 @@ export function createTeller({ db, log, now }: { db(): Sql; log: Logger; now(): 
     tell().catch((error: unknown) => {
       log.error(
         { err: error, alarm: kind, subject, detail },
-        'could not raise the alarm; Quittance tries again at the next check',
+        'could not raise the alarm; Quittance retries at the next check',
       );
       throttle.forget(`${kind} ${subject}`);
     });

@@ -10,7 +10,7 @@ import { recordProof } from './prove-key.ts';
 export async function claimLedger(db: Sql, { isSealed }: { isSealed: boolean }): Promise<string> {
   await takeLedger(db, { id: await newLedgerId(db, isSealed), firstIndex: 0 }, { isAnew: false });
   const identity = await findLedgerIdentity(db);
-  if (identity === null) throw new Error('the mark of the ledger is gone');
+  if (identity === null) throw new Error("the ledger's identity is missing from the database");
   refuseForeignLedger(identity);
   const sealer = await db.sealer();
   if (sealer !== null) await recordProof(db, sealer.keyId());

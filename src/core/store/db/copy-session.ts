@@ -56,7 +56,7 @@ export async function inBackupSession<Output>(
 }
 
 function rethrow(cause: Error): never {
-  throw new AppError('DATABASE_UNAVAILABLE', `the database does not answer: ${cause.message}`, {
+  throw new AppError('DATABASE_UNAVAILABLE', `the database does not respond: ${cause.message}`, {
     retryable: true,
     cause,
   });

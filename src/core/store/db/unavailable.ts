@@ -11,7 +11,7 @@ export function rethrow(error: unknown, onShortage?: (what: string) => void): ne
   const reason = reasonOf(error);
   const shortage = shortageOf((error as { code?: unknown }).code);
   if (shortage !== null) onShortage?.(shortage);
-  throw new AppError('DATABASE_UNAVAILABLE', `${shortage ?? 'the database does not answer'}: ${reason}`, {
+  throw new AppError('DATABASE_UNAVAILABLE', `${shortage ?? 'the database does not respond'}: ${reason}`, {
     retryable: true,
     cause: error,
   });

@@ -397,7 +397,7 @@ function writeDelivery(
   const attempts = Array.from({ length: isDead ? MAX_ATTEMPTS : failures + 1 }, (_, index) => {
     const at = after(first, index === 0 ? 0 : 5000 * 2 ** index);
     const hasFailed = isDead || index < failures;
-    return { at, status: hasFailed ? 503 : 204, error: hasFailed ? 'http_503: the endpoint answered 503' : null };
+    return { at, status: hasFailed ? 503 : 204, error: hasFailed ? 'http_503: the endpoint returned 503' : null };
   }).filter(({ at }) => at < now);
   const last = attempts.at(-1);
   const isOver = last !== undefined && (last.status === 204 || attempts.length === MAX_ATTEMPTS);
@@ -431,7 +431,7 @@ const SHARES = {
   expired: 22,
   late: 3,
   twice: 3,
-  'a fee of 1 taken out': 4,
+  'a fee of 1 deducted': 4,
   'rounded to 2 decimals': 3,
   'one wrong digit': 2,
   'point one place too far right': 1,

@@ -57,7 +57,7 @@ function writeLlms(document: ApiDocument): string {
 
 > Self-hosted, non-custodial invoicing for USDT on TRON. Your server creates an invoice and sends the payer to its page; it is PAID when the exact transfer is irreversible.
 
-Every request below \`${url}\` has the secret key of a project in the header \`X-Api-Key\`. It belongs on a server: a browser never calls this API.
+Every request below \`${url}\` has the secret key of a project in the header \`X-Api-Key\`. Keep the key on your server: never call this API from a browser.
 
 - Create an invoice: \`POST /v1/invoices\` with the headers \`Content-Type: application/json\` and \`Idempotency-Key\`, which you choose and store for each order attempt, and the body \`${body}\`. \`amount\` is a decimal string, \`externalId\` your own id of the attempt, unique in the project. \`201\` is the only success: store \`invoiceId\`, send the payer to \`checkoutUrl\`. If there is no response, and after \`429\` and \`5xx\`, send the same request again with the same key: it creates no second invoice.
 - Read an invoice: \`GET /v1/invoices/{invoiceId}\`. Fulfil only if \`status\` is \`PAID\` and \`externalId\` is the one that you stored. \`CONFIRMING\` is not paid yet; \`EXPIRED\` can still be paid.
@@ -232,7 +232,7 @@ function renderStart({ info, servers }: ApiDocument): Html {
       html`<label><input type="radio" name="language" id="in-${id}"${index === 0 ? html` checked` : null}> ${name}</label>`,
   );
   return html`<p>${prose(info.description)}</p>
-<p>Your <strong>server</strong> calls <code>${servers[0].url}</code> with the secret key of your project in the header <code>X-Api-Key</code>, which must have the <i>scope</i> of an operation; the examples read it from the variable <code>${API_KEY.variable}</code>. A browser never calls this API. Fields that are not marked <i>optional</i> are always present.</p>
+<p>Your <strong>server</strong> calls <code>${servers[0].url}</code> with the secret key of your project in the header <code>X-Api-Key</code>, which must have the <i>scope</i> of an operation; the examples read it from the variable <code>${API_KEY.variable}</code>. Never call this API from a browser. Fields that are not marked <i>optional</i> are always present.</p>
 <p>For programs: <a href="/openapi.json">OpenAPI 3.1</a>, <a href="/docs/postman.json">Postman collection</a>, <a href="/llms.txt">llms.txt</a>.</p>
 <fieldset><legend>Examples in</legend>${choices}</fieldset>`;
 }
@@ -296,7 +296,7 @@ function paragraph(text: string | undefined): Html | null {
 const RECEIVER_RULES = [
   'Verify `webhook-signature` on the raw bytes of the body, before anything parses them. It is `v1,` and the base64 of an HMAC-SHA256 over `{webhook-id}.{webhook-timestamp}.{body}`; the key is your secret after `whsec_`, base64-decoded. There may be several signatures, separated by spaces: one valid signature is enough. Compare in constant time.',
   'Reject a `webhook-timestamp` (Unix seconds) more than 5 minutes from your clock.',
-  'Answer 2xx within 15 seconds, also to a `type` that you do not know. After any other response, Quittance retries for more than three days.',
+  'Return 2xx within 15 seconds, even for a `type` that you do not know. After any other response, Quittance retries for more than three days.',
   'Handle each `webhook-id` once: the same event may arrive twice.',
   'Read the invoice before you fulfil, and fulfil only if its `status` is `PAID` and its `externalId` is the one that you stored.',
 ] as const;

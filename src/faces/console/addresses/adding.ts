@@ -53,7 +53,7 @@ const policyField = (project: ListedProjectView): FormField => ({
 });
 
 const FRESH_FIELD: FormField = {
-  ...{ kind: 'check', name: 'isFresh', label: 'After a restore: Quittance never had any of these addresses' },
+  ...{ kind: 'check', name: 'isFresh', label: 'After a restore: Quittance has never had any of these addresses' },
   hint: 'Only if this ledger was restored from a backup.',
 };
 
@@ -172,7 +172,7 @@ function renderActivation(
   const left =
     checked >= count
       ? null
-      : html`<p class="hint">${count - checked} of ${count} could not be checked: <bdi>${notCheckedBecause ?? 'no node answered'}</bdi>.</p>`;
+      : html`<p class="hint">${count - checked} of ${count} could not be checked: <bdi>${notCheckedBecause ?? 'no node responded'}</bdi>.</p>`;
   return html`${danger}${never}${left}`;
 }
 
@@ -254,7 +254,7 @@ function fieldsOf({ project }: AddingSubject): FormView['fields'] {
     },
     policyField(project),
     {
-      ...{ kind: 'check', name: 'isFresh', label: 'After a restore: Quittance never had this key' },
+      ...{ kind: 'check', name: 'isFresh', label: 'After a restore: Quittance has never had this key' },
       hint: 'Only if this ledger was restored from a backup. Starts with the first address of the key.',
     },
   ];

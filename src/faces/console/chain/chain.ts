@@ -159,7 +159,7 @@ ${tile('Recorded', recorded?.number ?? null, recorded === null ? 'nothing yet' :
 function sayBehind({ blocks, why }: ChainStatusView['behind']): string {
   if (why.length === 0) return 'all irreversible blocks are recorded, and no alarm blocks progress';
   if (blocks === null) return 'it is not known how far';
-  if (blocks === 0) return 'all irreversible blocks are recorded, but the watcher makes no progress';
+  if (blocks === 0) return 'all irreversible blocks are recorded, but the watcher is making no progress';
   return `${number(blocks)} irreversible ${blocks === 1 ? 'block is' : 'blocks are'} not recorded`;
 }
 

@@ -222,7 +222,7 @@ const WHAT_FOLLOWS: Record<JobKind, string> = {
 };
 
 const COST_OF_BLOCKS =
-  'It reads at most 30 blocks per second, so that it does not slow down the watcher and your shops: 1,000 blocks take about a minute, 100,000 can take hours if the nodes are far away. It leaves the watcher enough of the daily request limit of each node.';
+  'It reads at most 30 blocks per second, so that it does not slow down the watcher and your shops: 1,000 blocks take about a minute, 100,000 can take hours if the nodes are far away. It leaves enough of the daily request limit of each node for the watcher.';
 const COST_OF_BOOKS = 'It needs four requests per address, and a few seconds for an address that was never compared.';
 
 /** How often the page of a running job reloads. */

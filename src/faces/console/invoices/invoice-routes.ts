@@ -182,7 +182,7 @@ const COLUMNS = [
 
 function renderNone(visit: Visit, project: ListedProjectView, isFiltered: boolean): Html {
   if (isFiltered) {
-    return html`<section class="card empty"><h2>No invoice fits</h2><p>Take a filter away, or find one order by the box at the top: it takes the order id, a checkout link, an address, a transaction or an amount.</p></section>`;
+    return html`<section class="card empty"><h2>No matching invoices</h2><p>Remove a filter, or use the search box at the top: it accepts an order id, a checkout link, an address, a transaction or an amount.</p></section>`;
   }
   const make = isAllowed(visit.actor, 'createInvoiceByHand')
     ? html`<p><a class="button" href="${urlTo(visit, '/invoices/new', project)}">Create the first one here</a></p>`

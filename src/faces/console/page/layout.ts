@@ -180,7 +180,7 @@ const STATUS: Readonly<Record<string, readonly [status: number, title: string]>>
   CONFLICT: [409, 'Nothing was changed'],
   DATABASE_UNAVAILABLE: [503, 'The database is not responding'],
   NO_NODE: [503, 'No node is responding'],
-  NODE_REFUSED: [503, 'The nodes gave no answer'],
+  NODE_REFUSED: [503, 'The nodes did not respond'],
   ADDRESS_DAMAGED: [503, 'An address was changed in the database'],
   ROW_CHANGED: [503, 'A row was changed in the database'],
   ADDRESS_NOT_VOUCHED: [503, 'An address is not signed'],

@@ -37,6 +37,6 @@ test('what a step is about is part of the address, whatever it is', () => {
   expect(about('key revoke', 'key_1')).toBe('<a href="/settings/keys/key_1/revoke">revoke key_1</a>');
   expect(about('explain', 'a&b="c"')).toBe('<a href="/find?q=a%26b%3D%22c%22">show a&amp;b=&quot;c&quot;</a>');
   const resolve = { command: 'transfers resolve', args: ['trf_1'], input: { resolution: '…' } };
-  expect(renderText(say`${resolve}`).html).toBe('<a href="/unmatched/trf_1">record it for trf_1</a>');
+  expect(renderText(say`${resolve}`).html).toBe('<a href="/unmatched/trf_1">resolve trf_1</a>');
   expect(about('transfers show', 'all')).toBe('<a href="/unmatched">Unmatched transfers</a>');
 });

@@ -219,7 +219,7 @@ function exactLinkOf({ command, args: [given] = [], input = {} }: Hint): Link | 
     case 'transfers show':
     case 'transfers resolve': {
       if (!subject.startsWith('trf_')) return null;
-      const label = command === 'transfers show' ? `show ${subject}` : `record it for ${subject}`;
+      const label = command === 'transfers show' ? `show ${subject}` : `resolve ${subject}`;
       return { url: `/unmatched/${id}`, label };
     }
     default:

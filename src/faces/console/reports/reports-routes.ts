@@ -114,7 +114,7 @@ function renderDays(visit: Visit, project: ListedProjectView, { days, months, to
     { name: html`<strong>Sum</strong>`, ...total },
   ];
   const hint = isLong
-    ? html`<p class="hint">This many days are shown by month: open a month for its days, or download the CSV, which has all days.</p>`
+    ? html`<p class="hint">A period this long is shown by month: open a month to see its days, or download the CSV, which has all days.</p>`
     : null;
   return html`${hint}<section class="card flush tight" aria-label="Days">${table('Days, with totals at the end', COLUMNS, rows)}</section>`;
 }
@@ -167,7 +167,7 @@ function renderBalance({ from, to, balance }: ReportView, isNow: boolean): Html 
   const unknown =
     uncompared === 0
       ? null
-      : html`<p class="notice">${many(uncompared, 'address was', 'addresses were')} never compared with the chain, so the balance does not include earlier holdings. The service does this automatically, or use “Compare with the chain” on the page <a href="/addresses">Addresses</a> now.</p>`;
+      : html`<p class="notice">${many(uncompared, 'address was', 'addresses were')} never compared with the chain, so the balance does not include money that was there before. The service does this automatically, or use “Compare with the chain” on the page <a href="/addresses">Addresses</a> now.</p>`;
   return html`<section class="card" aria-labelledby="balance"><h2 id="balance">Balance</h2>${facts([
     [`Before ${from}`, amountOf(start)],
     ['+ received', amountOf(came)],

@@ -154,6 +154,6 @@ function verifiedPage({ good, entries, head, problem }: VerifiedAuditView, isCom
     }
 <section class="card form"><p>Each entry contains the hash of the previous one. The owner of the tables could rewrite the whole log; only a head that you keep elsewhere reveals that.${newest === null ? null : html` This is the newest head:`}</p>
 ${newest === null ? null : html`<pre>${ltr(newest)}</pre><div class="actions">${copyButton(newest, 'Copy the head')}</div>`}
-<form action="/settings/audit/verification"><div>${field('head', 'Head that you kept', undefined, html` maxlength="100" spellcheck="false" required`, 'Number, colon and hash.')}</div><div class="actions"><button>Compare</button></div></form></section>`,
+<form action="/settings/audit/verification"><div>${field('head', 'Head that you kept', undefined, html` maxlength="100" spellcheck="false" required`, 'Format: number, colon, hash.')}</div><div class="actions"><button>Compare</button></div></form></section>`,
   };
 }

@@ -118,7 +118,7 @@ const POLICY_OPTIONS = [
   ['tail', 'tail: a few digits added to the amount'],
   ['tail-4', 'tail-4: the same with 4 decimals, for wallets and exchanges that support no more'],
   ['tail-3', 'tail-3: the same with 3 decimals'],
-  ['exact', 'exact: a separate address for each invoice of an amount'],
+  ['exact', 'exact: a separate address for each invoice with the same amount'],
 ] as const;
 const SURCHARGE_HINT =
   'In USDT, with a tail: 0.0001 to 1, from 0.01 with tail-4, from 0.1 with tail-3. Leave empty for the default of the policy.';
@@ -207,7 +207,7 @@ function swatch(accent: string): Html {
 
 function describePolicy({ policy, maxSurcharge }: Settings['view']): string {
   return policy === 'exact'
-    ? 'a separate address for each invoice of an amount, without a surcharge (exact)'
+    ? 'a separate address for each invoice with the same amount, without a surcharge (exact)'
     : `up to ${TAIL_DECIMALS[policy]} decimals, less than ${trimmed(maxSurcharge)} USDT added to the amount (${policy})`;
 }
 
@@ -287,7 +287,7 @@ function lookFields({ name, supportContact, returnUrl, embedOrigins, accent, log
     },
     {
       ...{ kind: 'picture', name: 'logo', label: LOOK_LABELS.logo, mostBytes: MAX_LOGO_BYTES },
-      hint: `A PNG, JPEG or WebP of at most ${MAX_LOGO_BYTES / 1024} KiB. If you choose no file, the logo stays unchanged.`,
+      hint: `A PNG, JPEG or WebP of at most ${MAX_LOGO_BYTES / 1024} KiB. If you don't choose a file, the logo stays the same.`,
     },
     ...(logoId === null ? [] : [{ kind: 'check', name: 'noLogo', label: LOOK_LABELS.noLogo } as const]),
   ];

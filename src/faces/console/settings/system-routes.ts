@@ -100,7 +100,7 @@ const hasBackups = (settings: readonly SettingView[]): boolean => settingOf(sett
 function describeManifest(settings: readonly SettingView[]): string {
   if (settingOf(settings, 'QUITTANCE_ADDRESS_MANIFEST') === null) return 'none';
   return settingOf(settings, 'QUITTANCE_MANIFEST_MODE') === 'enforce'
-    ? 'unsigned addresses are refused'
+    ? 'unsigned addresses are rejected'
     : 'unsigned addresses raise an alarm';
 }
 

@@ -124,7 +124,7 @@ function renderWay(visit: Visit, project: ListedProjectView, { action, path, lab
 
 function renderFigures({ figures }: TodayView): Html {
   if (figures === null) {
-    return html`<section class="card"><h2>Paid</h2><p class="notice">The figures took too long to calculate and are not shown. The list of items above is complete.</p></section>`;
+    return html`<section class="card"><h2>Paid</h2><p class="notice">The figures took too long to calculate, so they are not shown. The list of items above is complete.</p></section>`;
   }
   const { today, days7, days30, share, medianMs, timed, days } = figures;
   const percent = share.decided === 0 ? '–' : `${Math.round((share.paid / share.decided) * 100)} %`;

@@ -418,7 +418,7 @@ function targetFields(endpoint: ShownEndpointView | null): FormField[] {
         value: endpoint?.url,
         more: html` dir="ltr" maxlength="2000" required`,
       },
-      hint: 'An https:// address that is reachable from here. A token in the URL is stored, and shown to everyone who can see this page.',
+      hint: 'An https:// URL that can be reached from this server. A token in the URL is stored, and shown to everyone who can see this page.',
     },
     {
       ...{ name: 'description', label: 'Description (optional)', kind: 'line', value: endpoint?.description },
@@ -442,13 +442,13 @@ function eventsOf(filled: Fields): string[] | undefined {
 }
 
 function undelivered({ undelivered: count, isUndeliveredMore }: ShownEndpointView): string {
-  if (count === 0) return 'Nothing is undelivered; new events go';
+  if (count === 0) return 'There are no undelivered events; new events go';
   return `${number(count)}${isUndeliveredMore ? '+' : ''} undelivered ${count === 1 ? 'event goes' : 'events go'}`;
 }
 
 /** Shows a secret that can't be shown again. */
 function secretShown(secret: string | null, next: Html): Page['main'] {
   return html`<section class="card form"><p>This is the signing secret. Copy it now, because it is not shown again: the receiver needs it to verify each webhook.</p>
-<p class="link">${secret === null ? outside('the secret you gave') : html`<code>${ltr(secret)}</code>`}</p>${secret === null ? null : copyButton(secret, 'Copy the secret')}
+<p class="link">${secret === null ? outside('the secret that you entered') : html`<code>${ltr(secret)}</code>`}</p>${secret === null ? null : copyButton(secret, 'Copy the secret')}
 <div class="actions">${next}</div></section>`;
 }

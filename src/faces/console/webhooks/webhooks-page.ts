@@ -159,7 +159,7 @@ function renderTrouble(endpoint: ShownEndpointView): Html | null {
   const { status, failingSince, pausedUntil, disabledReason, lastAttempt } = endpoint;
   if (status === 'active') {
     if (lastAttempt === null || lastAttempt.webPage === null) return null;
-    return html`<p class="notice">The last event was answered by a web page, “${outside(lastAttempt.webPage, 80)}”. It counts as delivered because its status was ${lastAttempt.status}, but your receiver probably never saw it. Send a test to see what to do.</p>`;
+    return html`<p class="notice">The response to the last event was a web page, “${outside(lastAttempt.webPage, 80)}”. It counts as delivered because its status was ${lastAttempt.status}, but your receiver probably never saw it. Send a test to see what to do.</p>`;
   }
   if (status === 'disabled')
     return html`<p class="notice">Nothing is sent: disabled, ${outside(disabledReason ?? 'without a reason', 300)}. Test it, then enable it: waiting events are sent immediately.</p>`;

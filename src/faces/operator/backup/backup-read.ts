@@ -47,7 +47,7 @@ export async function checkRecipients(recipients: readonly string[]): Promise<vo
     } catch (error) {
       throw new AppError(
         'CONFIG_INVALID',
-        say`${recipient.slice(0, 20)}… is not an age public key: give the line "age1…" from "${{ command: 'backup keygen' }}" or "age-keygen"`,
+        say`${recipient.slice(0, 20)}… is not an age public key: use the line "age1…" from "${{ command: 'backup keygen' }}" or "age-keygen"`,
         { cause: error },
       );
     }
@@ -203,8 +203,8 @@ async function openBackup(path: string, { keyRing, identities = [] }: Opening): 
   const refused = (cause?: Error) => {
     const text =
       identities.length === 0
-        ? say`${path} is encrypted to ${encryption.recipients} key(s), and cannot be read without one of them: give the file with the secret key by ${{ field: 'identities' }}`
-        : say`${path} is encrypted to another key than those of ${{ field: 'identities' }}: give the file with the secret key of one of its recipients`;
+        ? say`${path} is encrypted to ${encryption.recipients} key(s), and cannot be read without one of them: pass the file with the secret key with ${{ field: 'identities' }}`
+        : say`${path} is encrypted to another key than those of ${{ field: 'identities' }}: use the file with the secret key of one of its recipients`;
     return new AppError('BACKUP_ENCRYPTED', text, { cause });
   };
   if (all.length === 0) throw refused();
@@ -342,7 +342,7 @@ function notABackup(path: string, magic: Buffer): AppError {
   }
   return new AppError(
     'INVALID_ARGUMENT',
-    say`${path} is not a Quittance backup: give a file created by "${{ command: 'backup' }}"`,
+    say`${path} is not a Quittance backup: use a file created by "${{ command: 'backup' }}"`,
   );
 }
 

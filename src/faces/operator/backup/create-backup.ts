@@ -92,10 +92,10 @@ export async function makeKey(
     if (error.code === 'EEXIST') {
       throw new AppError(
         'CONFLICT',
-        `the file ${clip(path)} already exists, and may be needed to open backups: give another name`,
+        `the file ${clip(path)} already exists, and may be needed to open backups: use another name`,
       );
     }
-    const reason = `${clip(path)} cannot be written (${error.code}): give another path`;
+    const reason = `${clip(path)} cannot be written (${error.code}): use another path`;
     throw new AppError('INVALID_ARGUMENT', reason, { cause: error });
   });
   return { file: path, recipient };
@@ -183,7 +183,7 @@ export async function writeBackup(options: {
   if (await isThere(path)) {
     throw new AppError(
       'CONFLICT',
-      say`the file ${clip(path)} already exists: give another name with ${{ field: 'path' }}`,
+      say`the file ${clip(path)} already exists: use another name with ${{ field: 'path' }}`,
     );
   }
   const draft = `${path}.${process.pid}.draft`;
@@ -207,7 +207,7 @@ function explain(error: unknown, path: string): unknown {
   const { code, syscall } = error as { code?: unknown; syscall?: unknown };
   if (typeof code !== 'string' || typeof syscall !== 'string' || !/^(open|write|rename|fsync)$/.test(syscall))
     return error;
-  const reason = say`${clip(path)} cannot be written (${code}): give another path with ${{ field: 'path' }}`;
+  const reason = say`${clip(path)} cannot be written (${code}): use another path with ${{ field: 'path' }}`;
   return new AppError('INVALID_ARGUMENT', reason, { cause: error });
 }
 

@@ -75,7 +75,7 @@ export async function secureCopy(tx: Sql, deps: SecureDeps, by: RecordedActor, o
   await skipPositionsTo(tx, BigInt(at));
   await raiseRestored(tx, { ...deps, now: () => at }, (network) => {
     const { length: count } = barred.filter((each) => each.network === network);
-    return say`${origin}. Invoices created after that are unknown here, but their payers may still pay: such payments are listed as unmatched ("${{ command: 'transfers list' }}"). For this reason, ${count} addresses are permanently out of use; add addresses that Quittance never had ("${{ command: 'address add', input: { isFresh: true } }}", "${{ command: 'address derive' }}"), because new invoices are refused until you do. Keys that were revoked after that are valid again: revoke them. See docs/guides/backup.md, then close this alarm`;
+    return say`${origin}. Invoices created after that are unknown here, but their payers may still pay: such payments are listed as unmatched ("${{ command: 'transfers list' }}"). For this reason, ${count} addresses are permanently out of use; add addresses that Quittance has never had ("${{ command: 'address add', input: { isFresh: true } }}", "${{ command: 'address derive' }}"), because new invoices are refused until you do. Keys that were revoked after that are valid again: revoke them. See docs/guides/backup.md, then close this alarm`;
   });
   return barred.length;
 }

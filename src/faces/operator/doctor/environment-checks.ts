@@ -55,8 +55,7 @@ export const nodeRelease = check('node-release', async (look) => {
   const { nodeVersion, now } = look;
   const ends = NODE_ENDS[Number.parseInt(nodeVersion, 10)];
   const fix = 'Upgrade to a supported Node.js LTS release, such as 24.';
-  if (ends === undefined)
-    return good(`Node.js ${nodeVersion}, which is newer than the releases that this version knows`);
+  if (ends === undefined) return good(`Node.js ${nodeVersion}, which is newer than the releases known to this version`);
   const leftMs = Date.parse(ends) - now();
   if (leftMs < 0) return atStake(look, `Node.js ${nodeVersion} has had no security updates since ${ends}`, fix);
   if (leftMs < SOON_MS) return warning(`Node.js ${nodeVersion} gets security updates only until ${ends}`, fix);
@@ -120,7 +119,7 @@ export const readServer = answerOf(
      current_setting('max_connections')::int4 - current_setting('superuser_reserved_connections')::int4 as most`,
   () => [],
   ([row]) => {
-    if (row === undefined) throw new Error('the server said nothing of itself');
+    if (row === undefined) throw new Error('the server returned no information about itself');
     return row;
   },
 );
@@ -136,7 +135,7 @@ export const database = check('database', async (look) => {
   if (databaseProblem !== null) return failed(databaseProblem, fix);
   const startedMs = performance.now();
   return ping().then(
-    () => good(`the database answers in ${Math.ceil(performance.now() - startedMs)} ms`),
+    () => good(`the database responds in ${Math.ceil(performance.now() - startedMs)} ms`),
     (error: unknown) => failed(describeError(error), fix),
   );
 });
@@ -272,7 +271,7 @@ function askUrl(
     asking.once('error', (error) =>
       refuse(
         signal.aborted
-          ? Object.assign(new Error(`no whole answer within ${timeoutMs / 1000} s`), { code: 'LATE' })
+          ? Object.assign(new Error(`no complete response within ${timeoutMs / 1000} s`), { code: 'LATE' })
           : error,
       ),
     );
@@ -318,7 +317,7 @@ export const service = check('service', async ({ probe, settings }) => {
   const { local, inner } = await probe();
   if (local === null) return skipped('this process has no API, or uses any free port');
   if (isRefusal(local))
-    return skipped(`nothing answers at ${settings.localUrl} (${local.code}): the service isn't running here`);
+    return skipped(`nothing responds at ${settings.localUrl} (${local.code}): the service isn't running here`);
   const { status } = readReadiness(textOf(local));
   const { reason, troubles = [] } = inner === null || isRefusal(inner) ? {} : readReadiness(textOf(inner));
   const fix = "Follow the message. The service's log has details.";
@@ -389,7 +388,7 @@ function problemOfUrl(url: string, { public: answer, local, probe, isLedgerKnown
   }
   if (probe !== null) return null;
   if (!isLedgerKnown)
-    return skipped(`${url} answers, but without the database it can't be checked whether it serves this ledger`);
+    return skipped(`${url} responds, but without the database it can't be checked whether it serves this ledger`);
   if (answer.status === 404) {
     const says = `${url} doesn't serve this ledger: it is another service, or an older release of Quittance`;
     return failed(
@@ -411,7 +410,8 @@ function isDown(local: Probed['local']): boolean {
 
 export const streams = check('streams', async ({ probe }) => {
   const { public: answer, probe: told } = await probe();
-  if (answer === null || isRefusal(answer) || told === null) return skipped("Quittance doesn't answer at a public URL");
+  if (answer === null || isRefusal(answer) || told === null)
+    return skipped("Quittance doesn't respond at a public URL");
   const fix = 'Turn off buffering and compression of text/event-stream in the proxy (nginx: proxy_buffering off).';
   if (answer.encoding !== '') return failed(`the proxy compresses event streams (${answer.encoding})`, fix);
   const firstMs = answer.parts[0]?.atMs ?? 0;
@@ -434,7 +434,7 @@ export const proxy = check('proxy', async (look) => {
     );
   }
   const { probe: told } = await look.probe();
-  if (url === null || told === null) return skipped("Quittance doesn't answer at a public URL");
+  if (url === null || told === null) return skipped("Quittance doesn't respond at a public URL");
   const isDirect = url.startsWith('http:');
   return judgeProxy(told, { isDirect: isDirect && isLoopbackLink(new URL(url).hostname), narrow });
 });

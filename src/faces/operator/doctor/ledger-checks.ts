@@ -253,7 +253,7 @@ export const receivers = schemaCheck('receivers', async (look) => {
         const page = lastAttempt?.webPage ?? null;
         if (page === null) return good(`${name} accepts its events`);
         return warning(
-          `${name} answered the last event with a web page, “${page}”: the event counts as delivered, but your receiver probably never saw it`,
+          `${name} returned a web page for the last event, “${page}”: the event counts as delivered, but your receiver probably never saw it`,
           fix,
         );
       }

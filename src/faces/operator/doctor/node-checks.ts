@@ -101,10 +101,10 @@ function noNodes({ settings: { networkProblem } }: Look): Finding {
 export const nodesAnswer = check('nodes-answer', async (look) => {
   const reports = await look.askNodes();
   const findings = reports.map(({ network, origin, problem }) => {
-    if (problem === null) return good(`${origin} answers`);
+    if (problem === null) return good(`${origin} responds`);
     // Distinguishes an outage of one node from an outage of all nodes.
     const others = reports.filter((other) => other.network === network && other.problem === null);
-    const says = others.length === 0 ? `${problem}, and no other node of ${network} answers either` : problem;
+    const says = others.length === 0 ? `${problem}, and no other node of ${network} responds either` : problem;
     const fix = `Check that the node runs and can be reached from here, or add another node to ${variableOf(network)}.`;
     return others.length === 0 ? failed(says, fix) : warning(says, fix);
   });
@@ -145,7 +145,7 @@ function judgeOperators({ network, nodes, agreement }: DoctorNetwork): Finding {
     return atStake({ isLive: keyMode(network) === 'live' }, says, fix);
   }
   if (agreement === 1) {
-    const says = `${network}: the answer of one of ${operators} operators is enough`;
+    const says = `${network}: a response from one of ${operators} operators is enough`;
     return warning(
       says,
       "Unset QUITTANCE_AGREEMENT, or set it to 2, so that a single operator can't invent a payment.",
@@ -166,7 +166,7 @@ const SLOW_MS = 1000;
 export const nodesLatency = check('nodes-latency', async (look) => {
   const findings = (await look.askNodes()).map(({ network, origin, answerMs }) => {
     if (answerMs === null) return skipped(`${origin} didn't answer`);
-    const says = `${origin} answers in ${answerMs} ms`;
+    const says = `${origin} responds in ${answerMs} ms`;
     const fix = `Put a faster node first in ${variableOf(network)}: a block is produced every 3 s.`;
     return answerMs > SLOW_MS ? warning(says, fix) : good(says);
   });
@@ -272,7 +272,7 @@ async function lookAtChain({ read, now, actor }: Look, network: (typeof NETWORKS
   const { view, state } = await read((tx) => showStatus({ db: tx, now }, actor, { network }));
   const status = say`For details, see "${{ command: 'chain status' }}".`;
   if (view.halt !== null) {
-    const fix = say`Find out which is right, the ledger or the chain. When it is settled, run "${{ command: 'chain resume' }}".`;
+    const fix = say`Find out whether the ledger or the chain is right. When you have resolved it, run "${{ command: 'chain resume' }}".`;
     return failed(`${network}: the watcher is halted: ${view.halt.reason}`, fix);
   }
   if (!state.isRunning) return skipped(`no watcher of ${network} is running`);

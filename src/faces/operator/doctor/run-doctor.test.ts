@@ -41,7 +41,7 @@ test('a check that hangs has failed in time, and holds up no other', async () =>
     { name: 'hangs', look: () => new Promise(() => undefined) },
   ]);
   expect(view.checks).toMatchObject([
-    { name: 'hangs', state: 'failed', says: 'did not answer within 0.05 s' },
+    { name: 'hangs', state: 'failed', says: 'did not finish within 0.05 s' },
     { name: 'well', state: 'good', says: 'all is well', fix: null },
   ]);
   expect(view).toMatchObject({ good: false, counts: { failed: 1, warning: 0, good: 1, skipped: 0 } });
@@ -56,7 +56,7 @@ test('a check that throws has failed, with its words', async () => {
       },
     },
   ]);
-  expect(checks).toMatchObject([{ state: 'failed', says: 'it could not be looked at: a file is not there' }]);
+  expect(checks).toMatchObject([{ state: 'failed', says: 'the check failed to run: a file is not there' }]);
 });
 
 test('warnings alone are good enough', async () => {

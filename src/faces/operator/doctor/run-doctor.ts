@@ -100,9 +100,9 @@ function once<Answer>(ask: () => Promise<Answer>): () => Promise<Answer> {
 /** Why something that a check needs is missing, or `null`. */
 type Needs = Record<'database' | 'schema', () => Promise<string | null>>;
 
-const NOT_THERE = 'there is no database to look at: see the check "database"';
-const SILENT = 'the database does not answer: see the check "database"';
-const OTHER_SCHEMA = 'the schema is not that of this release: see the check "migrations"';
+const NOT_THERE = 'there is no database to check: see the check "database"';
+const SILENT = 'the database does not respond: see the check "database"';
+const OTHER_SCHEMA = 'the schema does not match this release: see the check "migrations"';
 
 function needsOf(database: DoctorDeps['database'], ping: Look['ping']): Needs {
   const answers = once(async () => {
@@ -132,11 +132,11 @@ async function lookWithin({ name, needs: need, look }: Check, { look: deps, need
   };
   const found = await within(limitMs, work()).catch(
     (error: unknown): Finding =>
-      failed(say`it could not be looked at: ${textOf(error)}`, 'See what the message names, and run this again.'),
+      failed(say`the check failed to run: ${textOf(error)}`, 'Check what the message mentions, and run this again.'),
   );
   const late = failed(
-    `did not answer within ${limitMs / 1000} s`,
-    'See why what it looks at hangs, and run this again.',
+    `did not finish within ${limitMs / 1000} s`,
+    'Find out why the checked part hangs, and run this again.',
   );
   const { state, says, fix = null } = found === LATE ? late : found;
   return { name, state, says, fix };

@@ -52,10 +52,10 @@ import { judgeAnswer, type Verdict } from './verdict.ts';
 
 export const explainSubjectOperation = operation({
   action: 'explainSubject',
-  summary: 'Everything that is known about an invoice, a transaction or an address, by time',
+  summary: 'Everything known about an invoice, a transaction or an address, in chronological order',
   ...{ method: 'GET', path: '/explain', output: ExplanationView },
   input: Type.Object({
-    text: Type.String({ description: 'inv_…, an externalId, the id of a transaction or its link, or an address T…' }),
+    text: Type.String({ description: 'inv_…, an externalId, a transaction id or its link, or an address T…' }),
     projectId: projectId(),
   }),
   read: ({ text, projectId }) => ({ text, projectId }),
@@ -259,7 +259,7 @@ function describeInvoice({ invoice, stand }: InvoiceFacts): Pick<Explanation, 's
 
 /** Returns text such as `recorded up to block 1030 of …, examined up to block 1048 of …`. */
 function describeStand({ network, cursor }: Stand): string {
-  if (cursor === null) return `${network} has never been examined`;
+  if (cursor === null) return `${network} has never been read`;
   const { solid, head } = cursor;
   return `${network}: recorded up to block ${solid.number} (${toIso(solid.time)}), examined up to block ${head.number} (${toIso(head.time)})`;
 }
@@ -319,7 +319,7 @@ async function explainUnknown({ db, projects, now }: Scope, subject: Transaction
   for (const network of NETWORKS) stands.push(await readStand(db, network, now));
   const followed = stands.filter(({ cursor }) => cursor !== null);
   const { subject: described, fields } = describeTransaction(subject);
-  const ledgers = followed.length === 0 ? ['no network has been examined yet'] : followed.map(describeStand);
+  const ledgers = followed.length === 0 ? ['no network has been read yet'] : followed.map(describeStand);
   return {
     ...verdicts.judgeUnknown(followed, projects),
     subject: { ...described, ledger: followed.map(ledgerOf) },
@@ -404,8 +404,8 @@ async function explainStranger(
       ...outgoing.slice(0, MAX_TRANSFERS).flatMap(entries.describeOutgoing),
     ],
     omissions: [
-      omit('transfers from it, at least; the newest are shown', MAX_TRANSFERS, sent),
-      omit('transfers to it, at least; the newest are shown', MAX_TRANSFERS, got),
+      omit('or more transfers from it; the newest are shown', MAX_TRANSFERS, sent),
+      omit('or more transfers to it; the newest are shown', MAX_TRANSFERS, got),
     ],
   };
 }

@@ -28,7 +28,7 @@ import {
 /** What was done, in words that follow the actor's name. */
 export const DONE: Record<OperatorAction['action'], string> = {
   'address.added': 'added the address',
-  'address.proposed': 'proposed the address: it is added a day later, or when another owner confirms it',
+  'address.proposed': 'proposed the address: it will be added a day later, or when another owner confirms it',
   'address.confirmed': 'confirmed the address',
   'address.withdrawn': 'withdrew the address, so it was not added',
   'address.failed': 'could not add the address',
@@ -121,7 +121,7 @@ export function describeCreation(invoice: ExplainedInvoice): TimelineEntry[] {
       },
       details: [
         policy === 'exact'
-          ? 'policy exact: the requested amount, on an address where no other invoice has it'
+          ? 'policy exact: the requested amount, on an address where no other invoice has that amount'
           : `policy ${policy}: ${formatAmount(microUsdt(invoice.payableMicro - invoice.requestedMicro))} more than requested, which no other invoice has on this address`,
         `payable until ${expiresAt}; a later payment still counts`,
       ],
@@ -295,7 +295,7 @@ function describeResolution(resolved: Resolution): TimelineEntry {
 
 /** `data` names the transfer. */
 function toAnnulmentEntry({ deniedBy, at, by, reason }: Annulment, data: TimelineEntry['data']): TimelineEntry {
-  const text = `${shorten(by)} took the transfer back because it is not on the chain; it no longer counts`;
+  const text = `${shorten(by)} removed the transfer because it is not on the chain; it no longer counts`;
   return {
     ...{ at, kind: 'taken-back', text },
     details: [`reason: ${shorten(reason, 300)}`, `the chain has block ${deniedBy} at that height`],
@@ -349,7 +349,7 @@ export function describeIncoming(transfer: TransferRecord): TimelineEntry {
 /** Describes the creation of an address that has no recorded action. */
 export function describeAdding({ createdAt: at, position, policy }: ExplainedAddress): TimelineEntry {
   const text = `address number ${position} of the project, policy ${policy}`;
-  return { at, kind: 'added', text, details: ['who added it was not recorded'], data: { position, policy } };
+  return { at, kind: 'added', text, details: ['the person who added it was not recorded'], data: { position, policy } };
 }
 
 export function describeBalance({ balance }: ExplainedAddress): TimelineEntry[] {
@@ -357,7 +357,7 @@ export function describeBalance({ balance }: ExplainedAddress): TimelineEntry[] 
   const { checkedAt: at, checkedBlock, goodBlock, node } = balance;
   const [onChain, expected] = [formatSigned(balance.chainMicro), formatSigned(balance.expectedMicro)];
   const text = `${onChain} USDT on the chain at block ${checkedBlock}, ${expected} in the ledger`;
-  const details = [`they last matched at block ${goodBlock}; the node asked was ${node}`];
+  const details = [`the last match was at block ${goodBlock}; according to the node ${node}`];
   return [{ at, kind: 'balance', text, details, data: { balance: onChain, expected, checkedBlock, goodBlock, node } }];
 }
 
@@ -431,10 +431,10 @@ function describeState(subject: string, described: DescribedDelivery): TimelineE
     return [{ ...entry, at: endpointDisabled.at, text }];
   }
   if (isInProgress(described)) {
-    const text = `${subject}: attempt ${attemptCount} is in progress; if it has no result, the next one follows at once`;
+    const text = `${subject}: attempt ${attemptCount} is in progress; if it has no result, the next one follows immediately`;
     return [{ ...entry, at: nextAttemptAt, text }];
   }
-  const before = isLogged(described) ? '' : `; the last result: ${last}`;
+  const before = isLogged(described) ? '' : `; last result: ${last}`;
   return [{ ...entry, at: nextAttemptAt, text: `${subject}: attempt ${attemptCount + 1} is due${before}` }];
 }
 

@@ -264,7 +264,7 @@ function judgeSighting({ rival, ...sighting }: TransactionFacts['sightings'][num
   const stands = `${usdt(amountMicro)}, exactly the payable amount of ${nameOf(sighting)}, was seen in block ${blockNumber}`;
   return rival === null
     ? `${stands}. The invoice becomes PAID when that block is irreversible, usually within two minutes.`
-    : `${stands}. Another transfer of exactly this amount comes first, in block ${rival.blockNumber}, transaction ${rival.txId}. Unless that block is orphaned, this one pays no invoice.`;
+    : `${stands}. Another transfer of exactly this amount came first, in block ${rival.blockNumber}, transaction ${rival.txId}. Unless that block is orphaned, this one pays no invoice.`;
 }
 
 function judgeOutgoing(outgoing: ExplainedOutgoing): Row {
@@ -312,7 +312,7 @@ const SEARCHED = say`Without ${{ field: 'projectId' }}, Quittance searches every
 
 const TO_LOOK_UP: readonly Text[] = [
   'look it up at tronscan.org (nile.tronscan.org for Nile), because the payer may have sent a link to another network',
-  'if it failed, is not in USDT, or went to an address that is not yours, it did not pay you',
+  'if it failed, was not in USDT, or went to an address that is not yours, it did not pay you',
   say`if its block is newer than the recorded blocks, wait and ask again: see "${{ command: 'chain status' }}"`,
   say`if its block is older, and the address was already yours, read the block again: ${{ command: 'chain rescan', input: { from: '<block>', to: '<block>' } }}`,
   say`if Quittance saw it before, its block was orphaned: this is found only in the newest ${EVENTS_SEARCHED} events, but "${{ command: 'explain' }}" of the invoice always shows it`,
@@ -332,7 +332,7 @@ type Asked = { network: Network; answer: UnclaimedAnswer; forPayer: string; node
 export function judgeAnswer({ network, answer, forPayer, nodes, solidNumber }: Asked): Verdict {
   const place = 'blockNumber' in answer ? `in block ${answer.blockNumber} (${answer.blockTime})` : 'asked just now';
   if (answer.code !== 'to_your_address') {
-    const why = answer.code === 'unavailable' ? ` None of its nodes answered: ${nodes}.` : '';
+    const why = answer.code === 'unavailable' ? ` None of its nodes responded: ${nodes}.` : '';
     return judge(`On ${network}, ${place}, a payer would read: ${forPayer}${why}`);
   }
   const came = `On ${network}, ${place}, ${answer.amount} USDT arrived at your address ${answer.to}`;

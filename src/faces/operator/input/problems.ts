@@ -133,10 +133,10 @@ export function gatherProblems<Input>(problems: FieldProblem[], read: () => Inpu
 export function nameProblem(name: string): string | null {
   const secret = detectSecret(name);
   if (secret !== null)
-    return `looks like ${secret}, but names are stored and shown in plain text: give another name. If it is a real secret, replace it`;
+    return `looks like ${secret}, but names are stored and shown in plain text: use another name. If it is a real secret, replace it`;
   const length = [...name].length;
-  if (length === 0) return 'is empty: give 1 to 100 characters';
-  if (length > 100) return `has ${length} characters: give at most 100`;
+  if (length === 0) return 'is empty: use 1 to 100 characters';
+  if (length > 100) return `has ${length} characters: use at most 100`;
   if (/\p{Cc}/u.test(name)) return 'contains a control character, such as a line break: remove it';
   return null;
 }

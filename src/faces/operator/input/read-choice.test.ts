@@ -4,7 +4,7 @@ import { readLengthLimit } from './readers.ts';
 test.each(['0', '050', '501', '1e2', ' 5', '5.0', '-1', ''])(
   'a list of 1 to 500 does not take the limit "%s"',
   (text) => {
-    expect(() => readLengthLimit(text, { least: 1, most: 500 })).toThrow(/give 1 to 500/);
+    expect(() => readLengthLimit(text, { least: 1, most: 500 })).toThrow(/use 1 to 500/);
   },
 );
 

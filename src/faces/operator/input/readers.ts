@@ -25,7 +25,7 @@ export function readLengthLimit(text: string, { least, most }: { least: number; 
   const digits = least === 0 ? /^\d{1,4}$/ : /^[1-9]\d{0,3}$/;
   const limit = digits.test(text) ? Number(text) : -1;
   if (limit >= least && limit <= most) return limit;
-  throw new FieldError('limit', `is ${clip(text)}: give ${least} to ${most}`);
+  throw new FieldError('limit', `is ${clip(text)}: use ${least} to ${most}`);
 }
 
 /** A text that should be an address, and where it was found: `argument 2`, `line 14 of addresses.txt`. */
@@ -287,7 +287,7 @@ export function readPeriod({ from, to }: { from?: string | undefined; to?: strin
   if (start !== null && until !== null && start >= until) {
     throw new FieldError(
       'from',
-      say`${clip(from ?? '')} is not before ${{ field: 'to' }} ${clip(to ?? '')}: give an earlier time`,
+      say`${clip(from ?? '')} is not before ${{ field: 'to' }} ${clip(to ?? '')}: use an earlier time`,
     );
   }
   return { from: start, until };
@@ -299,7 +299,7 @@ function readTime(field: string, text: string | undefined): UnixMs | null {
   if (time !== null && time >= 0) return unixMs(time);
   throw new FieldError(
     field,
-    `is ${clip(text)}: give a day (2026-09-01, UTC) or a time with its zone (2026-09-01T12:00:00Z)`,
+    `is ${clip(text)}: use a day (2026-09-01, UTC) or a time with its zone (2026-09-01T12:00:00Z)`,
   );
 }
 

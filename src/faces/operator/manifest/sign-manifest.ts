@@ -42,7 +42,7 @@ export async function readManifestFile(path: string): Promise<ManifestFile> {
 export async function writeNewFile(path: string, content: string): Promise<void> {
   await writeFile(path, content, { flag: 'wx', flush: true }).catch((error: NodeJS.ErrnoException) => {
     const code = error.code === 'EEXIST' ? 'CONFLICT' : 'INVALID_ARGUMENT';
-    throw new AppError(code, `${quoteWhole(path)} cannot be created (${error.code}): give another name or path`, {
+    throw new AppError(code, `${quoteWhole(path)} cannot be created (${error.code}): use another name or path`, {
       cause: error,
     });
   });
@@ -146,7 +146,7 @@ export async function makeSigningKey({
   const file = `# Signs address manifests of Quittance. Keep it on another machine than the service.\n# public key: ${publicKey}\n${sealed}`;
   await writeFile(path, file, { flag: 'wx', mode: 0o600, flush: true }).catch((error: NodeJS.ErrnoException) => {
     const code = error.code === 'EEXIST' ? 'CONFLICT' : 'INVALID_ARGUMENT';
-    throw new AppError(code, `${quoteWhole(path)} cannot be created (${error.code}): give another name or path`, {
+    throw new AppError(code, `${quoteWhole(path)} cannot be created (${error.code}): use another name or path`, {
       cause: error,
     });
   });
@@ -192,7 +192,7 @@ export async function readUnsigned(draft: string, previous: string | undefined):
   if (before !== null && file.manifest.previous !== before.head.digest) {
     throw new AppError(
       'MANIFEST_REFUSED',
-      `the draft (serial ${file.manifest.serial}) does not follow ${quoteWhole(previous ?? '')} (serial ${before.manifest.serial}): give the manifest that is in force, or create a new draft`,
+      `the draft (serial ${file.manifest.serial}) does not follow ${quoteWhole(previous ?? '')} (serial ${before.manifest.serial}): use the manifest that is in force, or create a new draft`,
     );
   }
   return { file, previous: before, changes: describeChanges(before?.manifest ?? null, file.manifest) };

@@ -106,11 +106,12 @@ type EnableDeps = KeyDeps & { db: Database; random: Random; config: UrlRules };
  */
 export const enableAdapter = operation({
   action: 'enableAdapter',
-  summary: 'Let shops order through another system’s API and show the secret once; or change the rate or its source',
+  summary:
+    'Let shops create orders through another system’s API and show the secret once; or change the rate or its source',
   method: 'POST',
   path: '/adapters',
   command: 'adapter enable',
-  does: "let shops order through another system's API and show the secret once; run it again to change the rate or its source",
+  does: "let shops create orders through another system's API and show the secret once; run it again to change the rate or its source",
   output: schemaOf(enabled),
   input: Type.Object({
     projectId: projectId(),
@@ -125,7 +126,7 @@ export const enableAdapter = operation({
       '<old:new>',
       'old and new rate, such as 7.2:9; required for a change of more than 20 % or wider bounds',
     ),
-    rateMaxAge: line('<duration>', 'refuse orders while the rate is older than this: 1m to 7d (default: 30m)'),
+    rateMaxAge: line('<duration>', 'reject orders while the rate is older than this: 1m to 7d (default: 30m)'),
     currency: line('<code>', 'shop currency (default: CNY; prices need one)'),
     secret: secret('<text>', 'secret to share with the shop, 24 to 64 characters; "-" reads it from standard input'),
   }),
@@ -136,7 +137,7 @@ export const enableAdapter = operation({
       throw new FieldError('currency', 'is missing: give the currency of the prices, such as EUR');
     const currency = (named ?? 'CNY').toUpperCase();
     if (!/^[A-Z]{3,5}$/.test(currency))
-      throw new FieldError('currency', `is ${clip(currency)}: give a code such as CNY`);
+      throw new FieldError('currency', `is ${clip(currency)}: use a code such as CNY`);
     if (kind === 'price' && secret !== undefined)
       throw new FieldError('secret', 'is for adapters that shops order through: leave it out');
     return {
@@ -217,7 +218,7 @@ export const enableAdapter = operation({
 
 function ageOf({ ageSeconds, isTooOld }: Shown<typeof source>): string {
   const age = ageSeconds < 120 ? `${ageSeconds} s` : formatDuration(Math.floor(ageSeconds / 60) * 60_000);
-  return `${age} old${isTooOld ? ', too old: orders are refused' : ''}`;
+  return `${age} old${isTooOld ? ', too old: orders are rejected' : ''}`;
 }
 
 /** The requested adapter, with a fixed rate or the source of one. */
@@ -249,14 +250,14 @@ function readConfirmation(text: string | undefined): Confirmation | null {
     return { text, fromMicro: from.amountMicro, toMicro: to.amountMicro };
   throw new FieldError(
     'confirmRate',
-    `is ${clip(text)}: give the current rate, a colon and the new rate, such as 7.2:9`,
+    `is ${clip(text)}: use the current rate, a colon and the new rate, such as 7.2:9`,
   );
 }
 
 function readRateOrSource(input: GivenRate): FixedRate | RateSource {
   const { rate, rateUrl, ratePath = '', rateTimePath, rateMin = '', rateMax = '', rateMaxAge = '30m' } = input;
   if ((rate === undefined) === (rateUrl === undefined)) {
-    throw new FieldError('rate', say`: give either a fixed rate, such as 7.2, or ${{ field: 'rateUrl' }}`);
+    throw new FieldError('rate', say`: use either a fixed rate, such as 7.2, or ${{ field: 'rateUrl' }}`);
   }
   if (rateUrl === undefined) {
     const others = Object.entries(input).find(
@@ -271,7 +272,7 @@ function readRateOrSource(input: GivenRate): FixedRate | RateSource {
   readBounds(rateMin, rateMax, LEAST_RATE);
   const maxAgeMs = parseDuration(rateMaxAge) ?? 0;
   if (maxAgeMs < MAX_AGE.least || maxAgeMs > MAX_AGE.most) {
-    throw new FieldError('rateMaxAge', `is ${clip(rateMaxAge)}: give a duration from 1m to 7d, such as 30m`);
+    throw new FieldError('rateMaxAge', `is ${clip(rateMaxAge)}: use a duration from 1m to 7d, such as 30m`);
   }
   const timePath = rateTimePath === undefined ? null : readPointer('rateTimePath', rateTimePath);
   const path = readPointer('ratePath', ratePath);
@@ -284,7 +285,7 @@ function readBounds(rateMin: string, rateMax: string, leastMicro: bigint): RateB
   if (minMicro < leastMicro) {
     throw new FieldError(
       'rateMin',
-      `is ${clip(rateMin)}: give 0.01 or more, because rates are stored with six decimals`,
+      `is ${clip(rateMin)}: use 0.01 or more, because rates are stored with six decimals`,
     );
   }
   if (maxMicro > 2n * minMicro) {
@@ -304,14 +305,14 @@ const MAX_AGE = { least: 60_000, most: 7 * 86_400_000 };
 function readPrice(field: string, text: string, what: string): MicroUsdt {
   const price = parseAmount(text);
   if (price.kind === 'ok') return price.amountMicro;
-  throw new FieldError(field, `${text === '' ? 'is missing' : price.reason}: give ${what}`);
+  throw new FieldError(field, `${text === '' ? 'is missing' : price.reason}: use ${what}`);
 }
 
 function readPointer(field: string, text: string): string {
   if (text.length <= 200 && /^(\/([^~/\p{C}]|~[01])+)+$/u.test(text)) return text;
   throw new FieldError(
     field,
-    `is ${clip(text)}: give a JSON pointer of at most 200 characters into the response, such as /tether/cny for {"tether":{"cny":7.19}}`,
+    `is ${clip(text)}: use a JSON pointer of at most 200 characters into the response, such as /tether/cny for {"tether":{"cny":7.19}}`,
   );
 }
 
@@ -522,7 +523,7 @@ async function notifyOfRate(
 /** Lists the adapters of a project, including disabled ones. Errors: `NOT_FOUND`, `INVALID_ARGUMENT` (which project). */
 export const listAdapters = operation({
   action: 'listAdapters',
-  summary: 'List the adapters of a project, through which shops order that use another system’s API',
+  summary: 'List the adapters of a project, for shops that use another system’s API',
   method: 'GET',
   path: '/adapters',
   command: 'adapter list',
@@ -564,7 +565,7 @@ export const disableAdapter = operation({
   method: 'POST',
   path: '/adapters/:adapterId/disable',
   command: 'adapter disable',
-  does: 'stop an adapter from accepting orders, permanently; payments of its earlier orders are still reported',
+  does: 'stop an adapter from accepting orders, permanently; Quittance still reports payments for its earlier orders',
   output: schemaOf({ adapterId: text }),
   input: Type.Object({ adapterId: argument('<adapter>', 'whe_…', 'whe_…') }),
   read: ({ adapterId }) => ({ adapterId }),

@@ -363,7 +363,7 @@ function refuseTooMany(count: number): void {
   if (count <= MAX_PROPOSED) return;
   throw new AppError(
     'INVALID_ARGUMENT',
-    `${count} addresses were given, but at most ${MAX_PROPOSED} can wait for review at a time: give fewer, or add them with the command on the server`,
+    `${count} addresses were given, but at most ${MAX_PROPOSED} can wait for review at a time: use fewer, or add them with the command on the server`,
   );
 }
 

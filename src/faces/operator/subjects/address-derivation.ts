@@ -50,7 +50,7 @@ function readCount(text = ''): number {
   if (count >= 1 && count <= MAX_COUNT) return count;
   throw new FieldError(
     'count',
-    `is ${clip(text)}: give a number from 1 to ${MAX_COUNT}; the next call continues where this one ends`,
+    `is ${clip(text)}: use a number from 1 to ${MAX_COUNT}; the next call continues where this one ends`,
   );
 }
 
@@ -61,7 +61,7 @@ const MAX_AUTO_LIMIT = 10_000;
 function readAutoLimit(text: string): number {
   const limit = /^\d{1,5}$/.test(text) ? Number(text) : Number.POSITIVE_INFINITY;
   if (limit <= MAX_AUTO_LIMIT) return limit;
-  throw new FieldError('autoLimit', `is ${clip(text)}: give a number from 0 (never) to ${MAX_AUTO_LIMIT}`);
+  throw new FieldError('autoLimit', `is ${clip(text)}: use a number from 0 (never) to ${MAX_AUTO_LIMIT}`);
 }
 
 /** How many of the last characters of address #1 the operator must read in the wallet. They aren't shown here. */
@@ -179,7 +179,7 @@ const input = Type.Object({
   ...keyInput,
   first: line('<address>', 'first address that your wallet shows (default: asked for)'),
   ...{ projectId: projectId(), policy: policyOption() },
-  isFresh: flag('after a restore: confirm that Quittance never had this key, and begin with its first address'),
+  isFresh: flag('after a restore: confirm that Quittance has never had this key, and begin with its first address'),
   seen: Type.Optional(Type.Array(Type.String())),
 });
 
@@ -205,7 +205,7 @@ export const showDerivation = localOperation({
     if (wanted.count <= MAX_PROPOSED) return wanted;
     throw new FieldError(
       'count',
-      `is ${wanted.count}: give ${MAX_PROPOSED} at most, because you have to compare them with your wallet`,
+      `is ${wanted.count}: use ${MAX_PROPOSED} at most, because you have to compare them with your wallet`,
     );
   },
   run: async (deps: Pick<OperationDeps, 'db' | 'now'>, actor, { count, isFresh, ...wanted }) => {

@@ -71,7 +71,7 @@ const listed = { address, policy: choice(POLICIES), position: whole, ...life };
 export function readPosition(text: string | undefined): number {
   if (text === undefined) return 0;
   if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw new FieldError('after', `is ${clip(text)}: give the position of an address as a whole number`);
+  throw new FieldError('after', `is ${clip(text)}: use the position of an address as a whole number`);
 }
 
 /**
@@ -219,7 +219,7 @@ async function checkActivation(withNodes: WithNodes, candidates: readonly Candid
       const deadline = delay(LIMIT_MS, undefined, { ref: false });
       await Promise.race([askAll(pool, asked, found), deadline]);
     });
-    if (found.checked < asked.length) found.notCheckedBecause = 'the nodes did not answer in time';
+    if (found.checked < asked.length) found.notCheckedBecause = 'the nodes did not respond in time';
     else if (asked.length < candidates.length)
       found.notCheckedBecause = `at most ${MAX_CHECKED} addresses are checked at a time`;
   } catch (error) {
@@ -272,7 +272,7 @@ function describeActivation(activation: ActivationView, added: number): Text[] {
   }
   if (checked < added) {
     const which = checked === 0 ? '' : ` for ${added - checked} of ${added} addresses`;
-    lines.push(`could not check${which} whether they were ever activated: ${notCheckedBecause ?? 'no node answered'}`);
+    lines.push(`could not check${which} whether they were ever activated: ${notCheckedBecause ?? 'no node responded'}`);
   }
   return lines;
 }
@@ -287,7 +287,7 @@ export function otherPolicyNote({ projectId }: { projectId: string }, policy: Po
 }
 
 export const policyOption = () =>
-  maybeOneOf(POLICIES, '<policy>', 'permanent policy of the addresses (default: the current policy of the project)');
+  maybeOneOf(POLICIES, '<policy>', "permanent policy for these addresses (default: the project's current policy)");
 
 /** `nodes` is missing if no nodes are configured. */
 type AddDeps = Pick<OperationDeps, 'db' | 'now' | 'random'> & {
@@ -338,7 +338,7 @@ export const addAddresses = operation({
       'skip asking the nodes whether the addresses were ever activated',
       'Whether to ask the nodes about the addresses (default: true)',
     ),
-    isFresh: flag('after a restore: confirm that Quittance never had any of these addresses'),
+    isFresh: flag('after a restore: confirm that Quittance has never had any of these addresses'),
   }),
   output: Type.Union([
     schemaOf({ ...about, added: addresses, activation: maybe(activation) }),
@@ -459,7 +459,7 @@ function takenProblem(
   const other = maySee(actor, projectId) ? ` (${encodeId('prj', projectId)})` : '';
   const message =
     projectId !== wantedBy
-      ? `${address} belongs to another project${other}: an address can never move between projects, so give another one`
+      ? `${address} belongs to another project${other}: an address can never move between projects, so use a different one`
       : retiredAt === null
         ? `${address} is already in this project: leave it out`
         : barredAt !== null
@@ -481,7 +481,7 @@ type Switching = { projectId: string | undefined; addresses: readonly Candidate[
 const input = Type.Object({
   projectId: projectId(),
   entries: entries('<addresses...>', 'T…; "-" reads standard input'),
-  note: line('<text>', 'reason, for the record'),
+  note: line('<text>', 'reason, for the audit log'),
 });
 const switching = {
   method: 'POST' as const,

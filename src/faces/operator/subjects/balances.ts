@@ -315,14 +315,14 @@ export function adviseOnBooks(hints: readonly Hint[]): Text[] {
   if (hints.length === 0) return ['try again in a minute; the service must be running and catching up'];
   const distinct = new Map(hints.map((hint) => [JSON.stringify(hint), hint]));
   const lines = [...distinct.values()].slice(0, MAX_HINTS).map((hint) => say`${hint}`);
-  return ['read the blocks again in which it must have happened:', ...lines];
+  return ['read again the blocks in which it must have happened:', ...lines];
 }
 
 /** Fails unless the balances of all addresses are equal. */
 const reconcile = localOperation({
   action: 'reconcileNow',
   command: 'reconcile',
-  does: 'compare what your addresses hold on the chain with the ledger now; exits 1 on a difference',
+  does: 'compare the balances of your addresses on the chain with the ledger now; exits 1 on a difference',
   input: Type.Object({
     address: lines('<T…>', 'only these addresses, comma-separated'),
     network: networkName(),

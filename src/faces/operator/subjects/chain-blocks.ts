@@ -54,7 +54,7 @@ export function readRange(input: { from: string; to: string }): Range {
 /** Reads a block height. Anything that doesn't fit in 2^53 is refused before a node is queried. */
 export function readHeight(field: string, text: string): number {
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
-  throw new FieldError(field, `${clip(text)} is not a block number: give a whole number of 1 or more`);
+  throw new FieldError(field, `${clip(text)} is not a block number: use a whole number of 1 or more`);
 }
 
 /** Returns a range as the input of another use case. */

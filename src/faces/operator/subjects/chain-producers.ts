@@ -67,7 +67,7 @@ const listProducers = operation({
         ['PRODUCER', 'address'],
         ['KEY', ({ address, signer }) => (signer === address ? '' : `signs with ${signer}`)],
       ]);
-      return `adopted at ${adoptedAt}: ${reason}, by ${nodes.join(', ')}\n${table}`;
+      return `active since ${adoptedAt}: ${reason}, by ${nodes.join(', ')}\n${table}`;
     });
     const next = 'no producers yet: the service reads them when it first follows the network';
     return { text: sets.join('\n\n'), ...(sets.length === 0 ? { next } : {}) };
@@ -301,7 +301,7 @@ export async function passBlock(
   if (before?.digest === block.digest) {
     throw new AppError(
       'CONFLICT',
-      `block ${number} (${block.id}) was already let pass by ${before.passedBy} at ${toIso(before.passedAt)}`,
+      `block ${number} (${block.id}) was already accepted by ${before.passedBy} at ${toIso(before.passedAt)}`,
     );
   }
   const view = await describe(deps, { number, shown, block });
@@ -367,7 +367,7 @@ function choose(
   if (proven !== undefined) {
     throw new AppError(
       'CONFLICT',
-      `${proven.node.origin} shows block ${number} (${proven.id}) with a valid proof, so you don't have to let it pass`,
+      `${proven.node.origin} shows block ${number} (${proven.id}) with a valid proof, so you don't have to accept it`,
     );
   }
   const ids = [...new Set(shown.map((block) => block.id))];
@@ -457,10 +457,10 @@ function problemOf(known: KnownProducers, block: ExaminedBlock): string | null {
 const passOperation = localOperation({
   action: 'passBlock',
   command: 'chain pass',
-  does: 'let a block pass that no node can prove; first shows its content and the nodes that show it',
+  does: 'accept a block that no node can prove; first shows its content and the nodes that return it',
   input: Type.Object({
-    block: needed('<number>', 'the block that the watcher cannot pass'),
-    reason: needed('<text>', 'reason, for the record'),
+    block: needed('<number>', 'number of the block that the watcher is waiting at'),
+    reason: needed('<text>', 'reason, for the audit log'),
     id: line('<block-id>', 'id of the block that you compared, 64 hexadecimal characters'),
     isConfirmed: flag('confirm that you compared the block with another source'),
     network: networkName(),

@@ -64,7 +64,7 @@ export function sayVerified({ blockCount, comparedCount, differences }: Verified
 export function adviseOnDifferences(hint: Hint): Text {
   return hint.command === 'chain rescan'
     ? say`record the missing transfers with "${hint}"`
-    : say`ship nothing for these transfers: check what each one did, and take back the ones that are not on the chain, with "${hint}"`;
+    : say`don't ship orders because of these transfers: check the effect of each one, and remove the ones that are not on the chain, with "${hint}"`;
 }
 
 /** Mentions blocks whose producers aren't known now. Returns `null` if there are none. */

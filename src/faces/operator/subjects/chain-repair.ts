@@ -269,7 +269,7 @@ function refuseUnnamed(plan: RepairPlan, named: ReadonlySet<string>): void {
   if (problems.length === 0) return;
   throw new AppError(
     'CONFLICT',
-    'nothing was changed, because PAID is final: check each of these invoices, and name it when you know that it was not paid',
+    'nothing was changed, because PAID is final: check each of these invoices, and add it to the command when you know that it was not paid',
     { problems },
   );
 }
@@ -359,9 +359,12 @@ const repairOperation = localOperation({
   does: say`show where the ledger differs from the chain; with ${{ field: 'isConfirmed' }}, correct the ledger`,
   input: Type.Object({
     ...ofRange,
-    isConfirmed: flag('change the ledger: take back transfers that are not on the chain, and record missing ones'),
-    reason: line('<text>', say`with ${{ field: 'isConfirmed' }}: reason, for the record`),
-    invoice: lines('<inv_…>', 'an invoice that was PAID by a transfer that is not on the chain; name each one'),
+    isConfirmed: flag('change the ledger: remove transfers that are not on the chain, and record missing ones'),
+    reason: line('<text>', say`with ${{ field: 'isConfirmed' }}: reason, for the audit log`),
+    invoice: lines(
+      '<inv_…>',
+      'an invoice that was PAID by a transfer that is not on the chain; repeat the option for each one',
+    ),
     network: networkName(),
   }),
   by: DECIDED_BY,

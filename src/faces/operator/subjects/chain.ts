@@ -202,11 +202,11 @@ export function describeCatchUp({ blocksPerSecond, secondsLeft }: NonNullable<Ch
 
 const showStatusOperation = operation({
   action: 'showStatus',
-  summary: 'Show how far a network was read, the state of its nodes, and open alarms',
+  summary: 'Show how far Quittance has read a network, the state of its nodes, and open alarms',
   method: 'GET',
   path: '/chain/:network',
   command: 'chain status',
-  does: 'show how far the chain was read, the state of the nodes, and open alarms',
+  does: 'show how far Quittance has read the chain, the state of the nodes, and open alarms',
   input: Type.Object({ network: networkName() }),
   output: ChainStatusView,
   read: ({ network }) => ({ network }),
@@ -355,7 +355,7 @@ export const resumeChain = operation({
       Type.String({ description: 'Time of the halt that you saw; refused if the watcher halted again later' }),
     ),
     reason: line('<text>', say`with ${{ field: 'isSettled' }}: why it can resume, for the record`, {
-      wire: 'Why it can resume, for the record',
+      wire: 'Why it can resume, for the audit log',
     }),
     network: networkName(),
   }),

@@ -459,7 +459,7 @@ function deliveryText(shown: ShownDelivery, askedAt: UnixMs): string {
 function planText({ delivery, endpoint, attemptCount }: ShownDelivery, askedAt: UnixMs): string | null {
   const { nextAttemptAt, attemptsLeft, status } = delivery;
   const attempts = (count: number) => (count === 1 ? '1 attempt' : `${count} attempts`);
-  if (status === 'dead') return `none, given up after ${attempts(attemptCount)}`;
+  if (status === 'dead') return `none; Quittance gave up after ${attempts(attemptCount)}`;
   if (nextAttemptAt === null) return null;
   if (endpoint.status === 'disabled') return 'none until the endpoint is enabled';
   const { pausedUntil } = endpoint;

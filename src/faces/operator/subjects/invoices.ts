@@ -262,7 +262,7 @@ export const showInvoice = localOperation({
   },
   print: (invoice) => ({
     text: toText(invoice),
-    next: say`all that happened to it: "${{ command: 'explain', args: [invoice.invoiceId] }}"`,
+    next: say`to see its full history: "${{ command: 'explain', args: [invoice.invoiceId] }}"`,
   }),
 });
 
@@ -356,7 +356,8 @@ function readExternalId(field: string, text: string): string {
   if (length < 1 || length > MAX_EXTERNAL_ID) {
     throw new FieldError(field, `has ${length} characters: give it 1 to ${MAX_EXTERNAL_ID}`);
   }
-  if (text.includes('\0') || !text.isWellFormed()) throw new FieldError(field, 'holds a character that cannot be kept');
+  if (text.includes('\0') || !text.isWellFormed())
+    throw new FieldError(field, 'contains a character that cannot be stored');
   return text;
 }
 
@@ -369,7 +370,7 @@ export const createInvoiceByHand = localOperation({
   action: 'createInvoiceByHand',
   command: 'invoice create',
   does: 'create an invoice by hand, for a shop that does not use the API; recorded in the audit log',
-  by: { help: 'who creates it (default: your user name)', before: 'projectId' },
+  by: { help: 'your name for the audit log (default: your user name)', before: 'projectId' },
   input: Type.Object({
     amount: needed('<usdt>', 'amount in USDT, such as 25.00'),
     externalId: needed('<id>', 'your order id, 1 to 200 characters, unique in the project'),
@@ -460,9 +461,9 @@ function refusalOf(
       const existing = encodeId('inv', created.existing.id);
       const text =
         created.rule === 'externalId'
-          ? `the order ${clip(externalId)} has an invoice already: ${existing}. Look at it, or choose another order id`
+          ? `the order ${clip(externalId)} has an invoice already: ${existing}. Check that invoice, or choose another order id`
           : `this form made ${existing} already, for other input`;
-      return new AppError('CONFLICT', `nothing was made: ${text}`);
+      return new AppError('CONFLICT', `no invoice was created: ${text}`);
     }
     case 'amount-unavailable': {
       const where = created.addressesInUse === 0 ? 'the project has no address in use' : 'all are taken';
@@ -474,16 +475,16 @@ function refusalOf(
       );
     }
     case 'clocks-apart':
-      return new AppError('CONFLICT', `nothing was made. ${created.problem}`);
+      return new AppError('CONFLICT', `no invoice was created. ${created.problem}`);
     case 'project-archived':
       return new AppError(
         'CONFLICT',
-        say`nothing was made: the project is archived. Put it back with "${{ command: 'project unarchive' }}" and try again`,
+        say`no invoice was created: the project is archived. Restore it with "${{ command: 'project unarchive' }}" and try again`,
       );
     case 'key-not-valid':
       return new AppError(
         'CONFLICT',
-        `invoices are no longer made by hand for this project: its key for them, ${encodeId('key', keyId)}, was revoked`,
+        `invoices can no longer be created by hand for this project: its key for them, ${encodeId('key', keyId)}, was revoked`,
       );
   }
 }
@@ -496,7 +497,7 @@ export const withdrawInvoiceByHand = localOperation({
   action: 'withdrawInvoiceByHand',
   command: 'invoice withdraw',
   does: 'withdraw an invoice: its page says so, but a payment that still arrives pays it',
-  by: { help: 'who withdraws it (default: your user name)', before: 'projectId' },
+  by: { help: 'your name for the audit log (default: your user name)', before: 'projectId' },
   input: Type.Object({ invoiceId: named, ...PROJECT }),
   read: (given) => given,
   run: async ({ db, now }: Pick<OperationDeps, 'db' | 'now'>, actor, { projectId, invoiceId }) => {
@@ -508,7 +509,7 @@ export const withdrawInvoiceByHand = localOperation({
       await withdrawInvoice(tx, { id, projectId: project.id, network: project.network, at });
       const withdrawnAt = (await findInvoicePayment(tx, project.id, id))?.withdrawnAt ?? null;
       if (withdrawnAt === null) {
-        const message = 'the invoice is PAID, so there is nothing left to withdraw; send the money back if you have to';
+        const message = 'the invoice is PAID, so it cannot be withdrawn; send the money back if you need to';
         throw new AppError('CONFLICT', message);
       }
       // Concurrent requests wait for each other at the row, and the second one finds the time of the first.

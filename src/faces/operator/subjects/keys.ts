@@ -110,8 +110,8 @@ export function readNewKey(
   const expiresMs = input.expires === undefined ? null : parseMoment(input.expires, now);
   if (input.expires !== undefined) {
     const shown = clip(input.expires);
-    if (expiresMs === null) add('expires', `is ${shown}: give a duration (12h, 90d) or a date (2027-01-31, UTC)`);
-    else if (expiresMs <= now) add('expires', `is ${shown}, which is in the past: give a future time`);
+    if (expiresMs === null) add('expires', `is ${shown}: use a duration (12h, 90d) or a date (2027-01-31, UTC)`);
+    else if (expiresMs <= now) add('expires', `is ${shown}, which is in the past: use a future time`);
   }
   const allowedCidrs = (input.allowedIps ?? []).flatMap((text) => {
     const parsed = parseCidr(text.trim());

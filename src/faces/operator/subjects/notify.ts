@@ -168,7 +168,7 @@ export const addChannel = operation({
     if (isAdded) return { ...view, secret };
     throw new AppError(
       'CONFLICT',
-      say`a channel with this name already exists: give another ${{ field: 'name' }}, or see "${{ command: 'notify list' }}"`,
+      say`a channel with this name already exists: use another ${{ field: 'name' }}, or see "${{ command: 'notify list' }}"`,
     );
   },
   print: (channel, { isSecretTyped }) => ({
@@ -295,7 +295,7 @@ const HOW_TO_ALLOW = say`for a server in your own network, use ${{ field: 'isOwn
 function readNtfy(url: URL, { token, isOwnNetwork }: GivenTarget): Target {
   const topic = url.pathname.slice(1);
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(topic) || url.search !== '')
-    throw new FieldError('url', 'has no topic: give the server address and the topic, such as https://ntfy.sh/topic');
+    throw new FieldError('url', 'has no topic: use the server address and the topic, such as https://ntfy.sh/topic');
   return {
     kind: 'ntfy',
     isOwnNetwork,
@@ -315,7 +315,7 @@ function readToken(token: string | undefined, form: RegExp): string {
 
 function readChat(chat: string): string {
   if (/^(-?\d{1,20}|@[A-Za-z0-9_]{1,64})$/.test(chat)) return chat;
-  throw new FieldError('chat', 'is not a Telegram chat: give its id, such as -1001234567890, or @channelname');
+  throw new FieldError('chat', 'is not a Telegram chat: use its id, such as -1001234567890, or @channelname');
 }
 
 const MAX_RECIPIENTS = 20;
@@ -365,7 +365,7 @@ function decode(text: string): string {
 function readMailAddress(field: string, text: string): string {
   const address = text.trim();
   if (/^[^\s@<>(),;:"\\[\]\p{Cc}]{1,64}@[^\s@<>(),;:"\\[\]\p{Cc}]{1,190}$/u.test(address)) return address;
-  throw new FieldError(field, 'is not an e-mail address: give one such as ops@example.com');
+  throw new FieldError(field, 'is not an e-mail address: use one such as ops@example.com');
 }
 
 type ChannelTimes = {
@@ -388,18 +388,18 @@ function readTimes({
   if (!isTimeZone(timeZone)) {
     throw new FieldError(
       'timeZone',
-      `has ${clip(timeZone)}, which is not a time zone: give one such as Europe/Berlin, or UTC`,
+      `has ${clip(timeZone)}, which is not a time zone: use one such as Europe/Berlin, or UTC`,
     );
   }
   const [from, to, ...rest] = quiet?.split('-') ?? [];
   const hours = { quietFrom: minuteOf(from), quietTo: minuteOf(to) };
   const isWhole = hours.quietFrom !== null && hours.quietTo !== null && rest.length === 0;
   if (quiet !== undefined && (!isWhole || hours.quietFrom === hours.quietTo)) {
-    throw new FieldError('quiet', `has ${clip(quiet)}: give two different times, such as 22:00-07:00`);
+    throw new FieldError('quiet', `has ${clip(quiet)}: use two different times, such as 22:00-07:00`);
   }
   const summaryAt = minuteOf(summary);
   if (summary !== undefined && summaryAt === null) {
-    throw new FieldError('summary', `has ${clip(summary)}: give a time of day, such as 08:00`);
+    throw new FieldError('summary', `has ${clip(summary)}: use a time of day, such as 08:00`);
   }
   return { ...hours, summaryAt, timeZone };
 }

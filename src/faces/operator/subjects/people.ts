@@ -108,7 +108,7 @@ export function readNewPerson(input: {
   const problems: FieldProblem[] = [];
   const login = loginOf(input.login);
   if (login === '') {
-    const reason = `is ${clip(input.login)}: give an e-mail address or a short name with the letters a to z, digits and . _ + @ -`;
+    const reason = `is ${clip(input.login)}: use an e-mail address or a short name with the letters a to z, digits and . _ + @ -`;
     problems.push({ subject: 'login', message: `the login ${reason}` });
   }
   const name = (input.name ?? login).trim();

@@ -19,12 +19,12 @@ import type { Given } from '../operation.ts';
 import { file, line, maybeOneOf, needed, removable } from '../option.ts';
 
 const NAME = ['<name>', 'name of the shop, which payers see: 1 to 100 characters'] as const;
-const LIFETIME = ['<duration>', 'how long an invoice waits for payment: 5m to 30d'] as const;
+const LIFETIME = ['<duration>', 'how long payers have to pay an invoice: 5m to 30d'] as const;
 const policy = (usual: { default?: string }) =>
   maybeOneOf(
     POLICIES,
     '<policy>',
-    'how payments are matched: tail, tail-4 and tail-3 add digits to the amount, up to the 6th, 4th or 3rd decimal; exact uses a separate address for each invoice of an amount',
+    'how payments are matched: tail, tail-4 and tail-3 add digits to the amount, up to the 6th, 4th or 3rd decimal; exact uses a separate address for each invoice with the same amount',
     usual,
   );
 const maxSurcharge = () =>
@@ -35,7 +35,7 @@ const maxSurcharge = () =>
 const limits = (most: { default?: string }, mostPerMinute: { default?: string }) => ({
   maxUnpaid: line(
     '<n>',
-    'maximum unpaid invoices in 30 minutes, so that bogus orders cannot use up amounts; or none',
+    'maximum unpaid invoices in 30 minutes, so that fake orders cannot use up amounts; or none',
     most,
   ),
   maxUnpaidPerMinute: line('<n>', 'maximum unpaid invoices in one minute; or none', mostPerMinute),
@@ -124,14 +124,14 @@ export function readSettings(input: SettingsInput, problems: FieldProblem[]): Wa
   if (lifetime !== undefined) {
     const lifetimeMs = parseDuration(lifetime) ?? 0;
     if (lifetimeMs < LIFETIME_MS.least || lifetimeMs > LIFETIME_MS.most)
-      add('lifetime', `is ${clip(lifetime)}: give 5m to 30d, for example 30m, 12h or 2d`);
+      add('lifetime', `is ${clip(lifetime)}: use 5m to 30d, for example 30m, 12h or 2d`);
     settings.invoiceLifetimeMs = lifetimeMs;
   }
   for (const limit of ['maxUnpaid', 'maxUnpaidPerMinute'] as const) {
     const text = input[limit];
     if (text === undefined) continue;
     const count = text === 'none' ? null : readCount(text);
-    if (text !== 'none' && count === null) add(limit, `is ${clip(text)}: give 1 to ${MAX_COUNT}, or none`);
+    if (text !== 'none' && count === null) add(limit, `is ${clip(text)}: use 1 to ${MAX_COUNT}, or none`);
     settings[limit] = count;
   }
   if (support !== undefined) {
@@ -155,7 +155,7 @@ export function readSettings(input: SettingsInput, problems: FieldProblem[]): Wa
     if (accent !== null && settings.accent === null)
       add(
         'accent',
-        `is ${clip(accent)}: give 3 or 6 hexadecimal digits, as in 0a6549 or '#0a6549' (quote it, because a shell may treat # as a comment)`,
+        `is ${clip(accent)}: use 3 or 6 hexadecimal digits, as in 0a6549 or '#0a6549' (quote it, because a shell may treat # as a comment)`,
       );
   }
   if (logo !== undefined) {
@@ -172,7 +172,7 @@ export function describeSurcharge(given: string, policy: Policy = 'tail'): strin
   const { leastMicro, mostMicro, usualMicro } = surchargeOf(policy);
   const [least, most, usual] = [leastMicro, mostMicro, usualMicro].map(trimmedAmount);
   const where = policy === 'tail' ? '' : `with the policy ${policy} `;
-  return `is ${clip(given)}: ${where}give ${least} to ${most} USDT, for example ${usual}`;
+  return `is ${clip(given)}: ${where}use ${least} to ${most} USDT, for example ${usual}`;
 }
 
 const trimmedAmount = (amountMicro: MicroUsdt) => formatAmount(amountMicro).replace(/\.?0+$/, '');
@@ -212,7 +212,7 @@ type ExpectedInput = { [Name in keyof typeof expected]?: string | undefined };
 export function readExpected({ ordersPerDay, prices }: ExpectedInput, problems: FieldProblem[]): ExpectedOrders | null {
   const read = (subject: keyof ExpectedInput, text: string) => {
     const count = readCount(text);
-    if (count === null) problems.push(fieldProblem(subject, `is ${clip(text)}: give 1 to ${MAX_COUNT}`));
+    if (count === null) problems.push(fieldProblem(subject, `is ${clip(text)}: use 1 to ${MAX_COUNT}`));
     return count ?? 1;
   };
   const orders = { perDay: read('ordersPerDay', ordersPerDay ?? '1'), prices: read('prices', prices ?? '1') };

@@ -21,7 +21,7 @@ test('a report has 366 days at most, which is a leap year', () => {
 });
 
 test('days in the wrong order are refused', () => {
-  expect(() => read('2028-03-06')).toThrow('from is 2028-03-06, after to 2028-03-05: give an earlier day');
+  expect(() => read('2028-03-06')).toThrow('from is 2028-03-06, after to 2028-03-05: use an earlier day');
 });
 
 test.each([
@@ -38,6 +38,6 @@ test.each([
   for (const field of ['from', 'to'] as const) {
     const wrong = () => readReportPeriod({ [field]: text }, NOW);
     expect(wrong).toThrow(AppError);
-    expect(wrong).toThrow(new RegExp(`^${field} is .*: give a day in UTC, such as 2026-09-01$`));
+    expect(wrong).toThrow(new RegExp(`^${field} is .*: use a day in UTC, such as 2026-09-01$`));
   }
 });

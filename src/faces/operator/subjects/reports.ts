@@ -67,7 +67,7 @@ export function readReportPeriod(
   const to = readDay('to', given.to) ?? dayOf(now);
   const from = readDay('from', given.from) ?? `${to.slice(0, 8)}01`;
   const days = (startOf(to) - startOf(from)) / DAY_MS + 1;
-  if (days < 1) throw new FieldError('from', say`is ${from}, after ${{ field: 'to' }} ${to}: give an earlier day`);
+  if (days < 1) throw new FieldError('from', say`is ${from}, after ${{ field: 'to' }} ${to}: use an earlier day`);
   if (days > MAX_DAYS) {
     throw new FieldError(
       'from',
@@ -80,7 +80,7 @@ export function readReportPeriod(
 function readDay(field: string, text: string | undefined): string | null {
   if (text === undefined) return null;
   if (DAY.test(text) && (parseMoment(text, 0) ?? -1) >= 0) return text;
-  throw new FieldError(field, `is ${clip(text)}: give a day in UTC, such as 2026-09-01`);
+  throw new FieldError(field, `is ${clip(text)}: use a day in UTC, such as 2026-09-01`);
 }
 
 export function dayOf(time: UnixMs): string {

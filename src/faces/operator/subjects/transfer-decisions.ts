@@ -60,8 +60,8 @@ export type ResolveRequest = {
   seenAt?: string | null;
 };
 
-const invoiceInput = line('<invoice>', 'invoice that the money was for: inv_… or the externalId');
-const BY = { help: 'who decided (default: your user name)' };
+const invoiceInput = line('<invoice>', 'invoice that the money was meant for: inv_… or the externalId');
+const BY = { help: 'name of the person who decided (default: your user name)' };
 
 /**
  * Records a decision about transfers that paid nothing: for all of them, or for none if one can't be resolved. Earlier resolutions are
@@ -164,7 +164,7 @@ function needResolution(text: string): ResolutionKind {
 function readInvoiceName(text: string | undefined): string | null {
   if (text === undefined) return null;
   if (text !== '' && text.length <= 400 && !text.includes('\0')) return text;
-  throw new FieldError('invoice', `is ${clip(text)}: give inv_… or an externalId`);
+  throw new FieldError('invoice', `is ${clip(text)}: use inv_… or an externalId`);
 }
 
 type Random = (bytes: number) => Uint8Array;
@@ -379,7 +379,7 @@ export const refundTransfer = operation({
     transferId: argument('<transfer>', 'trf_… of an unmatched transfer', 'trf_…'),
     tx: needed(
       '<transaction>',
-      'transaction that returned the full amount to the sender, from an address of the project',
+      "transaction that returned the full amount to the sender, from one of the project's addresses",
       {
         wire: 'The transaction of the refund: 64 hexadecimal characters, or its Tronscan link',
       },
@@ -455,7 +455,7 @@ export function readRefundNote(txId: string, text: string | undefined, given?: F
 export function readRefundTx(field: string, text: string): string {
   const transaction = readTransactionReference(text.trim());
   if (transaction.kind === 'id') return transaction.txId;
-  throw new FieldError(field, `is ${clip(text)}: give a TRON transaction id (64 characters) or its Tronscan link`);
+  throw new FieldError(field, `is ${clip(text)}: use a TRON transaction id (64 characters) or its Tronscan link`);
 }
 
 /** Explains a conflict: someone else was faster, or the refund is linked to a transfer that the chain denies by now. */

@@ -424,7 +424,7 @@ async function findReferenced(db: Sql, actor: Actor, reference: string): Promise
 const KIND_MEANS = {
   matched: 'it paid its invoice',
   duplicate: 'exactly the amount of an invoice that was already paid',
-  unmatched: 'no invoice waits for exactly this amount at this address',
+  unmatched: 'no invoice is waiting for exactly this amount at this address',
 } as const;
 
 function toText(transfer: TransferView, projectName: string): string {
@@ -499,7 +499,7 @@ function causesText(causes: readonly CauseView[]): string {
       ['EXTERNAL ID', 'externalId'],
     ]),
   ]);
-  return `LIKELY CAUSES, best first; the chain shows amounts, not intentions\n${parts.filter(Boolean).join('\n')}`;
+  return `LIKELY CAUSES, likeliest first; the chain shows amounts, not intentions\n${parts.filter(Boolean).join('\n')}`;
 }
 
 function deliveryText(delivery: NonNullable<TransferView['events'][number]['delivery']>): string {

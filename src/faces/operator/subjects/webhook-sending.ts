@@ -98,7 +98,7 @@ export const rotateSecret = operation({
     ...{ endpointId: endpointIdInput, secret: secretInput },
     overlap: line(
       '<duration>',
-      'how long the previous secret also signs, up to 30d; 0 ends all previous ones immediately',
+      'how long the previous secret also signs, up to 30d; 0 ends all previous secrets immediately',
       {
         default: '24h',
         wire: 'How long the previous secret also signs, `0` to `30d` (default: `24h`)',
@@ -109,7 +109,7 @@ export const rotateSecret = operation({
   read: ({ endpointId, overlap = '24h', secret, isKeyLost = false }) => {
     const overlapMs = /^0[mhd]?$/.test(overlap) ? 0 : parseDuration(overlap);
     if (overlapMs === null || overlapMs > MAX_OVERLAP_MS) {
-      throw new FieldError('overlap', `is ${clip(overlap)}: give 0, or a duration of up to 30d such as 24h`);
+      throw new FieldError('overlap', `is ${clip(overlap)}: use 0, or a duration of up to 30d such as 24h`);
     }
     return { endpointId, overlapMs, secret: secret === undefined ? null : readGivenSecret(secret), isKeyLost };
   },
@@ -580,7 +580,7 @@ export const disableEndpoint = operation({
   path: '/webhooks/:endpointId/disable',
   command: 'webhook disable',
   does: 'stop sending webhooks to an endpoint until it is enabled again',
-  by: { help: 'who does this (default: your user name)' },
+  by: { help: 'your name for the audit log (default: your user name)' },
   output: schemaOf(disabled),
   input: Type.Object({
     endpointId: endpointIdInput,

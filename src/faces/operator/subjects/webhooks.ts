@@ -143,7 +143,7 @@ export function readEventTypes(field: string, texts: readonly string[]): EventTy
       : unknown === 'all'
         ? 'has all beside others'
         : `has ${clip(unknown)}, which is not an event type`;
-  throw new FieldError(field, `${problem}: give all, or choose from ${EVENT_TYPES.join(', ')}`);
+  throw new FieldError(field, `${problem}: use all, or choose from ${EVENT_TYPES.join(', ')}`);
 }
 
 /** The limit of the schema. */
@@ -156,7 +156,7 @@ export function readLine(field: string, text: string): string {
   const length = [...line].length;
   if (length <= MAX_LINE && !/[\p{Cc}\p{Cs}]/u.test(line)) return line;
   const problem = length > MAX_LINE ? `has ${length} characters` : 'contains a line break or a control character';
-  throw new FieldError(field, `${problem}: give at most ${MAX_LINE} characters on one line`);
+  throw new FieldError(field, `${problem}: use at most ${MAX_LINE} characters on one line`);
 }
 
 /** Whether this machine allows http and loopback targets on test networks. */
@@ -175,7 +175,7 @@ export function readWebhookUrl(
   refuseSecret(field, OUR_SECRET.test(text) ? 'a secret of Quittance' : null);
   const refuse = (reason: string) => new FieldError(field, `${reason}; nothing was changed`);
   const url = /^https?:\/\/[^/\\\s]/i.test(text) ? parseUrl(text) : null;
-  if (url === null) throw refuse(`is not an http:// or https:// URL: give one such as ${example}`);
+  if (url === null) throw refuse(`is not an http:// or https:// URL: use one such as ${example}`);
   if (url.href.length > MAX_URL_LENGTH) throw refuse(`has ${url.href.length} characters: at most ${MAX_URL_LENGTH}`);
   if (url.hash !== '') {
     const shown = JSON.stringify(url.origin);

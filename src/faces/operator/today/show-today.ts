@@ -336,7 +336,7 @@ function fromAlarms({ actor, view, alarms, endpoints }: Facts): ConcernView[] {
 function fromEndpoints({ endpoints }: Facts): ConcernView[] {
   const pages = endpoints.flatMap(({ endpointId, url, status, lastAttempt }) => {
     if (status !== 'active' || lastAttempt == null || lastAttempt.webPage === null) return [];
-    const text = `${shorten(url)} answers events with a web page, “${lastAttempt.webPage}”. They count as delivered, but your receiver probably never sees them.`;
+    const text = `${shorten(url)} returns a web page for events, “${lastAttempt.webPage}”. They count as delivered, but your receiver probably never sees them.`;
     return [{ ...receiver('receiver-page', endpointId, lastAttempt.attemptedAt), text }];
   });
   const failing = endpoints.filter(({ status }) => status === 'failing' || status === 'paused');

@@ -66,22 +66,22 @@ function diagnoseStatus(status: number): Diagnosis {
   if (status >= 300 && status < 400) {
     return likely(
       'redirect',
-      `the endpoint answered ${status}, a redirect, which webhooks do not follow`,
+      `the endpoint returned ${status}, a redirect, which webhooks do not follow`,
       'register the URL that the redirect points to: often the one with https://, with or without "www", or with a trailing slash. If it redirects to a login page, exempt the route from login',
     );
   }
   const known = STATUSES.find(({ statuses }) => statuses.includes(status));
-  if (known !== undefined) return likely(known.code, `the endpoint answered ${status}: ${known.problem}`, known.fix);
+  if (known !== undefined) return likely(known.code, `the endpoint returned ${status}: ${known.problem}`, known.fix);
   if (status >= 500) {
     return likely(
       'server-error',
-      `the endpoint answered ${status}: the application failed while it handled the webhook`,
-      'check the log of the application at the time of the attempt; often its code for this event has an error. It should store the event, answer 200, and process it afterwards',
+      `the endpoint returned ${status}: the application failed while it handled the webhook`,
+      'check the log of the application at the time of the attempt; often its code for this event has an error. It should store the event, return 200, and process the event afterwards',
     );
   }
   return likely(
     'status',
-    `the endpoint answered ${status}, but only 2xx counts as delivered`,
+    `the endpoint returned ${status}, but only 2xx counts as delivered`,
     'check the start of the response and the log of the application at the time of the attempt',
   );
 }
@@ -112,13 +112,13 @@ const STATUSES: readonly KnownStatus[] = [
   {
     ...{ statuses: [408, 504], code: 'timeout-behind-proxy' },
     problem: 'a proxy in front of the application timed out',
-    fix: 'make the application store the event, answer 200, and process it afterwards',
+    fix: 'make the application store the event, return 200, and process the event afterwards',
   },
   {
     ...{ statuses: [410], code: 'gone' },
     problem:
-      '410 means that the endpoint is permanently gone: this answer to a delivery disables the endpoint, but a test does not',
-    fix: say`answer 410 only if you want the endpoint to be disabled; to enable it again: "${{ command: 'webhook enable' }}"`,
+      '410 means that the endpoint is permanently gone: this response to a delivery disables the endpoint, but a test does not',
+    fix: say`return 410 only if you want the endpoint to be disabled; to enable it again: "${{ command: 'webhook enable' }}"`,
   },
   {
     ...{ statuses: [413], code: 'too-large' },
@@ -239,28 +239,28 @@ const CONNECTIONS: readonly KnownConnection[] = [
   },
   {
     ...{ code: 'refused', kinds: ['connection_refused'], isProven: true },
-    problem: 'nothing listens at the address and port of the URL, or a firewall refuses the connection',
+    problem: 'nothing is listening at the address and port of the URL, or a firewall refuses the connection',
     fix: 'start the application, check the port in the URL, and make sure that the application does not listen only on its loopback interface',
   },
   {
     ...{ code: 'answer-timeout', kinds: ['timeout'] },
-    problem: 'the endpoint accepted the connection but did not answer in time',
-    fix: 'make the application store the event, answer 200 immediately, and process it afterwards',
+    problem: 'the endpoint accepted the connection but did not respond in time',
+    fix: 'make the application store the event, return 200 immediately, and process the event afterwards',
   },
   {
     ...{ code: 'not-acknowledged', kinds: ['not_acknowledged'], isProven: true },
-    problem: 'the shop answered, but not with ok or success, which it must use to acknowledge a payment',
+    problem: 'the shop responded, but not with ok or success, which acknowledge a payment',
     fix: 'check the start of the response: often the plugin has a different secret than the adapter, does not know the order, or prints other text before the word',
   },
   {
     ...{ code: 'web-page', kinds: ['web_page'] },
     problem:
-      'the endpoint answered with a web page, such as a login page or a firewall challenge: your receiver probably never saw the webhook',
-    fix: 'exempt the route from login and from challenges of the proxy or firewall, or correct the URL. If your receiver itself sends this page, make it answer 204 without a body',
+      'the endpoint returned a web page, such as a login page or a firewall challenge: your receiver probably never saw the webhook',
+    fix: 'exempt the route from login and from challenges of the proxy or firewall, or correct the URL. If your receiver itself sends this page, make it return 204 without a body',
   },
   {
     ...{ code: 'connection-lost', kinds: ['connection_lost'] },
-    problem: 'the endpoint closed the connection before it answered',
+    problem: 'the endpoint closed the connection before it responded',
     fix: 'check whether the application crashed or restarted at that time, and whether a proxy or firewall cuts connections',
   },
   {

@@ -54,13 +54,13 @@ export const OPERATIONS = ALL.filter((each): each is Operation => 'path' in each
 
 const FILES = 'it works on files and the database of its own machine, where the service may be stopped';
 const LONG = 'it queries nodes for minutes or hours, which requires a job with progress';
-const JOB = 'it concerns jobs in the memory of a console process, which shows them on its pages';
+const JOB = 'its jobs exist only in the memory of a console process, which shows them on its pages';
 const STREAM = 'its response has no end or no size limit, but responses here must fit in memory';
 const WALLET = 'a person has to compare addresses with a wallet before it continues';
 const SECOND_FACTOR = 'it changes how people sign in, which requires a second factor that a key does not have';
 const OWN = 'it concerns the person who is signed in, and a key is not a person';
 const PAGE = 'it is the content of a console page; programs read invoices through the API, and totals from the report';
-const PROCESS = 'it describes the process that answers, as shown on a page of its console';
+const PROCESS = 'it describes the process that handles the request, as shown on a page of its console';
 
 const OWNER = 'it requires the table owner, and the service is a different database user';
 

@@ -3,9 +3,9 @@ import type { ActionName } from '../actions.ts';
 /** The actions that an interface doesn't offer, and why. Operations without a route are listed in `operations.ts`. */
 type Told = Readonly<Partial<Record<ActionName, string>>>;
 
-const FILES = 'it works on files of its machine, or as the table owner, where the service may be stopped';
+const FILES = 'it works on files of its own machine, or as the table owner, where the service may be stopped';
 const DECIDES =
-  'the decision requires a comparison with an explorer, and is made once in years by the server administrator';
+  'the decision requires a comparison with an explorer, and is needed only once in years, by the server administrator';
 const STREAM =
   'its response has no end or no size limit; console pages show the same data page by page, with bounded exports';
 
@@ -29,7 +29,7 @@ const PERSON = 'it concerns the person who is signed in, and a command has no se
 const JOB = 'a command queries the nodes itself and shows its progress; jobs belong to a console process';
 const PAGE =
   'it is the content of a page; "explain", "report", "export" and "status" give the same data to programs and people';
-const PROCESS = 'it describes the service process that answers, not a command: see "doctor"';
+const PROCESS = 'it describes the service process that handles the request, not a command: see "doctor"';
 
 export const NOT_BY_COMMAND: Told = {
   ...{ listOwnSessions: PERSON, endOwnSession: PERSON, endOtherSessions: PERSON, stepUp: PERSON },
