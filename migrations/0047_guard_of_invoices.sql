@@ -1,6 +1,6 @@
 -- Keeps every column of invoices as it is, except those named. A migration that adds a column which may change calls this with all of them.
 -- The trigger has a condition, so an update that changes no kept column doesn't call a function.
-create function guard_invoices(variadic changing text[]) returns void language plpgsql as $$
+create or replace function guard_invoices(variadic changing text[]) returns void language plpgsql as $$
 begin
   drop trigger if exists invoices_keep_what_they_are on invoices;
   execute format('create trigger invoices_keep_what_they_are before update on invoices for each row when (%s) execute function keep_columns(%s)',

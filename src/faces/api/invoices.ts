@@ -9,6 +9,7 @@ import { toIso } from '../../core/domain/time.ts';
 import { createSharing, findEarlier, type Sharing } from '../../core/payments/create-invoice.ts';
 import { createOrder, type Ordered } from '../../core/payments/create-order.ts';
 import { Type } from '../../core/runtime/type.ts';
+import { findValidApiKey } from '../../core/store/access/api-keys.ts';
 import { findInvoicePayment, type InvoicePayment } from '../../core/store/ledger/payments.ts';
 import { withdrawInvoice } from '../../core/store/ledger/withdraw-invoice.ts';
 import { listPriceRates } from '../../core/store/outbox/adapter-orders.ts';
@@ -97,7 +98,10 @@ async function convert({ db, now }: ApiDeps, { projectId }: Caller, fields: Crea
     ...unconverted,
     errors: [{ field, code, message }],
   });
-  const rates = await listPriceRates(db, projectId, now());
+  const at = now();
+  const listed = await listPriceRates(db, projectId);
+  const keys = await Promise.all(listed.map(({ id }) => findValidApiKey(db, id, at)));
+  const rates = listed.filter((_, index) => keys[index]?.projectId === projectId);
   const found = rates.find((each) => each.currency === currency);
   if (found === undefined) {
     const known = rates.map((each) => each.currency).join(', ') || 'none';
@@ -106,7 +110,7 @@ async function convert({ db, now }: ApiDeps, { projectId }: Caller, fields: Crea
   }
   // Whoever changed what was read, the next minute's reading replaces it.
   const isReadable = found.rateSource === null || found.isReadSound;
-  const inForce = isReadable ? rateInForce(found, now()) : null;
+  const inForce = isReadable ? rateInForce(found, at) : null;
   if (inForce === null) {
     return {
       ...unconverted,

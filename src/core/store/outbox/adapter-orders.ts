@@ -1,6 +1,5 @@
 import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import { findValidApiKey } from '../access/api-keys.ts';
 import type { Sql } from '../db/database.ts';
 import { answerOf, commandOf, rowsOf } from '../db/rows-of.ts';
 import { sealColumn, sealOf } from '../db/seal.ts';
@@ -119,21 +118,15 @@ export const findAdapters = rowsOf(
 );
 
 /**
- * Returns the rates at which the API converts prices of a project. A rate whose key was disabled stays out even if someone clears that in the
- * database, because the seal of the key is then invalid. A rate that was read is returned whatever its seal: see `isReadSound`.
+ * Returns the rates at which the API converts prices of a project, if their seals are valid. The caller checks the key of a rate, whose seal
+ * becomes invalid when the rate is disabled, and the seal of a rate that was read (`isReadSound`).
  */
-export async function listPriceRates(
-  db: Sql,
-  projectId: string,
-  now: UnixMs,
-): Promise<(Adapter & { isReadSound: boolean })[]> {
+export async function listPriceRates(db: Sql, projectId: string): Promise<(Adapter & { isReadSound: boolean })[]> {
   const adapters = await findAdapters(db, projectId);
-  const rates = adapters.filter(
+  return adapters.filter(
     ({ adapter, revokedAt, disabledAt, isSound }) =>
       adapter === 'price' && revokedAt === null && disabledAt === null && isSound,
   );
-  const keys = await Promise.all(rates.map(({ id }) => findValidApiKey(db, id, now)));
-  return rates.filter((_, index) => keys[index]?.projectId === projectId);
 }
 
 /** A fixed rate, or a source with the rate that it returned, and the bounds for either of them. */
