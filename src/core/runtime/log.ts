@@ -4,9 +4,8 @@ export type Logger = PinoLogger;
 
 /**
  * Creates a logger that writes one JSON object per line, by default to standard output. Of an error, it logs only a fixed list of fields;
- * of instances of other classes, only the class name. Secrets are removed in two ways: the values of fields that have a secret's name, at
- * any depth, and texts that look like a secret anywhere. The second way is needed because messages, stacks and URLs can contain secrets
- * without a field name.
+ * of instances of other classes, only the class name. Secrets are removed in two ways: by field name, at any depth, and by pattern, wherever
+ * a text looks like a secret. The second way is needed because messages, stacks and URLs can contain secrets without a field name.
  */
 export function createLogger(options: { level: LevelWithSilent; destination?: DestinationStream }): Logger {
   const settings = {

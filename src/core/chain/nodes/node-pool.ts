@@ -62,7 +62,7 @@ const ALONE_TIMEOUT_MS = 10_000;
  */
 const FAILOVER_SHARE = 0.6;
 const MIN_FAILOVER_MS = 1500;
-/** How long a start waits for more nodes once one is verified, so that a preferred node that is slightly slower is still used. */
+/** How long startup waits for more nodes once one is verified, so that a preferred node that is slightly slower is still used. */
 const GRACE_MS = 250;
 
 /** Never fails because of a node. An unavailable node is left out until it can be asked again. */

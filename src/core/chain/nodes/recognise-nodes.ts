@@ -7,8 +7,8 @@ import type { NodePool } from './node-pool.ts';
 export type RecogniseDeps = { db: Sql; network: Network; pool: Pick<NodePool, 'setGenesis'> };
 
 /**
- * Sets the block 0 by which the pool recognises nodes. Returns whether it's known; for a private network, that's only after the first
- * start.
+ * Sets the genesis block (block 0) by which the pool recognises nodes. Returns whether it's known; for a private network, that's only after
+ * the first start.
  */
 export async function recogniseNodes({ db, network, pool }: RecogniseDeps): Promise<boolean> {
   const id = isLocalNetwork(network) ? await findGenesisId(db, network) : GENESIS_BLOCK_IDS[network];

@@ -29,7 +29,7 @@ export function exactly(amountMicro: bigint): string {
   return formatAmount(microUsdt(amountMicro));
 }
 
-/** Formats an amount without trailing zeros: 25.5, 1. For figures that people choose. */
+/** Formats an amount without trailing zeros: 25.5, 1. Used for round figures that people choose, such as prices. */
 export function shortly(amountMicro: bigint): string {
   return exactly(amountMicro).replace(/\.?0+$/, '');
 }

@@ -27,7 +27,7 @@ export function formatReceipt(signed: SignedReceipt): string {
   return `${JSON.stringify(signed, null, 2)}\n`;
 }
 
-/** `intact` means that nothing was changed since the receipt was signed with this key. Each reason is a sentence without a full stop. */
+/** `intact` means that nothing has changed since the receipt was signed with this key. Each reason is a sentence without a full stop. */
 export type ReceiptCheck =
   | { kind: 'intact'; receipt: Receipt; keyId: string }
   | { kind: 'changed'; reason: string }

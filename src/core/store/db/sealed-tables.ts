@@ -20,7 +20,7 @@ export const SEALED_PAID = sealedTable(
   { mac: 'paid_mac', needed: (row) => `${row}status = 'PAID' or ${row}paid_transfer_id is not null` },
 );
 
-/** Any status except the first, together with the number of earlier changes, so that an old seal can't be reused. */
+/** Seals every status except the first, together with the number of earlier changes, so that an old seal can't be reused. */
 export const SEALED_STATUS = sealedTable(
   'invoices.status',
   { id: 'uuid', projectId: 'uuid', network: 'text', status: 'text', eventCount: 'int4' },

@@ -42,8 +42,8 @@ export type ConsoleDeps = { publicUrl(): string } & OperationDeps & {
     /** Calls the listener when an invoice's status changed in any process, and when such a change may have been missed. */
     onChange(listener: () => void): void;
     /**
-     * Returns what identifies the session of a request, such as its cookie. A form is accepted only from the session that it was created
-     * for.
+     * Returns the value that identifies a request's session, such as its cookie. A form is accepted only from the session that it was
+     * created for.
      */
     sessionOf(request: FastifyRequest): string;
     /** Signs forms; all processes of a console share it. If absent, it's random for each process. */

@@ -17,7 +17,7 @@ export type Visit = {
   token(form: string): string;
 };
 
-/** The console's refusal of an action that the person's role doesn't allow. */
+/** Thrown if the user's role doesn't allow an action in the console. */
 export class Forbidden extends Error {
   override readonly name = 'Forbidden';
   readonly action: ActionName;
@@ -78,7 +78,7 @@ export function readQuery<const Name extends string>({ url }: FastifyRequest, na
   return readFields(new URLSearchParams(start === -1 ? '' : url.slice(start)), names, MAX_CHARACTERS.query);
 }
 
-/** Reads the form in a request's body; `names` is `null` for any fields. Errors: `INVALID_ARGUMENT`. */
+/** Reads the form in a request's body. If `names` is `null`, any fields are accepted. Errors: `INVALID_ARGUMENT`. */
 export function readPostedForm<const Name extends string>(
   { headers, body }: FastifyRequest,
   names: readonly Name[] | null,

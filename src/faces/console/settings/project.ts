@@ -371,8 +371,7 @@ type Logo = NonNullable<Settings['logo']>;
 const PATH = '/settings/project/preview';
 
 /**
- * Adds the payment page as an example: as it is, or as a form would change it, without changing anything. The input comes with the form and
- * not in the URL, so that no foreign link can put its words on a page of the console.
+ * Adds the payment page as an example: as it is, or as a form would change it, without changing anything. The input is sent in the form and not in the URL, so that a link from elsewhere can't put its text on a page of the console.
  */
 function addPreviewRoutes({ get, post }: Routes, deps: ConsoleDeps): void {
   get(PATH, 'showSettings', (asked) => show(deps, asked, readQuery(asked.request, ['project']).project, null));

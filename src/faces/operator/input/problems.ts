@@ -2,7 +2,7 @@ import { AppError, type FieldProblem } from '../../../core/domain/errors.ts';
 import { say, type Text } from '../../../core/domain/message.ts';
 
 /**
- * Returns which kind of secret a text contains, or `null`, because people paste the wrong clipboard. An error message must not repeat the
+ * Returns the kind of secret that a text contains, or `null`. People sometimes paste a secret by mistake. An error message must not repeat the
  * secret, and must warn that it may now be in the shell's history.
  */
 export function detectSecret(text: string): string | null {

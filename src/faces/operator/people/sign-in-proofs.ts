@@ -169,7 +169,7 @@ export function totpLink(secret: Uint8Array, { login, issuer }: { login: string;
 }
 
 /**
- * The TOTP secrets that may redeem an invitation. The first one is shown; the others belong to earlier master keys. They are derived from
+ * The TOTP secrets whose codes can redeem an invitation. The first one is shown; the others belong to earlier master keys. They are derived from
  * the invitation, so nothing is stored before someone has entered a code, and reloading the page shows the same secret.
  */
 export function totpSecretsOf(ring: KeyRing, token: string): Buffer[] {

@@ -99,7 +99,7 @@ type Found = { invoices: DeskInvoice[]; looked: number; last: string | null };
 const NO_UUID_IS_ABOVE = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 /**
- * Returns a project's newest invoices that match, among the next `window`. No index serves every filter, and each index would slow down
+ * Returns the matching invoices among a project's next `window` invoices, newest first. No index serves every filter, and each index would slow down
  * creating invoices. So the search is limited, and the answer says how far it went. An invoice that reserves exactly the amount is found by
  * its reservation at any age, but only if `isFirst`.
  */

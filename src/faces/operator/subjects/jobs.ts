@@ -58,7 +58,7 @@ function nameWork({ kind, range }: JobWork): string {
 }
 
 /**
- * A job of this process. `done` of `total` counts blocks or addresses. `found` counts differences, or recorded transfers, so far. `said` is
+ * A job of this process. `done` and `total` count blocks or addresses. `found` counts differences, or recorded transfers, so far. `said` is
  * the outcome in the words of the command. `result` is `null` until the job is done. `odd` are addresses that aren't good, each with a
  * comment, at most 1,000.
  */

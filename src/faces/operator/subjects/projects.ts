@@ -370,7 +370,7 @@ function refuse(problems: readonly FieldProblem[]): void {
 }
 
 /**
- * Changes settings of a project. Omitted and equal settings stay unchanged. Existing invoices keep their terms, but their pages show the
+ * Changes settings of a project. Settings that are omitted, or already have the given value, stay unchanged. Existing invoices keep their terms, but their pages show the
  * new brand. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`, `ADDRESS_NOT_VOUCHED`.
  */
 export const updateProject = operation({

@@ -117,7 +117,7 @@ const findRequests = answerOf(
 const STATUS_CLASSES = ['2xx', '4xx', '5xx'] as const;
 /** The most requests to search for a page, plus the rest of a second. Takes a tenth of a second. */
 const WINDOW = 10_000;
-/** If every request matches; more than a page needs. */
+/** The window if every request matches. It's still more than a page needs. */
 const SHORT_WINDOW = 1000;
 const TIMEOUT_MS = 5000;
 /** After every possible request. */
