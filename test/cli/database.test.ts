@@ -85,6 +85,8 @@ describe('with DATABASE_URL', () => {
           '0043_set_aside.sql',
           '0044_claims.sql',
           '0045_resolution_names.sql',
+          '0046_price_rates.sql',
+          '0047_guard_of_invoices.sql',
         ],
       },
     });
@@ -268,6 +270,8 @@ describe('with the embedded database', () => {
         '0043_set_aside.sql',
         '0044_claims.sql',
         '0045_resolution_names.sql',
+        '0046_price_rates.sql',
+        '0047_guard_of_invoices.sql',
       ],
     });
     expect((await runProcess(['project', 'list', '--json'], { env })).code).toBe(0);
