@@ -94,7 +94,7 @@ test.each([
   expect(diagnosis).toMatchObject({
     code,
     certainty: 'likely',
-    problem: expect.stringContaining(`answered ${status}`),
+    problem: expect.stringContaining(`returned ${status}`),
   });
 });
 
