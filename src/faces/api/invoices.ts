@@ -9,10 +9,9 @@ import { toIso } from '../../core/domain/time.ts';
 import { createSharing, findEarlier, type Sharing } from '../../core/payments/create-invoice.ts';
 import { createOrder, type Ordered } from '../../core/payments/create-order.ts';
 import { Type } from '../../core/runtime/type.ts';
-import { findValidApiKey } from '../../core/store/access/api-keys.ts';
 import { findInvoicePayment, type InvoicePayment } from '../../core/store/ledger/payments.ts';
 import { withdrawInvoice } from '../../core/store/ledger/withdraw-invoice.ts';
-import { listPriceRates } from '../../core/store/outbox/adapter-orders.ts';
+import { findPriceRates } from '../../core/store/outbox/adapter-orders.ts';
 import type { Caller } from '../web/authenticate.ts';
 import { headerValues } from '../web/header-values.ts';
 import { clocksApart, type FieldError, Problem, problemOf } from '../web/problem.ts';
@@ -98,19 +97,16 @@ async function convert({ db, now }: ApiDeps, { projectId }: Caller, fields: Crea
     ...unconverted,
     errors: [{ field, code, message }],
   });
-  const at = now();
-  const listed = await listPriceRates(db, projectId);
-  const keys = await Promise.all(listed.map(({ id }) => findValidApiKey(db, id, at)));
-  const rates = listed.filter((_, index) => keys[index]?.projectId === projectId);
+  const rates = await findPriceRates(db, projectId);
   const found = rates.find((each) => each.currency === currency);
   if (found === undefined) {
     const known = rates.map((each) => each.currency).join(', ') || 'none';
     const fix = `the operator can set one with: quittance adapter enable --kind price --currency ${currency} --rate …`;
     return wrong('price.currency', 'NO_RATE', `is ${currency}, and the project has rates for: ${known}; ${fix}`);
   }
-  // Whoever changed what was read, the next minute's reading replaces it.
+  // If someone changed the rate that was read, the next reading replaces it within a minute.
   const isReadable = found.rateSource === null || found.isReadSound;
-  const inForce = isReadable ? rateInForce(found, at) : null;
+  const inForce = isReadable ? rateInForce(found, now()) : null;
   if (inForce === null) {
     return {
       ...unconverted,

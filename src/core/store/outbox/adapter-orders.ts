@@ -1,9 +1,8 @@
 import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import type { Sql } from '../db/database.ts';
 import { answerOf, commandOf, rowsOf } from '../db/rows-of.ts';
 import { sealColumn, sealOf } from '../db/seal.ts';
-import { SEALED_ADAPTER_ORDER, SEALED_ENDPOINT, SEALED_READ_RATE } from '../db/sealed-tables.ts';
+import { SEALED_ADAPTER_ORDER, SEALED_API_KEY, SEALED_ENDPOINT, SEALED_READ_RATE } from '../db/sealed-tables.ts';
 import { isAsSealed, listColumns, type Row, text } from '../db/statement.ts';
 import { sealReadRate, type WebhookEndpoint } from './webhook-endpoints.ts';
 
@@ -117,17 +116,22 @@ export const findAdapters = rowsOf(
   (projectId: string) => [projectId],
 );
 
+const priceRate = { ...adapter, isKeySound: isAsSealed(SEALED_API_KEY, { isOfOther: true }) };
+
 /**
- * Returns the rates at which the API converts prices of a project, if their seals are valid. The caller checks the key of a rate, whose seal
- * becomes invalid when the rate is disabled, and the seal of a rate that was read (`isReadSound`).
+ * Returns the rates at which the API converts prices of a project, oldest first, if their seals are valid. Disabling a rate removes the seal
+ * of its key, so the rate stays disabled even if someone clears that in the database. The caller checks `isReadSound`.
  */
-export async function listPriceRates(db: Sql, projectId: string): Promise<(Adapter & { isReadSound: boolean })[]> {
-  const adapters = await findAdapters(db, projectId);
-  return adapters.filter(
-    ({ adapter, revokedAt, disabledAt, isSound }) =>
-      adapter === 'price' && revokedAt === null && disabledAt === null && isSound,
-  );
-}
+export const findPriceRates = answerOf(
+  'price-rates',
+  priceRate,
+  `select ${listColumns(priceRate, 'w.', { ...SEALS, isKeySound: sealColumn(SEALED_API_KEY, 'k.') })}
+   from webhook_endpoints w join api_keys k on k.id = w.id and k.project_id = w.project_id
+   where w.project_id = $1 and w.adapter = 'price' and w.disabled_at is null and k.revoked_at is null
+   order by w.created_at, w.id limit 100`,
+  (projectId: string) => [projectId],
+  (rows) => rows.filter(({ isSound, isKeySound }) => isSound && isKeySound),
+);
 
 /** A fixed rate, or a source with the rate that it returned, and the bounds for either of them. */
 export type StoredRate = Pick<
