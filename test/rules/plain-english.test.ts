@@ -22,7 +22,7 @@ const BUDGETS: Record<string, readonly [strings: number, comments: number, docs:
   'tells-of': [0, 0, 1],
   stands: [1, 2, 8],
   away: [0, 0, 0],
-  nobody: [6, 5, 13],
+  nobody: [0, 5, 8],
   whoever: [0, 3, 3],
   'go-on': [1, 0, 2],
   'all-the-same': [0, 0, 0],

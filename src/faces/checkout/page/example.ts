@@ -38,7 +38,7 @@ export function renderExample(
   const text = renderDocument({
     ...{ title: isShown ? `Example – ${shown.brand.name}` : 'Example', words, nonce },
     accent: isShown ? shown.brand.accent : null,
-    main: html`<div class="notice" lang="en" dir="ltr"><strong>Example</strong>${isShown ? html`: what payers see. It is no invoice, nobody can pay it, and its links do nothing.` : shown.problem}</div>
+    main: html`<div class="notice" lang="en" dir="ltr"><strong>Example</strong>${isShown ? html`: what payers see. This is not an invoice: it cannot be paid, and its links do nothing.` : shown.problem}</div>
 ${isShown ? renderInvoice(words, shown) : null}`,
   });
   return { html: text, nonce };

@@ -76,7 +76,7 @@ type AnswerClass = keyof typeof ANSWERS;
 const requestsList = (deps: ConsoleDeps): List<RequestView> => ({
   ...{ path: '/requests', action: 'listRequests', title: 'Requests', noun: 'requests', pageSize: 50, columns: COLUMNS },
   filters: ({ actor }) => [
-    by.choice('status', 'Answer', Object.keys(ANSWERS), (each) => ANSWERS[each as AnswerClass]),
+    by.choice('status', 'Response', Object.keys(ANSWERS), (each) => ANSWERS[each as AnswerClass]),
     by.line('externalId', 'Order id'),
     by.line('key', 'Key', html` dir="ltr" placeholder="key_…"`),
     ...by.days,
@@ -101,8 +101,8 @@ const WHOSE = [
 
 const COLUMNS: readonly Column<RequestView>[] = [
   ['Time', ({ requestId, time }) => html`<a class="row" href="/requests/${requestId}">${moment(time, 'second')}</a>`],
-  ['Asked', (request) => asked(request)],
-  ['Answer', (request) => html`${badge(request)} ${request.code} ${shorten(describeErrors(request), 60)}`],
+  ['Request', (request) => asked(request)],
+  ['Response', (request) => html`${badge(request)} ${request.code} ${shorten(describeErrors(request), 60)}`],
   ['Order', ({ externalId }) => (externalId === null ? '–' : outside(externalId, 40))],
   ['ms', ({ tookMs }) => number(tookMs), 'number'],
 ];
@@ -129,7 +129,7 @@ function withCode(text: string): Html {
   return html`${parts}`;
 }
 
-/** A later release may have written an unknown code. */
+/** Returns `null` for a code that this release doesn't know, because a later one may have written it. */
 function problemOf(code: string | null): { title: string; advice: string } | null {
   const known: Readonly<Record<string, { title: string; advice: string }>> = PROBLEMS;
   return code === null || !Object.hasOwn(known, code) ? null : (known[code] ?? null);

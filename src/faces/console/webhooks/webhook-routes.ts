@@ -299,7 +299,7 @@ const ATTEMPTS: readonly Column<AttemptView>[] = [
   ['Attempt', ({ attempt }) => String(attempt)],
   ['At', ({ attemptedAt }) => time(attemptedAt)],
   ['Duration', ({ latencyMs }) => (latencyMs === null ? '–' : `${number(latencyMs)} ms`), 'number'],
-  ['Answer', answerOf],
+  ['Response', answerOf],
   ['Response body', ({ answer }) => (answer === null || answer === '' ? '–' : outside(answer, 500))],
 ];
 
@@ -322,7 +322,7 @@ ${facts([
   ['Event', html`<a href="/events/${eventId}">${ltr(eventId)}</a>`],
   ['DNS', dns],
   ['TLS', tls],
-  ['Answer', error === null ? String(status) : outside(error, 300)],
+  ['Response', error === null ? String(status) : outside(error, 300)],
   ['Duration', latencyMs === null ? null : `${number(latencyMs)} ms`],
   ['Response body', answer === null || answer === '' ? null : outside(answer, 500)],
 ])}<p><a href="/webhooks/${endpointId}">Back to the endpoint</a></p></section>`,
