@@ -212,7 +212,7 @@ test('a database that is gone for a minute, from the send on, loses nothing and 
   const endpoint = await world.addEndpoint(receiver.url);
   const events = await addEvents(endpoint, { invoices: 3, each: 2 });
   const { lines } = world.startDispatcher({ db: world.openDatabase(link.connection) });
-  await eventually(() => expect(lines.join('')).toContain('cannot be recorded'));
+  await eventually(() => expect(lines.join('')).toContain('could not be recorded'));
   world.clock.advance(60_000);
   link.setMode('open');
   await world.liveOnUntil(areDelivered);

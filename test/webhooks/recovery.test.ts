@@ -181,7 +181,7 @@ describe('a database that fails', () => {
     const endpoint = await world.addEndpoint(receiver.url);
     await world.sql('alter table webhook_endpoints rename to webhook_endpoints_away');
     const { lines } = world.startDispatcher();
-    await eventually(() => expect(lines.join('')).toContain('cannot be leased'));
+    await eventually(() => expect(lines.join('')).toContain('could not be leased'));
     await world.sql('alter table webhook_endpoints_away rename to webhook_endpoints');
     await world.addEvent([endpoint]);
     await eventually(() => expect(receiver.received).toHaveLength(1));
@@ -220,7 +220,7 @@ describe('a database that fails', () => {
     });
     const event = await world.addEvent([await world.addEndpoint(receiver.url)]);
     const { lines } = world.startDispatcher();
-    await eventually(() => expect(lines.join('')).toContain('cannot be recorded'));
+    await eventually(() => expect(lines.join('')).toContain('could not be recorded'));
     await world.sql('alter table deliveries_away rename to deliveries');
     await eventually(async () =>
       expect(await world.delivery(event)).toMatchObject({ status: 'delivered', attempt_count: 1 }),
@@ -271,7 +271,7 @@ describe('stopping', () => {
   test('ends also while the database is away', async () => {
     const { stop, lines } = world.startDispatcher();
     await world.sql('alter table webhook_endpoints rename to webhook_endpoints_away');
-    await eventually(() => expect(lines.join('')).toContain('cannot be leased'));
+    await eventually(() => expect(lines.join('')).toContain('could not be leased'));
     await stop();
   });
 });
