@@ -16,7 +16,7 @@ async function run() {
   const args = process.argv.slice(2);
   // To load every command takes as long as Node takes to start.
   if (args.length === 1 && /^(-V|--version)$/.test(args[0]))
-    return console.log((await load('core/runtime/version')).readVersion());
+    return console.log((await load('core/runtime/package')).readVersion());
   process.exitCode = await (await load('cli/main')).main(args);
 }
 

@@ -1,5 +1,5 @@
 import type { Command } from '@commander-js/extra-typings';
-import { readVersion } from '../core/runtime/version.ts';
+import { readVersion } from '../core/runtime/package.ts';
 import type { LocalOperation } from '../faces/operator/operation.ts';
 import {
   addBackupCommands,

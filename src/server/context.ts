@@ -16,15 +16,14 @@ import {
 } from '../core/payments/health-problems.ts';
 import { type AddressGuard, createAddressGuard } from '../core/payments/manifest/address-guard.ts';
 import { createSealNotifier } from '../core/payments/row-alarm.ts';
-import { type Clock, systemClock } from '../core/runtime/clock.ts';
+import { type Clock, createSteadyClock, systemClock } from '../core/runtime/clock.ts';
 import type { KeyRing } from '../core/runtime/key-ring.ts';
 import type { Logger } from '../core/runtime/log.ts';
-import { logLostConnections } from '../core/runtime/log-lost-connections.ts';
-import { createLoopHealth, type LoopHealth } from '../core/runtime/loop-health.ts';
+import { logLostConnections } from '../core/runtime/log-throttle.ts';
+import { createLoopHealth, type LoopHealth } from '../core/runtime/loop.ts';
 import { createMetrics, type Metrics } from '../core/runtime/metrics.ts';
 import { pooledRandom } from '../core/runtime/random.ts';
 import { createRequestShare, type RequestShare } from '../core/runtime/request-share.ts';
-import { createSteadyClock } from '../core/runtime/steady-clock.ts';
 import { createTeller } from '../core/store/chain/tell-alarms.ts';
 import { type DamagedAddress, describeDamaged } from '../core/store/db/address-column.ts';
 import {

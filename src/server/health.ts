@@ -11,7 +11,7 @@ import {
   nodesVariable,
   type WatchedNetworks,
 } from '../core/payments/watched-networks.ts';
-import { coalesce } from '../core/runtime/coalesce.ts';
+import { coalesce } from '../core/runtime/concurrency.ts';
 import { countOpenAlarms } from '../core/store/chain/alarms.ts';
 import { type ChainCursor, findCursor, findHalt } from '../core/store/chain/cursor.ts';
 import { isLeaseHeld, watcherLease } from '../core/store/chain/leases.ts';

@@ -3,11 +3,11 @@ import { DataDirError, dataDirError } from '../core/runtime/instance-lock.ts';
 import type { KeyRing } from '../core/runtime/key-ring.ts';
 import { createLogger, type Logger } from '../core/runtime/log.ts';
 import { openKeyRing, requireKeyRing } from '../core/runtime/open-key-ring.ts';
-import { whenParentDies } from '../core/runtime/parent-process.ts';
 import { createParts } from '../core/runtime/parts.ts';
-import { findServiceManager } from '../core/runtime/service-manager.ts';
+import { whenParentDies } from '../core/runtime/processes.ts';
 import { type ServiceDatabase, startServiceDatabase } from '../core/store/embedded/service-database.ts';
 import type { Config } from './config/config.ts';
+import { findServiceManager } from './service-manager.ts';
 
 /** If stopping takes longer, the process exits anyway. Unfinished work is safe in the database. */
 const STOP_LIMIT_MS = 9000;

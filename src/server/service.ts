@@ -10,7 +10,7 @@ import { watchManifest } from '../core/payments/manifest/watch-manifest.ts';
 import { notePromotion } from '../core/payments/note-timeline.ts';
 import { systemClock } from '../core/runtime/clock.ts';
 import type { Logger } from '../core/runtime/log.ts';
-import { logLostConnections } from '../core/runtime/log-lost-connections.ts';
+import { logLostConnections } from '../core/runtime/log-throttle.ts';
 import { type Loop, startLoop } from '../core/runtime/loop.ts';
 import { pooledRandom } from '../core/runtime/random.ts';
 import { type AuditHead, findAuditHead } from '../core/store/access/audit-log.ts';

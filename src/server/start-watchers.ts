@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { startWatcher } from '../core/chain/follow/watcher.ts';
-import { startStateWatch } from '../core/chain/reconcile/compare-states.ts';
-import { startReconciler } from '../core/chain/reconcile/reconcile.ts';
+import { startReconciler, startStateWatch } from '../core/chain/reconcile.ts';
 import { createKnownTerms } from '../core/chain/verify/fee-terms.ts';
 import { SLOT_MS } from '../core/chain/verify/read-block.ts';
 import { isLocalNetwork, type Network } from '../core/domain/network.ts';

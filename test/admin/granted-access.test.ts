@@ -8,7 +8,7 @@ import { enableAdapter } from '../../src/faces/operator/subjects/adapters.ts';
 import { authenticateAdminKey, createAdminKeyOperation } from '../../src/faces/operator/subjects/admin-keys.ts';
 import { createKey } from '../../src/faces/operator/subjects/keys.ts';
 import { changeRole, invitePerson, resetPerson } from '../../src/faces/operator/subjects/people.ts';
-import { createAddressList } from '../../src/faces/web/address-list.ts';
+import { createAddressList } from '../../src/faces/web/client-address.ts';
 import { operationDeps } from '../console/operation-deps.ts';
 import { ANN, openDesk } from '../people/desk.ts';
 import { createTestProject } from '../support/service.ts';

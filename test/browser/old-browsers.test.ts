@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { PACKAGE_ROOT } from '../../src/core/runtime/package-root.ts';
+import { PACKAGE_ROOT } from '../../src/core/runtime/package.ts';
 import { checkoutPage, type PageView } from '../support/checkout-page.ts';
 import { launchChromium } from '../support/chromium.ts';
 import { findGlobals, findLacking, OLDEST } from './browser-lacks.ts';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { isRunning } from '../../src/core/runtime/is-running.ts';
+import { isRunning } from '../../src/core/runtime/processes.ts';
 import { eventually } from '../support/service.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));

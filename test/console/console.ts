@@ -16,8 +16,8 @@ import type { Actor } from '../../src/faces/operator/actor.ts';
 import { createSignInLimits } from '../../src/faces/operator/people/sign-in-proofs.ts';
 import type { Session } from '../../src/faces/operator/subjects/sessions.ts';
 import type { SignInDeps } from '../../src/faces/operator/subjects/sign-in.ts';
+import { createTokenBuckets } from '../../src/faces/web/rate-limit.ts';
 import { createServer } from '../../src/faces/web/server.ts';
-import { createTokenBuckets } from '../../src/faces/web/token-bucket.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import {
   createInvoice,

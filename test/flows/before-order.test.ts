@@ -14,7 +14,7 @@ import { applySolidBlocks } from '../../src/core/payments/apply-solid-blocks.ts'
 import { createInvoice as create } from '../../src/core/payments/create-invoice.ts';
 import { detectBlocks } from '../../src/core/payments/detect-blocks.ts';
 import type { Watching } from '../../src/core/payments/watching.ts';
-import { createSteadyClock } from '../../src/core/runtime/steady-clock.ts';
+import { createSteadyClock } from '../../src/core/runtime/clock.ts';
 import { insertCursor } from '../../src/core/store/chain/cursor.ts';
 import { acquireLease } from '../../src/core/store/chain/leases.ts';
 import type { Database } from '../../src/core/store/db/database.ts';

@@ -2,7 +2,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { isRunning } from '../../src/core/runtime/is-running.ts';
+import { isRunning } from '../../src/core/runtime/processes.ts';
 import { type SandboxProcess, startSandboxProcess } from '../support/sandbox.ts';
 import { call, eventually, type Json } from '../support/service.ts';
 

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { startReconciler } from '../../src/core/chain/reconcile/reconcile.ts';
-import { reconcileAddress } from '../../src/core/chain/reconcile/reconcile-address.ts';
+import { reconcileAddress, startReconciler } from '../../src/core/chain/reconcile.ts';
 import { whileLeading } from '../../src/core/payments/watching.ts';
 import { findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/core/store/chain/alarms.ts';
 import { listBookedAddresses, markChecksDue } from '../../src/core/store/chain/balance-checks.ts';

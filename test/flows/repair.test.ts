@@ -2,7 +2,7 @@ import { type AccountHex, parseAddress } from '@quittance/tron/address';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { describeError } from '../../src/cli/terminal/describe-error.ts';
-import { reconcileAddress } from '../../src/core/chain/reconcile/reconcile-address.ts';
+import { reconcileAddress } from '../../src/core/chain/reconcile.ts';
 import type { ChainTransfer, SolidBlock } from '../../src/core/domain/chain-block.ts';
 import { encodeId } from '../../src/core/domain/ids.ts';
 import { applySolidBlocks } from '../../src/core/payments/apply-solid-blocks.ts';

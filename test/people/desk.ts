@@ -13,7 +13,7 @@ import { createSignInLimits, type Derive, totpCode } from '../../src/faces/opera
 import { invitePerson, readNewPerson } from '../../src/faces/operator/subjects/people.ts';
 import type { From } from '../../src/faces/operator/subjects/sessions.ts';
 import { openInvitation, redeemInvitation, type SignInDeps } from '../../src/faces/operator/subjects/sign-in.ts';
-import { createTokenBuckets } from '../../src/faces/web/token-bucket.ts';
+import { createTokenBuckets } from '../../src/faces/web/rate-limit.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { createAuthenticator } from './authenticator.ts';

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import { createSignInLimits, hashPassword } from '../../src/faces/operator/people/sign-in-proofs.ts';
-
 import { resetPerson } from '../../src/faces/operator/subjects/people.ts';
 import { findSession } from '../../src/faces/operator/subjects/sessions.ts';
 import {
@@ -9,7 +8,7 @@ import {
   type SignInOutcome,
   startSession,
 } from '../../src/faces/operator/subjects/sign-in.ts';
-import { createTokenBuckets } from '../../src/faces/web/token-bucket.ts';
+import { createTokenBuckets } from '../../src/faces/web/rate-limit.ts';
 import { createAuthenticator } from './authenticator.ts';
 import { ANN, CONSOLE, type Desk, from, joinByPasskey, joinByPassword, openDesk, PASSWORD } from './desk.ts';
 

@@ -1,7 +1,7 @@
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, statfs } from 'node:fs/promises';
 import { freemem, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isRunning } from '../../src/core/runtime/is-running.ts';
+import { isRunning } from '../../src/core/runtime/processes.ts';
 
 const PREFIX = 'quittance-test-';
 /** Linux's in-memory file system. Containers may limit it to 64 MB. */

@@ -7,10 +7,9 @@ import pg from 'pg';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { encodeId } from '../../src/core/domain/ids.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
-import { keyFilePath, writeKeyFile } from '../../src/core/runtime/key-file.ts';
 import { createKeyRing, createMasterKey, encrypt, type KeyRing } from '../../src/core/runtime/key-ring.ts';
 import { createLogger } from '../../src/core/runtime/log.ts';
-import { requireKeyRing } from '../../src/core/runtime/open-key-ring.ts';
+import { keyFilePath, requireKeyRing, writeKeyFile } from '../../src/core/runtime/open-key-ring.ts';
 import { type Database, openDatabase } from '../../src/core/store/db/database.ts';
 import { insertWebhookEndpoint } from '../../src/core/store/outbox/webhook-endpoints.ts';
 import {

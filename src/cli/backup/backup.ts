@@ -1,12 +1,11 @@
 import { basename, resolve } from 'node:path';
 import { toIso } from '../../core/domain/time.ts';
 import { openKeyRing } from '../../core/runtime/open-key-ring.ts';
-import { readVersion } from '../../core/runtime/version.ts';
+import { readVersion } from '../../core/runtime/package.ts';
 import type { BackupView } from '../../faces/operator/backup/backup-format.ts';
 import { createBackup, makeKey } from '../../faces/operator/backup/create-backup.ts';
 import { formatFields } from '../../faces/operator/command-words.ts';
 import { cliActor, type Result, type Terminal } from '../terminal/terminal.ts';
-
 import { now, withDatabase } from '../terminal/with-database.ts';
 
 type BackupOptions = { to?: string; final?: boolean; recipient?: string[] };

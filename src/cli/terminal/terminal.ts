@@ -1,6 +1,6 @@
 import { hostname, userInfo } from 'node:os';
 import { AppError } from '../../core/domain/errors.ts';
-import { whenParentDies } from '../../core/runtime/parent-process.ts';
+import { whenParentDies } from '../../core/runtime/processes.ts';
 import { type Actor, commandActor } from '../../faces/operator/actor.ts';
 import { asWritten, secretMessage } from '../../faces/operator/command-words.ts';
 import { detectSecret, printableJson } from '../../faces/operator/input/problems.ts';

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { createNodePool } from '../../core/chain/nodes/node-pool.ts';
-import { recogniseNodes } from '../../core/chain/nodes/recognise-nodes.ts';
+import { createNodePool, recogniseNodes } from '../../core/chain/nodes/node-pool.ts';
 import { createKnownTerms } from '../../core/chain/verify/fee-terms.ts';
 import { SLOT_MS } from '../../core/chain/verify/read-block.ts';
 import { isLocalNetwork, type Network } from '../../core/domain/network.ts';

@@ -8,7 +8,7 @@ import { uuidV7 } from '../domain/ids.ts';
 import type { MicroUsdt } from '../domain/money.ts';
 import { type Policy, payableRange } from '../domain/policy.ts';
 import type { UnixMs } from '../domain/time.ts';
-import { type Ask, coalesce } from '../runtime/coalesce.ts';
+import { type Ask, coalesce } from '../runtime/concurrency.ts';
 import { keepNewest } from '../runtime/keep-newest.ts';
 import { findValidApiKey } from '../store/access/api-keys.ts';
 import type { Database, Sql } from '../store/db/database.ts';

@@ -1,5 +1,5 @@
-import { backoffMs } from '../runtime/backoff.ts';
 import { keepNewest } from '../runtime/keep-newest.ts';
+import { backoffMs } from '../runtime/loop.ts';
 
 /** Orders (UUIDs) that can't expire because their row fails its check or the database refuses the change. Each is retried after a pause. */
 export type HeldBack = {

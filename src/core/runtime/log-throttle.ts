@@ -1,3 +1,5 @@
+import type { Logger } from './log.ts';
+
 /** Limits messages to one per minute and subject. */
 export type LogThrottle = {
   /** Returns whether a message is due. If it is, it counts as sent. */
@@ -45,5 +47,16 @@ export function createTally(now: () => number): Tally {
       counts.set(subject, isDue ? 0 : count);
       return isDue ? count : null;
     },
+  };
+}
+
+/**
+ * Logs lost database connections. It counts them, because a pool loses all of its connections at the same time, and again at each retry.
+ */
+export function logLostConnections(log: Pick<Logger, 'warn'>): (error: Error) => void {
+  const lost = createTally(() => performance.now());
+  return (error) => {
+    const connections = lost.note(error.message);
+    if (connections !== null) log.warn({ err: error, connections }, 'a database connection was lost');
   };
 }

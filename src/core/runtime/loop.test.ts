@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { createLogger } from './log.ts';
-import { startLoop } from './loop.ts';
+import { backoffMs, startLoop } from './loop.ts';
 
 test('a loop that failed says that it works again only after a round that went well', async () => {
   const logged: { msg: string }[] = [];
@@ -29,4 +29,9 @@ test('a loop that failed says that it works again only after a round that went w
     expect.objectContaining(failed),
     expect.objectContaining({ level: 'info', failures: 1, msg: 'watcher works again' }),
   ]);
+});
+
+test('a pause doubles with each failure, and not beyond the longest', () => {
+  const pauses = [1, 2, 3, 4, 5, 1_000_000].map((failures) => backoffMs(failures, { firstMs: 250, longestMs: 1500 }));
+  expect(pauses).toEqual([250, 500, 1000, 1500, 1500, 1500]);
 });

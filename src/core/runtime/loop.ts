@@ -1,12 +1,10 @@
-import { backoffMs } from './backoff.ts';
 import type { Logger } from './log.ts';
 import { createLogThrottle } from './log-throttle.ts';
-import type { LoopHealth } from './loop-health.ts';
 import { reasonOf } from './reason-of.ts';
 
 export type Loop = { stop(): Promise<void> };
 
-export type LoopOptions = {
+type LoopOptions = {
   name: string;
   log: Logger;
   /** After repeated failures, the pause doubles from 100 ms up to this limit. */
@@ -83,4 +81,35 @@ export function startLoop({ name, log, maxPauseMs, health, run }: LoopOptions): 
       return ended;
     },
   };
+}
+
+/** Tracks which loops of a process keep failing, whatever they do and whichever process holds a lease. */
+export type LoopHealth = {
+  /** Records whether a round of a loop failed or finished. */
+  note(name: string, hasFailed: boolean): void;
+  /** Checks all loops. Returns those that have failed and finished no round during the last `looks` checks, including this one. */
+  look(looks: number): string[];
+};
+
+/** Counts checks instead of time, because a process that was paused hasn't failed during the pause. */
+export function createLoopHealth(): LoopHealth {
+  const failing = new Map<string, number>();
+  return {
+    note: (name, hasFailed) => {
+      if (!hasFailed) failing.delete(name);
+      else if (!failing.has(name)) failing.set(name, 0);
+    },
+    look: (looks) => {
+      for (const [name, seen] of failing) failing.set(name, seen + 1);
+      return [...failing].flatMap(([name, seen]) => (seen > looks ? [name] : []));
+    },
+  };
+}
+
+export type Backoff = { firstMs: number; longestMs: number };
+
+/** Returns the pause after `failures` failures in a row, counted from 1. It starts at `firstMs` and doubles up to `longestMs`. */
+export function backoffMs(failures: number, { firstMs, longestMs }: Backoff): number {
+  // The bounded exponent keeps the product a safe number. No configuration needs a larger factor.
+  return Math.min(longestMs, firstMs * 2 ** Math.min(failures - 1, 30));
 }

@@ -14,9 +14,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { keyFilePath, writeKeyFile } from './key-file.ts';
 import { createMasterKey, type KeyRing } from './key-ring.ts';
-import { openKeyRing, requireKeyRing } from './open-key-ring.ts';
+import { keyFilePath, openKeyRing, requireKeyRing, writeKeyFile } from './open-key-ring.ts';
 
 const IS_ROOT = process.getuid?.() === 0;
 const NOBODY = 65_534;

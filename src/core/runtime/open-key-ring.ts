@@ -1,5 +1,17 @@
-import { createKeyFile, keyFilePath, readKeyFile } from './key-file.ts';
-import { createKeyRing, type KeyRing, KeyRingError, type MasterKey, parseMasterKey } from './key-ring.ts';
+import { constants } from 'node:fs';
+import { type FileHandle, open, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { DataDirError, dataDirError, lockDataDir } from './instance-lock.ts';
+import {
+  createKeyRing,
+  createMasterKey,
+  type KeyRing,
+  KeyRingError,
+  type MasterKey,
+  parseMasterKey,
+} from './key-ring.ts';
+import { writePrivateFile } from './private-file.ts';
 
 /**
  * Returns the keys of this process: the keys that are already open, otherwise the keys in the setting, otherwise the keys in the data
@@ -69,4 +81,119 @@ async function readAgain(path: string): Promise<MasterKey[]> {
   const keys = await readKeyFile(path, () => undefined);
   if (keys !== null) return keys;
   throw new KeyRingError('KEY_FILE_INVALID', `${path} is missing: restore it from a backup`);
+}
+
+/** Returns the path of the file with the master keys of an embedded database. */
+export function keyFilePath(dataDir: string): string {
+  return join(dataDir, 'master-key');
+}
+
+/**
+ * Reads the keys from a file with one key per line. The first one encrypts. Returns `null` if the file doesn't exist. If other users can
+ * read the file, restricts its mode and calls `warn`. Throws KeyRingError if the file can't be read, or if another user may have created
+ * it.
+ */
+async function readKeyFile(path: string, warn: (message: string) => void): Promise<MasterKey[] | null> {
+  const handle = await openToRead(path);
+  if (handle === null) return null;
+  try {
+    await checkAccess(path, handle, warn);
+    const { bytesRead, buffer } = await handle.read(Buffer.alloc(MAX_BYTES + 1), 0, MAX_BYTES + 1, 0);
+    return parseKeys(path, buffer.toString('latin1', 0, bytesRead));
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Room for dozens of keys. A rotation needs two. */
+const MAX_BYTES = 4096;
+
+/** Doesn't follow a symbolic link or wait for a pipe, because Quittance never creates either at this path. */
+async function openToRead(path: string): Promise<FileHandle | null> {
+  try {
+    return await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return null;
+    const reason =
+      code === 'ELOOP'
+        ? 'is a symbolic link, which is not followed: put the file itself there, or set QUITTANCE_MASTER_KEY'
+        : `cannot be read by uid ${process.getuid?.()} (${code}): run this as the user that runs Quittance, and let the file belong to it`;
+    throw new KeyRingError('KEY_FILE_INVALID', `${path} ${reason}`, { cause: error });
+  }
+}
+
+async function checkAccess(path: string, handle: FileHandle, warn: (message: string) => void): Promise<void> {
+  const file = await handle.stat();
+  if (!file.isFile()) throw new KeyRingError('KEY_FILE_INVALID', `${path} is not a file: move it away`);
+  const { mode, uid } = file;
+  const owner = (await stat(dirname(path))).uid;
+  if (![process.getuid?.() ?? uid, 0, owner].includes(uid)) {
+    throw new KeyRingError(
+      'KEY_FILE_INVALID',
+      `${path} belongs to uid ${uid}, who may read and replace the keys: if it is yours, run "chown ${owner} ${path}"`,
+    );
+  }
+  if ((mode & 0o077) === 0) return;
+  const shown = (mode & 0o777).toString(8).padStart(4, '0');
+  await handle.chmod(0o600).then(
+    () => warn(`${path} had mode ${shown}, so that others could read the master key; it is 0600 now`),
+    () => warn(`${path} has mode ${shown}, so that others can read the master key: run "chmod 600 ${path}"`),
+  );
+}
+
+/** Parses lines such as `MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=`. An editor may have added spaces and carriage returns. */
+function parseKeys(path: string, text: string): MasterKey[] {
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  const keys = lines.flatMap((line) => parseMasterKey(line.trim()) ?? []);
+  if (keys.length > 0 && keys.length === lines.length && text.length <= MAX_BYTES) return keys;
+  throw new KeyRingError(
+    'KEY_FILE_INVALID',
+    `${path} must contain keys of 32 bytes in base64 or hexadecimal, one per line, and ${lines.length === 0 ? 'is empty' : 'holds something else'}: restore the file from a backup`,
+  );
+}
+
+/** Creates the file with a new key, unless another process has created it in the meantime. Errors: DataDirError, KeyRingError. */
+async function createKeyFile(dataDir: string): Promise<void> {
+  const path = keyFilePath(dataDir);
+  const lock = await lockPatiently(dataDir);
+  try {
+    if ((await readKeyFile(path, () => undefined)) === null) await writeKeyFile(path, [createMasterKey()]);
+  } finally {
+    await lock.release();
+  }
+}
+
+/** Locks the key file while a process creates or changes it. Throws DataDirError with `DATA_DIR_IN_USE` if it's already locked. */
+export function lockKeyFile(dataDir: string): Promise<{ release(): Promise<void> }> {
+  return lockDataDir(dataDir, 'master-key.lock');
+}
+
+/** Another process creates the file within milliseconds. */
+const PATIENCE_MS = 5000;
+const POLL_MS = 20;
+
+async function lockPatiently(dataDir: string): Promise<{ release(): Promise<void> }> {
+  const deadlineMs = performance.now() + PATIENCE_MS;
+  for (;;) {
+    try {
+      return await lockKeyFile(dataDir);
+    } catch (error) {
+      const isInUse = error instanceof DataDirError && error.code === 'DATA_DIR_IN_USE';
+      if (!isInUse || performance.now() > deadlineMs) throw error;
+      await delay(POLL_MS);
+    }
+  }
+}
+
+/**
+ * Replaces the file atomically with one that contains the keys. Returns only when it's on the disk, because if a key is lost, so are the
+ * secrets encrypted with it. The caller must hold the lock.
+ */
+export async function writeKeyFile(path: string, keys: readonly MasterKey[]): Promise<void> {
+  try {
+    await writePrivateFile(path, keys.map(({ bytes }) => `${bytes.toString('base64')}\n`).join(''));
+  } catch (error) {
+    throw dataDirError(dirname(path), error);
+  }
 }

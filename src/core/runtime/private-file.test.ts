@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { writeKeyFile } from './key-file.ts';
 import { createMasterKey } from './key-ring.ts';
+import { writeKeyFile } from './open-key-ring.ts';
 import { writePrivateFile } from './private-file.ts';
 
 const NOBODY = 65_534;

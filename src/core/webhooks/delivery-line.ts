@@ -17,11 +17,9 @@ import { findActiveSecrets, type StoredSecret } from '../store/outbox/webhook-se
 import { adapterSecret, asNumber, PID, signFields, startedField } from './adapter-signature.ts';
 import { createDeliveryBuffer, DEFAULT_ROOM, type DeliveryBuffer } from './delivery-buffer.ts';
 import { openEndpointSecrets } from './endpoint-secrets.ts';
-import type { Expediter } from './expedite-retries.ts';
-import { isOutage, namesOf, recordAttempts } from './record-attempts.ts';
+import { type Expediter, isOutage, namesOf, recordAttempts } from './record-attempts.ts';
 import { redactAnswer } from './redact.ts';
-import { failedAttempt, type SendResult } from './send.ts';
-import { type SendDeps, sendSigned } from './send-signed.ts';
+import { failedAttempt, type SendDeps, type SendResult, sendSigned } from './send.ts';
 import { targetRule } from './target.ts';
 
 /**

@@ -1,20 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../domain/errors.ts';
 import type { UnixMs } from '../domain/time.ts';
-import { backoffMs } from '../runtime/backoff.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { KeyRing } from '../runtime/key-ring.ts';
 import type { Logger } from '../runtime/log.ts';
 import { createLogThrottle } from '../runtime/log-throttle.ts';
-import type { LoopHealth } from '../runtime/loop-health.ts';
+import { backoffMs, type LoopHealth } from '../runtime/loop.ts';
 import { beginAtZero, type Metrics } from '../runtime/metrics.ts';
 import type { RequestShare } from '../runtime/request-share.ts';
 import type { Database, Sql } from '../store/db/database.ts';
 import { findOldestUndelivered } from '../store/outbox/deliveries.ts';
 import { DELIVERIES_CHANNEL } from '../store/outbox/events.ts';
 import { createDeliveryLine } from './delivery-line.ts';
-import { createExpediter } from './expedite-retries.ts';
-import { COUNTED_ATTEMPTS } from './record-attempts.ts';
+import { COUNTED_ATTEMPTS, createExpediter } from './record-attempts.ts';
 import { ATTEMPT_TIMEOUT_MS, createWebhookSender, type WebhookSender } from './send.ts';
 
 const isAway = (error: unknown) => error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE';

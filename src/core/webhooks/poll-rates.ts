@@ -1,18 +1,17 @@
 import { encodeId } from '../domain/ids.ts';
-import { NETWORKS } from '../domain/network.ts';
-import { isCurrentRate, originOf, type RateSource, readRateSource } from '../domain/rate.ts';
+import { NETWORKS, type Network } from '../domain/network.ts';
+import { isCurrentRate, originOf, type RateSource, type ReadRate, readRate, readRateSource } from '../domain/rate.ts';
 import { toIso, type UnixMs, unixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
-import { startLoop } from '../runtime/loop.ts';
-import type { LoopHealth } from '../runtime/loop-health.ts';
+import { type LoopHealth, startLoop } from '../runtime/loop.ts';
 import { reasonOf } from '../runtime/reason-of.ts';
 import { findAlarmSubjects } from '../store/chain/alarms.ts';
 import { holdLease } from '../store/chain/hold-lease.ts';
 import { endAlarm, tellAlarm } from '../store/chain/tell-alarms.ts';
 import type { Database } from '../store/db/database.ts';
 import { listSourcedAdapters, type SourcedAdapter, storeReadRate } from '../store/outbox/adapter-orders.ts';
-import { type AskDeps, askRate } from './ask-rate.ts';
-import { ATTEMPT_TIMEOUT_MS, createWebhookSender } from './send.ts';
+import { ATTEMPT_TIMEOUT_MS, createWebhookSender, type WebhookSender } from './send.ts';
+import { targetRule } from './target.ts';
 
 type Options = {
   db: Database;
@@ -160,6 +159,46 @@ async function ask(
   if (state.problem !== null && problem === null) log.info(about, 'the rate of an adapter can be read again');
   state.problem = problem;
   state.hasAnswered = true;
+}
+
+type AskDeps = {
+  sender: WebhookSender;
+  /** Whether projects on test networks may send requests to this machine, and over http. */
+  localTargets: boolean;
+  now(): UnixMs;
+};
+
+type AskedRate = ReadRate & { retryAfterMs: number | null };
+
+/**
+ * Queries a rate source once, under the same rules as webhooks: public addresses over `https`, no redirects, 8 KiB, 15 s. Returns `null` if
+ * Quittance stopped the request.
+ */
+export async function askRate(
+  { sender, localTargets, now }: AskDeps,
+  network: Network,
+  source: RateSource,
+): Promise<AskedRate | null> {
+  // The time of the request is used, because the rate is at least that old.
+  const askedAt = now();
+  const { url } = source;
+  const rule = targetRule(network, localTargets);
+  const headers = { accept: 'application/json' };
+  const result = await sender.send({ url, rule, headers, method: 'GET', body: new Uint8Array(), nowMs: askedAt });
+  if (result.kind === 'aborted') return null;
+  if (result.kind === 'failed') return { kind: 'refused', reason: result.error, retryAfterMs: result.retryAfterMs };
+  return { ...readRate(decode(result.answer), source, askedAt), retryAfterMs: null };
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** Decodes the response. Invalid UTF-8 becomes an empty text, which isn't JSON. */
+function decode(answer: Uint8Array): string {
+  try {
+    return utf8.decode(answer);
+  } catch {
+    return '';
+  }
 }
 
 /** Raises the alarm at half of the limit, so that someone can act before orders are refused. */

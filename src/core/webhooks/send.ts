@@ -1,14 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
+import type { Network } from '../domain/network.ts';
 import { PAUSE_ASKED } from '../domain/retry.ts';
 import { parseUrl } from '../domain/url.ts';
 import { Agent } from '../runtime/http-agent.ts';
-import { explainError, explainStatus } from './explain-failure.ts';
-import { checkTarget, type TargetRule } from './target.ts';
+import { signWebhook } from './sign.ts';
+import { checkTarget, type TargetRule, targetRule } from './target.ts';
 import { createTargetConnector, type LookupAll } from './target-connector.ts';
 
 /**
- * The result of an attempt. `error` is a class, a colon, and the failure in plain words (see `explain-failure.ts`); it contains nothing of
+ * The result of an attempt. `error` is a class, a colon, and the failure in plain words (see `explainError`); it contains nothing of
  * the URL's path and query, nor of the response. `latencyMs` is the time until the status arrived or the attempt failed. `answer` is the
  * first 8 KiB of the response body, unchanged. `date` is its Date header. `aborted` means that Quittance stopped the attempt, which says
  * nothing about the endpoint.
@@ -95,6 +96,34 @@ export function createWebhookSender(options: {
       await Promise.all(Object.values(agents).map((agent) => agent.destroy()));
     },
   };
+}
+
+/** `localTargets`: whether webhooks of projects on test networks may be sent to this machine, and over http. */
+export type SendDeps = { sender: WebhookSender; localTargets: boolean };
+
+/** Signs a webhook with each of its secrets (`whsec_…`) and sends it once. `id` is `evt_…`. Throws the errors of `signWebhook`. */
+export async function sendSigned(
+  { sender, localTargets }: SendDeps,
+  webhook: {
+    url: string;
+    network: Network;
+    id: string;
+    body: Buffer;
+    secrets: readonly string[];
+    refuse?: (answer: Uint8Array) => string | null;
+  },
+  nowMs: number,
+): Promise<SendResult> {
+  const { url, network, id, body, secrets, refuse } = webhook;
+  const headers = signWebhook({ id, timestampSeconds: Math.floor(nowMs / 1000), body, secrets });
+  return sender.send({
+    url,
+    rule: targetRule(network, localTargets),
+    headers,
+    body,
+    nowMs,
+    ...(refuse && { refuse }),
+  });
 }
 
 /** Shorter than the total, so that the socket to an address that drops packets is released before the next attempt. */
@@ -256,3 +285,59 @@ export function readRetryAfter(header: string | string[] | undefined, nowMs: num
 export function failedAttempt(status: number | null, error: string, latencyMs: number): SendResult {
   return { kind: 'failed', status, error, retryAfterMs: null, latencyMs, answer: null, date: null };
 }
+
+/**
+ * Explains an attempt without a response: a class, a colon, and the failure in plain words. The classes never change, because diagnoses
+ * depend on them: `timeout`, `dns`, `connection_refused`, `connection_lost`, `unreachable`, `tls`, `target_refused`, `redirect`,
+ * `http_<status>`, `invalid_answer`, `invalid_url`, `network`, `unsigned`. For an adapter's shop there is also `not_acknowledged`, and for
+ * tests and notifications `web_page`.
+ */
+export function explainError(error: unknown): string {
+  const { code, name, message } = (error ?? {}) as { code?: unknown; name?: unknown; message?: unknown };
+  if (code === 'TARGET_REFUSED') return `target_refused: ${String(message)}`;
+  const label = String(code ?? name);
+  if (!/^[A-Za-z0-9_]{1,60}$/.test(label)) return UNKNOWN;
+  return `${EXPLANATIONS.find(([pattern]) => pattern.test(label))?.[1] ?? UNKNOWN} (${label})`;
+}
+
+/** Explains a response other than 2xx, in the same form. */
+export function explainStatus(status: number): string {
+  if (status >= 300 && status < 400) {
+    return `redirect: the endpoint returned ${status}, and redirects are not followed; register the final URL`;
+  }
+  return `http_${status}: the endpoint returned ${status}${STATUSES[status] ?? (status >= 500 ? SERVER_ERROR : '')}, but only 2xx counts as delivered`;
+}
+
+const UNKNOWN = 'network: the attempt failed';
+const SERVER_ERROR = ' (an error on its side)';
+const STATUSES: Readonly<Record<number, string>> = {
+  401: ' (it requires a login)',
+  403: ' (it forbids the request)',
+  404: ' (nothing exists at its path)',
+  405: ' (its path does not accept POST)',
+  410: ' (it is permanently gone)',
+  413: ' (it does not accept a body of this size)',
+  429: ' (it received too many requests)',
+};
+
+/** Error codes of Node.js, OpenSSL and undici, with their meaning for the endpoint's operator. The first match is used. */
+const EXPLANATIONS: readonly (readonly [RegExp, string])[] = [
+  [/^(UND_ERR_CONNECT_TIMEOUT|ETIMEDOUT)$/, 'timeout: no connection in time'],
+  [/^UND_ERR_(HEADERS|BODY)_TIMEOUT$/, 'timeout: no response in time'],
+  [/^ECONNREFUSED$/, 'connection_refused: nothing is listening at the address of the endpoint'],
+  [/^ENOTFOUND$/, 'dns: the name of the endpoint does not resolve'],
+  [/^EAI_/, 'dns: the name of the endpoint could not be looked up'],
+  [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/, 'connection_lost: the connection was closed before a response arrived'],
+  [/^(EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ENETDOWN)$/, 'unreachable: no route to the endpoint'],
+  [/^CERT_HAS_EXPIRED$/, 'tls: the certificate has expired'],
+  [/^CERT_NOT_YET_VALID$/, 'tls: the certificate is not valid yet; check the clocks'],
+  [/^ERR_TLS_CERT_ALTNAME_INVALID$/, 'tls: the certificate is for another name'],
+  [/^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN)$/, 'tls: the certificate is self-signed'],
+  [
+    /^(UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER_CERT(_LOCALLY)?)$/,
+    'tls: the certificate chain is incomplete, or no well-known authority signed it',
+  ],
+  [/^CERT_REVOKED$/, 'tls: the certificate was revoked'],
+  [/(CERT|TLS|SSL|SIGNATURE|^EPROTO$)/, 'tls: no secure connection'],
+  [/^(HPE_|HTTPParserError$|UND_ERR_HEADERS_OVERFLOW|UND_ERR_RES)/, 'invalid_answer: the response is not valid HTTP'],
+];

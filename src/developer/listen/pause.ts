@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Backoff, backoffMs } from '../../core/runtime/backoff.ts';
+import { type Backoff, backoffMs } from '../../core/runtime/loop.ts';
 
 /** Waits, unless aborted: then it rejects with the signal's reason. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {

@@ -1,8 +1,8 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '../../core/domain/errors.ts';
-import { isRunning } from '../../core/runtime/is-running.ts';
 import { writePrivateFile } from '../../core/runtime/private-file.ts';
+import { isRunning } from '../../core/runtime/processes.ts';
 
 /** The content of `<data dir>/sandbox.json`, which scripts can read while a sandbox is ready. Mode 0600, because it holds secrets. */
 export type SandboxFile = {

@@ -4,8 +4,7 @@ import type { OrderDeps } from '../../core/payments/create-order.ts';
 import type { LimitReached } from '../../core/payments/unpaid-gate.ts';
 import type { KeyRing } from '../../core/runtime/key-ring.ts';
 import type { Logger } from '../../core/runtime/log.ts';
-import type { RateLimit } from '../web/refuse-limited.ts';
-import type { TokenBuckets } from '../web/token-bucket.ts';
+import type { RateLimit, TokenBuckets } from '../web/rate-limit.ts';
 
 type Concerned = { projectId: string; network: Network };
 

@@ -8,7 +8,7 @@ import { openEndpointSecrets } from '../../core/webhooks/endpoint-secrets.ts';
 import { noteCaller } from '../web/bound-connections.ts';
 import { clientOf } from '../web/client-address.ts';
 import { Problem } from '../web/problem.ts';
-import { refuseLimited } from '../web/refuse-limited.ts';
+import { refuseLimited } from '../web/rate-limit.ts';
 import { ADAPTER_FAILURES, type AdapterDeps } from './adapter-deps.ts';
 import { notHere } from './refusal.ts';
 

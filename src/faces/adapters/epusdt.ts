@@ -8,7 +8,7 @@ import { withdrawInvoice } from '../../core/store/ledger/withdraw-invoice.ts';
 import { type AdapterKind, findAdapterOrder } from '../../core/store/outbox/adapter-orders.ts';
 import { asNumber, type Fields, isSigned, PID } from '../../core/webhooks/adapter-signature.ts';
 import { clientOf } from '../web/client-address.ts';
-import { refuseLimited } from '../web/refuse-limited.ts';
+import { refuseLimited } from '../web/rate-limit.ts';
 import { ADAPTER_FAILURES, type AdapterDeps } from './adapter-deps.ts';
 import { type Admitted, admit, findEnabled, kindOf } from './authenticate.ts';
 import { createAdaptedOrder } from './create-adapted-order.ts';

@@ -9,16 +9,18 @@ import { type Operation, type OperationDeps, perform } from '../operator/operati
 import { authenticateAdminKey } from '../operator/subjects/admin-keys.ts';
 import { OPERATIONS } from '../operator/wire/operations.ts';
 import { OUTCOME_TYPE, writeOutcome } from '../operator/wire/outcome-json.ts';
-import { createAddressList } from '../web/address-list.ts';
 import { noteCaller } from '../web/bound-connections.ts';
-import type { Schema } from '../web/check-input.ts';
-import { clientOf } from '../web/client-address.ts';
-import { checkJsonHeaders, singleHeader } from '../web/json-headers.ts';
-import { limitNetworks } from '../web/limit-networks.ts';
+import { clientOf, createAddressList } from '../web/client-address.ts';
+import { checkJsonHeaders, singleHeader } from '../web/headers.ts';
 import { Problem } from '../web/problem.ts';
-import { MAX_INPUT_BYTES, readInput } from '../web/read-input.ts';
-import { type RateLimit, refuseLimited } from '../web/refuse-limited.ts';
-import { createTokenBuckets, type TokenBuckets } from '../web/token-bucket.ts';
+import {
+  createTokenBuckets,
+  limitNetworks,
+  type RateLimit,
+  refuseLimited,
+  type TokenBuckets,
+} from '../web/rate-limit.ts';
+import { MAX_INPUT_BYTES, readInput, type Schema } from '../web/read-input.ts';
 
 /** For one key: enough for a program that reads long lists, and little compared with the shops' own requests. */
 const KEY_LIMIT: RateLimit = { perSecond: 20, burst: 100 };

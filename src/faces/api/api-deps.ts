@@ -4,7 +4,7 @@ import type { AddressGuard } from '../../core/payments/manifest/address-guard.ts
 import type { Logger } from '../../core/runtime/log.ts';
 import type { Database } from '../../core/store/db/database.ts';
 import type { Authenticator } from '../web/authenticate.ts';
-import type { TokenBuckets } from '../web/token-bucket.ts';
+import type { TokenBuckets } from '../web/rate-limit.ts';
 import type { AmountRefusal } from './amount-refusals.ts';
 import type { EventWaits } from './event-waits.ts';
 import type { UnpaidRefusal } from './unpaid-refusals.ts';

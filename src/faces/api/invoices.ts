@@ -13,7 +13,7 @@ import { findInvoicePayment, type InvoicePayment } from '../../core/store/ledger
 import { withdrawInvoice } from '../../core/store/ledger/withdraw-invoice.ts';
 import { findPriceRates } from '../../core/store/outbox/adapter-orders.ts';
 import type { Caller } from '../web/authenticate.ts';
-import { headerValues } from '../web/header-values.ts';
+import { headerValues } from '../web/headers.ts';
 import { clocksApart, type FieldError, Problem, problemOf } from '../web/problem.ts';
 import { notesOf } from '../web/request-notes.ts';
 import type { ApiDeps } from './api-deps.ts';

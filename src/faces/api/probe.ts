@@ -12,7 +12,7 @@ import {
 import type { Sql } from '../../core/store/db/database.ts';
 import { findLedgerIdentity } from '../../core/store/db/ledger-identity.ts';
 import { plainAddress, proxiesOf } from '../web/client-address.ts';
-import { headerValues } from '../web/header-values.ts';
+import { headerValues } from '../web/headers.ts';
 import { STREAM_HEADERS } from '../web/live-streams.ts';
 import { Problem } from '../web/problem.ts';
 

@@ -15,10 +15,9 @@ import { disableEndpoint, enableEndpoint, rotateSecret, testEndpoint } from '../
 import { addEndpoint, listEndpoints, showEndpoint, updateEndpoint } from '../operator/subjects/webhooks.ts';
 import { clientOf } from '../web/client-address.ts';
 import { Problem, problemOf, unavailable } from '../web/problem.ts';
+import { createTokenBuckets, refuseLimited } from '../web/rate-limit.ts';
 import { readInput } from '../web/read-input.ts';
-import { refuseLimited } from '../web/refuse-limited.ts';
 import { waitWithoutPlace } from '../web/shed-load.ts';
-import { createTokenBuckets } from '../web/token-bucket.ts';
 import type { ApiDeps } from './api-deps.ts';
 import { callerOf, guarded } from './guard.ts';
 import { endpointResponses } from './problem-responses.ts';

@@ -1,8 +1,8 @@
 import { encodeId } from '../../core/domain/ids.ts';
 import { type UnixMs, unixMs } from '../../core/domain/time.ts';
-import { backoffMs } from '../../core/runtime/backoff.ts';
 import type { KeyRing } from '../../core/runtime/key-ring.ts';
 import type { Logger } from '../../core/runtime/log.ts';
+import { backoffMs } from '../../core/runtime/loop.ts';
 import type { Database } from '../../core/store/db/database.ts';
 import {
   claimNotifications,

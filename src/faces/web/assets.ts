@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { FastifyInstance } from 'fastify';
-import { PACKAGE_ROOT } from '../../core/runtime/package-root.ts';
-import { constantText, sendCompressed } from './send-compressed.ts';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { PACKAGE_ROOT } from '../../core/runtime/package.ts';
 
 const PUBLIC = new URL('public/', PACKAGE_ROOT);
 
@@ -65,4 +66,74 @@ export function shrinkScript(text: string): string {
     .map((line) => line.trim())
     .filter((line) => line !== '' && !line.startsWith('//'))
     .join('\n');
+}
+
+/** If several are preferred equally, the first one is used. */
+const CODINGS = ['br', 'gzip'] as const;
+
+type Coding = (typeof CODINGS)[number];
+
+const compressors = { br: promisify(brotliCompress), gzip: promisify(gzip) };
+
+/** Brotli's best quality takes 40 times as long as the quality used for pages, so it's used only for constant texts. */
+function compress(text: string, coding: Coding, isConstant: boolean): Promise<Buffer> {
+  if (coding === 'gzip') return compressors.gzip(text);
+  const params = {
+    [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
+    [constants.BROTLI_PARAM_QUALITY]: isConstant ? constants.BROTLI_MAX_QUALITY : 5,
+    // A window of 64 KiB covers a whole page and needs less memory than the default.
+    [constants.BROTLI_PARAM_LGWIN]: isConstant ? constants.BROTLI_DEFAULT_WINDOW : 16,
+  };
+  return compressors.br(text, { params });
+}
+
+/** A text that never changes. For each coding, it's compressed at the first request that accepts the coding, and only once. */
+export type Constant = { text: string; compressed(coding: Coding): Promise<Buffer> };
+
+export function constantText(text: string): Constant {
+  const made = new Map<Coding, Promise<Buffer>>();
+  const make = (coding: Coding) => {
+    const making = compress(text, coding, true);
+    made.set(coding, making);
+    // If compression fails, the requests waiting for it fail, but later requests try again.
+    making.catch(() => made.delete(coding));
+    return making;
+  };
+  return { text, compressed: (coding) => made.get(coding) ?? make(coding) };
+}
+
+/** Sends a text, compressed if the client accepts that, because most pages are read on phones. The response's type must already be set. */
+export async function sendCompressed(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  content: string | Constant,
+): Promise<FastifyReply> {
+  reply.header('Vary', 'Accept-Encoding, Accept-Language');
+  const text = typeof content === 'string' ? content : content.text;
+  const coding = codingFor(String(request.headers['accept-encoding'] ?? ''));
+  if (coding === null) return reply.send(text);
+  const compressed = await (typeof content === 'string' ? compress(text, coding, false) : content.compressed(coding));
+  return reply.header('Content-Encoding', coding).send(compressed);
+}
+
+/** `gzip`, ` br;q=0.5`, `*;q=0`. With a malformed weight, the coding isn't accepted. */
+const ACCEPTED = /^\s*([^\s;]+)\s*(?:;\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\s*)?$/i;
+/** More than any client sends. */
+const MAX_CODINGS = 20;
+
+/**
+ * Chooses a coding by `Accept-Encoding` (RFC 9110, 12.5.3). `null` means uncompressed, which is also sent to a client that refuses
+ * everything, because there's no alternative.
+ */
+function codingFor(header: string): Coding | null {
+  const weights = new Map<string, number>();
+  for (const part of header.split(',', MAX_CODINGS)) {
+    const [, coding = '', weight = '1'] = ACCEPTED.exec(part) ?? [];
+    weights.set(coding.toLowerCase(), Number(weight));
+  }
+  // Only a client that names `identity` prefers the uncompressed text.
+  const [none, others] = [weights.get('identity') ?? 0, weights.get('*') ?? 0];
+  const weightOf = (coding: Coding) => weights.get(coding) ?? others;
+  const [best] = [...CODINGS].sort((one, other) => weightOf(other) - weightOf(one));
+  return best !== undefined && weightOf(best) > 0 && weightOf(best) >= none ? best : null;
 }

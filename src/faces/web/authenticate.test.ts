@@ -4,7 +4,7 @@ import { formatApiKey } from '../../core/domain/api-key.ts';
 import { uuidV7 } from '../../core/domain/ids.ts';
 import { unixMs } from '../../core/domain/time.ts';
 import { createAuthenticator, type KnownKey } from './authenticate.ts';
-import { createTokenBuckets } from './token-bucket.ts';
+import { createTokenBuckets } from './rate-limit.ts';
 
 const NOW = unixMs(1_800_000_000_000);
 

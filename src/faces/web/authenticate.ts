@@ -5,9 +5,8 @@ import type { Policy } from '../../core/domain/policy.ts';
 import { type Scope, scopesOf } from '../../core/domain/scope.ts';
 import type { UnixMs } from '../../core/domain/time.ts';
 import { keepNewest } from '../../core/runtime/keep-newest.ts';
-import { createAddressList } from './address-list.ts';
-import type { Client } from './client-address.ts';
-import type { TokenBuckets, Verdict } from './token-bucket.ts';
+import { type Client, createAddressList } from './client-address.ts';
+import type { TokenBuckets, Verdict } from './rate-limit.ts';
 
 /** A key as it was read from the database, at a time when it was valid. */
 export type KnownKey = {

@@ -1,8 +1,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from '../../core/runtime/log.ts';
-import { plainAddress } from './client-address.ts';
-import { clientNetwork } from './client-network.ts';
+import { clientNetwork, plainAddress } from './client-address.ts';
 import { createFairQueue } from './fair-queue.ts';
 
 export type ConnectionLimits = { total: number; idleOfNetwork: number };

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { plainAddress } from './client-address.ts';
-import { clientNetwork } from './client-network.ts';
+import { clientNetwork, plainAddress } from './client-address.ts';
 
 test.each([
   ['198.51.100.7', '198.51.100.7'],

@@ -1,7 +1,5 @@
-import { isIP } from 'node:net';
+import { BlockList, isIP } from 'node:net';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { createAddressList } from './address-list.ts';
-import { clientNetwork } from './client-network.ts';
 import { Problem } from './problem.ts';
 
 /** The sender of a request: its address in the form of `plainAddress`, and the network by which requests are counted. */
@@ -74,4 +72,31 @@ export function plainAddress(text: string): string | null {
   if (high === undefined || low === undefined) return address;
   const bits = Number.parseInt(high, 16) * 0x1_00_00 + Number.parseInt(low, 16);
   return [24, 16, 8, 0].map((shift) => (bits >>> shift) & 0xff).join('.');
+}
+
+/** Returns the network by which requests are counted. An IPv6 client owns a whole /64, whichever address in it is used. */
+export function clientNetwork(ip: string): string {
+  if (isIP(ip) !== 6) return ip;
+  const [head = '', tail] = ip.split('::');
+  const [left, right] = [groupsOf(head), groupsOf(tail ?? '')];
+  const zeros = tail === undefined ? 0 : 8 - left.length - right.length;
+  return [...left, ...Array<number>(zeros).fill(0), ...right].slice(0, 4).join(':');
+}
+
+function groupsOf(text: string): number[] {
+  // The last two groups may be written as an IPv4 address. They aren't part of the network.
+  return text === ''
+    ? []
+    : text.split(':').flatMap((group) => (group.includes('.') ? [0, 0] : [Number.parseInt(group, 16)]));
+}
+
+/** Returns a test whether an address is in a list of addresses and CIDR blocks. The entries were already validated. */
+export function createAddressList(entries: readonly string[]): (ip: string) => boolean {
+  const list = new BlockList();
+  for (const entry of entries) {
+    const [address = '', prefix] = entry.split('/');
+    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
+    list.addSubnet(address, prefix === undefined ? (family === 'ipv6' ? 128 : 32) : Number(prefix), family);
+  }
+  return (ip) => isIP(ip) !== 0 && list.check(ip, isIP(ip) === 6 ? 'ipv6' : 'ipv4');
 }

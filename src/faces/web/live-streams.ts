@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { UnixMs } from '../../core/domain/time.ts';
-import { inSlices } from '../../core/runtime/in-slices.ts';
+import { inSlices } from '../../core/runtime/concurrency.ts';
 
 /** A stream of events to one browser (WHATWG HTML, 9.2). */
 export type LiveStream = {

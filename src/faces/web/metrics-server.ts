@@ -3,7 +3,7 @@ import { type AddressInfo, isIP } from 'node:net';
 import { hostname } from 'node:os';
 import type { Registry } from 'prom-client';
 import { AppError } from '../../core/domain/errors.ts';
-import { ANSWER_HEADERS } from './answer-headers.ts';
+import { ANSWER_HEADERS } from './headers.ts';
 
 const TEXT = 'text/plain; charset=utf-8';
 const JSON_TYPE = 'application/json; charset=utf-8';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import ts from 'typescript';
 import { expect, test } from 'vitest';
-import { PACKAGE_ROOT } from '../../core/runtime/package-root.ts';
+import { PACKAGE_ROOT } from '../../core/runtime/package.ts';
 import { shrinkScript, shrinkStyle } from './assets.ts';
 
 const read = (name: string) => readFileSync(new URL(`public/${name}`, PACKAGE_ROOT), 'utf8');

@@ -1,7 +1,7 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import Fastify from 'fastify';
 import { describe, expect, test } from 'vitest';
-import { constantText, sendCompressed } from './send-compressed.ts';
+import { constantText, sendCompressed } from './assets.ts';
 
 const TEXT = 'Waiting for your payment. '.repeat(50);
 /** The digits of some roots: long enough to distinguish the qualities of Brotli. */

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from '../../core/runtime/log.ts';
 import { beginAtZero, type Metrics } from '../../core/runtime/metrics.ts';
 import { type Client, clientOf } from './client-address.ts';
-import { singleHeader } from './json-headers.ts';
+import { singleHeader } from './headers.ts';
 import { createLoadGate, type GateLimits, LINES, type QueueName, type Refusal } from './load-gate.ts';
 import { Problem } from './problem.ts';
 import { notesOf } from './request-notes.ts';

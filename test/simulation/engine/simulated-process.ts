@@ -1,4 +1,4 @@
-import { createSteadyClock } from '../../../src/core/runtime/steady-clock.ts';
+import { createSteadyClock } from '../../../src/core/runtime/clock.ts';
 import type { Owner, VirtualTime } from './virtual-time.ts';
 
 /**

@@ -1,6 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { explainStatus } from '../../../src/core/webhooks/explain-failure.ts';
-import type { SendResult, WebhookSender } from '../../../src/core/webhooks/send.ts';
+import { explainStatus, type SendResult, type WebhookSender } from '../../../src/core/webhooks/send.ts';
 import type { Random } from '../engine/random.ts';
 import type { SimulatedProcess } from '../engine/simulated-process.ts';
 import type { Received } from '../truth.ts';

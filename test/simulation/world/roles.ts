@@ -1,7 +1,7 @@
 import { USDT } from '@quittance/devnet/evm/keys';
 import { startWatcher } from '../../../src/core/chain/follow/watcher.ts';
 import { createNodePool } from '../../../src/core/chain/nodes/node-pool.ts';
-import { startReconciler } from '../../../src/core/chain/reconcile/reconcile.ts';
+import { startReconciler } from '../../../src/core/chain/reconcile.ts';
 import { createKnownTerms } from '../../../src/core/chain/verify/fee-terms.ts';
 import { unixMs } from '../../../src/core/domain/time.ts';
 import { startEmitting } from '../../../src/core/payments/emit-unmatched-events.ts';

@@ -1,12 +1,22 @@
 import { type Fault, faultsAt, hasFault } from '@quittance/devnet/faults/faults';
 import { REFUSALS } from '@quittance/devnet/faults/refusals';
 import { fallSick, type Sickness } from '@quittance/devnet/node/node-answers';
-import type { NodeClient, NodeClientOptions, Outcome } from '../../../src/core/chain/nodes/client.ts';
-import { type Deadline, startDeadline } from '../../../src/core/chain/nodes/deadline.ts';
+import {
+  type Deadline,
+  type NodeClient,
+  type NodeClientOptions,
+  type Outcome,
+  startDeadline,
+} from '../../../src/core/chain/nodes/client.ts';
 import { readAnswer } from '../../../src/core/chain/nodes/http-client.ts';
 import { BadMessage } from '../../../src/core/chain/nodes/message-reader.ts';
-import type { GrpcCall, Question } from '../../../src/core/chain/nodes/question.ts';
-import { AnswerTooLarge, readNodePause, TransportRefusal } from '../../../src/core/chain/nodes/refusal.ts';
+import {
+  AnswerTooLarge,
+  type GrpcCall,
+  type Question,
+  readNodePause,
+  TransportRefusal,
+} from '../../../src/core/chain/nodes/question.ts';
 import { AppError } from '../../../src/core/domain/errors.ts';
 import { type NodeSpec, showsBytes, unlimitedNode } from '../../../src/core/domain/node.ts';
 import type { Random } from '../engine/random.ts';

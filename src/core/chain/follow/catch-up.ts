@@ -1,13 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../../domain/errors.ts';
 import type { Watching } from '../../payments/watching.ts';
-import type { Node } from '../nodes/node.ts';
-import { ofDifferentOperators } from '../nodes/operators.ts';
+import { type Node, ofDifferentOperators } from '../nodes/node.ts';
 import type { ExaminedBlock, ProvenHeader } from '../proof/prove-block.ts';
 import { isSignedBy } from '../verify/producers.ts';
 import { LONG_RANGE_BLOCKS, RANGE_BLOCKS, type ReadBlock, readBlocks } from '../verify/read-block.ts';
-import { readByLogs } from '../verify/read-by-logs.ts';
-import { readBlock, withLogs } from '../verify/read-with-logs.ts';
+import { readBlock, readByLogs, withLogs } from '../verify/read-with-logs.ts';
 import { assertLater, extend } from './extend.ts';
 import { BATCH_BLOCKS, finalize, ownSolidOf } from './finalize.ts';
 import { type FollowDeps, type Following, replaceFrom, tipOf } from './following.ts';

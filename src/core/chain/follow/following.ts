@@ -1,14 +1,17 @@
 import type { AccountHex } from '@quittance/tron/address';
+import { ALARM_KINDS, type AlarmKind } from '../../domain/alarm-kinds.ts';
+import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { HeldBack } from '../../payments/held-back.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import type { RequestShare } from '../../runtime/request-share.ts';
-import type { Database } from '../../store/db/database.ts';
+import { countOpenAlarms, resolveAlarms } from '../../store/chain/alarms.ts';
+import { tellAlarm } from '../../store/chain/tell-alarms.ts';
+import type { Database, Sql } from '../../store/db/database.ts';
 import type { NodePool } from '../nodes/node-pool.ts';
 import type { KnownProducers } from '../verify/producers.ts';
 import type { ReadDeps } from '../verify/read-block.ts';
-import type { Alarms } from './alarms.ts';
 import type { Pace } from './pace.ts';
 import type { WindowBlock } from './window.ts';
 
@@ -120,4 +123,42 @@ function timeBefore({ base, window, judgedUpTo }: Following, isOpen: (block: Win
   const first = window.findIndex((block) => block.number > judgedUpTo || isOpen(block));
   const last = first < 0 ? window.at(-1) : window[first - 1];
   return (last ?? base).time;
+}
+
+export type Alarms = {
+  /**
+   * Opens an alarm, or counts another occurrence if it's already open. Runs in the transaction `tx` if one is given. Only a new alarm is
+   * logged.
+   */
+  raise(kind: AlarmKind, subject: string, detail: string, tx?: Sql): Promise<void>;
+  /** Closes all alarms of this kind. Sends no query if none is open. */
+  resolve(kind: AlarmKind): Promise<void>;
+  /** Sets the metric from the alarms that any process has raised, and caches which kinds are open. */
+  refresh(): Promise<void>;
+};
+
+type AlarmDeps = { db: Sql; network: Network; log: Logger; metrics: Metrics };
+
+export function createAlarms({ db, network, log, metrics }: AlarmDeps): Alarms {
+  /** The kinds of which an alarm may be open, or `null` until they have been loaded. */
+  let open: Set<AlarmKind> | null = null;
+  const refresh = async () => {
+    const counts = await countOpenAlarms(db, network);
+    open = new Set(counts.keys());
+    for (const kind of ALARM_KINDS) metrics.alarmsOpen.set({ network, kind }, counts.get(kind) ?? 0);
+  };
+  return {
+    refresh,
+    raise: async (kind, subject, detail, tx = db) => {
+      open?.add(kind);
+      await tellAlarm({ db: tx, log }, kind, { network, subject, detail });
+    },
+    resolve: async (kind) => {
+      if (open === null) await refresh();
+      if (open?.has(kind) !== true) return;
+      const count = await resolveAlarms(db, network, kind);
+      open.delete(kind);
+      if (count > 0) log.info({ alarm: kind }, 'the alarm is resolved');
+    },
+  };
 }

@@ -1,8 +1,6 @@
 import type { AccountHex } from '@quittance/tron/address';
 import { AppError } from '../../domain/errors.ts';
-import type { Node } from '../nodes/node.ts';
-import { ofDifferentOperators } from '../nodes/operators.ts';
-import { orNull } from '../proof/or-null.ts';
+import { type Node, ofDifferentOperators, orNull } from '../nodes/node.ts';
 import type { ProvenHeader } from '../proof/prove-block.ts';
 import { isKnownSolid, isSignedBy, loadProducers, PERIOD_MS, refreshProducers } from '../verify/producers.ts';
 import { checked, readHeaderAt, readNewestSolid } from '../verify/read-block.ts';

@@ -1,5 +1,5 @@
 import type { UnixMs } from '../../domain/time.ts';
-import { backoffMs } from '../../runtime/backoff.ts';
+import { backoffMs } from '../../runtime/loop.ts';
 
 /**
  * Decides when to request the next block and the newest irreversible block. Nodes limit requests, so an early request is wasted, and a late

@@ -1,8 +1,6 @@
 import type { AccountHex } from '@quittance/tron/address';
-import { inGroups } from '../../runtime/in-groups.ts';
-import type { Node } from '../nodes/node.ts';
-import { ofDifferentOperators } from '../nodes/operators.ts';
-import { orNull } from '../proof/or-null.ts';
+import { inGroups } from '../../runtime/concurrency.ts';
+import { type Node, ofDifferentOperators, orNull } from '../nodes/node.ts';
 import type { ExaminedBlock } from '../proof/prove-block.ts';
 import { type ReadBlock, readLogsIfThere, readLogsOf } from '../verify/read-block.ts';
 import { type FollowDeps, type Following, tipOf } from './following.ts';

@@ -4,8 +4,7 @@ import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { whileLeading } from '../../payments/watching.ts';
 import type { Logger } from '../../runtime/log.ts';
-import { startLoop } from '../../runtime/loop.ts';
-import type { LoopHealth } from '../../runtime/loop-health.ts';
+import { type LoopHealth, startLoop } from '../../runtime/loop.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { reasonOf } from '../../runtime/reason-of.ts';
 import { findOpenAlarms } from '../../store/chain/alarms.ts';
@@ -14,12 +13,11 @@ import { findHalt } from '../../store/chain/cursor.ts';
 import { acquireLease, type Lease, releaseLease, renewLease, watcherLease } from '../../store/chain/leases.ts';
 import { type EnergyPriceSeen, findRememberedPauses, saveChainStatus } from '../../store/chain/status.ts';
 import type { Database } from '../../store/db/database.ts';
-import { ENERGY_PRICE } from '../nodes/ask-energy-price.ts';
+import { ENERGY_PRICE } from '../nodes/ask-state.ts';
+import { ofDifferentOperators } from '../nodes/node.ts';
 import type { NodePool } from '../nodes/node-pool.ts';
-import { ofDifferentOperators } from '../nodes/operators.ts';
-import { type Alarms, createAlarms } from './alarms.ts';
 import { createFollower, type Follower } from './follower.ts';
-import type { FollowDeps } from './following.ts';
+import { type Alarms, createAlarms, type FollowDeps } from './following.ts';
 
 type WatcherDeps = Omit<FollowDeps, 'alarms'> & LeaseOptions;
 

@@ -4,8 +4,7 @@ import { writeBytes, writeInt64 } from '@quittance/tron/protobuf';
 import { type ScannedField, visitFields } from '@quittance/tron/scan-message';
 import { contractRetName } from '@quittance/tron/transaction';
 import { createMessageReader } from './message-reader.ts';
-import type { MessageSink, Question } from './question.ts';
-import { AnswerTooLarge } from './refusal.ts';
+import { AnswerTooLarge, type MessageSink, type Question } from './question.ts';
 
 /**
  * The outcome of a transaction in a node's JSON, not validated yet. If only the logs of some contracts were requested, all other logs are

@@ -5,9 +5,9 @@ import type { AccountHex } from '@quittance/tron/address';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { NILE_HEADER } from '../../../../test/support/build-block.ts';
 import { unlimitedNode } from '../../domain/node.ts';
-import { activeWitnesses } from './ask-accounts.ts';
 import { blockAt, blocksBetween, headerAt } from './ask-block.ts';
 import { infosOf } from './ask-infos.ts';
+import { activeWitnesses } from './ask-state.ts';
 import { createNodeClient, type NodeClient, type Outcome } from './client.ts';
 import type { Question } from './question.ts';
 

@@ -8,8 +8,8 @@ import { realBlock } from '../../../../test/support/real-blocks.ts';
 import { unlimitedNode } from '../../domain/node.ts';
 import { transactionBy } from '../verify/transaction-reader.ts';
 import { blockAt, headerAt } from './ask-block.ts';
-import { constantCall } from './ask-contract.ts';
 import { infosOf } from './ask-infos.ts';
+import { constantCall } from './ask-state.ts';
 import { type Call, createNodeClient, type NodeClientOptions, type Outcome } from './client.ts';
 import type { Question } from './question.ts';
 

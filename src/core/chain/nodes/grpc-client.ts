@@ -7,10 +7,20 @@ import {
   type IncomingHttpStatusHeader,
 } from 'node:http2';
 import type { NodeSpec, NodeUrls } from '../../domain/node.ts';
-import type { Caller, CallLimits } from './caller.ts';
 import { BadMessage } from './message-reader.ts';
-import { type GrpcCall, isAboutSolid, type MessageSink, type Question } from './question.ts';
-import { AnswerTooLarge, afterReached, readNodePause, shown, TransportRefusal } from './refusal.ts';
+import {
+  AnswerTooLarge,
+  afterReached,
+  type Caller,
+  type CallLimits,
+  type GrpcCall,
+  isAboutSolid,
+  type MessageSink,
+  type Question,
+  readNodePause,
+  shown,
+  TransportRefusal,
+} from './question.ts';
 
 /**
  * Number of bytes that may be in flight before they are acknowledged. With the Node.js default of 64 KiB, a node with 100 ms latency could

@@ -1,10 +1,18 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { NodeSpec } from '../../domain/node.ts';
 import { Agent, request } from '../../runtime/http-agent.ts';
-import type { Caller, CallLimits } from './caller.ts';
 import { createJsonReader, type JsonReader, type JsonShape, NotJson, TooMuchJson } from './json-reader.ts';
-import { isAboutSolid, type Question } from './question.ts';
-import { AnswerTooLarge, afterReached, readNodePause, shown, TransportRefusal } from './refusal.ts';
+import {
+  AnswerTooLarge,
+  afterReached,
+  type Caller,
+  type CallLimits,
+  isAboutSolid,
+  type Question,
+  readNodePause,
+  shown,
+  TransportRefusal,
+} from './question.ts';
 
 const CONNECT_TIMEOUT_MS = 5000;
 /** Enough connections to read ahead while catching up, but few enough for providers that limit them. */

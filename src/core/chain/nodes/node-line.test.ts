@@ -6,10 +6,9 @@ import { unlimitedNode } from '../../domain/node.ts';
 import { unixMs } from '../../domain/time.ts';
 import { createLogger } from '../../runtime/log.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
-import { logsBetween } from '../verify/read-by-logs.ts';
-import { createAdaptiveTimeout } from './adaptive-timeout.ts';
+import { logsBetween } from '../verify/read-with-logs.ts';
 import { headerAt } from './ask-block.ts';
-import { createNodeLine } from './node-line.ts';
+import { createAdaptiveTimeout, createNodeLine } from './node-line.ts';
 
 /** For what ends by itself, however slow the machine; and for what ends by the timeout only. */
 const PATIENT_MS = 10_000;

@@ -1,4 +1,4 @@
-import { backoffMs } from '../../runtime/backoff.ts';
+import { backoffMs } from '../../runtime/loop.ts';
 
 export type Failure = {
   kind: 'refusal' | 'report';

@@ -1,20 +1,22 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
+import { GENESIS_BLOCK_IDS } from '@quittance/tron/genesis';
 import type { ShownHeader } from '@quittance/tron/shown-block';
 import { AppError } from '../../domain/errors.ts';
-import type { Network } from '../../domain/network.ts';
+import { isLocalNetwork, type Network } from '../../domain/network.ts';
 import { type NodeSpec, nodeOrigin } from '../../domain/node.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import { backoffMs } from '../../runtime/backoff.ts';
 import type { Logger } from '../../runtime/log.ts';
+import { backoffMs } from '../../runtime/loop.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
+import { findGenesisId } from '../../store/chain/cursor.ts';
 import type { RememberedPause } from '../../store/chain/status.ts';
+import type { Sql } from '../../store/db/database.ts';
 import { readBlockId } from '../proof/prove-block.ts';
-import { createAdaptiveTimeout } from './adaptive-timeout.ts';
 import { headerAt } from './ask-block.ts';
 import type { NodeClient, NodeClientOptions } from './client.ts';
 import type { Node, NodeHealth, NodeProblem } from './node.ts';
-import { createNodeLine, type NodeLineOptions } from './node-line.ts';
+import { createAdaptiveTimeout, createNodeLine, type NodeLineOptions } from './node-line.ts';
 import { ALONE } from './node-pause.ts';
 
 /** The available nodes of one network, in order of preference. */
@@ -347,4 +349,16 @@ function readShown(shown: ShownHeader | null): { id: string | null } {
   } catch {
     return { id: null };
   }
+}
+
+export type RecogniseDeps = { db: Sql; network: Network; pool: Pick<NodePool, 'setGenesis'> };
+
+/**
+ * Sets the genesis block (block 0) by which the pool recognises nodes. Returns whether it's known; for a private network, that's only after
+ * the first start.
+ */
+export async function recogniseNodes({ db, network, pool }: RecogniseDeps): Promise<boolean> {
+  const id = isLocalNetwork(network) ? await findGenesisId(db, network) : GENESIS_BLOCK_IDS[network];
+  pool.setGenesis(id);
+  return id !== null;
 }

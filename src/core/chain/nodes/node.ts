@@ -1,3 +1,4 @@
+import { AppError } from '../../domain/errors.ts';
 import type { Question, Substitutable } from './question.ts';
 
 /**
@@ -60,3 +61,24 @@ export type NodeHealth = {
   /** Moving average over the answers, or `null` before the first one. */
   answerMs: number | null;
 };
+
+/** Returns the first node of each operator, in order of preference, for up to `count` operators. */
+export function ofDifferentOperators<Named extends Pick<Node, 'operator'>>(
+  nodes: readonly Named[],
+  count: number,
+): Named[] {
+  const operators = new Set<string>();
+  return nodes.filter(({ operator }) => {
+    if (operators.has(operator) || operators.size >= count) return false;
+    operators.add(operator);
+    return true;
+  });
+}
+
+/**
+ * Handles an error of a node that may fail: the pool has already recorded it, and another node may answer. Unexpected errors are rethrown.
+ */
+export function orNull(error: unknown): null {
+  if (error instanceof AppError) return null;
+  throw error;
+}

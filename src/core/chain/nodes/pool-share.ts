@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../../domain/errors.ts';
 import type { UnixMs } from '../../domain/time.ts';
+import { createSemaphore } from '../../runtime/concurrency.ts';
 import type { Node } from './node.ts';
 import { ALONE, createNodePause, type NodePause } from './node-pause.ts';
 import type { NodePool } from './node-pool.ts';
-import { createSemaphore } from './semaphore.ts';
 
 type Options = {
   /** Aborts pending requests and rejects all later ones, with the signal's reason. */

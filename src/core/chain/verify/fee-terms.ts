@@ -1,9 +1,8 @@
 import { type AccountHex, accountFromWord, accountToAddress } from '@quittance/tron/address';
 import { AppError } from '../../domain/errors.ts';
-import { constantCall } from '../nodes/ask-contract.ts';
-import type { Node } from '../nodes/node.ts';
+import { constantCall } from '../nodes/ask-state.ts';
+import { type Node, ofDifferentOperators } from '../nodes/node.ts';
 import type { NodePool } from '../nodes/node-pool.ts';
-import { ofDifferentOperators } from '../nodes/operators.ts';
 
 /**
  * The terms of the transfer fee in Tether's contract (see `calcFee` in its source). 0 `basisPoints` means no fee, which has always been the

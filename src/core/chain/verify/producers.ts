@@ -3,7 +3,7 @@ import { AppError } from '../../domain/errors.ts';
 import type { Network } from '../../domain/network.ts';
 import { solidHeight, solidThreshold } from '../../domain/solidity.ts';
 import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
-import { inGroups } from '../../runtime/in-groups.ts';
+import { inGroups } from '../../runtime/concurrency.ts';
 import { reasonOf } from '../../runtime/reason-of.ts';
 import {
   confirmProducers,
@@ -13,10 +13,9 @@ import {
   type ProducerSet,
 } from '../../store/chain/producer-sets.ts';
 import type { Sql } from '../../store/db/database.ts';
-import { accountAt, activeWitnesses } from '../nodes/ask-accounts.ts';
-import type { Node } from '../nodes/node.ts';
+import { accountAt, activeWitnesses } from '../nodes/ask-state.ts';
+import { type Node, ofDifferentOperators } from '../nodes/node.ts';
 import type { NodePool } from '../nodes/node-pool.ts';
-import { ofDifferentOperators } from '../nodes/operators.ts';
 import type { ProvenHeader } from '../proof/prove-block.ts';
 import type { SolidHeader } from './read-block.ts';
 

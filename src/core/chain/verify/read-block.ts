@@ -4,7 +4,7 @@ import type { Evidence } from '../../domain/chain-block.ts';
 import { AppError } from '../../domain/errors.ts';
 import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import { inGroups } from '../../runtime/in-groups.ts';
+import { inGroups } from '../../runtime/concurrency.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { reasonOf } from '../../runtime/reason-of.ts';
 import type { Sql } from '../../store/db/database.ts';
@@ -12,7 +12,7 @@ import { blockAt, blocksBetween, headerAt } from '../nodes/ask-block.ts';
 import { infoOf, infosOf, type ShownInfo } from '../nodes/ask-infos.ts';
 import type { AskOptions, Node } from '../nodes/node.ts';
 import type { NodePool } from '../nodes/node-pool.ts';
-import { AnswerTooLarge } from '../nodes/refusal.ts';
+import { AnswerTooLarge } from '../nodes/question.ts';
 import {
   type ExaminedBlock,
   examineBlock,
@@ -244,6 +244,17 @@ export async function readBlocks(deps: ReadDeps, node: Node, first: number, last
 export type Genesis = BlockMark & { number: 0; producer: null };
 /** A header by any signer, or block 0. */
 export type SolidHeader = ProvenHeader | Genesis;
+
+/** Reads block 0 of the node's network. Costs one request. Errors: `NODE_REFUSED`, `BLOCK_UNVERIFIABLE`. */
+export async function readGenesis(deps: ReadDeps, node: Node): Promise<Genesis> {
+  const shown = await node.ask(headerAt('any', 0));
+  return checked(deps, node, () => {
+    if (shown === null) throw incomplete('it does not show block 0');
+    const { number, ...rest } = readBlockId(shown);
+    if (number === 0) return { number, ...rest, producer: null };
+    throw incomplete(`block ${number} was shown for block 0`);
+  });
+}
 
 /** Reads the newest block that the node calls irreversible, by any signer. Costs one request. */
 export async function readNewestSolid(deps: ReadDeps, node: Node): Promise<SolidHeader> {

@@ -1,7 +1,22 @@
-import type { Node } from '../nodes/node.ts';
-import type { ExaminedBlock } from '../proof/prove-block.ts';
-import { type ReadBlock, type ReadDeps, readExamined, readLogsIfThere, readLogsOf } from './read-block.ts';
-import { settleUnproven } from './settle-unproven.ts';
+import { createHash } from 'node:crypto';
+import type { AccountHex } from '@quittance/tron/address';
+import type { ChainTransfer, Evidence } from '../../domain/chain-block.ts';
+import { AppError } from '../../domain/errors.ts';
+import { findOurAccounts } from '../../store/chain/incoming.ts';
+import { findPassedBlock } from '../../store/chain/passed-blocks.ts';
+import { type Node, orNull } from '../nodes/node.ts';
+import type { Question } from '../nodes/question.ts';
+import type { ExaminedBlock, ShownTransactionFacts } from '../proof/prove-block.ts';
+import type { FeeTerms } from './fee-terms.ts';
+import {
+  infoWithLogs,
+  type ReadBlock,
+  type ReadDeps,
+  readExamined,
+  readLogsIfThere,
+  readLogsOf,
+} from './read-block.ts';
+import { type BlockLogs, readLogs } from './read-logs.ts';
 
 /**
  * Reads the block at a height and its USDT logs, which are checked against the block. Both come from one node, unless only another node
@@ -30,4 +45,286 @@ export async function readHeadBlock(
 export async function withLogs(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<ReadBlock> {
   if (!block.isProven) return settleUnproven(deps, node, block);
   return { node, block, logs: await readLogsOf(deps, node, block), word: null };
+}
+
+/** Without proof a single operator is never trusted, because it could invent any payment. */
+const LEAST_OPERATORS = 2;
+
+/** A block and its logs, as shown by the nodes of one operator. */
+type Word = { node: Node; block: ExaminedBlock; logs: BlockLogs; digest: string };
+
+/**
+ * Settles a block if a node's JSON doesn't contain all of its bytes. Either one of its transactions has fields that JSON omits, which
+ * anyone can cause, or the node is dishonest. All other nodes are asked. If one shows the raw bytes, or JSON that reproduces them, these
+ * decide. If none does, the operators decide: as many as must agree, and at least two, must show the same id, transactions, results and
+ * logs. Like any other block, it counts once the headers built on it make it irreversible. Errors: `NODES_DISAGREE` if another node may
+ * show more in a moment, otherwise `BLOCK_UNVERIFIABLE`.
+ */
+async function settleUnproven(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<ReadBlock> {
+  const { number } = block;
+  const others = (await deps.pool.available()).filter(({ origin }) => origin !== node.origin);
+  const asked = [...(node.hasBytes ? [node] : []), ...others];
+  const shown = await Promise.all(
+    asked.map(async (other) => ({ node: other, block: await show(deps, other, number) })),
+  );
+  const proofs = shown.flatMap((each) => (each.block?.isProven === true ? { ...each, block: each.block } : []));
+  // Anyone can create a block that proves itself, so a proven block with another id doesn't outweigh the operators' agreement.
+  const proof = proofs.find((each) => each.block.id === block.id);
+  if (proof !== undefined) {
+    if (claimOf(proof.block) !== claimOf(block)) {
+      deps.pool.report(node, 'unverifiable', `its block ${number} does not match what its header proves`);
+    }
+    return withItsLogs(deps, proof);
+  }
+  const claims = shown.flatMap((each) => (each.block?.isProven === false ? { ...each, block: each.block } : []));
+  const asserted = firstOfOperators([{ node, block }, ...claims.filter((each) => each.node !== node)]);
+  const heard = await hear(deps, asserted);
+  const agreed = await findAgreed(deps, heard, number);
+  if (agreed !== null) return agreed;
+  const [different] = proofs;
+  if (different !== undefined) {
+    return withItsLogs(deps, different);
+  }
+  const isMissing = shown.some((each) => each.block === null && each.node !== node) || heard.length < asserted.length;
+  // No node is paused, because each may be honest and can still provide irreversible blocks below this one.
+  throw new AppError(isMissing ? 'NODES_DISAGREE' : 'BLOCK_UNVERIFIABLE', explain(deps, block, heard), {
+    retryable: true,
+  });
+}
+
+/** Reads the block as bytes if the node has them, and otherwise as JSON. Returns `null` if the node doesn't answer or has no such block. */
+async function show(deps: ReadDeps, node: Node, number: number): Promise<ExaminedBlock | null> {
+  const bytes = await readExamined(deps, node, number, { wantsBytes: true }).catch(orNull);
+  if (bytes !== null || !node.hasBytes) return bytes;
+  return readExamined(deps, node, number).catch(orNull);
+}
+
+type Claim = { node: Node; block: ExaminedBlock };
+
+function firstOfOperators(claims: readonly Claim[]): Claim[] {
+  return claims.filter(({ node }, index) => claims.findIndex((each) => each.node.operator === node.operator) === index);
+}
+
+/** Returns the operators that also show the logs. At the head, logs may appear a moment after the block. */
+async function hear(deps: ReadDeps, claims: readonly Claim[]): Promise<Word[]> {
+  const words = await Promise.all(
+    claims.map(async ({ node, block }): Promise<Word[]> => {
+      const logs = await readLogsIfThere(deps, node, block).catch(orNull);
+      return logs === null ? [] : [{ node, block, logs, digest: digestWord(block, logs) }];
+    }),
+  );
+  return words.flat();
+}
+
+async function findAgreed(deps: ReadDeps, heard: readonly Word[], number: number): Promise<ReadBlock | null> {
+  const passed = await findPassedBlock(deps.db, deps.network, number);
+  for (const word of heard) {
+    const same = heard.filter(({ digest }) => digest === word.digest);
+    if (same.length < neededBy(deps) && passed?.digest !== word.digest) continue;
+    const evidence: Evidence = { nodes: same.map(({ node }) => node.origin), operatorCount: same.length };
+    return { node: word.node, block: word.block, logs: word.logs, word: evidence, digest: word.digest };
+  }
+  return null;
+}
+
+async function withItsLogs(deps: ReadDeps, { node, block }: Claim): Promise<ReadBlock> {
+  const logs = await readLogsIfThere(deps, node, block);
+  if (logs !== null) return { node, block, logs, word: null };
+  throw new AppError('NODES_DISAGREE', `${node.origin} does not show the logs of block ${block.number} yet`, {
+    retryable: true,
+  });
+}
+
+function neededBy({ agreement }: ReadDeps): number {
+  return Math.max(LEAST_OPERATORS, agreement);
+}
+
+function explain(deps: ReadDeps, { number, id }: ExaminedBlock, heard: readonly Word[]): string {
+  const shown = heard.map((word) => `${word.node.origin} (${word.digest.slice(0, 8)})`).join(', ');
+  return (
+    `block ${number} (${id}) is not proven: JSON hides bytes that anyone can put into a transaction, and fewer than ${neededBy(deps)} ` +
+    `operators show the same of it (${shown}). Name a node's gRPC port (#grpc=grpc://host:50051), add a node of another operator, or look at ` +
+    `it and let it pass: quittance chain pass --network ${deps.network} --block ${number}`
+  );
+}
+
+/** Returns a digest of everything that a node claims about a block (64 hex characters). Nodes with the same claims have the same digest. */
+export function digestWord(block: ExaminedBlock, logs: BlockLogs): string {
+  return createHash('sha256')
+    .update(`${claimOf(block)} ${logs.digest}`)
+    .digest('hex');
+}
+
+/** Returns a digest of everything that a node claims about a block, except the logs. */
+function claimOf({ id, parentId, time, producer, transactions }: ExaminedBlock): string {
+  const claim = createHash('sha256').update(`${id} ${parentId} ${time} ${producer}\n`);
+  for (const { txId, isSuccess } of transactions) claim.update(`${txId} ${isSuccess}\n`);
+  return claim.digest('hex');
+}
+
+/** For a single block, infos need no more requests than logs do. */
+const MIN_BLOCKS = 2;
+
+/** The blocks for which logs were enough, and the nodes whose logs couldn't be used for any block. */
+type ReadByLogs = { blocks: ReadBlock[]; useless: Node[] };
+
+/**
+ * Returns the blocks for which USDT logs, shown by each of `nodes` over JSON-RPC, can replace infos. That is the case if only direct calls,
+ * which the header proves, moved USDT to or from a project's address, and if the contract itself didn't change. The result contains only
+ * transfers of project addresses. Other blocks need infos, which show a log's position in its transaction.
+ * A node's answer for a block counts only if it contains at least one direct call, and every direct call that the block proves, because a
+ * node that hasn't indexed the block returns nothing. Its logs must also lie between logs of an earlier and a later block in the same
+ * answer, in order, because nodes silently truncate long answers. So a node can hide no more than it can with infos, which is transfers
+ * made by contracts.
+ * `nodes` must belong to different operators, as many as must agree. Each is asked once, or not at all if that saves no requests.
+ */
+export async function readByLogs(
+  deps: ReadDeps,
+  nodes: readonly Node[],
+  blocks: readonly ExaminedBlock[],
+): Promise<ReadByLogs> {
+  const [node] = nodes;
+  const checkable = blocks.filter((block) => block.isProven && block.transactions.some(movesUsdt));
+  if (node === undefined || checkable.length < MIN_BLOCKS) return { blocks: [], useless: [] };
+  const shown = await Promise.all(nodes.map((each) => readTransfers(deps, each, checkable)));
+  const useless = nodes.filter((_, index) => shown[index]?.size === 0);
+  const usable = checkable.filter(({ id }) => shown.every((transfers) => transfers.has(id)));
+  const transfersIn = ({ id }: ExaminedBlock) => shown.flatMap((transfers) => transfers.get(id) ?? []);
+  const parties = new Set(usable.flatMap(transfersIn).flatMap(({ from, to }) => [from, to]));
+  const ours = await findOurAccounts(deps.db, deps.network, [...parties]);
+  const isOurs = ({ from, to }: ChainTransfer) => ours.has(from) || ours.has(to);
+  const word: Evidence = { nodes: nodes.map(({ origin }) => origin), operatorCount: nodes.length };
+  const read = usable.flatMap((block): ReadBlock[] => {
+    if (transfersIn(block).some((transfer) => isOurs(transfer) && !transfer.isProven)) return [];
+    const transfers = shown[0]?.get(block.id)?.filter(isOurs) ?? [];
+    const nothingElse = { events: [], digest: '', hasOddSplit: false, isForwarded: false };
+    // Every direct call in the block logged its transfer itself, so the contract hadn't been replaced yet.
+    return [{ node, block, logs: { ...nothingElse, transfers, successor: deps.fees.successorAt(block.number) }, word }];
+  });
+  return { blocks: read, useless };
+}
+
+function movesUsdt({ call }: ShownTransactionFacts): boolean {
+  return call !== null && call.value > 0n;
+}
+
+/** Returns the transfers by block id, for the blocks in which the node shows everything that can be checked. */
+async function readTransfers(
+  { usdt, fees }: ReadDeps,
+  node: Node,
+  blocks: readonly ExaminedBlock[],
+): Promise<Map<string, ChainTransfer[]>> {
+  const numbers = blocks.map(({ number }) => number);
+  // One more block on each side shows that the first and the last block are complete.
+  const question = logsBetween(Math.max(0, Math.min(...numbers) - 1), Math.max(...numbers) + 1, usdt);
+  const logs = (await node.ask(question, { isOptional: true }).catch(orNull)) ?? [];
+  const heights = logs.map(({ blockNumber }) => blockNumber);
+  const [first = 0, last = 0] = [heights[0], heights.at(-1)];
+  if (!heights.every((height, index) => height >= (heights[index - 1] ?? first))) return new Map();
+  const byBlock = grouped(logs, ({ blockId }) => blockId);
+  const readable = blocks.flatMap((block): [string, ChainTransfer[]][] => {
+    if (block.number <= first || block.number >= last) return [];
+    const transfers = transfersOf(block, byBlock.get(block.id) ?? [], usdt, fees.known());
+    return transfers === null ? [] : [[block.id, transfers]];
+  });
+  return new Map(readable);
+}
+
+/** Returns `null` if this block needs its infos. */
+function transfersOf(
+  block: ExaminedBlock,
+  shown: readonly ShownLog[],
+  usdt: AccountHex,
+  terms: readonly FeeTerms[],
+): ChainTransfer[] | null {
+  const byTransaction = grouped(shown, ({ txId }) => txId);
+  const transactions = block.transactions.filter(({ txId, call }) => call !== null || byTransaction.has(txId));
+  const infos = transactions.map((transaction) => {
+    const logs = byTransaction.get(transaction.txId) ?? [];
+    byTransaction.delete(transaction.txId);
+    return infoWithLogs(
+      block,
+      transaction,
+      logs.map(({ log }) => log),
+    );
+  });
+  // A log is left that belongs to another block's transaction.
+  if (byTransaction.size > 0) return null;
+  try {
+    const { transfers, events, hasOddSplit } = readLogs({ ...block, transactions }, infos, usdt, terms);
+    return events.length === 0 && !hasOddSplit ? transfers : null;
+  } catch (error) {
+    if (error instanceof AppError) return null;
+    throw error;
+  }
+}
+
+function grouped(logs: readonly ShownLog[], keyOf: (log: ShownLog) => string): Map<string, ShownLog[]> {
+  const groups = new Map<string, ShownLog[]>();
+  for (const log of logs) {
+    const group = groups.get(keyOf(log));
+    if (group === undefined) groups.set(keyOf(log), [log]);
+    else group.push(log);
+  }
+  return groups;
+}
+
+/**
+ * A log from a node's JSON-RPC, not validated yet, in the same form as in infos. `blockId` and `txId` are hex without a prefix if they are
+ * valid. `blockNumber` is `NaN` if it isn't a number.
+ */
+type ShownLog = {
+  blockNumber: number;
+  blockId: string;
+  txId: string;
+  log: { address: string; topics: unknown; data: string };
+};
+
+/** A log takes about 600 bytes. java-tron returns at most 10,000 (`LogMatch`). */
+const LOGS_BYTES = 16 * 1024 * 1024;
+const MAX_LOGS = 20_000;
+const UNREAD = new Set(['transactionIndex', 'logIndex', 'removed']);
+
+/**
+ * Asks for the logs of a contract in the blocks from `first` to `last` (`eth_getLogs`). A node that hasn't indexed a block returns no logs
+ * for it, so an empty answer proves nothing.
+ */
+export function logsBetween(first: number, last: number, contract: AccountHex): Question<ShownLog[]> {
+  const filter = { fromBlock: hexOf(first), toBlock: hexOf(last), address: `0x${contract}` };
+  return {
+    substitutable: 'logs',
+    ...{ maxBytes: LOGS_BYTES, maxHeldBytes: LOGS_BYTES },
+    http: {
+      path: '/jsonrpc',
+      body: { jsonrpc: '2.0', id: 1, method: 'eth_getLogs', params: [filter] },
+      shape: { skipped: { result: UNREAD }, elements: { result: readLog } },
+      // For example `{"jsonrpc":"2.0","id":1,"result":[…]}`, or `{…,"error":{"code":-32005,"message":"…"}}`.
+      read: (json) => {
+        const { result, error } = json as { result?: unknown; error?: { message?: unknown } | null };
+        if (Array.isArray(result) && result.length <= MAX_LOGS) return result as ShownLog[];
+        const { message = 'neither logs nor an error' } = error ?? {};
+        throw new TypeError(`it does not show the logs of the blocks ${first} to ${last}: ${String(message)}`);
+      },
+    },
+    grpc: null,
+  };
+}
+
+function readLog(shown: unknown): ShownLog {
+  const { blockNumber, blockHash, transactionHash, address, topics, data } = (shown ?? {}) as Record<string, unknown>;
+  const bare = Array.isArray(topics) ? topics.map(withoutPrefix) : topics;
+  return {
+    blockNumber: typeof blockNumber === 'string' ? Number(blockNumber) : Number.NaN,
+    blockId: withoutPrefix(blockHash),
+    txId: withoutPrefix(transactionHash),
+    log: { address: withoutPrefix(address), topics: bare, data: withoutPrefix(data) },
+  };
+}
+
+function withoutPrefix(hex: unknown): string {
+  return typeof hex === 'string' ? hex.replace(/^0x/, '') : '';
+}
+
+function hexOf(number: number): string {
+  return `0x${number.toString(16)}`;
 }

@@ -13,18 +13,15 @@ import type { TransactionFacts } from '../../domain/lookup/transaction-facts.ts'
 import { microUsdt } from '../../domain/money.ts';
 import { type UnixMs, unixMs } from '../../domain/time.ts';
 import type { ReadTransaction, TransactionQuestion } from '../../payments/look-up-transaction.ts';
+import { createSemaphore } from '../../runtime/concurrency.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { reasonOf } from '../../runtime/reason-of.ts';
 import type { Sql } from '../../store/db/database.ts';
-import { constantCall } from '../nodes/ask-contract.ts';
 import { infoOf, type ShownInfo } from '../nodes/ask-infos.ts';
-import type { Node } from '../nodes/node.ts';
-import type { NodePool } from '../nodes/node-pool.ts';
-import { type Question, wholeMessage } from '../nodes/question.ts';
-import { type RecogniseDeps, recogniseNodes } from '../nodes/recognise-nodes.ts';
-import { AnswerTooLarge } from '../nodes/refusal.ts';
-import { createSemaphore } from '../nodes/semaphore.ts';
-import { orNull } from '../proof/or-null.ts';
+import { constantCall } from '../nodes/ask-state.ts';
+import { type Node, orNull } from '../nodes/node.ts';
+import { type NodePool, type RecogniseDeps, recogniseNodes } from '../nodes/node-pool.ts';
+import { AnswerTooLarge, type Question, wholeMessage } from '../nodes/question.ts';
 import { describeTransaction } from '../proof/prove-block.ts';
 import { readLogs } from './read-logs.ts';
 

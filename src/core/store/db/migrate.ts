@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../../domain/errors.ts';
-import { PACKAGE_ROOT } from '../../runtime/package-root.ts';
+import { PACKAGE_ROOT } from '../../runtime/package.ts';
 import type { Database, Session, Sql } from './database.ts';
 import { refuseOldServer } from './refuse-server.ts';
 import { answerOf, rowsOf } from './rows-of.ts';

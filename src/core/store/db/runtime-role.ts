@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { PACKAGE_ROOT } from '../../runtime/package-root.ts';
+import { PACKAGE_ROOT } from '../../runtime/package.ts';
 import type { Sql } from './database.ts';
 import { answerOf, rowOf } from './rows-of.ts';
 

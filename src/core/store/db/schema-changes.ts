@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { AppError } from '../../domain/errors.ts';
-import { PACKAGE_ROOT } from '../../runtime/package-root.ts';
+import { PACKAGE_ROOT } from '../../runtime/package.ts';
 import type { Sql } from './database.ts';
 import { statement } from './statement.ts';
 import { BACKED_UP, LEFT_OUT } from './tables.ts';

@@ -3,7 +3,7 @@ import { readlink, realpath, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { isRunning } from '../../runtime/is-running.ts';
+import { isRunning } from '../../runtime/processes.ts';
 import { EmbeddedPostgresError, readIfExists } from './error.ts';
 import { runAs, type SystemUser } from './user.ts';
 

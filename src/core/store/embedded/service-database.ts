@@ -1,4 +1,4 @@
-import { lockForService } from '../../runtime/lock-for-service.ts';
+import { lockForService } from '../../runtime/instance-lock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { createParts } from '../../runtime/parts.ts';
 import type { Connection } from '../db/database.ts';

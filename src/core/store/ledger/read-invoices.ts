@@ -1,5 +1,5 @@
 import type { UnixMs } from '../../domain/time.ts';
-import { type Ask, coalesce } from '../../runtime/coalesce.ts';
+import { type Ask, coalesce } from '../../runtime/concurrency.ts';
 import type { Database } from '../db/database.ts';
 import { listColumns, statement } from '../db/statement.ts';
 import { type FoundInvoice, findInvoice, maybeProjected, toFound } from './invoices.ts';

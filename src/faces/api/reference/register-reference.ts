@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { readAsset } from '../../web/assets.ts';
+import { type Constant, constantText, readAsset, sendCompressed } from '../../web/assets.ts';
 import { betweenTags, type Html, html, rawHtml } from '../../web/html.ts';
 import { PROBLEMS } from '../../web/problem.ts';
-import { type Constant, constantText, sendCompressed } from '../../web/send-compressed.ts';
 import {
   APART,
   type ApiDocument,

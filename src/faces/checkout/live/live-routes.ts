@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { isCheckoutToken } from '../../../core/domain/checkout-token.ts';
 import type { Network } from '../../../core/domain/network.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
-import { inSlices, type Slices } from '../../../core/runtime/in-slices.ts';
+import { inSlices, type Slices } from '../../../core/runtime/concurrency.ts';
 import type { Logger } from '../../../core/runtime/log.ts';
 import { startLoop } from '../../../core/runtime/loop.ts';
 import type { Metrics } from '../../../core/runtime/metrics.ts';

@@ -1,7 +1,6 @@
 import type { Network } from '../../../core/domain/network.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
-import type { RateLimit } from '../../web/refuse-limited.ts';
-import { createTokenBuckets } from '../../web/token-bucket.ts';
+import { createTokenBuckets, type RateLimit } from '../../web/rate-limit.ts';
 
 /** The budget of node requests for look-ups. One unit pays for a look-up of two requests. */
 export type LookupBudget = {

@@ -3,11 +3,10 @@ import { isCheckoutToken } from '../../../core/domain/checkout-token.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
 import { type LookUpDeps, lookUpTransaction } from '../../../core/payments/look-up-transaction.ts';
 import { clientOf } from '../../web/client-address.ts';
+import { checkJsonHeaders } from '../../web/headers.ts';
 import { readJsonObject } from '../../web/json-body.ts';
-import { checkJsonHeaders } from '../../web/json-headers.ts';
 import { Problem } from '../../web/problem.ts';
-import { type RateLimit, refuseLimited } from '../../web/refuse-limited.ts';
-import { createTokenBuckets, type Verdict } from '../../web/token-bucket.ts';
+import { createTokenBuckets, type RateLimit, refuseLimited, type Verdict } from '../../web/rate-limit.ts';
 import { DATA_HEADERS } from '../page/headers.ts';
 import { UNKNOWN_LINK } from '../page/register.ts';
 

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../../core/domain/errors.ts';
+import { sendCompressed } from '../../web/assets.ts';
 import { html } from '../../web/html.ts';
-import { sendCompressed } from '../../web/send-compressed.ts';
 import type { TextKey } from '../words/catalogue.ts';
 import { chooseLanguage } from '../words/languages.ts';
 import { type Words, wordsOf } from '../words/words.ts';

@@ -2,8 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { UnixMs } from '../../../core/domain/time.ts';
 import { clientOf } from '../../web/client-address.ts';
 import { Problem } from '../../web/problem.ts';
-import { type RateLimit, refuseLimited } from '../../web/refuse-limited.ts';
-import { createTokenBuckets } from '../../web/token-bucket.ts';
+import { createTokenBuckets, type RateLimit, refuseLimited } from '../../web/rate-limit.ts';
 import { answerUnavailable } from './answer-page.ts';
 import { DATA_HEADERS } from './headers.ts';
 

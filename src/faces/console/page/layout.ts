@@ -6,10 +6,9 @@ import { createTally } from '../../../core/runtime/log-throttle.ts';
 import { ACTIONS, type ActionName } from '../../operator/actions.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
-import { readAsset } from '../../web/assets.ts';
+import { readAsset, sendCompressed } from '../../web/assets.ts';
 import { type Html, html } from '../../web/html.ts';
 import { Problem } from '../../web/problem.ts';
-import { sendCompressed } from '../../web/send-compressed.ts';
 import { Forbidden, urlTo, type Visit } from './visit.ts';
 import { type Labels, renderText } from './words.ts';
 

@@ -19,8 +19,7 @@ import { OLDEST_POSTGRES } from '../../../core/store/db/refuse-server.ts';
 import { answerOf } from '../../../core/store/db/rows-of.ts';
 import { findOwnership } from '../../../core/store/db/runtime-role.ts';
 import { count } from '../../../core/store/db/statement.ts';
-import { redactAnswer } from '../../../core/webhooks/redact.ts';
-import { quotePage } from '../../../core/webhooks/web-page.ts';
+import { quotePage, redactAnswer } from '../../../core/webhooks/redact.ts';
 import {
   atStake,
   check,

@@ -1,5 +1,5 @@
 import { accountToAddress } from '@quittance/tron/address';
-import { formatSigned } from '../../../core/chain/reconcile/reconcile-address.ts';
+import { formatSigned } from '../../../core/chain/reconcile.ts';
 import { BURNED_TO } from '../../../core/domain/contract-event.ts';
 import type { EventType } from '../../../core/domain/event.ts';
 import { encodeId } from '../../../core/domain/ids.ts';

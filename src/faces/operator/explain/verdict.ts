@@ -1,4 +1,4 @@
-import { formatSigned } from '../../../core/chain/reconcile/reconcile-address.ts';
+import { formatSigned } from '../../../core/chain/reconcile.ts';
 import { encodeId } from '../../../core/domain/ids.ts';
 import { isLate } from '../../../core/domain/invoice.ts';
 import type { UnclaimedAnswer } from '../../../core/domain/lookup/lookup.ts';

@@ -249,7 +249,7 @@ function placeOf(personId: string): string {
   return `people.totp_sealed:${personId}`;
 }
 
-/** The interface of the token buckets in `src/faces/web/token-bucket.ts`. */
+/** The interface of the token buckets in `src/faces/web/rate-limit.ts`. */
 type Buckets = {
   take(name: string, nowMs: number): { kind: 'pass' } | { kind: 'limited'; retryAfterSeconds: number };
   giveBack(name: string): void;

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type AccountHex, parseAddress, type TronAddress } from '@quittance/tron/address';
-import { accountAt } from '../../../core/chain/nodes/ask-accounts.ts';
+import { accountAt } from '../../../core/chain/nodes/ask-state.ts';
 import type { Node } from '../../../core/chain/nodes/node.ts';
 import type { NodePool } from '../../../core/chain/nodes/node-pool.ts';
 import { AppError, type FieldProblem } from '../../../core/domain/errors.ts';

@@ -6,8 +6,8 @@ import {
   type LogProblem,
   walkLog,
 } from '../../../core/payments/audit/verify-audit-chain.ts';
+import { givingWay } from '../../../core/runtime/concurrency.ts';
 import { Type } from '../../../core/runtime/type.ts';
-import { givingWay } from '../../../core/runtime/yield-to-event-loop.ts';
 import {
   type AuditFilter,
   type AuditHead,
@@ -17,7 +17,6 @@ import {
 import type { Sql } from '../../../core/store/db/database.ts';
 import type { Actor } from '../actor.ts';
 import { columnsText, fieldsText, formatHint } from '../command-words.ts';
-
 import type { ExportedRows } from '../export/write-rows.ts';
 import {
   anything,

@@ -1,11 +1,11 @@
 import { parseAddress, type TronAddress } from '@quittance/tron/address';
-import { formatSigned, type Reconciled, reconcileAddress } from '../../../core/chain/reconcile/reconcile-address.ts';
+import { formatSigned, type Reconciled, reconcileAddress } from '../../../core/chain/reconcile.ts';
 import { AppError } from '../../../core/domain/errors.ts';
 import { encodeId } from '../../../core/domain/ids.ts';
 import { type Hint, joinTexts, say, type Text } from '../../../core/domain/message.ts';
 import { keyMode, type Network } from '../../../core/domain/network.ts';
 import { POLICIES, type Policy } from '../../../core/domain/policy.ts';
-import { inGroups } from '../../../core/runtime/in-groups.ts';
+import { inGroups } from '../../../core/runtime/concurrency.ts';
 import { Type } from '../../../core/runtime/type.ts';
 import { type BookedAddress, listBookedAddresses } from '../../../core/store/chain/balance-checks.ts';
 import { findCursor } from '../../../core/store/chain/cursor.ts';
@@ -20,7 +20,6 @@ import { choice, type Field, maybe, part, type Shown, show, text, time, whole, y
 import { clip, FieldError } from '../input/problems.ts';
 import { ifTooSlow, limitTime } from '../limit-time.ts';
 import { localOperation, type NodeDeps, type OperationDeps } from '../operation.ts';
-
 import { line, lines, networkName, projectId } from '../option.ts';
 import { selectProject, withNodesOf } from '../select.ts';
 import { address, life, readPosition } from './addresses.ts';

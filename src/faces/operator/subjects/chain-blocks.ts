@@ -2,8 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { AccountHex } from '@quittance/tron/address';
 import { needsAgreement } from '../../../core/chain/follow/quorum.ts';
 import { addVote, settle, toChainBlock, toWindowBlock } from '../../../core/chain/follow/window.ts';
-import type { Node } from '../../../core/chain/nodes/node.ts';
-import { orNull } from '../../../core/chain/proof/or-null.ts';
+import { type Node, orNull } from '../../../core/chain/nodes/node.ts';
 import type { ProvenHeader } from '../../../core/chain/proof/prove-block.ts';
 import { isSignedBy, type KnownProducers, solidHeightBy } from '../../../core/chain/verify/producers.ts';
 import {
@@ -20,7 +19,7 @@ import { say } from '../../../core/domain/message.ts';
 import { formatAmount, microUsdt } from '../../../core/domain/money.ts';
 import type { Network } from '../../../core/domain/network.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
-import { inGroups } from '../../../core/runtime/in-groups.ts';
+import { inGroups } from '../../../core/runtime/concurrency.ts';
 import { findReplacement } from '../../../core/store/chain/contract-states.ts';
 import { type ChainCursor, findCursor } from '../../../core/store/chain/cursor.ts';
 import { findProducerSets, type ProducerSet } from '../../../core/store/chain/producer-sets.ts';

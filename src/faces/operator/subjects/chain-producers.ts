@@ -1,16 +1,14 @@
 import { type AccountHex, accountToAddress } from '@quittance/tron/address';
 import { blockAt } from '../../../core/chain/nodes/ask-block.ts';
 import { infosOf } from '../../../core/chain/nodes/ask-infos.ts';
-import type { Node } from '../../../core/chain/nodes/node.ts';
-import { ofDifferentOperators } from '../../../core/chain/nodes/operators.ts';
+import { type Node, ofDifferentOperators } from '../../../core/chain/nodes/node.ts';
 import { type Checkpoint, readCheckpoint, writeCheckpoint } from '../../../core/chain/proof/checkpoints.ts';
 import { type ExaminedBlock, examineBlock } from '../../../core/chain/proof/prove-block.ts';
 import { isSignedBy, type KnownProducers, loadProducers, nameProducers } from '../../../core/chain/verify/producers.ts';
 import type { ChainParameters } from '../../../core/chain/verify/read-block.ts';
 import { readLogs } from '../../../core/chain/verify/read-logs.ts';
-import { readRun } from '../../../core/chain/verify/read-run.ts';
-import { digestWord } from '../../../core/chain/verify/settle-unproven.ts';
-import { createWalk, explainedBy, idShownBy } from '../../../core/chain/verify/walk-producers.ts';
+import { digestWord } from '../../../core/chain/verify/read-with-logs.ts';
+import { createWalk, explainedBy, idShownBy, readRun } from '../../../core/chain/verify/walk-producers.ts';
 import type { ChainTransfer } from '../../../core/domain/chain-block.ts';
 import { AppError } from '../../../core/domain/errors.ts';
 import { encodeId } from '../../../core/domain/ids.ts';
@@ -31,7 +29,6 @@ import { type Field, list, of, part, type Shown, schemaOf, show, text, texts, ti
 import { clip, FieldError } from '../input/problems.ts';
 import { readReason } from '../input/readers.ts';
 import { localOperation, type NodeDeps, operation } from '../operation.ts';
-
 import { DECIDED_BY, decidingFile, decidingFlag, flag, line, needed, networkName } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
 import { selectNetwork, withNodesOf } from '../select.ts';

@@ -1,10 +1,10 @@
 import { poolShare } from '../../../core/chain/nodes/pool-share.ts';
-import { createSemaphore } from '../../../core/chain/nodes/semaphore.ts';
 import { AppError } from '../../../core/domain/errors.ts';
 import { encodeId, uuidV7 } from '../../../core/domain/ids.ts';
 import { type Hint, say, type Text } from '../../../core/domain/message.ts';
 import type { Network } from '../../../core/domain/network.ts';
 import { toIso, type UnixMs } from '../../../core/domain/time.ts';
+import { createSemaphore } from '../../../core/runtime/concurrency.ts';
 import { keepNewest } from '../../../core/runtime/keep-newest.ts';
 import type { Database, Sql } from '../../../core/store/db/database.ts';
 import type { ActionName } from '../actions.ts';
@@ -12,7 +12,6 @@ import type { Actor } from '../actor.ts';
 import { authorize } from '../authorize.ts';
 import { clip, FieldError } from '../input/problems.ts';
 import type { NodeDeps, OperationDeps } from '../operation.ts';
-
 import { selectNetwork } from '../select.ts';
 import { adviseOnBooks, noteReconciled, type ReconciledAddress, reconcileNow } from './balances.ts';
 import { followedCursor, type Range, readRange, refuseAbove } from './chain-blocks.ts';

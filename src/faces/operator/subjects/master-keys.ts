@@ -3,9 +3,14 @@ import { encodeId, NIL_UUID } from '../../../core/domain/ids.ts';
 import { say, type Text } from '../../../core/domain/message.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
 import { DataDirError } from '../../../core/runtime/instance-lock.ts';
-import { lockKeyFile, writeKeyFile } from '../../../core/runtime/key-file.ts';
 import { createMasterKey, type KeyRing, type KeySource } from '../../../core/runtime/key-ring.ts';
-import { type KeySettings, openKeyRing, requireKeyRing } from '../../../core/runtime/open-key-ring.ts';
+import {
+  type KeySettings,
+  lockKeyFile,
+  openKeyRing,
+  requireKeyRing,
+  writeKeyFile,
+} from '../../../core/runtime/open-key-ring.ts';
 import { Type } from '../../../core/runtime/type.ts';
 import { reencryptReceiptKey } from '../../../core/store/access/encrypt-receipt-key.ts';
 import { countTotpByKey } from '../../../core/store/access/people.ts';

@@ -1,4 +1,4 @@
-import { formatSigned } from '../../../core/chain/reconcile/reconcile-address.ts';
+import { formatSigned } from '../../../core/chain/reconcile.ts';
 import { DAY_MS } from '../../../core/domain/capacity.ts';
 import { encodeId, firstIdOf } from '../../../core/domain/ids.ts';
 import { say } from '../../../core/domain/message.ts';

@@ -1,5 +1,5 @@
 import { type AccountHex, accountToAddress } from '@quittance/tron/address';
-import { formatSigned } from '../../../core/chain/reconcile/reconcile-address.ts';
+import { formatSigned } from '../../../core/chain/reconcile.ts';
 import { AppError } from '../../../core/domain/errors.ts';
 import { describeRefund } from '../../../core/domain/event.ts';
 import { decodeId, encodeId } from '../../../core/domain/ids.ts';

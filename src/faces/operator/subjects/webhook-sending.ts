@@ -24,11 +24,9 @@ import {
 } from '../../../core/store/outbox/webhook-endpoints.ts';
 import { endWebhookSecrets, findActiveSecrets } from '../../../core/store/outbox/webhook-secrets.ts';
 import { addEndpointSecret, openEndpointSecrets, openNewestSecrets } from '../../../core/webhooks/endpoint-secrets.ts';
-import { redactAnswer } from '../../../core/webhooks/redact.ts';
-import { createWebhookSender, failedAttempt } from '../../../core/webhooks/send.ts';
-import { sendSigned } from '../../../core/webhooks/send-signed.ts';
+import { redactAnswer, refusePage } from '../../../core/webhooks/redact.ts';
+import { createWebhookSender, failedAttempt, sendSigned } from '../../../core/webhooks/send.ts';
 import { createWebhookSecret } from '../../../core/webhooks/sign.ts';
-import { refusePage } from '../../../core/webhooks/web-page.ts';
 import type { Actor } from '../actor.ts';
 import { fieldsText, formatFields, writeText } from '../command-words.ts';
 import { type KeyDeps, openEncryptionKeys } from '../encryption-keys.ts';

@@ -21,9 +21,9 @@ import {
 } from '../../../core/store/outbox/webhook-endpoints.ts';
 import { findActiveSecrets, findNewestSecrets } from '../../../core/store/outbox/webhook-secrets.ts';
 import { addEndpointSecret, openEndpointSecrets } from '../../../core/webhooks/endpoint-secrets.ts';
+import { quotePage } from '../../../core/webhooks/redact.ts';
 import { createWebhookSecret } from '../../../core/webhooks/sign.ts';
 import { checkTarget, targetRule } from '../../../core/webhooks/target.ts';
-import { quotePage } from '../../../core/webhooks/web-page.ts';
 import { type Actor, maySee } from '../actor.ts';
 import { columnsText, fieldsText, isoMinute, isoSecond } from '../command-words.ts';
 import { type KeyDeps, openEncryptionKeys } from '../encryption-keys.ts';

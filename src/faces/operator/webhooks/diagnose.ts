@@ -3,8 +3,8 @@ import { say, type Text } from '../../../core/domain/message.ts';
 import { toIso, type UnixMs } from '../../../core/domain/time.ts';
 import { asObject, parseObject } from '../../../core/runtime/parse-object.ts';
 import type { SigningSecret } from '../../../core/webhooks/endpoint-secrets.ts';
+import { quotePage } from '../../../core/webhooks/redact.ts';
 import { parseSecret } from '../../../core/webhooks/sign.ts';
-import { quotePage } from '../../../core/webhooks/web-page.ts';
 
 /** An attempt in the form in which it is made and recorded. */
 export type DiagnosedAttempt = {

@@ -1,5 +1,5 @@
+import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
-import { headerValues } from './header-values.ts';
 import { Problem } from './problem.ts';
 
 /** Accepts any parameters, which have no meaning (RFC 8259, 11), even empty ones. A charset must be UTF-8. */
@@ -39,3 +39,25 @@ export function singleHeader(request: FastifyRequest, name: string): string | un
   const values = headerValues(request.raw, name);
   return values.length === 1 ? values[0] : undefined;
 }
+
+/**
+ * Returns the raw values of a header, one per occurrence; Node.js joins them with a comma. `name` is in lower case. Node's
+ * `headersDistinct` returns the same, but it sorts all headers of each request.
+ */
+export function headerValues({ rawHeaders }: IncomingMessage, name: string): string[] {
+  const values: string[] = [];
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const [key = '', value = ''] = [rawHeaders[i], rawHeaders[i + 1]];
+    if (key.length === name.length && key.toLowerCase() === name) values.push(value);
+  }
+  return values;
+}
+
+/**
+ * The headers of every response, unless it sets stricter ones. Browsers must not guess its type, load anything for it, or show it in a
+ * frame.
+ */
+export const ANSWER_HEADERS = {
+  'X-Content-Type-Options': 'nosniff',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+} as const;

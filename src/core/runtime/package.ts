@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 
 /** The folder of package.json: the nearest one above this file, which is right both in the sources and in the build. */
 export const PACKAGE_ROOT = rootAbove(new URL('.', import.meta.url));
@@ -8,4 +8,10 @@ function rootAbove(folder: URL): URL {
   const above = new URL('..', folder);
   if (above.href === folder.href) throw new Error(`no package.json above ${import.meta.url}`);
   return rootAbove(above);
+}
+
+/** Returns the version of this release, from package.json. */
+export function readVersion(): string {
+  const { version } = JSON.parse(readFileSync(new URL('package.json', PACKAGE_ROOT), 'utf8'));
+  return String(version);
 }

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { createLogger } from './log.ts';
+import { createLogger } from '../core/runtime/log.ts';
 import { findServiceManager } from './service-manager.ts';
 
 /** A fake `systemd-notify` that records the socket and the message. */

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
-import { createTokenBuckets } from './token-bucket.ts';
+import { createTokenBuckets } from './rate-limit.ts';
 
 test('a name that was cut out of something large keeps nothing of it', () => {
   setFlagsFromString('--expose-gc');

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { unixMs } from '../../domain/time.ts';
 import type { Member } from '../proof/checkpoints.ts';
 import type { ProvenHeader } from '../proof/prove-block.ts';
-import { membersAfter } from './read-run.ts';
+import { membersAfter } from './walk-producers.ts';
 
 const accountOf = (index: number) => index.toString(16).padStart(40, '0') as AccountHex;
 const keyOf = (index: number) => (index + 1000).toString(16).padStart(40, '0') as AccountHex;

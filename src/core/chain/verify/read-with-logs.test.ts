@@ -9,8 +9,7 @@ import type { AskOptions, Node } from '../nodes/node.ts';
 import type { Question } from '../nodes/question.ts';
 import { createKnownTerms } from './fee-terms.ts';
 import type { ReadDeps } from './read-block.ts';
-import { readBlock } from './read-with-logs.ts';
-import { digestWord } from './settle-unproven.ts';
+import { digestWord, readBlock } from './read-with-logs.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are bent in every way.
 type Json = any;

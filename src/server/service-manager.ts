@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { get } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Logger } from './log.ts';
-import { createLogThrottle } from './log-throttle.ts';
+import type { Logger } from '../core/runtime/log.ts';
+import { createLogThrottle } from '../core/runtime/log-throttle.ts';
 
 /** Notifies systemd about this process. */
 export type ServiceManager = {

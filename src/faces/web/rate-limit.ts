@@ -1,3 +1,8 @@
+import type { FastifyRequest } from 'fastify';
+import type { UnixMs } from '../../core/domain/time.ts';
+import { clientOf } from './client-address.ts';
+import { Problem } from './problem.ts';
+
 /** Whether a request may pass and, if not, after how many seconds another one may. */
 export type Verdict = { kind: 'pass' } | { kind: 'limited'; retryAfterSeconds: number };
 
@@ -39,4 +44,32 @@ export function createTokenBuckets(perSecond: number, burst: number, maxBuckets:
 /** In V8, a substring keeps the whole string in memory, which here is a URL or header of up to 16 KiB. */
 function copyOf(text: string): string {
   return Buffer.from(text, 'utf16le').toString('utf16le');
+}
+
+export type RateLimit = { perSecond: number; burst: number };
+
+/** Throws `RATE_LIMITED` with `Retry-After`, `RateLimit` and `RateLimit-Policy` if the request exceeds the limit. */
+export function refuseLimited(verdict: Verdict, limit: RateLimit): void {
+  if (verdict.kind === 'pass') return;
+  const seconds = String(verdict.retryAfterSeconds);
+  const windowSeconds = Math.max(1, Math.ceil(limit.burst / limit.perSecond));
+  throw new Problem(
+    'RATE_LIMITED',
+    `More than ${limit.perSecond} requests/s (burst ${limit.burst}) arrived; retry in ${seconds} s.`,
+    {
+      headers: {
+        'Retry-After': seconds,
+        RateLimit: `"default";r=0;t=${seconds}`,
+        'RateLimit-Policy': `"default";q=${limit.burst};w=${windowSeconds}`,
+      },
+    },
+  );
+}
+
+const MAX_BUCKETS = 10_000;
+
+/** Returns a function that throws `RATE_LIMITED` for a request whose client network exceeded the limit. */
+export function limitNetworks(limit: RateLimit, now: () => UnixMs): (request: FastifyRequest) => void {
+  const buckets = createTokenBuckets(limit.perSecond, limit.burst, MAX_BUCKETS);
+  return (request) => refuseLimited(buckets.take(clientOf(request).network, now()), limit);
 }

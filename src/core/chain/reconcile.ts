@@ -1,0 +1,447 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { AccountHex } from '@quittance/tron/address';
+import { decodeBlockHeader } from '@quittance/tron/block-header';
+import type { AlarmKind } from '../domain/alarm-kinds.ts';
+import { type Balanced, type BalanceReading, BEHIND_BLOCKS, type Books, balanceBooks } from '../domain/books.ts';
+import { AppError } from '../domain/errors.ts';
+import { uuidV7 } from '../domain/ids.ts';
+import { formatAmount, type MicroUsdt } from '../domain/money.ts';
+import type { Network } from '../domain/network.ts';
+import type { UnixMs } from '../domain/time.ts';
+import { followStates } from '../payments/contract-states.ts';
+import { type Leading, loopWhileLeading, whileLeading } from '../payments/watching.ts';
+import type { Logger } from '../runtime/log.ts';
+import { type Loop, type LoopHealth, startLoop } from '../runtime/loop.ts';
+import type { Metrics } from '../runtime/metrics.ts';
+import { raiseAlarm, resolveAlarms } from '../store/chain/alarms.ts';
+import {
+  type BookedAddress,
+  findDueAddresses,
+  findMovements,
+  saveBalanceCheck,
+  sumMovements,
+} from '../store/chain/balance-checks.ts';
+import { findPause, setFreeze, setPause } from '../store/chain/contract-states.ts';
+import { findCursor } from '../store/chain/cursor.ts';
+import type { Database } from '../store/db/database.ts';
+import { headerAt } from './nodes/ask-block.ts';
+import { constantCall } from './nodes/ask-state.ts';
+import { type Node, ofDifferentOperators, orNull } from './nodes/node.ts';
+import type { NodePool } from './nodes/node-pool.ts';
+import { isReproduced, readBlockId } from './proof/prove-block.ts';
+
+type ReconcilerDeps = {
+  db: Database;
+  network: Network;
+  pool: NodePool;
+  usdt: AccountHex;
+  agreement: number;
+  now(): UnixMs;
+  random(bytes: number): Uint8Array;
+  log: Logger;
+  loops?: LoopHealth;
+  metrics: Metrics;
+  /** Whether this process follows the network, because only one process should do these checks. */
+  isLeader(): boolean;
+  /** The pause between two addresses. Default: 2,000 ms. Tests use a shorter one. */
+  pauseMs?: number;
+  confirmAfterMs?: number;
+  /** How long to wait for the ledger per address. Default: 40,000 ms. */
+  patienceMs?: number;
+};
+
+/** An address costs four requests, so 5,000 addresses a day cost 20,000. The pause leaves most of the nodes' budgets to other work. */
+const PAUSE_MS = 2000;
+const MAX_PAUSE_MS = 60_000;
+/** Maximum number of due addresses that a round considers to find one that isn't deferred. */
+const CANDIDATES = 500;
+/** If an address couldn't be checked, it's deferred for this long. */
+const PUT_OFF_MS = 60_000;
+/** As long as no payer is waiting, the ledger advances only every eighth block. */
+const PATIENCE_MS = 40_000;
+/** Two blocks: enough time for another back end to answer, and for a stale balance to become current. */
+const CONFIRM_AFTER_MS = 6000;
+
+/** Checks due addresses one after another, as long as this process is the leader. Runs until it's stopped. */
+export function startReconciler(deps: ReconcilerDeps): Loop {
+  const { network, pool, now, log, metrics } = deps;
+  const db = whileLeading(deps.db, network, deps.isLeader);
+  const { pauseMs = PAUSE_MS, confirmAfterMs = CONFIRM_AFTER_MS, patienceMs = PATIENCE_MS } = deps;
+  const putOff = new Map<string, number>();
+  const stopping = new AbortController();
+  const loop = startLoop({
+    name: `books of ${network}`,
+    log,
+    health: deps.loops,
+    maxPauseMs: MAX_PAUSE_MS,
+    run: async (isStopping) => {
+      if (!deps.isLeader()) return pauseMs;
+      for (const [id, untilMs] of putOff) if (untilMs <= performance.now()) putOff.delete(id);
+      const due = await findDueAddresses(db, network, now(), CANDIDATES);
+      const address = due.find(({ id }) => !putOff.has(id));
+      if (address === undefined) return pauseMs;
+      // The last node in order of preference is the least likely one to have provided the blocks.
+      const node = (await pool.available()).at(-1);
+      if (node === undefined) return pauseMs; // The watcher reports that the chain isn't visible.
+      putOff.set(address.id, performance.now() + PUT_OFF_MS);
+      const wait = { patienceMs, confirmAfterMs, signal: stopping.signal };
+      const outcome = await reconcileAddress({ ...deps, ...wait, db, node }, address).catch((error: unknown) => {
+        if (isStopping() || !deps.isLeader()) return null;
+        throw error;
+      });
+      if (outcome === null) return 0;
+      if (outcome.kind === 'too-early') {
+        log.debug(
+          { network, address: address.address, reason: outcome.reason },
+          'the check of an address is postponed',
+        );
+        return pauseMs;
+      }
+      putOff.delete(address.id);
+      const labels = { network, address: address.address };
+      if (outcome.kind === 'good') {
+        // A time series for every address ever checked would be too many, but addresses that differ are rare.
+        metrics.balanceDifference.remove(labels);
+        return pauseMs;
+      }
+      const { ledgerMicro, chainMicro, from, to } = outcome;
+      metrics.balanceDifference.set(labels, Number(chainMicro - ledgerMicro) / 1_000_000);
+      const amounts = { ledger: formatSigned(ledgerMicro), chain: formatSigned(chainMicro) };
+      log.error({ ...labels, ...amounts, from, to }, 'the balance of an address differs from the chain');
+      return pauseMs;
+    },
+  });
+  return {
+    stop: () => {
+      const ended = loop.stop();
+      stopping.abort();
+      return ended;
+    },
+  };
+}
+
+type StateDeps = {
+  db: Database;
+  network: Network;
+  usdt: AccountHex;
+  pool: Pick<NodePool, 'available'>;
+  /** How many operators must agree before a state changes, because no header proves their answers. */
+  agreement: number;
+  log?: Logger;
+};
+
+/** The watcher sees every change of the contract, so a check only finds a state from before the watcher's time. It costs three requests. */
+const LOOK_MS = 3_600_000;
+const FIRST_RETRY_MS = 2000;
+
+/** Reads whether the contract is paused, at the start and every hour, and updates the alarms for its states. Runs until it's stopped. */
+export function startStateWatch(deps: StateDeps & Leading): Loop {
+  const db = whileLeading(deps.db, deps.network, deps.isLeader);
+  let lookAt = Number.NEGATIVE_INFINITY;
+  let retryMs = FIRST_RETRY_MS;
+  const wait = (ms: number) => {
+    lookAt = performance.now() + ms;
+  };
+  return loopWhileLeading(deps, { name: 'states of the contract', onFollower: () => wait(0) }, async () => {
+    if (performance.now() < lookAt) return;
+    wait(retryMs);
+    await followStates(deps, db);
+    const isKnown = await comparePause({ ...deps, db });
+    if (isKnown === true) wait(LOOK_MS);
+    retryMs = isKnown === false ? Math.min(2 * retryMs, LOOK_MS) : FIRST_RETRY_MS;
+  });
+}
+
+type ReconcileDeps = StateDeps & {
+  /** The node that is asked for the balance. If there are several, it isn't the one that provides the blocks. */
+  node: Node;
+  now(): UnixMs;
+  random(bytes: number): Uint8Array;
+  /** How long to wait for the ledger to reach the node's height, and how long to wait before the second reading. */
+  patienceMs: number;
+  confirmAfterMs: number;
+  /** Aborts the waiting with an `AbortError`. */
+  signal?: AbortSignal;
+};
+
+export type Reconciled =
+  /** `openingMicro` is the amount that the address held at its first check. */
+  | { kind: 'good'; block: number; balanceMicro: bigint; openingMicro: bigint; isFirst: boolean }
+  | {
+      kind: 'differs';
+      ledgerMicro: bigint;
+      chainMicro: bigint;
+      /** The range of blocks that contains the missing or excess transfers. */
+      from: number;
+      to: number;
+    }
+  /** There's no result yet, because the ledger is behind the node, or the balance changed during the check. */
+  | { kind: 'too-early'; reason: string };
+
+/** Each address is checked once a day, with an hour to spare. */
+const DUE_MS = 23 * 3_600_000;
+/** Makes addresses that were added together drift apart over time. */
+const JITTER_MS = 30 * 60_000;
+/** After a difference, or a match with an earlier height only, the address is checked again soon. */
+const DUE_SOON_MS = 10 * 60_000;
+const LEDGER_POLL_MS = 1000;
+
+type Reading = BalanceReading & { isBlackListed: boolean | null };
+type Compared = { balanced: Balanced; books: Books; reading: Reading; firstBlock: number | null };
+
+/**
+ * Compares the ledger with the chain for one address, stores the outcome, and opens or closes its alarms. A difference counts only if a
+ * second reading confirms it. The same goes for the opening balance at the first check. Throws `NODE_REFUSED`.
+ */
+export async function reconcileAddress(deps: ReconcileDeps, address: BookedAddress): Promise<Reconciled> {
+  const first = await compare(deps, address, address.opening);
+  if ('reason' in first) return first;
+  if (address.opening !== null && first.balanced.kind === 'good') return settle(deps, address, first);
+  if (deps.confirmAfterMs > 0) await delay(deps.confirmAfterMs, undefined, deps);
+  const second = await compare(deps, address, address.opening ?? first.books.opening);
+  if ('reason' in second) return second;
+  const isMoving = address.opening === null && first.balanced.kind === 'good' && second.balanced.kind === 'differs';
+  if (isMoving) return tooEarly(`${deps.node.origin} shows balances of different heights: they fit no common opening`);
+  return settle(deps, address, second);
+}
+
+async function compare(
+  deps: ReconcileDeps,
+  { id, account }: BookedAddress,
+  known: Books['opening'] | null,
+): Promise<Compared | Extract<Reconciled, { kind: 'too-early' }>> {
+  const { db, node, usdt } = deps;
+  const reading = await readBalance(node, usdt, account);
+  const { low, high, balanceMicro } = reading;
+  const ledgerBlock = await awaitLedger(deps, high);
+  if (ledgerBlock < high) {
+    return tooEarly(`the ledger is at block ${ledgerBlock}, and ${node.origin} at ${high}`);
+  }
+  const opening = known ?? { block: high, micro: balanceMicro };
+  if (high < opening.block) {
+    throw new AppError('NODE_REFUSED', `${node.origin} is at block ${high}, before block ${opening.block}`, {
+      retryable: true,
+    });
+  }
+  if (known === null && (await findMovements(db, id, { above: low, summedUpTo: low, upTo: high })).length > 0) {
+    return tooEarly(`a transfer arrived between the blocks ${low} and ${high}`);
+  }
+  const before = await sumMovements(db, id, opening.block);
+  const movements = await findMovements(db, id, {
+    above: opening.block,
+    summedUpTo: Math.max(opening.block, low - BEHIND_BLOCKS),
+    upTo: high,
+  });
+  const books = { opening, beforeMicro: before.micro, movements };
+  return { balanced: balanceBooks(books, reading), books, reading, firstBlock: before.firstBlock };
+}
+
+/** Waits up to `patienceMs` for the ledger to reach a height. Returns the ledger's height. */
+async function awaitLedger(deps: ReconcileDeps, height: number): Promise<number> {
+  const deadlineMs = performance.now() + deps.patienceMs;
+  for (;;) {
+    const ledgerBlock = (await findCursor(deps.db, deps.network))?.solid.number ?? -1;
+    if (ledgerBlock >= height || performance.now() >= deadlineMs) return ledgerBlock;
+    await delay(LEDGER_POLL_MS, undefined, deps);
+  }
+}
+
+function tooEarly(reason: string): Extract<Reconciled, { kind: 'too-early' }> {
+  return { kind: 'too-early', reason };
+}
+
+async function settle(deps: ReconcileDeps, address: BookedAddress, compared: Compared): Promise<Reconciled> {
+  const { db, network, node, now } = deps;
+  const { balanced, books, reading } = compared;
+  const isSure = balanced.kind === 'good' && balanced.block >= reading.low;
+  const goodBlock = Math.max(address.goodBlock ?? books.opening.block, balanced.kind === 'good' ? balanced.block : 0);
+  const flag = { low: reading.low, high: reading.high, isSet: reading.isBlackListed };
+  const isFreezeKnown = await compareFreeze(deps, node, address, flag);
+  const [high = 0, low = 0] = deps.random(2);
+  await saveBalanceCheck(db, network, address, {
+    opening: books.opening,
+    goodBlock,
+    checkedBlock: Math.max(goodBlock, reading.high),
+    balanceMicro: reading.balanceMicro,
+    expectedMicro: balanced.expectedMicro,
+    node: node.origin,
+    checkedAt: now(),
+    dueAt: (now() +
+      (isSure && isFreezeKnown
+        ? DUE_MS + Math.floor((JITTER_MS * (high * 256 + low)) / 65_536)
+        : DUE_SOON_MS)) as UnixMs,
+  });
+  if (balanced.kind === 'good') {
+    await resolveAlarms(db, network, 'balance-differs', address.address);
+    const { balanceMicro } = reading;
+    const isFirst = address.opening === null;
+    return { kind: 'good', block: balanced.block, balanceMicro, openingMicro: books.opening.micro, isFirst };
+  }
+  const to = Math.max(reading.high, goodBlock);
+  const from = Math.min(firstSuspect(address, compared), to);
+  const differs = { ledgerMicro: balanced.expectedMicro, chainMicro: reading.balanceMicro, from, to };
+  await alarm(deps, 'balance-differs', address, explainDifference(deps, address, differs));
+  return { kind: 'differs', ...differs };
+}
+
+/**
+ * Returns the first block that may contain the difference: the one after the newest good block, or the first block of the address's ledger.
+ */
+function firstSuspect(address: BookedAddress, { books, firstBlock }: Compared): number {
+  const wasNegative = books.opening.micro < books.beforeMicro;
+  if (wasNegative) return firstBlock ?? books.opening.block;
+  return (address.goodBlock ?? books.opening.block) + 1;
+}
+
+function explainDifference(
+  { network, node }: ReconcileDeps,
+  { address }: BookedAddress,
+  { ledgerMicro, chainMicro, from, to }: { ledgerMicro: bigint; chainMicro: bigint; from: number; to: number },
+): string {
+  return (
+    `${address}: the ledger says ${formatSigned(ledgerMicro)} USDT, the chain at block ${to} says ${formatSigned(chainMicro)} ` +
+    `according to ${node.origin}: the difference is ${formatSigned(chainMicro - ledgerMicro)}. ` +
+    `To see the differences in these blocks: quittance chain repair --network ${network} --from ${from} --to ${to}`
+  );
+}
+
+/** Formats an amount that may be negative: -25000009n → `"-25.000009"`. */
+export function formatSigned(micro: bigint): string {
+  return micro < 0n ? `-${formatAmount(-micro as MicroUsdt)}` : formatAmount(micro as MicroUsdt);
+}
+
+async function alarm(
+  { db, network, now, random }: ReconcileDeps,
+  kind: AlarmKind,
+  { address }: BookedAddress,
+  detail: string,
+): Promise<void> {
+  await raiseAlarm(db, network, { id: uuidV7(now(), random(10)), kind, subject: address, detail });
+}
+
+/**
+ * Compares the ledger's state of an address with whether the contract reports it as frozen. Adopts the contract's answer if enough
+ * operators agree. Returns whether the two are known to match.
+ */
+async function compareFreeze(deps: StateDeps, node: Node, address: BookedAddress, shown: Flag): Promise<boolean> {
+  const { account, freezeState, freezeBlock } = address;
+  // A sighting in a block that may still be orphaned is newer than any irreversible block.
+  if (shown.isSet === null || freezeState === 'seen' || shown.isSet === (freezeState === 'frozen')) return true;
+  const change = { account, isFrozen: shown.isSet, block: shown.high };
+  if (!(await isAgreed(deps, node, shown, { method: 'isBlackListed(address)', account }, freezeBlock))) return false;
+  await deps.db.transaction(async (tx) => {
+    if (await setFreeze(tx, deps.network, change)) await followStates(deps, tx);
+  });
+  return false;
+}
+
+/**
+ * Does the same for the pause of all transfers. Returns `null`, without asking a node, if no block of the network has been examined yet.
+ */
+async function comparePause(deps: StateDeps): Promise<boolean | null> {
+  const known = await findPause(deps.db, deps.network);
+  if (known === null) return null;
+  const [node] = await deps.pool.available();
+  if (node === undefined) return false;
+  const shown = await readFlag(node, deps.usdt, { method: 'paused()' });
+  const isPaused = shown.isSet;
+  if (isPaused === null || known.pauseState === 'seen' || isPaused === (known.pauseState === 'paused')) return true;
+  // Until the ledger has all blocks up to that height, it may still learn the state from one of them.
+  if (((await findCursor(deps.db, deps.network))?.solid.number ?? 0) < shown.high) return false;
+  if (!(await isAgreed(deps, node, shown, { method: 'paused()' }, known.pauseBlock))) return false;
+  await deps.db.transaction(async (tx) => {
+    if (await setPause(tx, deps.network, isPaused, shown.high)) await followStates(deps, tx);
+  });
+  return false;
+}
+
+type Asked = { method: string; account?: AccountHex };
+
+/** `changedAt` is the block of the last change that the ledger knows. An older answer says nothing about the current state. */
+async function isAgreed(deps: StateDeps, first: Node, shown: Flag, asked: Asked, changedAt: number | null) {
+  const { pool, usdt, agreement, log, network } = deps;
+  if (changedAt !== null && changedAt > shown.low) return false;
+  const others = (await pool.available()).filter(({ operator }) => operator !== first.operator);
+  const answers = await Promise.all(
+    ofDifferentOperators(others, Number.POSITIVE_INFINITY).map((each) => readFlag(each, usdt, asked).catch(orNull)),
+  );
+  const isCurrent = (flag: Flag | null) => flag !== null && (changedAt === null || changedAt <= flag.low);
+  const saying = answers.filter((flag) => isCurrent(flag) && flag?.isSet === shown.isSet).length + 1;
+  if (saying >= agreement) return true;
+  const what = {
+    network,
+    method: asked.method,
+    account: asked.account,
+    answer: shown.isSet,
+    saying,
+    needed: agreement,
+  };
+  log?.warn(what, 'too few operators agree on a state of the USDT contract: nothing changes until they do');
+  return false;
+}
+
+/** If a node's irreversible chain grows by more than this during one question, it's unclear to which height the answer belongs. */
+const MAX_SPREAD_BLOCKS = 100;
+/** Maximum length of a node's message in errors. */
+const MAX_REASON = 120;
+
+/**
+ * Reads an address's USDT balance at an irreversible height, and whether the contract blacklists it (`null` if unknown). Nodes can't answer
+ * for past heights, so the node's newest height is read before and after. Costs four requests. Throws `NODE_REFUSED`.
+ */
+async function readBalance(
+  node: Node,
+  usdt: AccountHex,
+  account: AccountHex,
+): Promise<BalanceReading & { isBlackListed: boolean | null }> {
+  const { low, high, answer } = await readAtSolid(node, async () => ({
+    balance: await ask(node, usdt, { method: 'balanceOf(address)', account }),
+    blackListed: await ask(node, usdt, { method: 'isBlackListed(address)', account }),
+  }));
+  const { balance, blackListed } = answer;
+  if (balance === null) throw refused(`${node.origin} does not answer balanceOf for 41${account}`);
+  return { low, high, balanceMicro: balance, isBlackListed: blackListed === null ? null : blackListed !== 0n };
+}
+
+/** A flag of the contract at some irreversible height between `low` and `high`; `null` if unknown. */
+type Flag = { low: number; high: number; isSet: boolean | null };
+
+/** Reads a flag of the contract. Costs three requests. Throws `NODE_REFUSED`. */
+async function readFlag(node: Node, usdt: AccountHex, asked: Asked): Promise<Flag> {
+  const { low, high, answer } = await readAtSolid(node, () => ask(node, usdt, asked));
+  return { low, high, isSet: answer === null ? null : answer !== 0n };
+}
+
+async function readAtSolid<Answer>(node: Node, read: () => Promise<Answer>) {
+  const before = await readSolidNumber(node);
+  const answer = await read();
+  const after = await readSolidNumber(node);
+  // A node's back ends may disagree for a moment, so the second height can be lower than the first.
+  const [low, high] = [Math.min(before, after), Math.max(before, after)];
+  if (high - low > MAX_SPREAD_BLOCKS) {
+    throw refused(`${node.origin} calls first block ${before} and then ${after} irreversible`);
+  }
+  return { low, high, answer };
+}
+
+async function readSolidNumber(node: Node): Promise<number> {
+  const shown = await node.ask(headerAt('solid'));
+  if (shown === null) throw refused(`${node.origin} shows no irreversible block`);
+  // Only the height matters here, and JSON may omit some bytes of a header.
+  return isReproduced(shown) ? readBlockId(shown).number : (decodeBlockHeader(shown.header)?.number ?? 0);
+}
+
+/** Calls a constant method with one address or no argument. Returns `null` if the call reverts. */
+async function ask(node: Node, usdt: AccountHex, { method, account }: Asked): Promise<bigint | null> {
+  const answer = await node.ask(constantCall('solid', usdt, method, account?.padStart(64, '0')));
+  if (answer.kind === 'refused') {
+    const about = account === undefined ? '' : ` for 41${account}`;
+    throw refused(`${node.origin} does not answer ${method}${about}: ${answer.reason.slice(0, MAX_REASON)}`);
+  }
+  const word = answer.words?.[0];
+  return word === undefined ? null : BigInt(`0x${word}`);
+}
+
+function refused(message: string): AppError {
+  return new AppError('NODE_REFUSED', message, { retryable: true });
+}
