@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { delimiter, join } from 'node:path';
 
-/** `npm run check`: everything that must pass beside the tests. At once, for most of them keep one processor busy. */
+/** What `npm run check` runs: all that must pass besides the tests. They run at once, because most of them keep one core busy. */
 const CHECKS = [
   'tsc',
   'npm run --silent measure -- --check',
@@ -11,10 +11,11 @@ const CHECKS = [
   'biome ci --error-on-warnings .',
 ];
 
-/** Of this checkout, whoever starts this and from wherever. */
+/** The tools of this checkout, from whatever directory this is started. */
 const BIN = ['../node_modules/.bin', '../test/node_modules/.bin'].map((path) => join(import.meta.dirname, path));
 const env = { ...process.env, PATH: [...BIN, process.env['PATH']].join(delimiter) };
 
+/** Runs a command with those tools; `node build/check.js "biome check --write ."` runs only that one. */
 async function run(command) {
   const child = spawn(command, { shell: true, stdio: ['ignore', 'pipe', 'pipe'], env });
   const output = [];
@@ -24,5 +25,6 @@ async function run(command) {
   return code;
 }
 
-const codes = await Promise.all(CHECKS.map(run));
+const named = process.argv.slice(2);
+const codes = await Promise.all((named.length > 0 ? named : CHECKS).map(run));
 process.exitCode = codes.every((code) => code === 0) ? 0 : 1;
