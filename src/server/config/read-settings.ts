@@ -92,9 +92,9 @@ function readStrangers(env: NodeJS.ProcessEnv) {
 
 function nearest(variable: string): string[] {
   const asked = variable.toUpperCase();
-  // Every command compares each variable of its environment, so skip names of a clearly different length.
+  // Every command compares each variable of its environment, so this skips names of a clearly different length, and stops early.
   const alike = KNOWN.filter((name) => Math.abs(name.length - asked.length) <= MAX_MISSPELT_LETTERS);
-  const distances = alike.map((name) => ({ name, letters: editDistance(asked, name) }));
+  const distances = alike.map((name) => ({ name, letters: editDistance(asked, name, MAX_MISSPELT_LETTERS) }));
   const least = Math.min(...distances.map(({ letters }) => letters));
   if (least > MAX_MISSPELT_LETTERS) return [];
   return distances.filter(({ letters }) => letters === least).map(({ name }) => name);
@@ -102,9 +102,9 @@ function nearest(variable: string): string[] {
 
 /**
  * The number of letters inserted, dropped, replaced or swapped with their neighbour between two words (Damerau-Levenshtein in its "optimal
- * string alignment" form).
+ * string alignment" form), or infinity as soon as it's certain to exceed `most`.
  */
-export function editDistance(left: string, right: string): number {
+export function editDistance(left: string, right: string, most = Number.POSITIVE_INFINITY): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: right.length + 1 }, (_, index) => index);
   for (let row = 1; row <= left.length; row++) {
@@ -120,6 +120,7 @@ export function editDistance(left: string, right: string): number {
       );
     }
     [beforeLast, last] = [last, current];
+    if (Math.min(...last) > most && Math.min(...beforeLast) > most) return Number.POSITIVE_INFINITY;
   }
   return at(last, right.length);
 }

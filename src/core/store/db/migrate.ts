@@ -239,7 +239,15 @@ export async function lockMigrations(tx: Sql): Promise<void> {
  * upgrade to a newer release isn't an error.
  */
 export async function pendingMigrations(db: Sql, { mayBeUpgrading = false } = {}): Promise<number> {
-  return (await readMissing(db, await readMigrations(), mayBeUpgrading)).length;
+  ownDigests ??= await readDigests();
+  return (await readMissing(db, ownDigests, mayBeUpgrading)).length;
+}
+
+/** Kept, because every `/readyz` compares them. They can't change while this release runs. */
+let ownDigests: AppliedMigration[] | undefined;
+
+async function readDigests(): Promise<AppliedMigration[]> {
+  return (await readMigrations()).map(({ version, name, sha256 }) => ({ version, name, sha256 }));
 }
 
 const CREATE_TABLE = `create table schema_migrations (
@@ -264,7 +272,11 @@ export const findApplied = rowsOf(
 export type AppliedMigration = Pick<Migration, 'version' | 'name' | 'sha256'>;
 
 /** Returns the migrations that aren't in a database, or only partly. */
-async function readMissing(db: Sql, known: Migration[], mayBeUpgrading = false): Promise<Missing[]> {
+async function readMissing<Known extends AppliedMigration>(
+  db: Sql,
+  known: readonly Known[],
+  mayBeUpgrading = false,
+): Promise<(Known & { done: number })[]> {
   const done = new Map<number, number>();
   for (const row of await findApplied(db)) {
     const [, steps, digest] = /^(?:(\d+) )?(.*)$/.exec(row.sha256) ?? [];
