@@ -20,8 +20,8 @@ const arrived: { headers: Record<string, string>; body: string }[] = [];
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'quittance-trigger-'));
   await chmod(dataDir, 0o711);
-  // With this many producers, a payment is CONFIRMING for two seconds, even on a busy machine.
-  sandbox = await startSandboxProcess(dataDir, { QUITTANCE_DEVNET_PRODUCERS: '13' });
+  // With this many producers and pauses, a payment is CONFIRMING for six seconds, so that a busy machine sees it too.
+  sandbox = await startSandboxProcess(dataDir, { QUITTANCE_DEVNET_PRODUCERS: '27', QUITTANCE_DEVNET_BLOCK_MS: '300' });
   receiver = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk) => chunks.push(chunk));

@@ -27,11 +27,22 @@ export async function happenToInvoice(
   const { amount = '25.00', externalId = `trigger-${type}-${systemClock.now()}` } = options;
   const deps = { db: sandbox.db, now: () => unixMs(systemClock.now()), random: randomBytes };
   const create = (name: string) => makeInvoice(sandbox, { amount, externalId: name });
-  if (type === 'invoice.pending')
-    return until(isAbout(type, 'invoiceId', [await orphanOne(sandbox, create, externalId)]));
+  if (type === 'invoice.pending' || type === 'invoice.confirming') {
+    return whileConfirming(create, externalId, async ({ id, invoice }) => {
+      if (type === 'invoice.pending') {
+        const { txIds } = await sendPayment(sandbox, 'orphaned', invoice, null);
+        const { wasConfirming } = await orphanPayment(sandbox, invoice, txIds[0] ?? '');
+        return wasConfirming ? until(isAbout(type, 'invoiceId', [id])) : null;
+      }
+      await sendPayment(sandbox, 'exact', invoice, null);
+      const isConfirming = isAbout(type, 'invoiceId', [id]);
+      const isPaid = isAbout('invoice.paid', 'invoiceId', [id]);
+      const event = await until((each) => isConfirming(each) || isPaid(each));
+      return isConfirming(event) ? event : null;
+    });
+  }
   const { id, invoice } = await create(externalId);
   switch (type) {
-    case 'invoice.confirming':
     case 'invoice.paid':
       await sendPayment(sandbox, 'exact', invoice, null);
       return until(isAbout(type, 'invoiceId', [id]));
@@ -79,20 +90,18 @@ async function makeInvoice(sandbox: Sandbox, wanted: Parameters<typeof orderInvo
 /** On a fast network, blocks may become irreversible before their payment is seen. */
 const MAX_TRIES = 5;
 
-/** Pays invoices until one's block is orphaned while it's CONFIRMING, and returns its id. */
-async function orphanOne(
-  sandbox: Sandbox,
+/** Creates invoices until `pay` returns the event of one that was seen CONFIRMING. It returns `null` for one that wasn't. */
+async function whileConfirming(
   create: (externalId: string) => Promise<Created>,
   externalId: string,
-): Promise<string> {
+  pay: (created: Created) => Promise<FeedEvent | null>,
+): Promise<FeedEvent> {
   for (let tries = 1; tries <= MAX_TRIES; tries += 1) {
-    const { id, invoice } = await create(tries === 1 ? externalId : `${externalId}-${tries}`);
-    const { txIds } = await sendPayment(sandbox, 'orphaned', invoice, null);
-    const { wasConfirming } = await orphanPayment(sandbox, invoice, txIds[0] ?? '');
-    if (wasConfirming) return id;
+    const event = await pay(await create(tries === 1 ? externalId : `${externalId}-${tries}`));
+    if (event !== null) return event;
   }
   throw new AppError(
     'SANDBOX_REFUSED',
-    `no payment was seen CONFIRMING before its block was orphaned, in ${MAX_TRIES} tries: is the machine very busy?`,
+    `no payment was seen CONFIRMING before its block became irreversible, in ${MAX_TRIES} tries: is the machine very busy?`,
   );
 }
