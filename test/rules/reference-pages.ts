@@ -58,7 +58,7 @@ function alarmsPage(): string {
       `[\`${kind}\`](#${kind})`,
       rank === 1 ? 'stops or threatens money' : 'waits for a person',
       isUrgent ? 'yes' : 'no',
-      endsBy === 'cause' ? 'by itself' : 'when you close it',
+      endsBy === 'cause' ? 'when its cause is gone' : 'when you close it',
     ];
   });
   return page(
@@ -104,6 +104,7 @@ const STEPS: Partial<Record<AlarmKind, readonly [title: string, page: string]>> 
   'rate-old': ['Rates', 'adapters'],
   'notify-failing': ['A channel that fails', 'notifications'],
   'clock-wrong': ['A clock is wrong', 'incidents'],
+  'order-flood': ['A flood of orders', '../explained/amounts'],
 };
 
 const anchorOf = (title: string) => title.toLowerCase().replaceAll("'", '').replaceAll(' ', '-');

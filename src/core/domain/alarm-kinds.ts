@@ -333,7 +333,7 @@ const ROWS = {
     isUrgent: true,
     endsBy: 'cause',
     advice:
-      'This integrity check has stopped working, so tampering may go unnoticed. The log says why; someone may have written something to the database that makes it fail. The alarm clears after the next successful check.',
+      'Read the log of that process, which says why. Someone may have written something to the database that makes the check fail. If the log says nothing, restart the process. The alarm clears after the next successful check.',
   },
   'secret-damaged': {
     means: "The secret of a webhook endpoint, or the receipt key, can't be decrypted.",
@@ -361,8 +361,7 @@ const ROWS = {
     rank: 2,
     isUrgent: false,
     endsBy: 'cause',
-    advice:
-      'Either a sale is under way, or someone is flooding the shop with orders. The alarm clears when half of both limits is free.',
+    advice: say`Look at the newest orders. For a sale, raise the limits: "${{ command: 'project update' }}". If someone is flooding the shop, limit the orders per visitor in the shop. The alarm clears when half of both limits is free.`,
   },
   'webhook-failing': {
     means: 'All attempts to reach a webhook endpoint have failed for 15 minutes.',

@@ -271,7 +271,7 @@ const OPEN: readonly Column<ChainStatusView['alarms'][number]>[] = [
 const closedByOperators = ALARM_KINDS.filter((kind) => ALARMS[kind].endsBy === 'operator');
 
 /**
- * Closes the alarms of a kind, or one about a subject, after an operator has read them. Nothing else would close them. Errors: `NOT_FOUND`.
+ * Closes the alarms of a kind, or one about a subject, after an operator has read them. Nothing else closes them. Errors: `NOT_FOUND`.
  */
 export const acknowledgeAlarms = operation({
   action: 'acknowledgeAlarms',
@@ -283,7 +283,7 @@ export const acknowledgeAlarms = operation({
   input: Type.Object({
     alarm: needed(
       '<kind>',
-      'contract-event, funds-destroyed, unproven-block, payment-denied, database-restored, database-promoted, address-change-failed, row-changed, rows-missing or audit-broken; all others close when their cause is resolved',
+      `one of ${closedByOperators.join(', ')}; all others close when their cause is resolved`,
     ),
     subject: line(
       '<subject>',
