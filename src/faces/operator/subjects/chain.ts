@@ -281,10 +281,7 @@ export const acknowledgeAlarms = operation({
   command: 'chain acknowledge',
   does: 'close alarms about one-time events after you have read them',
   input: Type.Object({
-    alarm: needed(
-      '<kind>',
-      `one of ${closedByOperators.join(', ')}; all others close when their cause is resolved`,
-    ),
+    alarm: needed('<kind>', `one of ${closedByOperators.join(', ')}; all others close when their cause is resolved`),
     subject: line(
       '<subject>',
       say`only the alarm with this subject, as listed by "${{ command: 'chain status', input: { json: true } }}"`,
