@@ -1,5 +1,5 @@
--- The schema in force: what the migrations make of an empty database, as PostgreSQL describes it, for reading.
--- This page is generated. `npm run docs:record` writes it again. A restore and the owner write every table.
+-- The current schema, as the migrations create it in an empty database and PostgreSQL describes it.
+-- This page is generated. `npm run docs:record` regenerates it. A restore and the owner write every table.
 
 -- Written by src/core/store/ledger/account-keys.ts
 -- Written by src/faces/operator/backup/restore-backup.ts

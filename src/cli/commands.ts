@@ -23,7 +23,7 @@ export function addSetupCommand(program: Command, terminal: Terminal, print: Pri
 export function addDoctorCommand(program: Command, terminal: Terminal, print: Print): void {
   program
     .command('doctor')
-    .description('check the service and its surroundings in seconds, and say what to fix; exits 1 if a check fails')
+    .description('check the service and its environment in seconds, and show what to fix; exits 1 if a check fails')
     .action(async () => print((await import('./doctor/doctor.ts')).printDoctor(terminal)));
 }
 
@@ -99,7 +99,7 @@ export function addDatabaseCommands(program: Command, terminal: Terminal, print:
 export function addReplay(group: Command, terminal: Terminal, print: Print): void {
   group
     .command('replay')
-    .description('send events again: the given ones, or those of an endpoint in a period')
+    .description('send events again: the ones you name, or all events of an endpoint in a period')
     .argument('[events...]', 'evt_…, at most 500; without --endpoint, to all endpoints they were scheduled for')
     .option('--endpoint <whe_…>', 'where to; one that an event was not planned for gets it, too')
     .option('--from <date>', 'start of the period: a day (2026-09-01, UTC) or a time with its zone')
@@ -145,7 +145,7 @@ async function replay(
   if (endpoint !== undefined && from !== undefined) return runAndPrint(terminal, replayPeriod, { input, by });
   throw new AppError(
     'USAGE',
-    'nothing was replayed: give event ids (evt_…), or --endpoint and --from (and --to) for all events of a period',
+    'nothing was replayed: use event ids (evt_…), or --endpoint and --from (and --to) for all events of a period',
   );
 }
 
@@ -221,7 +221,9 @@ export function addManifestCommands(program: Command, terminal: Terminal, print:
 }
 
 export function addEventsCommands(program: Command, terminal: Terminal): void {
-  const group = program.command('events').description('follow the events of a project, as in its feed and webhooks');
+  const group = program
+    .command('events')
+    .description("follow a project's events, the same ones as in its feed and webhooks");
   group
     .command('tail')
     .description('show the newest events, then new ones as they arrive; with --json, their stored bodies, one per line')

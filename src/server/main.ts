@@ -67,7 +67,9 @@ async function run(
     return { healthUrl, stop: parts.stop };
   } catch (error) {
     const late = new AbortController();
-    const stopped = parts.stop().catch((failure: unknown) => log.warn({ err: failure }, 'a part did not stop'));
+    const stopped = parts
+      .stop()
+      .catch((failure: unknown) => log.warn({ err: failure }, 'a part of the process did not stop'));
     await Promise.race([
       stopped,
       delay(FAILED_START_LIMIT_MS, undefined, { signal: late.signal }).catch(() => undefined),

@@ -91,5 +91,5 @@ test('without systemd nobody is told', async () => {
 test('where the program is missing, the log says so, and the process goes on', async () => {
   const { manager, logged } = await supervised({ NOTIFY_SOCKET: '/run/notify' }, { hasSpeaker: false });
   manager.ready(null);
-  await expect.poll(logged).toContain('cannot tell systemd');
+  await expect.poll(logged).toContain('cannot notify systemd');
 });

@@ -38,7 +38,7 @@ export function findServiceManager(env: NodeJS.ProcessEnv, log: Logger): Service
     if (throttle.isDue(message)) log.warn({ err: error }, message);
   };
   const tell = startSpeaker({ PATH: env['PATH'], NOTIFY_SOCKET: socket }, (error) =>
-    warn(error, 'cannot tell systemd'),
+    warn(error, 'cannot notify systemd'),
   );
   const watchdogMs = WATCHDOG_PID === String(process.pid) ? Number(WATCHDOG_USEC ?? 0) / 1000 : 0;
   let watchdog: NodeJS.Timeout | undefined;

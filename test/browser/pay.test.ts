@@ -106,7 +106,7 @@ test('while we are blind the page says so and the deadline stands still; then it
   expect(await page.getByText('We cannot see the TRON network').count()).toBe(0);
   const heard = await listenTo(page);
   goBlind(service);
-  await page.getByText('The time to pay stands still until we see the network again.').waitFor();
+  await page.getByText('The countdown is paused until we can see the network again.').waitFor();
   expect(await textOf(page, '#amount')).toBe(invoice.amount);
   expect(await page.locator('[data-until]').count()).toBe(0);
   seeAgain(service);
@@ -124,10 +124,10 @@ test('an expired page keeps listening and turns to paid by itself', async () => 
   const invoice = await newInvoice(service);
   const { page, problems, close } = await openPage(browser, invoice.url);
   await expire(service, invoice);
-  await untilHeading(page, 'The time is over, but you can still pay');
+  await untilHeading(page, 'The deadline has passed, but you can still pay');
   expect(await textOf(page, '#amount')).toBe(invoice.amount);
   expect(await textOf(page, '#address')).toBe(invoice.address);
-  expect(await textOf(page, '#when')).toMatch(/^The time to pay ended: /);
+  expect(await textOf(page, '#when')).toMatch(/^The deadline was /);
   await payInto(service, invoice);
   await untilHeading(page, 'Payment found');
   await finalise(service, invoice);

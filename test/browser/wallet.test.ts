@@ -32,7 +32,7 @@ const DECLINED = 'You did not confirm it in the wallet. Nothing was paid.';
 const POOR = 'The wallet holds too little USDT for this amount. Nothing was sent.';
 const WITHOUT_FEE =
   'The wallet has too little TRX for the network fee: the transfer would fail and the fee would be lost. Nothing was sent.';
-const SILENT = 'The wallet has not answered. Unlock it and look for a request there, or try again.';
+const SILENT = 'The wallet has not responded. Unlock it and look for a request there, or try again.';
 const WAIT = 'Confirm the transfer in your wallet.';
 const UNKNOWN = 'We do not know whether the wallet sent it. Check your wallet’s history before you try again.';
 

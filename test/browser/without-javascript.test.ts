@@ -42,7 +42,7 @@ test('everything needed to pay is there without JavaScript, and "Check now" lead
   goBlind(service);
   await checkNow();
   expect(await textOf(page, '#status')).toContain('Your payment is safe');
-  expect(await textOf(page, '#when')).toContain('The time to pay stands still');
+  expect(await textOf(page, '#when')).toContain('The countdown is paused');
   seeAgain(service);
   await eventually(
     () => call(`${invoice.url}/status`),

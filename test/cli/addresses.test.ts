@@ -243,7 +243,7 @@ test('how many addresses a key may yield by itself is said when it is added, sho
   const derive = (...args: string[]) => cli(['address', 'derive', '--project', id, ...args]);
   const isNew = ['--xpub', xpub, '--first', first?.address ?? ''];
   const [alone, wrong] = [await derive(...isNew, '--auto-limit', '5'), await derive('--auto-limit', '10001')];
-  expect(alone).toMatchObject({ code: 2, stderr: expect.stringContaining('also give --count') });
+  expect(alone).toMatchObject({ code: 2, stderr: expect.stringContaining('also set --count') });
   expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('--auto-limit is "10001"') });
   const added = await derive(...isNew, '--count', '1');
   expect(added.stderr).toContain('Quittance adds up to 100 more automatically');

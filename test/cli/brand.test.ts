@@ -135,7 +135,7 @@ test.each([
   ['https://[::1]', 'IPv6'],
   ['https://shop.example;script-src', 'without "*"'],
   ['data:text/html,x', 'without "*"'],
-  ['http://shop.example', 'write https://'],
+  ['http://shop.example', 'use https://'],
   [' , ', 'has 0 sites'],
   ['https://a.example '.repeat(6), 'has 6 sites'],
   [

@@ -73,7 +73,7 @@ test('a block that nobody can prove is shown with what it holds and who shows it
   books.devnet.setFault({ kind: 'omitted-transaction' });
   const shown = await run(pass(next));
   expect(shown.code).toBe(2);
-  expect(shown.stderr).toContain('to our addresses  1 transfers of USDT');
+  expect(shown.stderr).toContain('to your addresses  1 transfers of USDT');
   expect(shown.stderr).toMatch(new RegExp(`25\\.\\d{6} +T\\w{33} +${invoiceId}, PENDING`));
   expect(shown.stderr).toContain(`${books.devnet.url}`);
   expect(shown.stderr).toContain('lacks data that the block header requires');
@@ -81,7 +81,7 @@ test('a block that nobody can prove is shown with what it holds and who shows it
   expect(await findPassedBlock(books.db, 'devnet', next)).toBeNull();
 
   const other = await run(pass(next, '--yes', '--id', 'ab'.repeat(32)));
-  expect([other.code, other.stderr]).toEqual([4, expect.stringContaining('no node shows --id')]);
+  expect([other.code, other.stderr]).toEqual([4, expect.stringContaining('no node returned --id')]);
   const passed = await run(pass(next, '--yes', '--id', blockId, '--json'));
   expect([passed.code, passed.json]).toEqual([0, expect.objectContaining({ number: next, blockId, passedBy: 'anna' })]);
   expect(passed.json.transfers).toEqual([expect.objectContaining({ invoiceId, status: 'PENDING' })]);
@@ -101,7 +101,7 @@ test('where nodes show different blocks, none passes until one is named, and one
   const asked = await run(pass(next, '--yes'), [books.devnet.url, other.url]);
   expect([asked.code, asked.stderr]).toEqual([
     4,
-    expect.stringContaining('the nodes show different blocks, so choose one with --id'),
+    expect.stringContaining('the nodes returned different blocks, so choose one with --id'),
   ]);
   const named = [...asked.stderr.matchAll(/shows ([0-9a-f]{64})/g)].at(-1)?.[1] ?? '';
   const shown = await run(pass(next, '--id', named), [books.devnet.url, other.url]);

@@ -111,7 +111,7 @@ test.each([
   [['--from', '1', '--to', '100001'], 'read --from 1 --to 100000 first'],
   [['--from', '1', '--to', '90000'], 'the last recorded one'],
   [['--from', '1', '--to', '2', '--network', 'mainnet'], 'is not configured here'],
-  [['--from', '1', '--to', '2', '--network', "'; drop table"], 'is no network'],
+  [['--from', '1', '--to', '2', '--network', "'; drop table"], 'is not a network'],
 ])('chain rescan %j is refused before a node is asked: %s', async (args, message) => {
   const { code, stderr } = await run('chain', 'rescan', ...args);
   expect(stderr).toContain(message);

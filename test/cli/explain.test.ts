@@ -224,7 +224,9 @@ describe('an invoice', () => {
     const payment = { to: address, amount: '24.009952', tx: 0x72, block: 1040, time: at('10:04:00') };
     await ledger.addTransfer('unmatched', null, { ...payment, decidedAt: at('10:05:00') });
     const { verdict } = (await ask(ledger, 'order-73')).data as Json;
-    expect(verdict).toMatch(/No exact transfer has arrived\. 1 unmatched transfer has arrived since, at its address/);
+    expect(verdict).toMatch(
+      /No exact transfer has arrived\. 1 unmatched transfer has arrived since then, at its address/,
+    );
     expect((await ask(ledger, 'order-73')).next).toBeUndefined();
   });
 

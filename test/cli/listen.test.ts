@@ -161,8 +161,8 @@ describe('an answer', () => {
     );
     await running.stop();
     expect(new Set(receiver.ids().slice(0, -1))).toEqual(new Set([recorded[0]?.id]));
-    expect(running.notes.filter((note) => note.includes('waits until it answers'))).toHaveLength(1);
-    expect(running.notes).toContain(`${receiver.url} answers again`);
+    expect(running.notes.filter((note) => note.includes('waits until it responds'))).toHaveLength(1);
+    expect(running.notes).toContain(`${receiver.url} responds again`);
   });
 
   test('under way when it is stopped is waited for, so that the event does not come again', async () => {
@@ -297,10 +297,10 @@ describe('it ends and says what to do', () => {
     const answers: [Answering, RegExp][] = [
       [
         (_, response) => response.writeHead(302, { location: service.url }).end(),
-        /answered 302, and redirects are not followed/,
+        /returned 302, but Quittance does not follow redirects/,
       ],
-      [(_, response) => response.end('<html>\u001b[2J'), /answered 200, but not with a page of events: <html>.\[2J$/],
-      [(_, response) => response.writeHead(404).end('{"detail":"nothing here"}'), /answered 404: nothing here$/],
+      [(_, response) => response.end('<html>\u001b[2J'), /returned 200, but not a page of events: <html>.\[2J$/],
+      [(_, response) => response.writeHead(404).end('{"detail":"nothing here"}'), /returned 404: nothing here$/],
       [(_, response) => response.end(Buffer.alloc(5_000_000, 0x20)), /has more than 4194304 bytes/],
       [
         (_, response) => response.end('{"data":[{"id":"evt_1"}],"hasMore":false,"latest":null}'),
@@ -333,8 +333,8 @@ test('a server that is away is waited for as long as it asks, which is told once
   await running.stop();
   expect((asked[1] ?? 0) - (asked[0] ?? 0)).toBeGreaterThan(1990);
   expect(running.notes.slice(0, 2)).toEqual([
-    `${server} cannot be read: it answered 503; retrying until it works`,
-    `${server} answers again`,
+    `${server} cannot be read: it returned 503; retrying until it works`,
+    `${server} responds again`,
   ]);
 });
 

@@ -20,7 +20,7 @@ async function createAnswering(answers: (string | null)[], ...args: string[]) {
     decodeStrings: false,
     write(chunk: string, _encoding, done) {
       said += chunk;
-      for (const [question] of chunk.matchAll(/^Where do payers.*|^How many.*/gm)) {
+      for (const [question] of chunk.matchAll(/^How can payers.*|^How many.*/gm)) {
         asked.push(question);
         const answer = answers.shift() ?? null;
         if (answer === null) stdin.end();
@@ -66,7 +66,7 @@ test.each([
   ['an empty line leaves it out', '', /^(?!.*help@)/s],
 ])('a project without a support contact asks for one: %s', async (_what, answer, shown) => {
   const { code, asked, stdout, stderr } = await createAnswering([answer, '']);
-  expect([code, asked[0]]).toEqual([0, expect.stringContaining('Where do payers find help?')]);
+  expect([code, asked[0]]).toEqual([0, expect.stringContaining('How can payers get help?')]);
   expect(stdout).toMatch(shown);
   expect(stderr.includes('there is no support contact')).toBe(answer === '');
 });

@@ -89,7 +89,7 @@ test('a remote database without verified TLS is refused by the service and by ev
   for (const { code, stdout, stderr } of outputs) {
     expect(code).toBe(2);
     expect(stdout + stderr).toContain('sslmode=verify-full&sslrootcert=');
-    expect(stdout + stderr).toContain('QUITTANCE_NILE_NODES asks 10.0.0.5 in plain text');
+    expect(stdout + stderr).toContain('QUITTANCE_NILE_NODES connects to 10.0.0.5 in plain text');
     expect(stdout + stderr).toContain('QUITTANCE_ALLOW_PLAINTEXT');
     expect(stdout + stderr).not.toContain('h0rse');
   }

@@ -84,11 +84,11 @@ test('what the ledger misses is found with its rescan, which one click away pays
 test('all balances are compared, and those that are not the same are shown with the command that looks closer', async () => {
   const { books } = desk;
   const ended = await desk.untilEnded(await desk.start('reconcile'));
-  expect(textOf(ended)).toMatch(/\d of \d addresses balance/);
+  expect(textOf(ended)).toMatch(/\d of \d addresses match the chain/);
   await books.send(books.project.addresses[1] ?? '', 9_000_003n);
   await books.record(() => true);
   const odd = await desk.untilEnded(await desk.start('reconcile'));
-  expect(textOf(odd)).toMatch(/1 of 2 addresses balance/);
+  expect(textOf(odd)).toMatch(/1 of 2 addresses match the chain/);
   expect(textOf(odd)).toMatch(/quittance chain repair --network devnet --from \d+ --to \d+/);
   expect(textOf(odd)).toMatch(/T\w{4}…\w{5} [\d.-]+ [\d.-]+ 9\.000003/);
 });

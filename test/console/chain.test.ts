@@ -40,7 +40,7 @@ async function openSubjects(): Promise<string[]> {
 
 const node = {
   ...{ url: 'http://node.example/secret-token', operator: HTML, state: 'paused', pausedForMs: 9000, failures: 3 },
-  ...{ reason: 'disagrees: it names other producers than the other nodes do', requests: 12, refusals: 1 },
+  ...{ reason: 'disagrees: it names different producers than the other nodes', requests: 12, refusals: 1 },
   ...{ requestsToday: 11, answerMs: 31.4 },
 };
 
@@ -61,7 +61,7 @@ test('it says where the ledger stands, how far behind and why, and how each node
   expect(said).toContain('Watcher: running, last status 0 s ago');
   expect(said).toMatch(/Recorded \d+ created 20/);
   expect(said).toContain(
-    'paused for 9 s disagrees: it names other producers than the other nodes do (3 failures in a row)',
+    'paused for 9 s disagrees: it names different producers than the other nodes (3 failures in a row)',
   );
   expect(said).toMatch(/31 ms 11 1 of 12/);
   expect(page.text).not.toContain('secret-token');

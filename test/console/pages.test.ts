@@ -255,7 +255,7 @@ test('an invoice’s page tells what happened and leads to its payer’s page an
 
 const WRONG: [path: string, status: number, says: string][] = [
   ['/invoices?status=odd', 400, 'choose PENDING, CONFIRMING, EXPIRED, PAID'],
-  ['/invoices?status=PAID&status=PAID', 400, 'was given 2 times'],
+  ['/invoices?status=PAID&status=PAID', 400, 'was sent 2 times'],
   ['/invoices?amount=1e3', 400, 'must not have an exponent'],
   ['/invoices?amount=%3Cb%3E', 400, '&lt;b&gt;'],
   ['/invoices?from=2026-02-30', 400, 'use a day'],
@@ -366,7 +366,7 @@ test('an invoice made by hand has its link and QR code, is of the API’s kind, 
     token: tokenIn(await console_.get('/invoices/new'), '/invoices/new'),
   });
   expect(again.status).toBe(409);
-  expect(again.text).toContain(`has an invoice already: ${invoiceId}`);
+  expect(again.text).toContain(`already has an invoice: ${invoiceId}`);
 });
 
 test('an invoice is withdrawn by a button: its page says so, its maker stands in the audit log, and a paid one has none', async () => {

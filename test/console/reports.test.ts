@@ -128,7 +128,7 @@ const WRONG: [query: string, says: string][] = [
   ],
   ['from=%3Cscript%3E', '“From” is &quot;&lt;script&gt;&quot;: use a day in UTC'],
   ['from=%00', 'cannot be stored'],
-  ['from=2026-09-01&from=2026-09-02', 'was given 2 times'],
+  ['from=2026-09-01&from=2026-09-02', 'was sent 2 times'],
   ['day=2026-09-01', 'is not a field of this form; the fields are project, from, to'],
 ];
 

@@ -143,7 +143,7 @@ const WRONG: [path: string, form: Record<string, string>, says: string][] = [
   [LOOK, { name: 'x'.repeat(101) }, 'has 101 characters'],
   [LOOK, { name: HTML, accent: HTML }, '“Colour” is'],
   [LOOK, { name: 'x', returnUrl: 'javascript:alert(1)' }, 'is not an https:// URL'],
-  [LOOK, { name: 'x', returnUrl: 'http://shop.example' }, 'write https://'],
+  [LOOK, { name: 'x', returnUrl: 'http://shop.example' }, 'use https://'],
   [LOOK, { name: 'x', support: 'a\u202eb' }, 'reverses the text direction'],
   [LOOK, { name: 'x', policy: 'exact' }, 'is not a field of this form'],
   [

@@ -49,7 +49,9 @@ function add(...addresses: string[]) {
 test('an address that the manifest in force names does not wait; with one beside it that nobody signed, both do', async () => {
   const [signed, unsigned] = [newAddress().address, newAddress().address];
   await sign(signed);
-  expect((await console_.get('/addresses/add')).text).toContain('names all of them, they take invoices at once');
+  expect((await console_.get('/addresses/add')).text).toContain(
+    'contains all of them, they are used for invoices immediately',
+  );
   const both = await add(signed, unsigned);
   expect([both.status, both.text.includes('They are not used for invoices yet')]).toEqual([200, true]);
   expect(await own()).not.toContain(signed);

@@ -16,7 +16,7 @@ const tile = async (name: string) => {
 test('figures of a month say that they are of the month', async () => {
   await writeHistory(console_.service, console_.service.project, () => 2);
   expect(await tile('Paid rate')).toBe('100 %of 58 that ended in 30 days');
-  expect(await tile('Typical time to payment')).toMatch(/of 58 payments in 30 days, from the invoice to PAID$/);
+  expect(await tile('Typical time to payment')).toMatch(/of 58 payments in 30 days, from invoice creation to PAID$/);
 });
 
 test('figures of the newest invoices and payments say so', async () => {
@@ -44,5 +44,5 @@ test('figures of the newest invoices and payments say so', async () => {
     await client.query('commit');
   });
   expect(await tile('Paid rate')).toBe('0 %of 5,000 that ended, among the newest 5,000');
-  expect(await tile('Typical time to payment')).toMatch(/of the newest 500 payments, from the invoice to PAID$/);
+  expect(await tile('Typical time to payment')).toMatch(/of the newest 500 payments, from invoice creation to PAID$/);
 });

@@ -233,7 +233,7 @@ test('the operator sets one rate for each currency, and ends it; shops order thr
   expect(listed.data.map(({ currency }) => currency)).toEqual(['EUR', 'USD']);
   expect(() =>
     enableAdapter.read({ kind: 'price', currency: 'EUR', rate: '1', secret: 'x'.repeat(24) } as never, 0 as never),
-  ).toThrow(/secret is for adapters that shops order through/);
+  ).toThrow(/secret does not apply to prices/);
   const order = await ask(`${service.url}/adapters/${euro.adapterId}/api/v1/order/create-transaction`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -247,7 +247,7 @@ test('the operator sets one rate for each currency, and ends it; shops order thr
     body: '{"description":"mine"}',
   });
   expectProblem(changed, 409, 'ENDPOINT_CONFLICT');
-  expect(changed.body.detail).toContain('holds the rate of a currency');
+  expect(changed.body.detail).toContain('is the rate of a currency');
   await perform(disableAdapter, deps, actor, { adapterId: euro.adapterId });
   expect((await post(project, euros('9.5'))).body.errors).toMatchObject([{ code: 'NO_RATE' }]);
   expect((await post(project, { price: { amount: '1', currency: 'USD' } })).status).toBe(201);

@@ -108,7 +108,7 @@ test('an alarm that any process raised makes it blind, however fresh the newest 
   await raise('blind');
   const reported = await readyz(service);
   expect(reported).toMatchObject({ blind: true, alarms: ['blind'] });
-  expect(reported.reason).toBe('no node shows the chain: run quittance chain status');
+  expect(reported.reason).toBe('no node returns new blocks: run quittance chain status');
   await resolveAlarms(service.db, 'devnet', 'blind');
   expect(await readyz(service)).toMatchObject({ blind: false, alarms: [] });
 });

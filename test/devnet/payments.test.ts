@@ -266,9 +266,9 @@ test('the payer says what went wrong', async () => {
     'CONTRACT_VALIDATE_ERROR: Contract validate error : account [',
   );
   devnet.setFault({ kind: 'unavailable-503' });
-  await expect(pay(devnet.url)).rejects.toThrow('answered with status 503');
+  await expect(pay(devnet.url)).rejects.toThrow('returned status 503');
   devnet.setFault({ kind: 'bare-text' });
-  await expect(pay(devnet.url)).rejects.toThrow('did not answer with JSON: this API is closed');
+  await expect(pay(devnet.url)).rejects.toThrow('did not return JSON: this API is closed');
   devnet.setFault({ kind: 'error-200' });
   await expect(pay(devnet.url)).rejects.toThrow('lack of computing resources');
   await devnet.stop();

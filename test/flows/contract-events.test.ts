@@ -262,7 +262,7 @@ test('with nodes of one operator, a payment of a contract that Tether replaced i
   service.devnet.mineUntilSolid();
   const { fakeUsdtContract } = service.devnet;
   const detail = await untilAlarm(service, 'unverifiable-block');
-  expect(detail).toContain(`nodes say that the USDT contract was replaced (Deprecate) by ${fakeUsdtContract}`);
+  expect(detail).toContain(`according to the nodes, the USDT contract was replaced (Deprecate) by ${fakeUsdtContract}`);
   expect(detail).toContain('Add a node of another operator');
   expect(detail).toContain('yet it has no logs');
   expect(await statusOf(service, order)).toBe('PENDING');

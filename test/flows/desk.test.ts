@@ -263,7 +263,7 @@ test('a page that the shop settled says so however else it stands, and a look-up
   });
   const text = await asked.text();
   expect(text).toContain('not of TRON');
-  expect(text).not.toContain('still waiting for its payment');
+  expect(text).not.toContain('still awaiting payment');
 });
 
 test('if the process dies within a decision there is neither decision nor event', async () => {

@@ -73,5 +73,5 @@ test('without a node that answers, and without one that is configured, it says s
   expect(down.verdict).toContain(`None of its nodes responded: ${service.devnet.url} is `);
   const none = await explain('a3'.repeat(32), false);
   expect(none.chain).toEqual([]);
-  expect(none.verdict).toContain('No node is configured for this command, so the chain was not asked');
+  expect(none.verdict).toContain('No node is configured for this command, so Quittance did not query the chain');
 });

@@ -170,7 +170,7 @@ test('the command says offline what a receipt proves, and what it does not', asy
     expect(alone.stdout).toContain(shown);
   }
   const [proven = '', open = ''] = alone.stdout.split('Not proven here:');
-  expect(proven).toContain('nothing was changed since');
+  expect(proven).toContain('nothing has been changed since');
   expect(open).toContain('that the key belongs to the issuer');
   expect(open).toContain('that the transaction is on the chain');
 
@@ -326,7 +326,7 @@ test('a payment that the chain denies has no receipt any more, and its page lead
     [amountMicro],
   );
   const refused = await get(`${body.checkoutUrl}/receipt.json`);
-  expect([refused.status, refused.text]).toEqual([404, expect.stringContaining('the chain does not have the payment')]);
+  expect([refused.status, refused.text]).toEqual([404, expect.stringContaining('is not on the chain')]);
   const page = await get(`${body.checkoutUrl}/receipt`);
   expect([page.status, page.headers.get('location')]).toEqual([303, expect.stringContaining('/c/')]);
   expect((await get(body.checkoutUrl)).text).not.toContain('/receipt"');

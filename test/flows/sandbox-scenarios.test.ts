@@ -191,7 +191,7 @@ test('an invoice of another project is paid by its checkout link, and a mistake 
   const [hit, meant] = [await createExact('exact-1', '12.00'), await createExact('exact-2', '12.01')];
   await expect(pay(meant.invoiceId, 'exact')).rejects.toMatchObject({
     code: 3,
-    stdout: expect.stringContaining('give the URL of its checkout page'),
+    stdout: expect.stringContaining('use the URL of its checkout page'),
   });
   const { outcome, sent } = await pay(meant.checkoutUrl, 'rounded');
   expect(outcome).toContain(`invoice ${hit.invoiceId} asks for exactly this amount at the same address`);
@@ -207,7 +207,7 @@ test('a checkout link whose payment is there is not paid again by mistake', asyn
   await untilPaid(invoiceId);
   await expect(pay(checkoutUrl, 'exact')).rejects.toMatchObject({
     code: 4,
-    stdout: expect.stringContaining('give its invoiceId'),
+    stdout: expect.stringContaining('use its invoiceId'),
   });
 });
 

@@ -53,7 +53,7 @@ const CASES: Record<string, Case> = {
     }),
   },
   'a project of another network': {
-    says: /it has prj_\w+ under mainnet, but this is a project of devnet/,
+    says: /it lists prj_\w+ under mainnet, but this project is on devnet/,
     make: signed((next) => ({ ...next, networks: { mainnet: next.networks.devnet ?? {} } })),
   },
   'a project under two networks': {

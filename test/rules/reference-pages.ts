@@ -20,7 +20,7 @@ import { VARIABLE_TEXTS } from './variable-texts.ts';
 const ROOT = join(import.meta.dirname, '../..');
 
 /** Tells readers not to edit such a page by hand. */
-const NOTE = 'This page is generated. `npm run docs:record` writes it again from the code.';
+const NOTE = 'This page is generated. `npm run docs:record` regenerates it from the code.';
 
 /** Generates pages of docs/ from the code, by their paths below docs/. */
 export async function referencePages(): Promise<Readonly<Record<string, string>>> {
@@ -63,7 +63,7 @@ function alarmsPage(): string {
   });
   return page(
     'Alarms',
-    'Quittance raises an alarm for each problem that an operator must know. Open alarms appear in the console, in [notifications](../guides/notifications.md), in the [metrics](metrics.md), and here:',
+    'Quittance raises an alarm for each problem that an operator must know about. Open alarms appear in the console, in [notifications](../guides/notifications.md), in the [metrics](metrics.md), and here:',
     '```sh\nquittance chain status\n```',
     'Step-by-step instructions are in [Incidents](../guides/incidents.md) and [Tampering](../guides/tampering.md). *Urgent* alarms are sent in quiet hours too.',
     table(['Alarm', 'Severity', 'Urgent', 'Ends'], overview),
@@ -154,9 +154,9 @@ function configurationPage(): string {
     'Configuration',
     'You configure Quittance by environment variables only. Without any, `quittance start` runs the sandbox. As soon as a `…_NODES` variable is set, it runs the real service.',
     '```sh\nexport QUITTANCE_MAINNET_NODES=grpc://127.0.0.1:50051,https://api.trongrid.io\nexport QUITTANCE_PUBLIC_URL=https://pay.example.com\nquittance start\n```',
-    'Quittance checks all variables at the start, reports every mistake at once, and starts nothing if one is wrong. An empty variable counts as unset. A misspelt name is refused or gets a warning. `quittance doctor` and the console show the values in force.',
+    'Quittance checks all variables at the start, reports every mistake at once, and starts nothing if one is wrong. An empty variable counts as unset. Quittance rejects a misspelt name, or warns about it. `quittance doctor` and the console show the current values.',
     '## Secrets in files',
-    `A file can hold a secret instead of the environment, in one line: ${files}. Setting both is refused.`,
+    `You can store a secret in a file instead of the environment, on one line: ${files}. Don't set both variables.`,
     '```sh\nexport DATABASE_URL_FILE=/run/secrets/database-url\n```',
     ...sections,
     '## Commands and programs',
@@ -180,7 +180,7 @@ async function cliPage(): Promise<string> {
   const sections = program.commands.map((command) => commandSection(command as Command));
   return page(
     'Commands',
-    'In a checkout, write `npm run quittance --` for `quittance`. Every command also has `--help` and `--json`. Many run on [another machine](admin-api.md#run-commands-on-a-server) with `--server`.',
+    'In a checkout, use `npm run quittance --` instead of `quittance`. Every command also has `--help` and `--json`. Many run on [another machine](admin-api.md#run-commands-on-a-server) with `--server`.',
     '```sh\nquittance --help\nquittance address add --help\n```',
     'Exit codes are in [Errors](errors.md#exit-codes).',
     ...sections,
@@ -241,11 +241,11 @@ function metricsPage(): string {
   const rulesRows = rules.map(({ alert, labels }) => [`\`${alert}\``, labels.severity, when.get(alert) ?? '']);
   return page(
     'Metrics',
-    '`GET /metrics` on the metrics port (9464 by default) has these metrics, and those of Node.js. [Monitoring](../guides/monitoring.md) says how to use them.',
+    '`GET /metrics` on the metrics port (9464 by default) returns these metrics, and those of Node.js. [Monitoring](../guides/monitoring.md) explains how to use them.',
     '```sh\ncurl -s http://127.0.0.1:9464/metrics | grep ^quittance_\n```',
     table(['Metric', 'Type', 'Labels', 'Meaning'], rows),
     '## Rules for Prometheus',
-    '[deploy/prometheus/rules.yml](../../deploy/prometheus/rules.yml) has these rules. `critical` is for now, `warning` for today.',
+    '[deploy/prometheus/rules.yml](../../deploy/prometheus/rules.yml) has these rules. Act now on `critical`, and today on `warning`.',
     table(['Rule', 'Severity', 'Alerts on'], rulesRows),
   );
 }
@@ -263,7 +263,7 @@ function errorsPage(): string {
   const problems = Object.entries(PROBLEMS).toSorted(([, a], [, b]) => a.status - b.status);
   return page(
     'Errors',
-    'The API answers errors as `application/problem+json`. Decide by `code`. See [Errors of the API](api.md#errors) for an example. The running service shows the same list at `/docs/errors`.',
+    'The API returns errors as `application/problem+json`. Base your decisions on `code`. See [Errors of the API](api.md#errors) for an example. The running service shows the same list at `/docs/errors`.',
     table(
       ['Status', '`code`', 'Meaning', 'What to do'],
       problems.map(([code, { status, title, advice }]) => [`${status}`, `\`${code}\``, title, advice]),
@@ -288,9 +288,9 @@ function eventsPage(): string {
   });
   return page(
     'Events',
-    'Every event has `id`, `type`, `timestamp`, `projectId`, `network`, `sequence` and `data`. [Webhooks](webhooks.md) deliver them, and the [feed](api.md#the-event-feed) keeps them permanently. Answer 2xx to types that you do not know, because later releases add some.',
+    'Every event has `id`, `type`, `timestamp`, `projectId`, `network`, `sequence` and `data`. [Webhooks](webhooks.md) deliver them, and the [feed](api.md#the-event-feed) keeps them permanently. Return 2xx for types that you do not know, because later releases add some.',
     table(['`type`', 'Meaning', 'Members of `data`'], rows),
-    'Make one happen in the sandbox:',
+    'To cause an event in the sandbox:',
     '```sh\nquittance trigger invoice.paid\nquittance events tail\n```',
   );
 }
@@ -298,8 +298,8 @@ function eventsPage(): string {
 function tamperingPage(): string {
   return page(
     'Tampering with the database',
-    'Forty-eight ways to tamper with the database through SQL. On an early version thirty of them worked silently. `test/tampering` tries each with the rights of the service (*plain*) and of the owner of the tables, who switches guards off first. Addresses are signed and enforced, and seals are required.',
-    '- *prevented*: the database, or a restore, refuses it.\n- *harmless*: it changes nothing that people see or receive.\n- *found*: Quittance shows and believes the row nowhere, and an alarm names it within a minute.',
+    'This page lists forty-eight ways to tamper with the database through SQL. On an early version thirty of them worked silently. `test/tampering` tries each with the rights of the service (*plain*) and of the owner of the tables, who switches guards off first. Addresses are signed and enforced, and seals are required.',
+    '- *prevented*: the database, or a restore, refuses it.\n- *harmless*: it changes nothing that people see or receive.\n- *found*: Quittance neither shows nor trusts the row, and an alarm identifies it within a minute.',
     table(
       ['#', 'Tampering', 'Plain', 'Owner', 'What happens'],
       FORTY_EIGHT.map(([number, , what, plain, owner, happens]) => [`${number}`, what, plain, owner, happens]),
@@ -333,7 +333,7 @@ function schemaInForce(): string {
     .filter(([name]) => name.startsWith('function '))
     .map(([name, definition]) => `create function ${name.slice('function '.length)} ${definition.trim()};`);
   const head =
-    '-- The schema in force: what the migrations make of an empty database, as PostgreSQL describes it, for reading.\n-- This page is generated. `npm run docs:record` writes it again. A restore and the owner write every table.';
+    '-- The current schema, as the migrations create it in an empty database and PostgreSQL describes it.\n-- This page is generated. `npm run docs:record` regenerates it. A restore and the owner write every table.';
   return `${[head, ...shown, ...functions].join('\n\n')}\n`;
 }
 
@@ -359,5 +359,5 @@ function decisionsPage(): string {
     const link = `[${name.slice(0, 4)}](${name}) ${titleOf(text)}`;
     return by === null ? `- ${link}` : `- ~~${link}~~ Superseded by [${by[1]}](${by[2]}).`;
   });
-  return page('Decisions', 'Why Quittance is as it is, one line each.', lines.join('\n'));
+  return page('Decisions', 'Each decision explains why Quittance works as it does.', lines.join('\n'));
 }

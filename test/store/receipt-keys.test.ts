@@ -73,7 +73,7 @@ test('a process that lacks the master key of other secrets makes no signing key,
   await lacking.prepare();
   expect(await lacking.currentKey()).toBeNull();
   expect(await readPublicReceiptKeys(db)).toEqual([]);
-  expect(lines).toEqual([expect.stringContaining('sealed under another master key')]);
+  expect(lines).toEqual([expect.stringContaining('encrypted with a master key that this process does not have')]);
 });
 
 test('a sealed key that was moved to another row does not open, and is told of once', async () => {

@@ -371,7 +371,7 @@ export function createPoison(ledger: Ledger, now: () => number) {
 /** Accepts a whole signed Transaction, including its Result, as if a peer had sent it. Returns its id. Throws if it's refused. */
 export function relay(ledger: Ledger, transaction: Uint8Array): string {
   const sent = readSent(transaction);
-  if (sent === null) throw new TypeError('these bytes are no Transaction');
+  if (sent === null) throw new TypeError('these bytes are not a Transaction');
   const submitted = ledger.submit(sent);
   if (submitted.kind === 'accepted') return submitted.id;
   throw new Error(`devnet refused a transaction of a peer: ${submitted.refusal.message}`);

@@ -129,7 +129,7 @@ export function createPayer({
 async function solidBlock(nodeUrl: string, ask: Ask): Promise<{ blockID: string; timestampMs: number }> {
   const answer = await ask('/walletsolidity/getnowblock', {});
   const block = readMark(answer) ?? readMark(await ask('/wallet/getnowblock', {}));
-  if (block === null) throw new Error(`the node at ${nodeUrl} did not answer with a block: ${excerpt(answer)}`);
+  if (block === null) throw new Error(`the node at ${nodeUrl} did not return a block: ${excerpt(answer)}`);
   return block;
 }
 
@@ -149,7 +149,7 @@ async function broadcast(nodeUrl: string, ask: Ask, transaction: string): Promis
   if (result === true && typeof txid === 'string') return txid;
   if (typeof code === 'string')
     throw new Error(`the node at ${nodeUrl} refused the payment: ${code}: ${String(message)}`);
-  throw new Error(`the node at ${nodeUrl} did not answer the payment: ${excerpt(answer)}`);
+  throw new Error(`the node at ${nodeUrl} did not respond to the payment: ${excerpt(answer)}`);
 }
 
 /** Sends a request to a node over HTTP. Errors contain the node's URL and quote its response. */
@@ -169,19 +169,18 @@ export async function post(nodeUrl: string, path: string, body: object): Promise
   let length = 0;
   for await (const chunk of stream as AsyncIterable<Buffer>) {
     length += chunk.length;
-    if (length > MAX_ANSWER_BYTES) throw new Error(`the node at ${url} answered more than ${MAX_ANSWER_BYTES} bytes`);
+    if (length > MAX_ANSWER_BYTES) throw new Error(`the node at ${url} returned more than ${MAX_ANSWER_BYTES} bytes`);
     chunks.push(chunk);
   }
   const text = Buffer.concat(chunks).toString('utf8');
-  if (statusCode !== 200)
-    throw new Error(`the node at ${url} answered with status ${statusCode}: ${text.slice(0, 200)}`);
+  if (statusCode !== 200) throw new Error(`the node at ${url} returned status ${statusCode}: ${text.slice(0, 200)}`);
   try {
     const parsed: unknown = JSON.parse(text);
     if (typeof parsed === 'object' && parsed !== null) return parsed;
   } catch {
     // Reported below, together with the node's response.
   }
-  throw new Error(`the node at ${url} did not answer with JSON: ${text.slice(0, 200)}`);
+  throw new Error(`the node at ${url} did not return JSON: ${text.slice(0, 200)}`);
 }
 
 function accountOf(address: string): AccountHex {

@@ -15,7 +15,7 @@ export function readCreate(input: CreateInvoice): CreateInvoice {
   if (typeof amount !== 'string' || !/^(?=.*[1-9])(0|[1-9]\d{0,11})(\.\d{1,6})?$/.test(amount)) {
     refuse('amount must be a text greater than 0');
   }
-  if (asset !== 'USDT' || network !== 'TRON') refuse('only USDT on TRON is taken');
+  if (asset !== 'USDT' || network !== 'TRON') refuse('only USDT on TRON is accepted');
   return { ...input, asset, network, externalId: readExternalId(externalId as string) } as CreateInvoice;
 }
 

@@ -22,7 +22,7 @@ export function readAnswer(
     const isRedirect = response.type === 'opaqueredirect' || (status >= 300 && status < 400);
     const advice = isRedirect ? 'a redirect, which is not followed; correct baseUrl' : 'which is not from the API';
     const type = (headers.get('content-type') ?? 'no content type').slice(0, 100);
-    return new QuittanceError('UNEXPECTED_ANSWER', `${what} answered ${status} (${type}), ${advice}`, {
+    return new QuittanceError('UNEXPECTED_ANSWER', `${what} returned ${status} (${type}), ${advice}`, {
       status,
       requestId,
       retryAfterMs,
@@ -30,7 +30,7 @@ export function readAnswer(
   }
   const detail = (text(json['detail']) ?? '').slice(0, MAX_DETAIL);
   const { conflict } = json;
-  return new QuittanceError(code, `${what} answered ${status} ${code}: ${detail}`, {
+  return new QuittanceError(code, `${what} returned ${status} ${code}: ${detail}`, {
     status,
     requestId,
     errors: readFieldErrors(json['errors']),

@@ -51,12 +51,12 @@ function readBaseUrl(text: string, isInsecureAllowed: boolean): string {
     throw new TypeError('baseUrl must be a URL such as https://pay.example.com');
   }
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
-    throw new TypeError('baseUrl must hold no user, password, query or fragment');
+    throw new TypeError('baseUrl must not contain a user, password, query or fragment');
   }
   const isThisMachine = /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname);
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && (isThisMachine || isInsecureAllowed))) {
     throw new TypeError(
-      `baseUrl must begin with https:// (not ${url.protocol}//), for every request carries the secret key; allowInsecureHttp allows http://`,
+      `baseUrl must begin with https:// (not ${url.protocol}//), because every request carries the secret key; allowInsecureHttp allows http://`,
     );
   }
   return url.origin + url.pathname.replace(/\/+$/, '');

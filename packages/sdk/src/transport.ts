@@ -62,7 +62,7 @@ async function attemptOnce(settings: Settings, call: Call): Promise<Attempt> {
   } catch (cause) {
     call.signal?.throwIfAborted();
     const error = controller.signal.aborted
-      ? new QuittanceError('TIMEOUT', `${what} was not answered within ${timeoutMs} ms`)
+      ? new QuittanceError('TIMEOUT', `${what} got no response within ${timeoutMs} ms`)
       : new QuittanceError('CONNECTION_FAILED', `${what} failed: ${reasonOf(cause).replaceAll(apiKey, '…')}`);
     return { kind: 'failed', error, isTransient: true };
   } finally {
@@ -74,7 +74,7 @@ async function attemptOnce(settings: Settings, call: Call): Promise<Attempt> {
 function judge(what: string, response: Response, body: Uint8Array | null): Attempt {
   const { status } = response;
   if (body === null) {
-    const message = `${what} answered more than ${MAX_ANSWER_BYTES} bytes`;
+    const message = `${what} returned more than ${MAX_ANSWER_BYTES} bytes`;
     const error = new QuittanceError('ANSWER_TOO_LARGE', message, { status });
     return { kind: 'failed', error, isTransient: isTransient(status) };
   }

@@ -39,10 +39,10 @@ const WANTED = "export the key of the account itself, m/44'/195'/0' (it starts w
 export function parseAccountXpub(text: string): ParsedXpub {
   const [, prefix] = /^([A-Za-z]{4})[1-9A-HJ-NP-Za-km-z]{50,}$/.exec(text) ?? [];
   if (prefix === undefined)
-    return invalid('this is no extended public key: it starts with xpub and has 111 characters');
+    return invalid('this is not an extended public key, which starts with xpub and has 111 characters');
   if (/prv$/.test(prefix)) return invalid('this is an extended private key, which can spend');
   if (prefix !== 'xpub') {
-    return invalid(`this key is written in a form of Bitcoin or another chain (${prefix}…): ${WANTED}`);
+    return invalid(`this key has a format of Bitcoin or another chain (${prefix}…): ${WANTED}`);
   }
   const key = readKey(text);
   if (key === null) {
@@ -53,7 +53,7 @@ export function parseAccountXpub(text: string): ParsedXpub {
     return invalid(`this key has depth ${key.depth}: it is ${what}; ${WANTED}`);
   }
   if (key.index < HARDENED_OFFSET) {
-    return invalid(`this is no account's key: its last step, ${key.index}, is not hardened; ${WANTED}`);
+    return invalid(`this is not the key of an account: its last step, ${key.index}, is not hardened; ${WANTED}`);
   }
   return { kind: 'ok', xpub: text as AccountXpub, accountNumber: key.index - HARDENED_OFFSET };
 }

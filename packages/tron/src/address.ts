@@ -25,7 +25,7 @@ export function parseAddress(text: string): ParsedAddress {
   if (text === '') return invalid('the address is empty');
   if (/^0x/i.test(text)) return invalid('this is an Ethereum-style address (0x…); a TRON address starts with T');
   if (/^41[0-9a-f]{40}$/i.test(text)) {
-    return invalid('this is the hexadecimal form of an address (41…); give the form that starts with T');
+    return invalid('this is the hexadecimal form of an address (41…); use the form that starts with T');
   }
   const stranger = /[^1-9A-HJ-NP-Za-km-z]/u.exec(text);
   if (stranger !== null) {

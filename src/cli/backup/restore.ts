@@ -67,7 +67,7 @@ type AcceptOptions = { retireAddresses?: boolean; nothingCreatedSince?: boolean;
 export async function printAcceptedRestore(terminal: Terminal, options: AcceptOptions): Promise<Result> {
   const retires = options.retireAddresses === true;
   if (retires === (options.nothingCreatedSince === true)) {
-    throw new AppError('USAGE', 'give either --retire-addresses or --nothing-created-since; if in doubt, the first');
+    throw new AppError('USAGE', 'use either --retire-addresses or --nothing-created-since; if in doubt, use the first');
   }
   const actor = cliActor(terminal, options.by);
   const data = await withDatabase(

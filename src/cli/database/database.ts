@@ -71,7 +71,7 @@ const STATES: Readonly<Record<SharedHome['state'], string>> = {
   used: 'in use',
   replaced: 'replaced: its data directory uses another database',
   orphaned: 'its data directory no longer exists',
-  unknown: 'unknown: not started since Quittance records this',
+  unknown: 'unknown: not started since Quittance began to record this',
 };
 
 const COLUMNS: readonly Column<SharedHome>[] = [

@@ -78,7 +78,7 @@ export async function addDeveloperCommands(
         .argParser((text) => readScenario(text, plain))
         .default('exact' as const),
     )
-    .option('--node <url>', 'HTTP node of the network', 'http://127.0.0.1:9090')
+    .option('--node <url>', 'URL of the network’s HTTP node', 'http://127.0.0.1:9090')
     .addHelpText('after', `\nScenarios:\n${helpOf(plain)}`)
     .action(async (address, amount, options) =>
       print((await import('./devnet.ts')).printDevnetPayment({ address, amount, ...options })),

@@ -21,7 +21,7 @@ const AS_OWNER = { mayCreate: false, mayMigrate: false, asOwner: true };
 export async function printSealed(terminal: Terminal, options: Options): Promise<Result> {
   const { check, accept, by } = options;
   if (check === true && accept !== undefined) {
-    throw new AppError('USAGE', 'give either --check or --accept: --check changes nothing');
+    throw new AppError('USAGE', 'use either --check or --accept, not both: --check changes nothing');
   }
   const actor = cliActor(terminal, by);
   const onProgress = terminal.note;

@@ -45,9 +45,9 @@ export async function printDraft(terminal: Terminal, options: DraftOptions): Pro
   const { output, add = [], without = [], project } = options;
   const settings = readGivenSettings(options);
   if (add.length > 0 && project === undefined)
-    throw new AppError('USAGE', '--add requires --project: give the project of the addresses');
+    throw new AppError('USAGE', '--add requires --project: set it to the project of the addresses');
   if (Object.keys(settings).length > 0 && project === undefined)
-    throw new AppError('USAGE', '--policy and --max-surcharge require --project: give the project they apply to');
+    throw new AppError('USAGE', '--policy and --max-surcharge require --project: set it to the project they apply to');
   const wanted = {
     ...{ path: resolve(output), networks: (options.network ?? []).map(readNetwork) },
     reserve: readCount('--reserve', options.reserve, MAX_RESERVE),

@@ -42,7 +42,7 @@ export async function printNewKey(terminal: Terminal, file: string, options: Pas
 export async function printSigned(terminal: Terminal, draft: string, options: SignOptions): Promise<Result> {
   const { key, head, signature, output } = options;
   if ([key, head, signature].filter((each) => each !== undefined).length !== 1) {
-    throw new AppError('USAGE', 'give one of --key, --head and --signature to sign the draft');
+    throw new AppError('USAGE', 'use one of --key, --head and --signature to sign the draft');
   }
   const unsigned = await readUnsigned(resolve(draft), options.previous && resolve(options.previous));
   await confirm(terminal, unsigned, options);

@@ -53,13 +53,13 @@ function explain({ issuer, chain }: Receipt, isIssuerKnown: boolean): string {
   const keysUrl = `${issuer}/.well-known/quittance-receipt-keys.json`;
   const where = isLocalNetwork(chain) ? 'on a node of its network' : `on an explorer of TRON ${chain}`;
   const proven = [
-    'the owner of the key above signed exactly these statements, and nothing was changed since',
+    'the owner of the key above signed exactly these statements, and nothing has been changed since',
     ...(isIssuerKnown
       ? [`that key is in the key file: if you downloaded the file from ${keysUrl}, the issuer signed`]
       : []),
   ];
   const open = [
-    ...(isIssuerKnown ? [] : [`that the key belongs to the issuer: save ${keysUrl} and give it with --keys`]),
+    ...(isIssuerKnown ? [] : [`that the key belongs to the issuer: save ${keysUrl} and pass the file with --keys`]),
     `who is behind ${issuer}: a receipt is only as trustworthy as its issuer`,
     `that the transaction is on the chain: look it up ${where}, and compare the token's contract, from, to and amount`,
   ];

@@ -24,7 +24,7 @@ export async function printSetup(_: Terminal, { site, output }: { site: string; 
   if (await isThere(file)) {
     throw new AppError(
       'CONFLICT',
-      `${output} already exists and contains the keys of an installation, so nothing was written. Give another --output, or move the file away`,
+      `${output} already exists and contains the keys of an installation, so nothing was written. Use another --output, or move the file away`,
     );
   }
   await writePrivateFile(file, text);

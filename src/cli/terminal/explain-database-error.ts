@@ -34,7 +34,7 @@ export function explainDatabaseError(
 
 const NOT_GRANTED =
   'commands that change tables (migrate, restore, restore accept, backup --final) need DATABASE_OWNER_URL, the URL of the table owner. For all others, make the user of DATABASE_URL a member of the role quittance_runtime, and run "quittance migrate" with DATABASE_OWNER_URL';
-const NOT_OWNED = 'give the URL of the user who owns the database ("alter database … owner to …") and its tables';
+const NOT_OWNED = 'use the URL of the user who owns the database ("alter database … owner to …") and its tables';
 
 /** PostgreSQL's codes for "permission denied" and, if the user may not even see the schema, "no schema has been selected". */
 const FORBIDDEN = ['42501', '3F000'];

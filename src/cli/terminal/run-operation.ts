@@ -200,7 +200,7 @@ async function readSecret(option: string | undefined, { stdin }: Pick<Terminal, 
   for await (const chunk of stdin) {
     text += String(chunk);
     if (text.length > MAX_SECRET_INPUT) {
-      throw new AppError('INVALID_ARGUMENT', 'standard input contains more than one secret: give one, on one line');
+      throw new AppError('INVALID_ARGUMENT', 'standard input contains more than one secret: enter one, on one line');
     }
   }
   return text.trim();

@@ -201,7 +201,8 @@ export async function reconcileAddress(deps: ReconcileDeps, address: BookedAddre
   const second = await compare(deps, address, address.opening ?? first.books.opening);
   if ('reason' in second) return second;
   const isMoving = address.opening === null && first.balanced.kind === 'good' && second.balanced.kind === 'differs';
-  if (isMoving) return tooEarly(`${deps.node.origin} shows balances of different heights: they fit no common opening`);
+  if (isMoving)
+    return tooEarly(`${deps.node.origin} returned balances at different heights, which fit no common opening balance`);
   return settle(deps, address, second);
 }
 
@@ -399,7 +400,7 @@ async function readBalance(
     blackListed: await ask(node, usdt, { method: 'isBlackListed(address)', account }),
   }));
   const { balance, blackListed } = answer;
-  if (balance === null) throw refused(`${node.origin} does not answer balanceOf for 41${account}`);
+  if (balance === null) throw refused(`${node.origin} did not answer balanceOf for 41${account}`);
   return { low, high, balanceMicro: balance, isBlackListed: blackListed === null ? null : blackListed !== 0n };
 }
 
@@ -419,14 +420,14 @@ async function readAtSolid<Answer>(node: Node, read: () => Promise<Answer>) {
   // A node's back ends may disagree for a moment, so the second height can be lower than the first.
   const [low, high] = [Math.min(before, after), Math.max(before, after)];
   if (high - low > MAX_SPREAD_BLOCKS) {
-    throw refused(`${node.origin} calls first block ${before} and then ${after} irreversible`);
+    throw refused(`${node.origin} first called block ${before} irreversible, and then block ${after}`);
   }
   return { low, high, answer };
 }
 
 async function readSolidNumber(node: Node): Promise<number> {
   const shown = await node.ask(headerAt('solid'));
-  if (shown === null) throw refused(`${node.origin} shows no irreversible block`);
+  if (shown === null) throw refused(`${node.origin} returned no irreversible block`);
   // Only the height matters here, and JSON may omit some bytes of a header.
   return isReproduced(shown) ? readBlockId(shown).number : (decodeBlockHeader(shown.header)?.number ?? 0);
 }

@@ -326,7 +326,7 @@ const ROWS = {
       'Someone with access to the database is hiding alarms. Quittance lists the hidden alarms again: handle those first. This alarm clears a day after the last attempt.',
   },
   'watch-stalled': {
-    means: 'A check, a loop, a lease or the webhook delivery of a process has stopped working.',
+    means: 'A check, a background loop, a lease renewal or webhook delivery has stopped working in one process.',
     impact: 'Tampering may go unnoticed, or payments, messages or deliveries may be delayed.',
     scope: 'network',
     rank: 1,

@@ -60,7 +60,7 @@ async function settleOne(settling: Settling, row: WaitingRow): Promise<string | 
   try {
     if (!row.seal) throw new Error('its entry was changed directly in the database');
     const one = readSetAside(row);
-    if (one === null) throw new Error('its entry has a form that Quittance does not know');
+    if (one === null) throw new Error('its entry has an unknown format');
     await db.transaction(async (tx) => {
       await settle(settling, tx, one);
       await forgetSetAside(tx, row.id);

@@ -176,7 +176,7 @@ export function assertLinked(
     if (block.number !== last.number + 1 || block.parentId !== last.id) {
       throw new AppError(
         'CHAIN_CONTRADICTION',
-        `block ${block.number} (${block.id}) names parent ${block.parentId}, but block ${last.number} is ${last.id}`,
+        `block ${block.number} (${block.id}) has parent ${block.parentId}, but block ${last.number} is ${last.id}`,
       );
     }
     last = block;

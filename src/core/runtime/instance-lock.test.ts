@@ -168,7 +168,7 @@ describe('a data directory that cannot be used', () => {
       message: expect.stringMatching(/run "chown -R \d+ '/),
     });
     expect(dataDirError(join(parent, 'not', 'there'), withCode('EACCES'))).toMatchObject({
-      message: expect.stringContaining(`the right to write to ${parent},`),
+      message: expect.stringContaining(`Allow that user to write to ${parent},`),
     });
     const other = withCode('EMFILE');
     expect(dataDirError('/data', other)).toBe(other);

@@ -105,7 +105,7 @@ function explainAccess(dir: string, uid: number | string): string {
   if (existsSync(dir)) return `As root, run "chown -R ${uid} '${dir.replaceAll("'", "'\\''")}'"`;
   let parent = dirname(resolve(dir));
   while (!existsSync(parent)) parent = dirname(parent);
-  return `Give that user the right to write to ${parent}`;
+  return `Allow that user to write to ${parent}`;
 }
 
 /**

@@ -143,7 +143,7 @@ function networkMetrics(labelled: Labellers) {
   return {
     balanceDifference: labelled.gauge('network', 'address')(
       'quittance_balance_difference_usdt',
-      'USDT of an address on the chain minus its balance in the ledger, 0 when the books balance',
+      'Balance of an address on the chain minus its balance in the ledger, in USDT; 0 if they match',
     ),
     troubles: labelled.gauge('kind')(
       'quittance_troubles',

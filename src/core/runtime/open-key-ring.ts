@@ -117,8 +117,8 @@ async function openToRead(path: string): Promise<FileHandle | null> {
     if (code === 'ENOENT') return null;
     const reason =
       code === 'ELOOP'
-        ? 'is a symbolic link, which is not followed: put the file itself there, or set QUITTANCE_MASTER_KEY'
-        : `cannot be read by uid ${process.getuid?.()} (${code}): run this as the user that runs Quittance, and let the file belong to it`;
+        ? 'is a symbolic link, which Quittance does not follow: put the file itself there, or set QUITTANCE_MASTER_KEY'
+        : `cannot be read by uid ${process.getuid?.()} (${code}): run this as the user that runs Quittance, and make that user the owner of the file`;
     throw new KeyRingError('KEY_FILE_INVALID', `${path} ${reason}`, { cause: error });
   }
 }
@@ -149,7 +149,7 @@ function parseKeys(path: string, text: string): MasterKey[] {
   if (keys.length > 0 && keys.length === lines.length && text.length <= MAX_BYTES) return keys;
   throw new KeyRingError(
     'KEY_FILE_INVALID',
-    `${path} must contain keys of 32 bytes in base64 or hexadecimal, one per line, and ${lines.length === 0 ? 'is empty' : 'holds something else'}: restore the file from a backup`,
+    `${path} must contain keys of 32 bytes in base64 or hexadecimal, one per line, but ${lines.length === 0 ? 'is empty' : 'contains something else'}: restore the file from a backup`,
   );
 }
 

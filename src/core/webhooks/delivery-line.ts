@@ -324,7 +324,10 @@ async function send(context: AttemptContext, delivery: SignableDelivery, nowMs: 
     if (order !== undefined) return await sendCallback(context, { ...delivery, order }, nowMs);
     return await sendSigned(context, webhook, nowMs);
   } catch (error) {
-    context.log.error({ error, ...namesOf(delivery) }, 'a webhook could not be signed; give its endpoint a new secret');
+    context.log.error(
+      { error, ...namesOf(delivery) },
+      'could not sign a webhook; create a new secret for its endpoint',
+    );
     return failedAttempt(null, 'unsigned: the webhook could not be signed', 0);
   }
 }

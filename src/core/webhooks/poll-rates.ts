@@ -154,7 +154,7 @@ async function ask(
   if (state.problem === null && problem !== null)
     log.warn(
       { ...about, reason: problem },
-      'the rate of an adapter could not be read; Quittance uses the last known rate until it is too old',
+      'could not read the rate of an adapter; Quittance uses the last known rate until it is too old',
     );
   if (state.problem !== null && problem === null) log.info(about, 'the rate of an adapter can be read again');
   state.problem = problem;

@@ -169,7 +169,7 @@ describe('verification', () => {
     [
       'the right signature behind too many others',
       { ...headers, 'webhook-signature': `${'v1,x '.repeat(16)}${signed}` },
-      'webhook-signature holds too many signatures',
+      'webhook-signature contains too many signatures',
     ],
   ])('%s is refused', (_, changed, reason) => {
     expect(verify(changed)).toEqual({ kind: 'invalid', reason });
@@ -186,7 +186,7 @@ describe('verification', () => {
     const seen = verifyWebhook(BODY, headers, SECRET, { nowMs: NOW_MS + 61_999, toleranceSeconds: 60 });
     expect(seen).toEqual({
       kind: 'invalid',
-      reason: 'webhook-timestamp is 61 s from the present, and 60 s are allowed',
+      reason: 'webhook-timestamp differs from the current time by 61 s, but at most 60 s are allowed',
     });
     expect(verifyWebhook(BODY, headers, SECRET, { nowMs: NOW_MS + 60_999, toleranceSeconds: 60 }).kind).toBe('valid');
   });

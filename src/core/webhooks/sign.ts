@@ -64,10 +64,12 @@ export function verifyWebhook(
   if (typeof signatures !== 'string') return invalid('webhook-signature is missing');
   const apartSeconds = Math.abs(Math.floor(nowMs / 1000) - Number(timestamp));
   if (apartSeconds > toleranceSeconds) {
-    return invalid(`webhook-timestamp is ${apartSeconds} s from the present, and ${toleranceSeconds} s are allowed`);
+    return invalid(
+      `webhook-timestamp differs from the current time by ${apartSeconds} s, but at most ${toleranceSeconds} s are allowed`,
+    );
   }
   const candidates = signatures.split(' ');
-  if (candidates.length > MAX_SIGNATURES) return invalid('webhook-signature holds too many signatures');
+  if (candidates.length > MAX_SIGNATURES) return invalid('webhook-signature contains too many signatures');
   const expected = signature(key, id, timestamp, rawBody);
   const matching = candidates.filter((candidate) => isSameText(candidate, expected));
   if (matching.length === 0) return invalid('no v1 signature matches: another secret, or the body was changed');

@@ -26,7 +26,7 @@ describe('what is refused before anything is resolved', () => {
         `https://shop.internal.${path}`,
         '"shop.internal." is a name of a local network: only public addresses are allowed',
       ],
-      [`https://a..example${path}`, '"a..example" is not the name of a machine: write one such as shop.example.com'],
+      [`https://a..example${path}`, '"a..example" is not the name of a machine: use one such as shop.example.com'],
     ] as const;
     for (const [url, says] of reasons) expect(reason(url)).toBe(says);
     expect(reason(`ftp://a.example${path}`, 'local')).toBe('"ftp://a.example" must start with https:// or http://');
@@ -58,9 +58,7 @@ describe('what is refused before anything is resolved', () => {
       '!a.b',
       'a!.b',
     ]) {
-      expect(reason(`https://${name}/`)).toMatch(
-        / is not the name of a machine: write one such as shop\.example\.com$/,
-      );
+      expect(reason(`https://${name}/`)).toMatch(/ is not the name of a machine: use one such as shop\.example\.com$/);
     }
   });
 
@@ -78,11 +76,11 @@ describe('what is refused before anything is resolved', () => {
     const name = (length: number) => `${'a'.repeat(length - 2)}..`;
     expect(checkAddresses(name(80), [], 'public')).toEqual({
       kind: 'refused',
-      reason: `"${name(80)}" resolves to no address: give it a public one`,
+      reason: `"${name(80)}" resolves to no address: publish a public address for it`,
     });
     expect(checkAddresses(name(81), [], 'public')).toEqual({
       kind: 'refused',
-      reason: `"${name(81).slice(0, 80)}…" resolves to no address: give it a public one`,
+      reason: `"${name(81).slice(0, 80)}…" resolves to no address: publish a public address for it`,
     });
   });
 
@@ -102,7 +100,7 @@ describe('what is refused before anything is resolved', () => {
       '"a.example" resolves to 127.0.0.1 (127.0.0.0/8, loopback): only public addresses are allowed',
     );
     expect(judge('local', '8.8.8.8', '127.0.0.1')).toBe(
-      '"a.example" resolves to public addresses and to others: give it one kind only',
+      '"a.example" resolves to both public and other addresses: use one kind only',
     );
     expect(judge('local', '10.0.0.1')).toBe(`"a.example" resolves to 10.0.0.1 (10.0.0.0/8, private): ${LOCAL}`);
     expect(reason('http://10.0.0.1/', 'local')).toBe(`"10.0.0.1" is not allowed (10.0.0.0/8, private): ${LOCAL}`);

@@ -48,7 +48,7 @@ export function checkTarget(url: URL, rule: TargetRule): TargetCheck {
  */
 export function checkAddresses(name: string, addresses: readonly LookupAddress[], rule: TargetRule): TargetCheck {
   const shown = show(name);
-  if (addresses.length === 0) return refused(`${shown} resolves to no address: give it a public one`);
+  if (addresses.length === 0) return refused(`${shown} resolves to no address: publish a public address for it`);
   const scopes = new Set<string>();
   for (const { address } of addresses) {
     const { scope, range } = classifyAddress(address);
@@ -56,7 +56,7 @@ export function checkAddresses(name: string, addresses: readonly LookupAddress[]
     scopes.add(scope);
   }
   if (scopes.size === 1) return { kind: 'ok' };
-  return refused(`${shown} resolves to public addresses and to others: give it one kind only`);
+  return refused(`${shown} resolves to both public and other addresses: use one kind only`);
 }
 
 /** Whether `ip` is a single public unicast address, in a standard spelling without brackets. */
@@ -98,7 +98,7 @@ function checkName(host: string, rule: TargetRule): TargetCheck {
   const name = host.replace(/\.$/, '');
   const labels = name.split('.');
   if (name.length > 253 || !labels.every((label) => LABEL.test(label))) {
-    return refused(`${shown} is not the name of a machine: write one such as shop.example.com`);
+    return refused(`${shown} is not the name of a machine: use one such as shop.example.com`);
   }
   if (rule !== 'public') return { kind: 'ok' };
   const local = labels.length === 1 || LOCAL_NAMES.test(name);

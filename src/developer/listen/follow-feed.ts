@@ -30,7 +30,7 @@ export function createFeedReader(
           case 'page':
             if (leadsNoFurther(answer.page, after))
               throw noFeed(server, 'a page of the feed does not lead any further');
-            if (failures > 0) note(`${server} answers again`);
+            if (failures > 0) note(`${server} responds again`);
             failures = 0;
             return answer.page;
           case 'away': {
@@ -69,6 +69,6 @@ function leadsNoFurther({ events, hasMore }: FeedPage, after: string | null): bo
 function noFeed(server: string, reason: string): AppError {
   return new AppError(
     'INVALID_ARGUMENT',
-    `${server} does not answer as the event feed of a Quittance server: ${printable(reason)}`,
+    `${server} does not respond like the event feed of a Quittance server: ${printable(reason)}`,
   );
 }

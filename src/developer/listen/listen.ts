@@ -126,16 +126,16 @@ async function forwardUntilAnswered(
 ): Promise<Answered> {
   for (let failures = 0; ; ) {
     control.signal.throwIfAborted();
-    const patience = lastAnswer(control.signal, () => control.note(`waiting for the answer to ${event.id} …`));
+    const patience = lastAnswer(control.signal, () => control.note(`waiting for the response to ${event.id} …`));
     const result = await whileWanted(forward({ url, secret, dispatcher }, event), patience.signal).finally(
       patience.clear,
     );
     if (result.kind === 'answered') {
-      if (failures > 0) control.note(`${url.href} answers again`);
+      if (failures > 0) control.note(`${url.href} responds again`);
       return result;
     }
     failures += 1;
-    if (failures === 1) control.note(`${url.href}: ${result.reason}; ${event.id} waits until it answers`);
+    if (failures === 1) control.note(`${url.href}: ${result.reason}; ${event.id} waits until it responds`);
     await pause(backoff(failures, UNANSWERED), control.signal);
   }
 }

@@ -35,7 +35,7 @@ export async function readFeed(
       signal: AbortSignal.timeout(2 * TIMEOUT_MS),
     });
     const bytes = await readBounded(body);
-    if (bytes === null) return { kind: 'no-feed', reason: `the answer has more than ${MAX_ANSWER_BYTES} bytes` };
+    if (bytes === null) return { kind: 'no-feed', reason: `the response has more than ${MAX_ANSWER_BYTES} bytes` };
     return judge(statusCode, headers, bytes);
   } catch (error) {
     return { kind: 'away', reason: describeConnectionFailure(error), retryAfterMs: null };
@@ -58,7 +58,7 @@ function judge(status: number, headers: Dispatcher.ResponseData['headers'], byte
   if (status === 200) {
     const page = splitFeed(bytes);
     if (page !== null) return { kind: 'page', page };
-    return { kind: 'no-feed', reason: `it answered 200, but not with a page of events: ${excerpt(text)}` };
+    return { kind: 'no-feed', reason: `it returned 200, but not a page of events: ${excerpt(text)}` };
   }
   // `{"code":"INVALID_REQUEST","detail":"…","errors":[{"field":"after","code":"…","message":"…"}]}`, or anything else.
   const { detail, errors } = parseObject(text);
@@ -67,12 +67,15 @@ function judge(status: number, headers: Dispatcher.ResponseData['headers'], byte
     return { kind: 'cursor-unknown' };
   if (status === 429 || status >= 500) {
     const retryAfterMs = readRetryAfter(headers['retry-after'], Date.now());
-    return { kind: 'away', reason: `it answered ${status}`, retryAfterMs };
+    return { kind: 'away', reason: `it returned ${status}`, retryAfterMs };
   }
   if (status >= 300 && status < 400) {
-    return { kind: 'no-feed', reason: `it answered ${status}, and redirects are not followed: name the final URL` };
+    return {
+      kind: 'no-feed',
+      reason: `it returned ${status}, but Quittance does not follow redirects: use the final URL`,
+    };
   }
-  return { kind: 'no-feed', reason: `it answered ${status}: ${excerpt(typeof detail === 'string' ? detail : text)}` };
+  return { kind: 'no-feed', reason: `it returned ${status}: ${excerpt(typeof detail === 'string' ? detail : text)}` };
 }
 
 function excerpt(text: string): string {
@@ -85,7 +88,7 @@ export function describeConnectionFailure(error: unknown): string {
   const label = String(code ?? name);
   if (label === 'ECONNREFUSED') return 'nothing listens there (ECONNREFUSED)';
   if (/^(ENOTFOUND|EAI_)/.test(label)) return `its name does not resolve (${label})`;
-  if (/TIMEOUT|^ETIMEDOUT$|^TimeoutError$/.test(label)) return 'it does not answer in time';
+  if (/TIMEOUT|^ETIMEDOUT$|^TimeoutError$/.test(label)) return 'it does not respond in time';
   if (/CERT|TLS|SSL|SIGNATURE|^EPROTO$/.test(label)) return `its certificate is not accepted (${label})`;
   return `the connection failed (${/^\w{1,60}$/.test(label) ? label : 'unknown'})`;
 }

@@ -35,7 +35,7 @@ export type ListenSettings = {
 export async function readListenSettings(options: ListenOptions & Surroundings): Promise<ListenSettings> {
   const { events, after, env } = options;
   if (options.forwardTo === undefined) {
-    throw invalid('--forward-to is missing: name the URL of your handler, such as http://localhost:3000/hook');
+    throw invalid('--forward-to is missing: set it to the URL of your handler, such as http://localhost:3000/hook');
   }
   const forwardTo = readUrl('--forward-to', options.forwardTo);
   // A fragment is never sent.
@@ -47,7 +47,7 @@ export async function readListenSettings(options: ListenOptions & Surroundings):
   const serverText = named.server ?? sandbox?.baseUrl;
   if (serverText === undefined) {
     throw invalid(
-      '--server and QUITTANCE_URL are missing, and no sandbox runs on this data directory: name your Quittance server',
+      '--server and QUITTANCE_URL are missing, and no sandbox runs on this data directory: set one of them to your Quittance server',
     );
   }
   const server = readServer(serverText, options.allowHttp === true);

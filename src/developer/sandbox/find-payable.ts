@@ -34,7 +34,7 @@ export async function findPayable(sandbox: Sandbox, target: string): Promise<Pay
   };
   const { id, status, ...invoice } = await lookAgain();
   if (token !== undefined && (status === 'CONFIRMING' || status === 'PAID')) {
-    throw new AppError('CONFLICT', `${target} already has its payment: to pay it again on purpose, give its invoiceId`);
+    throw new AppError('CONFLICT', `${target} already has its payment: to pay it again on purpose, use its invoiceId`);
   }
   // A checkout link doesn't reveal the invoice id, so messages about it don't either.
   const reference = token === undefined ? encodeId('inv', id) : target;
@@ -61,7 +61,7 @@ async function findByExternalId(sandbox: Sandbox, externalId: string): Promise<s
 function unknownName({ isOfKey }: Sandbox, name: string): AppError {
   const shown = clip(name);
   if (isOfKey) return new AppError('NOT_FOUND', `The project of this key has no invoice ${shown}.`);
-  const advice = /\/c\//.test(name) ? '' : '; to pay an invoice of another project, give the URL of its checkout page';
+  const advice = /\/c\//.test(name) ? '' : '; to pay an invoice of another project, use the URL of its checkout page';
   const whose = advice === '' ? 'the sandbox' : 'the demo project of the sandbox';
   return new AppError('NOT_FOUND', `${whose} has no invoice ${shown}${advice}`);
 }
@@ -79,7 +79,7 @@ export async function orderInvoice(
     headers: { ...headers, 'X-Api-Key': apiKey },
     body,
   }).catch((cause: unknown) => {
-    const message = `the sandbox at ${baseUrl} does not answer: is it still running?`;
+    const message = `the sandbox at ${baseUrl} does not respond: is it still running?`;
     throw new AppError('SANDBOX_NOT_RUNNING', message, { cause });
   });
   const answer = (await response.body.json()) as { invoiceId?: string; detail?: string };

@@ -77,7 +77,7 @@ async function handle(
   const foreign = foreignRequest(request, options.host);
   if (foreign !== null) return answer(response, 403, { error: foreign });
   const url = new URL(request.url ?? '/', 'http://inbox');
-  if (url.pathname !== '/') return answer(response, 404, { error: 'the inbox has one address: /' });
+  if (url.pathname !== '/') return answer(response, 404, { error: 'the inbox has only one path: /' });
   if (request.method === 'GET') return answer(response, 200, { data: list(store, url.searchParams) });
   if (request.method !== 'POST') {
     response.setHeader('allow', 'GET, POST');

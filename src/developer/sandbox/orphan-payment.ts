@@ -43,7 +43,10 @@ export async function orphanPayment(
     if (status === 200 && orphaned !== undefined) return { blockNumber, blocks: orphaned, wasConfirming };
     throw new AppError('SANDBOX_REFUSED', `the local network cannot orphan block ${blockNumber}: ${error ?? status}`);
   }
-  throw new AppError('SANDBOX_REFUSED', `the payment ${txId} is in no block after ${BLOCK_TIMEOUT_MS / 1000} seconds`);
+  throw new AppError(
+    'SANDBOX_REFUSED',
+    `the payment ${txId} is not in any block after ${BLOCK_TIMEOUT_MS / 1000} seconds`,
+  );
 }
 
 async function post<Answer>(nodeUrl: string, path: string, body: object): Promise<{ status: number; body: Answer }> {

@@ -62,7 +62,7 @@ export async function payOnDevnet({ address, amount, scenario, node }: DevnetPay
     (error: unknown) => {
       if (error instanceof AppError) throw error;
       const reason = error instanceof Error ? error.message : String(error);
-      const fix = 'run "quittance devnet", or name its HTTP URL with --node';
+      const fix = 'run "quittance devnet", or set its HTTP URL with --node';
       throw new AppError('SERVER_UNAVAILABLE', `${reason}; ${fix}`, { cause: error });
     },
   );

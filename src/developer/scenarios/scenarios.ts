@@ -126,8 +126,8 @@ export const SCENARIOS = {
   'fake-token': {
     ...unseen(
       {
-        help: 'the payable amount of another token that calls itself USDT',
-        said: 'the payable amount was sent of another token that calls itself USDT, which is worth nothing',
+        help: 'the payable amount, in another token that calls itself USDT',
+        said: 'the payable amount was sent in another token that calls itself USDT and is worth nothing',
       },
       'other_token',
     ),
@@ -149,7 +149,7 @@ export const SCENARIOS = {
     cause: { at: 'payment', codes: ['payment'] },
     outcome: ({ hasPayment }) =>
       hasPayment
-        ? `one transaction sent both payable amounts: the second invoice is paid by it, and of the first, ${DUPLICATE}`
+        ? `one transaction sent both payable amounts: the second invoice is paid by it, and for the first, ${DUPLICATE}`
         : 'one transaction pays both invoices: each becomes CONFIRMING when it is in a block, and PAID once that block is irreversible',
   },
   orphaned: {

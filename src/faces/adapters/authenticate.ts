@@ -70,7 +70,7 @@ async function findOpened(
   const { db, keyRing, now } = deps;
   const found = await findEnabled(deps, request, kinds);
   if (found === null) return null;
-  if (keyRing === null) throw unopened('this process has no master key: set QUITTANCE_MASTER_KEY for it');
+  if (keyRing === null) throw unopened('this process has no master key: set QUITTANCE_MASTER_KEY');
   const rows = await findActiveSecrets(db, [found.adapter.id], now());
   const [opened] = await openEndpointSecrets(keyRing, rows.slice(0, 1));
   if (opened?.kind !== 'ok') throw unopened('its secret cannot be decrypted with the master keys that are set here');

@@ -37,7 +37,7 @@ function readFlatJson(request: FastifyRequest): Fields {
     }
     if (fields.length > MAX_FIELDS) break;
     if (end === '}') {
-      if (member.lastIndex !== text.length) throw malformed('something follows the JSON object');
+      if (member.lastIndex !== text.length) throw malformed('there is unexpected content after the JSON object');
       break;
     }
   }

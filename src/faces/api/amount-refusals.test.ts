@@ -53,7 +53,7 @@ test('every refusal is counted; the log hears once a minute of each project, and
   nowMs += 60_000;
   isDown = true;
   await refuse(first);
-  expect(lines.at(-1)?.msg).toContain('could not be raised');
+  expect(lines.at(-1)?.msg).toContain('could not raise the alarm');
   isDown = false;
   await refuse(first);
   expect(raised).toEqual([one, other, one, one]);

@@ -35,7 +35,7 @@ export function createAmountRefusals({ db, log, metrics, now }: AmountRefusalDep
       await raiseAlarm(db, network, { id: randomUUID(), kind: 'capacity-low', subject: project, detail });
     } catch (error) {
       throttle.forget(projectId);
-      log.warn({ err: error, project }, 'the alarm of a refused invoice could not be raised');
+      log.warn({ err: error, project }, 'could not raise the alarm about a refused invoice');
     }
   };
 }

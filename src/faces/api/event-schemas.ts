@@ -162,7 +162,7 @@ const OtherEventSchema = Type.Object(
     ...{ projectId: Type.String(), network: Type.String(), sequence: Type.Integer({ minimum: 1 }) },
     data: Type.Object({}, { additionalProperties: true }),
   },
-  { title: OTHER_EVENT, description: 'An event of a type that a later release adds. Pass over it.' },
+  { title: OTHER_EVENT, description: 'An event of a type that a later release adds. Ignore it.' },
 );
 
 export const EventPageSchema = Type.Object(

@@ -81,10 +81,10 @@ function readFilter(query: Record<string, string | undefined>, errors: FieldErro
   const known = EVENT_TYPES.filter((type) => named.includes(type));
   const unknown = named.find((name) => !known.some((type) => type === name));
   if (unknown !== undefined) {
-    const message = `names ${JSON.stringify(unknown.slice(0, 40))}; the types are ${EVENT_TYPES.join(', ')}`;
+    const message = `contains the unknown type ${JSON.stringify(unknown.slice(0, 40))}; the valid types are ${EVENT_TYPES.join(', ')}`;
     errors.push(wrongValue('types', message));
   } else if (named.length > known.length) {
-    errors.push(wrongValue('types', 'names a type twice; send it once, such as types=invoice.paid'));
+    errors.push(wrongValue('types', 'contains a type twice; send it once, such as types=invoice.paid'));
   }
   if (query['wait'] !== undefined && !WAIT.test(wait))
     errors.push(wrongValue('wait', `must be whole seconds, 1 to ${MAX_WAIT_S}, such as ${MAX_WAIT_S}`));

@@ -220,7 +220,7 @@ function tooManyUnpaid({ rule, limit, retryAfterSeconds }: Extract<Ordered, { ki
   const span = rule === 'unpaid' ? { words: '30 minutes', seconds: 1800 } : { words: 'minute', seconds: 60 };
   return new Problem(
     'TOO_MANY_UNPAID',
-    `The project has ${limit} unpaid invoices of the last ${span.words}, which is its limit. Nothing was used up: retry in ${retryAfterSeconds} s with the same Idempotency-Key.`,
+    `The project has ${limit} unpaid invoices of the last ${span.words}, which is its limit. The request had no effect: retry in ${retryAfterSeconds} s with the same Idempotency-Key.`,
     {
       headers: {
         'Retry-After': String(retryAfterSeconds),

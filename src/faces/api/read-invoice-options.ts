@@ -107,7 +107,7 @@ export function optionErrors({ returnUrl, expiresInSeconds }: InvoiceOptions, ru
   const errors: FieldError[] = [];
   const most = rule.invoiceLifetimeMs / 1000;
   if (expiresInSeconds !== undefined && (expiresInSeconds < LEAST_SECONDS || expiresInSeconds > most)) {
-    const message = `must be from ${LEAST_SECONDS} to ${most} seconds, the limit of this project, not ${expiresInSeconds}; the operator can raise the limit with: quittance project update --lifetime`;
+    const message = `is ${expiresInSeconds}, but this project allows ${LEAST_SECONDS} to ${most} seconds; the operator can raise the limit with: quittance project update --lifetime`;
     errors.push(fieldError('expiresInSeconds', 'OUT_OF_RANGE', message));
   }
   if (returnUrl !== undefined && !isAllowed(new URL(returnUrl), rule)) {

@@ -49,7 +49,7 @@ export async function selectProject(db: Sql, actor: Actor, projectId: string | u
       message: say`${{ field: 'projectId' }} ${encodeId('prj', id)}  (${name}, ${network})`,
     };
   });
-  throw new AppError('INVALID_ARGUMENT', `there are ${projects.length} projects: say which one`, { problems });
+  throw new AppError('INVALID_ARGUMENT', `there are ${projects.length} projects: choose one`, { problems });
 }
 
 /** Finds the configured network with that name, or the only one if no name is given. Throws `INVALID_ARGUMENT`. */
@@ -59,11 +59,11 @@ export function selectNetwork(configured: readonly Network[], name: string | und
     if (only !== undefined && configured.length === 1) return only;
     throw new AppError(
       'INVALID_ARGUMENT',
-      say`there are several networks: say which with ${{ field: 'network' }}, ${configured.join(' or ')}`,
+      say`there are several networks: choose one with ${{ field: 'network' }}, ${configured.join(' or ')}`,
     );
   }
   if (isNetwork(name) && configured.includes(name)) return name;
-  const problem = isNetwork(name) ? 'is not configured here' : 'is no network';
+  const problem = isNetwork(name) ? 'is not configured here' : 'is not a network';
   throw new AppError(
     'INVALID_ARGUMENT',
     say`${{ field: 'network' }} ${clip(name)} ${problem}; configured: ${configured.join(', ')}`,

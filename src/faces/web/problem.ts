@@ -63,13 +63,13 @@ export const PROBLEMS = {
     status: 409,
     title: 'No free payable amount is left for this amount',
     advice:
-      'The operator can add a receiving address (quittance address add). Nothing was used up: retry with the same Idempotency-Key.',
+      'The operator can add a receiving address (quittance address add). The request had no effect: retry with the same Idempotency-Key.',
   },
   PROJECT_ARCHIVED: {
     status: 409,
     title: 'The project accepts no new invoices',
     advice:
-      'The operator archived it. Use the key of another project, or ask the operator to reactivate it (quittance project unarchive) and then retry with the same Idempotency-Key, because nothing was used up. Existing invoices can still be read and paid.',
+      'The operator archived it. Use the key of another project, or ask the operator to reactivate it (quittance project unarchive) and then retry with the same Idempotency-Key, because the request had no effect. Existing invoices can still be read and paid.',
   },
   INVOICE_PAID: {
     status: 409,
@@ -93,7 +93,7 @@ export const PROBLEMS = {
     status: 429,
     title: 'The project has too many unpaid invoices',
     advice:
-      'Wait as long as Retry-After says, and retry with the same Idempotency-Key: nothing was used up. If your shop does not have that many sales, someone is flooding it with orders: limit the number of orders per visitor. If it does, the operator can raise the limits (quittance project update).',
+      'Wait as long as Retry-After says, and retry with the same Idempotency-Key: the request had no effect. If your shop does not have that many sales, someone is flooding it with orders: limit the number of orders per visitor. If it does, the operator can raise the limits (quittance project update).',
   },
   INTERNAL: {
     status: 500,
@@ -115,7 +115,7 @@ export const PROBLEMS = {
     status: 503,
     title: 'No current rate is known for the currency of the price',
     advice:
-      'Wait as long as Retry-After says, and retry with the same Idempotency-Key: nothing was used up. Or send an amount in USDT. The operator can see why with: quittance adapter list.',
+      'Wait as long as Retry-After says, and retry with the same Idempotency-Key: the request had no effect. Or send an amount in USDT. The operator can see why with: quittance adapter list.',
   },
   OVERLOADED: {
     status: 503,

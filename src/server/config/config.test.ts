@@ -334,8 +334,8 @@ const bad: [variable: string, value: string, says: string, rest?: NodeJS.Process
   ['QUITTANCE_DATA_DIR', '~/quittance', 'use the full path'],
   ['DATABASE_URL', 'mysql://u:p@h/db', 'only PostgreSQL is supported'],
   ['DATABASE_URL', 'localhost:5432/db', 'does not start with postgres://'],
-  ['DATABASE_URL', 'postgres://u:p@h', 'names no database'],
-  ['DATABASE_URL', 'postgres://u:p@h:5432/', 'names no database'],
+  ['DATABASE_URL', 'postgres://u:p@h', 'contains no database name'],
+  ['DATABASE_URL', 'postgres://u:p@h:5432/', 'contains no database name'],
   ['DATABASE_URL', 'postgres://u:a/b@h/db', 'percent-encode'],
   ['DATABASE_URL', 'postgres://u:1#b@h/db', 'percent-encode'],
   ['QUITTANCE_DATABASE_POOL', '1', 'from 2 to 100'],
@@ -374,7 +374,7 @@ const bad: [variable: string, value: string, says: string, rest?: NodeJS.Process
   [
     'QUITTANCE_NILE_NODES',
     'grpc://a.example:9999',
-    'also name the port of its irreversible side, as in #solidity=grpc://',
+    'also set the port of its API for irreversible blocks, as in #solidity=grpc://',
   ],
   ['QUITTANCE_NILE_NODES', 'grpc://u:p@a.example:50051', 'user name or password'],
   ['QUITTANCE_NILE_NODES', 'grpc://a.example:50051#solidity=http://a.example:8091', 'write a grpc:// URL'],
@@ -390,7 +390,7 @@ const bad: [variable: string, value: string, says: string, rest?: NodeJS.Process
   ['QUITTANCE_NILE_NODES', 'http://a.example#key=k&header=content-type', 'the header that carries the key'],
   ['QUITTANCE_NILE_NODES', 'http://a.example#key=k&header=x%20token', 'the header that carries the key'],
   ['QUITTANCE_NILE_NODES', 'http://a.example#key=%20k', '1 to 200 visible ASCII characters'],
-  ['QUITTANCE_NILE_NODES', 'http://a.example#solidity=8091', 'the URL at which its irreversible side answers'],
+  ['QUITTANCE_NILE_NODES', 'http://a.example#solidity=8091', 'the URL of its API for irreversible blocks'],
   ['QUITTANCE_NILE_NODES', 'http://a.example#solidity=ftp://a.example', 'wrong option solidity: it is not a node URL'],
   [
     'QUITTANCE_NILE_NODES',

@@ -478,7 +478,7 @@ function idleSettings({ settings, present }: ReadSettings): ConfigProblem[] {
     if (operatorsOf(nodes).size === 1 && !nodes.some(showsBytes)) {
       warn(
         variable,
-        'leaves one operator that is asked over HTTP only: any stranger can hold up all payments with one odd transaction, whose bytes JSON hides. Name its gRPC port (grpc://host:50051, or #grpc=grpc://host:50051), or add a node of another operator.',
+        'leaves one operator that Quittance reads only over HTTP: any stranger can hold up all payments with one odd transaction, because JSON hides some of its bytes. Set its gRPC port (grpc://host:50051, or #grpc=grpc://host:50051), or add a node of another operator.',
       );
     }
     if (agreementOf(nodes, settings.QUITTANCE_AGREEMENT) > 1) continue;

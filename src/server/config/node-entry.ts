@@ -21,7 +21,7 @@ export function parseNode(text: string): ParsedNode {
   const [base = '', fragment, ...rest] = text.split('#');
   const main = readUrl(base);
   if (main.kind === 'invalid') return invalid(main.reason);
-  if (rest.length > 0) return invalid('has more than one "#": write "#" inside a value as %23');
+  if (rest.length > 0) return invalid('has more than one "#": encode "#" inside a value as %23');
   const options = parseOptions(fragment ?? '');
   if (options.kind === 'invalid') return invalid(options.reason);
   const { operator, rps, daily, key, header } = options.values;
@@ -61,7 +61,7 @@ function readUrl(text: string): NodeUrl | Invalid {
     return invalid('is not a node URL; use a form such as grpcs://node.example.com:50051 or https://api.trongrid.io');
   }
   if (url.username !== '' || url.password !== '') {
-    return invalid('contains a user name or password: remove it (the option #key= takes an API key)');
+    return invalid('contains a user name or password: remove it (an API key goes into the option #key=)');
   }
   if (text.includes('?')) return invalid('has a query: remove the "?" and everything after it; options go after a "#"');
   const { hostname, host } = url;
@@ -89,7 +89,7 @@ function readSides(
   const solidityUrl = side?.url ?? usual;
   if (solidityUrl === null) {
     return invalid(
-      'has an unusual port: also name the port of its irreversible side, as in #solidity=grpc://node.example.com:50061',
+      'has an unusual port: also set the port of its API for irreversible blocks, as in #solidity=grpc://node.example.com:50061',
     );
   }
   const rpc = jsonrpc === undefined || jsonrpc === OFF ? null : readUrl(jsonrpc);
@@ -150,7 +150,7 @@ const OPTIONS: Record<OptionName, { accepts(value: string): boolean; takes: stri
     accepts: (value) => /^[a-z0-9][a-z0-9-]{0,59}$/i.test(value) && !RESERVED_HEADERS.test(value),
     takes: 'the name of the header that carries the key, such as x-token or authorization: letters, digits and dashes',
   },
-  solidity: { accepts: isUrlLike, takes: 'the URL at which its irreversible side answers' },
+  solidity: { accepts: isUrlLike, takes: 'the URL of its API for irreversible blocks' },
   grpc: { accepts: isUrlLike, takes: 'the grpc:// URL of the same node' },
   jsonrpc: {
     accepts: (value) => value === OFF || isUrlLike(value),

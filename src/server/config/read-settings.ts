@@ -151,11 +151,11 @@ function readSecretFiles(env: NodeJS.ProcessEnv): SecretFiles {
     if (file === null) {
       errors.push({ variable, message: `${variable} and ${secret} are both set: unset one of them.` });
     } else if (file.kind === 'invalid') {
-      errors.push({ variable, message: `${variable} names a file (not shown) that ${file.reason}.` });
+      errors.push({ variable, message: `${variable} points to a file (not shown) that ${file.reason}.` });
     } else if (file.isOpen) {
       warnings.push({
         variable,
-        message: `${variable} names a file that every user can read: run chmod 600 (or 640) on it.`,
+        message: `${variable} points to a file that every user can read: run chmod 600 (or 640) on it.`,
       });
     }
     texts.set(secret, file?.kind === 'ok' ? file.text : '');

@@ -97,10 +97,10 @@ describe('the way to the database', () => {
   test.each([
     ['postgres://u:h0rse@db1/q?sslmode=verify-full&sslrootcert=/none/h0rse.crt', /cannot be read \(ENOENT\)/],
     ['postgres://u:h0rse@127.0.0.1/q?sslkey=h0rse', /cannot be read \(ENOENT\)/],
-    ['postgres://u:h0rse@127.0.0.1/q?ssl=false', /an option ssl that is not "true", "1" or "0"/],
-    ['postgres://u:h0rse@127.0.0.1/q?ssl=verify-full', /an option ssl that is not/],
-    ['postgres://u:h0rse@127.0.0.1/q?sslnegotiation=h0rse', /options that node-postgres refuses/],
-    ['postgres://u:h0rse@127.0.0.1/q?uselibpqcompat=true&sslmode=verify-ca', /options that node-postgres refuses/],
+    ['postgres://u:h0rse@127.0.0.1/q?ssl=false', /an ssl option other than "true", "1" or "0"/],
+    ['postgres://u:h0rse@127.0.0.1/q?ssl=verify-full', /an ssl option other than/],
+    ['postgres://u:h0rse@127.0.0.1/q?sslnegotiation=h0rse', /options that node-postgres rejects/],
+    ['postgres://u:h0rse@127.0.0.1/q?uselibpqcompat=true&sslmode=verify-ca', /options that node-postgres rejects/],
   ])('%s is refused, for node-postgres cannot use it', (url, says) => {
     expect(database(url)).toEqual([expect.stringMatching(says)]);
     expect(database(url).join()).not.toContain('h0rse');
@@ -156,7 +156,7 @@ describe('the way to the nodes of a real network', () => {
     const bare = host.replace(/[[\]]/g, '');
     for (const variable of TWO) {
       const [message, ...others] = problems({ [variable]: entry });
-      expect(message).toContain(`${variable} asks ${host} in plain text`);
+      expect(message).toContain(`${variable} connects to ${host} in plain text`);
       expect(message).toContain('QUITTANCE_ALLOW_PLAINTEXT');
       expect(message).not.toContain('secret');
       expect(others).toEqual([]);

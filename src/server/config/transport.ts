@@ -17,7 +17,7 @@ export function databaseTransportProblems(
   if (transport.kind === 'invalid') return [{ variable, message: `(value not shown): it ${transport.reason}.` }];
   if (transport.kind === 'socket' || transport.kind === 'verified' || isTrusted(transport.host, allowed)) return [];
   const how = transport.kind === 'plain' ? 'without TLS' : "by TLS that doesn't verify the server";
-  const message = `leads to ${transport.host} ${how}, so anyone on the network path can read and change everything: add "sslmode=verify-full&sslrootcert=/path/to/ca.crt" to it (sslrootcert for a CA of your own only), or name ${transport.host} in QUITTANCE_ALLOW_PLAINTEXT if the network path is otherwise secure.`;
+  const message = `leads to ${transport.host} ${how}, so anyone on the network path can read and change everything: add "sslmode=verify-full&sslrootcert=/path/to/ca.crt" to it (sslrootcert for a CA of your own only), or list ${transport.host} in QUITTANCE_ALLOW_PLAINTEXT if the network path is otherwise secure.`;
   return [{ variable, message }];
 }
 
@@ -33,7 +33,7 @@ export function nodeTransportProblems(
   });
   return [...new Set(hosts)].map((host) => ({
     variable,
-    message: `asks ${host} in plain text, so anyone on the network path can forge its answers: write https:// or grpcs://, or name ${host} in QUITTANCE_ALLOW_PLAINTEXT if the network path is otherwise secure.`,
+    message: `connects to ${host} in plain text, so anyone on the network path can forge its answers: use https:// or grpcs://, or list ${host} in QUITTANCE_ALLOW_PLAINTEXT if the network path is otherwise secure.`,
   }));
 }
 

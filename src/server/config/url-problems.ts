@@ -45,7 +45,7 @@ export function databaseUrlProblem(text: string): UrlProblem {
   if (url === null || text.includes('#')) {
     return `is not a well-formed URL: percent-encode special characters of the password ("/" is %2F, "#" is %23, "@" is %40); ${form}`;
   }
-  if (url.pathname.replace(/^\//, '') === '') return `names no database: add it at the end; ${form}`;
+  if (url.pathname.replace(/^\//, '') === '') return `contains no database name: add it at the end; ${form}`;
   return null;
 }
 

@@ -75,7 +75,7 @@ test.each([
   ['before=x', 'number of an entry'],
   [`by=${'x'.repeat(201)}`, '“By” must have 1 to 200'],
   [`subject=${'x'.repeat(201)}`, '“On” must have 1 to 200'],
-  ['action=a&action=b', 'was given 2 times'],
+  ['action=a&action=b', 'was sent 2 times'],
   ['by=%00', 'cannot be stored'],
   ['odd=1', 'is not a field of this form'],
 ])('a query that cannot be read is told: %#', async (query, says) => {
@@ -114,6 +114,6 @@ test('the log is found whole, or it is said where it breaks', async () => {
   await sql(`update operator_actions set acted_by = 'nobody' where seq = 7`);
   const broken = await look(`${AUDIT}/verification`);
   expect(broken.text).toContain('role="alert"');
-  expect(broken.text).toContain('entry 7 or the one before it was changed');
+  expect(broken.text).toContain('entry 7 or the entry before it was changed');
   expect(broken.text).toContain('The 6 entries before that');
 });

@@ -66,7 +66,7 @@ test('a channel that fails says so, and a test says why', async () => {
   const form = formOf({ text: list }, `${PAGE}/${id}/test`);
   await ask(`${PAGE}/${id}/test`, { cookie: browser.cookie, form });
   const after = await look(`${PAGE}?tested=${id}`);
-  for (const shown of ['The test could not be sent to', 'http_503', '<strong>fails</strong>'])
+  for (const shown of ['The test could not be sent to', 'http_503', '<strong>failing</strong>'])
     expect(after).toContain(shown);
   expect(await look('/settings')).toContain('1 channel, 1 of which fails');
 });

@@ -101,7 +101,7 @@ export function createSimulatedNodes({
         const hangs = hasFault(faults, 'hang') || hasFault(faults, 'slow-drip');
         await process.arrive(hangs ? limitMs : Math.min(limitMs, latencyMs));
         if (hangs || latencyMs > limitMs) {
-          refuse(`no whole answer before the timeout of ${limitMs} ms`, { late: 'silent' });
+          refuse(`no complete response before the timeout of ${limitMs} ms`, { late: 'silent' });
         }
         if (hasFault(faults, 'reset')) refuse('the connection was reset', { mayBeTheQuestion: false });
         const refusal = faults.map(({ kind }) => REFUSALS.get(kind)).find((found) => found !== undefined);

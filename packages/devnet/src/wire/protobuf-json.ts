@@ -70,7 +70,7 @@ function encodeField(number: number, kind: Kind, value: unknown, isElement: bool
   // A message is written even if it's empty.
   if ('message' in kind) return writeElement(number, encodeMessage(kind.message, value as object));
   const code = kind.indexOf(value as string);
-  if (code < 0) throw new Error(`${value} is none of ${kind.join(', ')}`);
+  if (code < 0) throw new Error(`${value} is not one of ${kind.join(', ')}`);
   return writeInt64(number, code);
 }
 

@@ -53,7 +53,7 @@ export function createReceiver<Context>(
   const { secret, deadlineMs = DEADLINE_MS } = options;
   if (typeof secret !== 'function') readSecrets(secret);
   if (!(deadlineMs >= 1 && deadlineMs <= MAX_DEADLINE_MS)) {
-    throw new TypeError(`deadlineMs must be from 1 to ${MAX_DEADLINE_MS}: Quittance waits 15 s for the answer`);
+    throw new TypeError(`deadlineMs must be from 1 to ${MAX_DEADLINE_MS}: Quittance waits 15 s for the response`);
   }
   const running = new Map<string, { handling: Promise<unknown>; deliveries: Delivery[] }>();
   const late = new Set<string>();

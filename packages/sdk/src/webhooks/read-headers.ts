@@ -38,7 +38,7 @@ export function findId(headers: WebhookHeaders): string | null {
 function readSignatures(header: string): Uint8Array[] {
   const items = header.length > MAX_SIGNATURE_HEADER ? [] : header.split(' ');
   if (items.length === 0 || items.length > MAX_SIGNATURES) {
-    return refuse('HEADER_MALFORMED', `webhook-signature must hold 1 to ${MAX_SIGNATURES} signatures.`);
+    return refuse('HEADER_MALFORMED', `webhook-signature must contain 1 to ${MAX_SIGNATURES} signatures.`);
   }
   const signatures = items.flatMap((item) => {
     const bytes = item.startsWith('v1,') ? decodeBase64(item.slice(3)) : null;
@@ -46,12 +46,13 @@ function readSignatures(header: string): Uint8Array[] {
     if (!isReadable) {
       return refuse(
         'HEADER_MALFORMED',
-        'webhook-signature must be v1, and the base64 of 32 bytes, one space between two.',
+        'webhook-signature must be "v1," and the base64 of 32 bytes, separated by spaces.',
       );
     }
     return bytes ?? [];
   });
-  if (signatures.length === 0) return refuse('HEADER_MALFORMED', 'webhook-signature holds no signature of version v1.');
+  if (signatures.length === 0)
+    return refuse('HEADER_MALFORMED', 'webhook-signature contains no signature of version v1.');
   return signatures;
 }
 
@@ -61,7 +62,7 @@ function required(headers: WebhookHeaders, name: string): string {
   const [value] = values;
   // If repeated headers were joined by ", ", the format checks reject them, because no valid value contains that.
   if (values.length > 1 || typeof value !== 'string') {
-    return refuse('HEADER_MALFORMED', `The header ${name} came more than once.`);
+    return refuse('HEADER_MALFORMED', `The header ${name} was sent more than once.`);
   }
   return value;
 }

@@ -12,7 +12,7 @@ const BOUNDS = { min: 24, max: 64 };
 export function readSecrets(secrets: Secrets): Uint8Array<ArrayBuffer>[] {
   const list = typeof secrets === 'string' ? [secrets] : secrets;
   if (!Array.isArray(list) || list.length === 0 || list.length > MAX_SECRETS) {
-    throw new TypeError(`give the webhook secret of the endpoint, or an array of 1 to ${MAX_SECRETS}`);
+    throw new TypeError(`pass the webhook secret of the endpoint, or an array of 1 to ${MAX_SECRETS} secrets`);
   }
   return list.map(readSecret);
 }

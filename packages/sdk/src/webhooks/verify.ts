@@ -42,9 +42,9 @@ export async function verify(
   const receivedAt = Math.floor(now() / 1000);
   const body = isBase64Encoded && typeof rawBody === 'string' ? decodeBase64(rawBody) : copyBytes(rawBody);
   try {
-    if (body === null) return refuse('BODY_NOT_RAW', `The body was given as ${nameOf(rawBody)}. ${RAW_BODY_ADVICE}.`);
+    if (body === null) return refuse('BODY_NOT_RAW', `The body was passed as ${nameOf(rawBody)}. ${RAW_BODY_ADVICE}.`);
     if (body.length > MAX_BODY_BYTES) {
-      return refuse('BODY_TOO_LARGE', `The body has ${body.length} bytes; at most ${MAX_BODY_BYTES} are taken.`);
+      return refuse('BODY_TOO_LARGE', `The body has ${body.length} bytes; at most ${MAX_BODY_BYTES} are accepted.`);
     }
     const signed = readHeaders(headers);
     checkTime(Number(signed.timestamp), receivedAt, toleranceSeconds);
@@ -64,7 +64,7 @@ function checkTime(timestamp: number, receivedAt: number, toleranceSeconds: numb
     agoSeconds > 0 ? (['TIMESTAMP_TOO_OLD', 'before'] as const) : (['TIMESTAMP_TOO_NEW', 'after'] as const);
   refuse(
     code,
-    `webhook-timestamp is ${Math.abs(agoSeconds)} s ${side} this machine's time; ${toleranceSeconds} s are allowed. Is the clock right?`,
+    `webhook-timestamp is ${Math.abs(agoSeconds)} s ${side} this machine's time; ${toleranceSeconds} s are allowed. Check the clock.`,
   );
 }
 
@@ -79,7 +79,7 @@ async function checkSignature(
   // Compares all of them, so that the time doesn't reveal which secret or signature matched.
   const matches = signatures.flatMap((given) => expected.filter((right) => isEqual(given, right)));
   if (matches.length > 0) return;
-  refuse('SIGNATURE_MISMATCH', 'No signature matches: another secret, or a body that was changed.');
+  refuse('SIGNATURE_MISMATCH', 'No signature matches: the secret is wrong, or the body was changed.');
 }
 
 /** Compares in constant time. Both have the 32 bytes of an HMAC-SHA256. */

@@ -29,6 +29,6 @@ export async function findSubtle(): Promise<Subtle> {
     const { webcrypto } = await import(/* webpackIgnore: true */ /* @vite-ignore */ 'node:crypto');
     return webcrypto.subtle;
   } catch {
-    throw new Error('this runtime has no Web Crypto, without which nothing can be verified');
+    throw new Error('this runtime has no Web Crypto, which the SDK needs to verify signatures');
   }
 }

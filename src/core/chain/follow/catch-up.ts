@@ -120,7 +120,7 @@ function pushLinked(deps: FollowDeps, following: Following, node: Node, blocks: 
       avoid(deps, following, node);
       throw new AppError(
         'NODE_REFUSED',
-        `block ${block.number} (${block.id}) of ${block.time} names parent ${block.parentId}, but block ${tip.number} is ${tip.id} of ${tip.time}`,
+        `block ${block.number} (${block.id}) of ${block.time} has parent ${block.parentId}, but block ${tip.number} is ${tip.id} of ${tip.time}`,
         { retryable: true },
       );
     }
@@ -144,7 +144,7 @@ export async function dropStuckWindow(deps: FollowDeps, following: Following, no
     following.solidClaim !== null && tipOf(following).number >= following.solidClaim + STUCK_BLOCKS / 2;
   if (first === undefined || !(isForeign || isUnfounded)) return;
   const detail = isForeign
-    ? `${node.origin} shows ${STUCK_BLOCKS} blocks up to ${tipOf(following).number} of which ${signed} are signed by known producers`
+    ? `${node.origin} returned ${STUCK_BLOCKS} blocks up to ${tipOf(following).number}, but known producers signed only ${signed} of them`
     : `${node.origin} calls block ${following.solidClaim} irreversible, but too few of the known producers built on it up to block ${tipOf(following).number}`;
   deps.pool.report(node, 'unverifiable', detail);
   await deps.alarms.raise('not-solid', String(first.number), detail);
@@ -410,7 +410,8 @@ function createLogsReader(deps: FollowDeps, nodes: readonly Node[]) {
       const asked = askedFor(source);
       if (!areEnough(asked)) return [];
       const shown = await readByLogs(deps, asked, blocks);
-      for (const useless of shown.useless) useless.setAside('logs', 'its response lacks transfers of the blocks');
+      for (const useless of shown.useless)
+        useless.setAside('logs', 'its response does not contain all transfers of the blocks');
       return shown.blocks;
     },
   };

@@ -78,7 +78,7 @@ export async function extend(
 function tooFar(deps: FollowDeps, following: Following, node: Node): AppError {
   replaceFrom(following, 0);
   avoid(deps, following, node);
-  const message = `${node.origin} shows a branch that split off more than ${MAX_WALK_BLOCKS} blocks ago; the blocks above ${following.base.number} are read again`;
+  const message = `${node.origin} returned a branch that split off more than ${MAX_WALK_BLOCKS} blocks ago, so Quittance reads the blocks above ${following.base.number} again`;
   return new AppError('NODE_REFUSED', message, { retryable: true });
 }
 
@@ -137,17 +137,17 @@ async function diagnoseFork(
   const genesisId = await findGenesisId(deps.db, deps.network);
   const { id: shownGenesis } = await readGenesis(deps, node);
   if (genesisId !== null && shownGenesis !== genesisId) {
-    const reason = `${node.origin} shows another network: its block 0 is ${shownGenesis}, and that of this network is ${genesisId}`;
+    const reason = `${node.origin} belongs to another network: its block 0 is ${shownGenesis}, but the one of this network is ${genesisId}`;
     deps.pool.report(node, 'wrong-network', reason);
     return new AppError('NODE_WRONG_NETWORK', reason, { retryable: true });
   }
   const shown = await readHeaderAt(deps, node, base.number);
   if (shown.id === base.id) {
-    const reason = `${node.origin} shows block ${block.number} (${block.id}), which does not build on its own irreversible block ${base.id}`;
+    const reason = `${node.origin} returned block ${block.number} (${block.id}), which does not build on its own irreversible block ${base.id}`;
     deps.pool.report(node, 'incomplete', reason);
     return new AppError('NODE_REFUSED', reason, { retryable: true });
   }
-  const reason = `the irreversible block ${base.number} is ${base.id} in the ledger, and ${shown.id} on ${node.origin}`;
+  const reason = `the irreversible block ${base.number} is ${base.id} in the ledger, but ${shown.id} on ${node.origin}`;
   // Anyone can write a header, so a header that no known key signed proves nothing.
   if (following.producers === null || !isSignedBy(following.producers, shown)) {
     return checked(deps, node, () => {
@@ -158,7 +158,7 @@ async function diagnoseFork(
   following.diagnosingFork.set(node.operator, reason);
   if (following.diagnosingFork.size >= deps.agreement) {
     const all = [...following.diagnosingFork.values()].join('; ');
-    const detail = `the watcher stopped: ${all}. Find out which is right; when the nodes show the block of the ledger again, run: quittance chain resume --network ${deps.network}`;
+    const detail = `the watcher stopped: ${all}. Find out which one is right. When the nodes return the block of the ledger again, run: quittance chain resume --network ${deps.network}`;
     await deps.db.transaction(async (tx) => {
       await setHalt(tx, deps.network, all);
       await deps.alarms.raise('halted', String(base.number), detail, tx);

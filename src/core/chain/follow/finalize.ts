@@ -46,7 +46,7 @@ export async function askSolid(deps: FollowDeps, following: Following, node: Nod
     deps.pool.report(
       node,
       'contradicts',
-      `its irreversible block ${solid.number} is ${solid.id}, and the ledger has ${ours.id}`,
+      `its irreversible block ${solid.number} is ${solid.id}, but the ledger has ${ours.id}`,
     );
     return;
   }
@@ -62,7 +62,7 @@ export async function finalize(deps: FollowDeps, watching: Watching, following: 
   if (!isLinked(following)) {
     // Only a bug can cause this. Record nothing from such a window.
     replaceFrom(following, 0);
-    throw new AppError('CHAIN_CONTRADICTION', 'the verified blocks were not linked, and are read again', {
+    throw new AppError('CHAIN_CONTRADICTION', 'the verified blocks were not linked, so Quittance reads them again', {
       retryable: true,
     });
   }
@@ -112,7 +112,7 @@ export async function judgeableUpTo(deps: FollowDeps, following: Following): Pro
     const detail =
       `block ${recorded + 1} and all later ones are held: Tether replaced the USDT contract (Deprecate, block ${unanswered}), and Quittance cannot see ` +
       `payments until ${agreement} operators name the contract that replaced it. Answers: ${fees.answers()}. Until then no invoice becomes PAID ` +
-      'or expires. Make each node answer constant calls (triggerconstantcontract), or add a node of another operator. Quittance checks again every minute.';
+      'or expires. Configure each node to answer constant calls (triggerconstantcontract), or add a node of another operator. Quittance checks again every minute.';
     await alarms.raise('unverifiable-block', '', detail);
   }
   return held;
@@ -152,9 +152,9 @@ async function countAllowed(deps: FollowDeps, following: Following, ready: numbe
       block.isPassed = (await findPassedBlock(db, network, number))?.digest === digest;
       if (!block.isPassed) {
         const detail =
-          `block ${number} (${id}) is held: no node proves it, nor ${counts.inARow} blocks in a row before it and ${inAnHour} of the hour before. ` +
-          "Set a node's gRPC port (#grpc=grpc://host:50051), which proves such blocks, or compare the block with another source and let it " +
-          `pass: quittance chain pass --network ${network} --block ${number}`;
+          `block ${number} (${id}) is held, because no node can prove it. Before it, ${counts.inARow} blocks in a row and ${inAnHour} blocks within an hour were not proven either. ` +
+          "Set a node's gRPC port (#grpc=grpc://host:50051), which proves such blocks, or compare the block with another source and accept " +
+          `it: quittance chain pass --network ${network} --block ${number}`;
         await alarms.raise('unverifiable-block', '', detail);
         return index;
       }
@@ -191,9 +191,9 @@ async function logUnproven(deps: FollowDeps, { number, id, isProven, agreed }: W
   const named = shown.length === 0 ? 'none' : shown.slice(0, MAX_NAMED).join(', ');
   const rest = shown.length > MAX_NAMED ? ` and ${shown.length - MAX_NAMED} more` : '';
   const detail =
-    `block ${number} (${id}) holds bytes that no node shows, so its transactions are not proven: they count as ` +
+    `block ${number} (${id}) contains bytes that no node shows, so its transactions are not proven: Quittance counts them as ` +
     `${agreed.evidence.nodes.join(' and ')} show them. Its transfers of USDT: ${named}${rest}. ` +
-    'A node over gRPC proves such blocks.';
+    'To prove such blocks, add a node with gRPC.';
   deps.log.warn({ block: number, transactions: shown.slice(0, MAX_NAMED) }, 'a block was accepted without proof');
   // All unproven blocks share one alarm, because a stranger can cause one every three seconds.
   await deps.alarms.raise('unproven-block', '', detail);

@@ -70,18 +70,18 @@ async function walked(
 ): Promise<KnownProducers> {
   const { number, time } = walk.checkpoint;
   if (newest.number < number) {
-    const seen = `the newest irreversible block of the nodes is ${newest.number} of ${toIso(newest.time)}, and the checkpoint of this release is the later block ${number}. Use nodes that have caught up with ${deps.network}; if they have, the checkpoint is wrong: install another release`;
+    const seen = `the newest irreversible block of the nodes is ${newest.number} of ${toIso(newest.time)}, but the checkpoint of this release is the later block ${number}. Use nodes that have caught up with ${deps.network}; if they have, the checkpoint is wrong: install another release`;
     throw new AppError('NO_NODE', seen, { retryable: true });
   }
   // A chain that stopped hours ago doesn't show who is producing blocks now.
   if (deps.now() - newest.time > PERIOD_MS) {
-    const seen = `the nodes are at block ${newest.number} of ${toIso(newest.time)}: the first start waits until they show the current chain`;
+    const seen = `the nodes are at block ${newest.number} of ${toIso(newest.time)}: the first start waits until they have caught up with the current chain`;
     throw new AppError('NO_NODE', seen, { retryable: true });
   }
   const producers = await walk.to(nodes, newest);
   const { count, isEnough } = explainedBy(producers, set.producers);
   if (isEnough) return { newest: { ...set, producers }, earlier: [] };
-  const reason = `of the ${set.producers.length} producers that ${set.nodes.join(' and ')} name, ${count} are among the ${producers.length} to which the checkpoint of ${toIso(time)} leads`;
+  const reason = `of the ${set.producers.length} producers that ${set.nodes.join(' and ')} name, only ${count} are among the ${producers.length} to which the checkpoint of ${toIso(time)} leads`;
   for (const node of nodes) if (set.nodes.includes(node.origin)) deps.pool.report(node, 'disagrees', reason);
   const advice =
     'Configure nodes of other operators. If those name the same producers, the checkpoint is wrong: install another release';
@@ -115,7 +115,7 @@ async function findNetwork(deps: FollowDeps, nodes: readonly Node[]): Promise<{ 
     example === undefined ||
     (known.length === largest.group.length && largest.size < agreement)
   ) {
-    const seen = `the first start needs nodes of ${agreement} operators, but only ${largest?.size ?? 0} answer`;
+    const seen = `the first start needs nodes of ${agreement} operators, but only ${largest?.size ?? 0} respond`;
     throw new AppError('NO_NODE', seen, { retryable: true });
   }
   const [other] = next?.group ?? [];
@@ -124,11 +124,7 @@ async function findNetwork(deps: FollowDeps, nodes: readonly Node[]): Promise<{ 
   }
   for (const { node, genesis } of known) {
     if (genesis.id === example.genesis.id) continue;
-    pool.report(
-      node,
-      'wrong-network',
-      `its block 0 is ${genesis.id}, and that of most operators ${example.genesis.id}`,
-    );
+    pool.report(node, 'wrong-network', `its block 0 is ${genesis.id}, but most operators return ${example.genesis.id}`);
   }
   return { genesis: example.genesis, members: largest.group.map(({ node }) => node) };
 }
@@ -154,7 +150,7 @@ async function assertShown(
 }
 
 function disagree(ours: BlockMark, theirs: BlockMark, node: Node): AppError {
-  return new AppError('NODES_DISAGREE', `block ${ours.number} is ${ours.id}, and ${theirs.id} on ${node.origin}`, {
+  return new AppError('NODES_DISAGREE', `block ${ours.number} is ${ours.id}, but ${theirs.id} on ${node.origin}`, {
     retryable: true,
   });
 }
@@ -220,7 +216,7 @@ async function findBuiltUpon(
     const parent = header.number === 1 ? genesis : await readAnyHeaderAt(deps, node, header.number - 1);
     checked(deps, node, () => {
       if (parent.id === header.parentId) return;
-      throw refused(`block ${header.number} (${header.id}) names parent ${header.parentId}, not ${parent.id}`);
+      throw refused(`block ${header.number} (${header.id}) has parent ${header.parentId}, not ${parent.id}`);
     });
     block = parent;
   }

@@ -44,7 +44,7 @@ export function infosOf(number: number, ...contracts: AccountHex[]): Question<Sh
       body: { num: number },
       shape: { ...shapeOf(contracts), skipped: { '': UNREAD } },
       read: (json) => {
-        if (!Array.isArray(json)) throw new TypeError(`it shows no list for block ${number}`);
+        if (!Array.isArray(json)) throw new TypeError(`it returned no list for block ${number}`);
         return json as ShownInfo[];
       },
     },

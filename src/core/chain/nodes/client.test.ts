@@ -63,9 +63,9 @@ async function refusedBy(
 }
 
 test.each([
-  ['https', /does not speak TLS; write http:\/\//],
-  ['grpc', /does not speak gRPC; name the port of its gRPC service, or write http:\/\//],
-  ['grpcs', /does not speak TLS; write grpc:\/\//],
+  ['https', /does not speak TLS; use http:\/\//],
+  ['grpc', /does not speak gRPC; use the port of its gRPC service, or http:\/\//],
+  ['grpcs', /does not speak TLS; use grpc:\/\//],
 ])('a port of plain HTTP that is asked by %s:// says what to write', async (scheme, wanted) => {
   const url = await serve((response) => response.end('{}'));
   expect((await refusedBy(url.replace('http', scheme))).message).toMatch(wanted);
@@ -76,7 +76,7 @@ test.each(['http', 'grpc'])('a port that hangs up on %s:// may speak TLS', async
   servers.push(server as Server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
-  expect((await refusedBy(`${scheme}://127.0.0.1:${port}`)).message).toMatch(`write ${scheme}s://`);
+  expect((await refusedBy(`${scheme}://127.0.0.1:${port}`)).message).toMatch(`use ${scheme}s://`);
 });
 
 test.each(['http', 'grpc'])('a port at which nothing listens is no matter of the scheme %s://', async (scheme) => {
@@ -106,7 +106,7 @@ test.each([
   ['limited-429', /HTTP 429/, null],
   ['unavailable-503', /HTTP 503/, null],
   ['truncated', /not JSON|terminated|closed/, null],
-  ['hang', /no whole answer before the timeout of 300 ms/, null],
+  ['hang', /no complete response before the timeout of 300 ms/, null],
   ['reset', /socket|reset|closed/i, null],
 ] as const)('the refusal %s is NODE_REFUSED, worth a retry, and says what was seen', async (kind, message, ms) => {
   devnet.setFault({ kind });
@@ -127,7 +127,9 @@ test('a body that drips ends at the timeout of the whole answer', async () => {
     const drip = setInterval(() => response.write(' '), 20);
     response.on('close', () => clearInterval(drip));
   });
-  expect((await refusedBy(url, { timeoutMs: HANGING_MS })).message).toContain('no whole answer before the timeout');
+  expect((await refusedBy(url, { timeoutMs: HANGING_MS })).message).toContain(
+    'no complete response before the timeout',
+  );
 });
 
 /** A node that sends a valid answer as slowly as told: so many bytes of white space every 20 ms, for so long. */

@@ -134,17 +134,17 @@ function schemeHint(error: unknown, scheme: string): string {
   const { code, name, cause } = error as NodeJS.ErrnoException & { cause?: NodeJS.ErrnoException };
   const codes = [code, cause?.code];
   if (codes.includes('ERR_SSL_WRONG_VERSION_NUMBER')) {
-    return `: the port does not speak TLS; write ${isGrpc ? 'grpc' : 'http'}:// instead of ${scheme}//`;
+    return `: the port does not speak TLS; use ${isGrpc ? 'grpc' : 'http'}:// instead of ${scheme}//`;
   }
   if (codes.includes('ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL')) {
-    return ': the port speaks TLS and not gRPC; name the port of its gRPC service, or write https://';
+    return ': the port speaks TLS and not gRPC; use the port of its gRPC service, or https://';
   }
   if (isGrpc && codes.includes('ERR_HTTP2_ERROR')) {
-    return `: the port does not speak gRPC; name the port of its gRPC service, or write http${isTls ? 's' : ''}://`;
+    return `: the port does not speak gRPC; use the port of its gRPC service, or http${isTls ? 's' : ''}://`;
   }
-  if (name === 'HTTPParserError') return ': the port does not speak HTTP/1.1; if it is a gRPC service, write grpc://';
+  if (name === 'HTTPParserError') return ': the port does not speak HTTP/1.1; if it is a gRPC service, use grpc://';
   const wasHungUp = codes.includes('UND_ERR_SOCKET') || (error instanceof TransportRefusal && error.refusal.wasHungUp);
-  return wasHungUp && !isTls ? `; if this lasts, the port may speak TLS: write ${scheme.slice(0, -1)}s://` : '';
+  return wasHungUp && !isTls ? `; if this lasts, the port may speak TLS: use ${scheme.slice(0, -1)}s://` : '';
 }
 
 /** If there was no answer, Node.js and undici throw errors that have a code. */
@@ -191,8 +191,8 @@ export function startDeadline(limitMs: number, steadyShare: number): Deadline {
     lateness: () => (bytesRead === 0 ? 'silent' : 'slow'),
     reason: () =>
       bytesRead === 0
-        ? `no whole answer before the timeout of ${limitMs} ms`
-        : `no whole answer before the timeout: ${bytesRead} bytes in ${Math.round(performance.now() - startedMs)} ms`,
+        ? `no complete response before the timeout of ${limitMs} ms`
+        : `no complete response before the timeout: only ${bytesRead} bytes in ${Math.round(performance.now() - startedMs)} ms`,
     clear: () => clearTimeout(timer),
   };
 }

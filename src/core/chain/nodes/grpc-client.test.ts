@@ -330,7 +330,7 @@ test('silence ends at the timeout, and the stream is cancelled; an answer that c
   let isCancelled = false;
   const silent = await serve((stream) => stream.on('close', () => (isCancelled = stream.rstCode === 8)));
   const { error, outcome } = await ask(silent.url, QUESTION, { timeoutMs: HANGING_MS });
-  expect(error).toContain(`no whole answer before the timeout of ${HANGING_MS} ms`);
+  expect(error).toContain(`no complete response before the timeout of ${HANGING_MS} ms`);
   expect(outcome).toMatchObject({ late: expect.any(String) });
   await expect.poll(() => isCancelled).toBe(true);
 

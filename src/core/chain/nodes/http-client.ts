@@ -61,7 +61,7 @@ export function createHttpCaller({ url, solidityUrl, jsonRpcUrl, apiKey, apiKeyH
 function explain(status: number, question: Question<unknown>, isOnePlace: boolean): string {
   if ((status !== 404 && status !== 405) || !isOnePlace || question.http.path === '/jsonrpc') return '';
   const api = isAboutSolid(question) ? '/walletsolidity' : '/wallet';
-  return ` (it does not serve ${api} here: a self-hosted java-tron serves /wallet at one port and /walletsolidity at another; write both, as in http://host:8090#solidity=http://host:8091)`;
+  return ` (it does not serve ${api} here: a self-hosted java-tron serves /wallet at one port and /walletsolidity at another; set both, as in http://host:8090#solidity=http://host:8091)`;
 }
 
 /**

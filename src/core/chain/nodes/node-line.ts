@@ -43,7 +43,7 @@ export function createNodeLine(options: NodeLineOptions) {
   const client = createClient(options);
   const atOnce = createSemaphore(spec.url.startsWith('grpc') ? MAX_STREAMS : MAX_CONNECTIONS);
   const unavailableReason = (): string | null => {
-    if (closing.aborted) return 'the service stops';
+    if (closing.aborted) return 'the service is stopping';
     const pausedMs = Math.ceil(record.pause.remainingMs());
     return pausedMs > 0 ? `it is paused for another ${pausedMs} ms (${record.seen.reason})` : null;
   };
@@ -54,7 +54,7 @@ export function createNodeLine(options: NodeLineOptions) {
     const before = unavailableReason();
     if (before !== null) return before;
     const turn = await budget.take(closing).catch(() => 'taken' as const);
-    if (turn === 'exhausted') return 'its requests for today are used up';
+    if (turn === 'exhausted') return 'its daily request limit is used up';
     if (turn === 'too-many-waiting') return 'too many requests wait for their turn';
     record.warnings.budget(budget.usedShare());
     // The node may have been paused in the meantime. More requests would prolong its suspension.
@@ -229,7 +229,7 @@ function createNodeWarnings({ network, origin, log, now, clockMs }: WarningOptio
       if (failures > 1 && clockMs() - lastMs < REPEAT_LOG_MS) return;
       asideLoggedMs.set(kind, clockMs());
       const line = { ...labels, kind, reason, pausedForMs: Math.ceil(pausedForMs), failures };
-      log.warn(line, `a node does not show ${kind}: Quittance asks it for ${SUBSTITUTES[kind]} instead`);
+      log.warn(line, `a node does not return ${kind}: Quittance asks it for ${SUBSTITUTES[kind]} instead`);
     },
     recovered: () => log.info(labels, 'a node works again'),
     /** Takes the `usedShare` of the day's requests, or `null` if there's no limit. */
@@ -243,7 +243,7 @@ function createNodeWarnings({ network, origin, log, now, clockMs }: WarningOptio
       exhaustedDay = today;
       log.error(
         labels,
-        "a node's requests for today are used up: Quittance pauses it until midnight UTC; add a node or raise #daily=",
+        "a node's daily request limit is used up: Quittance pauses it until midnight UTC; add a node or raise #daily=",
       );
     },
   };

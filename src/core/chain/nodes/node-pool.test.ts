@@ -259,7 +259,7 @@ describe('a node of another network', () => {
     expect(await pool.available()).toEqual([]);
     expect(pool.health()).toMatchObject([{ state: 'wrong-network' }, { state: 'wrong-network' }]);
     expect(log.filter(({ level }) => level === 'error')).toMatchObject(
-      nodes.map(({ url }) => ({ msg: `${url} is a node of another network: correct QUITTANCE_DEVNET_NODES` })),
+      nodes.map(({ url }) => ({ msg: `${url} belongs to another network: correct QUITTANCE_DEVNET_NODES` })),
     );
     // No other node is left, so they are asked again soon, and the log is spared.
     pass(5000);
@@ -278,7 +278,7 @@ describe('a node of another network', () => {
     pool.report(node, 'wrong-network', 'its genesis block is another');
     const others = urls(nodes).slice(1);
     expect(urls(await pool.available())).toEqual(others);
-    expect(await refusalOf(node)).toContain('the node is of another network');
+    expect(await refusalOf(node)).toContain('the node belongs to another network');
     pass(4900);
     expect(urls(await pool.available())).toEqual(others);
     pass(100);
@@ -344,7 +344,7 @@ describe('budgets', () => {
     expect(log).toMatchObject([{}, { level: 'error', node: node.origin }]);
     expect(await pool.available()).toEqual([]);
     expect(pool.health()).toMatchObject([{ state: 'out-of-budget', requestsToday: 10 }]);
-    expect(await refusalOf(node)).toContain('requests for today are used up');
+    expect(await refusalOf(node)).toContain('daily request limit is used up');
     pass(12 * HOUR_MS - 60_000);
     expect(await pool.available()).toEqual([]);
     pass(60_000);
@@ -398,7 +398,7 @@ test('closing ends requests under way and gives no node any more', async () => {
   await pool.close();
   expect(await hanging).toContain(node.origin);
   expect(await pool.available()).toEqual([]);
-  expect(await refusalOf(node)).toContain('the service stops');
+  expect(await refusalOf(node)).toContain('the service is stopping');
 });
 
 test('two nodes behind one origin are told apart, and neither path nor key is in what is logged', async () => {

@@ -183,7 +183,9 @@ function createNodeMember(options: NodeLineOptions): NodeMember {
   };
   const ask: Node['ask'] = async (question, call) => {
     if (!identity.isWrong()) return line.ask(question, call);
-    throw new AppError('NODE_REFUSED', `${origin} was not asked: the node is of another network`, { retryable: true });
+    throw new AppError('NODE_REFUSED', `${origin} was not asked: the node belongs to another network`, {
+      retryable: true,
+    });
   };
   const isRecognised = () => {
     if (pause.takeLong(LONG_PAUSE_MS)) identity.doubt();
@@ -295,7 +297,7 @@ function createNodeIdentity(options: IdentityOptions): NodeIdentity {
     wrongTimes += 1;
     if (!isNew) return;
     const variable = `QUITTANCE_${network.toUpperCase()}_NODES`;
-    log.error({ network, node: origin, reason }, `${origin} is a node of another network: correct ${variable}`);
+    log.error({ network, node: origin, reason }, `${origin} belongs to another network: correct ${variable}`);
   };
   const run = async (): Promise<boolean> => {
     const expected = genesisId;
@@ -304,8 +306,8 @@ function createNodeIdentity(options: IdentityOptions): NodeIdentity {
     // The genesis block may have been replaced in the meantime. The next check compares with the new one.
     if (answer === null || expected !== genesisId) return false;
     const { id } = answer;
-    if (id === null) onFailure('it does not show its genesis block');
-    else if (id !== expected) markWrong(`its genesis block is ${id}, expected ${expected}`);
+    if (id === null) onFailure('it did not return its genesis block');
+    else if (id !== expected) markWrong(`its genesis block is ${id} instead of ${expected}`);
     else {
       state = 'right';
       reason = null;

@@ -125,7 +125,7 @@ export function isReproduced({ header, shownId }: ShownHeader): boolean {
 
 function readHeader(shown: ShownHeader, { number, slotMs }: Expected): ProvenHeader & { hasBytes: boolean } {
   const { timestamp, ...raw } = decoded(shown);
-  if (raw.number !== number) throw refused(`block ${raw.number} where ${number} was asked for`);
+  if (raw.number !== number) throw refused(`block ${raw.number} instead of block ${number}`);
   const { parentHash, witnessAddress } = raw;
   if (!HASH.test(parentHash)) throw refused(`parentHash ${parentHash}`);
   const txTrieRoot = raw.txTrieRoot === '' ? NO_ROOT : raw.txTrieRoot;

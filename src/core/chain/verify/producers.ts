@@ -141,7 +141,7 @@ async function readAgreed(
       const same = answers.filter((each) => textOf(each.producers) === textOf(producers));
       if (same.length < agreement) continue;
       const odd = answers.filter((each) => !same.includes(each));
-      for (const { node } of odd) pool.report(node, 'disagrees', 'it names other producers than the other nodes do');
+      for (const { node } of odd) pool.report(node, 'disagrees', 'it names different producers than the other nodes');
       return { producers, origins: same.map(({ node }) => node.origin) };
     }
   }
@@ -149,9 +149,13 @@ async function readAgreed(
     throw disagree(`${answers.map(({ node }) => node.origin).join(' and ')} name different producers`);
   }
   const why = failed.length === 0 ? '' : `: ${failed.join('; ')}`;
-  throw new AppError('NO_NODE', `${agreement} operators must name the producers, and only ${answers.length} do${why}`, {
-    retryable: true,
-  });
+  throw new AppError(
+    'NO_NODE',
+    `${agreement} operators must name the producers, but only ${answers.length} did${why}`,
+    {
+      retryable: true,
+    },
+  );
 }
 
 function textOf(producers: ProducerSet['producers']): string {
@@ -176,7 +180,7 @@ async function refuseUnlikely(db: Sql, network: Network, producers: ProducerSet[
   // With fewer producers, fewer votes would be enough, but the network has always had 27.
   if (added <= bound && producers.length >= size) return;
   throw disagree(
-    `the nodes name ${producers.length} producers of which ${added} are new, or sign with a new key, since ${toIso(before.confirmedAt)}, and at most ${bound} can be; ` +
+    `the nodes name ${producers.length} producers. Since ${toIso(before.confirmedAt)}, ${added} of them are new or sign with a new key, but at most ${bound} can be; ` +
       'if the network really changed so much, accept its producers with: quittance chain producers --accept --yes',
   );
 }

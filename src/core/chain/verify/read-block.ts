@@ -159,7 +159,7 @@ async function judgeLogs(
 function explained(error: NoLogOfCall, successors: readonly AccountHex[]): AppError {
   if (successors.length === 0) return error;
   const names = successors.map(accountToAddress).join(' or ');
-  const what = `nodes say that the USDT contract was replaced (Deprecate) by ${names} and forwards payments to it. Such payments count once two operators show the same, and are held until then. Add a node of another operator, and check whether Tether announced this. Seen: ${error.message}`;
+  const what = `according to the nodes, the USDT contract was replaced (Deprecate) by ${names} and forwards payments to it. Such payments are held until two operators return the same data. Add a node of another operator, and check whether Tether announced this. Seen: ${error.message}`;
   return new AppError(error.code, what, { retryable: true });
 }
 
@@ -190,12 +190,12 @@ async function readSingleInfos(deps: ReadDeps, node: Node, block: ExaminedBlock)
     if (performance.now() - startedMs > SINGLE_INFOS_MS && (await deps.pool.available()).length > 1) {
       return checked(deps, node, () => {
         throw incomplete(
-          `it takes longer than ${SINGLE_INFOS_MS} ms to show the results of the transactions of block ${block.number}`,
+          `it needs more than ${SINGLE_INFOS_MS} ms to return the transaction results of block ${block.number}`,
         );
       });
     }
     const info = await node.ask(infoOf(txId, contractsOf(deps, block)));
-    if (info === null) throw incomplete(`${node.origin} does not show the result of ${txId}`);
+    if (info === null) throw incomplete(`${node.origin} did not return the result of ${txId}`);
     return info;
   });
 }
@@ -234,7 +234,7 @@ export async function readBlocks(deps: ReadDeps, node: Node, first: number, last
   const shown = await node.ask(blocksBetween(first, last));
   return checked(deps, node, () => {
     if (shown.length !== last - first + 1) {
-      throw incomplete(`it does not show all of the blocks ${first} to ${last}`);
+      throw incomplete(`it did not return all of the blocks ${first} to ${last}`);
     }
     return shown.splice(0).map((block, index) => examineBlock(block, { ...deps, number: first + index }));
   });
@@ -249,10 +249,10 @@ export type SolidHeader = ProvenHeader | Genesis;
 export async function readGenesis(deps: ReadDeps, node: Node): Promise<Genesis> {
   const shown = await node.ask(headerAt('any', 0));
   return checked(deps, node, () => {
-    if (shown === null) throw incomplete('it does not show block 0');
+    if (shown === null) throw incomplete('it did not return block 0');
     const { number, ...rest } = readBlockId(shown);
     if (number === 0) return { number, ...rest, producer: null };
-    throw incomplete(`block ${number} was shown for block 0`);
+    throw incomplete(`it returned block ${number} instead of block 0`);
   });
 }
 
@@ -286,7 +286,7 @@ export async function readHeaderIfThere(deps: ReadDeps, node: Node, number: numb
 async function readHeader(deps: ReadDeps, node: Node, side: 'solid' | 'any', number?: number): Promise<SolidHeader> {
   const shown = await askHeader(node, headerAt(side, number));
   return checked(deps, node, () => {
-    if (shown === null) throw incomplete(`it does not show block ${number ?? 'of its own'}, which it must have`);
+    if (shown === null) throw incomplete(`it did not return block ${number ?? 'of its own'}, which it must have`);
     if (number !== undefined) return proveHeader(shown, { ...deps, number });
     const mark = readBlockId(shown);
     return mark.number === 0

@@ -253,9 +253,9 @@ export function readFacts(
   known: Known,
 ): TransactionFacts {
   const { usdt } = known;
-  if (transaction === null) throw new TypeError(`it does not show transaction ${txId}`);
+  if (transaction === null) throw new TypeError(`it did not return transaction ${txId}`);
   const shownId = hash('sha256', transaction.rawData, 'hex');
-  if (shownId !== txId) throw new TypeError(`it shows transaction ${shownId} as ${txId}`);
+  if (shownId !== txId) throw new TypeError(`it returned transaction ${shownId} instead of ${txId}`);
   const block = readPlace(info, known);
   const facts = describeTransaction(txId, transaction, bytesFromHex(`41${usdt}`) ?? new Uint8Array(0));
   const { transfers } = readLogs({ ...block, transactions: [facts] }, [info], usdt);
@@ -316,7 +316,7 @@ function readContract(rawData: Uint8Array, usdt: AccountHex): Pick<Done, 'trx' |
   const isTrc10 = contract?.kind === 'other' && contract.type === TRC10_TRANSFER_TYPE;
   const isUsdtCall = contract?.kind === 'trigger' && contract.contract === usdt;
   if (contract?.kind !== 'transfer') return { trx: null, isTrc10, isUsdtCall };
-  if (contract.amountSun < 0n) throw new RangeError(`it shows a transfer of ${contract.amountSun} sun`);
+  if (contract.amountSun < 0n) throw new RangeError(`it returned a transfer of ${contract.amountSun} sun`);
   return { trx: { to: contract.to, amountSun: contract.amountSun }, isTrc10, isUsdtCall };
 }
 

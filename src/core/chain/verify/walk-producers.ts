@@ -65,12 +65,12 @@ export function createWalk(deps: WalkDeps, checkpoint: Checkpoint): Walk {
       doubted.push({ node, votes: run.votes });
     }
     for (const { node, votes } of doubted) {
-      const reason = `of the ${known.length} producers known to block ${at} ${votes} sign the blocks from ${first} on that it shows`;
+      const reason = `only ${votes} of the ${known.length} producers known up to block ${at} signed the blocks that it returned from block ${first} on`;
       deps.pool.report(node, 'disagrees', reason);
     }
     if (doubted.length > 0) return { votes: Math.max(...doubted.map(({ votes }) => votes)), members: null };
     const why = failed.length === 0 ? '' : `: ${failed.join('; ')}`;
-    const needed = `no node shows the headers from block ${first} on, which are needed to follow the producers from ${name}; a node with the whole history shows them${why}`;
+    const needed = `no node returned the headers from block ${first} on, which Quittance needs to follow the producers from ${name}; use a node with the whole history${why}`;
     throw new AppError('NO_NODE', needed, { retryable: true });
   };
   return {
@@ -94,7 +94,7 @@ export function createWalk(deps: WalkDeps, checkpoint: Checkpoint): Walk {
           stride = 2 * step;
         } else if (isShortest) {
           throw refuse(
-            `at block ${at + step}, ${votes} of the ${known.length} producers to which ${name} leads up to block ${at} sign, and ${solidThreshold(known.length)} must, on top of a whole round`,
+            `at block ${at + step}, only ${votes} of the ${known.length} producers to which ${name} leads up to block ${at} signed, but ${solidThreshold(known.length)} must, in addition to a whole round`,
             nodes,
           );
         } else stride = Math.max(MIN_STRIDE, Math.ceil(step / 2));
@@ -123,13 +123,13 @@ export async function ofCheckpointChain(
     return theirs === null || theirs === id ? [] : [{ node, theirs }];
   });
   if (others.length === nodes.length) {
-    const seen = others.map(({ node, theirs }) => `${node.origin} shows ${theirs}`).join(', ');
-    const advice = `Either no node is of ${deps.network}: correct QUITTANCE_${deps.network.toUpperCase()}_NODES. Or the checkpoint is wrong: compare block ${number} with a block explorer, and if that shows the block of the nodes, install another release`;
+    const seen = others.map(({ node, theirs }) => `${node.origin} returned ${theirs}`).join(', ');
+    const advice = `Either no node belongs to ${deps.network}: correct QUITTANCE_${deps.network.toUpperCase()}_NODES. Or the checkpoint is wrong: compare block ${number} with a block explorer, and if the explorer shows the block of the nodes, install another release`;
     const what = `the checkpoint of this release is block ${number} (${id}), and ${seen}. ${advice}`;
     throw new AppError('CHAIN_CONTRADICTION', what, { retryable: true });
   }
   for (const { node, theirs } of others) {
-    deps.pool.report(node, 'wrong-network', `its block ${number} is ${theirs}, and that of the checkpoint ${id}`);
+    deps.pool.report(node, 'wrong-network', `its block ${number} is ${theirs}, but the checkpoint has ${id}`);
   }
   return nodes.filter((node) => !others.some((other) => other.node === node));
 }
@@ -200,7 +200,7 @@ export async function readRun(
 
 function assertLinked(parent: ProvenHeader | undefined, { number, id, parentId }: ProvenHeader): void {
   if (parent === undefined || parent.id === parentId) return;
-  const seen = `block ${number} (${id}) names parent ${parentId}, not ${parent.id}`;
+  const seen = `block ${number} (${id}) has parent ${parentId}, not ${parent.id}`;
   throw new AppError('BLOCK_UNVERIFIABLE', seen, { retryable: true });
 }
 

@@ -112,7 +112,7 @@ describe('a return URL', () => {
   const NO_URL = 'is not an https:// URL: write for example https://shop.example.com/thanks';
   const NO_PLAIN = 'contains a space, a backslash or a control character: percent-encode it, or remove it';
   const WITH_USER = 'has a user name or password before the "@", which every payer would see: remove them';
-  const INSECURE = 'starts with http://, which others can read and change in transit: write https://';
+  const INSECURE = 'starts with http://, so others can read and change the traffic: use https://';
   test.each([
     ['javascript:alert(1)', NO_URL],
     ['x https://shop.example', NO_PLAIN],

@@ -69,7 +69,7 @@ export function readLink(text: string): ReadLink {
   }
   if (url.href.length > MAX_URL) return refuse(`has ${url.href.length} characters: use at most ${MAX_URL}`);
   if (url.protocol === 'http:' && !isLoopbackLink(url.hostname)) {
-    return refuse('starts with http://, which others can read and change in transit: write https://');
+    return refuse('starts with http://, so others can read and change the traffic: use https://');
   }
   return { kind: 'ok', url: url.href };
 }

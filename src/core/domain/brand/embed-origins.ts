@@ -27,7 +27,7 @@ export function readEmbedOrigins(text: string): ReadOrigins {
   const joined = [...new Set(origins)].join(' ');
   if (joined.length > MAX_CHARS) return refuse(`has ${joined.length} characters: use at most ${MAX_CHARS}`);
   const open = origins.find((origin) => origin?.startsWith('http:') && !isLoopbackLink(new URL(origin).hostname));
-  if (open !== undefined) return refuse('has a site with http://, which others can change in transit: write https://');
+  if (open !== undefined) return refuse('has a site with http://, so others can change its traffic: use https://');
   return { kind: 'ok', origins: joined };
 }
 

@@ -121,7 +121,7 @@ describe('other transfers of the same sender', () => {
         code: 'PART_OF_INVOICE',
         weight: 0.06 * 0.5,
         evidence: { otherParts: '20.000000', sum: '25.000137' },
-        explanation: "5.000137 arrived: together with 20.000000 of the same sender it is invoice order-1's 25.000137",
+        explanation: "5.000137 arrived: together with 20.000000 from the same sender it is invoice order-1's 25.000137",
       },
     ]);
     expect(partWithSiblings(INVOICE, 2_000_137n, sums)).toEqual([
@@ -130,7 +130,7 @@ describe('other transfers of the same sender', () => {
         weight: 0.06 * (0.5 * 0.2),
         evidence: { otherParts: '20.000000 + 3.000000', sum: '25.000137' },
         explanation:
-          "2.000137 arrived: together with 20.000000 and 3.000000 of the same sender it is invoice order-1's 25.000137",
+          "2.000137 arrived: together with 20.000000 and 3.000000 from the same sender it is invoice order-1's 25.000137",
       },
     ]);
     expect(partWithSiblings(INVOICE, 5_000_000n, sums)).toEqual([
@@ -139,7 +139,7 @@ describe('other transfers of the same sender', () => {
         weight: 0.06 * 0.5 * 0.3,
         evidence: { otherParts: '20.000000', sum: '25.000000' },
         explanation:
-          '5.000000 arrived: together with 20.000000 of the same sender it is the requested 25 of invoice order-1',
+          '5.000000 arrived: together with 20.000000 from the same sender it is the requested 25 of invoice order-1',
         atMost: 'medium',
       },
     ]);

@@ -109,7 +109,7 @@ export function partWithSiblings(invoice: Suspect, amountMicro: bigint, sums: re
         code: 'PART_OF_INVOICE',
         weight: SIBLING_PRIOR * weight * (isExact ? 1 : WITHOUT_TAIL),
         evidence: { otherParts: parts.map(exactly).join(' + '), sum: exactly(sumMicro) },
-        explanation: `${exactly(amountMicro)} arrived: together with ${parts.map(exactly).join(' and ')} of the same sender it is ${isExact ? asked(invoice) : `the requested ${shortly(requestedMicro)} of invoice ${invoice.externalId}`}`,
+        explanation: `${exactly(amountMicro)} arrived: together with ${parts.map(exactly).join(' and ')} from the same sender it is ${isExact ? asked(invoice) : `the requested ${shortly(requestedMicro)} of invoice ${invoice.externalId}`}`,
         ...(isExact && hasTail(invoice) ? {} : { atMost: 'medium' as const }),
       },
     ];

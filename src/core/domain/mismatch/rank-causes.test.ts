@@ -316,7 +316,7 @@ describe('a duplicate', () => {
   const paidAgo = (ms: number, from = 'TPayer') =>
     suspectOf(25_000_000n, 25_000_000n, { paid: { at: unixMs(CREATED_AT - ms), from } });
 
-  test('of a round amount is sure for a day, of the same sender', () => {
+  test('of a round amount is sure for a day, from the same sender', () => {
     const confidence = (ms: number, from?: string) => rankDuplicate(facts, paidAgo(ms, from))[0]?.confidence;
     expect([confidence(DAY_MS - 1), confidence(DAY_MS), confidence(0, 'TOther')]).toEqual(['high', 'medium', 'medium']);
     expect(rankDuplicate(facts, suspectOf(25_000_000n, 25_000_000n))[0]?.confidence).toBe('medium');
@@ -328,7 +328,7 @@ describe('a duplicate', () => {
         code: 'PAID_TWICE',
         confidence: 'high',
         explanation:
-          '25.000000 arrived: exactly the amount of invoice order-1, which another transfer had already paid, of the same sender.',
+          '25.000000 arrived: exactly the amount of invoice order-1, which another transfer had already paid, from the same sender.',
         evidence: { times: 2, payableAmount: '25.000000', sender: 'TPayer' },
         invoices: [toNear(paidAgo(0), 25_000_000n)],
       },

@@ -84,7 +84,7 @@ export function rankDuplicate(facts: MismatchFacts, repeated: Suspect): Cause[] 
   const first: Cause = {
     code: 'PAID_TWICE',
     confidence: (isSameSender && isSoon) || hasTail(repeated) ? 'high' : 'medium',
-    explanation: `${exactly(amountMicro)} arrived: exactly the amount of invoice ${repeated.externalId}, which another transfer had already paid${isSameSender ? ', of the same sender' : ''}.`,
+    explanation: `${exactly(amountMicro)} arrived: exactly the amount of invoice ${repeated.externalId}, which another transfer had already paid${isSameSender ? ', from the same sender' : ''}.`,
     evidence: { times: 2, payableAmount: exactly(repeated.payableMicro), ...(isSameSender ? { sender: from } : {}) },
     invoices: [toNear(repeated, amountMicro)],
   };

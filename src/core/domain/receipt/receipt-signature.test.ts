@@ -153,7 +153,7 @@ describe('what is no receipt of ours', () => {
     ['null', 'null', 'no receipt'],
     ['a text', '"receipt"', 'no receipt'],
     ['half a file', FILE.slice(0, -20), 'not JSON'],
-    ['a newer version', FILE.replace('"version": 1', '"version": 2'), 'version 2, and this release reads version 1'],
+    ['a newer version', FILE.replace('"version": 1', '"version": 2'), 'version 2, but this release reads version 1'],
     ['one without a signature', JSON.stringify({ receipt: RECEIPT }), 'without a signature'],
     ['more than a receipt', FILE.replace('{', '{"note": "x",'), 'contains more'],
     ['a member of the prototype', FILE.replace('{', '{"__proto__": {},'), 'contains more'],

@@ -101,6 +101,6 @@ test('what has no version is no receipt, and what has another is one of another 
     expect(readReceipt(value)).toEqual(refused('contains no receipt'));
   }
   expect(readReceipt({ ...RECEIPT, version: 2 })).toEqual(
-    refused('contains a receipt of version 2, and this release reads version 1: use a newer one'),
+    refused('contains a receipt of version 2, but this release reads version 1: use a newer release'),
   );
 });

@@ -41,7 +41,7 @@ export function readReceipt(value: unknown): ReadReceipt {
   if (version !== 1) {
     return invalid(
       typeof version === 'number'
-        ? `contains a receipt of version ${version}, and this release reads version 1: use a newer one`
+        ? `contains a receipt of version ${version}, but this release reads version 1: use a newer release`
         : 'contains no receipt',
     );
   }

@@ -143,7 +143,7 @@ export function lackOfNetworks(
   const strange = projects.find(({ id, network }) => rules.get(network)?.has(id) !== true);
   if (strange === undefined) return null;
   const listed = [...rules].find(([, ids]) => ids.has(strange.id))?.[0];
-  return `it has ${encodeId('prj', strange.id)} under ${listed}, but this is a project of ${strange.network}: create a new draft`;
+  return `it lists ${encodeId('prj', strange.id)} under ${listed}, but this project is on ${strange.network}: create a new draft`;
 }
 
 /** The result is keyed by the projects' UUIDs. */

@@ -27,7 +27,7 @@ export function inspectTransport(connectionString: string): DatabaseTransport {
   const { host } = client;
   const ssl: unknown = client.ssl;
   // As soon as the server accepts TLS, this value would cause an error that no code catches.
-  if (typeof ssl === 'string') return { kind: 'invalid', reason: 'has an option ssl that is not "true", "1" or "0"' };
+  if (typeof ssl === 'string') return { kind: 'invalid', reason: 'has an ssl option other than "true", "1" or "0"' };
   if (host.startsWith('/')) return { kind: 'socket' };
   if (ssl === true) return { kind: 'verified', host };
   if (typeof ssl !== 'object' || ssl === null) return { kind: 'plain', host };
@@ -39,9 +39,9 @@ export function inspectTransport(connectionString: string): DatabaseTransport {
 function reasonOf(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   if (/^E[A-Z]+$/.test(code)) {
-    return `names a file that cannot be read (${code}) with sslrootcert, sslcert or sslkey`;
+    return `has an sslrootcert, sslcert or sslkey file that cannot be read (${code})`;
   }
-  return 'has options that node-postgres refuses';
+  return 'has options that node-postgres rejects';
 }
 
 /** Describes the database of a URL as node-postgres understands it, without user and password: `db.example.com:5432/quittance`. */

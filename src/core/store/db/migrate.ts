@@ -424,7 +424,7 @@ function blocked(why: string, blockers: readonly Row<typeof blocker>[]): AppErro
   const end = pids.map((pid) => `select pg_terminate_backend(${pid})`).join('; ');
   return new AppError(
     'MIGRATION_BLOCKED',
-    `the upgrade of the database gave up, because ${why}: ${describeBlockers(blockers)}. Invoices are still created and read as before. Wait until that session ends, then start again. To end it, as its user or a superuser: ${end || 'select pg_terminate_backend(…)'}`,
+    `the database upgrade was stopped, because ${why}: ${describeBlockers(blockers)}. Invoices are still created and read as before. Wait until that session ends, then start again. To end it, as its user or a superuser: ${end || 'select pg_terminate_backend(…)'}`,
   );
 }
 

@@ -268,7 +268,7 @@ const WHAT = {
   changed: 'has a wrong seal: it was changed directly in the database',
   moved: 'has a correct seal, but a row that refers to it was changed directly in the database',
   'unknown-key':
-    'names a master key that this process does not have: another process uses that key, or the seal is forged. Give every process the same QUITTANCE_MASTER_KEY',
+    'has a seal from a master key that this process does not have: another process uses that key, or the seal is forged. Give every process the same QUITTANCE_MASTER_KEY',
 };
 
 /** `alarm` is the kind of alarm that reports this problem. */

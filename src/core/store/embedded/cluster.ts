@@ -32,7 +32,7 @@ export async function findCluster(
   if (recorded === undefined) return undefined;
   throw new EmbeddedPostgresError(
     'EMBEDDED_DAMAGED',
-    `The database is missing: ${locationPath} says that it is in ${recorded}, which does not exist. ` +
+    `The database is missing: according to ${locationPath}, it is in ${recorded}, which does not exist. ` +
       `Restore ${recorded} from a backup, or delete ${locationPath} to start with an empty database.`,
   );
 }

@@ -118,7 +118,7 @@ function sendNothing({ method }: FastifyRequest, reply: FastifyReply): FastifyRe
 const FULL_RETRY_S = '60';
 
 function tooManyOpen(): Problem {
-  return new Problem('UNAVAILABLE', 'Too many pages of this link, or of all, are open here. Poll /parts instead.', {
+  return new Problem('UNAVAILABLE', 'Too many pages are open here, for this link or in total. Poll /parts instead.', {
     headers: { 'Retry-After': FULL_RETRY_S },
   });
 }
@@ -178,7 +178,7 @@ export function createLivePages(deps: LivePagesDeps): LivePages {
       notify(page, now());
     } catch (error) {
       // Notify the other pages in any case. This page is tried again at the next change.
-      log.error({ err: error, invoiceId: page.link.invoiceId }, 'a live page could not be told what changed');
+      log.error({ err: error, invoiceId: page.link.invoiceId }, 'could not update a live page');
     }
   });
   const updates = startLiveUpdates({
@@ -231,7 +231,7 @@ function toLivePage(
 }
 
 function lookAt({ link: { token, invoice }, reader }: OpenPage, now: UnixMs): LookedAt {
-  if (invoice === null) throw new Error(`the invoice of ${token.slice(0, 4)}… was not read`);
+  if (invoice === null) throw new Error(`could not read the invoice of ${token.slice(0, 4)}…`);
   return pageOf(reader, invoice, now);
 }
 

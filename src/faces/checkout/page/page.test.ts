@@ -174,9 +174,9 @@ test('the clock counts down while the network is seen, stands still while it is 
   expect(waiting).toContain('12 min left\n');
   expect(waiting).toContain('Pay by 12:30 UTC A later payment still counts.12 minutes left when this page was opened.');
   const blind = read(render(checkoutPage('blind')));
-  expect(blind).toContain('A later payment still counts.The time to pay stands still until we see the network again.');
+  expect(blind).toContain('A later payment still counts.The countdown is paused until we can see the network again.');
   expect(blind).not.toMatch(/min(utes)? left/);
-  expect(read(render(checkoutPage('expired')))).toContain('The time to pay ended: 1 Sept 2026, 12:16 UTC.');
+  expect(read(render(checkoutPage('expired')))).toContain('The deadline was 1 Sept 2026, 12:16 UTC.');
 });
 
 test('before the first block was read the network is not seen either', () => {

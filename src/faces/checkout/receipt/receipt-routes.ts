@@ -27,13 +27,13 @@ import type { ReceiptSigner } from './receipt-signer.ts';
 
 type ReceiptDeps = CheckoutDeps & { signer: ReceiptSigner };
 
-const NOT_PAID = { error: 'this invoice is not paid yet; it has a receipt as soon as its payment is final' };
+const NOT_PAID = { error: 'this invoice is not paid yet; its receipt is available as soon as its payment is final' };
 const DENIED = {
-  error: 'the chain does not have the payment of this invoice, so no receipt is signed for it: ask the shop',
+  error: 'the payment of this invoice is not on the chain, so there is no receipt for it: ask the shop',
 };
 
 const UNSIGNED =
-  'This service signs no receipts at the moment. It needs QUITTANCE_MASTER_KEY, the nodes of this network, and for the main network QUITTANCE_PUBLIC_URL with https; the log says more. The payment itself is not touched by this.';
+  'This service cannot sign receipts at the moment. It needs QUITTANCE_MASTER_KEY, the nodes of this network, and for the main network QUITTANCE_PUBLIC_URL with https; see the log for the reason. This does not affect the payment.';
 
 /** Short, so that readers get a new key soon. Old keys remain listed permanently. */
 const KEYS_CACHE = 'public, max-age=300';

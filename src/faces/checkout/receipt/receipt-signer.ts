@@ -49,7 +49,7 @@ export function createReceiptSigner({ db, keyRing, log, now, random }: Deps): Re
     prepare: async () => {
       if (keyRing === null) {
         log.warn(
-          'QUITTANCE_MASTER_KEY is not set in this process, so its receipts are not signed: set it as the other processes of this database have it',
+          'QUITTANCE_MASTER_KEY is not set in this process, so its receipts are not signed: set it to the same value as in the other processes of this database',
         );
         return;
       }
@@ -57,18 +57,18 @@ export function createReceiptSigner({ db, keyRing, log, now, random }: Deps): Re
         if ((await ensureReceiptKey({ db, keyRing, now, random })) === 'refused') log.warn(REFUSED);
         await currentKey();
       } catch (error) {
-        log.error({ err: error }, 'the signing key of receipts could not be made ready: restart this process for it');
+        log.error({ err: error }, 'could not prepare the signing key of receipts: restart this process to try again');
       }
     },
   };
 }
 
 const REFUSED =
-  'receipts are not signed: secrets of webhooks are sealed under another master key than this process has, so it makes no signing key. Give it the same QUITTANCE_MASTER_KEY as the others, and restart it';
+  'receipts are not signed: webhook secrets are encrypted with a master key that this process does not have, so it creates no signing key. Set the same QUITTANCE_MASTER_KEY as in the other processes, and restart this one';
 
 const LOST =
-  'or if that is lost for ever, "quittance receipt rotate --key-is-lost" makes a new signing key; receipts that were handed out stay valid';
+  'or if that is permanently lost, create a new signing key with "quittance receipt rotate --key-is-lost"; issued receipts stay valid';
 const REMEDIES = {
-  'unknown-key': `receipts are not signed: their signing key is sealed under a master key that is not here. Add it to QUITTANCE_MASTER_KEY, or to the file master-key, from a backup; ${LOST}`,
-  damaged: `receipts are not signed: what is stored of their signing key is damaged. Restore it from a backup, ${LOST}`,
+  'unknown-key': `receipts are not signed: their signing key is encrypted with a master key that is not configured here. Add it to QUITTANCE_MASTER_KEY, or to the file master-key, from a backup; ${LOST}`,
+  damaged: `receipts are not signed: their stored signing key is damaged. Restore it from a backup, ${LOST}`,
 } as const;

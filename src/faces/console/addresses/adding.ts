@@ -39,11 +39,11 @@ async function findAdding(deps: ConsoleDeps, { visit }: Asked, asked: string | u
 function renderWait({ waits }: AddingSubject): Html {
   const signed =
     waits === 'unsigned'
-      ? html` Where the address manifest in force names all of them, they take invoices at once.`
+      ? html` If the installed address manifest contains all of them, they are used for invoices immediately.`
       : null;
   const when = waits
-    ? html`They wait for 24 hours, or until another owner confirms them, and get <strong>no invoices before then</strong>. Meanwhile, an alarm shows them to everyone who manages this project, and any operator can withdraw them.${signed}`
-    : html`They get invoices <strong>immediately</strong>.`;
+    ? html`They wait for 24 hours, or until another owner confirms them, and are <strong>not used for invoices before then</strong>. Meanwhile, an alarm shows them to everyone who manages this project, and any operator can withdraw them.${signed}`
+    : html`They are used for invoices <strong>immediately</strong>.`;
   return html`<p>${when} Payers send money straight to these addresses: if an address is not yours, the money is lost.</p>`;
 }
 
@@ -152,7 +152,7 @@ function renderNotes(
   const other =
     policy === projectPolicy
       ? null
-      : html`<p class="notice">These addresses have the policy ${policy}, but the project uses ${projectPolicy}: they get invoices only after the project has changed to ${policy}.</p>`;
+      : html`<p class="notice">These addresses have the policy ${policy}, but the project uses ${projectPolicy}: they are used for invoices only after the project has changed to ${policy}.</p>`;
   return html`${other}${activation === null ? null : renderActivation(activation, addresses.length)}`;
 }
 
@@ -255,7 +255,7 @@ function fieldsOf({ project }: AddingSubject): FormView['fields'] {
     policyField(project),
     {
       ...{ kind: 'check', name: 'isFresh', label: 'After a restore: Quittance has never had this key' },
-      hint: 'Only if this ledger was restored from a backup. Starts with the first address of the key.',
+      hint: 'Only if this ledger was restored from a backup. Quittance then starts at the key’s first address.',
     },
   ];
 }

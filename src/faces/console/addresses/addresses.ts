@@ -279,7 +279,7 @@ function renderCapacity(
     'capacities',
     html`${verdict}<dl class="tiles"><div class="tile"><dt>First amount runs out in</dt><dd>${daysLeft === null ? '–' : `${number(daysLeft)} days`}</dd><dd class="hint">at the current rate</dd></div>
 <div class="tile"><dt>Free for the scarcest amount</dt><dd>${freeShare === null ? '–' : `${percent(freeShare)} %`}</dd><dd class="hint">${freeShare === null ? 'no invoices in 30 days' : 'of its payable amounts'}</dd></div>
-<div class="tile"><dt>Addresses in use</dt><dd>${number(activeAddresses)}</dd><dd class="hint">${policy === 'exact' ? 'policy exact' : `policy ${policy}, of less than ${maxSurcharge} USDT`}</dd></div></dl>`,
+<div class="tile"><dt>Addresses in use</dt><dd>${number(activeAddresses)}</dd><dd class="hint">${policy === 'exact' ? 'policy exact' : `policy ${policy}, surcharge below ${maxSurcharge} USDT`}</dd></div></dl>`,
   )}
 <details class="card filters"${amount === undefined ? null : html` open`}><summary>By amount</summary>${rows.length === 0 ? null : table('Amounts in use, most urgent first', AMOUNTS, rows)}${more}
 <form action="/addresses" method="get">${hiddenProject(visit, project)}${field('amount', 'Check one amount', amount, html` inputmode="decimal" dir="ltr"`)}<div class="actions"><button class="quiet">Show</button></div></form>${ofAmount === null ? null : renderOfAmount(ofAmount)}</details></section>`;

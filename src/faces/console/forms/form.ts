@@ -153,7 +153,7 @@ function proofPage(
     main: html`${refused === null ? null : alert(refused.problem)}
 <section class="card" aria-labelledby="about-to"><h2 id="about-to">Confirm this change</h2>${consequence}
 ${facts(fields.flatMap((each) => (each.kind === 'seen' ? [] : [[each.label, shownValue(each, filled[each.name])] as const])))}
-<p class="hint">Nothing has been changed yet. Confirm your identity: ${isEach ? 'Quittance asks for this every time.' : 'this is valid for five minutes.'}${hasCode ? null : html` You need a browser with JavaScript and your passkey.`}</p><p><a href="${back}">Cancel</a></p></section>
+<p class="hint">Nothing has been changed yet. Confirm your identity: ${isEach ? 'Quittance asks for this every time.' : 'your confirmation is valid for five minutes.'}${hasCode ? null : html` You need a browser with JavaScript and your passkey.`}</p><p><a href="${back}">Cancel</a></p></section>
 ${byPasskey}${byCode}`,
   };
 }

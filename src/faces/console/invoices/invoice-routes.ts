@@ -254,7 +254,7 @@ function renderAmounts({ requestedAmount, payableAmount, paid, expiresAt, addres
   return html`<section aria-label="Amounts"><dl class="tiles">
 <div class="tile"><dt>Requested</dt><dd>${ltr(requestedAmount)}</dd><dd class="hint">USDT</dd></div>
 <div class="tile"><dt>Payable amount</dt><dd>${ltr(payableAmount)}</dd><dd class="hint">a tail of ${ltr(tail)}, to ${outside(`${address.slice(0, 6)}…${address.slice(-6)}`)}</dd></div>
-<div class="tile"><dt>Received</dt><dd>${paid === null ? '–' : ltr(payableAmount)}</dd><dd class="hint">${paid === null ? html`until ${time(expiresAt)} UTC or later` : html`${time(paid.time)} UTC, <a href="/find?q=${paid.txId}">${paid.txId.slice(0, 8)}…</a>`}</dd></div>
+<div class="tile"><dt>Received</dt><dd>${paid === null ? '–' : ltr(payableAmount)}</dd><dd class="hint">${paid === null ? html`due by ${time(expiresAt)} UTC; a later payment still counts` : html`${time(paid.time)} UTC, <a href="/find?q=${paid.txId}">${paid.txId.slice(0, 8)}…</a>`}</dd></div>
 </dl></section>`;
 }
 

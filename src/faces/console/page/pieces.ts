@@ -61,7 +61,7 @@ export function copyButton(text: string, label: string): Html {
 }
 
 export const CAUSES: Record<CauseCode, string> = {
-  FEE_DEDUCTED: 'Fee taken off',
+  FEE_DEDUCTED: 'Fee deducted',
   ROUNDED: 'Rounded',
   TRUNCATED: 'Digits cut off',
   ONE_DIGIT_WRONG: 'One digit wrong',

@@ -64,7 +64,7 @@ function createFormTokens({ now, random, formKey = random(32) }: Deps): FormToke
       if (now() - Number.parseInt(time, 36) > MAX_AGE_MS) {
         return { kind: 'refused', reason: 'this form is too old: open the page again' };
       }
-      if (sent.has(id)) return { kind: 'refused', reason: 'this form was already sent, and was processed then' };
+      if (sent.has(id)) return { kind: 'refused', reason: 'this form was already sent and processed' };
       keepNewest(sent, id, true, MAX_SENT);
       return { kind: 'ok', id };
     },

@@ -167,7 +167,7 @@ function renderBalance({ from, to, balance }: ReportView, isNow: boolean): Html 
   const unknown =
     uncompared === 0
       ? null
-      : html`<p class="notice">${many(uncompared, 'address was', 'addresses were')} never compared with the chain, so the balance does not include money that was there before. The service does this automatically, or use “Compare with the chain” on the page <a href="/addresses">Addresses</a> now.</p>`;
+      : html`<p class="notice">${many(uncompared, 'address has', 'addresses have')} never been compared with the chain, so the balance leaves out any money received before you added them. The service does this automatically, or use “Compare with the chain” on the page <a href="/addresses">Addresses</a> now.</p>`;
   return html`<section class="card" aria-labelledby="balance"><h2 id="balance">Balance</h2>${facts([
     [`Before ${from}`, amountOf(start)],
     ['+ received', amountOf(came)],

@@ -295,7 +295,7 @@ function lookFields({ name, supportContact, returnUrl, embedOrigins, accent, log
 
 const LOOK_LABELS = {
   name: 'Name',
-  support: 'Where payers find help',
+  support: 'How payers can get help',
   returnUrl: 'Return link to the shop',
   embedOrigins: 'Sites that may embed the page',
   accent: 'Colour',

@@ -161,7 +161,7 @@ function ofProject(deps: ConsoleDeps, visit: Visit, project: ListedProjectView):
     },
     {
       ...{ title: 'API keys', url: urlTo(visit, '/settings/keys', project), action: 'listKeys' },
-      about: 'With these your shop makes and reads invoices.',
+      about: 'Your shop creates and reads invoices with these keys.',
       state: async () => active((await listKeys.run(deps, visit.actor, { projectId })).data),
     },
   ];
@@ -187,7 +187,7 @@ function ofAll(deps: ConsoleDeps, { actor, projects }: Visit): Entry[] {
     ...(archived === 0 ? [] : [archivedEntry(archived)]),
     {
       ...{ title: 'Admin keys', url: '/settings/admin-keys', action: 'listAdminKeys' },
-      about: 'With these programs and commands do what you do here.',
+      about: 'Programs and commands use these keys to do what you can do here.',
       state: async () => active((await perform(listAdminKeysOperation, deps, actor, {})).data),
     },
     {
@@ -445,6 +445,6 @@ function describeTimes({ quiet, summary, timeZone }: ChannelView): Html | string
 function describeState({ failingSince, lastError, lastSentAt }: ChannelView, now: UnixMs): Html | string {
   const ago = (iso: string) => duration(Math.max(0, now - Date.parse(iso)));
   if (failingSince !== null)
-    return html`<strong>fails</strong> for ${ago(failingSince)}: ${outside(lastError ?? '', 400)}`;
+    return html`<strong>failing</strong> for ${ago(failingSince)}: ${outside(lastError ?? '', 400)}`;
   return lastSentAt === null ? 'nothing sent yet' : html`last sent ${time(lastSentAt)} UTC, ${ago(lastSentAt)} ago`;
 }

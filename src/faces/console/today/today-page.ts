@@ -140,7 +140,7 @@ function renderFigures({ figures }: TodayView): Html {
   );
   return html`<section aria-labelledby="paid"><h2 id="paid" class="unseen">Paid</h2><dl class="tiles">${sums}
 <div class="tile"><dt>Paid rate</dt><dd>${percent}</dd><dd class="hint">of ${number(share.decided)} that ended${share.isSample ? `, among the newest ${number(MAX_SHARED)}` : ' in 30 days'}</dd></div>
-<div class="tile"><dt>Typical time to payment</dt><dd>${medianMs === null ? '–' : duration(medianMs)}</dd><dd class="hint">${medianMs === null ? 'from the invoice to PAID' : `of ${timed.isSample ? 'the newest ' : ''}${number(timed.count)} ${timed.count === 1 ? 'payment' : 'payments'}${timed.isSample ? '' : ' in 30 days'}, from the invoice to PAID`}</dd></div></dl></section>
+<div class="tile"><dt>Typical time to payment</dt><dd>${medianMs === null ? '–' : duration(medianMs)}</dd><dd class="hint">${medianMs === null ? 'from invoice creation to PAID' : `of ${timed.isSample ? 'the newest ' : ''}${number(timed.count)} ${timed.count === 1 ? 'payment' : 'payments'}${timed.isSample ? '' : ' in 30 days'}, from invoice creation to PAID`}</dd></div></dl></section>
 <section class="card" aria-labelledby="days"><h2 id="days">Paid per day</h2>${renderDays(days)}</section>`;
 }
 
@@ -158,7 +158,7 @@ function renderChain(visit: Visit, project: ListedProjectView, { chain, asOf: no
   const closer = isAllowed(visit.actor, 'showStatus')
     ? html`<p><a href="${urlTo(visit, '/chain', project)}">Details</a></p>`
     : null;
-  return html`<section class="card" aria-labelledby="chain"><h2 id="chain">Chain</h2><p>${state} ${network}, block ${ltr(number(head))} of ${time(headAt)} (${age} old); irreversible and recorded up to ${ltr(recorded === null ? '–' : number(recorded))}; ${goodNodes} of ${nodes} ${nodes === 1 ? 'node answers' : 'nodes answer'}.</p>${reason}${closer}</section>`;
+  return html`<section class="card" aria-labelledby="chain"><h2 id="chain">Chain</h2><p>${state} ${network}, block ${ltr(number(head))} from ${time(headAt)} (${age} old); irreversible and recorded up to ${ltr(recorded === null ? '–' : number(recorded))}; ${goodNodes} of ${nodes} ${nodes === 1 ? 'node responds' : 'nodes respond'}.</p>${reason}${closer}</section>`;
 }
 
 type Days = NonNullable<TodayView['figures']>['days'];

@@ -345,8 +345,8 @@ function renderForm(
   return html`<section class="card form" aria-labelledby="decide"><h2 id="decide">${inForce === null ? 'Decide' : 'Change the decision'}</h2>
 <form method="post" action="/unmatched/${transferId}"><input type="hidden" name="token" value="${visit.token(`resolve ${transferId}`)}"><input type="hidden" name="seenAt" value="${inForce?.resolvedAt ?? 'never'}">
 <fieldset><legend>What did you do with the ${amount} USDT?</legend>${choices}</fieldset>
-${field('refundTx', 'Transaction of the refund (optional)', filled.refundTx, html` dir="ltr" maxlength="200"`, 'Transaction id (64 characters) or Tronscan link. The ledger must have it: the full amount, to the sender, from an address of this project. Your shop is notified.')}
-<label class="check"><input type="checkbox" name="elsewhere" value="yes"${filled.elsewhere === undefined ? null : html` checked`}> The refund left another wallet or went to another address: record it only in the note</label>
+${field('refundTx', 'Transaction of the refund (optional)', filled.refundTx, html` dir="ltr" maxlength="200"`, 'Transaction id (64 characters) or Tronscan link. The ledger must contain it as a transfer of the full amount to the sender, from an address of this project. Your shop is notified.')}
+<label class="check"><input type="checkbox" name="elsewhere" value="yes"${filled.elsewhere === undefined ? null : html` checked`}> The refund was sent from another wallet or to another address: record it only in the note</label>
 ${field('invoice', 'Intended invoice (optional)', filled.invoice, html` maxlength="400"`, 'inv_… or the order id.')}
 ${field('note', 'Note (optional)', filled.note, html` maxlength="2000"`)}
 <p class="hint">The transfer leaves this list. No invoice changes and no money moves. The decision is recorded permanently with your name.${before}</p>

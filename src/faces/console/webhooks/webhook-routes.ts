@@ -316,7 +316,7 @@ function testedPage(project: ListedProjectView, url: string, tested: TestedEndpo
   return {
     title: isDelivered ? 'The test arrived' : 'The test failed',
     about: project,
-    main: html`<section class="card${isDelivered ? ' well' : ''}" aria-label="Result">${isDelivered ? html`<p>The receiver answered ${status} within ${latencyMs} ms.</p>` : renderDiagnosis(diagnosis)}
+    main: html`<section class="card${isDelivered ? ' well' : ''}" aria-label="Result">${isDelivered ? html`<p>The receiver returned ${status} within ${latencyMs} ms.</p>` : renderDiagnosis(diagnosis)}
 ${facts([
   ['URL', ltr(url)],
   ['Event', html`<a href="/events/${eventId}">${ltr(eventId)}</a>`],

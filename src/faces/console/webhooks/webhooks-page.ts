@@ -92,7 +92,7 @@ function attemptOf(attempt: ListedEndpointView['lastAttempt']): Html | string {
   if (attempt === null) return 'none yet';
   const { attemptedAt, status, error, webPage } = attempt;
   const answer =
-    webPage === null ? `answered ${status}` : html`answered ${status}, the web page “${outside(webPage, 80)}”`;
+    webPage === null ? `returned ${status}` : html`returned ${status}, the web page “${outside(webPage, 80)}”`;
   return html`${time(attemptedAt)} <small class="hint">${error === null ? answer : outside(error, 60)}</small>`;
 }
 
@@ -145,7 +145,7 @@ ${renderActs(visit, endpoint)}
         ({ createdAt, endsAt, fingerprint }) =>
           [
             endsAt === null ? 'Secret' : 'Previous secret',
-            html`${fingerprint === null ? 'cannot be decrypted with the configured master keys' : html`fingerprint <code>${fingerprint}</code>`} <span class="hint">of ${time(createdAt)}${endsAt === null ? null : html`, also signs until ${time(endsAt)} UTC`}</span>`,
+            html`${fingerprint === null ? 'cannot be decrypted with the configured master keys' : html`fingerprint <code>${fingerprint}</code>`} <span class="hint">created ${time(createdAt)}${endsAt === null ? null : html`, also signs until ${time(endsAt)} UTC`}</span>`,
           ] as const,
       ),
     ])}<p class="hint">To get the fingerprint of your receiver’s secret: <code>printf %s "$SECRET" | sha256sum | cut -c1-12</code></p></section>

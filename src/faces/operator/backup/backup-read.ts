@@ -203,8 +203,8 @@ async function openBackup(path: string, { keyRing, identities = [] }: Opening): 
   const refused = (cause?: Error) => {
     const text =
       identities.length === 0
-        ? say`${path} is encrypted to ${encryption.recipients} key(s), and cannot be read without one of them: pass the file with the secret key with ${{ field: 'identities' }}`
-        : say`${path} is encrypted to another key than those of ${{ field: 'identities' }}: use the file with the secret key of one of its recipients`;
+        ? say`${path} is encrypted to ${encryption.recipients} key(s), and cannot be read without one of them: set ${{ field: 'identities' }} to the file with the secret key`
+        : say`${path} is encrypted to a key that is not in ${{ field: 'identities' }}: use the file with the secret key of one of its recipients`;
     return new AppError('BACKUP_ENCRYPTED', text, { cause });
   };
   if (all.length === 0) throw refused();

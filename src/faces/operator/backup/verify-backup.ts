@@ -350,7 +350,7 @@ async function besideRunning<Output>(
       const identity = await findLedgerIdentity(db);
       isWorking = true;
       const isSame = identity !== null && identity.id === ledger?.id;
-      return isSame ? work(db, null) : work(null, 'the database here holds another ledger');
+      return isSame ? work(db, null) : work(null, 'this database contains a different ledger');
     });
   } catch (error) {
     if (isWorking) throw error;

@@ -375,11 +375,11 @@ function problemOfUrl(url: string, { public: answer, local, probe, isLedgerKnown
       const says = `payers' browsers reject the certificate of ${url}: ${answer.reason} (${answer.code})`;
       return failed(
         says,
-        'Give the proxy a certificate for this name from a trusted authority, including the intermediate certificates.',
+        'In the proxy, install a certificate for this name from a trusted authority, with the intermediate certificates.',
       );
     }
-    if (isDown(local)) return skipped(`${url} does not answer (${answer.code}), and the service isn't running here`);
-    const says = `${url} does not answer: ${answer.reason} (${answer.code})`;
+    if (isDown(local)) return skipped(`${url} does not respond (${answer.code}), and the service isn't running here`);
+    const says = `${url} does not respond: ${answer.reason} (${answer.code})`;
     return failed(
       says,
       'Correct QUITTANCE_PUBLIC_URL, DNS, the proxy or the firewall, or run this command where the public URL can be reached.',
@@ -396,10 +396,10 @@ function problemOfUrl(url: string, { public: answer, local, probe, isLedgerKnown
     );
   }
   if (isDown(local) && answer.status >= 500)
-    return skipped(`${url} answers ${answer.status}: the service isn't running here`);
+    return skipped(`${url} returned ${answer.status}: the service isn't running here`);
   const page = quotePage(redactAnswer(Buffer.from(textOf(answer))));
   const shown = page === null ? '' : ` with the web page “${page}”`;
-  const says = `${url} answers ${answer.status}${shown} instead of Quittance`;
+  const says = `${url} returned ${answer.status}${shown} instead of Quittance`;
   return failed(says, 'Configure the proxy to pass every path to Quittance, without pages or redirects of its own.');
 }
 

@@ -174,7 +174,7 @@ export const backupAge = schemaCheck('backup-age', async (look) => {
     // Operators of their own server have other tools for backups, and those backups aren't visible here.
     return warning(`${says}; backups made with PostgreSQL's own tools aren't visible here`, MAKE);
   };
-  if (backup === null) return judge('Quittance has made no backup');
+  if (backup === null) return judge('Quittance has not made a backup yet');
   const age = look.now() - backup.madeAt;
   const says = `the newest backup by Quittance is ${spell(age)} old`;
   return age > (backups === null ? OLD_MS : limitOfAge(backups.intervalMs)) ? judge(says) : good(says);
@@ -182,13 +182,13 @@ export const backupAge = schemaCheck('backup-age', async (look) => {
 
 export const backupVerified = schemaCheck('backup-verified', async (look) => {
   const backup = await findNewest(look);
-  if (backup === null) return skipped('Quittance has made no backup');
+  if (backup === null) return skipped('Quittance has not made a backup yet');
   const { file } = backup;
   const verifiedAt = backup.verifiedAt && toIso(backup.verifiedAt);
   const verify = say`Verify it completely: "${{ command: 'backup', input: { verify: file } }}".`;
   const found = await stat(file).catch(() => null);
   if (found === null) {
-    const says = `${file} is not here`;
+    const says = `${file} is not on this machine`;
     if (verifiedAt === null) return warning(`${says}, and it was never verified completely`, verify);
     const once = `${says}; it was verified at ${verifiedAt}`;
     // A backup in the configured directory was meant to stay there.
@@ -261,7 +261,7 @@ export const receivers = schemaCheck('receivers', async (look) => {
         const why = disabledReason === null ? '' : `: ${shorten(disabledReason, 100)}`;
         return warning(
           `${name} is disabled${why}`,
-          say`After the repair, run "${{ command: 'webhook enable', args: [endpointId] }}".`,
+          say`When the receiver works again, run "${{ command: 'webhook enable', args: [endpointId] }}".`,
         );
       }
       const since = failingSince === null ? 0 : now() - Date.parse(failingSince);
@@ -308,7 +308,7 @@ const MAX_NAMED_ENDPOINTS = 3;
 export const addressesAttested = schemaCheck('addresses-attested', async (look) => {
   const { settings, read, now, isLive } = look;
   const { addressManifest } = settings;
-  const draft = say`To list what is missing, run "${{ command: 'manifest draft' }}". See docs/guides/signed-addresses.md.`;
+  const draft = say`To list the unsigned addresses, run "${{ command: 'manifest draft' }}". See docs/guides/signed-addresses.md.`;
   if (addressManifest === null) {
     const says = 'no addresses are signed, so an attacker with database access can insert their own';
     return isLive ? warning(says, draft) : skipped(`${says}; no main network is configured here`);

@@ -95,7 +95,7 @@ const variableOf = (network: Network) => `QUITTANCE_${network.toUpperCase()}_NOD
 /** Another check reports the reason, so it isn't repeated here. */
 function noNodes({ settings: { networkProblem } }: Look): Finding {
   if (networkProblem === null) return skipped('no network is configured here');
-  return skipped('the nodes aren\'t known: see the check "nodes-answer"');
+  return skipped('the nodes aren\'t known: see the "nodes-answer" check');
 }
 
 export const nodesAnswer = check('nodes-answer', async (look) => {
@@ -165,7 +165,7 @@ const SLOW_MS = 1000;
 
 export const nodesLatency = check('nodes-latency', async (look) => {
   const findings = (await look.askNodes()).map(({ network, origin, answerMs }) => {
-    if (answerMs === null) return skipped(`${origin} didn't answer`);
+    if (answerMs === null) return skipped(`${origin} didn't respond`);
     const says = `${origin} responds in ${answerMs} ms`;
     const fix = `Put a faster node first in ${variableOf(network)}: a block is produced every 3 s.`;
     return answerMs > SLOW_MS ? warning(says, fix) : good(says);
@@ -246,7 +246,7 @@ function judgeAgreement(network: Network, reports: readonly NodeReport[]): Findi
   const says = `block ${first.number} of ${network} is ${first.id} at ${first.origin} and ${other.id} at ${other.origin}, and both nodes call it irreversible`;
   return failed(
     says,
-    'One of the nodes belongs to another network, or lies. Compare the block with a block explorer, and remove the wrong node.',
+    'One of the nodes belongs to another network, or returns false blocks. Compare the block with a block explorer, and remove the wrong node.',
   );
 }
 

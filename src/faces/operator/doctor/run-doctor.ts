@@ -100,9 +100,9 @@ function once<Answer>(ask: () => Promise<Answer>): () => Promise<Answer> {
 /** Why something that a check needs is missing, or `null`. */
 type Needs = Record<'database' | 'schema', () => Promise<string | null>>;
 
-const NOT_THERE = 'there is no database to check: see the check "database"';
-const SILENT = 'the database does not respond: see the check "database"';
-const OTHER_SCHEMA = 'the schema does not match this release: see the check "migrations"';
+const NOT_THERE = 'there is no database to check: see the "database" check';
+const SILENT = 'the database does not respond: see the "database" check';
+const OTHER_SCHEMA = 'the schema does not match this release: see the "migrations" check';
 
 function needsOf(database: DoctorDeps['database'], ping: Look['ping']): Needs {
   const answers = once(async () => {
@@ -132,11 +132,14 @@ async function lookWithin({ name, needs: need, look }: Check, { look: deps, need
   };
   const found = await within(limitMs, work()).catch(
     (error: unknown): Finding =>
-      failed(say`the check failed to run: ${textOf(error)}`, 'Check what the message mentions, and run this again.'),
+      failed(
+        say`the check failed to run: ${textOf(error)}`,
+        'Fix the problem in the message, then run the check again.',
+      ),
   );
   const late = failed(
     `did not finish within ${limitMs / 1000} s`,
-    'Find out why the checked part hangs, and run this again.',
+    'Find out why this part hangs, then run the check again.',
   );
   const { state, says, fix = null } = found === LATE ? late : found;
   return { name, state, says, fix };

@@ -192,7 +192,7 @@ function severalFit(text: string, { invoices, transfers, addresses }: Found): Ap
           : say`${address}: ${printable(project.name)}, ${project.network}, ${{ field: 'projectId' }} ${encodeId('prj', project.id)}`,
     })),
   ].slice(0, 10);
-  return new AppError('INVALID_ARGUMENT', `${clip(text)} matches several things: ask for one of them`, {
+  return new AppError('INVALID_ARGUMENT', `${clip(text)} matches several records: search for one of them`, {
     problems,
   });
 }
@@ -202,7 +202,7 @@ function notFound(subject: Subject, { projectId }: Asked): AppError {
   const hint = subject.form === 'external-id' && subject.hint !== null ? say` (${subject.hint})` : '';
   return new AppError(
     'NOT_FOUND',
-    say`${where} ${clip(subject.text)}${hint}. Ask for an invoice id (inv_…), an externalId or its beginning, an amount, a transaction id or its beginning, an event (evt_…), a checkout link, or an address (T…)`,
+    say`${where} ${clip(subject.text)}${hint}. Search for an invoice id (inv_…), an externalId or its beginning, an amount, a transaction id or its beginning, an event (evt_…), a checkout link, or an address (T…)`,
   );
 }
 
@@ -259,7 +259,7 @@ function describeInvoice({ invoice, stand }: InvoiceFacts): Pick<Explanation, 's
 
 /** Returns text such as `recorded up to block 1030 of …, examined up to block 1048 of …`. */
 function describeStand({ network, cursor }: Stand): string {
-  if (cursor === null) return `${network} has never been read`;
+  if (cursor === null) return `the service has never read ${network}`;
   const { solid, head } = cursor;
   return `${network}: recorded up to block ${solid.number} (${toIso(solid.time)}), examined up to block ${head.number} (${toIso(head.time)})`;
 }
@@ -319,7 +319,7 @@ async function explainUnknown({ db, projects, now }: Scope, subject: Transaction
   for (const network of NETWORKS) stands.push(await readStand(db, network, now));
   const followed = stands.filter(({ cursor }) => cursor !== null);
   const { subject: described, fields } = describeTransaction(subject);
-  const ledgers = followed.length === 0 ? ['no network has been read yet'] : followed.map(describeStand);
+  const ledgers = followed.length === 0 ? ['the service has not read any network yet'] : followed.map(describeStand);
   return {
     ...verdicts.judgeUnknown(followed, projects),
     subject: { ...described, ledger: followed.map(ledgerOf) },
@@ -442,7 +442,7 @@ async function askChain(
     }
   }
   const none =
-    'No node is configured for this command, so the chain was not asked. Run it with the settings of the service.';
+    'No node is configured for this command, so Quittance did not query the chain. Run it with the settings of the service.';
   const isFound = shown.some(({ answer }) => answer.code !== 'not_found' && answer.code !== 'unavailable');
   return {
     ...unknown,

@@ -164,7 +164,7 @@ function judgeNear({ invoice, near, unmatched }: InvoiceFacts): Row[] {
     return [
       total > 0 &&
         !hasExact &&
-        `${atLeast(total, isAll)} ${arrived} arrived since, at its address or of its amounts. ${none} like a mistaken payment of this invoice, but that is never certain.`,
+        `${atLeast(total, isAll)} ${arrived} arrived since then, at its address or with one of its amounts. ${none} like a mistaken payment of this invoice, but that is never certain.`,
     ];
   }
   const name = nameOpen(best);
@@ -180,7 +180,7 @@ function judgeNear({ invoice, near, unmatched }: InvoiceFacts): Row[] {
         isSure && hasExact && `In addition, ${name} arrived and pays no invoice. ${resolved}`,
         isSure && `Instead, ${name} arrived and pays no invoice. ${resolved}`,
         others === 0 && `${also}1 unmatched transfer may be meant for it: ${name}. ${resolved}`,
-        `${also}${others + 1} unmatched transfers may be meant for it. The likeliest is ${name}. ${resolved}`,
+        `${also}${others + 1} unmatched transfers may be meant for it. The most likely one is ${name}. ${resolved}`,
       ),
       ...stepsToResolve(best),
     ],
@@ -356,7 +356,8 @@ export function judgeAddress({ address: own, total, since }: AddressFacts): Verd
   const { address, projectName, network, policy, retiredAt, balance } = own;
   const state = {
     active: 'It is active.',
-    frozen: 'Tether has frozen it: it still receives but cannot send. It gets no new invoices and is still watched.',
+    frozen:
+      'Tether has frozen it: it can still receive USDT, but cannot send any. It gets no new invoices and is still watched.',
     unfrozen: 'Tether froze it and later unfroze it. It gets invoices again when an operator activates it.',
     retired: `It has been retired since ${retiredAt === null ? 'never' : toIso(retiredAt)}: it gets no new invoices and is still watched.`,
     blocked: 'It is retired permanently.',

@@ -35,7 +35,7 @@ export function readCandidates(
     const { address, account } = parsed;
     const firstPlace = firstPlaces.get(account);
     firstPlaces.set(account, firstPlace ?? place);
-    if (contracts.includes(account)) add('this is the USDT contract itself; give an address of your own wallet');
+    if (contracts.includes(account)) add('this is the USDT contract itself; use an address of your own wallet');
     else if (account === BURN_ACCOUNT) add('this is the burn address, and no one can move money from it');
     else if (firstPlace !== undefined) add(`this address was already given as ${firstPlace}`);
     else good.push({ address, account });
@@ -60,10 +60,7 @@ function spotSpreadSecret(entries: readonly AddressEntry[]): FieldProblem | null
   if (others.some(({ text }) => detectSecret(text) !== null)) return null;
   const kind = detectSecret(others.map(({ text }) => text).join('\n'));
   if (kind === null) return null;
-  return secretProblem(
-    others.every(({ place }) => place.startsWith('argument')) ? 'arguments' : 'what was given',
-    kind,
-  );
+  return secretProblem(others.every(({ place }) => place.startsWith('argument')) ? 'arguments' : 'the input', kind);
 }
 
 /** If there were more, the first problems would scroll off the screen. */
@@ -92,7 +89,7 @@ function foreignFormat(text: string): Text | null {
     return `it contains the character U+${code}, which may be invisible or only look like a Latin letter; copy the address again`;
   }
   if (OLD_TRON.test(text)) {
-    return 'this is an address format of an old TRON test network (27…); TRON addresses now start with T on every network';
+    return 'this address has the format of an old TRON test network (27…); TRON addresses now start with T on every network';
   }
   const coin = FOREIGN_FORMATS.find(([pattern]) => pattern.test(text))?.[1];
   return coin === undefined ? null : `this looks like an address of ${coin}; a TRON address starts with T`;

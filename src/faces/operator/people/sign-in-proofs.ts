@@ -46,7 +46,7 @@ const RUNS = ROWS.flatMap((row) => [row, [...row].reverse().join('')]).map((row)
  */
 export function passwordProblem(password: string, login: string): string | null {
   const length = [...password].length;
-  if (length < MIN_CHARACTERS) return `has ${length} characters: give it ${MIN_CHARACTERS} or more, such as four words`;
+  if (length < MIN_CHARACTERS) return `has ${length} characters: use ${MIN_CHARACTERS} or more, for example four words`;
   if (Buffer.byteLength(password) > MAX_PASSWORD_BYTES) return `is longer than ${MAX_PASSWORD_BYTES} bytes`;
   return isCommon(password.normalize('NFKC').toLowerCase(), login) ? 'is too common: choose another one' : null;
 }

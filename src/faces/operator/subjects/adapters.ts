@@ -134,12 +134,12 @@ export const enableAdapter = operation({
     const kind = ADAPTER_KINDS.find((each) => each === given);
     if (kind === undefined) throw new FieldError('kind', `is ${clip(given)}: choose ${ADAPTER_KINDS.join(', ')}`);
     if (kind === 'price' && named === undefined)
-      throw new FieldError('currency', 'is missing: give the currency of the prices, such as EUR');
+      throw new FieldError('currency', 'is missing: use the currency of the prices, such as EUR');
     const currency = (named ?? 'CNY').toUpperCase();
     if (!/^[A-Z]{3,5}$/.test(currency))
       throw new FieldError('currency', `is ${clip(currency)}: use a code such as CNY`);
     if (kind === 'price' && secret !== undefined)
-      throw new FieldError('secret', 'is for adapters that shops order through: leave it out');
+      throw new FieldError('secret', 'does not apply to prices: leave it out');
     return {
       ...{ projectId, kind, currency, rate: readRateOrSource(rate) },
       ...{ confirmRate: readConfirmation(confirmRate), secret: readShopSecret(secret) },
@@ -218,7 +218,7 @@ export const enableAdapter = operation({
 
 function ageOf({ ageSeconds, isTooOld }: Shown<typeof source>): string {
   const age = ageSeconds < 120 ? `${ageSeconds} s` : formatDuration(Math.floor(ageSeconds / 60) * 60_000);
-  return `${age} old${isTooOld ? ', too old: orders are rejected' : ''}`;
+  return `${age} old${isTooOld ? ', which is too old: orders are rejected' : ''}`;
 }
 
 /** The requested adapter, with a fixed rate or the source of one. */
@@ -361,7 +361,7 @@ async function findRate(
 function readDecimal(text: string): bigint {
   const read = parseAmount(text);
   if (read.kind === 'ok') return read.amountMicro;
-  throw new Error('the bounds of a rate are not decimals');
+  throw new Error('the rate bounds are not decimal numbers');
 }
 
 /** Returns the columns of bounds that contain this rate. Errors: `INVALID_ARGUMENT`. */
@@ -495,7 +495,7 @@ function judgeChange(before: Adapter, after: StoredRate, confirmed: Confirmation
     const bounds = isWider ? `, and the bounds ${boundsOf(before)} would become ${boundsOf(after)}` : '';
     throw new FieldError(
       'confirmRate',
-      `${given}: the current rate is ${from} ${before.currency} for one USDT and the new one ${to}${bounds}. Nothing was changed. Check both rates, then repeat this with ${from}:${to} here`,
+      `${given}: the current rate is ${from} ${before.currency} for one USDT and the new one ${to}${bounds}. Nothing was changed. Check both rates, then enter ${from}:${to} here`,
     );
   }
   return { isLarge, areBoundsNew };

@@ -60,11 +60,11 @@ const CHANGE = ['<change>', 'chg_…'] as const;
 /** Lists the pending changes of a project and the 20 most recently finished, newest first. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
 export const listAddressChanges = operation({
   action: 'listAddressChanges',
-  summary: 'List additions of addresses that are waiting for confirmation, and the most recent finished ones',
+  summary: 'List pending address additions, and the most recent finished ones',
   method: 'GET',
   path: '/address-changes',
   command: 'address pending',
-  does: 'list additions from the console or the admin API that are waiting for confirmation',
+  does: 'list address additions from the console or the admin API that are waiting for confirmation',
   input: Type.Object({ projectId: projectId() }),
   output: listOf(shown, { projectId: Type.String() }),
   read: ({ projectId }) => ({ projectId }),
@@ -89,14 +89,14 @@ export const listAddressChanges = operation({
     ),
     next: data.some(({ state }) => state === 'waiting')
       ? say`if the addresses are yours, have another owner confirm them in the console, or run "${{ command: 'address confirm', args: ['chg_…'] }}". If not, run "${{ command: 'address withdraw', args: ['chg_…'] }}" and find out who proposed them`
-      : 'no addresses are waiting',
+      : 'no additions are pending',
   }),
 });
 
 /** Shows a change, and why this actor may not confirm it (`null` if it may). Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
 export const showAddressChange = operation({
   action: 'showAddressChange',
-  summary: 'Show a pending addition of addresses',
+  summary: 'Show a pending address addition',
   method: 'GET',
   path: '/address-changes/:changeId',
   input: Type.Object({ changeId: argument(...CHANGE, 'chg_…') }),
@@ -116,7 +116,7 @@ export const showAddressChange = operation({
 export const confirmAddressChange = localOperation({
   action: 'confirmAddressChange',
   command: 'address confirm',
-  does: 'add the addresses of a pending addition now',
+  does: 'confirm a pending addition, so that its addresses are added now',
   by: BY,
   input: Type.Object({ changeId: argument(...CHANGE) }),
   read: ({ changeId }) => ({ changeId }),
@@ -153,11 +153,11 @@ export const confirmAddressChange = localOperation({
 /** Withdraws a pending change, so its addresses aren't added. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`, `CONFLICT`. */
 export const withdrawAddressChange = operation({
   action: 'withdrawAddressChange',
-  summary: 'Withdraw a pending addition: its addresses are not added',
+  summary: 'Withdraw a pending addition, so that its addresses are not added',
   method: 'POST',
   path: '/address-changes/:changeId/withdraw',
   command: 'address withdraw',
-  does: 'withdraw a pending addition: its addresses are not added',
+  does: 'withdraw a pending addition, so that its addresses are not added',
   by: BY,
   input: Type.Object({ changeId: argument(...CHANGE, 'chg_…') }),
   output: changeSchema,
@@ -282,7 +282,7 @@ async function findRefusal(
     }
   }
   if (!(await isSettled(db, encodeId('usr', id), unixMs(now() - SETTLED_MS)))) {
-    return `you were invited, reset or given another role in the last seven days, or the audit log does not record how you became an owner, so another owner must confirm it; ${otherwise}`;
+    return `you were invited, or your sign-in methods or role were changed, in the last seven days, or the audit log does not record how you became an owner, so another owner must confirm it; ${otherwise}`;
   }
   return null;
 }

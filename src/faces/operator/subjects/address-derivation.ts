@@ -84,7 +84,7 @@ export function firstAddresses(xpub: AccountXpub): FirstAddresses {
     addresses: derived.map(shown),
     refuseOther: (typed) => {
       const isOwn = typed === own.address || typed === own.address.slice(-ASKED_LENGTH);
-      if (!isOwn) throw mismatch('what you typed', derived);
+      if (!isOwn) throw mismatch('as you typed it', derived);
     },
     refuseOtherAddress: (given) => {
       const address = given.trim();
@@ -154,7 +154,7 @@ export const findDerivationKey = localOperation({
       const short = `${xpub.slice(0, 10)}…${xpub.slice(-6)}`;
       return { subject: short, message: `${short}  (${nextIndex} addresses so far)` };
     });
-    const message = say`this project has several account keys: say which with ${{ field: 'xpub' }}`;
+    const message = say`this project has several account keys: choose one with ${{ field: 'xpub' }}`;
     throw new AppError('INVALID_ARGUMENT', message, { problems });
   },
 });
@@ -179,7 +179,7 @@ const input = Type.Object({
   ...keyInput,
   first: line('<address>', 'first address that your wallet shows (default: asked for)'),
   ...{ projectId: projectId(), policy: policyOption() },
-  isFresh: flag('after a restore: confirm that Quittance has never had this key, and begin with its first address'),
+  isFresh: flag('after a restore: confirm that Quittance has never had this key, and start at its first address'),
   seen: Type.Optional(Type.Array(Type.String())),
 });
 
@@ -302,7 +302,7 @@ function notDerived(outcome: NotDerived): AppError {
     case 'all-taken':
       return new AppError(
         'CONFLICT',
-        say`no address was added: all addresses of this key from #${outcome.from + 1} to #${outcome.from + outcome.count} are already in projects. Give the next ones with "${{ command: 'address add' }}", or use another account of your wallet`,
+        say`no address was added: all addresses of this key from #${outcome.from + 1} to #${outcome.from + outcome.count} are already in projects. Add the next ones with "${{ command: 'address add' }}", or use another account of your wallet`,
       );
     case 'too-soon':
       return new AppError(

@@ -282,7 +282,7 @@ export function otherPolicyNote({ projectId }: { projectId: string }, policy: Po
   if (policy === projectPolicy) return [];
   const change = { command: 'project update', args: [projectId], input: { policy } };
   return [
-    say`these addresses have the policy ${policy}, but the project uses ${projectPolicy}: they get invoices after "${change}"`,
+    say`these addresses have the policy ${policy}, but the project uses ${projectPolicy}: to use them for invoices, run "${change}"`,
   ];
 }
 
@@ -319,11 +319,11 @@ export type Added = { kind: 'added'; view: Of & { added: TronAddress[] }; projec
 export const addAddresses = operation({
   action: 'addAddresses',
   summary:
-    'Add addresses: all of them, or none if one is wrong. If the project already has an address and not all new ones are signed, they wait for an owner to confirm them in the console, or for a day',
+    'Add addresses. If one is wrong, none are added. If the project already has an address and not all new ones are signed, they are added when an owner confirms them in the console, or after a day',
   method: 'POST',
   path: '/addresses',
   command: 'address add',
-  does: 'add addresses: all of them, or none if one is wrong',
+  does: 'add addresses; if one is wrong, none are added',
   by: BY,
   input: Type.Object({
     projectId: projectId(),
@@ -335,7 +335,7 @@ export const addAddresses = operation({
     }),
     policy: policyOption(),
     isChecked: not(
-      'skip asking the nodes whether the addresses were ever activated',
+      'do not ask the nodes whether the addresses were ever activated',
       'Whether to ask the nodes about the addresses (default: true)',
     ),
     isFresh: flag('after a restore: confirm that Quittance has never had any of these addresses'),

@@ -81,7 +81,7 @@ export const createAdminKeyOperation = operation({
     role: oneOf(ROLES, '<role>', 'role of the key'),
     projects: lines(
       '<prj_…>',
-      'only these, comma-separated (default: all)',
+      'only these projects, comma-separated (default: all)',
       'prj_… that the key may see (default: all)',
     ),
     expires: line('<when>', 'a duration (12h, 90d) or a date (2027-01-31, UTC) (default: never expires)'),

@@ -63,7 +63,7 @@ const MAX_TEXT = 200;
 const filters = {
   action: line('<action>', 'only actions of this type, such as key.created'),
   subject: line('<subject>', 'only actions on this subject: prj_…, key_…, whe_…, trf_…, T…'),
-  by: line('<name>', 'only actions of this person'),
+  by: line('<name>', 'only actions by this person'),
 };
 type Texts = { [Name in keyof typeof filters]?: string | undefined };
 type Page = { limit?: string | undefined; before?: string | undefined };

@@ -242,7 +242,10 @@ export async function reconcileNow(
   const addresses = chooseAddresses(await listBookedAddresses(db, network, MAX_ADDRESSES), wanted, network);
   const node = (await deps.pool.available()).at(-1);
   if (node === undefined) {
-    throw new AppError('NO_NODE', say`no node of ${network} answers: see them with "${{ command: 'chain status' }}"`);
+    throw new AppError(
+      'NO_NODE',
+      say`no ${network} node responds: see their state with "${{ command: 'chain status' }}"`,
+    );
   }
   const standsAt = async () => (await findCursor(db, network))?.solid.number;
   const endMs = performance.now() + allMs;
@@ -301,7 +304,7 @@ const MAX_HINTS = 20;
 export function noteReconciled(row: ReconciledAddress, isFirst: boolean): string {
   switch (row.status) {
     case 'good':
-      return isFirst ? `first check: it held ${row.opening}` : `at block ${row.block}`;
+      return isFirst ? `first check: the balance was ${row.opening}` : `at block ${row.block}`;
     case 'differs':
       return `in blocks ${row.from} to ${row.to}`;
     case 'too-early':
@@ -314,7 +317,7 @@ export function adviseOnBooks(hints: readonly Hint[]): Text[] {
   if (hints.length === 0) return ['try again in a minute; the service must be running and catching up'];
   const distinct = new Map(hints.map((hint) => [JSON.stringify(hint), hint]));
   const lines = [...distinct.values()].slice(0, MAX_HINTS).map((hint) => say`${hint}`);
-  return ['read again the blocks in which it must have happened:', ...lines];
+  return ['rescan the blocks in which the difference must have occurred:', ...lines];
 }
 
 /** Fails unless the balances of all addresses are equal. */

@@ -361,12 +361,12 @@ function identifySigner(
   if (before !== undefined && before.id !== parentId) {
     // If two nodes differ, the one whose block has no known signer is wrong.
     const wrong = isAttested && !before.isAttested ? before.node : node;
-    const seen = `block ${number} (${id}) of ${node.origin} names parent ${parentId}`;
+    const seen = `${node.origin} returned block ${number} (${id}) with parent ${parentId}`;
     throw new LostBranch(wrong, `${seen}, but block ${before.number} of ${before.node.origin} is ${before.id}`);
   }
   if (number === ledger.number && id !== ledger.id) {
     const stands = `the last recorded block is ${number} (${ledger.id})`;
-    throw new LostBranch(node, `${stands}, but ${node.origin} shows ${id}`);
+    throw new LostBranch(node, `${stands}, but ${node.origin} returned ${id}`);
   }
   return { ...header, isAttested, node };
 }
@@ -399,7 +399,7 @@ function refuseUnproven(waiting: readonly { number: number }[]): void {
   if (first === undefined || waiting.length <= MAX_WAITING_BLOCKS) return;
   throw new AppError(
     'BLOCK_UNVERIFIABLE',
-    `too few known producers confirmed block ${first.number} within ${waiting.length} blocks; nothing from this block on was used`,
+    `too few known producers confirmed block ${first.number} within ${waiting.length} blocks, so this block and the later ones were not used`,
   );
 }
 
@@ -451,7 +451,7 @@ async function agree(deps: ReadSolidDeps, read: ReadBlock, nodes: readonly Node[
   const asked = [...window.votes.values()].map(({ origin, logs: { digest } }) => `${origin}: ${digest.slice(0, 12)}`);
   throw new AppError(
     'NODES_DISAGREE',
-    `${agreement} operators must show the same USDT logs of block ${block.number}; shown by ${asked.join(', ')}`,
+    `${agreement} operators must return the same USDT logs for block ${block.number}, but they returned ${asked.join(', ')}`,
     { retryable: true },
   );
 }

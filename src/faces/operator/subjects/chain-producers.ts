@@ -92,7 +92,7 @@ const acceptProducers = localOperation({
       if (!isConfirmed) {
         throw new AppError(
           'USAGE',
-          say`this trusts the nodes about the block producers and replaces the known ones. When you know that the network really changed this much, run the command again with ${{ field: 'isConfirmed' }}`,
+          say`this would trust the nodes' list of block producers and replace the known one. If you know that the network really changed this much, run the command again with ${{ field: 'isConfirmed' }}`,
         );
       }
       const { db, network, pool, now } = nodes;
@@ -118,7 +118,7 @@ const checkpoint = { network: text, number: whole, id: text, time: text, produce
 /** Returns the ledger's newest block with the producers in force. Throws `NOT_FOUND`, or `CONFLICT` while the watcher is halted. */
 const makeCheckpoint = operation({
   action: 'makeCheckpoint',
-  summary: 'Show the last recorded block with its producers, in the form that releases ship for first starts',
+  summary: 'Show the last recorded block with its producers, in the format that releases include for first starts',
   method: 'GET',
   path: '/chain/:network/checkpoint',
   command: 'chain checkpoint',
@@ -150,7 +150,7 @@ const CHECKPOINT_BYTES = 100_000;
 const checkOperation = localOperation({
   action: 'checkCheckpoint',
   command: 'chain checkpoint',
-  does: 'show the last recorded block with its producers, in the form that releases ship for first starts; for maintainers',
+  does: 'show the last recorded block with its producers, in the format that releases include for first starts; for maintainers',
   input: Type.Object({
     check: decidingFile(
       '<file>',
@@ -174,7 +174,7 @@ const checkOperation = localOperation({
   print: ({ view: checked, producerCount }) => {
     const { number, id, isShown, isSigned, isRecorded, isLeading, leadsTo, isGood, nodes } = checked;
     const fields = fieldsText(checked, [
-      ['block', () => `${number} (${id}) is ${isShown ? '' : 'not '}shown by enough operators`],
+      ['block', () => `${number} (${id}) was ${isShown ? '' : 'not '}returned by enough operators`],
       [
         'signatures',
         () => `${isSigned ? 'enough' : 'too few'} of its ${producerCount} producers signed the blocks that follow it`,
@@ -182,7 +182,8 @@ const checkOperation = localOperation({
       ['producers', () => `they were ${isRecorded ? '' : 'never '}in force in this ledger, with these keys`],
       [
         'now',
-        () => `it leads to ${leadsTo} of the producers known here now, which is ${isLeading ? 'enough' : 'too few'}`,
+        () =>
+          `from this block, the chain leads to ${leadsTo} of the producers known here now, which is ${isLeading ? 'enough' : 'too few'}`,
       ],
       ['verdict', () => (isGood ? 'good' : 'NOT GOOD')],
     ]);
@@ -364,7 +365,7 @@ function choose(
   if (proven !== undefined) {
     throw new AppError(
       'CONFLICT',
-      `${proven.node.origin} shows block ${number} (${proven.id}) with a valid proof, so you don't have to accept it`,
+      `${proven.node.origin} returned block ${number} (${proven.id}) with a valid proof, so you don't have to accept it by hand`,
     );
   }
   const ids = [...new Set(shown.map((block) => block.id))];
@@ -374,15 +375,15 @@ function choose(
   if (ids.length === 0) {
     throw new AppError(
       'NOT_FOUND',
-      `no node shows a block ${number} whose parent is block ${parent.number} (${parent.id})`,
+      `no node returned a block ${number} whose parent is block ${parent.number} (${parent.id})`,
     );
   }
-  const seen = shown.map(({ node, id: each }) => `${node.origin} shows ${each}`).join('; ');
+  const seen = shown.map(({ node, id: each }) => `${node.origin} returned ${each}`).join('; ');
   throw new AppError(
     'CONFLICT',
     id === null
-      ? say`the nodes show different blocks, so choose one with ${{ field: 'id' }}: ${seen}`
-      : say`no node shows ${{ field: 'id' }} ${id}: ${seen}`,
+      ? say`the nodes returned different blocks, so choose one with ${{ field: 'id' }}: ${seen}`
+      : say`no node returned ${{ field: 'id' }} ${id}: ${seen}`,
   );
 }
 
@@ -454,7 +455,7 @@ function problemOf(known: KnownProducers, block: ExaminedBlock): string | null {
 const passOperation = localOperation({
   action: 'passBlock',
   command: 'chain pass',
-  does: 'accept a block that no node can prove; first shows its content and the nodes that return it',
+  does: 'accept a block that no node can prove; the first run shows its content and the nodes that return it',
   input: Type.Object({
     block: needed('<number>', 'number of the block that the watcher is waiting at'),
     reason: needed('<text>', 'reason, for the audit log'),
@@ -478,7 +479,7 @@ const passOperation = localOperation({
       ['id', 'blockId'],
       ['header', () => (isHeaderProven ? 'signed by a known producer, with a matching id' : 'not proven either')],
       ['transactions', 'transactionCount'],
-      ['to our addresses', () => `${transfers.length} transfers of USDT`],
+      ['to your addresses', () => `${transfers.length} transfers of USDT`],
     ]);
     const nodes = columnsText(shownBy, [
       ['SHOWN BY', 'node'],
@@ -498,11 +499,11 @@ const passOperation = localOperation({
       const sources = shownBy.map(({ node }) => node).join(' and ');
       return {
         text,
-        refusal: say`block ${number} would be accepted only because ${sources} shows it. When you have compared it with a block explorer, run the command again with ${{ field: 'id' }} ${blockId} ${{ field: 'isConfirmed' }}`,
+        refusal: say`block ${number} would be accepted only because ${sources} returned it. When you have compared it with a block explorer, run the command again with ${{ field: 'id' }} ${blockId} ${{ field: 'isConfirmed' }}`,
       };
     }
     return {
-      text: `${text}\n\nblock ${number} passes, as decided by ${passedBy}`,
+      text: `${text}\n\nblock ${number} was accepted by ${passedBy}`,
       next: say`check that the watcher continues with "${{ command: 'chain status' }}"`,
     };
   },

@@ -159,7 +159,7 @@ export async function rescanRange(
       const { txId, logIndex, blockNumber } = contradiction;
       throw new AppError(
         'CHAIN_CONTRADICTION',
-        say`${SEEN[contradiction.kind](`transfer ${txId} (${logIndex}) in block ${blockNumber}`)}: show all differences and how to repair them with ${{ command: 'chain repair', input: rangeInput(deps.network, range) }}`,
+        say`${SEEN[contradiction.kind](`transfer ${txId} (${logIndex}) in block ${blockNumber}`)}. To see all differences and how to repair them, run ${{ command: 'chain repair', input: rangeInput(deps.network, range) }}`,
       );
     }
     const counts = await recordRescanned(deps, actor, blocks);

@@ -256,7 +256,7 @@ function refuseUnnamed(plan: RepairPlan, named: ReadonlySet<string>): void {
   if (stranger !== undefined) {
     throw new AppError(
       'INVALID_ARGUMENT',
-      say`${{ field: 'invoice' }} ${encodeId('inv', stranger)} was not paid by a transfer that needs to be taken back in these blocks: leave it out`,
+      say`${{ field: 'invoice' }} ${encodeId('inv', stranger)} was not paid by a transfer that must be taken back in these blocks: leave it out`,
     );
   }
   const problems = payments.flatMap(({ recorded, txId, logIndex }): FieldProblem[] => {
@@ -410,9 +410,9 @@ const PLANNED: readonly Column<PlannedView>[] = [
     (planned) => {
       const { match, invoice } = planned;
       if (match === null) return '';
-      if (invoice === null) return 'paid nothing';
+      if (invoice === null) return 'paid no invoice';
       const name = `${nameInvoice(planned)}, ${invoice.status}`;
-      return match === 'matched' ? `paid ${name}` : `paid nothing: duplicate payment of ${name}`;
+      return match === 'matched' ? `paid ${name}` : `paid no invoice: duplicate payment of ${name}`;
     },
   ],
 ];

@@ -347,7 +347,7 @@ export const resumeChain = operation({
   command: 'chain resume',
   does: 'resume a watcher that stopped because the chain contradicted the ledger',
   input: Type.Object({
-    isSettled: flag('confirm that you know the reason and resolved it'),
+    isSettled: flag('confirm that you know the reason and have resolved it'),
     haltedAt: Type.Optional(
       Type.String({ description: 'Time of the halt that you saw; refused if the watcher halted again later' }),
     ),

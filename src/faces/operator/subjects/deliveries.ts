@@ -396,7 +396,10 @@ export const showDelivery = operation({
   command: 'deliveries show',
   does: 'show an event with every delivery attempt, the next planned one, and why the last one failed',
   output: schemaOf({ ...eventFields, deliveries: list(part(shownFields)) }),
-  input: Type.Object({ eventId: argument('<event>', 'evt_…'), endpoint: line('<whe_…>', 'only for this endpoint') }),
+  input: Type.Object({
+    eventId: argument('<event>', 'evt_…'),
+    endpoint: line('<whe_…>', 'only deliveries to this endpoint'),
+  }),
   read: ({ eventId, endpoint }) => ({ eventId, endpoint }),
   run: async (
     { db, now, config, note }: KeyDeps & { db: Database },

@@ -236,7 +236,7 @@ export const listInvoices = localOperation({
       nextBefore !== null
         ? say`${data.length === 0 ? `no match in ${looked} invoices; ` : ''}there are more: for the next page, repeat the command with ${{ field: 'before' }} ${nextBefore}`
         : data.length === 0
-          ? 'no such invoices'
+          ? 'no matching invoices'
           : say`see one with "${{ command: 'invoice show', args: ['inv_…'] }}"`,
   }),
 });
@@ -346,7 +346,7 @@ type Deps = Pick<
   steadyNow?(): UnixMs;
 };
 /** The name of a project's own key for these invoices. */
-export const HAND_KEY_NAME = 'invoices made by hand';
+export const HAND_KEY_NAME = 'invoices created by hand';
 const MAX_EXTERNAL_ID = 200;
 
 /** Errors: `INVALID_ARGUMENT`. */
@@ -354,7 +354,7 @@ function readExternalId(field: string, text: string): string {
   const { length } = [...text];
   if (detectSecret(text) !== null) throw new FieldError(field, 'looks like a secret, and payers may read it');
   if (length < 1 || length > MAX_EXTERNAL_ID) {
-    throw new FieldError(field, `has ${length} characters: give it 1 to ${MAX_EXTERNAL_ID}`);
+    throw new FieldError(field, `has ${length} characters: use 1 to ${MAX_EXTERNAL_ID}`);
   }
   if (text.includes('\0') || !text.isWellFormed())
     throw new FieldError(field, 'contains a character that cannot be stored');
@@ -461,12 +461,12 @@ function refusalOf(
       const existing = encodeId('inv', created.existing.id);
       const text =
         created.rule === 'externalId'
-          ? `the order ${clip(externalId)} has an invoice already: ${existing}. Check that invoice, or choose another order id`
-          : `this form made ${existing} already, for other input`;
+          ? `the order ${clip(externalId)} already has an invoice: ${existing}. Check that invoice, or choose another order id`
+          : `this form already created ${existing}, with other input`;
       return new AppError('CONFLICT', `no invoice was created: ${text}`);
     }
     case 'amount-unavailable': {
-      const where = created.addressesInUse === 0 ? 'the project has no address in use' : 'all are taken';
+      const where = created.addressesInUse === 0 ? 'the project has no address in use' : 'all are in use';
       const frozen =
         created.frozenAddresses === 0 ? '' : `, and Tether froze ${created.frozenAddresses} of its addresses`;
       return new AppError(
@@ -484,7 +484,7 @@ function refusalOf(
     case 'key-not-valid':
       return new AppError(
         'CONFLICT',
-        `invoices can no longer be created by hand for this project: its key for them, ${encodeId('key', keyId)}, was revoked`,
+        `invoices can no longer be created by hand for this project: the key that Quittance uses for them, ${encodeId('key', keyId)}, was revoked`,
       );
   }
 }
@@ -496,7 +496,7 @@ function refusalOf(
 export const withdrawInvoiceByHand = localOperation({
   action: 'withdrawInvoiceByHand',
   command: 'invoice withdraw',
-  does: 'withdraw an invoice: its page says so, but a payment that still arrives pays it',
+  does: 'withdraw an invoice; its page says so, but a payment that still arrives counts',
   by: { help: 'your name for the audit log (default: your user name)', before: 'projectId' },
   input: Type.Object({ invoiceId: named, ...PROJECT }),
   read: (given) => given,

@@ -268,7 +268,7 @@ function describeOutcome(outcome: Outcome): NonNullable<JobView['result']> {
 function sayOutcome(outcome: Outcome): Text[] {
   if (outcome.kind === 'reconcile') {
     const { good, total, hints } = outcome;
-    const sum = `${good} of ${total} addresses balance`;
+    const sum = `${good} of ${total} addresses match the chain`;
     return good === total ? [sum] : [sum, ...adviseOnBooks(hints)];
   }
   const unattested = sayUnattested(outcome.view);

@@ -131,7 +131,7 @@ function readRights(input: {
   const problems: FieldProblem[] = [];
   const { role, projects } = readParts(input, problems);
   if (input.allProjects === true && projects !== null) {
-    problems.push(fieldProblem('allProjects', say`cannot be given together with ${{ field: 'projectId' }}`));
+    problems.push(fieldProblem('allProjects', say`cannot be combined with ${{ field: 'projectId' }}`));
   }
   if (problems.length > 0) throw new AppError('INVALID_ARGUMENT', 'the role was not changed', { problems });
   return projects === null && input.allProjects !== true ? { role } : { role, projects };
@@ -241,7 +241,7 @@ export const invitePerson = localOperation({
   input: Type.Object({
     login: argument('<login>', 'an e-mail address or a short name'),
     role: role(),
-    projectIds: lines('<prj_…>', 'only these, comma-separated (default: all)'),
+    projectIds: lines('<prj_…>', 'only these projects, comma-separated (default: all)'),
     name: line('<name>', 'display name (default: the login)'),
   }),
   read: readNewPerson,
@@ -309,7 +309,7 @@ export const changeRole = localOperation({
   by: BY,
   input: Type.Object({
     ...{ person: person(), role: role() },
-    projectIds: lines('<prj_…>', 'only these, comma-separated (default: unchanged)'),
+    projectIds: lines('<prj_…>', 'only these projects, comma-separated (default: unchanged)'),
     allProjects: flag('all projects, including future ones'),
   }),
   read: ({ person, ...given }): NewRights & { person: string } => ({ person, ...readRights(given) }),

@@ -44,7 +44,7 @@ const limits = (most: { default?: string }, mostPerMinute: { default?: string })
 const look = (isRemovable: boolean) => ({
   support: removable(
     '<contact>',
-    'where payers find help: an e-mail address, an https:// link, or words such as a Telegram name',
+    'how payers can get help: an e-mail address, an https:// link, or text such as a Telegram name',
     isRemovable,
   ),
   returnUrl: removable(

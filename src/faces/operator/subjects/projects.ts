@@ -280,12 +280,12 @@ export const createProject = operation({
   asks: [
     {
       member: 'support',
-      question: 'Where do payers find help? An e-mail address, an https:// link, or words (Enter: nowhere) ',
+      question: 'How can payers get help? An e-mail address, an https:// link, or a short text (Enter: none) ',
     },
     { member: 'ordersPerDay', question: 'How many orders per day do you expect, paid or not? (Enter: unknown) ' },
     {
       ...{ member: 'prices', after: 'ordersPerDay' },
-      question: 'How many different amounts do they have? (Enter: one) ',
+      question: 'How many different amounts do these orders have? (Enter: one) ',
     },
   ],
   output: schemaOf(shown, made),

@@ -22,7 +22,9 @@ export const rotateReceiptKeyOperation = operation({
   path: '/receipt-keys/rotate',
   command: 'receipt rotate',
   does: 'sign new receipts with a new key; receipts already issued stay valid',
-  input: Type.Object({ isKeyLost: flag('the master key that encrypted the previous signing key is permanently lost') }),
+  input: Type.Object({
+    isKeyLost: flag('confirm that the master key that encrypted the previous signing key is permanently lost'),
+  }),
   output: schemaOf(rotated),
   read: ({ isKeyLost = false }) => ({ isKeyLost }),
   run: async (deps, actor, { isKeyLost }) => {

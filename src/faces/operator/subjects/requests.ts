@@ -183,7 +183,7 @@ export const listRequests = operation({
   }),
   read: ({ projectId, isKeyless = false, status, key, externalId, before, limit: most = '50', ...times }) => {
     if (isKeyless && projectId !== undefined)
-      throw new FieldError('isKeyless', 'is of no project: leave one of them out');
+      throw new FieldError('isKeyless', 'lists requests that belong to no project: leave out one of them');
     const { from, until } = readPeriod(times);
     const statusClass = readChoice('status', status, STATUS_CLASSES);
     const end = requestIdAt(until ?? NEVER);

@@ -469,11 +469,11 @@ const conflict = (reason: Text) => new AppError('CONFLICT', say`nothing was reso
 
 function refusedRefund({ id, from, amountMicro, blockNumber }: TransferRecord, txId: string, why: NoRefund): AppError {
   const args = [encodeId('trf', id)];
-  const elsewhere = say`if the money left another wallet, or went to another address, record it as a note instead: "${{ command: 'transfers resolve', args, input: { resolution: 'refunded', note: nameRefund(txId) } }}"`;
+  const elsewhere = say`if the money was sent from another wallet, or to another address, record it as a note instead: "${{ command: 'transfers resolve', args, input: { resolution: 'refunded', note: nameRefund(txId) } }}"`;
   switch (why.kind) {
     case 'none-left':
       return conflict(
-        say`the ledger has no transfer from an address of this project in transaction ${txId}. It records a transfer about a minute after it was sent, when its block is irreversible; then run this again. And ${elsewhere}`,
+        say`the ledger has no transfer from an address of this project in transaction ${txId}. Quittance records a transfer about a minute after it was sent, when its block is irreversible; run this again then. And ${elsewhere}`,
       );
     case 'denied':
       return conflict(`the recorded transfer of transaction ${txId} was annulled, because it is not on the chain`);

@@ -499,7 +499,7 @@ function causesText(causes: readonly CauseView[]): string {
       ['EXTERNAL ID', 'externalId'],
     ]),
   ]);
-  return `LIKELY CAUSES, likeliest first; the chain shows amounts, not intentions\n${parts.filter(Boolean).join('\n')}`;
+  return `LIKELY CAUSES, most likely first; the chain shows amounts, not intentions\n${parts.filter(Boolean).join('\n')}`;
 }
 
 function deliveryText(delivery: NonNullable<TransferView['events'][number]['delivery']>): string {

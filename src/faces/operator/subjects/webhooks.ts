@@ -121,7 +121,7 @@ export function refuseAdapter({ id, adapter }: Pick<WebhookEndpoint, 'id' | 'ada
   if (adapter === 'price') {
     throw new AppError(
       'CONFLICT',
-      say`${encodeId('whe', id)} holds the rate of a currency, and nothing is sent to it: see "${{ command: 'adapter list' }}"`,
+      say`${encodeId('whe', id)} is the rate of a currency, and Quittance sends nothing to it: see "${{ command: 'adapter list' }}"`,
     );
   }
   throw new AppError(
@@ -141,7 +141,7 @@ export function readEventTypes(field: string, texts: readonly string[]): EventTy
     unknown === undefined
       ? 'is empty'
       : unknown === 'all'
-        ? 'has all beside others'
+        ? 'combines all with other types'
         : `has ${clip(unknown)}, which is not an event type`;
   throw new FieldError(field, `${problem}: use all, or choose from ${EVENT_TYPES.join(', ')}`);
 }
@@ -330,7 +330,7 @@ async function refuseSameUrl(tx: Sql, projectId: string, url: string, exceptId: 
   const endpointId = encodeId('whe', same.id);
   throw new AppError(
     'CONFLICT',
-    say`the project already has an endpoint with this URL (${endpointId}), so events would arrive there twice. Change its event types with "${{ command: 'webhook update', args: [endpointId], input: { events: '…' } }}", or give another URL`,
+    say`the project already has an endpoint with this URL (${endpointId}), so events would arrive there twice. Change its event types with "${{ command: 'webhook update', args: [endpointId], input: { events: '…' } }}", or use another URL`,
   );
 }
 
@@ -350,7 +350,7 @@ export function refuseTooMany(endpoints: readonly Pick<WebhookEndpoint, 'disable
   const [count, words] = enabled < MOST.enabled ? [MOST.all, 'in all'] : [MOST.enabled, 'that are enabled'];
   throw new AppError(
     'CONFLICT',
-    say`the project has ${count} endpoints ${words}, which is the limit: give one of them another URL with "${{ command: 'webhook update', args: ['whe_…'], input: { url: '…' } }}"`,
+    say`the project has ${count} endpoints ${words}, which is the limit: change the URL of one of them with "${{ command: 'webhook update', args: ['whe_…'], input: { url: '…' } }}"`,
   );
 }
 
@@ -531,7 +531,7 @@ export const showEndpoint = operation({
         ({ secrets }) =>
           secrets
             .map(({ fingerprint, endsAt }) => {
-              return `${fingerprint ?? 'cannot be opened'}${endsAt === null ? '' : `, until ${isoMinute(endsAt)}`}`;
+              return `${fingerprint ?? 'cannot be decrypted'}${endsAt === null ? '' : `, until ${isoMinute(endsAt)}`}`;
             })
             .join('; '),
       ],

@@ -249,7 +249,7 @@ const CONNECTIONS: readonly KnownConnection[] = [
   },
   {
     ...{ code: 'not-acknowledged', kinds: ['not_acknowledged'], isProven: true },
-    problem: 'the shop responded, but not with ok or success, which acknowledge a payment',
+    problem: 'the shop responded, but not with ok or success, so it did not acknowledge the payment',
     fix: 'check the start of the response: often the plugin has a different secret than the adapter, does not know the order, or prints other text before the word',
   },
   {
@@ -388,13 +388,13 @@ function secretDiagnosis({ sent, secrets, attemptedAt }: DiagnosedAttempt, answe
     return proven(
       'secret-ended',
       `the receiver still has the previous secret of this endpoint, which was valid until ${toIso(ended)}`,
-      say`give the receiver the secret shown by the rotation; if it is lost, "${{ command: 'webhook rotate' }}" creates a new one`,
+      say`configure the receiver with the secret shown by the rotation; if it is lost, "${{ command: 'webhook rotate' }}" creates a new one`,
     );
   }
   return proven(
     'wrong-secret',
     'the receiver has a different secret than this endpoint',
-    say`each endpoint has its own secret: check whether the receiver has the one of another endpoint or environment, or an extra space or quote; if the secret is lost, "${{ command: 'webhook rotate' }}" creates a new one`,
+    say`each endpoint has its own secret: check whether the receiver has the secret of another endpoint or environment, or an extra space or quote; if the secret is lost, "${{ command: 'webhook rotate' }}" creates a new one`,
   );
 }
 
@@ -416,7 +416,7 @@ function otherDiagnosis({ secrets }: DiagnosedAttempt, { code, secretChecks }: D
   if (code === 'BODY_TOO_LARGE') {
     return proven(
       'body-too-large',
-      'the receiver saw a body many times as long as the one sent',
+      'the receiver received a body many times longer than the one sent',
       'look for a proxy that changes bodies',
     );
   }
@@ -430,7 +430,7 @@ function otherDiagnosis({ secrets }: DiagnosedAttempt, { code, secretChecks }: D
   if (code === 'TIMESTAMP_TOO_OLD' || code === 'TIMESTAMP_TOO_NEW') {
     return proven(
       'tolerance',
-      'the receiver refuses the time of the webhook, although the clocks agree: its tolerance is too short, or the webhook was delayed',
+      'the receiver rejects the timestamp of the webhook, although the clocks agree: its tolerance is too short, or the webhook was delayed',
       'use a tolerance of 300 s, and look for a proxy that queues requests',
     );
   }
