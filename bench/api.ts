@@ -7,7 +7,7 @@ const FULL: Plan = { invoiceCount: 1_000_000, connections: [1, 16, 64], rounds: 
 const QUICK: Plan = { invoiceCount: 50_000, connections: [1, 64], rounds: 2, seconds: 1, warmUpSeconds: 1 };
 const SETTLE_SECONDS = { full: 20, quick: 5 };
 
-/** Creating and reading invoices beside the bare baseline, and the memory of an idle process. About nine minutes. */
+/** Measures creating and reading invoices against the bare baseline, and the memory of an idle process. Takes about nine minutes. */
 export async function runApi(context: BenchContext): Promise<BenchResult> {
   const { flags, onProgress } = context;
   const plan = flags.quick ? QUICK : FULL;

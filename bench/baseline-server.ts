@@ -4,8 +4,8 @@ import Fastify from 'fastify';
 import pg from 'pg';
 
 /**
- * The baselines: Fastify, a pool of the service's size, and one prepared statement a request, on the service's own table with all its
- * constraints or on a plain one. No authentication, no checks, no allocation: what is left is what nothing can do without.
+ * The baselines: Fastify with a pool of the service's size and one prepared statement per request, on the service's own table with all its
+ * constraints, or on a plain table. They skip authentication, checks and allocation, so they show the minimum that any server needs.
  */
 const { BENCH_DATABASE = '{}', BENCH_PROJECT = '', BENCH_ADDRESSES = '[]', BENCH_POOL = '10' } = process.env;
 const { BENCH_TABLE = 'invoices' } = process.env;
@@ -35,8 +35,8 @@ const PLACES_PER_CENT = 1000;
 const usedPlaces = new Map<number, number>();
 
 /**
- * Near the requested amount, so that the index is entered where the service enters it, and never twice the same: amounts that end in
- * 0 are no code words, so no invoice of the seed has one.
+ * Stays near the requested amount, so that it uses the same part of the index as the service, and never repeats an amount. Amounts that end
+ * in 0 aren't code words, so no invoice of the seed has one.
  */
 function nextPlace(requested: number): { addressId: string; payable: number } {
   const used = usedPlaces.get(requested) ?? 0;
@@ -68,6 +68,6 @@ app.get('/invoices/:id', { schema: { response: { 200: answer, 404: answer } } },
 });
 
 await app.listen({ host: '127.0.0.1', port: 0 });
-// The end of the benchmark, however it ends, is the end of this process.
+// This process ends together with the benchmark, however that ends.
 process.on('disconnect', () => process.exit());
 process.send?.({ url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}` });

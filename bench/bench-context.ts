@@ -2,7 +2,7 @@ import type { PostgresConnection } from '../src/core/store/embedded/connection.t
 
 import type { Target } from './targets.ts';
 
-/** What each benchmark gets. */
+/** The input of each benchmark. */
 export type BenchContext = {
   /** The release's bin/quittance.js. */
   command: string;
@@ -10,10 +10,10 @@ export type BenchContext = {
   /** The folder of the results. */
   results: string;
   flags: { quick: boolean; full: boolean; day: boolean; profile: boolean; 'without-logs': boolean; grpc: boolean };
-  /** Stops are called at the end, in the opposite order. */
+  /** The cleanup functions, called at the end in reverse order. */
   onStart(child: { stop(): Promise<void> }): void;
   onProgress(text: string): void;
 };
 
-/** Tables to be printed, targets that are printed below them, and what is kept of the run beside these. */
+/** The tables to print, the targets printed below them, and the data of the run to store with both. */
 export type BenchResult = { markdown: string; targets?: Target[]; record: object };

@@ -7,8 +7,8 @@ import { promisify } from 'node:util';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /**
- * Builds the release in a folder inside `parent`, which must lie in the checkout so that its packages are found.
- * It stays as it is while sources change. `command` is the release's bin/quittance.js.
+ * Builds the release in a folder inside `parent`, which must be in the checkout so that Node.js finds its packages. The build stays the
+ * same while sources change. `command` is the release's bin/quittance.js.
  */
 export async function buildRelease(parent: string): Promise<{ command: string; remove(): Promise<void> }> {
   const folder = await mkdtemp(join(parent, 'release-'));

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import type { PostgresConnection } from '../src/core/store/embedded/connection.ts';
 import { BENCH_MASTER_KEY } from './master-key.ts';
 
-/** A server under load, or the load's own process. `stop` waits until it is gone. */
+/** A server under load, or the process that produces the load. `stop` waits until it has ended. */
 export type Child = { process: ChildProcess; pid: number; stop(): Promise<void> };
 export type Server = Child & { url: string };
 export type ServiceServer = Server & { metricsUrl: string };
@@ -16,7 +16,7 @@ const STOP_LIMIT_MS = 10_000;
 /** The default of QUITTANCE_DATABASE_POOL. */
 const POOL_SIZE = 10;
 
-/** What differs from one service to the other: settings, and options of Node.js. */
+/** The differences between two services: settings, and options of Node.js. */
 export type ServiceSetup = { env?: Record<string, string>; execArgv?: string[] };
 
 /** Runs a script of this folder, sends it an order if there is one, and waits for its first message. */
@@ -25,13 +25,13 @@ export async function startScript<Message>(
   env: Record<string, string>,
   { order, limitMs = START_LIMIT_MS }: { order?: object; limitMs?: number } = {},
 ): Promise<[Child, Message]> {
-  // By the same --import as this process, which also runs TypeScript.
+  // Uses the same --import as this process, so that it can run TypeScript.
   const options: ForkOptions = { env: { ...process.env, NODE_ENV: 'production', ...env } };
   const child = fork(fileURLToPath(new URL(name, import.meta.url)), [], options);
   if (order !== undefined) child.send(order);
   const started = within(Promise.race([once(child, 'message'), failure(child)]), `${name} does not start`, limitMs);
   const [message] = await started.catch((error: Error) => {
-    // Nobody else knows of it yet, and it would keep the benchmark from ending.
+    // Nobody else knows this process yet, and it would keep the benchmark from ending.
     child.kill('SIGKILL');
     throw error;
   });
@@ -54,8 +54,8 @@ export async function startBaseline(
 }
 
 /**
- * The service as an operator runs it, with the role `api` alone unless `setup` says otherwise. Only the rate limit differs from
- * production: it is lifted. Without a watcher the node's URL is never called; a network is what makes it the real service.
+ * Runs the service as an operator does, by default with only the role `api`. Only the rate limit differs from production: it's off. Without
+ * a watcher, nothing calls the node's URL; the network only selects the real service.
  */
 export async function startService(
   command: string,
@@ -67,7 +67,7 @@ export async function startService(
     stdio: ['ignore', 'pipe', 'inherit'],
     env: {
       PATH: process.env['PATH'],
-      // Makes the service end with its parent, as it does under npm, should the benchmark be killed.
+      // Makes the service end with its parent, as npm does, in case the benchmark is killed.
       npm_lifecycle_event: 'bench',
       NODE_ENV: 'production',
       DATABASE_URL: `postgres://${user}:${encodeURIComponent(password)}@${encodeURIComponent(host)}:${port}/${database}`,
@@ -90,21 +90,23 @@ export async function startService(
   return { ...toChild(child), ...urls };
 }
 
-/** {"level":"info","time":"…","url":"http://127.0.0.1:40123","metricsUrl":"http://127.0.0.1:40124","roles":["api"],"msg":"ready"} */
+/**
+ * Example: {"level":"info","time":"…","url":"http://127.0.0.1:40123","metricsUrl":"http://127.0.0.1:40124","roles":["api"],"msg":"ready"}
+ */
 function readyUrls(child: ChildProcess): Promise<{ url: string; metricsUrl: string }> {
   return new Promise((resolve) => {
     if (child.stdout === null) return;
-    // The log is read to the end, as a collector of logs would.
+    // Reads the log to the end, as a log collector would.
     createInterface(child.stdout).on('line', (line) => {
       const entry = JSON.parse(line) as Record<'level' | 'msg', string> & Partial<Record<'url' | 'metricsUrl', string>>;
-      // Without the role `api` it listens nowhere.
+      // Without the role `api`, the service has no address.
       if (entry.msg === 'ready') resolve({ url: entry.url ?? '', metricsUrl: entry.metricsUrl ?? '' });
       if (entry.level !== 'info') process.stderr.write(`${line}\n`);
     });
   });
 }
 
-/** Sends a message to a script and waits for its answer. One at a time. */
+/** Sends a message to a script and waits for its response. Only one message at a time. */
 export async function ask<Answer>({ process: child }: Child, message: object): Promise<Answer> {
   const answered = once(child, 'message');
   child.send(message);
@@ -140,7 +142,7 @@ function toChild(child: ChildProcess): Child {
   };
 }
 
-/** A port of this machine that nobody listens on now: the console tells its own by its configuration alone. */
+/** Returns a port of this machine that is free now, because the console's port is known only from its configuration. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -5,29 +5,29 @@ import type { PostgresConnection } from '../src/core/store/embedded/connection.t
 import { benchSeals } from './master-key.ts';
 import { type Shop, seedInvoices, seedShop } from './seed.ts';
 
-/** `fresh` starts without an invoice; `full` holds as many as the run is told. */
+/** `fresh` starts without invoices; `full` has the requested number. */
 export const TABLES = ['fresh', 'full'] as const;
 export type Tables = (typeof TABLES)[number];
 
 /**
- * `default` is what `npm start` runs, all roles in one process, on a chain that makes a block of full size every three seconds. `api` is a
- * process with that role alone. `bare` is a server without checks on the service's own table; `plain` is the same on a table with a primary
- * key and two unique indexes, and nothing else.
+ * `default` is the result of `npm start`: all roles in one process, on a chain that makes a full block every three seconds. `api` is a
+ * process with only that role. `bare` is a server without checks on the service's own table. `plain` is the same on a table with only a
+ * primary key and two unique indexes.
  */
 export const SIDES = ['default', 'api', 'bare', 'plain'] as const;
 export type Side = (typeof SIDES)[number];
 
-/** The table that a side creates in and reads from. */
+/** The table in which a side creates and reads. */
 export const tableOf = (side: Side) => (side === 'plain' ? 'plain_invoices' : 'invoices');
 
-/** Makes a database for each side and each kind of tables, all copies of the same two, in one server. */
+/** Creates a database for each side and each kind of tables, in one server. All of them are copies of the same two databases. */
 export async function createDatabases(
   server: PostgresConnection,
   invoiceCount: number,
 ): Promise<{ shop: Shop; connectionOf(side: Side, tables: Tables): PostgresConnection }> {
   await onServer(server, (client) => client.query('create database template_fresh'));
   const shop = await migrateAndSeed({ ...server, database: 'template_fresh' });
-  // Copying files is faster than logging each page; it takes a checkpoint, after which the copies are as durable as any.
+  // Copying files is faster than logging each page. It makes a checkpoint, after which the copies are as durable as any database.
   const copy = async (source: string, target: string) => {
     await onServer(server, (client) => client.query(`create database ${target} template ${source} strategy file_copy`));
     await onServer({ ...server, database: target }, (client) => client.query(OWN_LEDGER));
@@ -42,7 +42,7 @@ export async function createDatabases(
   return { shop, connectionOf };
 }
 
-/** A copy would be refused as one. */
+/** The service would refuse it as a copy. */
 const OWN_LEDGER = `set session_replication_role = replica;
   update ledger_identity set database_oid = (select oid from pg_database where datname = current_database())`;
 
@@ -70,7 +70,7 @@ async function migrateAndSeed(connection: PostgresConnection): Promise<Shop> {
   }
 }
 
-/** Runs one piece of work on a connection of its own. */
+/** Runs one task on a connection of its own. */
 export async function onServer<Result>(
   connection: PostgresConnection,
   work: (client: pg.Client) => Promise<Result>,

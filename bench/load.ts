@@ -2,16 +2,16 @@ import { randomUUID } from 'node:crypto';
 import autocannon from 'autocannon';
 import { drawPrice } from './prices.ts';
 
-/** One stretch of load: as many requests as `connections` closed loops get answered in `seconds`. */
+/** One period of load: as many requests as `connections` closed loops complete in `seconds`. */
 export type LoadJob = { url: string; connections: number; seconds: number; headers: Record<string, string> } & (
   | { kind: 'create' }
   | { kind: 'read'; paths: string[] }
 );
 
-/** Latencies are in milliseconds. `unexpected` counts errors, timeouts and every other status than 201 or 200. */
+/** Latencies are in milliseconds. `unexpected` counts errors, timeouts and every status except 201 and 200. */
 export type LoadResult = { requests: number; seconds: number; p50: number; p99: number; unexpected: number };
 
-/** A process of its own that runs jobs it is sent, one after the other. */
+/** A separate process that runs the jobs sent to it, one after the other. */
 process.on('message', (job: LoadJob) => {
   run(job).then(
     (result) => process.send?.(result),
@@ -41,9 +41,9 @@ async function run(job: LoadJob): Promise<LoadResult> {
   };
 }
 
-/** Each request is a new order: a random key, the shop's next order number, a realistic price. */
+/** Each request is a new order: a random key, the shop's next order number, and a realistic price. */
 function creating(): autocannon.Request {
-  // Unique also among jobs, for no load makes a million orders a second.
+  // Also unique across jobs, because no load creates a million orders per second.
   let order = Date.now() * 1000;
   return {
     method: 'POST',

@@ -28,12 +28,13 @@ import { runWebhooks } from './webhooks/run.ts';
 
 /**
  * `npm run bench` measures, prints tables, and writes bench/results/<name>-<time>.json. The names are `api` (the default), `ingest`,
- * `growth`, `misattribution`, `webhooks`, `checkout`, `paint`, `sizes`, `console`, `overload`, `floods`, `requests`, `seals`, `sealing`, `manifest` and `soak`. `--quick` is a short run that shows whether everything works and roughly how fast; its figures are no record.
- * `--compare OLD.json` shows beside the targets what an earlier result had.
- * `growth` with `--invoices` measures a ledger of so many, with memory for its indexes and without; `console` looks at pages over so many,
- * and creates none meanwhile.
- * `soak` takes as long as `--minutes` says, 20 if it says nothing. For `ingest`, `--full` replays a whole day in every row, `--day` only
- * one from one node, near and far, `--without-logs` has nodes that know no `eth_getLogs`, `--grpc` asks one node by gRPC, and `--profile` writes a CPU profile of the service while it catches up from two nodes, or by gRPC.
+ * `growth`, `misattribution`, `webhooks`, `checkout`, `paint`, `sizes`, `console`, `overload`, `floods`, `requests`, `seals`, `sealing`,
+ * `manifest` and `soak`. `--quick` is a short run that shows whether everything works and roughly how fast; don't record its figures.
+ * `--compare OLD.json` shows an earlier result next to the targets. For `growth`, `--invoices` measures a ledger with this many invoices,
+ * with and without enough memory for their indexes. For `console`, it measures pages over this many invoices and creates none meanwhile.
+ * `soak` takes `--minutes`, by default 20. For `ingest`, `--full` replays a whole day in every row, `--day` replays it only from one node,
+ * near and far, `--without-logs` uses nodes without `eth_getLogs`, `--grpc` queries one node over gRPC, and `--profile` writes a CPU
+ * profile of the service while it catches up from two nodes, or over gRPC.
  */
 const BENCHES = {
   api: async () => runApi(await prepare()),
@@ -62,7 +63,7 @@ const BENCHES = {
 type Bench = keyof typeof BENCHES;
 
 const RESULTS = fileURLToPath(new URL('results/', import.meta.url));
-/** A run that takes longer hangs; the longest takes half of it, but for more invoices than ten million. */
+/** A run that takes longer hangs. The longest takes half of this, except with more than ten million invoices. */
 const LIMIT_MS = 60 * 60_000;
 const INVOICES_OF_LIMIT = 10_000_000;
 
@@ -147,11 +148,14 @@ async function startPostgres(): Promise<PostgresConnection> {
   return (await startServer()).postgres;
 }
 
-/** An empty server with the settings of the service, gone at the end. `restart` makes settings count that only a start reads. */
+/**
+ * Starts an empty server with the service's settings, which is removed at the end. `restart` applies settings that PostgreSQL reads only at
+ * its start.
+ */
 async function startServer(): Promise<{ postgres: PostgresConnection; restart(): Promise<PostgresConnection> }> {
   const folder = await mkdtemp(join(tmpdir(), 'quittance-bench-'));
   toStop.push(() => rm(folder, { recursive: true, force: true }));
-  // Root's PostgreSQL runs as another user, which mkdtemp's mode 0700 would shut out.
+  // As root, PostgreSQL runs as another user, which couldn't access a directory with mkdtemp's mode 0700.
   await chmod(folder, 0o711);
   const start = () =>
     startEmbeddedPostgres({
@@ -176,11 +180,11 @@ function progress(text: string): void {
 function abort(reason: string): void {
   isStopping = true;
   console.error(reason);
-  // What is running fails once its processes are gone.
+  // Tasks in progress fail when their processes have ended.
   void stopAll().finally(() => process.exit(1));
 }
 
-/** Stops and removes everything that was made, the last first. */
+/** Stops and removes everything that was created, in reverse order. */
 async function stopAll(): Promise<void> {
   for (const stop of toStop.splice(0).reverse()) await stop().catch((error) => console.error(error));
 }

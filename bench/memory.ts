@@ -4,10 +4,10 @@ import { type Child, startService } from './child.ts';
 import { onServer } from './databases.ts';
 import { descendants, residentBytes } from './proc.ts';
 
-/** Resident memory of an idle API process, in bytes. `helpers` is that of the processes which it started itself. */
+/** The resident memory of an idle API process in bytes. `helpers` is that of the processes that it started. */
 export type Memory = { atStart: number; settled: number; helpers: number };
 
-/** Measures an API process that nobody calls. */
+/** Measures an API process without requests. */
 export async function measureMemory(options: {
   command: string;
   postgres: PostgresConnection;

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import Fastify from 'fastify';
 
-/** The bare baseline: a document of 1 KB with a line of text and its style in it, from memory. */
+/** The bare baseline: a document of 1 KB from memory, with one line of text and its style. */
 const START = `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Bare</title><link rel="icon" href="data:,">
 <style>body{font:1rem/1.5 system-ui,sans-serif}</style></head><body><p>`;
 const END = '</p></body></html>';
@@ -12,6 +12,6 @@ app.get('/', (_request, reply) =>
   reply.type('text/html; charset=utf-8').header('Cache-Control', 'no-store').send(DOCUMENT),
 );
 await app.listen({ host: '127.0.0.1', port: 0 });
-// The end of the benchmark, however it ends, is the end of this process.
+// This process ends together with the benchmark, however that ends.
 process.on('disconnect', () => process.exit());
 process.send?.({ url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}/` });

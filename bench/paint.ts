@@ -13,19 +13,22 @@ type Plan = { loads: number };
 const DEFAULT: Plan = { loads: 30 };
 const QUICK: Plan = { loads: 5 };
 
-/** Of each document without a browser, so that the servers are as fast as they become; and rounds that do not count. */
+/** Requests for each document without a browser, so that the servers reach full speed, and rounds that don't count. */
 const WARM_UP = { requests: 50, rounds: 3 };
 
-/** What is opened, in turn. The baseline is a static document from a bare server. */
+/** The pages to open, in turn. The baseline is a static document from a bare server. */
 const SUBJECTS = ['page, en', 'page, ar', 'baseline'] as const;
 type Subject = (typeof SUBJECTS)[number];
 
-/** Milliseconds from the start of the navigation, and bytes with the headers. */
+/** Milliseconds from the start of the navigation, and bytes including headers. */
 type Load = { responseEnd: number; firstPaint: number; bytes: number };
 
 const LIMIT_MS = 100;
 
-/** First contentful paint of the payer's page in a browser that was never there, beside a bare document. About a minute. */
+/**
+ * Measures the first contentful paint of the payer's page in a browser without a cache, compared with a bare document. Takes about a
+ * minute.
+ */
 export async function runPaint(context: BenchContext): Promise<BenchResult> {
   const plan = context.flags.quick ? QUICK : DEFAULT;
   const browser = await startBrowser(context);
@@ -53,7 +56,7 @@ async function startBrowser({ onStart, onProgress }: BenchContext): Promise<Brow
   return browser;
 }
 
-/** Everything that a merchant can set. */
+/** Every option that a merchant can set. */
 async function addBrand({ client }: BenchChain): Promise<void> {
   const logoId = '0123456789abcdef0123456789abcdef';
   await client.query("insert into logos (id, type, content) values ($1, 'image/png', $2)", [logoId, LOGOS.png]);
@@ -83,7 +86,7 @@ async function warmUp(urls: readonly string[]): Promise<void> {
   }
 }
 
-/** One load of each in turn, every other round the other way about. */
+/** Loads each page once in turn, in reverse order in every other round. */
 async function measure(
   browser: Browser,
   urls: Record<Subject, string>,
@@ -105,8 +108,8 @@ async function measure(
 }
 
 /**
- * As payers come: by a link on a page of another site, with an empty cache and no connection. (From an empty page the browser would
- * go on in the same process, but for documents with a Cross-Origin-Opener-Policy.)
+ * Arrives as payers do: by a link on a page of another site, with an empty cache and no connection. (From an empty page, the browser would
+ * continue in the same process, except for documents with a Cross-Origin-Opener-Policy.)
  */
 async function open(browser: Browser, shopUrl: string, url: string): Promise<Load> {
   const context = await browser.newContext({ viewport: { width: 390, height: 844 } });
@@ -123,7 +126,7 @@ async function open(browser: Browser, shopUrl: string, url: string): Promise<Loa
   }
 }
 
-/** Text, because it runs in the page. The paint may come after the load. */
+/** A string, because it runs in the page. The paint may come after the load. */
 const READ = `new Promise((resolve, reject) => {
   setTimeout(() => reject(new Error('nothing was painted within 10 s')), 10_000);
   new PerformanceObserver((list) => {
@@ -141,7 +144,7 @@ function judge(loads: Record<Subject, Load[]>): Target[] {
   });
 }
 
-/** The tables in Markdown, as they stand in docs/contributing/measurements/first-paint.md. */
+/** The tables in Markdown, as in docs/contributing/measurements/first-paint.md. */
 function show(loads: Record<Subject, Load[]>): string {
   const rows = SUBJECTS.map((subject) => {
     const of = (field: keyof Load) =>
@@ -152,7 +155,7 @@ function show(loads: Record<Subject, Load[]>): string {
   return [table(['median / p90', 'response end ms', 'first paint ms', 'of the baseline', 'bytes'], rows)].join('\n\n');
 }
 
-/** The smallest value that at least this part of the values does not exceed. */
+/** Returns the smallest value that at least this share of the values doesn't exceed. */
 function quantile(loads: readonly Load[], field: keyof Load, part: number): number {
   const sorted = loads.map((load) => load[field]).toSorted((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(part * sorted.length) - 1)] ?? Number.NaN;

@@ -1,17 +1,17 @@
 import { readdir, readFile } from 'node:fs/promises';
 
-/** What /proc says of processes. On systems without it everything is 0, and the report says nothing of it. */
+/** Values from /proc about processes. On systems without /proc, every value is 0, and the report omits them. */
 
 /** Linux counts CPU time in ticks of 10 ms (USER_HZ), whatever the kernel's own clock. */
 const TICK_MS = 10;
 
-/** CPU time of one process in milliseconds, with all its threads. */
+/** Returns the CPU time of one process in milliseconds, with all its threads. */
 export async function cpuMs(pid: number): Promise<number> {
   const fields = await statFields(pid);
   return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) * TICK_MS;
 }
 
-/** CPU time of everything on this machine in milliseconds, whoever used it. */
+/** Returns the CPU time of the whole machine in milliseconds. */
 export async function machineCpuMs(): Promise<number> {
   const stat = await readFile('/proc/stat', 'utf8').catch(() => '');
   const [user = 0, nice = 0, system = 0, , , interrupts = 0, softInterrupts = 0] = stat
@@ -21,25 +21,25 @@ export async function machineCpuMs(): Promise<number> {
   return (user + nice + system + interrupts + softInterrupts) * TICK_MS;
 }
 
-/** The same with that of its children that ended, so that of a tree of processes nothing is lost. */
+/** Includes the CPU time of children that have ended, so that the total of a process tree is complete. */
 export async function cpuMsWithEnded(pid: number): Promise<number> {
   const fields = await statFields(pid);
   return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks) * TICK_MS, 0);
 }
 
-/** Resident memory of one process in bytes. */
+/** Returns the resident memory of one process in bytes. */
 export async function residentBytes(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;
 }
 
-/** Memory of one process in bytes, in which pages that it shares count in proportion. */
+/** Returns the memory of one process in bytes, with a proportional share of the pages that it shares. */
 export async function proportionalBytes(pid: number): Promise<number> {
   const rollup = await readFile(`/proc/${pid}/smaps_rollup`, 'utf8').catch(() => '');
   return Number(/^Pss:\s+(\d+) kB$/m.exec(rollup)?.[1] ?? 0) * 1024;
 }
 
-/** The ids of the processes that a process started, and theirs. */
+/** Returns the ids of a process's children and their descendants. */
 export async function descendants(pid: number): Promise<number[]> {
   const names = await readdir('/proc').catch(() => []);
   const ids = names.map(Number).filter((id) => id > 0);
@@ -50,7 +50,7 @@ export async function descendants(pid: number): Promise<number[]> {
   return childrenOf(pid);
 }
 
-/** The fields of /proc/<pid>/stat after the name, which may hold spaces: state, parent, … */
+/** Returns the fields of /proc/<pid>/stat after the name, which may contain spaces: state, parent, … */
 async function statFields(pid: number): Promise<string[]> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ');

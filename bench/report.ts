@@ -6,7 +6,7 @@ import { type Target, table } from './targets.ts';
 
 type Figures = Omit<Sample, 'round' | 'work' | 'tables' | 'side' | 'connections'>;
 
-/** One line of the table: medians over the rounds, and of each pair of sides the ratios of the same rounds. */
+/** One line of the table: the medians over the rounds, and for each pair of sides the ratios of the same rounds. */
 export type Line = {
   work: Work;
   tables: Tables;
@@ -20,10 +20,10 @@ const BASELINES = ['bare', 'plain'] as const;
 type Measured = (typeof MEASURED)[number];
 type Baseline = (typeof BASELINES)[number];
 
-/** Create on full tables in relation to create on fresh ones, for each side. */
+/** The ratio of creation on full tables to creation on fresh ones, for each side. */
 export type Growth = { connections: number; sides: Record<Side, Spread> };
 
-/** `halves` are the medians of every other round: what one half reaches and the other does not is not reached. */
+/** `halves` are the medians of the even and the odd rounds. A target counts as reached only if both reach it. */
 type Spread = { median: number; lowest: number; highest: number; halves: number[] };
 
 export function summarize(samples: Sample[], connections: number[]): { lines: Line[]; growth: Growth[] } {
@@ -59,7 +59,7 @@ function medians(samples: Sample[]): Figures {
   };
 }
 
-/** The ratios of throughput of samples that belong to the same round. */
+/** The throughput ratios of samples that belong to the same round. */
 function ratios(above: Sample[], below: Sample[]): Spread {
   const pairs = above.flatMap(({ round, perSecond }) => {
     const other = below.find((sample) => sample.round === round);
@@ -80,7 +80,7 @@ function median(values: number[]): number {
 const IDLE_LIMIT_MB = 150;
 const CREATE_CPU_LIMIT_US = 400;
 
-/** The targets that these figures are held against: ratios to the baseline with the same constraints. */
+/** The targets for these figures: ratios to the baseline with the same constraints. */
 export function judge(lines: Line[], growth: Growth[], memory: Memory): Target[] {
   const most = Math.max(...lines.map(({ connections }) => connections));
   const atLeast = (name: string, spread: Spread, least: number): Target => ({
@@ -116,7 +116,7 @@ export function judge(lines: Line[], growth: Growth[], memory: Memory): Target[]
   ];
 }
 
-/** The least ratio to the bare baseline; `null` where none is promised. */
+/** The lowest acceptable ratio to the bare baseline; `null` if there is no target. */
 function leastOf(side: Measured, work: Work, connections: number, most: number): number | null {
   if (connections === most) {
     if (work === 'read') return 0.9;
@@ -125,7 +125,7 @@ function leastOf(side: Measured, work: Work, connections: number, most: number):
   return connections === 1 && work === 'create' && side === 'api' ? 0.85 : null;
 }
 
-/** The tables in Markdown, as they stand in docs/contributing/measurements/creating-and-reading.md. */
+/** The tables in Markdown, as in docs/contributing/measurements/creating-and-reading.md. */
 export function toMarkdown(lines: Line[], growth: Growth[], memory: Memory): string {
   const rows = lines.map(({ work, tables, connections, ratios: of, sides }) => [
     `${work}, ${tables}`,
@@ -156,7 +156,7 @@ function showSpread({ median: middle, lowest, highest }: Spread): string {
   return `${middle.toFixed(2)} (${lowest.toFixed(2)}–${highest.toFixed(2)})`;
 }
 
-/** Server + PostgreSQL, for one request. */
+/** Server + PostgreSQL, per request. */
 function showCpu({ serverCpuUs, postgresCpuUs }: Figures): string {
   return `${Math.round(serverCpuUs)} + ${Math.round(postgresCpuUs)}`;
 }

@@ -21,7 +21,7 @@ export type Plan = {
   warmUpSeconds: number;
 };
 
-/** What one stretch of load saw. CPU times are microseconds for each request that was answered as it should. */
+/** The results of one period of load. CPU times are microseconds per successful request. */
 export type Sample = {
   round: number;
   work: Work;
@@ -34,21 +34,21 @@ export type Sample = {
   serverCpuUs: number;
   postgresCpuUs: number;
   loadCpuUs: number;
-  /** Cores that processes of others kept busy meanwhile. */
+  /** The number of cores that other processes kept busy meanwhile. */
   otherCores: number;
 };
 
 export type Target = { side: Side; tables: Tables; server: Server; connection: PostgresConnection; paths: string[] };
 
 /**
- * Measures all sides in turn: within a round each figure of the service stands next to the same figures of the baselines, seconds
- * apart, and every other round goes the other way about. Everything runs at once; who is not under load waits.
+ * Measures all sides in turn. Within a round, each figure of the service is measured seconds apart from the same figures of the baselines,
+ * and every other round runs in reverse order. All servers run all the time; those without load wait.
  */
 export async function measureRounds(options: {
   plan: Plan;
   command: string;
   postgres: PostgresConnection;
-  /** Stops are called by the caller at the end, in the opposite order. */
+  /** The caller calls the cleanup functions at the end, in reverse order. */
   onStart(child: Child): void;
   onProgress(text: string): void;
 }): Promise<Sample[]> {
@@ -101,7 +101,7 @@ export async function measureRounds(options: {
   return samples;
 }
 
-/** A main-network chain in size and rhythm, for the watchers. Returns its node's URL. */
+/** Starts a chain with the block size and interval of the main network, for the watchers. Returns its node's URL. */
 async function startChain(onStart: (child: Child) => void): Promise<string> {
   const day = { firstNumber: 77_000_000, slotMs: 3000, blockCount: 2000, bodyCount: 60, payments: [] };
   const firstTimeMs = (Math.floor(Date.now() / day.slotMs) - 60) * day.slotMs;
@@ -112,7 +112,7 @@ async function startChain(onStart: (child: Child) => void): Promise<string> {
   return urls.join();
 }
 
-/** Lets the watcher begin at what is irreversible. By itself it would begin before the oldest invoice, where this chain has no blocks. */
+/** Lets the watcher begin at the irreversible block. Otherwise it would begin before the oldest invoice, where this chain has no blocks. */
 async function beginAtHead(client: pg.Client, nodeUrl: string): Promise<void> {
   const read = async (place: string, which: object) => {
     const body = JSON.stringify({ ...which, detail: false });
@@ -138,7 +138,7 @@ async function pathsOf(client: Parameters<typeof sampleIds>[0], side: Side): Pro
   return ids.map((id) => (isService(side) ? `/v1/invoices/${encodeId('inv', id)}` : `/invoices/${id}`));
 }
 
-/** Loads one target for a while. */
+/** Puts one target under load for a while. */
 export async function stretch(options: {
   target: Target;
   work: Work;
@@ -169,7 +169,7 @@ export async function stretch(options: {
   const usedMs = (id: number) => (after.get(id) ?? 0) - (before.get(id) ?? 0);
   const usedUs = (id: number) => (usedMs(id) * 1000) / result.requests;
   const ownMs = [...after.keys()].map(usedMs).reduce((sum, ms) => sum + ms, 0);
-  // The servers that wait are among the others and take nothing; the rest is PostgreSQL. A backend that ended is left out.
+  // The waiting servers are included and use no CPU; the rest is PostgreSQL. A backend that has ended is left out.
   const others = [...after.keys()].filter((id) => id !== server.pid && id !== load.pid && id !== process.pid);
   return {
     ...{ work, tables, side, connections },

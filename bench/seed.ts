@@ -15,7 +15,7 @@ export type Shop = { projectId: string; addressIds: string[]; apiKey: string };
 
 const ADDRESS_COUNT = 4;
 
-/** A project with a key and four addresses, as its owner would have made them. */
+/** A project with a key and four addresses, as its owner would have created them. */
 export async function seedShop(db: Database): Promise<Shop> {
   const uuid = () => uuidV7(Date.now(), randomBytes(10));
   const [projectId, keyId] = [uuid(), uuid()];
@@ -36,13 +36,14 @@ export async function seedShop(db: Database): Promise<Shop> {
 const BATCH = 50_000;
 
 /**
- * Fills the invoices of 90 days. Their ids and order numbers ascend with their time; keys and tokens are random. All are EXPIRED, because PAID ones would need their transfers, which neither create nor read touches.
+ * Adds the invoices of 90 days. Their ids and order numbers follow their time; keys and tokens are random. All are EXPIRED, because PAID
+ * ones would need transfers, which neither creating nor reading uses.
  */
 export async function seedInvoices(client: Client, shop: Shop, count: number): Promise<void> {
   const place = createPlacer(shop.addressIds.length, Math.random);
   const { rows: uniques } = await client.query<{ name: string; definition: string }>(SELECT_UNIQUES);
   for (const { name } of uniques) await client.query(`alter table invoices drop constraint ${name}`);
-  // Spares the foreign keys, which hold by construction.
+  // Skips the foreign keys, because the rows satisfy them by construction.
   await client.query("set session_replication_role = 'replica'");
   for (let start = 0; start < count; start += BATCH) {
     const places = Array.from({ length: Math.min(BATCH, count - start) }, place);
@@ -74,13 +75,13 @@ const INSERT = `
     select requested, payable, address, number, interval '1 hour' - interval '90 days' * (1 - ($6::int8 + number) / $7::float8) as age
     from unnest($3::int8[], $4::int8[], $5::int4[]) with ordinality as place (requested, payable, address, number))`;
 
-/** The constraints whose indexes are made afterwards, from sorted keys. One under a foreign key must stay. */
+/** The constraints whose indexes are created afterwards, from sorted keys. An index that a foreign key needs must stay. */
 const SELECT_UNIQUES = `
   select conname as name, pg_get_constraintdef(oid) as definition from pg_constraint c
   where conrelid = 'invoices'::regclass and contype = 'u'
     and not exists (select from pg_constraint f where f.contype = 'f' and f.conindid = c.conindid)`;
 
-/** Empties the tables of invoices again. The triggers that forbid it are for everybody else. */
+/** Empties the tables of invoices again. Bypasses the triggers that forbid this. */
 export async function emptyInvoices(client: Client, table = 'invoices'): Promise<void> {
   await client.query("set session_replication_role = 'replica'");
   await client.query(`truncate ${table} cascade`);
@@ -89,7 +90,7 @@ export async function emptyInvoices(client: Client, table = 'invoices'): Promise
 
 const MAX_IDS = 20_000;
 
-/** UUIDs of random invoices, at most 20,000. */
+/** Returns the UUIDs of random invoices, at most 20,000. */
 export async function sampleIds(client: Client, table = 'invoices'): Promise<string[]> {
   const { rows } = await client.query<{ id: string }>(`select id from ${table} order by random() limit $1`, [MAX_IDS]);
   return rows.map(({ id }) => id);

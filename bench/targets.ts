@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 
-/** A promise and what this run measured. `reach` is text for people, as in `≥ 0.90`. */
+/** A target and the measured value of this run. `reach` is text for people, as in `≥ 0.90`. */
 export type Target = { name: string; reach: string; measured: number; isReached: boolean };
 
-/** Targets in Markdown, the missed ones first, and beside them those of an older run. */
+/** Formats targets in Markdown, missed ones first, next to those of an older run. */
 export function targetTable(targets: readonly Target[], older: readonly Target[] | null): string {
   const rows = targets
     .toSorted((a, b) => Number(a.isReached) - Number(b.isReached))
@@ -18,7 +18,7 @@ export function targetTable(targets: readonly Target[], older: readonly Target[]
   return table(['target', 'reach', 'measured', 'reached', ...(older === null ? [] : ['before', 'now / before'])], rows);
 }
 
-/** The targets of a result that an earlier run wrote. Throws where the file is none, or of another benchmark. */
+/** Returns the targets of an earlier run's result. Throws if the file isn't a result, or belongs to another benchmark. */
 export async function readTargets(path: string, name: string): Promise<Target[]> {
   const record = JSON.parse(await readFile(path, 'utf8')) as { name?: unknown; targets?: unknown };
   if (record.name !== name) throw new Error(`${path} is no result of the benchmark ${name}`);
@@ -26,12 +26,12 @@ export async function readTargets(path: string, name: string): Promise<Target[]>
   return record.targets as Target[];
 }
 
-/** Three digits are more than any of these figures is good for. */
+/** None of these figures is more accurate than three digits. */
 function showFigure(figure: number): string {
   return Math.abs(figure) >= 100 ? figure.toFixed(0) : figure.toPrecision(3);
 }
 
-/** A table in Markdown, padded. */
+/** Formats a table in Markdown, with padding. */
 export function table(head: (string | number)[], rows: (string | number)[][]): string {
   const cells = [head, ...rows].map((row) => row.map(String));
   const widths = head.map((_, column) => Math.max(3, ...cells.map((row) => row[column]?.length ?? 0)));

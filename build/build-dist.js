@@ -4,18 +4,20 @@ import { dirname, join, posix, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
-/** Where sources lie, and where below dist/ their builds do. */
+/** Maps each source folder to its folder below dist/. */
 const SOURCES = [
   { folder: 'src', to: '' },
   ...['tron', 'devnet'].map((name) => ({ folder: `packages/${name}/src`, to: `packages/${name}` })),
 ];
 const DIST = join(ROOT, 'dist');
-/** A line for each source: the digest of what it is and what it became, and its path. */
+/** A line for each source: a digest of the source and of its build, and the source's path. */
 const STAMP = 'built-from';
 const DRAFT = '.draft';
-/** A draft becomes its file within a millisecond; one this old was left by a process that was killed. */
+/** A draft becomes its file within a millisecond, so a draft this old was left behind by a killed process. */
 const DRAFT_LIMIT_MS = 60_000;
-/** Sources that change while they are built are built again. Who changes them for longer does not want to run them. */
+/**
+ * If sources change during the build, they are built again. Someone who keeps changing them for longer than this isn't about to run them.
+ */
 const MAX_ROUNDS = 5;
 const MAX_PROBLEMS = 10;
 
@@ -23,8 +25,9 @@ const MAX_PROBLEMS = 10;
 export class BuildError extends Error {}
 
 /**
- * Makes dist/ what src/ and packages/ build to: what changed is built, what is gone goes. Only content is believed, of both sides, and neither times nor
- * sizes: a build that was killed, overtaken by another, or edited does not pass. Several processes may do this at once.
+ * Builds src/ and packages/ into dist/: builds every source that changed, and deletes what no longer has a source. Compares the content of
+ * both sides, never times or sizes, so it notices a build that was killed, overtaken by another one, or edited. Several processes may do
+ * this at once.
  */
 export async function buildDist() {
   try {
@@ -34,7 +37,7 @@ export async function buildDist() {
       const built = await build(changed, sources);
       for (const [name, text] of built) write(outputOf(name), text);
       removeOthers(new Set([STAMP, ...[...sources.keys()].map(outputOf)]));
-      // The last, so that what was killed before it is not believed.
+      // Written last, so that an interrupted build isn't trusted.
       const lines = [...sources].map(([name, source]) => {
         return `${built.has(name) ? digestOf(source, built.get(name)) : stamp.get(name)} ${name}\n`;
       });
@@ -46,7 +49,7 @@ export async function buildDist() {
   throw new BuildError('the sources change while they are built: start again when they are as they should be');
 }
 
-/** Compares each source, and what it became, with the stamp. */
+/** Compares each source and its build with the stamp. */
 function look() {
   const sources = readSources();
   const lines = (readBuilt(STAMP) ?? '').matchAll(/^(\S+) (.+)$/gm);
@@ -56,7 +59,7 @@ function look() {
   return { sources, stamp, changed, isWhole: changed.length === 0 && stamp.size === sources.size };
 }
 
-/** From the path of the source, such as `src/cli/main.ts`, to the text. */
+/** Maps the path of each source, such as `src/cli/main.ts`, to its text. */
 function readSources() {
   const paths = SOURCES.flatMap(({ folder }) =>
     readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
@@ -66,7 +69,7 @@ function readSources() {
   return new Map(paths.map((path) => [path, readFileSync(join(ROOT, path), 'utf8')]));
 }
 
-/** The text of a file of dist/, `undefined` if there is none. */
+/** Returns the text of a file in dist/, or `undefined` if there is none. */
 function readBuilt(name) {
   try {
     return readFileSync(join(DIST, name), 'utf8');
@@ -76,13 +79,13 @@ function readBuilt(name) {
   }
 }
 
-/** `packages/tron/src/hex.ts` becomes `packages/tron/hex.js` below dist/, and `src/cli/main.ts` becomes `cli/main.js`. */
+/** Turns `packages/tron/src/hex.ts` into `packages/tron/hex.js` below dist/, and `src/cli/main.ts` into `cli/main.js`. */
 function outputOf(path) {
   const { folder, to } = SOURCES.find(({ folder }) => path.startsWith(`${folder}/`));
   return posix.join(to, path.slice(folder.length + 1)).replace(/\.ts$/, '.js');
 }
 
-/** What `@quittance/tron/hex` is called by a file of dist/: a package of Quittance has its packages in it. */
+/** Returns the path by which a file of dist/ imports `@quittance/tron/hex`: the package of Quittance contains its own packages. */
 function pathTo(specifier, from) {
   const [, name, path = 'index'] = /^@quittance\/(tron|devnet)(?:\/(.+))?$/.exec(specifier) ?? [];
   if (name === undefined) return specifier;
@@ -90,10 +93,10 @@ function pathTo(specifier, from) {
   return led.startsWith('.') ? led : `./${led}`;
 }
 
-/** Of this checkout alone: Node looks for a package in each folder above as well, and above one in /tmp anybody may put it. */
+/** Resolves only within this checkout. Node.js also searches every parent folder, and anyone may put a package above a folder in /tmp. */
 const BUILDERS = ['ts-blank-space', 'typescript'];
 const { devDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-/** What builds: these files, and the packages that they use. */
+/** The files that build: this one and its neighbours, and the packages that they use. */
 const BUILDER = [
   ...['build-dist.js', 'erase-types.js'].map((name) => readFileSync(join(ROOT, 'build', name), 'utf8')),
   ...BUILDERS.map((name) => devDependencies[name]),
@@ -103,7 +106,7 @@ function digestOf(source, output) {
   return createHash('sha256').update(BUILDER).update(`\0${source}\0${output}`).digest('base64url');
 }
 
-/** From the path of the source to the JavaScript, or to the JSON as it is. */
+/** Maps the path of each source to its JavaScript, or to its unchanged JSON. */
 async function build(names, sources) {
   if (names.length === 0) return new Map();
   if (!BUILDERS.every((name) => existsSync(join(ROOT, 'node_modules', name)))) throw notInstalled();
@@ -118,7 +121,7 @@ async function build(names, sources) {
   throw new BuildError(`the sources do not compile, and an older build is not run in their place:\n${shown}`);
 }
 
-/** The start would fail on it as well, but without the name of the file. */
+/** The start would fail too, but without naming the file. */
 function checkJson(path, text) {
   try {
     JSON.parse(text);
@@ -128,7 +131,7 @@ function checkJson(path, text) {
   }
 }
 
-/** In one step, because another process may be reading it. */
+/** Replaces the file in one step, because another process may be reading it. */
 function write(name, text) {
   const path = join(DIST, name);
   const draft = `${path}.${process.pid}${DRAFT}`;

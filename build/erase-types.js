@@ -2,8 +2,8 @@ import { blankSourceFile } from 'ts-blank-space';
 import ts from 'typescript';
 
 /**
- * Makes JavaScript of TypeScript by putting spaces where types stood, so that a stack trace names the line and column of the source.
- * tsconfig.json allows only syntax with which this can be done. `resolve` says by which path a package is imported.
+ * Turns TypeScript into JavaScript by replacing types with spaces, so that stack traces have the lines and columns of the source.
+ * tsconfig.json allows only syntax that permits this. `resolve` returns the path by which a package is imported.
  */
 export function eraseTypes(path, source, resolve = (specifier) => specifier) {
   const file = ts.createSourceFile(path, source, ts.ScriptTarget.ESNext, false, ts.ScriptKind.TS);
@@ -20,10 +20,12 @@ function problem(file, start, message) {
   return `${file.fileName}(${line + 1},${character + 1}): ${ts.flattenDiagnosticMessageText(message, '\n')}`;
 }
 
-/** `from './house.ts'` becomes `from './house.js'`, which is as long, and a package that `resolve` knows becomes its path. */
+/**
+ * Turns `from './house.ts'` into `from './house.js'`, which has the same length, and replaces a package that `resolve` knows with its path.
+ */
 function leadToJavaScript(text, resolve) {
   let led = text;
-  // From the last to the first, so that places before it stay where they are.
+  // Goes from the last to the first, so that earlier positions stay valid.
   for (const { fileName, pos } of ts.preProcessFile(text, true, true).importedFiles.sort((a, b) => b.pos - a.pos)) {
     const name = resolve(fileName).replace(/^(\.\.?\/.*)\.ts$/, '$1.js');
     if (name === fileName) continue;

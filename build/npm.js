@@ -1,4 +1,4 @@
-/** The program and its first arguments that run npm: the very one that started this process, if one did. */
+/** The program and the first arguments that run npm. Uses the npm that started this process, if there is one. */
 export function npmCommand() {
   const script = process.env['npm_execpath'];
   return script?.endsWith('.js') ? [process.execPath, script] : ['npm'];

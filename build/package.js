@@ -3,9 +3,8 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 /**
- * Builds a package of packages/ into a folder, its `dist` unless another is given. The SDK has modules in `esm` and CommonJS in `cjs`, each
- * with its types; the others are modules.
- * `node build/package.js tron|devnet|sdk [FOLDER]`
+ * Builds one of the packages in packages/ into a folder, by default its `dist`. The SDK has ES modules in `esm` and CommonJS in `cjs`, each
+ * with its types; the others have only ES modules. `node build/package.js tron|devnet|sdk [FOLDER]`
  */
 const ROOT = join(import.meta.dirname, '..');
 const NAMES = ['tron', 'devnet', 'sdk'];
@@ -31,7 +30,7 @@ function compile(format, more) {
   }
 }
 
-/** What TypeScript before 5.0 cannot read in declarations, `./error.ts`, and before 5.7, `Uint8Array<ArrayBuffer>`. */
+/** Declarations that older TypeScript can't read: `./error.ts` before 5.0, and `Uint8Array<ArrayBuffer>` before 5.7. */
 function ageTypes(file) {
   const text = readFileSync(file, 'utf8').replaceAll(/(from '\.[^']*)\.ts'/g, "$1.js'");
   writeFileSync(file, text.replaceAll('Uint8Array<ArrayBuffer>', 'Uint8Array'));

@@ -1,6 +1,6 @@
-// Brings test/rules/production-packages.json up to date with the lock: what each package that an installation without
-// development packages has is licensed under, whether it runs an install script, when it was published and when it was taken
-// in. A package that stands there already keeps its line; only of a new one the registry is asked. The test beside the file judges it.
+// Updates test/rules/production-packages.json from the lock file. For each package of an installation without development packages,
+// it records the licence, whether the package runs an install script, when it was published, and when we added it. Existing packages
+// keep their line; the script asks the registry only about new ones. The test next to the file checks it.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ for (const [path, { version, license, hasInstallScript, dev, link }] of Object.e
   // Our own packages are links.
   if (!path.startsWith('node_modules/') || link === true || dev === true) continue;
   const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
-  // MIT, installs by a script, published 2026-06-06, taken 2026-06-20: why, if those days are less than a week apart
+  // Line format: MIT, installs by a script, published 2026-06-06, taken 2026-06-20: the reason, if those days are less than a week apart.
   const [dates = `published ${askDate(name, version)}, taken ${today}`] =
     /(published [\d-]+, )?taken .*/.exec(known[`${name}@${version}`] ?? '') ?? [];
   lines[`${name}@${version}`] = `${license}, ${hasInstallScript ? 'installs by a script, ' : ''}${dates}`;
@@ -26,7 +26,7 @@ const sorted = Object.fromEntries(Object.entries(lines).sort(([a], [b]) => (a < 
 writeFileSync(file, `${JSON.stringify(sorted, null, 2)}\n`);
 process.stdout.write(`${Object.keys(sorted).length} packages\n`);
 
-/** The day on which the registry says that it was published: `2026-06-06`. */
+/** Returns the day on which the package was published, according to the registry: `2026-06-06`. */
 function askDate(name, version) {
   const [command, ...first] = npmCommand();
   const times = JSON.parse(execFileSync(command, [...first, 'view', name, 'time', '--json'], { encoding: 'utf8' }));

@@ -1,8 +1,8 @@
-// Writes <name>-<version>.sbom.json (CycloneDX) into the working directory, beside what `npm pack` writes: every package of
-// the lock that an installation without development packages has. No network is asked, and the same lock gives the same text.
+// Writes <name>-<version>.sbom.json (CycloneDX) into the working directory, next to the output of `npm pack`. It lists every package of
+// the lock file that an installation without development packages has. Needs no network; the same lock file gives the same text.
 //
-// npm sees the production half of package.json and of the lock alone. `npm sbom --omit dev` of all leaves out what a development
-// package needs as well: with npm 11.19 20 of our packages, pg-protocol and commander among them.
+// npm sees only the production part of package.json and of the lock file. On the complete files, `npm sbom --omit dev` also omits
+// packages that a development package needs too: with npm 11.19 these are 20 of our packages, such as pg-protocol and commander.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,7 +22,7 @@ const production = Object.entries(packages).filter(
 
 const parent = mkdtempSync(join(tmpdir(), 'quittance-sbom-'));
 try {
-  // npm takes the folder's name for that of the project.
+  // npm uses the folder's name as the project's name.
   const folder = join(parent, manifest.name);
   mkdirSync(folder);
   const write = (name, value) => writeFileSync(join(folder, name), JSON.stringify(value));
@@ -31,7 +31,7 @@ try {
   const sbom = JSON.parse(
     npm(folder, 'sbom', '--package-lock-only', '--sbom-format=cyclonedx', '--sbom-type=application'),
   );
-  // A number and a time of this run.
+  // A number and a time that differ in every run.
   delete sbom.serialNumber;
   delete sbom.metadata.timestamp;
   const file = `${manifest.name}-${manifest.version}.sbom.json`;

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { rolldown } from 'rolldown';
 
 /**
- * Builds the signer of address manifests as one file without packages, `dist/manifest-sign.mjs` unless another is given, and prints its SHA-256.
+ * Builds the signer of address manifests as one file without dependencies, by default `dist/manifest-sign.mjs`, and prints its SHA-256.
  * `node build/signer.js [FILE]`
  */
 const ROOT = join(import.meta.dirname, '..');

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { npmCommand } from './npm.js';
 
 const TESTS = join(import.meta.dirname, '../test');
-/** From these npm makes test/node_modules. */
+/** npm builds test/node_modules from these files. */
 const FILES = ['package.json', 'package-lock.json', '.npmrc'];
 const DRAFT = '.installing-';
-/** An installation takes minutes; a draft this old was left by a process that was killed. */
+/** An installation takes minutes, so a draft this old was left behind by a killed process. */
 const DRAFT_LIMIT_MS = 3_600_000;
 const BY_HAND = '"npm ci --prefix test"';
 
@@ -15,8 +15,9 @@ const BY_HAND = '"npm ci --prefix test"';
 class TestPackagesError extends Error {}
 
 /**
- * Makes test/node_modules what test/package-lock.json says: a browser, fonts, shops' frameworks and the like, which are most of what is ever
- * installed and which no service needs. They come whole, by rename, so that a run which is killed or another beside it leaves no half of them.
+ * Installs test/node_modules as test/package-lock.json describes it: a browser, fonts, frameworks of shops and similar packages. They are
+ * most of what we ever install, and the service needs none of them. A rename puts them in place, so that a killed or parallel run doesn't
+ * leave half of them.
  */
 function installTestPackages() {
   if (isInstalled()) return;
@@ -39,7 +40,7 @@ function installTestPackages() {
   }
 }
 
-/** Whether what npm says it installed is what the lock says. A package for other platforms may be there or not. */
+/** Whether npm's record of the installation matches the lock file. Packages for other platforms may be present or absent. */
 function isInstalled() {
   const locked = readPackages('package-lock.json');
   const installed = readPackages('node_modules/.package-lock.json');
@@ -50,12 +51,12 @@ function isInstalled() {
   return [...expected.map(([path]) => path), ...installed.keys()].every(isSame);
 }
 
-/** Whether an optional package names this platform. Of those that name a C library too it is not known here. */
+/** Whether an optional package supports this platform. This doesn't check the C library that some packages also require. */
 function isForHere({ os, cpu, libc }) {
   return os?.includes(process.platform) === true && cpu?.includes(process.arch) === true && libc === undefined;
 }
 
-/** From the path, such as `node_modules/hono`, to what a lock says of it. npm writes the one in node_modules last. */
+/** Maps a path such as `node_modules/hono` to the lock file's entry for it. npm writes the lock file in node_modules last. */
 function readPackages(name) {
   try {
     return new Map(Object.entries(JSON.parse(readFileSync(join(TESTS, name), 'utf8')).packages));
@@ -67,7 +68,7 @@ function readPackages(name) {
 
 function runNpm(folder) {
   const [command, ...args] = [...npmCommand(), 'ci', '--prefer-offline', '--no-audit', '--no-fund'];
-  // What npm prints of an installation goes where other news of this process goes: the output may be somebody's data.
+  // Sends npm's output to standard error, because standard output may be someone's data.
   const { status, error } = spawnSync(command, args, { cwd: folder, stdio: ['ignore', 2, 2] });
   if (error !== undefined) throw error;
   if (status === 0) return;
@@ -76,7 +77,7 @@ function runNpm(folder) {
   );
 }
 
-/** Who comes second finds them there. */
+/** The second of two parallel runs finds the packages already in place. */
 function takeIn(draft) {
   if (isInstalled()) return;
   const place = join(TESTS, 'node_modules');
@@ -109,12 +110,12 @@ function explain(error) {
   );
 }
 
-/** Before tests. Those that need none of the packages run without them too, and the others say what is not there. */
+/** Called before the tests. Tests that need none of the packages run without them; the others report what is missing. */
 export function setup() {
   tell('warning');
 }
 
-// Before all that needs them: `node build/test-packages.js && …`.
+// For commands that need the packages: `node build/test-packages.js && …`.
 if (process.argv[1] === import.meta.filename) process.exitCode = tell('error') ? 0 : 1;
 
 function tell(kind) {

@@ -11,7 +11,7 @@ export type BenchChain = {
   client: pg.Client;
   waiting: OpenInvoice[];
   confirming: OpenInvoice[];
-  /** Adds a block with its time; returns its height. */
+  /** Adds a block with its time, and returns its height. */
   mine(timeMs: number): Promise<number>;
   /** Moves the transfers of all confirming invoices into the newest block. */
   sightAgain(): Promise<void>;
@@ -33,7 +33,7 @@ export async function createChain(
     ),
   );
   const client = new pg.Client(shop.connection);
-  // It may end with the server; statements report their own errors.
+  // The connection may end with the server; statements report their own errors.
   client.on('error', () => undefined);
   await client.connect();
   let number = 1000;
@@ -79,7 +79,7 @@ export async function createChain(
   };
 }
 
-/** Makes a block every 3 s while it is started, as it is at first. */
+/** Adds a block every 3 s while it's running. It starts running immediately. */
 export function startMining(chain: BenchChain): { start(): void; stop(): Promise<void> } {
   let last: Promise<unknown> = Promise.resolve();
   let timer: NodeJS.Timeout | undefined;
@@ -98,7 +98,7 @@ export function startMining(chain: BenchChain): { start(): void; stop(): Promise
   };
 }
 
-/** Invoices that have this status already return to PENDING. Each change has its event, as PostgreSQL wants it. */
+/** Invoices that already have this status return to PENDING. Each change has its event, as PostgreSQL requires. */
 export async function changeStatus(client: pg.Client, ids: readonly string[], status: string): Promise<void> {
   await client.query(
     `with changed as (

@@ -5,14 +5,14 @@ import { type BenchChain, changeStatus } from './chain.ts';
 import type { Heard, HeardAnswer, ReadersOrder } from './readers.ts';
 import type { Idle } from './report.ts';
 
-/** Open pages: `tokens` are all links, in no order. */
+/** The open pages. `tokens` are all links, in no particular order. */
 export type Bench = { chain: BenchChain; service: ServiceServer; readers: Child; tokens: string[] };
 
-/** After that pages are blind (`BLIND_AFTER_MS`). */
+/** After this time, pages count as blind (`BLIND_AFTER_MS`). */
 const BLIND_MS = 60_000;
 const WAIT_LIMIT_MS = 120_000;
 
-/** What open pages cost while blocks come and nothing else happens. */
+/** Measures the cost of open pages while blocks arrive and nothing else happens. */
 export async function measureIdle({ service, readers, chain }: Bench, seconds: number): Promise<Idle> {
   await heardOf(readers);
   const [metricsBefore, cpuBefore] = [await readMetrics(service), await cpuMs(service.pid)];
@@ -35,7 +35,7 @@ export async function measureIdle({ service, readers, chain }: Bench, seconds: n
   };
 }
 
-/** All that was committed in the database, the blocks and the counting of this benchmark among it. */
+/** Counts every commit in the database, including this benchmark's own blocks and queries. */
 async function countTransactions({ client }: BenchChain): Promise<number> {
   const { rows } = await client.query<{ count: string }>(
     'select xact_commit as count from pg_stat_database where datname = current_database()',
@@ -50,7 +50,7 @@ export async function countListening({ client }: BenchChain): Promise<number> {
   return Number(rows[0]?.count);
 }
 
-/** Milliseconds from when the statement was sent, its commit included, to the reader, one change at a time. */
+/** Measures milliseconds from sending the statement, including its commit, to the reader, for one change at a time. */
 export async function measureChanges({ chain, readers }: Bench, count: number): Promise<number[]> {
   const latencies: number[] = [];
   for (let i = 0; i < count; i++) {
@@ -65,7 +65,7 @@ export async function measureChanges({ chain, readers }: Bench, count: number): 
   return latencies;
 }
 
-/** Milliseconds until the last of those that were changed in one transaction was told. */
+/** Measures milliseconds until the reader has received the last of the changes that one transaction made. */
 export async function measureBurst({ chain, readers }: Bench): Promise<number> {
   const changed = chain.waiting.slice(0, chain.confirming.length);
   const tokens = new Set(changed.map(({ token }) => token));
@@ -80,7 +80,10 @@ export async function measureBurst({ chain, readers }: Bench): Promise<number> {
   return Math.max(...heard.map(({ at }) => at)) - sentAt;
 }
 
-/** The newest block is 50 s old when it comes. Milliseconds from when it is too old to when the last page has said so. */
+/**
+ * The newest block is 50 s old when it arrives. Measures milliseconds from the moment when it's too old to the moment when the last page
+ * says so.
+ */
 export async function measureBlind({ chain, readers, tokens }: Bench): Promise<number> {
   const blockTime = Date.now() - BLIND_MS + 10_000;
   await chain.client.query('delete from head_blocks where block_time > $1', [new Date(blockTime)]);

@@ -1,8 +1,8 @@
 import { Agent, type IncomingMessage, request } from 'node:http';
 
 /**
- * `open` opens a stream of each link, as many browsers do behind one reverse proxy; `heard` tells what came since it was last asked;
- * `load` reads pages as fast as they come, for some seconds.
+ * `open` opens a stream for each link, like many browsers behind one reverse proxy. `heard` returns the events since the last call. `load`
+ * reads pages as fast as possible for some seconds.
  */
 export type ReadersOrder =
   | { kind: 'open'; url: string; tokens: string[] }
@@ -10,14 +10,14 @@ export type ReadersOrder =
   | { kind: 'close' }
   | { kind: 'load'; url: string; tokens: string[]; seconds: number };
 
-/** One event of type `page`: which link, when (Unix milliseconds with fractions), and what it says. */
+/** An event of type `page`: its link, its time (Unix milliseconds with fractions), and its text. */
 export type Heard = { token: string; at: number; state: string; isBlind: boolean };
 export type HeardAnswer = { heard: Heard[]; bytes: number; open: number };
 export type LoadAnswer = { perSecond: number; p50: number; p99: number };
 
 const OPENING = 100;
 const LOADING = 4;
-/** A page that was asked for by so many clients at once would be refused to all of them, did they come from one address. */
+/** If so many clients shared one address, the service would refuse the page to all of them. */
 const CLIENTS = 200;
 
 const streams = new Map<string, IncomingMessage>();

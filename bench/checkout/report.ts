@@ -1,7 +1,7 @@
 import { type Target, table } from '../targets.ts';
 import type { LoadAnswer } from './readers.ts';
 
-/** A second of open pages to which nothing happens but blocks. `transactions`: all of the database, the bench's own among them. */
+/** One second of open pages while only blocks arrive. `transactions` are those of the whole database, including the benchmark's own. */
 export type Idle = {
   queries: { invoices: number; heads: number };
   transactions: number;
@@ -11,14 +11,14 @@ export type Idle = {
   lagP99Ms: number;
 };
 
-/** Memory is resident, in bytes. */
+/** Memory is resident memory in bytes. */
 type Rest = { idle: Idle; memory: number };
 
-/** Times are in milliseconds unless they say otherwise. */
+/** Times are in milliseconds unless stated otherwise. */
 export type CheckoutFigures = {
   pages: number;
   opening: { seconds: number; cpuMs: number };
-  /** Without an open page, and with all of them. */
+  /** Without any open page, and with all of them. */
   none: Rest;
   open: Rest;
   listening: number;
@@ -29,7 +29,7 @@ export type CheckoutFigures = {
   beside: LoadAnswer[];
 };
 
-/** The targets that these figures are held against. Of queries they say only that their number is not that of the pages. */
+/** The targets for these figures. For queries, they only require that their number doesn't depend on the number of pages. */
 export function judgeCheckout({ open, listening, changes }: CheckoutFigures): Target[] {
   const queries = open.idle.queries.invoices + open.idle.queries.heads;
   const p99 = quantile(changes, 0.99);
@@ -40,7 +40,7 @@ export function judgeCheckout({ open, listening, changes }: CheckoutFigures): Ta
   ];
 }
 
-/** The tables in Markdown, as they stand in docs/contributing/measurements/open-pages.md. */
+/** The tables in Markdown, as in docs/contributing/measurements/open-pages.md. */
 export function showCheckout(figures: CheckoutFigures): string {
   const { pages, opening, none, open, changes, alone, beside } = figures;
   const both = (show: (rest: Rest) => string) => [show(none), show(open)];
@@ -91,7 +91,7 @@ function middle(rounds: LoadAnswer[], field: keyof LoadAnswer): number {
   );
 }
 
-/** The smallest value that is not exceeded by this share of them. */
+/** Returns the smallest value that this share of the values doesn't exceed. */
 function quantile(values: number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;

@@ -20,13 +20,15 @@ type Plan = { pages: number; idleSeconds: number; changes: number; loadSeconds: 
 const DEFAULT: Plan = { pages: 5000, idleSeconds: 48, changes: 500, loadSeconds: 8, rounds: 3 };
 const QUICK: Plan = { pages: 1000, idleSeconds: 15, changes: 60, loadSeconds: 3, rounds: 1 };
 
-/** One page in five shows a payment on its way. */
+/** One page in five shows a payment in progress. */
 const CONFIRMING_SHARE = 0.2;
-/** What the service and the readers need beside a socket for each page. */
+/** File descriptors that the service and the readers need in addition to one socket per page. */
 const SPARE_FILES = 500;
 const SETTLE_MS = 5000;
 
-/** Open pages of as many invoices on one process: memory, queries, CPU, latencies, and what reading a page costs beside them. */
+/**
+ * Measures the open pages of many invoices on one process: memory, queries, CPU, latencies, and the cost of reading pages at the same time.
+ */
 export async function runCheckout(context: BenchContext): Promise<BenchResult> {
   const plan = context.flags.quick ? QUICK : DEFAULT;
   await checkOpenFiles(plan.pages + SPARE_FILES);
@@ -40,7 +42,7 @@ export async function runCheckout(context: BenchContext): Promise<BenchResult> {
   }
 }
 
-/** Max open files            20000                20000                files */
+/** Example: `Max open files            20000                20000                files` */
 async function checkOpenFiles(needed: number): Promise<void> {
   const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '');
   const hard = /^Max open files\s+\S+\s+(\d+)/m.exec(limits)?.[1];

@@ -5,7 +5,7 @@ import { insertApiKey } from '../../src/core/store/access/api-keys.ts';
 import type { Database } from '../../src/core/store/db/database.ts';
 import type { GrowthShop } from '../growth/shop.ts';
 
-/** A key of the API that is known. */
+/** Creates an API key whose secret is known. */
 export async function newKey(db: Database, { projectId }: GrowthShop): Promise<string> {
   const id = uuidV7(Date.now(), randomBytes(10));
   const key = formatApiKey('devnet', id, randomBytes(32));

@@ -1,7 +1,9 @@
-/** `url`: the console's origin. `api`: the API's, of the same process. */
+/** `url` is the console's origin, and `api` is the API's origin in the same process. */
 export type Pages = { url: string; api: string; cookie: string };
 
-/** Milliseconds that a page took, the longest that the API took meanwhile to say that it lives, and the size of the page as it is sent. */
+/**
+ * The milliseconds that a page took, the longest time that the API needed for a health check meanwhile, and the size of the page as sent.
+ */
 export type Look = {
   name: string;
   first: number;
@@ -12,16 +14,16 @@ export type Look = {
   bytes: number;
 };
 
-/** What every page of somebody who is signed in costs: the session and the projects, and a form. */
+/** The minimum cost of any page for a signed-in person: the session, the projects, and a form. */
 export const BARE = 'New invoice';
 
-/** It looks through all that a search may, and is not found. */
+/** Searches everything that a search may cover, and finds nothing. */
 export const NOWHERE = 'Find what is nowhere';
 
-/** In one of so many turns the API is asked meanwhile, which slows the page itself down: these times do not count. */
+/** In one turn out of this many, the API is queried at the same time. That slows the page down, so the times of these turns don't count. */
 const WATCHED_TURN = 5;
 
-/** Looks at each page in turn, one at a time, so that what disturbs the machine meets all alike. */
+/** Requests each page in turn, one at a time, so that disturbances of the machine affect all pages alike. */
 export async function timePages(pages: Pages, samples: Record<string, string>, looks: number): Promise<Look[]> {
   const taken = new Map(Object.keys(samples).map((name) => [name, { ms: [] as number[], stall: 0, bytes: 0 }]));
   for (let turn = 0; turn <= looks; turn += 1) {
@@ -60,7 +62,10 @@ export async function timePages(pages: Pages, samples: Record<string, string>, l
   );
 }
 
-/** The longest of the API's answers, asked one after another, in milliseconds: as long its event loop stood still at least. */
+/**
+ * Returns the longest of the API's response times, one request after another, in milliseconds. Its event loop was blocked for at least that
+ * long.
+ */
 async function watchLife(api: string, isDone: () => boolean): Promise<number> {
   let longest = 0;
   while (!isDone()) {

@@ -1,7 +1,7 @@
 import { type Target, table } from '../targets.ts';
 import { BARE, type Look } from './pages.ts';
 
-/** What others do while invoices are created. */
+/** What other people do while invoices are created. */
 export const PHASES: Record<string, { looks: boolean; exports: boolean }> = {
   alone: { looks: false, exports: false },
   'four people look': { looks: true, exports: false },
@@ -9,14 +9,14 @@ export const PHASES: Record<string, { looks: boolean; exports: boolean }> = {
   both: { looks: true, exports: true },
 };
 
-/** `kind`: of PHASES. Creations a second, the pages that people looked at meanwhile, and what was exported. */
+/** `kind` is one of PHASES. The other members are creations per second, the pages that people viewed meanwhile, and the exported data. */
 export type Phase = { kind: string; perSecond: number; p99: number; clicks: number; bytes: number };
 
-/** Pages that compare up to 40 transfers with 2,000 invoices, to say why none was paid, whatever the size of the ledger. */
+/** Pages that compare up to 40 transfers with 2,000 invoices to explain why none of them was paid, whatever the size of the ledger. */
 const COMPARING = ['Find an old order', 'Unmatched'];
 const MOST = { p95Ms: 100, p50OfBare: 20, comparing: { p95Ms: 300, p50OfBare: 40 }, stallMs: 50, slowed: 0.03 };
 
-/** The share by which a phase creates less than the one alone of its round: the median of the rounds. */
+/** How much less a phase creates than the undisturbed phase of its round: the median of the rounds. */
 function slowed(phases: readonly Phase[], kind: string): number {
   const of = (wanted: string) => phases.filter((phase) => phase.kind === wanted).map(({ perSecond }) => perSecond);
   const alone = of('alone');

@@ -20,13 +20,14 @@ type Plan = { invoices: number; looks: number; rounds: number; seconds: number }
 const FULL: Plan = { invoices: 1_000_000, looks: 100, rounds: 12, seconds: 8 };
 const QUICK: Plan = { invoices: 20_000, looks: 20, rounds: 1, seconds: 3 };
 
-/** Four people, each of whom looks at another page each second. */
+/** Four people, each of whom opens another page every second. */
 const PEOPLE = 4;
 const CONNECTIONS = 16;
 
 /**
- * How long the console's pages take with a million invoices, beside a page that asks the database nothing but who is there, and how much
- * four people who click and one who exports all invoices slow creation down. With `invoices` only the pages of so many are looked at. One process has the roles `api` and `console`, as by default.
+ * Measures how long the console's pages take with a million invoices, compared with a page that asks the database only for the session.
+ * Also measures how much four people who click, and one who exports all invoices, slow down creation. With `invoices`, measures only the
+ * pages, with that many invoices. One process has the roles `api` and `console`, as by default.
  */
 export async function runConsole(context: BenchContext, invoices: number | null): Promise<BenchResult> {
   const { command, postgres, flags, onProgress, onStart } = context;
@@ -74,7 +75,7 @@ export async function runConsole(context: BenchContext, invoices: number | null)
   };
 }
 
-/** A session of an owner, as a sign-in begins it. */
+/** Creates a session of an owner, as signing in does. */
 async function signIn(db: Database): Promise<string> {
   const now = () => unixMs(Date.now());
   const person = {
@@ -97,7 +98,7 @@ type Sample = Record<
   string
 >;
 
-/** Paths of one thing of each kind, by the name of their screen. */
+/** Returns the paths of one item of each kind, by the name of their screen. */
 async function findSamples(
   connection: PostgresConnection,
   { projectId, addressIds }: GrowthShop,
@@ -131,10 +132,10 @@ async function findSamples(
   };
 }
 
-/** As much as one shop had that nobody looked after. */
+/** As many as accumulated in one shop where no one resolved them. */
 const UNMATCHED = 3191;
 
-/** Transfers spread over the year that paid nothing: too little, without the tail, a typo, a digit lost. */
+/** Adds transfers, spread over the year, that paid no invoice: too small, without the tail, mistyped, or with a missing digit. */
 async function leaveUnmatched(client: Client, { projectId }: GrowthShop): Promise<void> {
   await client.query("set session_replication_role = 'replica'");
   await client.query(INSERT_UNMATCHED, [projectId, UNMATCHED]);
@@ -154,7 +155,7 @@ const INSERT_UNMATCHED = `
     select *, row_number() over (order by id) as n from invoices
     where project_id = $1 and status = 'EXPIRED' order by random() limit $2) i`;
 
-/** Every address was compared with the chain less than a day ago, as a watcher does it. */
+/** Every address was compared with the chain less than a day ago, as a watcher does. */
 const COMPARE = `
   insert into balance_checks (address_id, project_id, network, opening_micro, opening_block, good_block, checked_block, balance_micro,
     expected_micro, node, checked_at, due_at)
@@ -172,7 +173,7 @@ const SAMPLE = `
     join lateral (select * from transfers where project_id = $1 and kind = 'unmatched' order by id desc limit 1) w on true
   where i.project_id = $1 and i.address_id = $2 and i.status = 'PAID' order by i.id desc limit 1`;
 
-/** Four people, each of whom looks at another page each second. Returns how many pages were looked at. */
+/** Simulates four people, each of whom opens another page every second. Returns how many pages were opened. */
 async function click(pages: Pages, samples: Record<string, string>, until: number): Promise<number> {
   const paths = Object.values(samples);
   let clicks = 0;
@@ -187,7 +188,7 @@ async function click(pages: Pages, samples: Record<string, string>, until: numbe
   return clicks;
 }
 
-/** One person downloads every invoice. Returns how many bytes came until then. */
+/** Simulates one person who downloads every invoice. Returns how many bytes arrived until then. */
 async function download(pages: Pages, until: number): Promise<number> {
   const ended = AbortSignal.timeout(Math.max(0, Math.round(until - performance.now())));
   let bytes = 0;

@@ -5,27 +5,27 @@ import { formatApiKey } from '../../src/core/domain/api-key.ts';
 import { uuidV7 } from '../../src/core/domain/ids.ts';
 
 /**
- * `half-open`: connections that begin a request and never end it; those that are cut off are opened again, up to 500 in a second. `junk`: reads with keys
- * that are well formed and that nobody has. `openapi`: the document. `sign-in`: wrong passwords for one person, each connection from a network of
- * its own. The last three wait for each answer before the next request of a connection.
+ * `half-open`: connections that begin a request and never finish it; if one is closed, it's opened again, up to 500 per second. `junk`:
+ * reads with well-formed keys that don't exist. `openapi`: requests for the document. `sign-in`: wrong passwords for one person, with a
+ * different network for each connection. The last three wait for each response before they send the next request.
  */
 export type AttackJob = {
   kind: 'half-open' | 'junk' | 'openapi' | 'sign-in';
   url: string;
-  /** Loopback has 2^24 addresses, so an attacker has another one than a client. `null`: each connection has its own. */
+  /** Loopback has 2^24 addresses, so an attacker can use a different one from the clients. `null` gives each connection its own. */
   from: string | null;
   connections: number;
-  /** Of all connections together, at most. */
+  /** The maximum for all connections together. */
   perSecond: number;
   seconds: number;
 };
 
-/** Answers by status; `opened` counts connections. */
+/** Responses by status; `opened` counts connections. */
 export type AttackResult = { seconds: number; opened: number; open: number; statuses: Record<string, number> };
 
 const KEYS = 30_000;
 const TICK_MS = 10;
-/** Connections that are opened in one tick, 13,000 in less than three seconds, and again. */
+/** Connections to open per tick: 13,000 in less than three seconds, repeatedly. */
 const [OPEN_PER_TICK, AGAIN_PER_TICK] = [50, 5];
 
 process.on('message', (job: AttackJob) => {
@@ -92,7 +92,7 @@ async function attack(job: AttackJob): Promise<AttackResult> {
       asked += 1;
       socket.write(requests[asked % requests.length] ?? '');
     }
-    // What could not be asked in time is not asked later: a rate is not caught up.
+    // A request that couldn't be sent in time isn't sent later, so the rate never catches up.
     given = Math.max(given, allowed - job.perSecond);
   }, TICK_MS);
   await delay(job.seconds * 1000);

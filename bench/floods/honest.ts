@@ -3,15 +3,15 @@ import { request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { drawPrice } from '../prices.ts';
 
-/** Creations, and reads of a page, in turns at a steady rate, each on a connection of its own. */
+/** Alternates between creations and page reads at a steady rate, each on its own connection. */
 export type HonestJob = { url: string; from: string; perSecond: number; seconds: number; apiKey: string };
 
-/** Of creations and of pages: answers by status, those without an answer as `none`, and latencies of all in milliseconds. */
+/** For creations and pages: responses by status (`none` without a response), and the latencies of all of them in milliseconds. */
 export type HonestResult = Record<'creations' | 'pages', { statuses: Record<string, number>; latencies: number[] }>;
 
 const LIMIT_MS = 10_000;
 
-/** Of the newest invoice; known from the run before the first that counts. */
+/** The newest invoice. The warm-up run, which isn't counted, creates the first one. */
 let page = '/c/none';
 
 process.on('message', (job: HonestJob) => {

@@ -3,7 +3,7 @@ import { type Target, table } from '../targets.ts';
 import type { AttackResult } from './attack.ts';
 import type { HonestResult } from './honest.ts';
 
-/** `transactions` are those of the whole database; `cpuShare` is per cent of a core. */
+/** `transactions` are those of the whole database; `cpuShare` is a percentage of one core. */
 export type Measured = {
   name: string;
   honest: HonestResult;
@@ -65,7 +65,7 @@ function showFlood({ opened, open, statuses, seconds }: AttackResult): string {
   return [`${opened} opened, ${open} at the end`, ...answers].join(', ');
 }
 
-/** What the database did beyond a quiet time, shared among the requests of the flood. */
+/** Returns the database work beyond a quiet period, per request of the flood. */
 function perJunk({ flood, transactions, seconds }: Measured, quietPerSecond: number): string {
   const requests = Object.values(flood?.statuses ?? {}).reduce((sum, count) => sum + count, 0);
   return requests === 0 ? '–' : ((transactions - quietPerSecond * seconds) / requests).toFixed(4);

@@ -13,8 +13,8 @@ import { judgeFloods, type Measured, showFloods } from './report.ts';
 type Flood = { name: string; attack: Omit<AttackJob, 'url' | 'from' | 'seconds'> | null };
 
 /**
- * Each beside the same honest clients: nothing, 13,000 connections of one address, junk keys, the largest free document, and wrong passwords
- * from 1,000 networks.
+ * Measures the same honest clients alone, and during each flood: 13,000 connections from one address, junk keys, requests for the largest
+ * free document, and wrong passwords from 1,000 networks.
  */
 const FLOODS: Flood[] = [
   { name: 'quiet', attack: null },
@@ -25,11 +25,11 @@ const FLOODS: Flood[] = [
 ];
 const [ATTACKER, CLIENT] = ['127.0.0.9', '127.0.0.2'];
 const PER_SECOND = 30;
-/** Until the flood is there, before the honest ones are counted. */
+/** How long a flood builds up before the honest clients' requests count. */
 const SETTLE_S = 5;
 const BLOCK_MS = 3000;
 
-/** What one machine can take from the clients of a process with all roles. */
+/** Measures what one machine can take away from the clients of a process with all roles. */
 export async function runFloods(context: BenchContext): Promise<BenchResult> {
   const [seconds, rounds] = context.flags.quick ? [10, 1] : [20, 3];
   const devnet = await startDevnet({ dataDir: null, blockMs: BLOCK_MS, producers: 5 });
@@ -50,7 +50,7 @@ export async function runFloods(context: BenchContext): Promise<BenchResult> {
   context.onStart(client);
   const { url } = service;
   const honest: HonestJob = { url, from: CLIENT, perSecond: PER_SECOND, seconds, apiKey: shop.apiKey };
-  // What comes first is slower, because nothing is compiled yet.
+  // The first requests are slower, because nothing is compiled yet.
   await hear<HonestResult>(client, { ...honest, seconds: SETTLE_S });
   const measured: Measured[] = [];
   for (let round = 1; round <= rounds; round += 1) {
@@ -73,7 +73,7 @@ export async function runFloods(context: BenchContext): Promise<BenchResult> {
         transactions: after.transactions - before.transactions,
         cpuShare: (after.cpuMs - before.cpuMs) / (10 * passed),
       });
-      // The buckets fill, and what is half-open is closed.
+      // Waits until the buckets fill up and half-open connections are closed.
       await delay(SETTLE_S * 1000);
     }
   }
@@ -82,7 +82,7 @@ export async function runFloods(context: BenchContext): Promise<BenchResult> {
 }
 
 async function look(pid: number, connection: PostgresConnection) {
-  // A connection tells its statistics when it has been idle for a second.
+  // A connection reports its statistics after it has been idle for a second.
   await delay(1500);
   const [row] = await onServer(connection, async (client) => {
     const { rows } = await client.query<{ transactions: string }>(

@@ -7,10 +7,10 @@ import type { Database } from '../../src/core/store/db/database.ts';
 import { MAX_SURCHARGE_MICRO } from '../prices.ts';
 import type { GrowthShop } from './shop.ts';
 
-/** UUIDs of the invoices, and the milliseconds of each: the time of all divided by their number. */
+/** The UUIDs of the invoices, and the milliseconds for each: the total time divided by their number. */
 export type Creates = { ids: string[]; msEach: number };
 
-/** Creates an invoice for each price, with so many requests at once. Every one must come into being. */
+/** Creates an invoice for each price, with this many concurrent requests. All of them must succeed. */
 export async function createMany(
   db: Database,
   { projectId, keyId, policy }: GrowthShop,

@@ -5,14 +5,17 @@ import { HINT_EVERY } from '../../src/core/payments/create-invoice.ts';
 import { MAX_SURCHARGE_MICRO } from '../prices.ts';
 import type { GrowthShop } from './shop.ts';
 
-/** Prices of the benchmark: 5.00, 5.97, 6.94 … */
+/** The benchmark's prices: 5.00, 5.97, 6.94 … */
 export function priceAt(index: number): MicroUsdt {
   return ((500n + 97n * BigInt(index)) * 10_000n) as MicroUsdt;
 }
 
-/** Different prices among the invoices of `fillHistory`. */
+/** The number of different prices among the invoices of `fillHistory`. */
 export const PRICE_COUNT = 2000;
-/** Addresses among which they are spread evenly. From ten million on, each has 100 of every price, of the 900 that it can have. */
+/**
+ * The number of addresses over which they are spread evenly. From ten million invoices on, each address has 100 invoices of every price,
+ * out of 900 possible ones.
+ */
 export function addressCount(invoices: number): number {
   return Math.max(50, Math.ceil(invoices / (100 * PRICE_COUNT)));
 }
@@ -20,9 +23,8 @@ export function addressCount(invoices: number): number {
 const BATCH = 500_000;
 
 /**
- * Invoices of 90 days and the transfers that paid 60 % of them. The newest 1 % are PENDING, the rest EXPIRED. Ids ascend with the
- * time; keys and tokens are random. Their tails are different on each address, but no code words. There are no events of theirs, so none is
- * counted.
+ * Adds the invoices of 90 days, and the transfers that paid 60 % of them. The newest 1 % are PENDING, the rest EXPIRED. Ids follow the
+ * time; keys and tokens are random. Their tails differ on each address, but aren't code words. They have no events, so none are counted.
  */
 export async function fillHistory(
   client: Client,
@@ -64,7 +66,7 @@ const INSERT_TRANSFERS = `
     'matched', id, payable_micro, decode(left(md5((block % 27)::text), 40) || '00000000', 'hex'), 'proven', '{http://127.0.0.1}'
   from (select *, (extract(epoch from created_at) / 3)::int8 as block from invoices where project_id = $1 and status = 'PAID')`;
 
-/** Reserves the first `words` code words of each price on each of the addresses, as invoices that expired. */
+/** Reserves the first `words` code words of each price on each address, as expired invoices. */
 export async function fillWords(
   client: Client,
   { projectId }: GrowthShop,
@@ -79,8 +81,8 @@ export async function fillWords(
 }
 
 /**
- * Reserves each price itself on as many addresses as `counts` says, in turn, as the `exact` policy does, and leaves the hint that
- * creation would have left.
+ * Reserves each price itself, on as many addresses in turn as `counts` says, as the `exact` policy does. Also leaves the hint that creation
+ * would have left.
  */
 export async function fillExact(
   client: Client,

@@ -12,7 +12,7 @@ import { type Comparison, compare, inTurn } from './spread.ts';
 
 const TURNS = 8;
 const NEW = 'match 20 blocks that pay new invoices';
-/** The worst case: a shop is paid for what it sold a moment ago. */
+/** The worst case, because a shop is usually paid for recent orders. */
 export const OLD = 'match 20 blocks that pay invoices of any age';
 
 export type HistoryPlan = {
@@ -22,11 +22,11 @@ export type HistoryPlan = {
   creates: number;
   connections: number[];
   batches: number;
-  /** Measures again where nothing but PostgreSQL's own 128 MB keeps pages: the tables are larger than memory. */
+  /** Measures again with only PostgreSQL's own 128 MB as a cache, so the tables are larger than memory. */
   isUncachedToo: boolean;
 };
 
-/** `costs` are of each operation, of both sides, by the name of the comparison. */
+/** `costs` are those of each operation on both sides, by the name of the comparison. */
 export type Measured = { comparisons: Comparison[]; costs: Record<string, [Cost, Cost]> };
 export type Megabytes = { all: number; indexes: number };
 export type History = {
@@ -42,8 +42,8 @@ type Side = Filled & { db: Database; connection: PostgresConnection };
 export type BenchServer = { postgres: PostgresConnection; restart(): Promise<PostgresConnection> };
 
 /**
- * Creating and matching with many invoices in the tables against few, in two databases of one server, in turn. Payments go to
- * invoices made a moment ago, as they do in a shop, and to old ones from all over the table, which is the worst case.
+ * Compares creating and matching with many and with few invoices in the tables, alternating between two databases of one server. Payments
+ * go to recent invoices, as in a shop, and to old ones from all parts of the table, which is the worst case.
  */
 export async function measureHistory(
   { postgres, restart }: BenchServer,
@@ -117,7 +117,7 @@ async function measureSides(
   }
 }
 
-/** Milliseconds of one creation, and of one batch of 20 blocks, of both sides; and what one cost. */
+/** Milliseconds of one creation and of one batch of 20 blocks, on both sides, and the cost of each. */
 type Figure = { name: string; both: [number, number]; cost: [Cost, Cost] };
 
 async function measureRound(client: Client, sides: [Side, Side], plan: HistoryPlan): Promise<Figure[]> {

@@ -11,15 +11,15 @@ import { acquireLease } from '../../src/core/store/chain/leases.ts';
 import type { Database } from '../../src/core/store/db/database.ts';
 import type { GrowthShop } from './shop.ts';
 
-/** Transfers of a block of the main network, and how many of them pay an invoice. */
+/** The number of transfers in a block of the main network, and how many of them pay an invoice. */
 const TRANSFERS = 90;
 const PAID_PER_BLOCK = 2;
-/** As while catching up (`chain/promote`). */
+/** The size of a batch while catching up (`chain/promote`). */
 const BATCH_BLOCKS = 20;
 export const PAID_PER_BATCH = PAID_PER_BLOCK * BATCH_BLOCKS;
 
 const NETWORK = 'devnet';
-/** A day: no run takes so long. */
+/** One day, which is longer than any run. */
 const LEASE_MS = 86_400_000;
 const EVIDENCE = { nodes: ['http://127.0.0.1:8090'], operatorCount: 1 };
 const PRODUCER = '0'.repeat(40) as AccountHex;
@@ -27,7 +27,7 @@ const PRODUCER = '0'.repeat(40) as AccountHex;
 /** An unpaid invoice: the account of its address, and its amount. */
 export type Payable = { account: AccountHex; amount: bigint };
 
-/** The watcher's right to record, on a chain that starts here. */
+/** Acquires the watcher's right to record, on a chain that starts here. */
 export async function startWatching(db: Database): Promise<Watching> {
   const lease = await acquireLease(db, `watcher:${NETWORK}`, 'bench', LEASE_MS);
   if (lease === null) throw new Error('the lease is taken');
@@ -35,7 +35,7 @@ export async function startWatching(db: Database): Promise<Watching> {
   return { db, network: NETWORK, publicUrl: 'https://pay.example', now, random: pooledRandom, lease };
 }
 
-/** Records blocks that pay these invoices, `PAID_PER_BLOCK` each, in batches. Returns the milliseconds of a batch. */
+/** Records blocks that pay these invoices, `PAID_PER_BLOCK` in each block, in batches. Returns the milliseconds per batch. */
 export async function payAll(watching: Watching, payables: readonly Payable[]): Promise<number> {
   const cursor = await findCursor(watching.db, NETWORK);
   if (cursor === null) throw new Error('there is no cursor');
@@ -77,7 +77,7 @@ function now(): UnixMs {
   return unixMs(Date.now());
 }
 
-/** Unpaid invoices all over the table, in random order. */
+/** Returns unpaid invoices from all parts of the table, in random order. */
 export async function anyPayables(client: Client, { projectId }: GrowthShop, count: number): Promise<Payable[]> {
   const { rows } = await client.query<Payable>(
     `select encode(a.account, 'hex') as account, i.payable_micro as amount
@@ -88,7 +88,7 @@ export async function anyPayables(client: Client, { projectId }: GrowthShop, cou
   return rows.map(({ account, amount }) => ({ account, amount: BigInt(amount) }));
 }
 
-/** What these invoices, by their UUIDs, are paid with. */
+/** Returns the amounts that pay these invoices, by their UUIDs. */
 export async function payablesOf(
   client: Client,
   { projectId }: GrowthShop,

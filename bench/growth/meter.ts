@@ -2,12 +2,12 @@ import { readFile } from 'node:fs/promises';
 import type { Client } from 'pg';
 import { cpuMsWithEnded, descendants } from '../proc.ts';
 
-/** What work took beside its time: CPU of the bench and of PostgreSQL, bytes from the disk, and bytes of the log. */
+/** The cost of work besides its time: the CPU of the benchmark and of PostgreSQL, bytes read from the disk, and bytes of the log. */
 export type Cost = { cpuMs: number; readBytes: number; logBytes: number };
 
 export const NO_COST: Cost = { cpuMs: 0, readBytes: 0, logBytes: 0 };
 
-/** Runs work, and says what it cost. Other work in the bench's process and its server is counted as well. */
+/** Runs work and returns its cost. Includes other work in the benchmark's process and its server. */
 export async function meter<Result>(
   client: Client,
   work: () => Promise<Result>,
@@ -31,7 +31,7 @@ function combine(one: Cost, other: Cost, by: (a: number, b: number) => number): 
   };
 }
 
-/** What the bench's processes have cost so far. Linux adds what a process cost that ended to its parent. */
+/** Returns the cost of the benchmark's processes so far. Linux adds the cost of ended processes to their parent. */
 async function readCost(client: Client): Promise<Cost> {
   const { rows } = await client.query<{ bytes: string }>("select pg_current_wal_insert_lsn() - '0/0'::pg_lsn as bytes");
   let cost: Cost = { ...NO_COST, logBytes: Number(rows[0]?.bytes ?? 0) };
@@ -41,7 +41,7 @@ async function readCost(client: Client): Promise<Cost> {
   return cost;
 }
 
-/** What a process had to have read from the disk; what the system's cache gave it is not counted. */
+/** Returns the bytes that a process had to read from the disk, without those from the system's cache. */
 async function bytesRead(pid: number): Promise<number> {
   const io = await readFile(`/proc/${pid}/io`, 'utf8').catch(() => '');
   return Number(/^read_bytes: (\d+)$/m.exec(io)?.[1] ?? 0);

@@ -9,18 +9,20 @@ export type OccupancyPlan = { rounds: number; creates: number; connections: numb
 
 const TURNS = 8;
 
-/** 95 % of the 900 words of a cent. */
+/** 95 % of a cent's 900 code words. */
 const NEARLY_ALL = 855;
 const ALL = 900;
-/** Of 100 addresses, in turn: creation takes note at every 8th address, so that one of eight costs more. */
+/**
+ * The numbers of full addresses, out of 100, in turn. Creation stores a hint at every 8th address, so one in eight creations costs more.
+ */
 const NEARLY_ALL_EXACT = [92, 93, 94, 95, 96, 97, 98, 99];
 
-/** Two projects with as many addresses, one of them without an invoice, the other 95 % taken for each of the prices. */
+/** Two projects with the same number of addresses: one without invoices, and one where 95 % of the amounts are taken for each price. */
 type Pool = { name: string; prices: MicroUsdt[]; empty: GrowthShop; taken: GrowthShop };
 
 /**
- * What a creation costs when 95 % of what there is for its amount is taken, against a pool where nothing is. All projects share one
- * database, so that tables and indexes are of one size. Each creation takes one more amount, hence the many prices.
+ * Measures the cost of a creation if 95 % of the possible amounts are taken, compared with an empty pool. All projects share one database,
+ * so that tables and indexes have the same size. Each creation uses up one more amount, so there are many prices.
  */
 export async function measureOccupancy(
   server: PostgresConnection,
@@ -53,7 +55,7 @@ export async function measureOccupancy(
     });
     const comparisons: Comparison[] = [];
     for (const pool of pools) {
-      // The first creation of a price finds the full addresses and remembers them.
+      // The first creation of a price finds the full addresses and stores that as a hint.
       if (pool.taken.policy === 'tail') await createMany(db, pool.taken, pool.prices, 1);
       let used = 0;
       for (const connections of plan.connections) {

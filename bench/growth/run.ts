@@ -24,7 +24,7 @@ const QUICK: Plan = {
   occupancy: { rounds: 3, creates: 200, connections: [1, 16] },
   history: { ...EACH, many: 100_000, rounds: 3, isUncachedToo: false },
 };
-/** Where the number of invoices is given: filling takes nearly all of the time. */
+/** The rounds of a run with a given number of invoices, in which filling takes most of the time. */
 const ROUNDS = 3;
 
 const MOST = { occupancy: 2, history: 1.3 };
@@ -38,8 +38,8 @@ const SETTINGS = [
 ];
 
 /**
- * Whether creating gets dearer as a pool fills up, and creating and matching as the ledger grows. `invoices`: the second only, of so
- * many, with memory for their indexes and without.
+ * Measures whether creation becomes slower as a pool fills up, and whether creating and matching become slower as the ledger grows. With
+ * `invoices`, measures only the second question, for that many invoices, with and without enough memory for their indexes.
  */
 export async function runGrowth(
   options: BenchServer & {

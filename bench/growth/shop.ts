@@ -15,13 +15,13 @@ import { onServer } from '../databases.ts';
 import { benchSeals } from '../master-key.ts';
 import { MAX_SURCHARGE_MICRO } from '../prices.ts';
 
-/** A project with a key, a webhook endpoint and addresses; `addressIds` by their position. */
+/** A project with a key, a webhook endpoint and addresses. `addressIds` are in the order of their positions. */
 export type GrowthShop = { projectId: string; keyId: string; policy: Policy; addressIds: string[] };
 
-/** Connections of the service's pool by default, and one for whoever looks on. */
+/** The default number of connections in the service's pool, plus one for an observer. */
 const POOL_SIZE = 17;
 
-/** A database of its own with the schema, opened as the service opens it. */
+/** Creates a new database with the schema, and opens it as the service does. */
 export async function createDatabase(
   server: PostgresConnection,
   name: string,
@@ -81,8 +81,8 @@ const SELECT_INDEXES = `
     and not exists (select from pg_constraint f where f.contype = 'f' and f.conindid = x.indexrelid)`;
 
 /**
- * Fills tables by `work` without their indexes, which are made afterwards from sorted keys; those under a foreign key stay.
- * Triggers and foreign keys sleep: what is filled in keeps them by construction.
+ * Fills tables with `work` while they have no indexes. Creates the indexes afterwards from sorted keys, except those that a foreign key
+ * needs. Disables triggers and foreign keys, because the rows satisfy them by construction.
  */
 export async function fillQuickly(
   connection: PostgresConnection,

@@ -1,4 +1,4 @@
-/** The median of the rounds with the lowest and the highest. */
+/** The median of the rounds, with the lowest and the highest value. */
 export type Spread = { median: number; lowest: number; highest: number };
 
 function spreadOf(values: readonly number[]): Spread {
@@ -7,7 +7,7 @@ function spreadOf(values: readonly number[]): Spread {
   return { median: (low + high) / 2, lowest: sorted[0] ?? NaN, highest: sorted.at(-1) ?? NaN };
 }
 
-/** One thing measured on two sides in the same rounds; milliseconds each. `ratio` is of the second to the first, round by round. */
+/** A measurement of two sides in the same rounds, in milliseconds. `ratio` is the second side divided by the first, for each round. */
 export type Comparison = { name: string; first: Spread; second: Spread; ratio: Spread };
 
 export function compare(name: string, rounds: readonly (readonly [number, number])[]): Comparison {
@@ -19,7 +19,10 @@ export function compare(name: string, rounds: readonly (readonly [number, number
   };
 }
 
-/** Runs both sides in turn, every other time the other way about, so that both meet the same moments. Mean milliseconds of each. */
+/**
+ * Runs both sides alternately, and swaps their order in every other round, so that both meet the same conditions. Returns the mean
+ * milliseconds of each.
+ */
 export async function inTurn(
   turns: number,
   run: (side: 0 | 1, turn: number) => Promise<number>,

@@ -17,21 +17,21 @@ import {
 const USDT = USDT_CONTRACTS.mainnet.account;
 
 /**
- * One block of the main network in numbers: 383 transactions; 90 transfers of USDT, of which 11 (12 %) stand only in the logs of
- * five calls of other contracts. The other shares are rounded from blocks of a weekday.
+ * One block of the main network in numbers: 383 transactions with 90 USDT transfers. 11 of these (12 %) appear only in the logs of five
+ * calls of other contracts. The other shares are rounded from blocks of a weekday.
  */
 const TRANSACTIONS = 383;
 const DIRECT = 75;
 const DIRECT_FROM = 4;
 const FAILED = 4;
-/** USDT transfers in each call of another contract. */
+/** The number of USDT transfers in each call of another contract. */
 const INSIDE = [6, 1, 1, 1, 2];
 const OTHER_TOKENS = 20;
 const OTHER_CALLS = 35;
 const DELEGATIONS = 70;
 const ASSETS = 20;
 
-/** The transactions of one block, in a mixed order that is the same in every run. A smaller block has the same shares. */
+/** Returns the transactions of one block, in a mixed order that is the same in every run. A smaller block has the same shares. */
 export function makeTransactions(random: RandomStream, wanted = TRANSACTIONS): MadeTransaction[] {
   const scaled = (count: number) => Math.round((count * wanted) / TRANSACTIONS);
   const repeat = (count: number, make: () => MadeTransaction) => Array.from({ length: scaled(count) }, make);
@@ -61,7 +61,7 @@ export function makeTransactions(random: RandomStream, wanted = TRANSACTIONS): M
   return made;
 }
 
-/** A wallet's `transfer` of USDT that succeeds. */
+/** A wallet's successful `transfer` of USDT. */
 export function directTransfer(random: RandomStream, to: string, value: bigint): MadeTransaction {
   const from = account(random);
   const call = triggerCall(from, USDT, encodeTransferCall(to as AccountHex, value));
@@ -70,7 +70,7 @@ export function directTransfer(random: RandomStream, to: string, value: bigint):
 
 type Transfer = { to: string; value: bigint };
 
-/** A call of another contract that moves USDT: an exchange's batch, a relayer, a swap with its own event. */
+/** A call of another contract that moves USDT: an exchange's batch, a relayer, or a swap with its own event. */
 export function insideTransfers(random: RandomStream, transfers: Transfer[]): MadeTransaction {
   const [caller, contract] = [account(random), account(random)];
   const logs = transfers.map(({ to, value }) => transferLog(USDT, contract, to, value));
@@ -112,7 +112,7 @@ function failedTransfer(random: RandomStream): MadeTransaction {
   });
 }
 
-/** Another token, whose Transfer event looks just like that of USDT. */
+/** Another token, whose Transfer event looks just like USDT's. */
 function otherToken(random: RandomStream): MadeTransaction {
   const { to, value } = someTransfer(random);
   const [token, from] = [account(random), account(random)];
@@ -156,12 +156,12 @@ function amount(random: RandomStream): bigint {
   return BigInt(random.below(2 ** 32 - 1) + 1);
 }
 
-/** The 32 bytes that a leaf of the Merkle tree holds. */
+/** Returns the 32 bytes of a leaf of the Merkle tree. */
 export function leafOf({ whole }: MadeTransaction): Buffer {
   return hash('sha256', whole, 'buffer');
 }
 
-/** The root over leaves, as packages/tron/src/merkle computes it, with the sha256 of OpenSSL. */
+/** Returns the root over leaves, as packages/tron/src/merkle computes it, using the SHA-256 of OpenSSL. */
 export function rootOf(leaves: readonly Buffer[]): string {
   let level = leaves;
   while (level.length > 1) {

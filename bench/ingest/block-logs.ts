@@ -1,21 +1,21 @@
 import { USDT_CONTRACTS } from '@quittance/tron/usdt';
 import type { Log, MadeTransaction } from './transaction-parts.ts';
 
-/** `address` of a filter of `eth_getLogs` for all logs of USDT. */
+/** The `address` in an `eth_getLogs` filter for all USDT logs. */
 export const USDT_FILTER = `0x${USDT_CONTRACTS.mainnet.account}`;
 
 /**
- * The logs of USDT of some transactions of a block as `eth_getLogs` answers them, separated by commas. In each of them one place,
- * of a fixed length, is for the block. `counted` are all logs of these transactions.
+ * The USDT logs of some transactions of a block, separated by commas, as `eth_getLogs` returns them. Each log has one field of fixed length
+ * for the block. `counted` is the number of all logs of these transactions.
  */
 export type LogTemplate = { bytes: Buffer; places: number[]; counted: number };
 
-/** Both follow each other, for java-tron sorts fields by the alphabet. Heights have seven digits in hex: up to 268,435,455. */
+/** The two fields are adjacent, because java-tron sorts fields alphabetically. Heights have seven hexadecimal digits: up to 268,435,455. */
 const placeOf = (id: string, number: number) =>
   `"blockHash":"0x${id}","blockNumber":"0x${number.toString(16).padStart(7, '0')}"`;
 const PLACE = placeOf('0'.repeat(64), 0);
 
-/** The transactions are those of a block behind `skipped` others with `skippedLogs` logs. */
+/** The transactions follow `skipped` other transactions of the block, which have `skippedLogs` logs. */
 export function logTemplate(made: readonly MadeTransaction[], skipped = 0, skippedLogs = 0): LogTemplate {
   const shown: string[] = [];
   let logIndex = skippedLogs;
@@ -37,7 +37,7 @@ export function logTemplate(made: readonly MadeTransaction[], skipped = 0, skipp
   return { bytes, places, counted: logIndex - skippedLogs };
 }
 
-/** The same logs as those of a block. */
+/** Returns the same logs for another block. */
 export function logsOfBlock({ bytes, places }: LogTemplate, { id, number }: { id: string; number: number }): Buffer {
   const logs = Buffer.from(bytes);
   const text = placeOf(id, number);

@@ -7,7 +7,10 @@ import type { ChainCounts } from './chain-server.ts';
 import { type DayPlan, FIRST_SHOWN, SOLID_DEPTH } from './day.ts';
 import { checkPaid, type IngestShop, insertInvoices } from './shop.ts';
 
-/** What a catch-up is measured with: each answer takes `latencyMs` longer, and each node may be asked so often a second. `transactions`: those of a block. */
+/**
+ * The parameters of a catch-up. Each response takes `latencyMs` longer, and each node accepts only so many requests per second.
+ * `transactions` is the number per block.
+ */
 export type CatchUpPlan = {
   nodes: number;
   blocks: number;
@@ -18,8 +21,8 @@ export type CatchUpPlan = {
 };
 
 /**
- * CPU times are milliseconds a block. `requests` are those of each node a block; `paths` of the first, by path. `peakPssBytes` is the
- * most that was seen once a second, with the processes that the service started.
+ * CPU times are milliseconds per block. `requests` are those of each node per block, and `paths` are those of the first node, by path.
+ * `peakPssBytes` is the highest value of one measurement per second, including the processes that the service started.
  */
 export type CatchUp = CatchUpPlan & {
   seconds: number;
@@ -34,12 +37,12 @@ export type CatchUp = CatchUpPlan & {
 
 const SAMPLE_MS = 50;
 const MEMORY_SAMPLE_MS = 1000;
-/** A service that gets no further for so long hangs. */
+/** A service that makes no progress for this long hangs. */
 const STUCK_MS = 60_000;
 
 /**
- * Lets the real service follow the start of the day, stops it, shows the whole day, and starts it again. The rate is taken from the
- * first recorded batch on, so that it holds neither the start of the process nor the first look at the nodes.
+ * Lets the real service follow the start of the day, stops it, makes the whole day available, and starts the service again. The rate counts
+ * from the first recorded batch, so it excludes the start of the process and the first look at the nodes.
  */
 export async function measureCatchUp(options: {
   command: string;
@@ -95,7 +98,7 @@ export async function measureCatchUp(options: {
   }
 }
 
-/** Waits for the cursor to reach a height, and returns where it is. */
+/** Waits until the cursor reaches a height, and returns its position. */
 export async function untilSolid(client: pg.Client, number: number): Promise<number> {
   let [seen, movedAt] = [-1, performance.now()];
   for (;;) {
@@ -121,7 +124,7 @@ async function cpuOf(service: Server, chain: Child): Promise<CatchUp['cpu']> {
   };
 }
 
-/** Looks at the memory of a process and of those that it started, now and then until the end. */
+/** Measures the memory of a process and of the processes that it started, at intervals until the end. */
 function watchMemory(pid: number): { end(): void; peakBytes(): number } {
   let peak = 0;
   const look = async () => {

@@ -7,28 +7,28 @@ import { type DayPlan, FIRST_SHOWN, makeDay, publishedAtMs, SOLID_DEPTH } from '
 import { type Floor, measureFloor } from './floor.ts';
 import { answerOf, grpcAnswerOf, type View } from './node-answers.ts';
 
-/** What the server is told first, in a message. */
+/** The server's settings, sent in its first message. */
 export type ChainServerPlan = {
   day: DayPlan;
   nodes: number;
-  /** How long after its time a block is shown, at most; the least is a seventh of it. */
+  /** The longest delay between a block's time and its appearance; the shortest is a seventh of it. */
   delayMs: number;
-  /** How long each answer is under way; none when absent. */
+  /** The delay of each response; none if absent. */
   latencyMs?: number;
-  /** Whether the nodes know nothing of JSON-RPC, like a java-tron with its defaults. */
+  /** Whether the nodes have no JSON-RPC, like a java-tron with default settings. */
   isWithoutLogs?: boolean;
-  /** Whether they speak gRPC instead of JSON. */
+  /** Whether the nodes use gRPC instead of JSON. */
   isGrpc?: boolean;
 };
 
-/** `show`: blocks up to `head` are there. `live`: the others come by the clock. */
+/** `show` makes the blocks up to `head` available. `live` makes the later ones available by the clock. */
 type ChainOrder =
   | { kind: 'show'; head: number }
   | { kind: 'live' }
   | { kind: 'counts' }
   | { kind: 'floor'; first: number; blocks: number };
 
-/** Requests by node and path since the last time they were asked for, and when a block was first shown to anybody. */
+/** Requests by node and path since the last query, and when each block was first returned to a client. */
 export type ChainCounts = { requests: Record<string, number>[]; bytes: number; shownAt: [number, number][] };
 
 export type ChainReady = { urls: string[]; madeMs: number; residentBytes: number };
@@ -72,7 +72,7 @@ async function serve(node: number, request: IncomingMessage, response: ServerRes
   response.end();
 }
 
-/** The same node by gRPC, both of its services at one port. */
+/** The same node over gRPC, with both of its services at one port. */
 async function listenGrpc(node: number): Promise<string> {
   const server = createGrpcServer({ maxSessionMemory: 1000 });
   server.on('stream', (stream, { ':path': path = '' }) => {
@@ -110,7 +110,7 @@ async function serveGrpc(node: number, path: string, stream: ServerHttp2Stream):
   stream.end(Buffer.concat([prefix, ...answer.parts]));
 }
 
-/** Remembers when a live block was first shown to anybody. */
+/** Records when a live block was first returned to a client. */
 function reveal(newest: number): void {
   if (!state.isLive) return;
   if (state.revealed === 0) state.revealed = newest;

@@ -10,22 +10,22 @@ import { makeProducers, type Producer } from './producers.ts';
 import { createRandomStream, type RandomStream } from './random-stream.ts';
 import { type MadeTransaction, NUMBER_PLACE, TIME_PLACE } from './transaction-parts.ts';
 
-/** One USDT payment to us: a direct call, or one that stands only in the log of another contract's call. */
+/** A USDT payment to us: a direct call, or one that appears only in the log of another contract's call. */
 export type Payment = { number: number; account: string; amountMicro: string; isDirect: boolean };
 
-/** `bodyCount` different sets of transactions take turns; what differs from block to block is header, times and payments. */
+/** `bodyCount` different sets of transactions take turns. Header, times and payments differ from block to block. */
 export type DayPlan = {
   firstNumber: number;
   firstTimeMs: number;
   slotMs: number;
   blockCount: number;
   bodyCount: number;
-  /** Those of a block; of the main network when absent. */
+  /** The number of transactions in a block; by default that of the main network. */
   transactions?: number | undefined;
   payments: Payment[];
 };
 
-/** What stands in a block beside its header. The places of heights and times in `infos` are those of the templates. */
+/** The content of a block without its header. The positions of heights and times in `infos` are those of the templates. */
 type Body = {
   transactions: Buffer;
   infos: Buffer;
@@ -39,23 +39,23 @@ type Body = {
 
 type Messages = { transactions: Buffer; infos: Buffer; places: number[] };
 
-/** A block, ready to be sent. */
+/** A block that is ready to send. */
 export type DayBlock = {
   number: number;
   timeMs: number;
   id: string;
-  /** `{"blockID":…,"block_header":{…}`: the answer without its transactions and its last brace. */
+  /** `{"blockID":…,"block_header":{…}`: the response without its transactions and its last brace. */
   head: Buffer;
   /** The transactions, separated by commas. */
   transactions: Buffer[];
   infos(): Buffer;
-  /** `Block` and `TransactionInfoList`, as gRPC has them. */
+  /** `Block` and `TransactionInfoList` as gRPC returns them. */
   message(): Buffer[];
   infosMessage(): Buffer;
-  /** How many logs of USDT it has, and as `eth_getLogs` answers them, separated by commas. */
+  /** The number of USDT logs, and the logs as `eth_getLogs` returns them, separated by commas. */
   logCount: number;
   logs(): Buffer[];
-  /** What is hashed to verify it: the raw data and the whole of each transaction, and the header. */
+  /** The data that verification hashes: the raw data and the whole of each transaction, and the header. */
   hashed(): { made: readonly MadeTransaction[]; header: Uint8Array };
 };
 
@@ -64,14 +64,17 @@ export type Day = { producers: readonly Producer[]; last: number; block(number: 
 const PRODUCER_COUNT = 27;
 /** Blocks above the solid one: the producers take turns, so 19 of the 27 are at or above it. */
 export const SOLID_DEPTH = 18;
-/** Blocks above the first one that a service is shown first: it counts who built on its starting block up to the irreversible one. */
+/**
+ * Blocks above the first block that a service sees. The service counts the producers that built on its starting block, up to the
+ * irreversible block.
+ */
 export const FIRST_SHOWN = 2 * SOLID_DEPTH;
 /** Of java-tron 4.8. */
 const VERSION = 34;
 
 type Sealed = { header: BlockHeaderJson; id: string; signature: string; extra: MadeTransaction | null };
 
-/** Makes the chain: all headers are linked and signed by the producer whose turn it is. Half a millisecond a block. */
+/** Creates the chain. All headers are linked, and signed by the producer whose turn it is. Takes half a millisecond per block. */
 export function makeDay(plan: DayPlan): Day {
   const random = createRandomStream(1);
   const producers = makeProducers(PRODUCER_COUNT);
@@ -122,7 +125,7 @@ function makeBody(made: MadeTransaction[]): Body {
   return { ...body, root: rootOf(leaves), made, messages: null };
 }
 
-/** The messages of a body are made when they are first asked for. */
+/** Creates the messages of a body when they are first requested. */
 function messagesOf(body: Body): Messages {
   if (body.messages === null) {
     const infos = infosMessage(body.made);
@@ -141,7 +144,7 @@ const PLACE = `"blockNumber":${NUMBER_PLACE},"blockTimeStamp":${TIME_PLACE}`;
 const NUMBER_AT = '"blockNumber":'.length;
 const TIME_AT = NUMBER_AT + NUMBER_PLACE.length + ',"blockTimeStamp":'.length;
 
-/** Height and time in a message of infos: both are varints of one length up to the height 268,435,455 and the year 2109. */
+/** The height and time in a message of infos. Both are varints of constant length, up to the height 268,435,455 and the year 2109. */
 const messagePlace = (number: number | string, timeMs: number | string) =>
   Buffer.concat([writeInt64(3, BigInt(number)), writeInt64(4, BigInt(timeMs))]);
 const MESSAGE_PLACE = messagePlace(NUMBER_PLACE, TIME_PLACE);
@@ -201,7 +204,7 @@ function headerBytes(header: BlockHeaderJson): Uint8Array {
   return bytes;
 }
 
-/** When a block of a live chain is there for its readers: a part of `delayMs`, from a seventh on, after its time. */
+/** Returns when a block of a live chain is available to its readers: after a fraction of `delayMs`, at least a seventh of it. */
 export function publishedAtMs({ firstNumber, firstTimeMs, slotMs }: DayPlan, delayMs: number, number: number): number {
   const share = ((number * 2_654_435_761) % 2 ** 32) / 2 ** 32;
   return firstTimeMs + (number - firstNumber) * slotMs + (delayMs * (1 + 6 * share)) / 7;

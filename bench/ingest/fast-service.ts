@@ -5,13 +5,16 @@ import { createLogger } from '../../src/core/runtime/log.ts';
 import { openKeyRing } from '../../src/core/runtime/open-key-ring.ts';
 import { readConfig } from '../../src/server/config/config.ts';
 
-/** What this process is told in BENCH_SERVICE: where the release's service.js is, the database, and the rhythm of the network. */
+/** The content of BENCH_SERVICE: the path of the release's service.js, the database, and the network's block interval. */
 export type FastServicePlan = { module: string; connection: object; blockMs: number };
 
-/** What `{ kind: 'memory' }` is answered, after a collection that takes all: bytes on V8's heap, and of buffers outside it. */
+/** The response to `{ kind: 'memory' }` after a full collection: bytes on V8's heap, and bytes of buffers outside it. */
 export type ServiceMemory = { heapUsed: number; external: number };
 
-/** The release's watcher and dispatcher on a network that is faster than the command allows. Settings come as always. */
+/**
+ * Runs the release's watcher and dispatcher on a network that is faster than the command allows. The settings come from the environment, as
+ * usual.
+ */
 const plan = JSON.parse(process.env['BENCH_SERVICE'] ?? '{}') as FastServicePlan;
 const { startService } = (await import(
   pathToFileURL(plan.module).href

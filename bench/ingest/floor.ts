@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
 import type { Day, DayBlock } from './day.ts';
 
-/** Milliseconds for `blocks` blocks, in one thread. */
+/** The milliseconds for `blocks` blocks in one thread. */
 export type Floor = { blocks: number; decodeMs: number; parseMs: number; hashMs: number };
 
 /**
- * What nobody who verifies can do without, over the very bytes that are served: JSON.parse of both answers, and the sha256 of
- * every transaction id, leaf and node of the Merkle tree and of the header, by OpenSSL. The bytes that are hashed are at hand.
+ * Measures the minimum work of any verification, on the same bytes that are served: JSON.parse of both responses, and the SHA-256 by
+ * OpenSSL of every transaction id, of every leaf and node of the Merkle tree, and of the header. The bytes to hash are already prepared.
  */
 export function measureFloor(day: Day, first: number, blocks: number): Floor {
   const floor: Floor = { blocks, decodeMs: 0, parseMs: 0, hashMs: 0 };

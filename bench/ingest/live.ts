@@ -14,10 +14,13 @@ import type { FastServicePlan } from './fast-service.ts';
 import { createShop, insertInvoices, planPayments } from './shop.ts';
 import { startChainServer } from './start-chain-server.ts';
 
-/** Milliseconds of each payment, from when the block was there, and from when the node first told the service of it. */
+/** The milliseconds for each payment, from when the block was available, and from when a node first reported it to the service. */
 type Latency = { sincePublished: number[]; sinceShown: number[] };
 
-/** `requests` are those of each node a block; `paths` of the first, by path. `webhook` is from PAID to the attempt. */
+/**
+ * `requests` are those of each node per block, and `paths` are those of the first node, by path. `webhook` is the time from PAID to the
+ * attempt.
+ */
 export type Live = {
   nodes: number;
   blocks: number;
@@ -30,17 +33,20 @@ export type Live = {
 };
 
 const BLOCK_MS = 1000;
-/** A block is shown at most so long after its time: what it takes to travel. */
+/** The longest delay between a block's time and its appearance, as if it travelled through the network. */
 const DELAY_MS = 350;
-/** Blocks that are there when the service starts, those that it follows until addresses had their first check, and those after the last that is counted. */
+/**
+ * The numbers of blocks that exist when the service starts, of those that it follows until its addresses were checked once, and of those
+ * after the last counted one.
+ */
 const [OLD_BLOCKS, WARM_BLOCKS, LATE_BLOCKS] = [60, 45, 40];
 const FIRST_NUMBER = 77_000_000;
-/** After the last payment is irreversible, its webhook has so long. */
+/** After the last payment is irreversible, its webhook may take this long. */
 const LATE_MS = 10_000;
 
 /**
- * Follows a chain that makes blocks of full size every second. Commits are heard from PostgreSQL itself, by a trigger that notifies;
- * a notification leaves with the commit and takes about a millisecond, which is counted in.
+ * Follows a chain that makes a full block every second. A trigger in PostgreSQL notifies the benchmark of commits. A notification is sent
+ * with the commit and takes about a millisecond, which is included.
  */
 export async function measureLive(
   options: BenchContext & { nodes: number; blocks: number; payEvery: number; name: string; bodyCount: number },
@@ -66,7 +72,7 @@ export async function measureLive(
     const servicePlan: FastServicePlan = { module, connection: shop.connection, blockMs: BLOCK_MS };
     const [service] = await startScript('./ingest/fast-service.ts', {
       BENCH_SERVICE: JSON.stringify(servicePlan),
-      // Not used: the connection stands in the plan. Without it, roles of their own are refused.
+      // Not used, because the plan contains the connection. Without this variable, the service refuses a subset of the roles.
       DATABASE_URL: 'postgres://127.0.0.1/bench',
       QUITTANCE_MASTER_KEY: BENCH_MASTER_KEY,
       QUITTANCE_WEBHOOK_LOCAL_TARGETS: 'allow',
@@ -117,7 +123,7 @@ export async function measureLive(
   }
 }
 
-/** When each invoice reached each status, by `<id> <status>`, in milliseconds of the clock. */
+/** Returns when each invoice reached each status, by `<id> <status>`, in milliseconds of the clock. */
 export async function hearCommits(client: pg.Client): Promise<Map<string, number>> {
   const committed = new Map<string, number>();
   client.on('notification', ({ payload = '' }) => {
@@ -131,7 +137,7 @@ export async function hearCommits(client: pg.Client): Promise<Map<string, number
   return committed;
 }
 
-/** Takes webhooks, and remembers when the first attempt of each invoice's `invoice.paid` arrived. */
+/** Receives webhooks, and records when the first attempt for each invoice's `invoice.paid` arrived. */
 async function startReceiver(): Promise<{ url: string; paidAt: Map<string, number>; stop(): void }> {
   const paidAt = new Map<string, number>();
   const server = createServer(async (request, response) => {

@@ -18,7 +18,7 @@ import type { Day, DayBlock, DayPlan } from './day.ts';
 /** The chain as one request sees it, up to the height `top`. */
 export type View = { day: Day; plan: DayPlan; top: number };
 
-/** `newest` is the highest block that the answer tells of, 0 if it tells of none. */
+/** `newest` is the highest block in the response, or 0 if it has none. */
 export type Answer = { parts: Buffer[]; newest: number };
 
 type Parameters = Record<string, unknown>;
@@ -32,13 +32,13 @@ const CLOSE_BLOCK = Buffer.from(']}');
 const CLOSE_HEADER = Buffer.from('}');
 const OPEN_RANGE = Buffer.from('{"block":[');
 const MAX_RANGE_BLOCKS = 100;
-/** java-tron's limits of `eth_getLogs`: of what the last block may be above the first, and of logs in an answer. */
+/** java-tron's limits for `eth_getLogs`: the distance between the first and the last block, and the number of logs in a response. */
 const MAX_LOG_RANGE = 5000;
 const MAX_LOGS = 10_000;
-/** Candidates that make no blocks; the main network has some hundreds. */
+/** Candidates that make no blocks; the main network has several hundred. */
 const CANDIDATE_COUNT = 373;
 
-/** What a node answers to a call. Throws for one that this benchmark does not know, so that it is noticed. */
+/** Returns a node's response to a call. Throws for calls that this benchmark doesn't know, so that someone notices them. */
 export function answerOf(view: View, call: string, parameters: Parameters): Answer {
   switch (call) {
     case 'getnowblock':
@@ -64,7 +64,7 @@ export function answerOf(view: View, call: string, parameters: Parameters): Answ
   }
 }
 
-/** The same by gRPC; `null` for a method that it does not have. */
+/** Does the same for gRPC. Returns `null` for an unknown method. */
 export function grpcAnswerOf(view: View, method: string, request: Uint8Array): Answer | null {
   const parametersOf = (schema: Schema) => decodeMessage(schema, request) ?? {};
   const encoded = (schema: Schema, call: string, parameters: Parameters): Answer => {
@@ -130,7 +130,7 @@ function getRange(view: View, parameters: Parameters): Answer {
   return newest === 0 ? { parts: EMPTY, newest } : { parts: [...parts, CLOSE_BLOCK], newest };
 }
 
-/** `eth_getLogs` for all logs of USDT, which is the only one that is answered. */
+/** Answers `eth_getLogs` only for all USDT logs. */
 function getLogs(view: View, { id, method, params }: Parameters): Answer {
   const [{ fromBlock, toBlock, address, ...rest } = {}, ...more] = (params ?? []) as Record<string, unknown>[];
   const isKnown = method === 'eth_getLogs' && String(address).toLowerCase() === USDT_FILTER;
@@ -170,7 +170,7 @@ function json(value: object): Answer {
   return { parts: [Buffer.from(JSON.stringify(value))], newest: 0 };
 }
 
-/** Block 0 of the main network has no witness and no signature; this one is of no network. */
+/** Block 0 of the main network has no witness and no signature. This one belongs to no real network. */
 const GENESIS_HEADER = { txTrieRoot: '00'.repeat(32), parentHash: 'be'.repeat(32) };
 const GENESIS = {
   blockID: blockIdOf(encodeBlockHeader(GENESIS_HEADER) ?? new Uint8Array(), 0),
@@ -207,7 +207,7 @@ function account({ day }: View, address: string): object {
   };
 }
 
-/** `balanceOf` is the sum of what was paid so far; everything else is no or zero. */
+/** `balanceOf` returns the sum of the payments so far; every other call returns no or zero. */
 function constantOf({ plan, top }: View, { function_selector, parameter, data }: Parameters): string {
   const isBalance = function_selector === 'balanceOf(address)' || String(data).startsWith('70a08231');
   const owner = String(parameter ?? data ?? '').slice(-40);

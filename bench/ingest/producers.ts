@@ -3,10 +3,10 @@ import { secp256k1 } from '@noble/curves/secp256k1.js';
 import type { AccountHex } from '@quittance/tron/address';
 import { accountFromPublicKey } from '@quittance/tron/public-key';
 
-/** A block producer; `signer` is the account of the key that signs its blocks. */
+/** A block producer. `signer` is the account of the key that signs its blocks. */
 export type Producer = { account: AccountHex; signer: AccountHex; privateKey: Uint8Array };
 
-/** Producers in the order of their turns. Every second one signs with a witness permission key that is not its account's key. */
+/** The producers in the order of their turns. Every second one signs with a witness permission key, which isn't its account's key. */
 export function makeProducers(count: number): Producer[] {
   return Array.from({ length: count }, (_, index) => {
     const owner = keyOf(`producer ${index}`);

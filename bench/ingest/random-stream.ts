@@ -2,7 +2,7 @@ import { createCipheriv } from 'node:crypto';
 
 const POOL_BYTES = 1 << 20;
 
-/** Bytes that look random and are the same in every run. `hex(n)` is n bytes in hex, `below(n)` an integer under n. */
+/** Bytes that look random and are the same in every run. `hex(n)` returns n bytes in hex, and `below(n)` an integer under n. */
 export type RandomStream = { hex(bytes: number): string; below(limit: number): number };
 
 export function createRandomStream(seed: number): RandomStream {

@@ -6,7 +6,7 @@ import type { Live } from './live.ts';
 export type IngestFigures = { madeMs: number; serverAlone: number; floors: Floor[]; catchUps: CatchUp[]; live: Live[] };
 
 const LATENCY_LIMIT_MS = 300;
-/** A day of blocks in five minutes, from where real nodes are. */
+/** The rate for a day of blocks in five minutes, with the latency of real nodes. */
 const FAR_RATE = 96;
 const MEMORY_LIMIT_MB = 300;
 const [GRPC_RATE, GRPC_MEMORY_LIMIT_MB] = [200, 250];
@@ -17,7 +17,7 @@ const HEAD_COLUMNS = [
 const LATENCIES =
   'Latencies are p50 / p99 in ms, since the block was there and since the node first told of it; webhook: since PAID.';
 
-/** The targets that these figures are held against. */
+/** The targets for these figures. */
 export function judgeIngest({ floors, catchUps, live }: IngestFigures): Target[] {
   const atLeast = (name: string, measured: number, least: number): Target => ({
     ...{ name, reach: `≥ ${least}`, measured, isReached: measured >= least },
@@ -57,20 +57,20 @@ export function judgeIngest({ floors, catchUps, live }: IngestFigures): Target[]
   ];
 }
 
-/** A row in words. */
+/** Describes a row in words. */
 export function showRow({ nodes, latencyMs, requestsPerSecond, isGrpc, transactions }: CatchUpPlan): string {
   const limit = requestsPerSecond === null ? '' : `, ${requestsPerSecond} requests/s`;
   const size = transactions === undefined ? '' : `, ${transactions} transactions a block`;
   return `${isGrpc === true ? 'gRPC, ' : ''}nodes: ${nodes}, ${latencyMs} ms${limit}${size}`;
 }
 
-/** What came of a row, in a line. */
+/** Describes the result of a row on one line. */
 export function showCaught({ blocks, perSecond, peakBytes, peakPssBytes, requests }: CatchUp): string {
   const peak = `${show(peakBytes / 1e6)} MB RSS, ${show(peakPssBytes / 1e6)} MB PSS`;
   return `${blocks} blocks, ${show(perSecond)} blocks/s, at most ${peak}, requests/block ${requests.map(show).join(' + ')}`;
 }
 
-/** Blocks a second of the floor, over all its rounds. */
+/** Returns the blocks per second of the floor, over all its rounds. */
 function floorPerSecond(floors: Floor[]): number {
   const blocks = floors.reduce((total, floor) => total + floor.blocks, 0);
   return (
@@ -136,7 +136,7 @@ function showQuantiles(values: number[]): string {
   return `${Math.round(quantile(values, 0.5))} / ${Math.round(quantile(values, 0.99))}`;
 }
 
-/** The smallest value that is not exceeded by this share of them. */
+/** Returns the smallest value that this share of the values doesn't exceed. */
 function quantile(values: number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? NaN;

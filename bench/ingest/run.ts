@@ -10,15 +10,15 @@ import { measureServerAlone } from './server-alone.ts';
 import { createShop, type IngestShop, planPayments } from './shop.ts';
 import { startChainServer } from './start-chain-server.ts';
 
-/** The floor is measured around the first catch-up, on its blocks. Live blocks come every second. */
+/** Measures the floor before and after the first catch-up, on its blocks. Live blocks appear every second. */
 type Plan = { catchUps: CatchUpPlan[]; floorBlocks: number; bodyCount: number; live: LivePlan[] };
 type LivePlan = { nodes: number; blocks: number; payEvery: number };
 
-/** A real node is so far away. */
+/** The latency of a real node. */
 const FAR_MS = 100;
-/** TronGrid's limit of a free key. */
+/** TronGrid's limit for a free key. */
 const FREE_REQUESTS = 15;
-/** The same in each plan: how many blocks are caught up from one node, and in the other rows. */
+/** Common to every plan: how many blocks to catch up on from one node, and in the other rows. */
 const catchUpsOf = (one: number, other: number, limited: number): CatchUpPlan[] => [
   { nodes: 1, blocks: one, latencyMs: 0, requestsPerSecond: null },
   { nodes: 2, blocks: other, latencyMs: 0, requestsPerSecond: null },
@@ -27,7 +27,7 @@ const catchUpsOf = (one: number, other: number, limited: number): CatchUpPlan[] 
   { nodes: 1, blocks: limited, latencyMs: FAR_MS, requestsPerSecond: FREE_REQUESTS },
 ];
 
-/** A node that is asked by gRPC shows infos and no logs. Its blocks are those of a calm day. */
+/** A node that is queried over gRPC, which returns infos and no logs. Its blocks are those of a quiet day. */
 const grpcRowsOf = (blocks: number): CatchUpPlan[] =>
   [0, FAR_MS].map((latencyMs) => ({
     ...{ nodes: 1, blocks, latencyMs, requestsPerSecond: null },
@@ -44,7 +44,7 @@ const DEFAULT: Plan = {
     { nodes: 2, blocks: 60, payEvery: 4 },
   ],
 };
-/** A day of the main network: two slots are skipped every six hours. */
+/** A day of the main network, in which two slots are skipped every six hours. */
 const DAY_BLOCKS = 28_792;
 const WHOLE_DAY: Plan = { ...DEFAULT, catchUps: catchUpsOf(DAY_BLOCKS, DAY_BLOCKS, 1500) };
 const ONE_DAY: Plan = {
@@ -63,10 +63,12 @@ const QUICK: Plan = {
 const FIRST_NUMBER = 77_000_000;
 const SLOT_MS = 3000;
 const PAY_EVERY = 10;
-/** No block that was examined before there were invoices pays one. */
+/** A block that was examined before the invoices existed can't pay any of them. */
 const FIRST_PAID = FIRST_SHOWN + 2;
 
-/** A day of main-network traffic: caught up with full verification beside the floor, and followed at the head. */
+/**
+ * Measures a day of main-network traffic: catching up with full verification compared with the floor, and following the head of the chain.
+ */
 export async function runIngest(context: BenchContext): Promise<BenchResult> {
   const { flags, onProgress } = context;
   const planned = flags.quick ? QUICK : flags.full ? WHOLE_DAY : flags.day ? ONE_DAY : DEFAULT;
@@ -82,7 +84,7 @@ export async function runIngest(context: BenchContext): Promise<BenchResult> {
   return { markdown: showIngest(figures), targets, record: { plan, ...figures } };
 }
 
-/** Each row has a shop, a day and a server of its own. The floor is measured before and after the first. */
+/** Each row has its own shop, day and server. The floor is measured before and after the first row. */
 async function measureDay(context: BenchContext, plan: Plan): Promise<Omit<IngestFigures, 'live'>> {
   const figures: Omit<IngestFigures, 'live'> = { madeMs: 0, serverAlone: NaN, floors: [], catchUps: [] };
   for (const [index, row] of plan.catchUps.entries()) {
@@ -104,13 +106,13 @@ async function measureDay(context: BenchContext, plan: Plan): Promise<Omit<Inges
       figures.floors.push(await floorOf());
     }
     context.onProgress(`catching up: ${showRow(row)}`);
-    // A profile of the row with two nodes and no latency, in which the most is done; by gRPC of both.
+    // Profiles the row with two nodes and no latency, in which the service has the most work. With gRPC, both nodes use it.
     const isProfiled = context.flags.profile && (isGrpc || (nodes === 2 && latencyMs === 0));
     const execArgv = isProfiled ? ['--cpu-prof', `--cpu-prof-dir=${join(context.results, 'profiles')}`] : [];
     const { command, onStart } = context;
     const caught = await measureCatchUp({ command, onStart, execArgv, shop, day, chain, urls: ready.urls, plan: row });
     figures.catchUps.push(caught);
-    // A row can take a quarter of an hour, and a run that is broken off leaves no table.
+    // A row can take a quarter of an hour, and an interrupted run leaves no table.
     context.onProgress(showCaught(caught));
     if (index === 0 && !isGrpc) figures.floors.push(await floorOf());
     await chain.stop();

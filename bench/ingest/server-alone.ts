@@ -4,7 +4,10 @@ import type { DayPlan } from './day.ts';
 const PARALLEL = 4;
 const RANGE = 10;
 
-/** How many blocks a second the server gives away to somebody who looks at nothing: ranges of ten, and each block's infos. */
+/**
+ * Returns how many blocks per second the server delivers to a client that ignores the content: ranges of ten blocks, and each block's
+ * infos.
+ */
 export async function measureServerAlone(url: string, day: DayPlan, blocks: number): Promise<number> {
   const agent = new Agent({ connections: PARALLEL });
   const fetch = async (path: string, body: object) => {

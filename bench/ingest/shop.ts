@@ -11,10 +11,10 @@ import { BENCH_KEY_RING, benchSeals } from '../master-key.ts';
 import { type Shop, seedShop } from '../seed.ts';
 import type { Payment } from './day.ts';
 
-/** A shop in a database of its own; `accounts` are those of its addresses, in the same order. */
+/** A shop in its own database. `accounts` are those of its addresses, in the same order. */
 export type IngestShop = Shop & { connection: PostgresConnection; accounts: string[] };
 
-/** Makes a database with the schema and a shop. With `webhookUrl` the shop hears of its events there. */
+/** Creates a database with the schema and a shop. With `webhookUrl`, the shop receives its events there. */
 export async function createShop(
   server: PostgresConnection,
   name: string,
@@ -46,7 +46,7 @@ export async function createShop(
   }
 }
 
-/** Every fourth payment stands only in a log of another contract. No amount comes twice. */
+/** Every fourth payment appears only in a log of another contract. No amount occurs twice. */
 export function planPayments(accounts: readonly string[], numbers: readonly number[]): Payment[] {
   return numbers.map((number, index) => ({
     number,
@@ -56,7 +56,7 @@ export function planPayments(accounts: readonly string[], numbers: readonly numb
   }));
 }
 
-/** An invoice for each payment, older than a day of blocks; returns its id by the block that pays it. */
+/** Creates an invoice for each payment, older than a day of blocks. Returns the invoices' ids by the block that pays them. */
 export async function insertInvoices(shop: IngestShop, payments: readonly Payment[]): Promise<Map<string, number>> {
   const ids = payments.map(() => uuidV7(Date.now(), randomBytes(10)));
   const addresses = payments.map(({ account }) => shop.addressIds[shop.accounts.indexOf(account)]);
@@ -74,7 +74,9 @@ export async function insertInvoices(shop: IngestShop, payments: readonly Paymen
   return new Map(ids.map((id, index) => [id, payments[index]?.number ?? 0]));
 }
 
-/** Throws unless each payment up to `solid` has paid its invoice once, was verified as it should be, and is the only one. */
+/**
+ * Throws unless each payment up to `solid` has paid its invoice exactly once with the expected verification, and no other payment exists.
+ */
 export async function checkPaid(
   shop: IngestShop,
   payments: readonly Payment[],

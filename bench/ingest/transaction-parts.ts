@@ -5,25 +5,25 @@ import { contractRetNumber, encodeTransaction } from '@quittance/tron/transactio
 import { TRANSFER_TOPIC } from '@quittance/tron/usdt';
 import type { RandomStream } from './random-stream.ts';
 
-/** A transaction as a node would have it: its JSON in a block, its JSON among the infos, and the bytes that are hashed. */
+/** A transaction as a node stores it: its JSON in a block, its JSON among the infos, and the bytes to hash. */
 export type MadeTransaction = { id: string; json: string; info: string; rawData: Uint8Array; whole: Uint8Array };
 
-/** What a transaction does: the contract's message in JSON and in protobuf, and its number in Tron.proto. */
+/** The action of a transaction: the contract's message in JSON and in protobuf, and its number in Tron.proto. */
 export type Call = { type: number; name: string; json: object; bytes: Uint8Array; feeLimitSun: number };
 
 export type Log = { address: string; topics: string[]; data: string };
 
-/** What came of it. `receipt` and `extra` go into the info as they are. */
+/** The result of a transaction. `receipt` and `extra` are copied into the info. */
 export type Outcome = { contractRet: string; fee: number; receipt: object; extra: object };
 
-/** Heights and times of infos are of one width, so that they can be written over: 8 and 13 digits. */
+/** Heights and times of infos have a fixed width of 8 and 13 digits, so that they can be overwritten. */
 export const NUMBER_PLACE = '10000000';
 export const TIME_PLACE = '1000000000000';
 
-/** How long a wallet lets a transaction live; a minute. */
+/** How long a wallet keeps a transaction valid; one minute. */
 const EXPIRATION_MS = 60_000;
 
-/** Puts a transaction together. Its signature is random bytes: nodes check it, and Quittance only hashes it. */
+/** Assembles a transaction. Its signature is random bytes, because nodes check it and Quittance only hashes it. */
 export function makeTransaction(random: RandomStream, call: Call, outcome: Outcome): MadeTransaction {
   const [refBlockBytes, refBlockHash, signature] = [random.hex(2), random.hex(8), `${random.hex(64)}00`];
   const timestamp = 1_780_000_000_000 + random.below(2 ** 31);
@@ -79,7 +79,7 @@ export function trxCall(owner: string, to: string, amount: number): Call {
   return { type: 1, name: 'TransferContract', json, bytes, feeLimitSun: 0 };
 }
 
-/** Energy lent to somebody: the most frequent kind after transfers and calls. */
+/** Energy delegated to another account: the most frequent kind after transfers and calls. */
 export function delegateCall(owner: string, receiver: string, balance: number): Call {
   const bytes = concatBytes(
     accountField(1, owner),

@@ -21,10 +21,10 @@ import { table } from '../targets.ts';
 const ADDRESSES = 10_000;
 const ROUNDS = 15;
 const LOOK_UPS = 1_000_000;
-/** A start that takes longer is noticed by whoever waits for it. */
+/** Someone who waits for a start notices a longer delay than this. */
 const LIMIT_MS = 100;
 
-/** What a start does about signed addresses, and the look-up at each read. */
+/** Measures the effect of signed addresses on a start, and the look-up at each read. */
 export async function runManifest(postgres: PostgresConnection): Promise<BenchResult> {
   const folder = await mkdtemp(join(tmpdir(), 'quittance-manifest-'));
   const { connection, projectId } = await createShop(postgres, 'manifest', null);

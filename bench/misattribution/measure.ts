@@ -2,10 +2,10 @@ import type { RandomStream } from '../ingest/random-stream.ts';
 import { MISTAKES, type Mistake } from './mistakes.ts';
 import type { Reserved } from './schemes.ts';
 
-/** Of `cases` payments with this mistake, `hits` arrive with exactly the amount that another invoice reserves. */
+/** Of `cases` payments with this mistake, `hits` have exactly the amount that another invoice reserves. */
 export type Tally = { name: string; isExcluded: boolean; cases: number; hits: number };
 
-/** Makes every mistake with every invoice. What leaves the amount as it is, or nothing of it, is no case. */
+/** Applies every mistake to every invoice. A result that equals the amount, or is 0, isn't a case. */
 export function measure(reserved: Reserved, random: RandomStream): Tally[] {
   return MISTAKES.map((mistake) => ({ ...count(mistake, reserved, random), ...mistake }));
 }

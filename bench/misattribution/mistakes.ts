@@ -1,15 +1,15 @@
 import * as table from '../../src/core/domain/mismatch/mistakes.ts';
 import type { RandomStream } from '../ingest/random-stream.ts';
 
-/** A mistake whose amounts are drawn at random where there are too many of them. */
+/** A mistake whose amounts are drawn at random if there are too many of them. */
 export type Mistake = Pick<table.Mistake, 'name' | 'isExcluded'> & {
   of(shown: table.Shown, random: RandomStream): bigint[];
 };
 
-/** An amount has thousands; a shop of 60,000 invoices gives more than a million cases with so many draws. */
+/** One amount has thousands of cases. With this many draws, a shop of 60,000 invoices gives more than a million. */
 const TWO_WRONG_DRAWS = 20;
 
-/** The mistakes that are judged, and amounts that are wrong in another way. */
+/** The mistakes to evaluate, and other wrong amounts. */
 export const MISTAKES: readonly Mistake[] = [
   ...table.MISTAKES,
   { name: '0.000001 more or less', isExcluded: true, of: ({ amount }) => [amount + 1n, amount - 1n] },

@@ -9,13 +9,13 @@ import { countSameTails } from './same-tails.ts';
 import { reserve, SCHEMES, type Scheme } from './schemes.ts';
 import { PRICES } from './shop.ts';
 
-/** Open invoices of each price: every code word there is, and a quiet shop. */
+/** Open invoices for each price: every possible code word, and a quiet shop. */
 const PER_PRICE = { full: 900, quiet: 20 };
 const SEED = 4;
 
 type Figures = { scheme: Scheme; mostAdded: string; tallies: Tally[] };
 
-/** How many of a payer's mistakes would pay somebody else's invoice, with each way of making amounts unique. A minute. */
+/** Measures how many of a payer's mistakes would pay someone else's invoice, for each way of making amounts unique. Takes a minute. */
 export function runMisattribution(onProgress: (text: string) => void): BenchResult {
   const shops = Object.entries(PER_PRICE).map(([occupancy, perPrice]) => {
     onProgress(`${PRICES.length} prices with ${perPrice} open invoices each`);
@@ -56,7 +56,7 @@ function showShares(figures: Figures[]): string {
   return table(['mistake', ...figures.map(({ scheme }) => scheme)], rows);
 }
 
-/** In percent with two significant digits; a dash where the mistake cannot be made. */
+/** Formats a percentage with two significant digits, or a dash if the mistake can't occur. */
 function showShare(hits: number, cases: number): string {
   if (cases === 0) return '–';
   if (hits === 0) return '0';

@@ -6,10 +6,10 @@ export type SameTails = { difference: string; pairs: number; same: number };
 const MOST_CENTS = 100_000n;
 
 /**
- * Two prices of whole cents have all their tails in common or none, because each digit of Damm's table permutes the ten interim
- * digits: a tail leads to 0 from one of them only, and a price has the tails of the interim digit it ends with. What is paid for a
- * price less a fee is therefore an amount of the price that is lower by the fee for every word or for none. Counted over all prices
- * up to 1,000.00.
+ * Two prices in whole cents have either all their tails in common or none, because each digit of Damm's table permutes the ten interim
+ * digits: a tail leads to 0 from only one of them, and a price has the tails of the interim digit at its end. So if a fee is deducted from
+ * the payment for a price, the result is an amount of the price that is lower by the fee either for every code word or for none. Counts all
+ * prices up to 1,000.00.
  */
 export function countSameTails(differences: readonly string[]): SameTails[] {
   return differences.map((difference) => {

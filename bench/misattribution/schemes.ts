@@ -6,12 +6,15 @@ import type { RandomStream } from '../ingest/random-stream.ts';
 export const SCHEMES = ['tail', 'tail-4', 'tail-3', 'steps of 0.01', 'steps of 0.000001', 'exact'] as const;
 export type Scheme = (typeof SCHEMES)[number];
 
-/** What the open invoices of one address reserve, with how many decimals the payer is shown it, and the most that was added to a price. */
+/**
+ * The amounts that the open invoices of one address reserve, the number of decimals shown to the payer, and the most that was added to a
+ * price.
+ */
 export type Reserved = { amounts: bigint[]; taken: Set<bigint>; decimals: number; mostAdded: bigint };
 
 const CENT_MICRO = 10_000n;
 
-/** `perPrice` invoices of each price on one address, or as many as it takes, with the amounts that a scheme gives them. Prices are whole cents. */
+/** Adds `perPrice` invoices of each price to one address, or as many as fit, with the amounts of a scheme. Prices are in whole cents. */
 export function reserve(scheme: Scheme, prices: readonly bigint[], perPrice: number, random: RandomStream): Reserved {
   switch (scheme) {
     case 'tail':
@@ -23,12 +26,12 @@ export function reserve(scheme: Scheme, prices: readonly bigint[], perPrice: num
     case 'steps of 0.000001':
       return { ...nextFree(prices, perPrice, 1n), decimals: 6 };
     case 'exact':
-      // Each of `perPrice` addresses holds one invoice of every price, so one of them shows it all.
+      // Each of `perPrice` addresses has one invoice of every price, so one address is representative.
       return { amounts: [...prices], taken: new Set(prices), mostAdded: 0n, decimals: 2 };
   }
 }
 
-/** As the service allocates with the usual limits: random code words, of which prices near each other have some in common. */
+/** Allocates as the service does with the default limits: random code words. Prices close to each other share some of them. */
 function drawnWords(policy: Policy, prices: readonly bigint[], perPrice: number, random: RandomStream) {
   const rule = { policy, maxSurchargeMicro: surchargeOf(policy).usualMicro };
   const taken = new Set<bigint>();
@@ -46,7 +49,7 @@ function drawnWords(policy: Policy, prices: readonly bigint[], perPrice: number,
   return { amounts: [...taken], taken, mostAdded };
 }
 
-/** The price itself, then one step more each time, whatever price took the steps between. Orders of all prices come in turn. */
+/** Uses the price itself, then one step more each time, whichever price used the steps in between. The orders of all prices alternate. */
 function nextFree(prices: readonly bigint[], perPrice: number, step: bigint) {
   const taken = new Set<bigint>();
   const next = new Map(prices.map((price) => [price, price]));

@@ -2,18 +2,23 @@ import { randomUUID } from 'node:crypto';
 import autocannon from 'autocannon';
 import { drawPrice } from '../prices.ts';
 
-/** As many closed loops as `connections`, without a pause between an answer and the next request. One request in `createEvery` is an order. */
+/**
+ * As many closed loops as `connections`, without a pause between a response and the next request. One request in `createEvery` is an order.
+ */
 export type FloodJob = {
   url: string;
   connections: number;
   seconds: number;
   apiKey: string;
   createEvery: number;
-  /** What is read: paths of invoices, with the key, and of pages. */
+  /** The targets of the reads: paths of invoices, with the key, and paths of pages. */
   paths: string[];
 };
 
-/** Answers by status; `errors` are connections that broke, and requests without an answer within 10 s. Latencies of all answers in milliseconds. */
+/**
+ * Responses by status. `errors` are broken connections, and requests without a response within 10 s. Latencies of all responses are in
+ * milliseconds.
+ */
 export type FloodResult = {
   seconds: number;
   statuses: Record<string, number>;
@@ -35,7 +40,7 @@ process.send?.({ ready: true });
 
 async function flood({ url, connections, seconds, apiKey, createEvery, paths }: FloodJob): Promise<FloodResult> {
   const headers = { 'x-api-key': apiKey };
-  // Unique also among jobs, for no load makes a million orders a second.
+  // Also unique across jobs, because no load creates a million orders per second.
   let order = Date.now() * 1000;
   const create: autocannon.Request = {
     method: 'POST',
@@ -55,7 +60,7 @@ async function flood({ url, connections, seconds, apiKey, createEvery, paths }: 
     method: 'GET',
     setupRequest: (request) => ({
       ...request,
-      // Pages are limited by the client's network.
+      // The service limits page requests per client network.
       headers: { ...headers, 'x-forwarded-for': `198.51.100.${Math.floor(Math.random() * CLIENTS)}` },
       path: paths[Math.floor(Math.random() * paths.length)] ?? '/',
     }),

@@ -2,14 +2,14 @@ import type { BenchContext } from '../bench-context.ts';
 import { startService } from '../child.ts';
 import { createShop, type IngestShop, insertInvoices, planPayments } from '../ingest/shop.ts';
 
-/** Something that can be flooded: an API and a shop of it. */
+/** A target for floods: an API and one of its shops. */
 export type Flooded = { url: string; shop: IngestShop };
 
 const INVOICES = 100;
 
 /**
- * Another service on the same machine, with a database of its own on the same server. A flood of it takes the same processor, the same
- * PostgreSQL and the same disk from the measured service, which has nothing to do with it.
+ * Another service on the same machine, with its own database on the same server. A flood of it uses the processor, the PostgreSQL server
+ * and the disk that the measured service needs, although that service receives no flood.
  */
 export async function startNeighbour({ postgres, command, onStart }: BenchContext): Promise<Flooded> {
   const shop = await createShop(postgres, 'neighbour', null);

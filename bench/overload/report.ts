@@ -2,15 +2,17 @@ import { quantile } from '../quantile.ts';
 import { type Target, table } from '../targets.ts';
 import type { FloodResult } from './flood.ts';
 
-/** `elsewhere`: another service on the same machine is flooded, and this one is not. What that costs is the machine's. */
+/**
+ * `elsewhere` means that another service on the same machine is flooded instead of this one. That shows the machine's share of the cost.
+ */
 export type Load = 'quiet' | 'flooded' | 'elsewhere';
 
-/** Latencies are in milliseconds; `cpuShare` is per cent of a core, by the roles of each process of the service. */
+/** Latencies are in milliseconds. `cpuShare` is a percentage of one core, by the roles of each process of the service. */
 export type Phase = {
   load: Load;
   fromMs: number;
   untilMs: number;
-  /** From the commit of an event to its arrival; from when a block could be had to the commit of what it changed. */
+  /** From the commit of an event to its arrival, and from the moment when a block is available to the commit of its changes. */
   delivered: number[];
   confirming: number[];
   paid: number[];
@@ -26,7 +28,7 @@ const KINDS: { kind: Kind; name: string }[] = [
   { kind: 'paid', name: 'block → PAID' },
   { kind: 'delivered', name: 'event → delivered' },
 ];
-/** In turns, so that a ratio is of the same minutes. */
+/** The phases alternate, so that a ratio compares the same minutes. */
 export const LOADS: Load[] = ['quiet', 'flooded', 'elsewhere'];
 const SHARES = [0.5, 0.99] as const;
 const LIMIT = 2;
@@ -44,7 +46,7 @@ export function judgeOverload(measured: Measured[]): Target[] {
   );
 }
 
-/** The tables in Markdown, as they stand in docs/contributing/measurements/overload.md. */
+/** The tables in Markdown, as in docs/contributing/measurements/overload.md. */
 export function showOverload(measured: Measured[]): string {
   const show = (latencies: number[]) => SHARES.map((share) => quantile(latencies, share).toFixed(1)).join(' / ');
   const rows = measured.flatMap(({ name, phases }) =>

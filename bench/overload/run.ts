@@ -14,7 +14,7 @@ import { judgeOverload, LOADS, type Measured, type Phase, showOverload } from '.
 import { BLOCK_MS, type Deployment, startWorld, type World } from './world.ts';
 
 type Plan = { phaseSeconds: number; phases: number; connections: number };
-/** The settings allow 128 requests to be under way and 256 to wait; 500 closed loops are more than that. */
+/** By default, 128 requests may be in progress and 256 may wait. 500 closed loops are more than that. */
 const DEFAULT: Plan = { phaseSeconds: 12, phases: 12, connections: 500 };
 const QUICK: Plan = { phaseSeconds: 8, phases: 3, connections: 500 };
 
@@ -22,13 +22,13 @@ const DEPLOYMENTS: Deployment[] = [
   { name: 'all_in_one', processes: ['api,watcher,webhooks'] },
   { name: 'separate', processes: ['api', 'watcher', 'webhooks'] },
 ];
-/** After the flood begins or ends, before anything counts. */
+/** The pause after a flood begins or ends, before anything counts. */
 const SETTLE_MS = 1500;
-/** Beside each phase, and until the first payments are irreversible. */
+/** Additional time around each phase, and until the first payments are irreversible. */
 const REST_SECONDS = 10;
 const CREATE_EVERY = 2;
 
-/** How long payments and webhooks take while the API is flooded, beside how long they take when it is not. */
+/** Measures how long payments and webhooks take while the API is flooded, compared with normal times. */
 export async function runOverload(context: BenchContext): Promise<BenchResult> {
   const plan = context.flags.quick ? QUICK : DEFAULT;
   const [flooder] = await startScript('./overload/flood.ts', {});
@@ -52,7 +52,8 @@ async function measure(
   const world = await startWorld(context, deployment, plan.phases * (plan.phaseSeconds + REST_SECONDS) + REST_SECONDS);
   try {
     await onServer(world.shop.connection, (client) => client.query('vacuum analyze'));
-    // The payments of a phase become irreversible in it, so the first phase begins so much after the first payment's block.
+    // The payments of a phase become irreversible during the phase, so the first phase begins this long after the block of the first
+    // payment.
     await delay(Math.max(0, world.publishedAt(world.firstCounted + SOLID_DEPTH) - BLOCK_MS / 2 - Date.now()));
     const phases: Phase[] = [];
     for (let number = 1; number <= plan.phases; number += 1) {
@@ -111,7 +112,7 @@ async function runPhase(
   return { fromMs, untilMs, delivered, confirming: [], paid: [], flood: result, cpuShare };
 }
 
-/** Milliseconds from the commit of an event to its arrival, one event after the other, with pauses of 20 to 80 ms. */
+/** Returns the milliseconds from the commit of an event to its arrival, one event after another, with pauses of 20 to 80 ms. */
 async function deliver({ client, receiver, shop, endpointId }: World, untilMs: number): Promise<number[]> {
   await ask(receiver, { kind: 'reset' });
   const committed = new Map<string, number>();
@@ -127,7 +128,7 @@ async function deliver({ client, receiver, shop, endpointId }: World, untilMs: n
   return latencies;
 }
 
-/** Milliseconds from when the block could be had to the commit, of what fell into the phase. */
+/** Returns the milliseconds from the moment when a block was available to the commit, for the blocks of the phase. */
 function addPayments({ numberOf, committed, publishedAt }: World, phase: Phase): Phase {
   const latencies = (status: string, depth: number) =>
     [...numberOf].flatMap(([id, number]) => {

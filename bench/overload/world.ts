@@ -12,21 +12,21 @@ import { startChainServer } from '../ingest/start-chain-server.ts';
 import { BENCH_MASTER_KEY } from '../master-key.ts';
 import { addEndpoints } from '../webhooks/events.ts';
 
-/** Roles of one process, separated by commas. */
+/** The roles of one process, separated by commas. */
 export type Deployment = { name: string; processes: string[] };
 
-/** A chain that runs, a shop that is paid on it, a receiver of its webhooks, and the service. */
+/** A running chain, a shop that receives payments on it, a receiver of its webhooks, and the service. */
 export type World = {
   shop: IngestShop;
   client: pg.Client;
   receiver: Child;
   endpointId: string;
-  /** Each process of the service with its roles; the one with the role `api` listens at `url`. */
+  /** The service's processes with their roles. The process with the role `api` listens at `url`. */
   services: (Child & { roles: string })[];
   url: string;
   /** When each invoice reached each status, by `<id> <status>`. */
   committed: Map<string, number>;
-  /** The block that pays each invoice, by its id. */
+  /** The block that pays each invoice, by the invoice's id. */
   numberOf: Map<string, number>;
   publishedAt(number: number): number;
   firstCounted: number;
@@ -34,15 +34,15 @@ export type World = {
 };
 
 export const BLOCK_MS = 500;
-/** A block is shown at most so long after its time. */
+/** The longest delay between a block's time and its appearance. */
 const DELAY_MS = 150;
-/** Blocks that are there when the service starts, and those until addresses had their first check. */
+/** The number of blocks that exist when the service starts, and until its addresses were checked once. */
 const [OLD_BLOCKS, WARM_BLOCKS] = [60, 40];
 const [FIRST_NUMBER, BODY_COUNT] = [77_000_000, 60];
-/** What is irreversible is asked for at a limited rate, which serves so many payments. */
+/** The service requests irreversible blocks at a limited rate, which is enough for this many payments. */
 const PAY_EVERY = 4;
 
-/** Starts a deployment on a chain that makes a block of full size every half second, and pays for `seconds` after it is warm. */
+/** Starts a deployment on a chain that makes a full block every half second, and pays invoices for `seconds` after the warm-up. */
 export async function startWorld(
   context: BenchContext,
   { name, processes }: Deployment,
@@ -74,7 +74,7 @@ export async function startWorld(
   onStart(chain);
   await ask(chain, { kind: 'live' });
   const client = new pg.Client(shop.connection);
-  // It may end with the server; statements report their own errors.
+  // The connection may end with the server; statements report their own errors.
   client.on('error', () => undefined);
   await client.connect();
   const services: World['services'] = [];
@@ -108,7 +108,7 @@ export async function startWorld(
 }
 
 const SETTINGS = {
-  // Not used: the connection stands in the plan. Without it, roles of their own are refused.
+  // Not used, because the plan contains the connection. Without this variable, the service refuses a subset of the roles.
   DATABASE_URL: 'postgres://127.0.0.1/bench',
   QUITTANCE_MASTER_KEY: BENCH_MASTER_KEY,
   QUITTANCE_WEBHOOK_LOCAL_TARGETS: 'allow',

@@ -11,7 +11,7 @@ const DAY_MS = 86_400_000;
 const TOGETHER = 500;
 const LOOK_UPS = 2000;
 
-/** Writes so many requests over 30 days, half of them in batches of 500 and half in batches of one, and looks up random ones. */
+/** Writes this many requests over 30 days, half of them in batches of 500 and half one at a time, and looks up random ones. */
 export async function measureLookUps(connection: PostgresConnection, count: number): Promise<number[]> {
   const onError = (error: Error) => {
     throw error;

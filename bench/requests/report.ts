@@ -2,7 +2,7 @@ import type { Sample } from '../rounds.ts';
 import { type Target, table } from '../targets.ts';
 
 type Stretch = Omit<Sample, 'round'>;
-/** One of each for each round, in their order. */
+/** One value per round, in the order of the rounds. */
 export type RequestFigures = { logged: Stretch[]; silent: Stretch[]; lookUpsMs: number[] };
 
 const LEAST = 0.97;
@@ -10,7 +10,7 @@ const LOOK_UP_LIMIT_MS = 100;
 
 const cpuUs = ({ serverCpuUs, postgresCpuUs, loadCpuUs }: Stretch) => serverCpuUs + postgresCpuUs + loadCpuUs;
 
-/** The targets that these figures are held against. */
+/** The targets for these figures. */
 export function judgeRequests(figures: RequestFigures): Target[] {
   const speed = median(ratios(figures, ({ perSecond }) => perSecond));
   const slowest = quantile(figures.lookUpsMs, 1);
@@ -23,7 +23,7 @@ export function judgeRequests(figures: RequestFigures): Target[] {
   ];
 }
 
-/** The tables in Markdown, as they stand in docs/contributing/performance.md. */
+/** The tables in Markdown, as in docs/contributing/performance.md. */
 export function showRequests(figures: RequestFigures): string {
   const { logged, silent, lookUpsMs } = figures;
   const line = (name: string, of: (stretch: Stretch) => number) => {
@@ -46,7 +46,7 @@ export function showRequests(figures: RequestFigures): string {
   ].join('\n\n');
 }
 
-/** With the log of without it, of the same rounds. */
+/** The ratio with the log to without it, for the same rounds. */
 function ratios({ logged, silent }: RequestFigures, of: (stretch: Stretch) => number): number[] {
   return logged.flatMap((stretch, round) => {
     const other = silent[round];

@@ -11,7 +11,7 @@ type Plan = { rounds: number; seconds: number; warmUpSeconds: number; connection
 const FULL: Plan = { rounds: 12, seconds: 5, warmUpSeconds: 3, connections: 64, logged: 2_000_000 };
 const QUICK: Plan = { rounds: 3, seconds: 2, warmUpSeconds: 2, connections: 64, logged: 200_000 };
 
-/** Creations with the log of requests and without it, in turn, and looking up one of millions of requests. */
+/** Measures creations with and without the request log in turn, and looking up one of millions of requests. */
 export async function runRequests(context: BenchContext): Promise<BenchResult> {
   const { postgres, flags, onStart, onProgress } = context;
   const plan = flags.quick ? QUICK : FULL;
@@ -21,7 +21,7 @@ export async function runRequests(context: BenchContext): Promise<BenchResult> {
     on: await createShop(postgres, 'requests_on', null),
     off: await createShop(postgres, 'requests_off', null),
   };
-  // Two processes that do the same differ by some hundredths for as long as they live, so each stretch has a process of its own.
+  // Two processes with the same work differ by a few percent for as long as they live, so each period of load has its own process.
   const measure = async (log: 'on' | 'off'): Promise<Omit<Sample, 'round'>> => {
     const { connection, apiKey } = shops[log];
     const server = await startService(context.command, connection, { env: { QUITTANCE_REQUEST_LOG: log } });
@@ -38,7 +38,7 @@ export async function runRequests(context: BenchContext): Promise<BenchResult> {
   };
   const samples: Record<'on' | 'off', Omit<Sample, 'round'>[]> = { on: [], off: [] };
   for (let round = 1; round <= plan.rounds; round++) {
-    // Every other round goes the other way about.
+    // Every other round runs in reverse order.
     for (const log of round % 2 === 1 ? (['on', 'off'] as const) : (['off', 'on'] as const)) {
       samples[log].push(await measure(log));
     }

@@ -14,11 +14,11 @@ import { ADDRESS_COUNT, fillLedger } from '../sizes/fill.ts';
 import { type Target, table } from '../targets.ts';
 
 const PLAN = { full: { invoices: 300_000, quietSeconds: 30 }, quick: { invoices: 20_000, quietSeconds: 5 } };
-/** Creations, and as many pages of payers. */
+/** Creations, and the same number of payers' pages. */
 const PER_SECOND = 100;
 const WANTED = { rows: 10_000_000, minutes: 15 };
 
-/** `quittance ledger seal` over a ledger that has no seals, while a process with the role `api` makes and shows invoices. */
+/** Measures `quittance ledger seal` on a ledger without seals, while a process with the role `api` creates and shows invoices. */
 export async function runSealing(context: BenchContext): Promise<BenchResult> {
   const { command, postgres, flags, onProgress, onStart } = context;
   const plan = flags.quick ? PLAN.quick : PLAN.full;
@@ -75,11 +75,11 @@ export async function runSealing(context: BenchContext): Promise<BenchResult> {
   return { markdown, targets, record: { plan, rows, sealedMs, quiet, during } };
 }
 
-/** All that was filled in has its seal then, and what was created meanwhile, a thousandth of it, had it before. */
+/** By then every filled row has its seal. Invoices created meanwhile, a thousandth of all, were sealed from the start. */
 const COUNT = `select (select count(mac) + count(paid_mac) from invoices) + (select count(mac) from transfers)
     + (select count(mac) from events) as rows, current_setting('fsync') as fsync`;
 
-/** How long it took in milliseconds. */
+/** Returns the duration in milliseconds. */
 async function seal(command: string, connection: PostgresConnection): Promise<number> {
   const startedMs = performance.now();
   const { host, port, user, password, database } = connection;

@@ -3,15 +3,15 @@ import { type Target, table } from '../targets.ts';
 
 type Stretch = Omit<Sample, 'round'>;
 type Round = Record<'create' | 'read', Stretch>;
-/** One of each for each round, in their order. */
+/** One value per round, in the order of the rounds. */
 export type SealFigures = Record<'require' | 'off', Round[]>;
 
-/** CPU of both processes, of that without seals. */
+/** The CPU of both processes, relative to the one without seals. */
 const MOST = { create: 1.08, read: 1.03 };
 
 const cpuUs = ({ serverCpuUs, postgresCpuUs }: Stretch) => serverCpuUs + postgresCpuUs;
 
-/** The targets that these figures are held against. */
+/** The targets for these figures. */
 export function judgeSeals(figures: SealFigures): Target[] {
   return (['create', 'read'] as const).map((work) => {
     const measured = median(ratios(figures, work, cpuUs));
@@ -24,7 +24,7 @@ export function judgeSeals(figures: SealFigures): Target[] {
   });
 }
 
-/** The tables in Markdown, as they stand in docs/contributing/performance.md. */
+/** The tables in Markdown, as in docs/contributing/performance.md. */
 export function showSeals(figures: SealFigures): string {
   const line = (name: string, work: 'create' | 'read', of: (stretch: Stretch) => number) => {
     const all = ratios(figures, work, of);

@@ -12,7 +12,7 @@ const FULL: Plan = { rounds: 12, seconds: 5, warmUpSeconds: 3, connections: 64 }
 const QUICK: Plan = { rounds: 3, seconds: 2, warmUpSeconds: 2, connections: 64 };
 const PATHS = 2000;
 
-/** Creations and reads with the seals of rows and without them, in turn. */
+/** Measures creations and reads with and without row seals, in turn. */
 export async function runSeals(context: BenchContext): Promise<BenchResult> {
   const { postgres, flags, onStart, onProgress } = context;
   const plan = flags.quick ? QUICK : FULL;
@@ -22,7 +22,7 @@ export async function runSeals(context: BenchContext): Promise<BenchResult> {
     require: await createShop(postgres, 'seals_on', null),
     off: await createShop(postgres, 'seals_off', null),
   };
-  // Two processes that do the same differ by some hundredths for as long as they live, so each stretch has a process of its own.
+  // Two processes with the same work differ by a few percent for as long as they live, so each period of load has its own process.
   const measure = async (mode: 'require' | 'off') => {
     const { connection, apiKey } = shops[mode];
     const server = await startService(context.command, connection, { env: { QUITTANCE_ROW_MACS: mode } });
@@ -45,7 +45,7 @@ export async function runSeals(context: BenchContext): Promise<BenchResult> {
   };
   const figures: SealFigures = { require: [], off: [] };
   for (let round = 1; round <= plan.rounds; round++) {
-    // Every other round goes the other way about.
+    // Every other round runs in reverse order.
     for (const mode of round % 2 === 1 ? (['require', 'off'] as const) : (['off', 'require'] as const)) {
       figures[mode].push(await measure(mode));
     }

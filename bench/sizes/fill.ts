@@ -16,19 +16,19 @@ export type LedgerCounts = { paid: number; expired: number; events: number; deli
 export const ADDRESS_COUNT = 50;
 const PRICE_COUNT = 2000;
 
-/** Invoices that go their way together. */
+/** Invoices that share the same history. */
 const BATCH = 20_000;
-/** Autovacuum would come by about as often; here a year takes minutes. */
+/** Runs as often as autovacuum would, because here a year takes minutes. */
 const VACUUM_EVERY = 5;
-/** Of ten invoices six are paid, as in the benchmark of growth; the rest expires. */
+/** Six of ten invoices are paid, as in the growth benchmark; the rest expire. */
 const PAID_OF_TEN = 6;
-/** One webhook of ten arrives at the second attempt. */
+/** One webhook in ten arrives at the second attempt. */
 const REPEATED_OF_TEN = 1;
 
 /**
- * Invoices in the order of their time, with every row that their life writes and rewrites: PENDING, CONFIRMING, PAID or EXPIRED, an event
- * and a delivery for each change, attempts, transfers. All indexes are there from the start, so that they fill as they do in production.
- * Triggers and foreign keys sleep: they check and write nothing that stays.
+ * Adds invoices in the order of their time, with every row that their history writes and updates: PENDING, CONFIRMING, PAID or EXPIRED, an
+ * event and a delivery for each change, attempts, and transfers. All indexes exist from the start, so they fill up as in production.
+ * Triggers and foreign keys are disabled, because they write nothing that stays.
  */
 export async function fillLedger(
   client: Client,
@@ -86,7 +86,7 @@ export async function fillLedger(
   return counted.rows[0] as LedgerCounts;
 }
 
-/** What the service stores, in its length; the content does not matter, for such rows are not compressed. */
+/** Data as long as what the service stores. The content doesn't matter, because such rows aren't compressed. */
 function sampleBody(projectId: string, type: EventType): string {
   const now = unixMs(Date.now());
   const status = type === 'invoice.paid' ? 'PAID' : type === 'invoice.confirming' ? 'CONFIRMING' : 'EXPIRED';

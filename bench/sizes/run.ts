@@ -10,7 +10,7 @@ const QUICK = 20_000;
 
 type Size = { name: string; rows: number; heap: number; indexes: number };
 
-/** What the ledger of so many invoices takes on the disk, by table and index. */
+/** Measures the disk space of a ledger with this many invoices, by table and index. */
 export async function runSizes(options: {
   postgres: PostgresConnection;
   isQuick: boolean;
@@ -39,7 +39,7 @@ const INDEXES = `
   select c.relname as name, pg_relation_size(c.oid)::float8 as bytes
   from pg_class c where c.relkind = 'i' and c.relnamespace = 'public'::regnamespace order by 2 desc`;
 
-/** Smaller ones hold a project's settings, and grow with nothing. */
+/** Smaller tables hold a project's settings and don't grow. */
 const SHOWN_BYTES = 1_000_000;
 
 function show(

@@ -1,18 +1,18 @@
 import type { FloodResult } from '../overload/flood.ts';
 import { type Target, table } from '../targets.ts';
 
-/** Bytes after a forced collection; `rss` is resident memory of the process. */
+/** Bytes after a forced collection. `rss` is the resident memory of the process. */
 export type Sample = { seconds: number; heapUsed: number; external: number; rss: number };
 type Kind = 'heapUsed' | 'external' | 'rss';
 
-/** Until then caches and pools fill up. */
+/** Until then, caches and pools are still filling up. */
 const WARM_UP_SHARE = 0.25;
 const KINDS: { kind: Kind; name: string }[] = [
   { kind: 'heapUsed', name: 'heap' },
   { kind: 'external', name: 'outside the heap' },
   { kind: 'rss', name: 'resident' },
 ];
-/** What the last quarter may have more than the second: noise of a collector, not growth. */
+/** The allowed growth of the last quarter over the second one, which is noise of the garbage collector. */
 const LIMIT = 1.1;
 
 export function judgeSoak(samples: Sample[]): Target[] {
@@ -23,7 +23,7 @@ export function judgeSoak(samples: Sample[]): Target[] {
   });
 }
 
-/** The tables in Markdown, as they stand in docs/contributing/measurements/overload.md. */
+/** The tables in Markdown, as in docs/contributing/measurements/overload.md. */
 export function showSoak(samples: Sample[], floods: FloodResult[]): string {
   const rows = KINDS.map(({ kind, name }) => {
     const quarters = [0, 1, 2, 3].map((quarter) => median(share(samples, kind, quarter / 4, (quarter + 1) / 4)));
@@ -58,7 +58,7 @@ function share(samples: Sample[], kind: Kind, from: number, to: number): number[
     .map((sample) => sample[kind]);
 }
 
-/** Bytes a second by least squares, and the standard error of it. */
+/** Returns the growth in bytes per second by least squares, and its standard error. */
 function slopeOf(samples: Sample[], kind: Kind): { slope: number; error: number } {
   const count = samples.length;
   const meanX = samples.reduce((sum, { seconds }) => sum + seconds, 0) / count;

@@ -10,20 +10,20 @@ import { residentBytes } from '../proc.ts';
 import { writeEvents } from '../webhooks/events.ts';
 import { judgeSoak, type Sample, showSoak } from './report.ts';
 
-/** Links for reading are drawn anew each minute. */
+/** The links to read are drawn again every minute. */
 const SEGMENT_SECONDS = 60;
 const SAMPLE_MS = 10_000;
-/** More than are let in. One request in 20 is an order, so that a disk holds what twenty minutes make. */
+/** More than the service admits. One request in 20 is an order, so that the disk can hold the data of twenty minutes. */
 const [CONNECTIONS, CREATE_EVERY] = [500, 20];
-/** Webhooks a second beside those of payments, written so many times a second. */
+/** Additional webhooks per second besides those of payments, written this many times per second. */
 const [EVENTS, EVENTS_EVERY_MS] = [24, 500];
-/** Streams that are opened and closed again, all the time. */
+/** Streams that are opened and closed all the time. */
 const [STREAMS, STREAM_MS] = [50, 2000];
 const MAX_PATHS = 2000;
 
 /**
- * All roles in one process, flooded with orders, reads, payers' pages and requests that are wrong, while payments come, webhooks are sent
- * and streams are opened and closed. Memory is read after a forced collection.
+ * Floods one process with all roles with orders, reads, payers' pages and invalid requests, while payments arrive, webhooks are sent, and
+ * streams are opened and closed. Reads the memory after a forced collection.
  */
 export async function runSoak(context: BenchContext & { minutes: number }): Promise<BenchResult> {
   const seconds = context.minutes * 60;
@@ -38,7 +38,7 @@ export async function runSoak(context: BenchContext & { minutes: number }): Prom
   const { signal } = stopping;
   const sampling = keepSampling(context, service, startedMs, signal);
   const side = Promise.all([sampling, keepWriting(world, signal), ...keepStreaming(world, signal)]);
-  // What fails there ends the run, and is thrown where it is awaited.
+  // A failure there ends the run, and is thrown when it's awaited.
   side.catch(() => stopping.abort());
   try {
     const floods: FloodResult[] = [];
@@ -56,7 +56,7 @@ export async function runSoak(context: BenchContext & { minutes: number }): Prom
 
 async function floodOnce({ shop, url }: World, flooder: Child): Promise<FloodResult> {
   const rows = await onServer(shop.connection, async (client) => {
-    // Ids ascend with time.
+    // Ids follow the time.
     const newest = 'select id, checkout_token as token from invoices order by id desc limit $1';
     return (await client.query<{ id: string; token: string }>(newest, [MAX_PATHS])).rows;
   });
@@ -119,7 +119,7 @@ function keepStreaming({ shop, url }: World, signal: AbortSignal): Promise<void>
     });
     while (!signal.aborted) {
       const patience = AbortSignal.any([signal, AbortSignal.timeout(STREAM_MS)]);
-      // It ends by being cut, as a page that is closed does; or it was refused, and comes again.
+      // The stream ends when the client cuts it, as a closed page does. If the service refused it, the client tries again.
       await fetch(`${url}/c/${token}/live`, { headers, signal: patience })
         .then((stream) => stream.text())
         .catch(() => undefined);

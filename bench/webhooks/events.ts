@@ -8,7 +8,7 @@ import { createWebhookSecret } from '../../src/core/webhooks/sign.ts';
 import { addWebhookEndpoint } from '../../src/faces/operator/subjects/webhooks.ts';
 import { BENCH_MASTER_KEY } from '../master-key.ts';
 
-/** What a paid invoice's event weighs. */
+/** Has the size of the event of a paid invoice. */
 export const EVENT_BODY = JSON.stringify({
   id: 'evt_01kah2v8m4f5rsq0e8m1t7x9cz',
   type: 'invoice.paid',
@@ -40,7 +40,7 @@ export const EVENT_BODY = JSON.stringify({
   },
 });
 
-/** Adds endpoints to a project; returns their ids in the order of the URLs. */
+/** Adds endpoints to a project, and returns their ids in the order of the URLs. */
 export async function addEndpoints(
   connection: PostgresConnection,
   projectId: string,
@@ -62,8 +62,8 @@ export async function addEndpoints(
 }
 
 /**
- * Writes events of as many invoices, with a delivery to each of the endpoints, and tells the dispatcher. Spares the foreign keys: the
- * invoices are not there. Returns the ids.
+ * Writes the events of this many invoices, with a delivery to each endpoint, and notifies the dispatcher. Skips the foreign keys, because
+ * the invoices don't exist. Returns the ids.
  */
 export async function writeEvents(
   client: Client,

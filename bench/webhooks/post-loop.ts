@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { Agent, request } from 'undici';
 import { createWebhookSecret, signWebhook } from '../../src/core/webhooks/sign.ts';
 
-/** So many webhooks to these URLs in turn, from as many closed loops as `concurrency` says. */
+/** Sends this many webhooks to these URLs in turn, from as many closed loops as `concurrency` says. */
 export type PostJob = { urls: string[]; count: number; concurrency: number; body: string };
 
-/** The bare baseline: sign, POST with undici, read the answer, again. It knows everything beforehand and remembers nothing. */
+/** The bare baseline: sign, POST with undici, read the response, repeat. It has all data in advance and records nothing. */
 async function run({ urls, count, concurrency, body }: PostJob): Promise<{ perSecond: number }> {
   const agent = new Agent({ connections: concurrency });
   const secret = createWebhookSecret(randomBytes);

@@ -1,14 +1,14 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** `reset` forgets what was counted; `wait` answers when so many webhooks have come since, other than to the path that hangs. */
+/** `reset` clears the counts. `wait` responds when this many webhooks have arrived since then, not counting the hanging path. */
 type ReceiverOrder = { kind: 'reset' } | { kind: 'wait'; count: number } | { kind: 'arrivals' };
 
-/** `firstMs` and `lastMs` are Unix milliseconds with fractions; `arrivals` when each event came first. */
+/** `firstMs` and `lastMs` are Unix milliseconds with fractions. `arrivals` has the first arrival of each event. */
 export type Arrived = { count: number; firstMs: number; lastMs: number };
 export type Arrivals = { arrivals: [string, number][] };
 
-/** A receiver of webhooks in a process of its own: answers 204 as soon as it has the body, and on the path /hang never. */
+/** A webhook receiver in its own process. It returns 204 as soon as it has the body, and never responds on the path /hang. */
 const seen = { count: 0, firstMs: 0, lastMs: 0 };
 const arrivals = new Map<string, number>();
 let wanted = Number.POSITIVE_INFINITY;
@@ -45,5 +45,5 @@ process.on('message', (order: ReceiverOrder) => {
   process.send?.({ done: true });
 });
 process.on('disconnect', () => process.exit());
-// All addresses of the loopback network reach it, so that endpoints can have hosts of their own.
+// It's reachable at every address of the loopback network, so that each endpoint can have its own host.
 server.listen(0, '0.0.0.0', () => process.send?.({ port: (server.address() as AddressInfo).port }));

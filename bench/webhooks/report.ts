@@ -1,12 +1,12 @@
 import { type Target, table } from '../targets.ts';
 
-/** Deliveries a second of one round; `cpuUs` is what the service spends on a delivery to one endpoint. */
+/** Deliveries per second of one round. `cpuUs` is the service's CPU time for a delivery to one endpoint. */
 export type Round = {
   one: number;
   bareOne: number;
   many: number;
   bareMany: number;
-  /** To the 99, while one more hangs. */
+  /** To the 99 endpoints, while one more hangs. */
   beside: number;
   cpuUs: number;
 };
@@ -15,7 +15,7 @@ export type WebhookFigures = { rounds: Round[]; latencies: number[] };
 
 const LATENCY_LIMIT_MS = 200;
 
-/** The targets that these figures are held against. */
+/** The targets for these figures. */
 export function judgeWebhooks({ rounds, latencies }: WebhookFigures): Target[] {
   const atLeast = (name: string, measured: number, least: number): Target => ({
     ...{ name, reach: `≥ ${least.toFixed(2)}`, measured, isReached: measured >= least },
@@ -31,7 +31,7 @@ export function judgeWebhooks({ rounds, latencies }: WebhookFigures): Target[] {
   ];
 }
 
-/** The tables in Markdown, as they stand in docs/contributing/measurements/webhooks.md. */
+/** The tables in Markdown, as in docs/contributing/measurements/webhooks.md. */
 export function showWebhooks({ rounds, latencies }: WebhookFigures): string {
   const line = (name: string, above: keyof Round, below: keyof Round) => {
     const all = ratios(rounds, above, below);
@@ -63,7 +63,7 @@ function median(values: number[]): number {
   return quantile(values, 0.5);
 }
 
-/** The smallest value that is not exceeded by this share of them. */
+/** Returns the smallest value that this share of the values doesn't exceed. */
 function quantile(values: number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;

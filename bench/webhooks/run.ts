@@ -13,10 +13,10 @@ type Plan = { rounds: number; deliveries: number; latencies: number };
 const DEFAULT: Plan = { rounds: 7, deliveries: 30_000, latencies: 500 };
 const QUICK: Plan = { rounds: 3, deliveries: 10_000, latencies: 300 };
 
-/** The service's own for one endpoint, and for all together. */
+/** The service's own limits for one endpoint, and for all together. */
 const [PER_ENDPOINT, CONCURRENCY] = [16, 128];
 const ENDPOINTS = 99;
-/** Events that wait for the endpoint that hangs. */
+/** Events that wait for the hanging endpoint. */
 const HANGING = 300;
 
 type Bench = {
@@ -25,14 +25,17 @@ type Bench = {
   receiver: Child;
   service: Child;
   poster: Child;
-  /** One endpoint; 99 more with hosts of their own; and one that never answers. */
+  /** One endpoint, 99 more with hosts of their own, and one that never responds. */
   one: string;
   many: string[];
   hanging: string;
   urls: { one: string[]; many: string[] };
 };
 
-/** Deliveries a second beside a bare loop that signs and posts, the same beside an endpoint that hangs, and the time to the first attempt. */
+/**
+ * Measures deliveries per second compared with a bare loop that signs and posts, the same with a hanging endpoint, and the time to the
+ * first attempt.
+ */
 export async function runWebhooks(context: BenchContext): Promise<BenchResult> {
   const plan = context.flags.quick ? QUICK : DEFAULT;
   const bench = await start(context);
@@ -79,7 +82,7 @@ async function start({ command, postgres, onStart }: BenchContext): Promise<Benc
   };
 }
 
-/** Each figure beside the one that it is held against, every other round the other way about. */
+/** Measures each figure next to its reference, in reverse order in every other round. */
 async function runRound(bench: Bench, plan: Plan, number: number): Promise<Round> {
   const { one, many, urls } = bench;
   const events = Math.ceil(plan.deliveries / ENDPOINTS);
@@ -107,7 +110,7 @@ async function runRound(bench: Bench, plan: Plan, number: number): Promise<Round
   return round;
 }
 
-/** Deliveries a second, from the first arrival to the last. */
+/** Returns the deliveries per second, from the first arrival to the last. */
 async function deliver(bench: Bench, endpointIds: readonly string[], events: number): Promise<number> {
   const { client, receiver, projectId } = bench;
   await client.query('vacuum analyze deliveries, delivery_attempts, events');
@@ -119,7 +122,7 @@ async function deliver(bench: Bench, endpointIds: readonly string[], events: num
   return ((count - 1) * 1000) / (lastMs - firstMs);
 }
 
-/** The endpoint that hangs counts as healthy at first, and has more events than it can have attempts. */
+/** The hanging endpoint counts as healthy at first, and has more events than attempts are possible. */
 async function deliverBesideHanging(bench: Bench, events: number): Promise<number> {
   const { client, projectId, hanging, many } = bench;
   await client.query('update webhook_endpoints set failing_since = null, consecutive_failures = 0, open_until = null');
@@ -129,7 +132,7 @@ async function deliverBesideHanging(bench: Bench, events: number): Promise<numbe
   return perSecond;
 }
 
-/** The work of the last deliveries must not fall into the next measurement. */
+/** The work of the last deliveries must not affect the next measurement. */
 async function untilRecorded({ client, hanging }: Bench): Promise<void> {
   for (;;) {
     const { rows } = await client.query<{ count: string }>(
@@ -149,7 +152,7 @@ async function post({ poster, receiver }: Bench, urls: string[], count: number, 
   return result.perSecond;
 }
 
-/** Milliseconds from the commit of an event to its first arrival, one event at a time. */
+/** Returns the milliseconds from the commit of an event to its first arrival, one event at a time. */
 async function measureLatencies({ client, receiver, projectId, one }: Bench, count: number): Promise<number[]> {
   await ask(receiver, { kind: 'reset' });
   const committed = new Map<string, number>();
