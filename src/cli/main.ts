@@ -185,7 +185,7 @@ export async function addCommands(
   await addDeveloperCommands(program, terminal, print, isWanted);
 }
 
-/** In the order of the help. */
+/** Loads the operations in the order of the help. */
 async function loadAddresses() {
   const [{ operations: own }, derivation, changes, capacity] = await Promise.all([
     import('../faces/operator/subjects/addresses.ts'),

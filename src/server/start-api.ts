@@ -46,7 +46,7 @@ import { retryUntilReady } from './retry-until-ready.ts';
 const MAX_BUCKETS = 10_000;
 /** For up to this long, a new key may count as unknown. Unknown keys are refused if their network has used up the limit of wrong keys. */
 const TOUCH_KEYS_MS = 30_000;
-/** Longer than most outages of the database, during which no key can be created. */
+/** Most outages of the database, during which no key can be created, are shorter than this. */
 const NEW_KEY_S = 600;
 
 /** Starts the role `api`: the API for shops and the pages for payers, on one port. Errors: those of `listen`, `DATABASE_UNAVAILABLE`. */

@@ -21,7 +21,7 @@ export interface DevnetOptions extends NodePorts {
   readonly host?: string;
   /** The time between blocks. With 0, blocks are made only on request. */
   readonly blockMs?: number;
-  /** From 1 to 27. An existing directory keeps its number of producers. */
+  /** A number from 1 to 27. An existing directory keeps its number of producers. */
   readonly producers?: number;
   readonly now?: () => number;
   /** The time of block 0, which also determines its id. Default: `now()`, rounded to a slot. An existing directory keeps its own. */
@@ -319,7 +319,7 @@ const APPENDED: Readonly<Partial<Record<PoisonKind, Uint8Array>>> = {
   'result-beyond-2^53': writeElement(5, writeInt64(15, 2n ** 53n + 1n)),
 };
 
-/** More than the 24 MiB that a client may accept for most responses. */
+/** This exceeds the 24 MiB that a client may accept for most responses. */
 const HUGE_INFOS_BYTES = 26 * 1024 * 1024;
 
 const POISON_FEE_LIMIT_SUN = 15_000_000_000n;

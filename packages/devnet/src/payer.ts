@@ -53,10 +53,10 @@ const TIMEOUT_MS = 5_000;
 /** The largest response read here is a block, and real blocks have about 400 kB. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
-/** Enough for a multisend to 200 recipients who had no balance before. */
+/** This is enough for a multisend to 200 recipients who had no balance before. */
 const FEE_LIMIT_SUN = 5_000_000_000n;
 
-/** Long enough to wait until a fork is over. Nodes refuse more than a day. */
+/** This is long enough to wait until a fork is over. Nodes refuse more than a day. */
 const EXPIRATION_MS = 60 * 60 * 1000;
 
 /** Builds, signs and broadcasts payments with a 32-byte private key in hex. */

@@ -28,7 +28,7 @@ export class Quittance {
 
   /** Throws a TypeError for invalid options. */
   constructor(options: QuittanceOptions) {
-    // Kept only in closures, so that printing or serialising the client never shows the key.
+    // The client keeps the key only in closures, so that printing or serialising the client never shows it.
     const transport = createTransport(readSettings(options));
     this.invoices = createInvoices(transport);
     this.events = createEvents(transport);

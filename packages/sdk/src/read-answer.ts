@@ -2,7 +2,7 @@ import { QuittanceError } from './error.ts';
 import { readRetryAfter } from './retry.ts';
 import type { FieldError } from './types.ts';
 
-/** Longer than any detail of the API; a longer text comes from something else. */
+/** No detail of the API is this long; a longer text comes from something else. */
 const MAX_DETAIL = 2000;
 const MAX_FIELD_ERRORS = 100;
 

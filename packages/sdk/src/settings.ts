@@ -3,7 +3,7 @@ export type QuittanceOptions = {
   apiKey: string;
   /** The URL of the API, for example `https://pay.example.com`. Plain http is accepted only for this machine. */
   baseUrl: string;
-  /** Used instead of the global `fetch`. */
+  /** Replaces the global `fetch`. */
   fetch?: typeof fetch | undefined;
   /** Timeout of one attempt in milliseconds, from connecting to the last byte. Default: 10,000. */
   timeoutMs?: number | undefined;

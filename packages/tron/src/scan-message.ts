@@ -22,7 +22,7 @@ const [VARINT, FIXED64, DELIMITED, GROUP, GROUP_END, FIXED32] = [0, 1, 2, 3, 4, 
 /** A 64-bit varint has at most ten bytes of seven bits each. */
 const MAX_VARINT_BYTES = 10;
 
-/** More fields than any java-tron message has. It limits the list, whatever the bytes are. */
+/** No java-tron message has this many fields. It limits the list, whatever the bytes are. */
 const MAX_FIELDS = 1_000;
 
 /** The default recursion limit of protobuf-java (`CodedInputStream`), up to which java-tron preserves unknown groups. */

@@ -61,7 +61,7 @@ function presentLimit(data: Awaited<ReturnType<typeof limitDerivation.run>>): Re
   return { data, text, ...(autoDeriveLimit > 0 ? { next } : {}) };
 }
 
-/** More would scroll the added addresses off the screen. */
+/** A longer list would scroll the added addresses off the screen. */
 const MAX_SHOWN = 10;
 
 function linesOf({ projectId: own, added, skipped }: Extract<Derived, { kind: 'added' }>['view']): string[] {

@@ -37,7 +37,7 @@ type DraftOptions = {
   without?: string[];
 };
 
-/** As many as one account key derives in ten seconds. */
+/** One account key derives this many addresses in ten seconds. */
 const MAX_RESERVE = 10_000;
 const MAX_DAYS = 3650;
 

@@ -26,7 +26,7 @@ export type DescribedError = {
   message: string;
   problems: readonly { subject: string; message: string }[];
   exitCode: ExitCode;
-  /** Only for unexpected errors. */
+  /** The stack of an unexpected error. */
   stack: string | undefined;
 };
 

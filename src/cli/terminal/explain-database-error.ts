@@ -45,7 +45,7 @@ function isForbidden(error: unknown): error is Error {
 
 const NAME_AUTHORITY = 'add the CA certificate file of the server to DATABASE_URL (sslrootcert=/path/to/ca.crt)';
 
-/** By error code of Node.js or PostgreSQL. */
+/** The fixes by error code of Node.js or PostgreSQL. */
 const FIXES: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing is listening there: start PostgreSQL, or correct the host and port in DATABASE_URL',
   ENOENT: 'the socket does not exist: start PostgreSQL, or correct the host in DATABASE_URL',

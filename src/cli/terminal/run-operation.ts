@@ -91,9 +91,9 @@ export async function readParts(
   return { given, isSecretTyped };
 }
 
-/** The most entries of one command: they take one transaction of about a second. */
+/** The maximum number of entries in one command. They need one transaction of about a second. */
 const MAX_ENTRIES = 10_000;
-/** Many times the size of that many addresses with labels. */
+/** This is many times the size of that many addresses with labels. */
 const MAX_BYTES = 10_000_000;
 
 /**
@@ -190,7 +190,7 @@ async function readStart(path: string, of: string, mostBytes: number): Promise<B
   }
 }
 
-/** Longer than the longest secret, and than the longest URL that holds one. */
+/** This exceeds the longest secret, and the longest URL that contains one. */
 const MAX_SECRET_INPUT = 4096;
 
 /** Returns the given secret; `-` reads it from standard input. Errors: `INVALID_ARGUMENT`. */

@@ -70,6 +70,6 @@ function usageError(error: CommanderError): AppError {
   return new AppError('USAGE', `${`${message}${hint}`.replace(/\.$/, '')}; for usage, run the command with --help`);
 }
 
-/** For `quittance transfers <id>`, where the command before the id was forgotten. */
+/** This helps with `quittance transfers <id>`, where the command before the id was forgotten. */
 const ID_WITHOUT_COMMAND =
   'If it is a transaction id, put a command before it: "quittance explain <id>" or "quittance transfers show <id>".';

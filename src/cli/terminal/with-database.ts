@@ -25,7 +25,7 @@ export type CommandDatabase = {
   db: Database;
   now(): UnixMs;
   random(bytes: number): Buffer;
-  /** For work that needs another kind of connection. */
+  /** The connection, for work that needs another kind of pool or session. */
   connection: Connection;
   config: Config;
   applied: readonly string[];
@@ -179,7 +179,7 @@ async function isClusterThere(dataDir: string): Promise<boolean> {
 type Locked = { kind: 'locked'; release(): Promise<void> };
 type Running<Connection> = { kind: 'running'; connection: Connection };
 
-/** Longer than another command or the start of an instance takes. */
+/** Another command, or the start of an instance, takes less time than this. */
 const LOCK_PATIENCE_MS = 15_000;
 const LOCK_POLL_MS = 100;
 /** A starting instance admits commands shortly before it has migrated. */

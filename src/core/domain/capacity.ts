@@ -17,7 +17,7 @@ export type AmountUse = {
 export type Forecast = {
   total: bigint;
   free: bigint;
-  /** From 0 to 1; it's 0 if there are no amounts at all. */
+  /** A share from 0 to 1; it's 0 if there are no amounts at all. */
   freeShare: number;
   perDay7: number;
   perDay30: number;

@@ -22,7 +22,7 @@ const DAY_MS = 24 * 3600 * 1000;
  * notices a restarted endpoint within a second, and a dead one costs only twelve attempts an hour.
  */
 export const PAUSE = { share: 20, leastMs: 750, mostMs: 300_000 };
-/** Longer than a long weekend. */
+/** This exceeds a long weekend. */
 const DISABLED_AFTER_MS = 5 * DAY_MS;
 /**
  * Longer than the longest time between two attempts of one event (30 h plus a fifth). If an endpoint's last failure was longer ago than

@@ -21,7 +21,7 @@ export type Words = {
   secret(kind: string, place?: string): string;
 };
 
-/** For logs: the plain names of fields and use cases. */
+/** This form is for logs: it has the plain names of fields and use cases. */
 const BARE: Words = {
   field: (name) => name,
   step: ({ command }) => command,

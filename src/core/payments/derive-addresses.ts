@@ -57,7 +57,7 @@ type Wanted = {
  */
 export const AUTO_DERIVE_LIMIT = 100;
 
-/** As many as a command can import at once. Deriving them takes 10 to 20 seconds. */
+/** A command can import this many addresses at once. Deriving them takes 10 to 20 seconds. */
 const MAX_LOOKED_AT = 10_000;
 /** How many addresses are looked up at a time if the first ones aren't free. */
 const BATCH = 500;

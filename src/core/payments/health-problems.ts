@@ -228,7 +228,7 @@ export function createShortageWatch({ troubles, now }: { troubles: HealthProblem
 }
 
 const WATCH_LIVENESS_LOOK_MS = 5000;
-/** With the first one that makes nine checks, so that the alarm is raised within a minute. A standby takes over within ten seconds. */
+/** With the first check this makes nine, so that the alarm is raised within a minute. A standby takes over within ten seconds. */
 const LOOKS = 8;
 const KIND = 'watch-stalled';
 

@@ -27,7 +27,7 @@ type Settling = Leading & Recording & { held: HeldBack };
 /** How soon an alarm is raised for a new entry. */
 const PAUSE_MS = 2000;
 const PAGE = 500;
-/** As many as a person can handle. If there are more, one alarm reports their number. */
+/** A person can handle this many alarms. If there are more, one alarm reports their number. */
 const MAX_NAMED = 20;
 const KIND = 'set-aside';
 const MAX_SUBJECT = 200;

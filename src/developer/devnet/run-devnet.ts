@@ -71,7 +71,7 @@ export async function runDevnet(
 ): Promise<void> {
   const { dataDir, port } = settings;
   const lock = dataDir === null ? null : await lockDataDir(dataDir);
-  // Like java-tron, it serves each API on its own port: the next three ports, or any free ones.
+  // Like java-tron, the devnet serves each API on its own port: the next three ports, or any free ones.
   const ports = port === 0 ? {} : { solidityPort: port + 1, grpcPort: port + 2, grpcSolidityPort: port + 3 };
   try {
     const { startDevnet } = await import('@quittance/devnet');

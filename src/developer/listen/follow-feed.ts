@@ -12,7 +12,7 @@ export type FeedReader = {
 };
 
 const AWAY = { firstMs: 1000, longestMs: 30_000 };
-/** Longer than rate limits or failovers need. Waiting longer would look as if the command hangs. */
+/** Rate limits and failovers take less time. A longer wait would look as if the command hangs. */
 const MAX_RETRY_AFTER_MS = 5 * 60_000;
 
 /** Creates a reader that retries temporary failures. Errors: permanent problems, with the fix; and the signal's reason. */

@@ -34,7 +34,7 @@ type ListenControl = {
 
 const POLL_MS = 1000;
 const CONNECT_TIMEOUT_MS = 5000;
-/** The most events that the feed returns at once. */
+/** The maximum number of events that the feed returns at once. */
 const PAGE = 100;
 /** An event that was already posted when the command is stopped may still be answered, so that it needn't be sent again. */
 const LAST_ANSWER_MS = 5000;
@@ -175,7 +175,7 @@ type Forwarded =
   | { kind: 'answered'; status: number; elapsedMs: number; answer: string | null; code: string | null }
   | { kind: 'unanswered'; reason: string };
 
-/** As long as a real webhook waits. */
+/** The same time limit as for a real webhook. */
 const TIMEOUT_MS = 15_000;
 /** The first line of a refusal is enough. */
 const MAX_ANSWER_BYTES = 8 * 1024;

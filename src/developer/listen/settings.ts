@@ -20,14 +20,14 @@ export type ListenOptions = {
 type Surroundings = { env: NodeJS.ProcessEnv; dataDir(): string };
 
 export type ListenSettings = {
-  /** Without a trailing slash. */
+  /** This URL has no trailing slash. */
   server: string;
   apiKey: string;
   keyId: string;
   forwardTo: URL;
   /** `null` means all. */
   types: ReadonlySet<string> | null;
-  /** Where to begin instead of where the last run ended: after an event, before the first one, or with the next new one. */
+  /** Where to begin if not where the last run ended: after an event, before the first one, or with the next new one. */
   after: { kind: 'event'; id: string } | { kind: 'beginning' } | { kind: 'latest' } | null;
 };
 
@@ -38,7 +38,7 @@ export async function readListenSettings(options: ListenOptions & Surroundings):
     throw invalid('--forward-to is missing: set it to the URL of your handler, such as http://localhost:3000/hook');
   }
   const forwardTo = readUrl('--forward-to', options.forwardTo);
-  // A fragment is never sent.
+  // Clients never send a fragment.
   forwardTo.hash = '';
   const types = events === undefined ? null : new Set(events.map(readType));
   const from = after === undefined ? null : readAfter(after);

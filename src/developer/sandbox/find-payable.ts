@@ -12,7 +12,7 @@ import type { Sandbox } from './with-sandbox.ts';
 
 /** A sandbox's invoice with everything that its payer needs to know. */
 export type Payable = Pick<InvoicePayment, 'requestedMicro' | 'payableMicro' | 'address' | 'checkoutToken'> & {
-  /** How people refer to it. */
+  /** The name of the invoice in messages to people. */
   reference: string;
   readStatus(): Promise<InvoiceStatus>;
 };

@@ -56,9 +56,9 @@ type Received = {
 const MAX_BODY_BYTES = 64 * 1024;
 const MAX_HEADER_BYTES = 8 * 1024;
 const REQUEST_TIMEOUT_MS = 10_000;
-/** More than the dispatcher sends at once. */
+/** The dispatcher sends fewer webhooks than this at once. */
 const MAX_CONNECTIONS = 100;
-/** How many of the newest to keep: enough for a day of experiments, and a few megabytes at most. */
+/** How many of the newest webhooks to keep: enough for a day of experiments, and a few megabytes at most. */
 const MAX_VERIFIED = 1000;
 const MAX_REFUSED = 100;
 /** Anyone can send an unverified webhook, so only its beginning is stored. */

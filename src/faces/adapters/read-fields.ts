@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { asNumber, type Fields } from '../../core/webhooks/adapter-signature.ts';
 import { CODES, Refusal } from './refusal.ts';
 
-/** More fields than any shop sends. */
+/** No shop sends this many fields. */
 const MAX_FIELDS = 50;
 const MAX_NAME = 64;
 const MAX_VALUE = 2048;

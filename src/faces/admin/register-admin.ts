@@ -22,11 +22,11 @@ import {
 } from '../web/rate-limit.ts';
 import { MAX_INPUT_BYTES, readInput, type Schema } from '../web/read-input.ts';
 
-/** For one key: enough for a program that reads long lists, and little compared with the shops' own requests. */
+/** The limit for one key: enough for a program that reads long lists, and small compared with the shops' requests. */
 const KEY_LIMIT: RateLimit = { perSecond: 20, burst: 100 };
-/** For the wrong keys from one client network. */
+/** The limit for wrong keys from one client network. */
 const FAILURE_LIMIT: RateLimit = { perSecond: 5, burst: 20 };
-/** For one client network that reads the document, which a program does once. */
+/** The limit for one client network that reads the document, which a program does once. */
 const DOCUMENT_LIMIT: RateLimit = { perSecond: 5, burst: 50 };
 const MAX_BUCKETS = 10_000;
 
@@ -115,12 +115,12 @@ async function answer(
     return writeOutcome(outcome as object);
   }
   reply.type('application/json; charset=utf-8');
-  // The same text as a command prints.
+  // Uses the same text as a command.
   return `${printableJson(JSON.stringify(operation.view(outcome), asWritten, 2))}\n`;
 }
 
 const PROBLEM = { $ref: '#/components/schemas/Problem' };
-/** Refusals that depend on the request alone: its key, its size, its content type, its rate. */
+/** The statuses of refusals that depend only on the request: its key, size, content type or rate. */
 const REQUEST_STATUSES = [401, 413, 415, 429, 500];
 
 /** Builds the OpenAPI document (3.1) of the admin API from the same operations as its routes. */

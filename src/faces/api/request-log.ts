@@ -212,7 +212,7 @@ type RequestBuffer = {
 export const TURNED_AWAY_A_MINUTE = 600;
 /** How many refused requests of a key have their fields and body described per minute. Each takes at most 2 KB. */
 const EXPLAINED_A_MINUTE = 60;
-/** As many as a process receives in three seconds of maximum load, or in minutes of normal load: a few megabytes. */
+/** A process receives this many in three seconds of maximum load, or in minutes of normal load: a few megabytes. */
 export const MAX_WAITING = 20_000;
 /** A write of this size blocks the event loop for less than a millisecond. Larger writes would hardly save any time. */
 export const TOGETHER = 500;

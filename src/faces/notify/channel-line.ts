@@ -40,7 +40,7 @@ export type ChannelLine = {
   ended(): Promise<void>;
 };
 
-/** Longer than an attempt and recording it together. After a crash during an attempt, the message is sent again after this time. */
+/** This exceeds an attempt and recording it together. After a crash during an attempt, the message is sent again after this time. */
 const CLAIM_MS = 2 * ATTEMPT_MS;
 const MAX_DIGEST = 1000;
 /** Three attempts fit into the first minute. A server that is down for a day receives about 150 requests. */

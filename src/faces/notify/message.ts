@@ -14,7 +14,7 @@ export type Message = {
 /** The installation that sends the message. `name` is the host of its payers' pages. A field is `null` if it isn't configured. */
 export type Installation = { name: string | null; consoleUrl: string | null };
 
-/** Shown instead of text that someone else has written to the outbox. */
+/** Replaces text that someone else has written to the outbox. */
 const MADE_UP =
   'Quittance did not write this message: it was inserted directly into the database. See "row-changed" in docs/reference/alarms.md';
 /** A digest lists this many notifications and counts all others. */

@@ -67,7 +67,7 @@ const HOUR_MS = 3_600_000;
 /** Older news does more harm than good. */
 const GIVE_UP_MS = 24 * HOUR_MS;
 const KEEP_MS = 30 * 24 * HOUR_MS;
-/** Enough for a few concurrent attempts, because waiting for a connection would use up an attempt's time. */
+/** This is enough for a few concurrent attempts. Waiting for a connection would use up an attempt's time. */
 const CONNECTIONS = 4;
 
 /**

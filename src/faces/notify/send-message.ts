@@ -210,7 +210,7 @@ function signedRequest(
   return { url, body, headers };
 }
 
-/** Below the documented limits: 4,096 characters, 40,000, 2,000, 4,096 bytes. */
+/** These are below the documented limits: 4,096 characters, 40,000, 2,000, 4,096 bytes. */
 const MAX_TELEGRAM = 3500;
 const MAX_SLACK = 3500;
 const MAX_DISCORD = 1900;

@@ -17,7 +17,7 @@ import { httpUrl, showValue } from './url-problems.ts';
 type Role = Settings['QUITTANCE_ROLES'][number];
 
 export type NetworkConfig = Readonly<{
-  /** In order of preference. */
+  /** The nodes, in order of preference. */
   nodes: readonly NodeSpec[];
   usdt: AccountHex;
   /** The number of operators that must agree. 1 means that a single node is trusted. */

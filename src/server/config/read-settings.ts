@@ -166,7 +166,7 @@ function readSecretFiles(env: NodeJS.ProcessEnv): SecretFiles {
 /** `isOpen` means that every user of this machine can read the file. A reason completes "… names a file that …". */
 type SecretFile = { kind: 'ok'; text: string; isOpen: boolean } | { kind: 'invalid'; reason: string };
 
-/** Far longer than four keys or any URL. */
+/** This is far longer than four keys or any URL. */
 const MAX_BYTES = 16_384;
 const READABLE_BY_ALL = 0o004;
 

@@ -11,7 +11,7 @@ import { type Block, type BlockTransaction, headerBytes, transactionBytesOf } fr
 /** The payer's TRX at genesis, in sun. */
 export const PAYER_SUN = 1_000_000_000_000_000n;
 
-/** Enough to pay the fees of about two million reverting calls. */
+/** This pays the fees of about two million reverting calls. */
 export const PENNILESS_SUN = 1_000_000_000_000n;
 
 const NO_PRODUCER = -1;

@@ -59,7 +59,7 @@ export interface Ledger {
 /** A real node refuses more than this with SERVER_BUSY (java-tron `maxTransactionPendingSize`). */
 const MAX_PENDING = 2_000;
 
-/** More than the main network's peak of 437 per block, and few enough for one line of the log. */
+/** The main network's peak is 437 per block. More transactions than this wouldn't fit in one line of the log. */
 const MAX_BLOCK_TRANSACTIONS = 2_000;
 
 /** The state machine of a devnet. Every change is stored before callers can see it. It gets the time only from arguments. */

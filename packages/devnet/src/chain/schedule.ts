@@ -3,7 +3,7 @@ import { MAX_PRODUCERS, type Producer, producerAccount, producerSigner, producer
 /** The block producers. A producer is identified by its index, from which its keys are derived, so any index can become a producer. */
 export interface Schedule {
   readonly genesisCount: number;
-  /** In the order of turns. */
+  /** The producers, in the order of their turns. */
   readonly active: readonly number[];
   /** All current and previous producers, in ascending order. */
   readonly known: readonly number[];

@@ -13,7 +13,7 @@ export const DRIP_BYTES = 240;
 const STEP_MS = 50;
 const DEFAULT_BYTES_PER_SECOND = 256 * 1024;
 
-/** More than the 24 MiB that a client may accept for most responses. */
+/** This exceeds the 24 MiB that a client may accept for most responses. */
 export const DEFAULT_BOMB_BYTES = 32 * 1024 * 1024;
 
 /** Real responses of nodes and of the proxies in front of them, byte for byte. */

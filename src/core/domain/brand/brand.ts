@@ -76,7 +76,7 @@ export function readLink(text: string): ReadLink {
 
 /** The placeholder for the invoice id in a return link. */
 const PLACE = '{invoiceId}';
-/** As long as any id, with no character that needs encoding. */
+/** It has the length of an id, and no character that needs encoding. */
 const STAND_IN = `inv_${'0'.repeat(26)}`;
 
 /** Reads a return link. It's like `readLink`, but the path, query or fragment may contain `{invoiceId}` any number of times. */

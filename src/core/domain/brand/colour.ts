@@ -52,7 +52,7 @@ const DARK: Scheme = {
   end: 1,
 };
 
-/** Enough bisection steps to determine the lightness to less than one step of a channel. */
+/** This number of bisection steps determines the lightness to less than one step of a channel. */
 const LIGHTNESS_STEPS = 10;
 
 function coloursIn(scheme: Scheme, wanted: Rgb): AccentColours {

@@ -35,7 +35,7 @@ export function toLinearLight(channel: number): number {
   return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
 }
 
-/** Enough bisection steps to determine the chroma to less than one step of a channel. */
+/** This number of bisection steps determines the chroma to less than one step of a channel. */
 const CHROMA_STEPS = 9;
 
 function fromLinearLight(light: number): number {

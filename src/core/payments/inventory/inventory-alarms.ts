@@ -7,7 +7,7 @@ import { endAlarm, tellAlarm } from '../../store/chain/tell-alarms.ts';
 import type { Listed, Subject } from '../../store/ledger/inventory.ts';
 import type { Keeping } from './keeping.ts';
 
-/** As many as a person can handle. The others are reported once these are resolved. */
+/** A person can handle this many. The others are reported once these are resolved. */
 const MAX_ALARMS = 20;
 const PREFIX: Record<Listed, IdPrefix> = { invoices: 'inv', transfers: 'trf', events: 'evt' };
 const SEE = 'docs/reference/alarms.md';

@@ -46,7 +46,7 @@ const PAUSE_MS = 10_000;
 /** At most a tenth of the time. It takes many rounds to check all of a large ledger. */
 const WORK_MS = 1000;
 
-/** As many as can change in a month. */
+/** This many can change in a month. */
 const MAX_PRODUCER_SETS = 100;
 
 type Options = Leading & {
@@ -139,7 +139,7 @@ const DAY_MS = 86_400_000;
 const LONGEST_MS = 2 * DAY_MS;
 /** A larger difference between the clocks of processes would raise an alarm. */
 const SKEW_MS = 60_000;
-/** As many as a person can handle. */
+/** A person can handle this many. */
 const MAX_TOLD = 20;
 /** After one of these actions, an endpoint may want different events than before. */
 const REASONS: readonly RecordedAction[] = ['webhook.added', 'webhook.changed', 'webhook.enabled'];

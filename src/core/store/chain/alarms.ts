@@ -240,7 +240,7 @@ export async function findSoundAlarms(db: Sql, network: Network): Promise<{ alar
   return { alarms, madeUp };
 }
 
-/** As many as a person can read. */
+/** A person can read this many. */
 const MAX_SHOWN = 100;
 
 /** Returns the first 100 open alarms. All forged alarms are represented by a single one, and their text isn't shown. */

@@ -33,7 +33,7 @@ type NodeStatus = {
   operator: string;
   state: string;
   reason: string | null;
-  /** Counted from when the status was written. */
+  /** The time is counted from when the status was written. */
   pausedForMs: number;
   /** Number of consecutive failures. Older releases don't write this field. */
   failures?: number;

@@ -113,7 +113,7 @@ export async function migrate(
 
 /** The migration that created the table of encrypted secrets. Before that, an older release stored secrets as plain text. */
 const TABLE_OF_ENCRYPTED_SECRETS = 4;
-/** Raised by a migration that finds data which it must not change. */
+/** A migration raises this if it finds data that it must not change. */
 const REFUSED = 'QT008';
 
 /**
@@ -224,7 +224,7 @@ function rethrow(error: Error & { code?: string }): never {
   throw error.code === REFUSED ? new AppError('MIGRATION_REFUSED', error.message, { cause: error }) : error;
 }
 
-/** Longer than backups of most small ledgers take. After this error, a supervisor restarts the process. */
+/** Backups of most small ledgers take less time than this. After this error, a supervisor restarts the process. */
 const PATIENCE_MS = 300_000;
 /** Only the upgrade uses this connection. */
 const SETTINGS = `set statement_timeout = '1h'; set quote_all_identifiers = off`;

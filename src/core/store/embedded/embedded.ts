@@ -269,7 +269,7 @@ export async function makeRuntimeUser(owner: PostgresConnection): Promise<Postgr
 const MAX_LOG_BYTES = 10 * 1024 * 1024;
 const KEPT_LOG_BYTES = 1024 * 1024;
 const TRIM_INTERVAL_MS = 60_000;
-/** Enough to contain the reason of a failed start. */
+/** This much of the log contains the reason of a failed start. */
 const MAX_TAIL_BYTES = 16_384;
 
 function logPath(home: string): string {

@@ -32,7 +32,7 @@ export const OFFERED_ADDRESSES = ['allocation-first-places', 'allocation-places'
 
 /** An address that may be offered. If `isSound` is false, someone else inserted it. */
 export type Candidate = Place & { isSound: boolean };
-/** Up to `limit` addresses after a position, in order. */
+/** A page of up to `limit` addresses after a position, in order. */
 export type Page = { after: number; limit: number };
 
 /** Returns the active addresses of a policy. */

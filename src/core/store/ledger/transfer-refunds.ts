@@ -63,7 +63,7 @@ export function joinRefundOf(outgoing: string): string {
        and ${sendsBack(outgoing, 't')} limit 1) r on true`;
 }
 
-/** More transfers than any refunding transaction contains. */
+/** No refunding transaction contains this many transfers. */
 const MAX_SENT = 500;
 
 /**

@@ -25,7 +25,7 @@ export type FoundFeedPage =
 
 /** No index covers the type, because it would slow down every payment. It takes a few hundredths of a second to scan this many events. */
 const WINDOW = 10_000;
-/** More events than any project has, but small enough that adding it to a position doesn't overflow. */
+/** No project has this many events, and adding the number to a position doesn't overflow. */
 const NO_WINDOW = Number.MAX_SAFE_INTEGER;
 
 // The innermost query makes PostgreSQL find the cursor by its primary key first, and only then check the project. So an event of another

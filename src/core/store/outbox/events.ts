@@ -27,7 +27,7 @@ export type NewEvent = {
   body: string;
 };
 
-/** More events than an invoice has. */
+/** No invoice has this many events. */
 const MOST_EARLIER = 100;
 
 /**

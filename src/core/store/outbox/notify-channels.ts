@@ -66,7 +66,7 @@ export const insertNotifyChannel = answerOf(
   ({ length }) => length === 1,
 );
 
-/** Enough for all operators, and few enough to be read every few seconds. */
+/** This is enough for all operators, and few enough to be read every few seconds. */
 export const MAX_CHANNELS = 100;
 
 /** Returns the channels that weren't removed, oldest first. */

@@ -29,7 +29,7 @@ import { addEndpoint } from '../../../faces/operator/subjects/webhooks.ts';
 import { type FilledRows, insertRows, noRows, takePositions } from './insert-rows.ts';
 
 const DAY_MS = 86_400_000;
-/** More would take an hour. */
+/** More invoices would take an hour. */
 export const MOST_FILLED = 1_000_000;
 /** A transaction with about ten thousand rows, which takes a second or two. */
 const BATCH = 1000;

@@ -71,5 +71,5 @@ ${renderTestNotice({ words, invoice })}<div id="invoice" data-state="waiting">
 <footer>${renderSupport({ words, invoice })}${renderReturn({ words, invoice }, 'link')}</footer>`;
 }
 
-/** Used instead of the QR code, and as large as one. */
+/** Replaces the QR code and has the same size. */
 const NO_CODE = html`<svg class="qr" role="img" aria-label="Example: no QR code" width="222" height="222" viewBox="0 0 37 37"><path fill="#fff" d="M0 0h37v37H0z"/><path fill="none" stroke="#000" stroke-dasharray="2 1" d="M4.5 4.5h28v28h-28zl28 28m0-28l-28 28"/></svg>`;

@@ -11,7 +11,7 @@ import { renderWalletLinks } from './wallets.ts';
 /** The raw text that a payer entered into a form, at most `MAX_FIELD_CHARACTERS`. */
 export type Question = { field: 'fee' | 'paste' | 'transaction'; text: string };
 
-/** Long enough for the longest supported link to a block explorer. */
+/** This is enough for the longest supported link to a block explorer. */
 export const MAX_FIELD_CHARACTERS = 500;
 
 /** Helps payers to avoid mistakes before they send money: an exchange's fee, and an address that malware has changed in the clipboard. */

@@ -41,7 +41,7 @@ export function chooseLanguage({ query, headers }: Pick<FastifyRequest, 'query' 
   return { language: preferredLanguage(headers['accept-language'] ?? ''), isAsked: false };
 }
 
-/** More languages than anyone speaks. */
+/** No one speaks this many languages. */
 const MAX_RANGES = 20;
 
 /** Reads `Accept-Language` (RFC 9110, 12.5.4), such as `uk-UA,uk;q=0.9,ru;q=0.8,en;q=0.7`. Accepts any text. */

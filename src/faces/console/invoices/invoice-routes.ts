@@ -383,7 +383,7 @@ function renderTimeline({ timeline, omissions }: Explanation, act: (entry: Timel
   return html`<section class="card" aria-labelledby="timeline"><h2 id="timeline">What happened <small>UTC</small></h2><ol class="timeline">${items}</ol>${left}</section>`;
 }
 
-/** Evidence that is rarely needed. */
+/** This evidence is rarely needed. */
 const FOLDED: ReadonlySet<TimelineEntry['kind']> = new Set([
   'requested',
   'allocated',
@@ -398,7 +398,7 @@ function renderDetails({ kind, details }: TimelineEntry): Html | null {
   return FOLDED.has(kind) ? html`<details><summary>Evidence</summary>${list}</details>` : list;
 }
 
-/** For a public issue tracker: says what happened, but not to whom. */
+/** This text is for a public issue tracker: it says what happened, but not to whom. */
 function renderSupport(explanation: Explanation, requestId: string): Html {
   const text = supportText(explanation, requestId);
   return html`<details class="card"><summary>Copy for support</summary><p class="hint">Addresses, transactions, order ids, links and names are shortened or removed, so that you can share this text. Read it before you send it.</p>${copyButton(text, 'Copy the text for support')}<label class="unseen" for="support">Text for support</label><textarea id="support" readonly rows="12">${text}</textarea></details>`;

@@ -6,11 +6,11 @@ import { hijackForStream } from '../../web/shed-load.ts';
 import type { ConsoleDeps } from './console-deps.ts';
 import { HEADERS } from './layout.ts';
 
-/** More than the number of people who look at a console at once. */
+/** There are fewer people than this who look at a console at once. */
 const MAX_STREAMS = 200;
 /** How often pages are refreshed without any notification, for changes that the database doesn't announce, such as alarms. */
 const TICK_MS = 10_000;
-/** Changes within this time count as one. */
+/** Changes within this time count as one change. */
 const GATHER_MS = 500;
 
 /**

@@ -39,7 +39,7 @@ export function outside(text: string, length = 80): Html {
   return html`<bdi>${shorten(text, length)}</bdi>`;
 }
 
-/** Enough to tell addresses apart, but too little to pay to: no one should copy an address from a list. */
+/** This much is enough to tell addresses apart, but not to pay to one: no one should copy an address from a list. */
 export function shortAddress(address: string): Html {
   return html`<bdi dir="ltr" class="mono" title="${address}">${address.slice(0, 5)}…${address.slice(-5)}</bdi>`;
 }

@@ -18,7 +18,7 @@ import { createAnswerError, HEADERS, type Page, sendPage } from './layout.ts';
 import { alert } from './pieces.ts';
 import { type Fields, Forbidden, readPostedForm, type Visit } from './visit.ts';
 
-/** As long as a session may be idle. */
+/** A form stays valid as long as a session may be idle. */
 const MAX_AGE_MS = 12 * 3_600_000;
 /**
  * How many submitted forms to remember. A forgotten one is still refused by its action, because each decision names the state that it's

@@ -16,9 +16,9 @@ import { alert, type Column, facts, field, live, ltr, money, number, table } fro
 import { type Answer, type Asked, type Routes, sendFile } from '../page/routes.ts';
 import { type Fields, needProject, readQuery, urlTo, type Visit } from '../page/visit.ts';
 
-/** A page is answered quickly or not at all. */
+/** The time limit of a page, which someone is waiting for. */
 const PAGE_PATIENCE_MS = 3000;
-/** A file may take longer, but less than the general statement timeout. */
+/** The time limit of a file, which may take longer but must stay below the general statement timeout. */
 const FILE_PATIENCE_MS = 15_000;
 
 /** Adds the bookkeeping figures, as a page and as files. */
@@ -71,7 +71,7 @@ type Given = Fields<(typeof PERIOD)[number]>;
 /** `isNow` means that the report includes today, so its balance is the current one. */
 type Shown = { report: ReportView; isNow: boolean };
 
-/** Shown only if summing up took too long. */
+/** A hint that the page shows only if summing up took too long. */
 const TOO_LONG = html`<p class="hint">A download can take longer than this page:</p>`;
 
 function renderPeriod(visit: Visit, project: ListedProjectView, { from, to }: Given): Html {
@@ -98,7 +98,7 @@ function renderReport(visit: Visit, project: ListedProjectView, { report, isNow 
 
 const NOTHING = html`<section class="card empty"><h2>No transfers on these days</h2><p>Each day (UTC) shows its transfers as soon as their blocks are irreversible.</p></section>`;
 
-/** More would exceed 30 kB, and no one reads that far. */
+/** More rows would exceed 30 kB, and no one reads that far. */
 const MAX_DAYS = 100;
 
 /** Shows the days, the months if there are several, and the total. */

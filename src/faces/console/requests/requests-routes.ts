@@ -72,7 +72,7 @@ async function show(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answe
 const ANSWERS = { '2xx': 'done (2xx)', '4xx': 'refused (4xx)', '5xx': 'failed (5xx)' } as const;
 type AnswerClass = keyof typeof ANSWERS;
 
-/** Answers the question: what did the shop request, and what was the answer? */
+/** Answers the question: what did the shop request, and what was the response? */
 const requestsList = (deps: ConsoleDeps): List<RequestView> => ({
   ...{ path: '/requests', action: 'listRequests', title: 'Requests', noun: 'requests', pageSize: 50, columns: COLUMNS },
   filters: ({ actor }) => [
@@ -107,7 +107,7 @@ const COLUMNS: readonly Column<RequestView>[] = [
   ['ms', ({ tookMs }) => number(tookMs), 'number'],
 ];
 
-/** Support needs the second or the millisecond. */
+/** Support staff need the time to the second or millisecond. */
 function moment(iso: string, to: 'second' | 'millisecond'): Html {
   const shown = iso.slice(0, to === 'second' ? 19 : 23).replace('T', ' ');
   return html`<time datetime="${iso}">${shown}</time>`;

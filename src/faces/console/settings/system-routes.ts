@@ -147,5 +147,5 @@ function shownValue(value: string | null, isSet: boolean, isSecret: boolean): Ht
   return value === null ? 'not set' : outside(value, MAX_VALUE);
 }
 
-/** Enough for twenty nodes with their operators. */
+/** This is enough for twenty nodes with their operators. */
 const MAX_VALUE = 3000;

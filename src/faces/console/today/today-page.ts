@@ -24,7 +24,7 @@ ${live('chain-line', renderChain(visit, project, view))}`,
   };
 }
 
-/** Shown before the first project exists, or to someone who may see none. */
+/** The page shows this before the first project exists, or to someone who may see none. */
 export function emptyPage({ actor }: Visit): Page {
   const [title, how] = isAllowed(actor, 'createProject')
     ? ['There is no project yet', html`<p><a class="button" href="/settings/projects/new">Create the first one</a></p>`]

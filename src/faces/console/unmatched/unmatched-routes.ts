@@ -53,7 +53,7 @@ import { type Fields, needProject, readPostedForm, readQuery, urlTo, type Visit 
 
 import { renderText } from '../page/words.ts';
 
-/** The most transfers whose causes are searched for one page. */
+/** The maximum number of transfers whose causes are searched for one page. */
 const PAGE_SIZE = '25';
 
 /** Adds the list of unmatched transfers, the page of a transfer, and the decision about it. */

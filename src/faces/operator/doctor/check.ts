@@ -134,7 +134,7 @@ export type Look = Omit<DoctorDeps, 'database'> & {
   databaseProblem: string | null;
   /** Reads the database's clock, once for all checks. */
   ping(): Promise<Ping>;
-  /** Only for checks that need the database. */
+  /** Returns the database, for checks that need it. */
   database(): DoctorDatabase;
   /** Reads in its own transaction, where each statement has a timeout. */
   read<Output>(work: (tx: Sql) => Promise<Output>): Promise<Output>;

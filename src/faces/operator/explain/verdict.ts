@@ -215,7 +215,7 @@ function judgeDelivery(type: string, described: DescribedDelivery): Row {
   );
 }
 
-/** The most sentences in a verdict for each kind of transfer. */
+/** The maximum number of sentences in a verdict for each kind of transfer. */
 const MAX_JUDGED = 3;
 
 /** Judges what each transfer did. Steps about the invoices come first, then those for open and refunded transfers. */

@@ -14,7 +14,7 @@ import { spendChallenge } from '../../../core/store/access/sessions.ts';
 import type { Sql } from '../../../core/store/db/database.ts';
 import { FieldError } from '../input/problems.ts';
 
-/** Long enough to find the security key, and shorter than a lunch break. */
+/** This is long enough to find the security key, and shorter than a lunch break. */
 const LIFETIME_MS = 300_000;
 
 const NONCE_BYTES = 16;

@@ -56,7 +56,7 @@ function formatRate(rateMicro: bigint): string {
 }
 
 const rate = { ...text, show: formatRate };
-/** Where a rate is read from, the time that it applies to, and whether that's too long ago for an order. */
+/** The source of a rate, the time to which the rate applies, and whether that time is too long ago for an order. */
 const source = {
   ...{ origin: text, url: text, path: text, timePath: maybe(text), min: text, max: text, maxAge: text },
   ...{ at: time, ageSeconds: whole, isTooOld: yes },
@@ -298,7 +298,7 @@ function readBounds(rateMin: string, rateMax: string, leastMicro: bigint): RateB
   return { minMicro, maxMicro };
 }
 
-/** 0.01: the digits cut off are at most one ten-thousandth of it. */
+/** This is 0.01, so that the digits cut off are at most a ten-thousandth of the rate. */
 const LEAST_RATE = 10_000n;
 const MAX_AGE = { least: 60_000, most: 7 * 86_400_000 };
 
@@ -396,7 +396,7 @@ const TOLD: Readonly<Record<AdapterKind, EventType[]>> = {
   epusdt: ['invoice.paid'],
   bepusdt: ['invoice.paid', 'invoice.expired'],
   epay: ['invoice.paid'],
-  // It has no orders of its own, so it's notified of nothing.
+  // A price has no orders of its own, so nothing is sent for it.
   price: ['invoice.paid'],
 };
 
@@ -463,7 +463,7 @@ async function changeRate(
   return result;
 }
 
-/** A read rate may have moved by up to a twentieth since the person saw it. */
+/** A rate from a source may have changed by up to a twentieth since the person saw it. */
 const isNear = (said: bigint, actual: bigint, isRead: boolean) => {
   const apart = said > actual ? said - actual : actual - said;
   return isRead ? apart * 20n <= actual : apart === 0n;

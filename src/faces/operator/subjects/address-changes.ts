@@ -230,12 +230,12 @@ const granted = {
   seq: count,
   actorKind: maker.actorKind,
   actedAt: 'timestamptz',
-  // The role of an invited or reset person, or the role that someone was changed to.
+  // The role of an invited or reset person, or someone's new role.
   detail: json<{ role?: string; to?: string }>(),
   isSound: isAsSealed(SEALED_ACTION),
 } as const;
 
-/** Finds how a person got its role, from the newest 100 entries, newest first. Empty if no entry mentions it. */
+/** Finds in the newest 100 entries how a person got their role, newest entry first. Returns nothing if no entry mentions it. */
 const findGrants = answerOf(
   'address-change-new-owner',
   granted,
@@ -289,7 +289,7 @@ async function findRefusal(
 
 /** How long a change waits for another owner, who may never look at it. */
 const WAIT_MS = DAY_MS;
-/** A person reviews them all. */
+/** The maximum number of addresses in a change, because a person reviews them all. */
 export const MAX_PROPOSED = 500;
 const MAX_WAITING = 20;
 

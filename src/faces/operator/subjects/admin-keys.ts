@@ -65,7 +65,7 @@ export const listAdminKeysOperation = operation({
   }),
 });
 
-/** The maximum that the schema allows. */
+/** The maximum number of projects that the database schema allows. */
 const MAX_PROJECTS = 100;
 
 export const createAdminKeyOperation = operation({
@@ -145,7 +145,7 @@ export const revokeAdminKeyOperation = operation({
   does: 'revoke a key immediately and permanently',
   output: Type.Object({ adminKeyId: Type.String(), status: Type.Literal('revoked') }),
   input: Type.Object({ adminKeyId: argument('<adminKeyId>', 'adm_…') }),
-  /** Doesn't repeat the text in the error, because it may be a secret key that was given by mistake. */
+  /** Doesn't repeat the text in the error, because someone may have entered a secret key by mistake. */
   read: ({ adminKeyId }) => {
     const uuid = decodeId('adm', adminKeyId);
     if (uuid !== null) return { uuid };

@@ -55,9 +55,9 @@ const entry = {
 export type AuditEntryView = Shown<typeof entry>;
 
 const MOST_LISTED = 1000;
-/** How many rows an export reads per query. */
+/** The number of rows that an export reads per query. */
 const PAGE = 1000;
-/** More characters than any action or subject has. */
+/** No action or subject has this many characters. */
 const MAX_TEXT = 200;
 
 const filters = {

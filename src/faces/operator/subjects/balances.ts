@@ -297,7 +297,7 @@ function toView(address: string, outcome: Reconciled): ReconciledAddress {
   return { address, status: 'differs', ledger, chain, difference: formatSigned(chainMicro - ledgerMicro), from, to };
 }
 
-/** More blocks than this are too many for a person to check. */
+/** A person can't check more blocks than this. */
 const MAX_HINTS = 20;
 
 /** Comments on an address's figures. `isFirst` means that the address was compared for the first time. */

@@ -143,7 +143,7 @@ const makeCheckpoint = operation({
   }),
 });
 
-/** Many times the size of a checkpoint. */
+/** This is many times the size of a checkpoint. */
 const CHECKPOINT_BYTES = 100_000;
 
 /** Fails if the checkpoint has any problem. */
@@ -205,7 +205,7 @@ function readJson({ file, content, unread }: { file: string; content: string; un
   }
 }
 
-/** More producer sets than there are changes in several years. */
+/** There are fewer producer sets than this in several years. */
 const MAX_SETS = 1000;
 
 /**

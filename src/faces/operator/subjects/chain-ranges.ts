@@ -193,7 +193,7 @@ const rescan = localOperation({
   print: (view) => ({ text: sayRescanned(view), ...hintOf(view) }),
 });
 
-/** The most differences to keep; further ones add no information. */
+/** The maximum number of differences to keep. More differences add no information. */
 const MAX_DIFFERENCES = 1000;
 
 /** `attestedCount` is explained at `readSolid`. */

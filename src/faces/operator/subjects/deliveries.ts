@@ -238,13 +238,13 @@ async function selectEvent(db: Sql, actor: Actor, eventId: string): Promise<Desk
 
 const STATUSES = ['pending', 'failing', 'delivered', 'dead'] as const;
 
-/** Why a list is incomplete: it reached its limit, the end of a page, or the most events to search. */
+/** Why a list is incomplete: it reached its limit, the end of a page, or the maximum number of events to search. */
 type End = null | { kind: 'limit' | 'page' } | { kind: 'searched'; events: bigint };
 type Page = { deliveries: DeskDelivery[]; nextBefore: string | null; end: End };
 
-/** The most events to search at once, which takes a fraction of a second. */
+/** The maximum number of events to search at once, which takes a fraction of a second. */
 const MAX_LOOKED_THROUGH = 10_000n;
-/** After every possible event. */
+/** A position after every possible event. */
 const NEVER = unixMs(Date.UTC(9999, 0));
 
 /** Lists deliveries, those of the newest events first. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`. */
@@ -436,7 +436,7 @@ export const showDelivery = operation({
 /** A delivery with the state of its endpoint, and the number of its attempts, which may exceed those shown. */
 type ShownDelivery = { delivery: ShownDeliveryView; endpoint: EndpointView; attemptCount: number };
 
-/** The most characters of a response in a table. */
+/** The maximum number of characters of a response in a table. */
 const MAX_ANSWER = 80;
 
 function deliveryText(shown: ShownDelivery, askedAt: UnixMs): string {
@@ -480,9 +480,9 @@ function nextOf({ eventId, type, deliveries }: ShownEventView, endpoint: string 
   return say`when the receiver works again: ${replayTo(dead)}`;
 }
 
-/** More endpoints than anyone has. */
+/** The maximum number of endpoints to read; no one has this many. */
 const MAX_DELIVERIES = 100;
-/** The newest attempts of each delivery, enough for four replays. */
+/** The number of newest attempts to read for each delivery, enough for four replays. */
 const MAX_ATTEMPTS_SHOWN = 60;
 
 type ShowDeps = { db: Sql; keyRing: KeyRing | null; now: UnixMs };

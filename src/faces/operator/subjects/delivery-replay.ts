@@ -271,9 +271,9 @@ async function recordReplay(
   await recordActions(tx, actor, now(), [{ projectId, action: 'deliveries.replayed', subject, detail }]);
 }
 
-/** One transaction handles this many in about ten milliseconds. */
+/** One transaction handles this many events in about ten milliseconds. */
 const BATCH = 500;
-/** How many positions one query searches. */
+/** The number of positions that one query searches. */
 const STRIDE = 2000n;
 /** Positions of events with the same time differ by the duration of their transactions. */
 const MARGIN_MS = 60_000;
@@ -349,7 +349,7 @@ const replayed = {
   outcome: maybe(choice(['replayed', 'due', 'exhausted'])),
 };
 
-/** The most events of one call, which uses a single transaction. */
+/** The maximum number of events in one call, which uses a single transaction. */
 const MAX_EVENTS = 500;
 
 /** Reads the UUIDs of the named events (`evt_…`), each once. Errors: `INVALID_ARGUMENT`. */

@@ -9,7 +9,7 @@ import { clip, FieldError } from '../input/problems.ts';
 import { readLengthLimit } from '../input/readers.ts';
 import { selectProject } from '../select.ts';
 
-/** How many events to read at once, at most two megabytes. */
+/** The number of events to read at once, at most two megabytes. */
 const BATCH = 100;
 const POLL_MS = 1000;
 
@@ -68,7 +68,7 @@ async function positionOf(db: Sql, projectId: string, eventId: string): Promise<
 
 const columns = { position: 'int8', type: 'text', body: 'text' } as const;
 
-/** How many events to search for some types: weeks of a busy shop, in a few hundred milliseconds. */
+/** The number of events to search for some types: weeks of a busy shop, in a few hundred milliseconds. */
 const EVENTS_SEARCHED = 100_000;
 
 const selectNewest = statement(

@@ -153,14 +153,14 @@ const filters = {
   from: option('<date>', 'created on or after this day (2026-09-01, UTC) or time with its zone'),
   to: option('<date>', 'created by the end of this day, or before this time'),
 };
-/** Only for the console. */
+/** Only the console uses this. */
 const policy = { policy: Type.Optional(Type.String()) };
 type FilterInput = { [Field in keyof typeof filters | 'policy' | 'before']?: string | undefined };
 
-/** The most invoices to search for a page, which takes a few hundredths of a second. */
+/** The maximum number of invoices to search for a page, which takes a few hundredths of a second. */
 const WINDOW = 10_000;
 const MAX_LISTED = 500;
-/** Usually contains a full page of matches. */
+/** This many invoices usually contain a full page of matches. */
 const FIRST_WINDOW = 500;
 const TIMEOUT_MS = 5000;
 

@@ -113,7 +113,7 @@ type Outcome =
       hints: readonly Hint[];
     };
 
-/** Further ones add no information. */
+/** More addresses add no information. */
 const MAX_ODD = 1000;
 
 /** Runs the job's use case. Errors: those of the use case and of `signal`. */

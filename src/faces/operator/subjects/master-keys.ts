@@ -96,7 +96,7 @@ const NO_KEY = {
   embedded: 'no key yet: Quittance creates it when it encrypts the first secret',
 };
 
-/** Does the same with an open key ring. */
+/** Lists the master keys for an open key ring. */
 export async function findMasterKeys(
   deps: MissingDeps,
 ): Promise<{ view: { source: string; keys: MasterKeyView[] }; missing: Text | null }> {

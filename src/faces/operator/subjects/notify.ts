@@ -274,7 +274,7 @@ function readTarget(kind: ChannelKind, given: GivenTarget): ReadTarget {
   }
 }
 
-/** The limit of webhooks. */
+/** The same limit as for webhooks. */
 const MAX_URL_LENGTH = 2048;
 
 function readHttpUrl(text: string, isOwnNetwork: boolean): URL {
@@ -351,7 +351,7 @@ function readMail({ url: text = '', from = '', to = [], isOwnNetwork }: GivenTar
   return { target, shown: `${first}${more} via ${host}:${target.port}`.slice(0, MAX_SHOWN), needsSecret: false };
 }
 
-/** The limit of the schema. */
+/** The limit that the database schema sets. */
 const MAX_SHOWN = 300;
 
 function decode(text: string): string {

@@ -92,7 +92,7 @@ export function loginOf(text: string): string {
   return LOGIN.test(login) ? login : '';
 }
 
-/** The limit of the schema. */
+/** The limit that the database schema sets. */
 const MAX_PROJECTS = 1000;
 
 /**

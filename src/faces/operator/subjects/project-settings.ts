@@ -91,7 +91,7 @@ export type SettingsInput = Partial<Given<Static<ReturnType<typeof Type.Object<t
 /** The settings to change. The logo isn't stored yet. */
 export type WantedSettings = Partial<Omit<ProjectSettings, 'logoId'>> & { logo?: Logo | null };
 
-/** The limits of the schema. */
+/** The limits that the database schema sets. */
 const LIFETIME_MS = { least: 300_000, most: 30 * 86_400_000 };
 const MAX_COUNT = 1_000_000;
 

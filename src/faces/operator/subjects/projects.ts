@@ -357,7 +357,7 @@ function addAddresses({ projectId, addressNeed: need }: NewProjectView): Text {
 type Value = string | number | null;
 type Changed = Record<string, { from: Value; to: Value }>;
 const value = maybe({ schema: Type.Union([Type.String(), Type.Integer()]), show: (given: Value) => given }).schema;
-/** By the names of the members above. */
+/** The changed settings, named like the members above. */
 const changed: Field<Changed, Changed> = {
   schema: Type.Record(Type.String(), Type.Object({ from: value, to: value })),
   show: (of) => of,

@@ -54,9 +54,9 @@ type ReportDay = ReportView['days'][number];
 /** The first and last day of a report in UTC, such as `2026-11-01`. */
 export type ReportPeriod = { from: string; to: string };
 
-/** A leap year, so that every year fits in one request. */
+/** The days of a leap year, so that every year fits in one request. */
 const MAX_DAYS = 366;
-/** Up to the year 2999. */
+/** The latest day, in the year 2999. */
 const DAY = /^[12]\d{3}-\d\d-\d\d$/;
 
 /** Reads the days of a report. The default is this month up to today. Errors: `INVALID_ARGUMENT`. */
@@ -92,7 +92,7 @@ function startOf(day: string): UnixMs {
   return unixMs(Date.parse(day));
 }
 
-/** Below the general statement timeout. */
+/** This must be below the general statement timeout. */
 const PATIENCE_MS = 15_000;
 
 const Day = (description: string) => Type.Optional(Type.String({ description }));
@@ -238,7 +238,7 @@ type Kept = Pick<Openings, 'compared' | 'annulled'> & {
 // Summing up a month of a busy project takes a few tenths of a second. Sums of rows recorded at least an hour before today change only if a
 // transfer is taken back, or if an address is compared with the chain for the first time.
 const memories = new WeakMap<Database, Map<string, Kept>>();
-/** The most projects to keep. Ten years of one project are about 15,000 sums. */
+/** The maximum number of projects to keep. Ten years of one project are about 15,000 sums. */
 const MAX_KEPT = 50;
 const HOUR_MS = 3_600_000;
 
@@ -305,7 +305,7 @@ function nextMonth(month: string): string {
 
 /** When rows were recorded, by the time in their ids: at or after `from`, before `until`. */
 type Recorded = { from: number; until: number };
-/** The highest time that an id can hold. */
+/** The highest time that an id can contain. */
 const FOREVER = 2 ** 48 - 1;
 /** By block time. */
 const ALL_TIME = { from: unixMs(0), until: unixMs(Date.UTC(3000, 0)) };

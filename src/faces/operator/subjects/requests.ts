@@ -113,16 +113,16 @@ const findRequests = answerOf(
   }),
 );
 
-/** Problems begin with 4 or 5. The API never answers with 1 or 3. */
+/** Status classes of problems are 4 and 5. The API never returns 1xx or 3xx. */
 const STATUS_CLASSES = ['2xx', '4xx', '5xx'] as const;
-/** The most requests to search for a page, plus the rest of a second. Takes a tenth of a second. */
+/** The maximum number of requests to search for a page, plus the rest of a second. Takes a tenth of a second. */
 const WINDOW = 10_000;
 /** The window if every request matches. It's still more than a page needs. */
 const SHORT_WINDOW = 1000;
 const TIMEOUT_MS = 5000;
-/** After every possible request. */
+/** A time after every possible request. */
 const NEVER = unixMs(Date.UTC(9999, 0));
-/** The limit of an external id. */
+/** The maximum length of an external id. */
 const MAX_EXTERNAL_ID = 400;
 
 /** Returns the lowest request id of a moment. */

@@ -33,7 +33,7 @@ const STEP_UP_MS = 300_000;
 const TOUCH_MS = 60_000;
 
 const TOKEN_BYTES = 32;
-/** The limits of the schema. */
+/** The limits that the database schema sets. */
 const MAX_TEXT = 200;
 
 /** The origin of a request. `network` is the part of its address by which clients are counted. */

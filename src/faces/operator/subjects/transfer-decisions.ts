@@ -44,7 +44,7 @@ const resolvedFields = {
 };
 type ResolvedView = Shown<typeof resolvedFields>;
 
-/** More than a person decides on at once; a day of dust takes a few commands. */
+/** No one decides on more transfers at once; a day of dust needs a few commands. */
 const MAX_RESOLVED = 500;
 const NOTHING = 'nothing was resolved';
 
@@ -458,7 +458,7 @@ export function readRefundTx(field: string, text: string): string {
   throw new FieldError(field, `is ${clip(text)}: use a TRON transaction id (64 characters) or its Tronscan link`);
 }
 
-/** Explains a conflict: someone else was faster, or the refund is linked to a transfer that the chain denies by now. */
+/** Explains a conflict: someone else was faster, or the refund is linked to a transfer that the chain now denies. */
 async function tied(tx: Sql, { id }: TransferRecord): Promise<AppError> {
   const refund = (await findTransfers(tx, [id]))[0]?.refund;
   const by = refund == null ? 'to another transfer' : `to the transfer in ${refund.txId}`;

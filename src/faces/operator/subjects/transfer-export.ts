@@ -145,7 +145,7 @@ export const findTransfersFrom = rowsOf(
   (sender: TronAddress, projects: Actor['projects'], limit: number) => [sender, projects, limit],
 );
 
-/** The most to read for one transfer. After more decisions than this, operators see the newest. */
+/** The maximum number of decisions to read for one transfer. If there are more, operators see the newest. */
 const MAX_RESOLUTIONS = 100;
 
 const selectResolutions = statement(
@@ -239,7 +239,7 @@ export function readSelection(input: {
   return { direction, kinds: readKinds(input.kind), ...readPeriod(input) };
 }
 
-/** The most that can be diagnosed at once. */
+/** The maximum number of transfers that can be diagnosed at once. */
 const BATCH = 500;
 
 /** Yields a project's ledger in batches, so that memory use doesn't depend on its size. */

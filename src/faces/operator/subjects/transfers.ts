@@ -162,15 +162,15 @@ export function noTransferId(text: string): Text {
 type DeskFilter = {
   kinds: readonly TransferKind[];
   state: 'open' | 'resolved' | 'all';
-  /** By block time: at or after `from`, before `until`. */
+  /** The period of the block time: at or after `from`, before `until`. */
   from: UnixMs | null;
   until: UnixMs | null;
-  /** Only transfers recorded before this one (UUID). */
+  /** Selects only transfers recorded before this one (UUID). */
   before: string | null;
   limit: number;
 };
 
-/** The most that are diagnosed at once, and more than a terminal shows. */
+/** The maximum number of transfers that are diagnosed at once. A terminal shows fewer. */
 const MAX_LIMIT = 500;
 
 /**
@@ -244,7 +244,7 @@ export const listTransfers = operation({
   }),
 });
 
-/** Enough to tell addresses apart in a list, but too little to pay to: no one should copy an address from here. */
+/** This much is enough to tell addresses apart in a list, but not to pay to one: no one should copy an address from here. */
 function shortAddress(address: string): string {
   return `${address.slice(0, 5)}…${address.slice(-5)}`;
 }
@@ -334,9 +334,9 @@ function listDeskTransfers(db: Sql, projectId: string, filter: DeskFilter): Prom
   return db.run(select, [projectId, kinds, before, ...toDates({ from, until }), state, limit]);
 }
 
-/** Above the 200 transfers that one multisend can hold, and the most that can be diagnosed at once. */
+/** One multisend can send 200 transfers. No more than this number can be diagnosed at once. */
 const MAX_TRANSFERS = 500;
-/** The most deliveries of one transfer; no one has this many endpoints. */
+/** The maximum number of deliveries to read for one transfer; no one has this many endpoints. */
 const MAX_DELIVERIES = 100;
 
 /** `projectNames` has the project of each transfer, for people. `hint` is the command that resolves the first open one. */

@@ -204,7 +204,7 @@ const tested = {
 export type TestedEndpointView = Shown<typeof tested>;
 
 type TestDeps = KeyDeps & { db: Database; random: Random; config: UrlRules };
-/** The most characters of a response in a terminal. */
+/** The maximum number of characters of a response in a terminal. */
 const MAX_ANSWER = 500;
 
 /**
@@ -380,7 +380,7 @@ type TestOutcome = {
   answer: string | null;
 };
 
-/** One transaction handles this many in half a second. */
+/** One transaction handles this many deliveries in half a second. */
 const BATCH = 20_000;
 /** A higher count only means "many". Counting this far takes about a second. */
 const MAX_MISSED = 100_000;

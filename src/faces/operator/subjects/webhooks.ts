@@ -146,7 +146,7 @@ export function readEventTypes(field: string, texts: readonly string[]): EventTy
   throw new FieldError(field, `${problem}: use all, or choose from ${EVENT_TYPES.join(', ')}`);
 }
 
-/** The limit of the schema. */
+/** The limit that the database schema sets. */
 const MAX_LINE = 200;
 
 /** Reads a line of free text that is stored and shown; it may be empty. Errors: `INVALID_ARGUMENT`. */
@@ -190,7 +190,7 @@ export function readWebhookUrl(
 const URL_EXAMPLE = 'https://shop.example.com/webhooks';
 /** The URL may contain a token of the receiver, but it's shown in lists, so it must not contain one of our secrets. */
 const OUR_SECRET = /whsec_|qt_(?:live|test)_|qa_[0-9a-z]{26}/;
-/** The limit of the schema. */
+/** The limit that the database schema sets. */
 const MAX_URL_LENGTH = 2048;
 const HOW_TO_ALLOW = 'set QUITTANCE_WEBHOOK_LOCAL_TARGETS=allow to let test projects use http and this machine';
 
@@ -213,7 +213,7 @@ export const secretInput = secret(
   'your own secret, 24 to 64 bytes; "-" reads it from standard input',
   'Your own secret: `whsec_` and the base64 of 24 to 64 bytes (default: generated)',
 );
-/** Shown instead of a secret that the user chose. */
+/** Replaces a secret that the user chose. */
 export const NOT_SHOWN = 'as given, not shown';
 
 /** Hints about a secret: a generated one isn't shown again, and a typed one may be in the shell history. */
@@ -449,7 +449,7 @@ async function addActivity(db: Sql, endpoints: readonly WebhookEndpoint[], at: U
   });
 }
 
-/** Counting of undelivered events stops here. */
+/** The counting of undelivered events stops here. */
 const MAX_WAITING = 10_000;
 
 /** Searches only the newest events and pending retries for the last attempt, so a long history doesn't slow it down. */
@@ -545,7 +545,7 @@ function fingerprintOf(secret: string): string {
   return createHash('sha256').update(secret).digest('hex').slice(0, 12);
 }
 
-/** The most deliveries of a day to count. If there are more, the newest are a sample. */
+/** The maximum number of a day's deliveries to count. If there are more, the newest are a sample. */
 const MAX_LOOKED = 2000;
 
 /** Counts the results of the newest deliveries since a time, without tests, and finds the oldest one still waiting. */

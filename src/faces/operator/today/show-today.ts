@@ -116,7 +116,7 @@ async function sumPaidByDay(
   return [...before, ...(await sumRecorded(db, projectId, { from: until, until: today + AFTER_ALL_MS }, from))];
 }
 
-/** Enough invoices for a meaningful share, read in a few hundredths of a second. */
+/** This many invoices give a meaningful share, and are read in a few hundredths of a second. */
 export const MAX_SHARED = 5000;
 
 /**
@@ -136,7 +136,7 @@ const countPaidShare = answerOf(
   }),
 );
 
-/** Enough for a median. */
+/** This many payments are enough for a median. */
 const MAX_TIMED = 500;
 
 /**
