@@ -30,7 +30,7 @@ final class Quittance_Gateway extends WC_Payment_Gateway
             'url' => ['title' => 'Server', 'type' => 'text', 'placeholder' => 'https://pay.example.com'],
             'api_key' => ['title' => 'API key', 'type' => 'password', 'description' => 'qt_live_… or, for a test network, qt_test_…'],
             'webhook_secret' => ['title' => 'Webhook secret', 'type' => 'password', 'description' => 'whsec_…; while it is rotated, both with a space between.'],
-            'usd_is_usdt' => ['title' => 'US dollars', 'type' => 'checkbox', 'default' => 'no', 'label' => 'Ask for 1 USDT for 1 USD. Without it, the currency of the shop must be USDT.'],
+            'usd_is_usdt' => ['title' => 'US dollars', 'type' => 'checkbox', 'default' => 'no', 'label' => 'Ask for 1 USDT for 1 USD.'],
         ];
     }
 
@@ -39,6 +39,7 @@ final class Quittance_Gateway extends WC_Payment_Gateway
     {
         $before = [$this->get_option('url'), $this->get_option('api_key')];
         $this->process_admin_options();
+        delete_transient(Quittance_Orders::NO_RATE);
         if ($before !== [$this->get_option('url'), $this->get_option('api_key')]) {
             delete_option(Quittance_Orders::EVENTS_AFTER);
             delete_option(Quittance_Orders::TRANSFERS_AFTER);
@@ -61,7 +62,7 @@ final class Quittance_Gateway extends WC_Payment_Gateway
         if (!Quittance_Orders::takes_currency($currency)) {
             return $currency === 'USD'
                 ? 'the currency of the shop is USD; allow 1 USDT for 1 USD in its settings, or choose the currency USDT.'
-                : "the currency of the shop is $currency; only USDT and, if its settings allow it, USD can be paid.";
+                : "the currency of the shop is $currency; choose one whose code has 3 to 5 capital letters, such as EUR.";
         }
         try {
             Quittance_Orders::of_settings();
@@ -72,6 +73,16 @@ final class Quittance_Gateway extends WC_Payment_Gateway
         return null;
     }
 
+    /** What the operator of the server has to do before orders in the currency of the shop can be paid; null if nothing is known. */
+    public static function why_no_rate(): ?string
+    {
+        $currency = get_transient(Quittance_Orders::NO_RATE);
+        return is_string($currency)
+            ? "an order in $currency could not be paid, because the server has no rate for $currency. Its operator can set one with:"
+                . " quittance adapter enable --kind price --currency $currency --rate … The next order in $currency clears this notice."
+            : null;
+    }
+
     /** @return array{result: string, redirect: string} */
     public function process_payment($order_id): array
     {
@@ -79,8 +90,9 @@ final class Quittance_Gateway extends WC_Payment_Gateway
             return ['result' => 'success', 'redirect' => Quittance_Orders::of_settings()->start((int) $order_id)];
         } catch (\Throwable $error) {
             Quittance_Orders::log("order $order_id: " . $error->getMessage());
+            $advice = Quittance_Orders::lacks_rate($error) ? 'choose another way to pay, and tell the shop' : 'try again in a minute';
             // Every checkout shows what is thrown; that of blocks nothing else.
-            throw new \Exception('The payment could not be started. Nothing was charged; please try again in a minute.');
+            throw new \Exception("The payment could not be started. Nothing was charged; please $advice.");
         }
     }
 }

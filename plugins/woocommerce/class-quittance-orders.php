@@ -12,6 +12,8 @@ final class Quittance_Orders
 {
     public const EVENTS_AFTER = 'quittance_events_after';
     public const TRANSFERS_AFTER = 'quittance_transfers_after';
+    /** The currency for which Quittance had no rate, for the notice to the shopkeeper. */
+    public const NO_RATE = 'quittance_no_rate';
     /** Every invoice that was asked for: list of {externalId, amount, currency, invoiceId or ''}. */
     private const ATTEMPTS = '_quittance_attempts';
     /** What an order has a note about already. */
@@ -55,7 +57,22 @@ final class Quittance_Orders
 
     public static function takes_currency(string $currency): bool
     {
-        return $currency === 'USDT' || ($currency === 'USD' && self::settings()['usd_is_usdt'] === 'yes');
+        if ($currency === 'USD') {
+            return self::settings()['usd_is_usdt'] === 'yes';
+        }
+        return preg_match('/\A[A-Z]{3,5}\z/', $currency) === 1;
+    }
+
+    /** Whether Quittance converts the currency. Amounts in USDT, and in USD where a setting allows it, are asked for as they are. */
+    private static function is_priced(string $currency): bool
+    {
+        return !in_array($currency, ['USD', 'USDT'], true);
+    }
+
+    /** Trying again does not help then: the operator of the server has to set a rate. */
+    public static function lacks_rate(\Throwable $error): bool
+    {
+        return $error instanceof \Quittance\ApiException && in_array('NO_RATE', array_column($error->errors, 'code'), true);
     }
 
     public static function log(string $message): void
@@ -224,6 +241,11 @@ final class Quittance_Orders
         $transaction = (array) ($payment['transaction'] ?? []);
         $tx_id = self::text($transaction, 'txId');
         $told = "Invoice $id is paid with " . self::text($payment, 'payableAmount') . " USDT (transaction $tx_id)";
+        if (isset($payment['price'])) {
+            $currency = self::text((array) $payment['price'], 'currency');
+            $told .= ' for ' . self::amount(self::text((array) $payment['price'], 'amount')) . " $currency";
+            $told .= ' at ' . self::text((array) $payment['price'], 'rate') . " $currency for 1 USDT";
+        }
         if ($order->is_paid() && $tx_id !== '' && $order->get_transaction_id() === $tx_id) {
             self::note($order, "paid $id", "$told."); // completed by this payment, and then interrupted
         } elseif ($order->is_paid() || $order->has_status('refunded')) {
@@ -242,11 +264,21 @@ final class Quittance_Orders
     {
         return array_keys(array_filter([
             'the order was ' . $order->get_status() . ' before' => !$order->has_status(['pending', 'on-hold', 'failed']),
-            'the invoice was made for ' . $attempt['amount'] => self::amount(self::text($payment, 'requestedAmount')) !== $attempt['amount'],
+            "the invoice was not made for {$attempt['amount']} {$attempt['currency']}" => !self::is_made_for($payment, $attempt),
             'the total of the order is another one now' => self::amount($order->get_total('edit')) !== $attempt['amount'],
             'the currency of the order is another one now' => $order->get_currency() !== $attempt['currency'],
             'another way to pay was chosen' => $order->get_payment_method() !== 'quittance',
         ]));
+    }
+
+    /** A price is compared with the price of the invoice, never with its USDT. */
+    private static function is_made_for(array $payment, array $attempt): bool
+    {
+        if (!self::is_priced($attempt['currency'])) {
+            return self::amount(self::text($payment, 'requestedAmount')) === $attempt['amount'];
+        }
+        $price = (array) ($payment['price'] ?? []);
+        return self::text($price, 'currency') === $attempt['currency'] && self::amount(self::text($price, 'amount')) === $attempt['amount'];
     }
 
     private static function note_transfer(array $transfer): void
@@ -283,10 +315,25 @@ final class Quittance_Orders
     private function ask(WC_Order $order, array $attempts, int $at): array
     {
         self::store($order, self::ATTEMPTS, $attempts);
-        $id = $attempts[$at]['externalId'];
-        $invoice = $this->client->createInvoice($attempts[$at]['amount'], $id, $id);
+        $invoice = $this->create($attempts[$at]);
         $attempts[$at]['invoiceId'] = $invoice['invoiceId'];
         self::store($order, self::ATTEMPTS, $attempts);
+        return $invoice;
+    }
+
+    private function create(array $attempt): array
+    {
+        ['externalId' => $id, 'amount' => $amount, 'currency' => $currency] = $attempt;
+        if (!self::is_priced($currency)) {
+            return $this->client->createInvoice($amount, $id, $id);
+        }
+        try {
+            $invoice = $this->client->createInvoiceForPrice($amount, $currency, $id, $id);
+        } catch (\Quittance\ApiException $error) {
+            self::lacks_rate($error) && set_transient(self::NO_RATE, $currency, DAY_IN_SECONDS);
+            throw $error;
+        }
+        get_transient(self::NO_RATE) === $currency && delete_transient(self::NO_RATE);
         return $invoice;
     }
 

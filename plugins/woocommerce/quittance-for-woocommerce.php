@@ -73,8 +73,13 @@ add_action('plugins_loaded', static function (): void {
         quittance_try(static fn(Quittance_Orders $orders) => $orders->withdraw((int) $order_id));
     });
     add_action('admin_notices', static function (): void {
-        if (current_user_can('manage_woocommerce') && ($reason = Quittance_Gateway::why_unavailable()) !== null) {
+        if (!current_user_can('manage_woocommerce')) {
+            return;
+        }
+        if (($reason = Quittance_Gateway::why_unavailable()) !== null) {
             echo '<div class="notice notice-error"><p>' . esc_html("Quittance takes no payments: $reason") . '</p></div>';
+        } elseif (($reason = Quittance_Gateway::why_no_rate()) !== null) {
+            echo '<div class="notice notice-error"><p>' . esc_html("Quittance: $reason") . '</p></div>';
         }
     });
 });

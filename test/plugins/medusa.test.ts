@@ -8,9 +8,9 @@ import { withClient } from '../support/postgres-template.ts';
 import { call, eventually, type Json } from '../support/service.ts';
 import { installPlugin } from './install-plugin.ts';
 import { type QuittanceWorld, startQuittanceWorld } from './quittance-world.ts';
+import { type Shop, type ShopOrder, testShop } from './shop-cases.ts';
 import { startShop } from './shop-process.ts';
 import { openTcpDoor } from './tcp-door.ts';
-import { type Shop, type ShopOrder, testTenCases } from './ten-cases.ts';
 
 type Ask = (path: string, body?: object) => Promise<Json>;
 
@@ -32,7 +32,7 @@ if (installed.kind === 'missing') {
   cleanups.push(quittance.stop);
   const databaseUrl = await createDatabase();
   const shop = await startMedusa(installed.folder, databaseUrl, quittance);
-  testTenCases(() => ({ shop, quittance }));
+  testShop(() => ({ shop, quittance }));
 }
 
 async function createDatabase(): Promise<string> {
@@ -74,6 +74,7 @@ async function startMedusa(folder: string, databaseUrl: string, quittance: Quitt
   return {
     hookUrl: base + HOOK,
     order: (quantity, clicks = 1) => order(store, goods, quantity, clicks),
+    orderInEuros: (quantity) => order(store, { ...goods, regionId: goods.euroRegionId }, quantity, 1),
     cancel: async (placed) => {
       // Another session replaces it, as when the customer changes the payment method.
       await store(`/store/payment-collections/${placed.id}/payment-sessions`, { provider_id: 'pp_system_default' });
@@ -109,23 +110,29 @@ function connect(base: string, more: Record<string, string>): Ask {
   };
 }
 
-type Goods = { publishableKey: string; regionId: string; channelId: string; variantId: string };
+type Goods = { publishableKey: string; regionId: string; euroRegionId: string; channelId: string; variantId: string };
 
 async function stockShop(admin: Ask): Promise<Goods> {
   const providers = [PROVIDER, 'pp_system_default'];
   const { region } = await admin('/admin/regions', {
     ...{ name: 'Europe', currency_code: 'usd', countries: ['at'], payment_providers: providers },
   });
+  const { region: euroRegion } = await admin('/admin/regions', {
+    ...{ name: 'Germany', currency_code: 'eur', countries: ['de'], payment_providers: providers },
+  });
   const { sales_channel: channel } = await admin('/admin/sales-channels', { name: 'Web' });
   const { api_key: key } = await admin('/admin/api-keys', { title: 'web', type: 'publishable' });
   await admin(`/admin/api-keys/${key.id}/sales-channels`, { add: [channel.id] });
-  const prices = [{ currency_code: 'usd', amount: 25 }];
+  const prices = ['usd', 'eur'].map((currency_code) => ({ currency_code, amount: 25 }));
   const variants = [{ title: 'Lamp', prices, options: { Size: 'M' }, manage_inventory: false }];
   const { product } = await admin('/admin/products', {
     ...{ title: 'Lamp', status: 'published', options: [{ title: 'Size', values: ['M'] }] },
     ...{ variants, sales_channels: [{ id: channel.id }] },
   });
-  return { publishableKey: key.token, regionId: region.id, channelId: channel.id, variantId: product.variants[0].id };
+  return {
+    ...{ publishableKey: key.token, regionId: region.id, euroRegionId: euroRegion.id },
+    ...{ channelId: channel.id, variantId: product.variants[0].id },
+  };
 }
 
 async function order(store: Ask, goods: Goods, quantity: number, clicks: number): Promise<ShopOrder> {

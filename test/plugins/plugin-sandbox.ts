@@ -14,6 +14,8 @@ export type PluginSandbox = {
   makeProject(): Promise<{ apiKey: string }>;
   /** Registers an endpoint, and returns its secret. */
   listenAt(url: string): Promise<string>;
+  /** Sets the rate at which Quittance converts prices. */
+  setRate(currency: string, rate: string): Promise<void>;
   /** Waits for a status of an invoice. */
   until(externalId: string, status: string): Promise<Json>;
   /** Returns the unmatched transfers of transactions, once they are irreversible. */
@@ -52,6 +54,9 @@ export async function startPluginSandbox(dataDir: string): Promise<PluginSandbox
     },
     makeProject: () => post('/sandbox/projects', {}),
     listenAt: async (url) => (await runInSandbox(dataDir, 'webhook', 'add', '--url', url)).secret,
+    setRate: async (currency, rate) => {
+      await runInSandbox(dataDir, 'adapter', 'enable', '--kind', 'price', '--currency', currency, '--rate', rate);
+    },
     until: async (externalId, status) => {
       const read = async () => (await get(`/v1/invoices?externalId=${externalId}`)).data[0];
       const { invoiceId } = await eventually(read, (invoice) => invoice?.status === status);

@@ -6,8 +6,8 @@ import { withClient } from '../support/postgres-template.ts';
 import { call, eventually, type Json } from '../support/service.ts';
 import { installPlugin } from './install-plugin.ts';
 import { type QuittanceWorld, startQuittanceWorld } from './quittance-world.ts';
+import { type Shop, type ShopOrder, testShop } from './shop-cases.ts';
 import { type ShopProcess, startShop } from './shop-process.ts';
-import { type Shop, type ShopOrder, testTenCases } from './ten-cases.ts';
 
 type Ask = (query: string, variables?: object) => Promise<Json>;
 
@@ -25,7 +25,7 @@ if (installed.kind === 'missing') {
   cleanups.push(quittance.stop);
   const database = await createDatabase();
   const shop = await startVendure(installed.folder, database, quittance);
-  testTenCases(() => ({ shop, quittance }));
+  testShop(() => ({ shop, quittance }));
 }
 
 async function createDatabase() {
@@ -53,6 +53,7 @@ async function startVendure(folder: string, database: object, quittance: Quittan
   return {
     hookUrl: `${base}/quittance/webhook`,
     order: (quantity, clicks = 1) => order(connect(`${base}/shop-api`), { variantId, quantity, clicks }),
+    orderInEuros: (quantity) => order(connect(`${base}/shop-api?currencyCode=EUR`), { variantId, quantity, clicks: 1 }),
     cancel: async ({ id }) => {
       await admin(`mutation ($id: ID!) { cancelOrder(input: { orderId: $id }) { __typename } }`, {
         id: (await findOrder(admin, id)).id,
@@ -101,10 +102,18 @@ async function createProduct(admin: Ask): Promise<string> {
     `mutation ($input: [CreateProductVariantInput!]!) { createProductVariants(input: $input) { id } }`,
     { input: [variant] },
   );
-  return createProductVariants[0].id;
+  const { id } = createProductVariants[0];
+  const { activeChannel } = await admin(`{ activeChannel { id } }`);
+  await admin(`mutation ($input: UpdateChannelInput!) { updateChannel(input: $input) { __typename } }`, {
+    input: { id: activeChannel.id, availableCurrencyCodes: ['USD', 'EUR'] },
+  });
+  await admin(`mutation ($input: [UpdateProductVariantInput!]!) { updateProductVariants(input: $input) { id } }`, {
+    input: [{ id, prices: [{ currencyCode: 'EUR', price: 2500 }] }],
+  });
+  return id;
 }
 
-const PAYMENTS = `... on Order { code payments { state transactionId metadata } } ... on ErrorResult { message }`;
+const PAYMENTS = `... on Order { code payments { state transactionId metadata errorMessage } } ... on ErrorResult { message }`;
 
 async function order(
   shop: Ask,

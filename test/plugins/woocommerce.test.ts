@@ -230,11 +230,30 @@ describe.skipIf(reason !== null)(`the gateway in a WooCommerce${reason === null 
     await shop.ask('set', 0, `option:url=${sandbox.file.baseUrl}`);
   });
 
-  test('a shop with another currency takes nothing', async () => {
-    const { id } = await shop.ask('create', 0, '37.00');
+  test('price: an order in euros names the fix while there is no rate, and then is completed at the rate of its creation', async () => {
     await shop.ask('set', 0, 'option:currency=EUR');
-    expect((await look(id)).isAvailable).toBe(false);
-    await shop.ask('set', 0, 'option:currency=USD');
+    onTestFinished(() => shop.ask('set', 0, 'option:currency=USD').then(() => undefined));
+    const { id } = await shop.ask('create', 0, '25.00');
+    expect(await look(id)).toMatchObject({ isAvailable: true, noRate: null });
+    expect(await shop.ask('pay', id)).toEqual({
+      result: 'failure',
+      told: expect.stringContaining('Nothing was charged; please choose another way to pay'),
+    });
+    expect((await look(id)).noRate).toContain('quittance adapter enable --kind price --currency EUR');
+    await sandbox.setRate('EUR', '0.92');
+    expect((await shop.ask('pay', id)).result).toBe('success');
+    await sandbox.setRate('EUR', '0.9');
+    const { attempts, noRate } = await look(id);
+    expect(noRate).toBe(null);
+    const { payment } = await sandbox.get(`/v1/invoices/${attempts[0].invoiceId}?expand=payment`);
+    expect(payment).toMatchObject({ requestedAmount: '27.173914', price: { amount: '25.000000', currency: 'EUR' } });
+    await sandbox.pay(attempts[0].externalId, 'exact');
+    const seen = await until(id, hasNote('for 25 EUR at 0.920000 EUR for 1 USDT'));
+    expect(seen.completions).toBe(1);
+  });
+
+  test('a shop in US dollars that does not count them as USDT takes nothing', async () => {
+    const { id } = await shop.ask('create', 0, '37.00');
     await shop.ask('set', 0, 'option:usd_is_usdt=no');
     expect(await shop.ask('pay', id)).toEqual({
       result: 'failure',

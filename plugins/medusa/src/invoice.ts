@@ -1,4 +1,4 @@
-import { type InvoiceWithPayment, Quittance } from '@quittance/sdk';
+import { type InvoiceWithPayment, Quittance, type QuittanceError } from '@quittance/sdk';
 
 export type QuittanceOptions = {
   /** The URL of your Quittance, such as `https://pay.example.com`. */
@@ -17,36 +17,59 @@ export function createClient({ url, apiKey }: QuittanceOptions): Quittance {
   return new Quittance({ baseUrl: url, apiKey, timeoutMs: TIMEOUT_MS, maxRetries: 1 });
 }
 
-const CURRENCIES = ['usd', 'usdt'];
+/** Currencies whose amounts are taken as USDT. Quittance converts all others. */
+const AS_USDT = ['USD', 'USDT'];
 /** As Medusa writes amounts of the main unit: "25", "25.5". */
 const AMOUNT = /^(?:0|[1-9]\d{0,11})(?:\.\d{1,6})?$/;
 
-/** The decimal string to ask for. Throws a RangeError for another currency than USD or USDT, and for what is no amount. */
-export function readAmount(amount: unknown, currency: string): string {
-  if (!CURRENCIES.includes(currency.toLowerCase())) {
-    throw new RangeError(`Quittance takes payments in USD or USDT, not in ${currency.toUpperCase()}`);
-  }
+/** What an invoice is created for: an amount of USDT, or a price in `currency`. */
+export type Asked = { amount: string; currency?: string };
+
+/** What to ask for. Throws a RangeError for what is no amount. */
+export function readAmount(amount: unknown, currency: string): Asked {
   const text = String(amount);
   if (!AMOUNT.test(text) || /^[0.]+$/.test(text)) throw new RangeError(`${text.slice(0, 40)} is no amount to pay`);
-  return text;
+  const code = currency.toUpperCase();
+  return AS_USDT.includes(code) ? { amount: text } : { amount: text, currency: code };
 }
 
-/** The external id of a session's invoice. Its amount is in it: another amount is another invoice. */
-export function externalIdOf(sessionId: string, amount: string): string {
-  return `${sessionId}:${amount}`;
+/** The members of a request that creates such an invoice. */
+export function toInput({ amount, currency }: Asked) {
+  return currency === undefined ? { amount } : { price: { amount, currency } };
+}
+
+/** The external id of a session's invoice, such as `payses_01:25:EUR`. Another amount or currency is another invoice. */
+export function externalIdOf(sessionId: string, { amount, currency }: Asked): string {
+  return [sessionId, amount, ...(currency === undefined ? [] : [currency])].join(':');
 }
 
 /** From such an id back; null for one that this shop did not make. */
-export function readExternalId(externalId: string): { sessionId: string; amount: string } | null {
-  const [, sessionId, amount] = /^(payses_[A-Za-z0-9]{1,60}):([\d.]{1,20})$/.exec(externalId) ?? [];
-  return sessionId === undefined || amount === undefined ? null : { sessionId, amount };
+export function readExternalId(externalId: string): ({ sessionId: string } & Asked) | null {
+  const form = /^(payses_[A-Za-z0-9]{1,60}):([\d.]{1,20})(?::([A-Z]{3,5}))?$/;
+  const [, sessionId, amount, currency] = form.exec(externalId) ?? [];
+  if (sessionId === undefined || amount === undefined) return null;
+  return { sessionId, amount, ...(currency !== undefined && { currency }) };
 }
 
-/** Whether the invoice is the one that was asked for by this external id, which holds its amount. */
+/**
+ * Whether the invoice is the one that was asked for by this external id, which holds its amount or price. A price is compared with the
+ * invoice's price, never with its USDT.
+ */
 export function isAsked(invoice: InvoiceWithPayment, externalId: string): boolean {
   const asked = readExternalId(externalId);
   if (asked === null || invoice.externalId !== externalId) return false;
-  return toMicro(invoice.payment.requestedAmount) === toMicro(asked.amount);
+  const { requestedAmount, price } = invoice.payment;
+  if (asked.currency === undefined) return toMicro(requestedAmount) === toMicro(asked.amount);
+  return price?.currency === asked.currency && toMicro(price.amount) === toMicro(asked.amount);
+}
+
+/** Says what happened and what to do. A missing rate is for the merchant: trying again doesn't help the customer. */
+export function describeRefusal({ code, errors }: QuittanceError, currency: string | undefined): string {
+  if (errors.some((each) => each.code === 'NO_RATE')) {
+    return `USDT cannot be taken for this order, because Quittance has no rate for ${currency}. Its operator can set one with: quittance adapter enable --kind price --currency ${currency} --rate …`;
+  }
+  const reason = code === 'RATE_UNAVAILABLE' ? ', because Quittance has no current rate' : '';
+  return `quittance: ${code}${reason}. Please try again.`;
 }
 
 function toMicro(amount: string): bigint {

@@ -28,7 +28,17 @@ import {
   PaymentSessionStatus,
 } from '@medusajs/framework/utils';
 import { type Quittance, QuittanceError, WebhookVerificationError, webhooks } from '@quittance/sdk';
-import { createClient, externalIdOf, isAsked, type QuittanceOptions, readAmount, readExternalId } from './invoice';
+import {
+  type Asked,
+  createClient,
+  describeRefusal,
+  externalIdOf,
+  isAsked,
+  type QuittanceOptions,
+  readAmount,
+  readExternalId,
+  toInput,
+} from './invoice';
 
 const { INVALID_DATA, NOT_ALLOWED, UNEXPECTED_STATE } = MedusaError.Types;
 const NOT_SUPPORTED: WebhookActionResult = { action: PaymentActions.NOT_SUPPORTED };
@@ -132,15 +142,16 @@ export class QuittanceProvider extends AbstractPaymentProvider<QuittanceOptions>
   }
 
   private async makeInvoice(sessionId: string, amount: unknown, currency: string) {
-    const decimal = this.readAmount(amount, currency);
-    const externalId = externalIdOf(sessionId, decimal);
-    const input = { amount: decimal, asset: 'USDT', network: 'TRON', externalId } as const;
-    const invoice = await this.client.invoices.create(input, { idempotencyKey: externalId }).catch(this.refuse);
+    const asked = this.readAmount(amount, currency);
+    const externalId = externalIdOf(sessionId, asked);
+    const input = { ...toInput(asked), asset: 'USDT', network: 'TRON', externalId } as const;
+    const refuse = (error: unknown) => this.refuse(error, asked.currency);
+    const invoice = await this.client.invoices.create(input, { idempotencyKey: externalId }).catch(refuse);
     const { invoiceId, checkoutUrl, expiresAt } = invoice;
-    return { session_id: sessionId, externalId, invoiceId, amount: decimal, checkoutUrl, expiresAt };
+    return { session_id: sessionId, externalId, invoiceId, ...asked, checkoutUrl, expiresAt };
   }
 
-  private readAmount(amount: unknown, currency: string): string {
+  private readAmount(amount: unknown, currency: string): Asked {
     try {
       // Medusa gives a number, a string or a BigNumber.
       return readAmount(new BigNumber(amount as never).bigNumber?.toFixed() ?? '', currency);
@@ -166,14 +177,14 @@ export class QuittanceProvider extends AbstractPaymentProvider<QuittanceOptions>
 
   /** A session whose invoice is paid is kept. */
   private async withdraw(invoiceId: string): Promise<void> {
-    await this.client.invoices.withdraw(invoiceId).catch(this.refuse);
+    await this.client.invoices.withdraw(invoiceId).catch((error: unknown) => this.refuse(error));
   }
 
-  private readonly refuse = (error: unknown): never => {
+  private refuse(error: unknown, currency?: string): never {
     if (!(error instanceof QuittanceError)) throw error;
     this.logger.error(`quittance: ${error.code} ${error.message} ${error.requestId}`);
-    throw new MedusaError(NOT_ALLOWED, `quittance: ${error.code}. Please try again.`);
-  };
+    throw new MedusaError(NOT_ALLOWED, describeRefusal(error, currency));
+  }
 }
 
 export default ModuleProvider(Modules.PAYMENT, { services: [QuittanceProvider] });

@@ -1,14 +1,26 @@
-const MICRO_DIGITS = 6;
-const CURRENCIES = ['USD', 'USDT'];
+import type { InvoiceWithPayment } from '@quittance/sdk';
 
-/**
- * The decimal string of an amount of Vendure, an integer of minor units: 2599 with two decimals is "25.99".
- * Throws a RangeError for another currency than USD or USDT, and for what is no amount.
- */
-export function formatMinor(minor: number, currency: string, precision: number): string {
-  if (!CURRENCIES.includes(currency)) {
-    throw new RangeError(`Quittance takes orders in USD or USDT, not in ${currency}`);
-  }
+const MICRO_DIGITS = 6;
+/** Currencies whose amounts are taken as USDT. Quittance converts all others. */
+const AS_USDT = ['USD', 'USDT'];
+
+/** What an invoice is created for: an amount of USDT, or a price in `currency`. */
+export type Asked = { amount: string; currency?: string };
+
+/** Throws a RangeError for an amount that no invoice can have. */
+export function askFor(minor: number, currency: string, precision: number): Asked {
+  const amount = formatMinor(minor, precision);
+  const priced = toPriceCurrency(currency);
+  return priced === undefined ? { amount } : { amount, currency: priced };
+}
+
+/** The currency of the price for an order in `currency`; undefined if its amount is taken as USDT. */
+export function toPriceCurrency(currency: string): string | undefined {
+  return AS_USDT.includes(currency) ? undefined : currency;
+}
+
+/** The decimal string of an amount of Vendure, an integer of minor units: 2599 with two decimals is "25.99". */
+function formatMinor(minor: number, precision: number): string {
   if (!Number.isSafeInteger(minor) || minor <= 0) throw new RangeError(`${minor} is no amount to pay`);
   if (!Number.isInteger(precision) || precision < 0 || precision > MICRO_DIGITS) {
     throw new RangeError(`USDT has ${MICRO_DIGITS} decimals; the shop calculates with ${precision}`);
@@ -18,8 +30,22 @@ export function formatMinor(minor: number, currency: string, precision: number):
   return precision === 0 ? whole : `${whole}.${digits.slice(-precision)}`;
 }
 
+/** The members of a request that creates such an invoice. */
+export function toInput({ amount, currency }: Asked) {
+  return currency === undefined ? { amount } : { price: { amount, currency } };
+}
+
+/** Whether the invoice was created for this. A price is compared with the invoice's price, never with its USDT. */
+export function isAsked(
+  { requestedAmount, price }: InvoiceWithPayment['payment'],
+  { amount, currency }: Asked,
+): boolean {
+  if (currency === undefined) return isSameAmount(requestedAmount, amount);
+  return price?.currency === currency && isSameAmount(price.amount, amount);
+}
+
 /** Whether two decimal strings are the same amount: "25.99" and "25.990000" are. */
-export function isSameAmount(left: string, right: string): boolean {
+function isSameAmount(left: string, right: string): boolean {
   const [one, other] = [toMicro(left), toMicro(right)];
   return one !== null && one === other;
 }

@@ -11,7 +11,7 @@ import {
   PaymentMethodHandler,
   type RequestContext,
 } from '@vendure/core';
-import { formatMinor } from './amount';
+import { askFor, toInput } from './amount';
 import { loggerCtx } from './options';
 import { QuittanceService } from './quittance.service';
 import { readStored, toMetadata } from './stored';
@@ -58,32 +58,41 @@ async function createPayment(
   if (stored !== null) return { amount: 0, state: 'Cancelled', metadata: { repeats: true, public: stored.public } };
   try {
     const precision = config.entityOptions.moneyStrategy.precision ?? 2;
-    const decimal = formatMinor(amount, order.currencyCode, precision);
+    const asked = askFor(amount, order.currencyCode, precision);
     // The same for every retry of this attempt, also if this transaction is lost; another amount is another attempt.
-    const externalId = `${order.code}.${earlier.length + 1}.${amount}`;
+    const externalId = [order.code, earlier.length + 1, amount, asked.currency].filter(Boolean).join('.');
     const invoice = await service.client.invoices.create(
-      { amount: decimal, asset: 'USDT', network: 'TRON', externalId },
+      { ...toInput(asked), asset: 'USDT', network: 'TRON', externalId },
       { idempotencyKey: externalId },
     );
     const { invoiceId, checkoutUrl, expiresAt, status } = invoice;
-    const shown = { checkoutUrl, amount: decimal, expiresAt, status };
+    const shown = { checkoutUrl, ...asked, expiresAt, status };
     const metadata = toMetadata({
-      ...{ externalId, amount: decimal, asset: 'USDT', network: 'TRON', noted: [], public: shown },
+      ...{ externalId, ...asked, asset: 'USDT', network: 'TRON', noted: [], public: shown },
     });
     return { amount, state: 'AwaitingTransfer', transactionId: invoiceId, metadata };
   } catch (error) {
     if (error instanceof RangeError) return { amount, state: 'Error', errorMessage: error.message };
     if (!(error instanceof QuittanceError)) throw error;
     Logger.error(`no invoice for order ${order.code}: ${error.code} ${error.message} ${error.requestId}`, loggerCtx);
-    return { amount, state: 'Error', errorMessage: 'USDT cannot be taken at the moment. Please try again.' };
+    return { amount, state: 'Error', errorMessage: describe(error, order.currencyCode) };
   }
+}
+
+/** Says what happened and what to do. A missing rate is for the merchant: trying again doesn't help the customer. */
+function describe({ code, errors }: QuittanceError, currency: string): string {
+  if (errors.some((each) => each.code === 'NO_RATE')) {
+    return `USDT cannot be taken for this order, because Quittance has no rate for ${currency}. Its operator can set one with: quittance adapter enable --kind price --currency ${currency} --rate …`;
+  }
+  const reason = code === 'RATE_UNAVAILABLE' ? ', because Quittance has no current rate' : '';
+  return `USDT cannot be taken at the moment${reason}. Please try again.`;
 }
 
 async function findProblem(payment: Payment): Promise<string | null> {
   const stored = readStored(payment);
   if (stored === null) return 'This payment has no invoice.';
   const invoice = await service.readInvoice(payment);
-  if (invoice === null) return 'The invoice is not the one of this payment: its id, external id or amount differ.';
+  if (invoice === null) return 'The invoice is not the one of this payment: its id, external id or price differ.';
   return isFulfillable(invoice, stored.externalId) ? null : `The invoice is ${invoice.status}, not PAID.`;
 }
 

@@ -20,7 +20,7 @@ import {
   SettingsStoreService,
   TransactionalConnection,
 } from '@vendure/core';
-import { isSameAmount } from './amount';
+import { isAsked, toPriceCurrency } from './amount';
 import { createClient, loggerCtx, QUITTANCE_OPTIONS, type QuittanceOptions } from './options';
 import { readStored, type Stored, toMetadata } from './stored';
 
@@ -68,7 +68,7 @@ export class QuittanceService {
     if (stored === null) return null;
     const invoice = await this.client.invoices.get(payment.transactionId, { expand: 'payment' });
     const isOurs = invoice.externalId === stored.externalId;
-    return isOurs && isSameAmount(invoice.payment.requestedAmount, stored.amount) ? invoice : null;
+    return isOurs && isAsked(invoice.payment, stored) ? invoice : null;
   }
 
   /** Takes an event as the occasion to read the invoice. May be called any number of times, also at once. */
@@ -143,8 +143,11 @@ export class QuittanceService {
     if (!isFulfillable(invoice, stored.externalId) || payment.state === 'Settled') return;
     const { txId = '', late = false } = invoice.payment.transaction ?? {};
     const paid = `${invoice.payment.payableAmount} USDT by transaction ${txId}`;
-    if (payment.state !== 'AwaitingTransfer' || !PAYABLE.includes(payment.order.state)) {
-      const states = `the order is ${payment.order.state}, the payment ${payment.state}`;
+    const { state, currencyCode } = payment.order;
+    const isSameCurrency = stored.currency === toPriceCurrency(currencyCode);
+    if (payment.state !== 'AwaitingTransfer' || !PAYABLE.includes(state) || !isSameCurrency) {
+      const wanted = isSameCurrency ? '' : ` for ${stored.currency ?? 'USDT'}`;
+      const states = `the order is ${state} in ${currencyCode}, the payment ${payment.state}${wanted}`;
       await this.note(
         tx,
         { payment, stored },

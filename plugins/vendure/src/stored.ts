@@ -1,14 +1,14 @@
 import type { Payment } from '@vendure/core';
+import type { Asked } from './amount';
 
-/** What a payment of ours holds in its metadata. `public` is all that the storefront is shown. */
-export type Stored = {
+/** What a payment of ours holds in its metadata. `public` is all that the storefront is shown. Without a currency, `amount` is of USDT. */
+export type Stored = Asked & {
   externalId: string;
-  amount: string;
   asset: 'USDT';
   network: 'TRON';
   /** What was told to the merchant, so that it is told once. */
   noted: string[];
-  public: { checkoutUrl: string; amount: string; expiresAt: string; status: string };
+  public: Asked & { checkoutUrl: string; expiresAt: string; status: string };
 };
 
 /** Answers null for a payment of another method, and for an answer to a repeated click, which has no invoice of its own. */

@@ -56,6 +56,7 @@ function test_order(int $id): array
         'transactionId' => $order->get_transaction_id(),
         'attempts' => $order->get_meta('_quittance_attempts') ?: [],
         'isAvailable' => WC()->payment_gateways()->payment_gateways()['quittance']->is_available(),
+        'noRate' => Quittance_Gateway::why_no_rate(),
         'isScheduled' => wp_next_scheduled('quittance_sweep') !== false,
         'hpos' => \Automattic\WooCommerce\Utilities\OrderUtil::custom_orders_table_usage_is_enabled(),
         'completions' => (int) get_option("test_completions_$id"),

@@ -15,6 +15,8 @@ export type Shop = {
   hookUrl: string;
   /** Orders this many of a product and proceeds to payment, with several simultaneous clicks. */
   order(quantity: number, clicks?: number): Promise<ShopOrder>;
+  /** The same as one click with prices in euros, which Quittance converts. Throws what the shop says if it gets no invoice. */
+  orderInEuros(quantity: number): Promise<ShopOrder>;
   cancel(order: ShopOrder): Promise<void>;
   read(order: ShopOrder): Promise<Seen>;
   /** Waits until the shop has refused a forged webhook; `status` is its answer. */
@@ -39,11 +41,33 @@ const untilNoted = (shop: Shop, order: ShopOrder, text: string) =>
 const hasNote = (text: string) => (seen: Seen) => seen.notes.some((note) => note.includes(text));
 const countNotes = (seen: Seen, text: string) => seen.notes.filter((note) => note.includes(text)).length;
 
-/** The ten test cases of every plugin. The one that disables webhooks comes last. */
-export function testTenCases(worlds: Worlds): void {
+/** The test cases of every plugin. The one that disables webhooks comes last. */
+export function testShop(worlds: Worlds): void {
+  testPrices(worlds);
   testPayments(worlds);
   testMistakes(worlds);
   testHostility(worlds);
+}
+
+function testPrices(worlds: Worlds): void {
+  test('price: an order in euros names the fix while there is no rate, and then is settled at the rate of its creation', async () => {
+    const { shop, quittance } = worlds();
+    const setRate = (rate: string) =>
+      quittance.run(
+        ...['adapter', 'enable', '--project', quittance.projectId, '--kind', 'price', '--currency', 'EUR'],
+        ...['--rate', rate],
+      );
+    const fix =
+      'has no rate for EUR. Its operator can set one with: quittance adapter enable --kind price --currency EUR';
+    await expect(shop.orderInEuros(1)).rejects.toThrow(fix);
+    await setRate('0.92');
+    const order = await shop.orderInEuros(1);
+    await setRate('0.9');
+    const { payment } = await quittance.read(order.invoiceId);
+    expect(payment).toMatchObject({ requestedAmount: '27.173914', price: { amount: '25.000000', currency: 'EUR' } });
+    await quittance.pay(order.checkoutUrl, 'exact');
+    expect(await until(shop, order, ({ isPaid }) => isPaid)).toMatchObject({ settled: 1 });
+  });
 }
 
 function testPayments(worlds: Worlds): void {
