@@ -59,5 +59,12 @@ test('adapters are enabled, given another rate, disabled and refused as they wer
   await run(['adapter', 'disable', 'whe_x']);
   await run(['adapter', 'list']);
   await run(enable('epusdt', '--rate', '7.2', '--secret', '-'), given);
+  await run(enable('price', '--rate', '0.92'));
+  const { adapterId: euros } = await run([...enable('price', '--rate', '0.92', '--currency', 'EUR'), '--json']);
+  await run(enable('price', '--rate', '0.9', '--currency', 'EUR'));
+  await both(['adapter', 'list']);
+  await run(['webhook', 'update', euros, '--url', 'https://shop.example/']);
+  await run(['webhook', 'rotate', euros]);
+  await run(['adapter', 'disable', euros]);
   await finishAudited();
 });

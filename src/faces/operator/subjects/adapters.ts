@@ -50,6 +50,11 @@ import { selectProject } from '../select.ts';
 import { revokeKey } from './keys.ts';
 import { readWebhookUrl, selectEndpoint, type UrlRules } from './webhooks.ts';
 
+/** Shops order through no rate for prices. */
+function pathOf({ id, adapter }: Pick<Adapter, 'id' | 'adapter'>): string | null {
+  return adapter === 'price' ? null : `/adapters/${encodeId('whe', id)}`;
+}
+
 /** Writes a rate such as `7.2`. */
 function formatRate(rateMicro: bigint): string {
   return asNumber(formatAmount(microUsdt(rateMicro)));
@@ -63,7 +68,7 @@ const source = {
 };
 /**
  * `rate` is the price of one USDT in `currency`; it stays within `rateMin` and `rateMax`. `rateSource` is `null` for a fixed rate. `path`
- * is the adapter's URL path, relative to the service.
+ * is the adapter's URL path, relative to the service; a rate for prices has none.
  */
 const adapterFields = {
   ...{
@@ -75,7 +80,7 @@ const adapterFields = {
   currency: text,
   rate: { ...text, of: '*', show: (row: StoredRate) => formatRate(row.readMicro ?? row.rateMicro) },
   ...{ rateMin: of('rateMinMicro', rate), rateMax: of('rateMaxMicro', rate), rateSource: maybe(part(source)) },
-  path: { ...text, of: 'id', show: (uuid: string) => `/adapters/${encodeId('whe', uuid)}` },
+  path: { ...maybe(text), of: '*', show: pathOf },
 };
 /** While `callbacksDisabledAt` is set, the adapter refuses orders until `webhook enable`. */
 const listed = {
@@ -83,8 +88,8 @@ const listed = {
   callbacksDisabledAt: of('disabledAt', maybe(time)),
 };
 export type AdapterView = Shown<typeof listed>;
-/** `secret` is a generated secret, shown only this once. */
-const enabled = { ...adapterFields, pid: text, secret: maybe(text) };
+/** `secret` is a generated secret, shown only this once. A rate for prices has neither. */
+const enabled = { ...adapterFields, pid: maybe(text), secret: maybe(text) };
 
 function sourceOf({ rateSource, readAt }: StoredRate, now: UnixMs) {
   if (rateSource === null || readAt === null) return null;
@@ -151,7 +156,6 @@ export const enableAdapter = operation({
     const project = await selectProject(db, actor, input.projectId);
     const rate = await findRate(deps, project.network, input.rate);
     const made = input.secret === null ? createShopSecret(random) : null;
-    const isShown = kind !== 'price';
     const { id, isNew, stored } = await db.transaction(async (tx) => {
       // Concurrent requests wait here, and then find this adapter.
       await lockProject(tx, project.id);
@@ -181,8 +185,8 @@ export const enableAdapter = operation({
     return show(enabled, {
       ...row,
       rateSource: sourceOf(stored, now()),
-      pid: PID,
-      secret: isNew && isShown ? made : null,
+      pid: kind === 'price' ? null : PID,
+      secret: isNew && kind !== 'price' ? made : null,
     });
   },
   print: (adapter) => ({
@@ -195,13 +199,9 @@ export const enableAdapter = operation({
       ['bounds', ({ rateMin, rateMax }) => `${rateMin} to ${rateMax}`],
       ['read from', ({ rateSource: from }) => from && `${from.url} ${from.path}, ${ageOf(from)}`],
       ['oldest', ({ rateSource }) => rateSource?.maxAge ?? null],
-      ...(adapter.kind === 'price'
-        ? []
-        : ([
-            ['path', 'path'],
-            ['pid', 'pid'],
-            ['secret', 'secret', 'unchanged, not shown'],
-          ] as const)),
+      ['path', 'path'],
+      ['pid', 'pid'],
+      ['secret', ({ kind, secret }) => (kind === 'price' ? null : (secret ?? 'unchanged, not shown'))],
     ]),
     next:
       adapter.kind === 'price'
@@ -547,7 +547,7 @@ export const listAdapters = operation({
         'DISABLED',
         ({ disabledAt, callbacksDisabledAt: off }) => disabledAt ?? (off === null ? 'no' : `callbacks since ${off}`),
       ],
-      ['PATH', 'path'],
+      ['PATH', 'path', 'none'],
     ]),
     ...(data.length === 0
       ? { next: say`no adapter yet: add one with "${{ command: 'adapter enable', input: { kind: '…', rate: '…' } }}"` }

@@ -121,7 +121,7 @@ export function refuseAdapter({ id, adapter }: Pick<WebhookEndpoint, 'id' | 'ada
   if (adapter === 'price') {
     throw new AppError(
       'CONFLICT',
-      say`${encodeId('whe', id)} is the rate of a currency, and Quittance sends nothing to it: see "${{ command: 'adapter list' }}"`,
+      say`${encodeId('whe', id)} is the rate of a currency for prices, so it has no URL and no secret, and Quittance sends nothing to it. To change the rate: "${{ command: 'adapter enable', input: { kind: 'price', currency: '…', rate: '…' } }}". To end it: "${{ command: 'adapter disable', args: [encodeId('whe', id)] }}"`,
     );
   }
   throw new AppError(
