@@ -26,8 +26,11 @@ const BRAND = {
 
 describe.each(LANGUAGES.map(({ code }) => code))('in %s', (language) => {
   test.each(PAGE_VIEWS)('the first view in state %s, with its style and QR code, is at most 10 KB', (state) => {
-    for (const brand of [{}, BRAND]) {
-      const page = checkoutPage(state, { language, isLanguageAsked: true, brand });
+    for (const [brand, price] of [
+      [{}, null],
+      [BRAND, { amount: '114999.990000', currency: 'EUR' }],
+    ] as const) {
+      const page = checkoutPage(state, { language, isLanguageAsked: true, brand, invoice: { price } });
       expect(sizeOf(renderPage(page, newNonce()))).toBeLessThanOrEqual(10 * KB);
     }
   });

@@ -159,6 +159,27 @@ test('the amount is never broken: its digits stand in one line at any size of te
   }
 });
 
+test('a price in another currency takes no line of its own, at the end of the line above the amount', async () => {
+  const price = { amount: '114999.990000', currency: 'EUR' };
+  const heights: number[] = [];
+  for (const shown of [null, price]) {
+    const url = pages.add(checkoutPage('waiting', { invoice: { price: shown } }));
+    const { page, close } = await openTab(browser, url, { viewport: PHONE });
+    const { top, bottom } = await boxOf(page, '.sum');
+    heights.push(bottom - top);
+    if (shown !== null) {
+      const [heading, small] = [await boxOf(page, '#amount-label'), await boxOf(page, '.sum .row .hint')];
+      expect(await textOf(page, '.sum .row .hint')).toBe('114999.99 EUR');
+      expect(small.bottom).toBeLessThanOrEqual((await boxOf(page, '.amount')).top + 1);
+      expect(small.right).toBeGreaterThan(heading.right);
+    }
+    await close();
+  }
+  const [without = 0, withPrice = 0] = heights;
+  // A line is 20 pixels.
+  expect(withPrice - without).toBeLessThan(8);
+});
+
 test('a deadline of today is a time; a later one has its date', async () => {
   const soon = await openTab(browser, pages.add(usual()), { timezoneId: 'Asia/Tokyo' });
   expect(await textOf(soon.page, '#when strong')).toBe('Pay by 21:30');

@@ -10,6 +10,7 @@ import { commandActor } from '../../src/faces/operator/actor.ts';
 import { listAudit, readAuditFilter } from '../../src/faces/operator/subjects/audit.ts';
 import { exportTransfers, readSelection } from '../../src/faces/operator/subjects/transfer-export.ts';
 import { shrinkStyle } from '../../src/faces/web/assets.ts';
+import { addTestAdapter } from '../adapters/fixture.ts';
 import { createInvoice, createTestProject, payableOf, readInvoice, untilStatus } from '../support/service.ts';
 import {
   actorNamed,
@@ -412,4 +413,16 @@ test('a wrong field of a form is told beside the form, which keeps what was fill
   expect((await console_.post('/invoices/new', 'odd=1')).status).toBe(400);
   expect((await console_.post('/invoices/new', '{}', { 'content-type': 'application/json' })).status).toBe(400);
   expect((await console_.post('/invoices/new', `note=${'x'.repeat(70_000)}`)).status).toBe(413);
+});
+
+test('the page of an invoice shows its price beside the requested amount, and the rate in its details', async () => {
+  const { service } = console_;
+  await addTestAdapter(service, 'price');
+  const price = { amount: '180', currency: 'CNY' };
+  const { body } = await createInvoice(service, { body: { amount: undefined, price, externalId: 'priced' } });
+  const reply = await console_.get(`/invoices/${body.invoiceId}`);
+  expect(reply.text).toContain('USDT for <bdi>180.00 CNY</bdi>');
+  expect(reply.text).toContain('180.00 CNY at 7.20 CNY for 1 USDT, a fixed rate');
+  expectHarmless(reply);
+  expect((await console_.get(`/invoices/${paid.invoiceId}`)).text).not.toMatch(/"hint">USDT for|<dt>price/);
 });

@@ -6,6 +6,7 @@ import { unixMs } from '../../src/core/domain/time.ts';
 import { revokeApiKey } from '../../src/core/store/access/api-keys.ts';
 import type { StoredRate } from '../../src/core/store/outbox/adapter-orders.ts';
 import { commandActor } from '../../src/faces/operator/actor.ts';
+import { explainSubject } from '../../src/faces/operator/explain/explain.ts';
 import { perform } from '../../src/faces/operator/operation.ts';
 import {
   disableAdapter,
@@ -13,6 +14,7 @@ import {
   listAdapters,
   storeAdapter,
 } from '../../src/faces/operator/subjects/adapters.ts';
+import { showInvoice } from '../../src/faces/operator/subjects/invoices.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import {
   createTestProject,
@@ -80,6 +82,36 @@ test('a price is converted at the rate of the project, and read with the rate, i
   });
   const plain = await post(project, { amount: '10' });
   expect(await paymentOf(project, plain.body.invoiceId)).not.toHaveProperty('price');
+});
+
+test('people see the price with its rate in one line, and the payer sees the price beside the amount', async () => {
+  const project = await createTestProject(service.db);
+  const at = unixMs(service.clock.now() - 5000);
+  await setRate(project, 'EUR', { ...READ, rateMicro: 920_000n, readMicro: 920_000n, readAt: at });
+  const [made, plain] = [await post(project, euros('25')), await post(project, { amount: '25' })];
+  const readAt = new Date(at).toISOString();
+  const price = {
+    ...{ amount: '25.000000', currency: 'EUR', rate: '0.920000' },
+    ...{ rateAt: readAt, rateSource: 'https://rates.example' },
+  };
+  const line = `25.00 EUR at 0.92 EUR for 1 USDT, read ${readAt} from https://rates.example`;
+  const deps = { db: service.db, now: () => unixMs(service.clock.now()), publicUrl: async () => service.url } as never;
+  const { projectId } = project;
+  const look = async ({ body: { invoiceId, checkoutUrl } }: { body: Json }) => {
+    const invoice = await showInvoice.run(deps, commandActor('Olga'), { projectId, invoiceId });
+    const { subject, fields } = await explainSubject(deps, commandActor('Olga'), { projectId, text: invoiceId });
+    const page = await (await fetch(checkoutUrl)).text();
+    return { invoice, printed: String(showInvoice.print?.(invoice, null as never).text), subject, fields, page };
+  };
+  const priced = await look(made);
+  expect(priced.invoice.price).toEqual(price);
+  expect(priced.printed).toMatch(new RegExp(`^price +${line.replaceAll('.', '\\.')}$`, 'm'));
+  expect(priced.subject['price']).toEqual(price);
+  expect(priced.fields).toContainEqual(['price', line]);
+  expect(priced.page).toContain('<p class="hint"><bdi dir="ltr">25.00 EUR</bdi></p>');
+  const unpriced = await look(plain);
+  expect([unpriced.invoice.price, unpriced.subject['price']]).toEqual([null, undefined]);
+  expect(`${unpriced.printed}${JSON.stringify(unpriced.fields)}${unpriced.page}`).not.toMatch(/\bprice\b|EUR/);
 });
 
 test('a repeat is answered with the same invoice at any rate, and also without one', async () => {
@@ -223,14 +255,19 @@ test('the operator sets one rate for each currency, and ends it; shops order thr
       enableAdapter.read({ projectId: project.projectId, kind: 'price', ...given } as never, 0 as never),
     );
   const euro = await enable({ currency: 'EUR', rate: '0.92' });
-  expect(euro).toMatchObject({ kind: 'price', currency: 'EUR', rate: '0.92', secret: null });
+  expect(euro).toMatchObject({
+    ...{ kind: 'price', currency: 'EUR', rate: '0.92', path: null, pid: null, secret: null },
+  });
   const dollar = await enable({ currency: 'USD', rate: '1' });
   expect(() => enableAdapter.read({ kind: 'price', rate: '1' } as never, 0 as never)).toThrow(/currency is missing/);
   expect(await enable({ currency: 'EUR', rate: '0.95' })).toMatchObject({ adapterId: euro.adapterId, rate: '0.95' });
   const made = await post(project, euros('9.5'));
   expect(await paymentOf(project, made.body.invoiceId)).toMatchObject({ requestedAmount: '10.000000' });
   const listed = await perform(listAdapters, deps, actor, { projectId: project.projectId });
-  expect(listed.data.map(({ currency }) => currency)).toEqual(['EUR', 'USD']);
+  expect(listed.data.map(({ currency, path }) => [currency, path])).toEqual([
+    ['EUR', null],
+    ['USD', null],
+  ]);
   expect(() =>
     enableAdapter.read({ kind: 'price', currency: 'EUR', rate: '1', secret: 'x'.repeat(24) } as never, 0 as never),
   ).toThrow(/secret does not apply to prices/);

@@ -120,6 +120,7 @@ export function checkoutPage(view: PageView, overrides: PageOverrides = {}): Pag
       head: { number: TRANSFER.blockNumber + 6, time: unixMs(NOW - 1000) },
       transfer: null,
       description: null,
+      price: null,
       ...{ ...STATES, ...VARIANTS }[view],
       ...invoice,
       brand: { ...PLAIN_BRAND, ...brand },

@@ -54,6 +54,15 @@ function isPrice(value: unknown): value is Price {
   return typeof amount === 'string' && typeof currency === 'string';
 }
 
+/** Returns the price that an invoice was created for, with its rate, or `null` if it was created for an amount. */
+export function convertedPriceOf(options: string | null): ConvertedPrice | null {
+  const { price } = readOptions(options);
+  if (price === undefined || !('rate' in price)) return null;
+  const { amount, currency, rate, rateAt, rateSource } = price;
+  const isKnown = typeof rate === 'string' && typeof rateSource === 'string' && typeof (rateAt ?? '') === 'string';
+  return isKnown ? { amount, currency, rate, rateAt, rateSource } : null;
+}
+
 /** Whether an invoice was created for a price, so that its amount depends on the rate of that moment. */
 export function isPriced(options: string | null): boolean {
   return readOptions(options).price !== undefined;

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { convertedPriceOf, formatOptions } from './invoice-options.ts';
 import { type MicroUsdt, microUsdt, parseAmount } from './money.ts';
-import { convertPrice, rateInForce } from './price.ts';
+import { convertPrice, describePrice, rateInForce } from './price.ts';
 import { unixMs } from './time.ts';
 
 const micro = (text: string): MicroUsdt => {
@@ -75,4 +76,31 @@ test('a fixed rate is always in force, and one that was read until it is too old
     ...{ rateAt: '1970-01-01T00:16:40.000Z', rateSource: 'https://rates.example' },
   });
   expect([inForce(1_060_001), inForce(900_000)]).toEqual([null, null]);
+});
+
+const PRICE = { amount: '25.000000', currency: 'EUR', rate: '0.920000', rateAt: null, rateSource: 'fixed' };
+const READ_PRICE = { ...PRICE, rateAt: '2026-09-01T12:00:00.000Z', rateSource: 'https://rates.example' };
+
+test('a price is described in one line with its rate and the source of it', () => {
+  expect(describePrice(PRICE)).toBe('25.00 EUR at 0.92 EUR for 1 USDT, a fixed rate');
+  expect(describePrice({ ...READ_PRICE, rate: '0.921575' })).toBe(
+    '25.00 EUR at 0.921575 EUR for 1 USDT, read 2026-09-01T12:00:00.000Z from https://rates.example',
+  );
+});
+
+test('the price of an invoice is read from its options, and only if it is whole', () => {
+  for (const price of [PRICE, READ_PRICE]) expect(convertedPriceOf(formatOptions({ price }))).toEqual(price);
+  const options = [
+    null,
+    formatOptions({ description: 'Tea' }),
+    formatOptions({ price: { amount: '1', currency: 'EUR' } }),
+  ];
+  const written = [
+    { ...PRICE, rate: 1 },
+    { ...PRICE, rateAt: 1 },
+    { ...PRICE, rateSource: null },
+    { ...PRICE, amount: 1 },
+  ];
+  for (const text of [...options, ...written.map((price) => JSON.stringify({ price }))])
+    expect(convertedPriceOf(text), String(text)).toBe(null);
 });

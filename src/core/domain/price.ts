@@ -1,4 +1,4 @@
-import { formatAmount, type MicroUsdt, microUsdt } from './money.ts';
+import { asTyped, formatAmount, type MicroUsdt, microUsdt } from './money.ts';
 import { isCurrentRate, originOf, readRateSource } from './rate.ts';
 import { toIso, type UnixMs } from './time.ts';
 
@@ -10,6 +10,17 @@ export type Price = { amount: string; currency: string };
  * it was read from. They are `null` and `fixed` for a rate that the operator set.
  */
 export type ConvertedPrice = Price & { rate: string; rateAt: string | null; rateSource: string };
+
+/** Describes a price as payers know it: `25.00 EUR`. */
+export function formatPrice({ amount, currency }: Price): string {
+  return `${asTyped(amount)} ${currency}`;
+}
+
+/** Describes a price and its rate: `25.00 EUR at 0.92 EUR for 1 USDT, read 2026-09-01T12:00:00.000Z from https://rates.example`. */
+export function describePrice({ rate, rateAt, rateSource, ...price }: ConvertedPrice): string {
+  const converted = `${formatPrice(price)} at ${formatPrice({ ...price, amount: rate })} for 1 USDT`;
+  return rateAt === null ? `${converted}, a fixed rate` : `${converted}, read ${rateAt} from ${rateSource}`;
+}
 
 /** The largest amount that an invoice can have. */
 const MOST = 10n ** 18n - 1n;

@@ -1,6 +1,8 @@
 import { encodeId, type IdPrefix } from '../../core/domain/ids.ts';
+import { convertedPriceOf } from '../../core/domain/invoice-options.ts';
 import type { Text } from '../../core/domain/message.ts';
 import { formatAmount, microUsdt } from '../../core/domain/money.ts';
+import type { ConvertedPrice } from '../../core/domain/price.ts';
 import { toIso, type UnixMs } from '../../core/domain/time.ts';
 import { type TSchema, Type } from '../../core/runtime/type.ts';
 
@@ -36,6 +38,17 @@ export const choice = <const Choice extends string>(choices: readonly Choice[]) 
 export const time: Field<UnixMs, string> = { schema: Type.String({ format: 'date-time' }), show: toIso };
 /** An amount as a decimal string. */
 export const usdt: Field<bigint, string> = { schema: Type.String(), show: (micro) => formatAmount(microUsdt(micro)) };
+/** The price that an invoice was created for, with its rate, from its options. */
+export const price: Field<string | null, ConvertedPrice | null> = {
+  of: 'options',
+  schema: nullable(
+    Type.Object({
+      ...{ amount: Type.String(), currency: Type.String(), rate: Type.String() },
+      ...{ rateAt: nullable(Type.String({ format: 'date-time' })), rateSource: Type.String() },
+    }),
+  ),
+  show: convertedPriceOf,
+};
 export const id = (prefix: IdPrefix): Field<string, string> => ({
   schema: Type.String(),
   show: (uuid) => encodeId(prefix, uuid),

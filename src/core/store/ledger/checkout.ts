@@ -2,6 +2,7 @@ import { hadPayment, type InvoiceStatus } from '../../domain/invoice.ts';
 import { readOptions } from '../../domain/invoice-options.ts';
 import type { MicroUsdt } from '../../domain/money.ts';
 import type { Network } from '../../domain/network.ts';
+import type { Price } from '../../domain/price.ts';
 import { SETTLING } from '../../domain/resolution.ts';
 import { addressColumn } from '../db/address-column.ts';
 import { answerOf } from '../db/rows-of.ts';
@@ -137,6 +138,8 @@ export type CheckoutInvoice = Omit<
   hadPayment: boolean;
   /** How the shop describes the purchase. */
   description: string | null;
+  /** The price in another currency that was converted to the requested amount. */
+  price: Price | null;
   transfer: PayingTransfer | null;
 };
 
@@ -208,12 +211,14 @@ export const readCheckoutInvoices = answerOf(
 );
 
 function toInvoice({ eventCount, orderReturnUrl, options, ...invoice }: Row<typeof columns>): CheckoutInvoice {
-  const { returnUrl = orderReturnUrl ?? invoice.brand.returnUrl, description = null } = readOptions(options);
+  const { returnUrl = orderReturnUrl ?? invoice.brand.returnUrl, ...said } = readOptions(options);
+  const { description = null, price = null } = said;
   const brand = { ...invoice.brand, returnUrl };
   return {
     ...invoice,
     brand,
     description,
+    price,
     hadPayment: invoice.withdrawnAt === null && hadPayment(invoice.status, eventCount),
   };
 }

@@ -64,7 +64,7 @@ ${renderTestNotice({ words, invoice })}<div id="invoice" data-state="waiting">
 <div class="state">
 <div id="status"><h1>${renderIcon('waiting')}<span>${say('waiting')}</span></h1></div>
 <div id="left"><span>${left}</span></div></div>
-<div id="pay">${renderPay(words, { amount: AMOUNTS[policy], address: NO_ADDRESS, qr: NO_CODE })}</div>
+<div id="pay">${renderPay(words, { amount: AMOUNTS[policy], price: null, address: NO_ADDRESS, qr: NO_CODE })}</div>
 <div id="rules">${renderRules(words)}</div>
 <div id="when">${renderDeadline(words, { expiresAt, leftMs: lifetimeMs, stands: false })}</div>
 </div>

@@ -1,4 +1,5 @@
 import { asTyped, formatAmount } from '../../../core/domain/money.ts';
+import { formatPrice, type Price } from '../../../core/domain/price.ts';
 import { toIso } from '../../../core/domain/time.ts';
 import type { CheckoutInvoice } from '../../../core/store/ledger/checkout.ts';
 import { type Html, html } from '../../web/html.ts';
@@ -120,9 +121,9 @@ function renderStatus(
 /** A payer who is waiting for a payment to reappear isn't asked to pay again. The instructions are folded, in case the payment failed. */
 function renderPayOrFolded(page: Page, look: PageLook, question: Question | null): Html {
   const { words, invoice } = page;
-  const { address } = invoice;
+  const { address, price } = invoice;
   const amount = asTyped(formatAmount(invoice.payableMicro));
-  const pay = html`${renderOwnWallet(page)}${renderPay(words, { amount, address, qr: renderQr(address, words.text('qrLabel'), 6) })}`;
+  const pay = html`${renderOwnWallet(page)}${renderPay(words, { amount, price, address, qr: renderQr(address, words.text('qrLabel'), 6) })}`;
   if (look.pay === 'open') return pay;
   const isAsked = question !== null && question.field !== 'transaction';
   return html`<details${openIf(isAsked)}><summary>${words.say('goneShow')}</summary>
@@ -132,17 +133,17 @@ ${renderHelp(page, question)}
 </details>`;
 }
 
-type Payment = { amount: string; address: string; qr: Html };
+type Payment = { amount: string; price: Price | null; address: string; qr: Html };
 
 /** Renders the amount to pay and the address. `qr` is the address as a QR code. */
-export function renderPay(words: Words, { amount, address, qr }: Payment): Html {
+export function renderPay(words: Words, { amount, price, address, qr }: Payment): Html {
   const { say } = words;
   // The digits after the requested cents distinguish this payment from others.
   const tail = amount.indexOf('.') + 3;
   const size = amount.length > 13 ? ' longest' : amount.length > 9 ? ' long' : '';
   return html`<section class="row net" aria-labelledby="network-label"><h2 id="network-label">${say('receiptNetwork')}</h2><p class="network">${say('network')}</p></section>
 <section class="sum" aria-labelledby="amount-label">
-<h2 id="amount-label">${say('sendExactly')}</h2>
+${renderSumHeading(html`<h2 id="amount-label">${say('sendExactly')}</h2>`, price)}
 <div class="row"><p class="amount${size}" dir="ltr"><span id="amount">${amount.slice(0, tail)}<b>${amount.slice(tail)}</b></span> <span class="unit">USDT</span></p>${renderCopyButton(words, 'amount', amount)}</div>
 <p class="hint">${say('allDigits')}</p>
 </section>
@@ -151,6 +152,13 @@ export function renderPay(words: Words, { amount, address, qr }: Payment): Html 
 <p class="address" dir="ltr"><span id="address">${groupsOf(address)}</span></p>
 </section>
 <section class="scan">${qr}<p class="hint">${say('qrHint')}</p></section>`;
+}
+
+/** The price is small and apart from the amount, so that no payer sends its number. It takes no line of its own. */
+function renderSumHeading(heading: Html, price: Price | null): Html {
+  return price === null
+    ? heading
+    : html`<div class="row">${heading}<p class="hint">${ltr(formatPrice(price))}</p></div>`;
 }
 
 /**
@@ -236,7 +244,8 @@ function renderFound(page: Page, { state }: PageLook): Html {
       : null;
   // Only transfers of exactly the payable amount can pay an invoice.
   const amount = ltr(`${asTyped(formatAmount(invoice.payableMicro))} USDT`);
-  return html`${state === 'paid' ? html`<p class="total">${amount}</p>` : null}<dl>
+  const price = invoice.price && html`<p class="hint">${ltr(formatPrice(invoice.price))}</p>`;
+  return html`${state === 'paid' ? html`<p class="total">${amount}</p>${price}` : null}<dl>
 ${state === 'paid' ? null : html`<dt>${say('amount')}</dt><dd>${amount}</dd>`}
 <dt>${say('time')}</dt><dd>${words.time(toIso(transfer.blockTime))}</dd>
 <dt>${say('block')}</dt><dd>${ltr(transfer.blockNumber)}</dd>

@@ -4,6 +4,7 @@ import { INVOICE_STATUSES } from '../../../core/domain/invoice.ts';
 import type { Text } from '../../../core/domain/message.ts';
 import { formatAmount, microUsdt } from '../../../core/domain/money.ts';
 import { POLICIES } from '../../../core/domain/policy.ts';
+import { formatPrice } from '../../../core/domain/price.ts';
 import { toIso } from '../../../core/domain/time.ts';
 import type { TimelineEntry } from '../../../core/domain/timeline.ts';
 import { isAllowed } from '../../operator/authorize.ts';
@@ -249,10 +250,10 @@ function renderWithdrawal(visit: Visit, { invoice: { invoiceId, status }, explan
   return html`<a class="button quiet" href="/invoices/${invoiceId}/withdraw">Withdraw</a>`;
 }
 
-function renderAmounts({ requestedAmount, payableAmount, paid, expiresAt, address }: InvoiceView): Html {
+function renderAmounts({ requestedAmount, price, payableAmount, paid, expiresAt, address }: InvoiceView): Html {
   const tail = formatAmount(microUsdt(microOf(payableAmount) - microOf(requestedAmount)));
   return html`<section aria-label="Amounts"><dl class="tiles">
-<div class="tile"><dt>Requested</dt><dd>${ltr(requestedAmount)}</dd><dd class="hint">USDT</dd></div>
+<div class="tile"><dt>Requested</dt><dd>${ltr(requestedAmount)}</dd><dd class="hint">USDT${price && html` for ${outside(formatPrice(price))}`}</dd></div>
 <div class="tile"><dt>Payable amount</dt><dd>${ltr(payableAmount)}</dd><dd class="hint">a tail of ${ltr(tail)}, to ${outside(`${address.slice(0, 6)}…${address.slice(-6)}`)}</dd></div>
 <div class="tile"><dt>Received</dt><dd>${paid === null ? '–' : ltr(payableAmount)}</dd><dd class="hint">${paid === null ? html`due by ${time(expiresAt)} UTC; a later payment still counts` : html`${time(paid.time)} UTC, <a href="/find?q=${paid.txId}">${paid.txId.slice(0, 8)}…</a>`}</dd></div>
 </dl></section>`;

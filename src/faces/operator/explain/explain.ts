@@ -3,12 +3,13 @@ import type { NodePool } from '../../../core/chain/nodes/node-pool.ts';
 import { createTransactionReader, type TransactionReaderDeps } from '../../../core/chain/verify/transaction-reader.ts';
 import { AppError } from '../../../core/domain/errors.ts';
 import { encodeId } from '../../../core/domain/ids.ts';
-import { readOptions } from '../../../core/domain/invoice-options.ts';
+import { convertedPriceOf, readOptions } from '../../../core/domain/invoice-options.ts';
 import { answerUnclaimed, type GeneralAnswer, type UnclaimedAnswer } from '../../../core/domain/lookup/lookup.ts';
 import type { TransactionFacts } from '../../../core/domain/lookup/transaction-facts.ts';
 import { say } from '../../../core/domain/message.ts';
 import { formatAmount, microUsdt } from '../../../core/domain/money.ts';
 import { NETWORKS, type Network } from '../../../core/domain/network.ts';
+import { describePrice } from '../../../core/domain/price.ts';
 import { toIso, type UnixMs } from '../../../core/domain/time.ts';
 import type { Logger } from '../../../core/runtime/log.ts';
 import { Type } from '../../../core/runtime/type.ts';
@@ -235,11 +236,13 @@ function describeInvoice({ invoice, stand }: InvoiceFacts): Pick<Explanation, 's
   const sum =
     payableMicro === requestedMicro ? 'the requested amount' : `${requestedAmount} requested plus a tail of ${tail}`;
   const { description, returnUrl, metadata } = readOptions(invoice.options);
+  const price = convertedPriceOf(invoice.options);
   const retired = retiredAt === null ? '' : `; retired since ${toIso(retiredAt)}, still watched`;
   return {
     subject: {
       ...{ form: 'invoice', invoiceId, externalId, projectId, network, status, requestedAmount, payableAmount },
       ...{ address, policy, createdAt, expiresAt, ledger: ledgerOf(stand) },
+      ...(price && { price }),
     },
     fields: [
       ['invoice', invoiceId],
@@ -247,6 +250,7 @@ function describeInvoice({ invoice, stand }: InvoiceFacts): Pick<Explanation, 's
       ['project', `${projectId} (${invoice.projectName}, ${network})`],
       ['status', status],
       ['to pay', `${payableAmount} USDT (${sum})`],
+      ...(price === null ? [] : [['price', describePrice(price)] as const]),
       ['to', `${address} (policy ${policy}${retired})`],
       ['until', `${expiresAt}; a later payment still counts`],
       ...(description === undefined ? [] : [['for', description] as const]),

@@ -6,6 +6,7 @@ import { INVOICE_STATUSES, type InvoiceStatus } from '../../../core/domain/invoi
 import { say } from '../../../core/domain/message.ts';
 import { formatAmount, type MicroUsdt, parseAmount } from '../../../core/domain/money.ts';
 import { POLICIES, type Policy } from '../../../core/domain/policy.ts';
+import { describePrice } from '../../../core/domain/price.ts';
 import { toIso, type UnixMs } from '../../../core/domain/time.ts';
 import { createDatabaseClock, readDatabaseClock } from '../../../core/payments/clocks.ts';
 import { type Created, createInvoice } from '../../../core/payments/create-invoice.ts';
@@ -29,6 +30,7 @@ import {
   of,
   maybe as orNull,
   part,
+  price,
   type Shown,
   schemaOf,
   show,
@@ -44,11 +46,14 @@ import { argument, exportFile, exportFormat, limit, needed, line as option, proj
 import { recordActions } from '../record-actions.ts';
 import { findInvoiceId, selectProject } from '../select.ts';
 
-/** `paid` is the transfer of exactly the payable amount, with the time of its block. */
+/**
+ * `paid` is the transfer of exactly the payable amount, with the time of its block. `price` is in another currency, and was converted to the
+ * requested amount.
+ */
 const invoiceFields = {
   ...{ invoiceId: of('id', id('inv')), projectId: id('prj'), externalId: line, status: choice(INVOICE_STATUSES) },
   ...{ requestedAmount: of('requestedMicro', usdt), payableAmount: of('payableMicro', usdt), address: line },
-  ...{ policy: choice(POLICIES), createdAt: time, expiresAt: time, checkoutUrl: line },
+  ...{ price, policy: choice(POLICIES), createdAt: time, expiresAt: time, checkoutUrl: line },
   paid: orNull(part({ txId: line, time: of('blockTime', time) })),
 };
 export const InvoiceView = schemaOf(invoiceFields);
@@ -70,6 +75,7 @@ const listed = {
   address: 'address',
   policy: text<Policy>(),
   checkoutToken: 'text',
+  options: 'text?',
   createdAt: 'timestamptz',
   expiresAt: 'timestamptz',
   paid: maybe({ txId: hex(), blockTime: 'timestamptz' }),
@@ -284,6 +290,7 @@ const toText = (invoice: InvoiceView) =>
     ['external id', 'externalId'],
     ['status', 'status'],
     ['requested', ({ requestedAmount }) => `${requestedAmount} USDT`],
+    ['price', ({ price }) => price && describePrice(price)],
     ['to pay', ({ payableAmount }) => `${payableAmount} USDT`],
     ['to', 'address'],
     ['policy', 'policy'],
