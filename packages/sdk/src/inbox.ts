@@ -46,7 +46,7 @@ export function createInbox<Tx>(
     run: async (signal) => {
       signal.addEventListener('abort', wakeAll);
       while (!signal.aborted) {
-        // Created before checking the storage, so that events that arrive during the check aren't missed.
+        // The wait begins before checking the storage, so that events that arrive during the check aren't missed.
         const { slept, wake } = sleep(pollMs);
         waiting.add(wake);
         const isMore = await storage.take(handle).catch((error: unknown) => {

@@ -36,7 +36,7 @@ export function readSettings(options: QuittanceOptions): Settings {
   return {
     apiKey,
     baseUrl: readBaseUrl(options.baseUrl, options.allowInsecureHttp === true),
-    // Looked up at each call and called without an object, as workers require.
+    // The function is looked up at each call and called without an object, as workers require.
     send: options.fetch ?? ((input, init) => fetch(input, init)),
     timeoutMs,
     maxRetries,

@@ -178,7 +178,7 @@ async function readFileOption(path: string, { of, mostBytes }: { of: string; mos
 }
 
 async function readStart(path: string, of: string, mostBytes: number): Promise<Buffer | string> {
-  // Doesn't wait for a pipe.
+  // With O_NONBLOCK, opening a pipe doesn't wait for its other end.
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     if (!(await handle.stat()).isFile()) return `is not a file: use the path of ${of}`;

@@ -43,7 +43,10 @@ export function programOf(name: string, terminal: Terminal): Command {
     .exitOverride();
 }
 
-/** Checked before parsing, because mistakes in the arguments are reported in the same form. */
+/**
+ * Returns whether `--json` was given. The program needs this before it parses the arguments, because mistakes in the arguments are reported
+ * in the same form.
+ */
 function isJsonAsked(args: readonly string[]): boolean {
   const end = args.indexOf('--');
   return (end === -1 ? args : args.slice(0, end)).includes('--json');

@@ -19,8 +19,8 @@ export function schedulePosition(attempt: number, maxAttempts: number): number {
 const MAX_RETRY_AFTER_MS = 24 * 3600 * 1000;
 
 /**
- * Appended to the error of an attempt whose response had a Retry-After, because this request isn't stored anywhere else. Such a delivery is
- * never expedited.
+ * This text is appended to the error of an attempt whose response had a Retry-After, because this request isn't stored anywhere else. Such
+ * a delivery is never expedited.
  */
 export const PAUSE_ASKED = '; it requested a pause';
 

@@ -15,7 +15,7 @@ import { findRefusedAmounts } from '../store/ledger/refused-amounts.ts';
 export type AmountCapacity = Forecast & Pick<RecentUse, 'requestedMicro' | 'used7Days' | 'used30Days' | 'countedSince'>;
 
 export type Capacity = {
-  /** Sorted by urgency, the most urgent amount first. */
+  /** The amounts are sorted by urgency, the most urgent one first. */
   amounts: AmountCapacity[];
   /** The free share of the scarcest amount, or `null` if no amount is in use. */
   freeShare: number | null;

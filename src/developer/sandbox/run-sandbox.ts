@@ -168,7 +168,7 @@ Ctrl-C stops everything; the next start continues where this one stopped.
 `;
 }
 
-/** Printed below the rest, because it's known a moment later. */
+/** This is printed below the rest, because it's known a moment later. */
 export function consoleLink(link: string): string {
   return `See it as the merchant does, in the console; this link signs you in:
 

@@ -244,8 +244,8 @@ function describeNodes(entries: unknown): string {
 }
 
 /**
- * Used on real networks. Prometheus's port list reserves it for exporters, and it isn't a default port of Prometheus, Grafana or
- * PostgreSQL.
+ * This port is used on real networks. Prometheus's port list reserves it for exporters, and it isn't a default port of Prometheus, Grafana
+ * or PostgreSQL.
  */
 const DEFAULT_METRICS_PORT = 9464;
 

@@ -15,7 +15,7 @@ import { NOISE, USDT } from './keys.ts';
 
 const MAX_NOISE_BYTES = 64 * 1024 * 1024;
 
-/** Measured on a real java-tron: 345 calls, each of which returned 38,400 bytes and used 6,622 energy, made 26.6 MB of JSON. */
+/** A measurement on a real java-tron: 345 calls, each of which returned 38,400 bytes and used 6,622 energy, made 26.6 MB of JSON. */
 const [ENERGY, ENERGY_BYTES] = [345 * 6_622, 26_604_332];
 
 /** What a stranger can do to anyone who reads infos: produce `bytes` of JSON in the given shape (an index into `NOISE_SHAPES`). */

@@ -68,6 +68,6 @@ export const feeMostKey = (token: AccountHex) => `${token}/maximumFee`;
 export const successorKey = (token: AccountHex) => `${token}/successor`;
 export const deprecatedKey = (token: AccountHex) => `${token}/deprecated`;
 export const issuedKey = (token: AccountHex) => `${token}/issued`;
-/** Increased by `destroyBlackFunds` and `redeem`. */
+/** `destroyBlackFunds` and `redeem` increase this number. */
 export const destroyedKey = (token: AccountHex) => `${token}/destroyed`;
 export const pausedKey = (token: AccountHex) => `${token}/paused`;

@@ -227,7 +227,7 @@ function sealColumnsOf(shape: Shape, columns: Record<string, ColumnType>, prefix
 
 type Reader<Value = unknown> = (row: Record<string, unknown>) => Value;
 
-/** Built once per statement, so that little work is needed to read each row of a page. */
+/** Builds a reader once per statement, so that reading each row of a page needs little work. */
 function readerOf(shape: Shape, prefix = ''): Reader<Record<string, unknown>> {
   const readers = Object.entries(shape)
     .filter(([, field]) => !isSeal(field) || field.isTold)

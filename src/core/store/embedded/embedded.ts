@@ -83,7 +83,7 @@ export async function startEmbeddedPostgres(options: {
   }
 }
 
-/** Tuned for a small machine that also runs Node.js. Everything that protects acknowledged data is enabled. */
+/** These settings are for a small machine that also runs Node.js. They keep everything on that protects acknowledged data. */
 const SETTINGS = {
   listen_addresses: '',
   port: '5432', // Only part of the socket file's name.

@@ -31,7 +31,7 @@ const columns = {
   statusSeal: sealed(SEALED_STATUS),
   payingSeal: sealedBefore(SEALED_TRANSFER, { isOfOther: true }),
   sightingSeal: sealedBefore(SEALED_EVENT, { isOfOther: true }),
-  /** Selected only so that its integrity is checked. */
+  /** The statement selects this only to check its integrity. */
   address: 'address',
   invoice: group({
     account: hex<AccountHex>(),

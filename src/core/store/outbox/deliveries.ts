@@ -24,7 +24,7 @@ const leased = {
    * The endpoint's project. The seals of the endpoint and the event are compared with it, so that events can't be sent to another project.
    */
   projectId: 'uuid',
-  /** Counted from 1. Together with the end of the lease, it's the fencing token. */
+  /** The number counts from 1. Together with the end of the lease, it's the fencing token. */
   attempt: 'int4',
   maxAttempts: 'int4',
   body: 'text',
@@ -170,7 +170,7 @@ export async function leaseDueDeliveries(
   return { deliveries, isMore: (rows[0]?.deferred ?? 0) > 0 };
 }
 
-/** Written in a way that makes the planner use the primary key. If it used an index of pending deliveries, it would scan all of it. */
+/** This form makes the planner use the primary key. If it used an index of pending deliveries, it would scan all of it. */
 export const IS_PENDING = "d.status not in ('delivered', 'dead')";
 
 /**

@@ -42,9 +42,7 @@ const insertInto = (table: FilledTable, sqlName: string) =>
     (rows: readonly FilledRow[]) => [JSON.stringify(rows)],
   );
 
-/**
- * Ordered so that each table follows those that it refers to. Only invoices refer forward, which is checked at the end of the transaction.
- */
+/** The order puts each table after those that it refers to. Only invoices refer forward, which is checked at the end of the transaction. */
 const INSERTS = {
   addresses: insertInto('addresses', 'addresses'),
   invoices: insertInto('invoices', 'invoices'),

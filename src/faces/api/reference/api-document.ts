@@ -4,7 +4,7 @@ export type ApiDocument = {
   servers: readonly [{ url: string }];
   tags: readonly { name: string; description: string }[];
   paths: Readonly<Record<string, Readonly<Record<string, OperationDetails>>>>;
-  /** Keyed by event type. */
+  /** The keys are event types. */
   webhooks: Readonly<Record<string, { post: { requestBody: Content } }>>;
   components: { schemas: Readonly<Record<string, Schema>> };
 };

@@ -50,8 +50,8 @@ const PARTS = {
     render: renderStatus,
   },
   /**
-   * Shown only while waiting, because payers who have already sent the money shouldn't be hurried, and a stopped clock has nothing to
-   * count.
+   * The page shows this only while waiting, because payers who have already sent the money shouldn't be hurried, and a stopped clock has
+   * nothing to count.
    */
   left: ofInvoice((_page, { state }) => state === 'waiting' || null, renderLeft),
   progress: ofInvoice(
