@@ -99,7 +99,7 @@ export function addDatabaseCommands(program: Command, terminal: Terminal, print:
 export function addReplay(group: Command, terminal: Terminal, print: Print): void {
   group
     .command('replay')
-    .description('send events again: the ones you name, or all events of an endpoint in a period')
+    .description("send events again: the ones you name, or all of an endpoint's events in a period")
     .argument('[events...]', 'evt_…, at most 500; without --endpoint, to all endpoints they were scheduled for')
     .option('--endpoint <whe_…>', 'where to; one that an event was not planned for gets it, too')
     .option('--from <date>', 'start of the period: a day (2026-09-01, UTC) or a time with its zone')
@@ -145,7 +145,7 @@ async function replay(
   if (endpoint !== undefined && from !== undefined) return runAndPrint(terminal, replayPeriod, { input, by });
   throw new AppError(
     'USAGE',
-    'nothing was replayed: use event ids (evt_…), or --endpoint and --from (and --to) for all events of a period',
+    'nothing was replayed: use event ids (evt_…), or --endpoint and --from (and --to) for all events in a period',
   );
 }
 
@@ -164,7 +164,7 @@ export function addMasterKeyRotation(group: Command, terminal: Terminal, print: 
   group
     .command('rotate')
     .description(
-      'encrypt and seal everything with a new key, or with the first one of QUITTANCE_MASTER_KEY, while services keep running',
+      'encrypt and seal everything with a new key, or with the first one in QUITTANCE_MASTER_KEY, while services keep running',
     )
     .action(async () => print((await import('./master-key/master-key.ts')).printRotatedKey(terminal)));
 }
@@ -188,16 +188,16 @@ export function addManifestCommands(program: Command, terminal: Terminal, print:
   addKeyCommand(group, terminal, print);
   group
     .command('draft')
-    .description('write the addresses of the database to a draft for signing, and show what is new')
+    .description('write the addresses in the database to a draft for signing, and show what is new')
     .option('--output <file>', 'output file', 'addresses.draft')
     .option('--network <network>', `${NETWORK_CHOICE}, comma-separated (default: the main network)`, collect)
-    .option('--reserve <count>', 'number of addresses of each account key to sign in advance', '100')
+    .option('--reserve <count>', 'number of addresses from each account key to sign in advance', '100')
     .option('--days <count>', 'validity in days', '365')
     .option('--project <prj_…>', 'project for --add, --policy and --max-surcharge')
     .option('--add <T…>', 'addresses that you will add to the database later, comma-separated', collect)
     .addOption(new Option('--policy <policy>', 'with --project: policy that you will set later').choices(POLICIES))
     .option('--max-surcharge <usdt>', 'with --project: largest surcharge that you will set later')
-    .option('--without <T…>', 'leave out these addresses of the database, which are not yours', collect)
+    .option('--without <T…>', 'leave out these addresses in the database, which are not yours', collect)
     .action(async (options) => print((await import('./manifest/manifest.ts')).printDraft(terminal, options)));
   addSignCommand(group, terminal, print);
   group
@@ -251,7 +251,7 @@ export function addExplainCommand(program: Command, terminal: Terminal, print: P
     .command('explain')
     .description('show the history of an invoice, a transaction or an address')
     .argument('<subject>', 'inv_…, your externalId, a transaction id (or its Tronscan link), or an address T…')
-    .option('--project <prj_…>', 'only entries of this project (default: all projects)')
+    .option('--project <prj_…>', 'only entries for this project (default: all projects)')
     .action(async (subject, options) =>
       print((await import('./explain/explain.ts')).explain(terminal, subject, options)),
     );

@@ -114,10 +114,10 @@ export async function addCommands(
   await add('key', 'manage API keys', () => import('../faces/operator/subjects/keys.ts'));
   await add(
     'admin-key',
-    'manage keys of the admin API, for --server and for programs',
+    'manage admin API keys, for --server and for programs',
     () => import('../faces/operator/subjects/admin-keys.ts'),
   );
-  await add('address', 'manage the receiving addresses of your wallet; never its keys', loadAddresses, {
+  await add('address', "manage your wallet's receiving addresses; never its keys", loadAddresses, {
     ways: { 'address derive': async (...given) => (await import('./address/derive.ts')).printDerived(...given) },
   });
   await add('webhook', 'manage webhook endpoints', async () => {
@@ -128,7 +128,7 @@ export async function addCommands(
   });
   await add(
     'adapter',
-    'connect shops that use the API of epusdt, BEpusdt or EPay',
+    'connect shops that use the epusdt, BEpusdt or EPay API',
     () => import('../faces/operator/subjects/adapters.ts'),
   );
   addReplay(
@@ -163,13 +163,13 @@ export async function addCommands(
   addManifestCommands(program, terminal, print);
   addEventsCommands(program, terminal);
   addExplainCommand(program, terminal, print);
-  await add('chain', 'check the chain data of the service, and repair it', loadChain);
+  await add('chain', "check the service's chain data, and repair it", loadChain);
   await addAlone(
     'reconcile',
-    'compare the balances of your addresses on the chain with the ledger; exits 1 on a difference',
+    'compare the on-chain balances of your addresses with the ledger; exits 1 if any differ',
     () => import('../faces/operator/subjects/balances.ts'),
   );
-  await add('invoice', 'manage the invoices of your shops', () => import('../faces/operator/subjects/invoices.ts'));
+  await add('invoice', "manage your shops' invoices", () => import('../faces/operator/subjects/invoices.ts'));
   await add('transfers', 'show transfers to your addresses, and resolve unmatched ones', async () => {
     const subjects = await Promise.all([
       import('../faces/operator/subjects/transfers.ts'),
@@ -179,7 +179,7 @@ export async function addCommands(
     return { operations: subjects.flatMap(({ operations }): readonly LocalOperation[] => operations) };
   });
   addReportCommand(program, terminal, print);
-  await add('user', 'manage users of the console', () => import('../faces/operator/subjects/people.ts'));
+  await add('user', 'manage console users', () => import('../faces/operator/subjects/people.ts'));
   await add('session', 'show and end console sessions', () => import('../faces/operator/subjects/sessions.ts'));
   await add('audit', 'read and verify the audit log', () => import('../faces/operator/subjects/audit.ts'));
   await addDeveloperCommands(program, terminal, print, isWanted);

@@ -127,7 +127,7 @@ function nodeAccess({ db, pools, metrics, now, random, publicUrl }: Context): No
   return {
     withNodes: async (network, work) => {
       const found = pools.find((each) => each.network === network);
-      if (found === undefined) throw new AppError('INVALID_ARGUMENT', `no node of ${network} is configured here`);
+      if (found === undefined) throw new AppError('INVALID_ARGUMENT', `no ${network} node is configured here`);
       const { pool, usdt, agreement } = found;
       return work({
         ...{ db, network, pool, usdt, agreement, metrics, now, random, publicUrl: publicUrl() },

@@ -160,7 +160,7 @@ test('a source that stops is an alarm at half of the limit; after it no order is
   for (let minute = 2; minute <= 6; minute += 1) await askedAgain(source);
   const detail = await eventually(alarm, (found) => found !== undefined);
   expect(detail).toMatch(
-    /^The rate of whe_\w+ dates from .*http_503: .*Quittance rejects orders from .* on\. .*adapter enable --kind epusdt$/,
+    /^The rate for whe_\w+ dates from .*http_503: .*Quittance rejects orders from .* on\. .*adapter enable --kind epusdt$/,
   );
   expect(detail).not.toContain('h0rse');
   expect((await create()).body.status_code).toBe(200);

@@ -152,7 +152,7 @@ test.each([
 test.each([
   ['--return-url', 'http://localhost:3000/done', 'returnUrl'],
   ['--embed-origins', 'http://localhost:3000', 'embedOrigins'],
-])('%s to this machine is for projects of test networks', async (option, link, field) => {
+])('%s to this machine is for test network projects', async (option, link, field) => {
   const local = [option, link, '--json'];
   const [live, nile] = await Promise.all(
     ['mainnet', 'nile'].map((network) => project('create', '--name', 'Shop', '--network', network, '--json')),

@@ -248,7 +248,7 @@ describe('it ends and says what to do', () => {
     const second = startListen(project.apiKey, { forwardTo: receiver.url }, { home: first.home });
     expect(await second.failure).toMatchObject({
       code: 'CONFLICT',
-      message: `process ${process.pid} already forwards the events of this key to ${receiver.url}: stop it, or forward to another URL`,
+      message: `process ${process.pid} already forwards this key's events to ${receiver.url}: stop it, or forward to another URL`,
     });
     const elsewhere = startListen(project.apiKey, { forwardTo: `${receiver.url}2` }, { home: first.home });
     await eventually(

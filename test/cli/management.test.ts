@@ -76,7 +76,7 @@ test('project create prints the project; alone, it need not be named', async () 
   const { code, json } = await cli('project', 'create', ...args, ...limits, '--json');
   expect(code).toBe(0);
   const { warning, ...shown } = json;
-  expect(warning).toMatch(/^no watcher of nile has ever run/);
+  expect(warning).toMatch(/^no nile watcher has ever run/);
   expect(shown).toEqual({
     projectId: expect.stringMatching(/^prj_[0-9a-z]{26}$/),
     name: 'Döner & Söhne',

@@ -448,7 +448,7 @@ describe('deliveries', () => {
     await query('update deliveries set attempt_count = 2 where event_id = $1', [event.id]);
     await query(
       `insert into delivery_attempts (event_id, endpoint_id, attempt, attempted_at, status, error, latency_ms, answer)
-       values ($1, $2, 1, now(), null, 'dns: the name of the endpoint does not resolve (ENOTFOUND)', 5, null),
+       values ($1, $2, 1, now(), null, 'dns: the endpoint host name does not resolve (ENOTFOUND)', 5, null),
          ($1, $2, 2, now(), 404, 'http_404: the endpoint returned 404, but only 2xx counts as delivered', 7, $3)`,
       [event.id, endpoint.id, 'no \u202e\u0007such page'],
     );

@@ -234,7 +234,7 @@ test.each([
     for (const part of [
       `block ${recorded + 1} and all later ones are held: Tether replaced the USDT contract (Deprecate, block ${block?.number})`,
       `${nodes[0]?.url} names ${devnet.fakeUsdtContract}; ${nodes[1]?.url} ${said}`,
-      'add a node of another operator',
+      'add a node from another operator',
     ]) {
       expect(detail).toContain(part);
     }
@@ -263,7 +263,7 @@ test('with nodes of one operator, a payment of a contract that Tether replaced i
   const { fakeUsdtContract } = service.devnet;
   const detail = await untilAlarm(service, 'unverifiable-block');
   expect(detail).toContain(`according to the nodes, the USDT contract was replaced (Deprecate) by ${fakeUsdtContract}`);
-  expect(detail).toContain('Add a node of another operator');
+  expect(detail).toContain('Add a node from another operator');
   expect(detail).toContain('yet it has no logs');
   expect(await statusOf(service, order)).toBe('PENDING');
 });

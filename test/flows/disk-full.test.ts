@@ -59,19 +59,19 @@ test.skipIf(!existsSync('/dev/full'))(
     );
     expect(refused).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
     expect(refused.headers['retry-after']).toBe('5');
-    expect(refused.body.detail).toBe('The disk of the database is full. Nothing was changed; retry in a few seconds.');
+    expect(refused.body.detail).toBe('The database disk is full. Nothing was changed; retry in a few seconds.');
     const { status, body } = await ready();
     expect(status).toBe(503);
     expect(body).toMatchObject({
       status: 'unavailable',
-      reason: expect.stringMatching(/^the disk of the database is full: until this is fixed, new invoices are refused/),
+      reason: expect.stringMatching(/^the database disk is full: until this is fixed, new invoices are refused/),
       troubles: [{ kind: 'database-full' }],
     });
     for (let n = 0; n < 50; n += 1) expect(await createInvoice(service)).toMatchObject({ status: 503 });
     expect(await eventually(openKinds, (kinds) => kinds.includes('database-full'))).toContain('database-full');
     const metrics = await fetch(`${service.metricsUrl}/metrics`);
     expect(await metrics.text()).toContain('quittance_troubles{kind="database-full"} 1');
-    const told = lines.filter((line) => line.includes('disk of the database is full'));
+    const told = lines.filter((line) => line.includes('database disk is full'));
     // One message about the trouble itself, and one about the requests that it affects.
     expect(told).toHaveLength(2);
     expect(told.join('').length).toBeLessThan(1000);
@@ -101,10 +101,7 @@ test.skipIf(!existsSync('/dev/full'))(
     );
     await makeRoom();
     service.clock.advance(11_000);
-    await eventually(
-      ready,
-      ({ status, body }) => status === 503 && /reached a limit of its configuration/.test(body.reason),
-    );
+    await eventually(ready, ({ status, body }) => status === 503 && /reached a configured limit/.test(body.reason));
     await limit('reset temp_file_limit');
     await withClient({ ...inject('postgres'), database: name }, (client) =>
       client.query(

@@ -191,7 +191,7 @@ test('an invoice of another project is paid by its checkout link, and a mistake 
   const [hit, meant] = [await createExact('exact-1', '12.00'), await createExact('exact-2', '12.01')];
   await expect(pay(meant.invoiceId, 'exact')).rejects.toMatchObject({
     code: 3,
-    stdout: expect.stringContaining('use the URL of its checkout page'),
+    stdout: expect.stringContaining('use its checkout page URL'),
   });
   const { outcome, sent } = await pay(meant.checkoutUrl, 'rounded');
   expect(outcome).toContain(`invoice ${hit.invoiceId} asks for exactly this amount at the same address`);
@@ -441,7 +441,7 @@ test('a project that has ended is known to no key, and the demo project stays', 
   expect([(await project.end()).status, (await project.get('/v1/invoices')).status]).toEqual([401, 401]);
   const demo = await of(sandbox.file as unknown as Fresh).end();
   expect(demo).toMatchObject({ status: 400, body: { code: 'INVALID_REQUEST' } });
-  expect(demo.body.detail).toContain('the key of the demo project, which stays');
+  expect(demo.body.detail).toContain("the demo project's key, which stays");
 });
 
 test('a project of a sandbox has the limits of production', async () => {

@@ -89,7 +89,7 @@ test('listen gives the key of the sandbox to no other server', async () => {
   const control = { signal: new AbortController().signal };
   await expect(runListen(newTerminal(), options, control)).rejects.toMatchObject({
     code: 'INVALID_ARGUMENT',
-    message: expect.stringContaining(`${options.server} is not the sandbox of this data directory`),
+    message: expect.stringContaining(`${options.server} is not this data directory's sandbox`),
   });
   expect(arrived).toHaveLength(count);
 });

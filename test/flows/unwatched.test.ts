@@ -64,7 +64,7 @@ test('a watcher that is down keeps no invoice from being made, and is an alarm',
   service.clock.advance(16_000);
   await eventually(kinds, (open) => open.includes('network-unwatched'));
   const [alarm] = await findOpenAlarms(service.db, 'mainnet');
-  expect(alarm?.detail).toMatch(/^no watcher of mainnet has run since \d{4}-.*set QUITTANCE_MAINNET_NODES/);
+  expect(alarm?.detail).toMatch(/^no mainnet watcher has run since \d{4}-.*set QUITTANCE_MAINNET_NODES/);
   expect(await createInvoice(service, { apiKey: live.apiKey })).toMatchObject({ status: 201 });
   expect(await readyz()).toMatchObject({
     status: 'ready',
@@ -96,7 +96,7 @@ test('an alarm whose process ended is closed by another after ten minutes', asyn
 });
 
 test('each start names it, and so does making a project or a key', async () => {
-  const named = () => lines.filter((line) => line.includes('no watcher of mainnet has ever run'));
+  const named = () => lines.filter((line) => line.includes('no mainnet watcher has ever run'));
   expect(named()).toHaveLength(0);
   for (let start = 1; start <= 2; start += 1) {
     await service.restart();
@@ -110,22 +110,22 @@ test('each start names it, and so does making a project or a key', async () => {
     runCli(['project', 'create', '--name', 'Shop', '--network', network, ...more], { env });
   expect(await make('mainnet')).toMatchObject({
     code: 0,
-    stderr: expect.stringMatching(/^warning: no watcher of mainnet has ever run.*\(503\)\nwarning: .*\nnext: /m),
+    stderr: expect.stringMatching(/^warning: no mainnet watcher has ever run.*\(503\)\nwarning: .*\nnext: /m),
   });
-  expect((await make('mainnet', '--json')).json.warning).toContain('no watcher of mainnet has ever run');
+  expect((await make('mainnet', '--json')).json.warning).toContain('no mainnet watcher has ever run');
   expect((await make('devnet', '--json')).json.warning).toBeUndefined();
   const key = (projectId: string, ...more: string[]) =>
     runCli(['key', 'create', '--project', projectId, ...more], { env });
   const made = await key(live.projectId);
   expect(made).toMatchObject({
     code: 0,
-    stderr: expect.stringMatching(/^warning: no watcher of mainnet has ever run.*\(503\)\ncopy the secret key now/m),
+    stderr: expect.stringMatching(/^warning: no mainnet watcher has ever run.*\(503\)\ncopy the secret key now/m),
   });
   expect((await key(service.project.projectId, '--json')).json.warning).toBeUndefined();
 
   await acquireLease(service.db, watcherLease('mainnet'), 'another process', 60_000);
   const unseen =
-    'no node of mainnet has returned a block yet. Until then, no invoice can be created for the project (503). If this does not change, check QUITTANCE_MAINNET_NODES with "quittance doctor"';
+    'no mainnet node has returned a block yet. Until then, no invoice can be created for the project (503). If this does not change, check QUITTANCE_MAINNET_NODES with "quittance doctor"';
   expect((await key(live.projectId, '--json')).json.warning).toBe(unseen);
   expect((await make('mainnet', '--json')).json.warning).toBe(unseen);
   await runSql(service, SEEN);
@@ -154,7 +154,7 @@ test('a process is not ready while a network of real money was never seen, and i
       body: { status: 'unavailable', networks: { mainnet: { blind: true, reason: 'no node has responded yet' } } },
     });
     expect(unseen.body.reason).toBe(
-      'no node of mainnet has returned a block yet, so no invoice is created for it (503): check QUITTANCE_MAINNET_NODES with "quittance doctor"',
+      'no mainnet node has returned a block yet, so no invoice is created for it (503): check QUITTANCE_MAINNET_NODES with "quittance doctor"',
     );
     expect((await call(`${both.url}/healthz`)).status).toBe(200);
 

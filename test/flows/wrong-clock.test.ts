@@ -67,9 +67,7 @@ describe('a process whose clock is an hour behind', () => {
     await startOff(-HOUR_MS);
     expect(await readyz()).toMatchObject({
       status: 'ready',
-      troubles: [
-        { kind: 'clock-wrong', detail: expect.stringMatching(/^the clock of this process is 60 minutes behind/) },
-      ],
+      troubles: [{ kind: 'clock-wrong', detail: expect.stringMatching(/^this process's clock is 60 minutes behind/) }],
     });
     const alarm = await eventually(clockAlarm, (found) => found !== undefined);
     expect(alarm?.detail).toContain('the database and the chain agree');
@@ -122,8 +120,8 @@ describe('deadlines follow the clock of the database', () => {
         expect([status, body.code, headers['retry-after']]).toEqual([503, 'UNAVAILABLE', '5']);
         expect(body.detail).toMatch(
           offMs < 0
-            ? /^No invoice was created\. The clock of this process is \d+ (s|minutes|hours|days) behind that of the database/
-            : /^No invoice was created\. The clock of this process is \d+ (s|minutes|hours|days) ahead of that of the database/,
+            ? /^No invoice was created\. This process's clock is \d+ (s|minutes|hours|days) behind the database clock/
+            : /^No invoice was created\. This process's clock is \d+ (s|minutes|hours|days) ahead of the database clock/,
         );
         expect(body.detail).toMatch(/chrony/);
         expect(await count()).toBe(known);
@@ -251,7 +249,7 @@ describe('two clocks that agree against one', () => {
     expect(watch.clock.now()).toBeGreaterThan(Date.now() + HOUR_MS - 10_000);
     await walk();
     expect(found()).toEqual([
-      expect.stringMatching(/^the clock of this process is 60 minutes ahead: the database and the chain agree/),
+      expect.stringMatching(/^this process's clock is 60 minutes ahead: the database and the chain agree/),
     ]);
     expect(Math.abs(watch.clock.now() - Date.now())).toBeLessThan(10_000);
   });
@@ -261,7 +259,7 @@ describe('two clocks that agree against one', () => {
     const { watch, walk, found } = watchOver(-HOUR_MS);
     await examine(Date.now() - HOUR_MS);
     await walk(Date.now() - HOUR_MS);
-    expect(found()).toEqual([expect.stringMatching(/^the clock of the database is 60 minutes ahead/)]);
+    expect(found()).toEqual([expect.stringMatching(/^the database clock is 60 minutes ahead/)]);
     expect(watch.clock.now()).toBeLessThan(Date.now() - HOUR_MS + 10_000);
   });
 
@@ -270,7 +268,7 @@ describe('two clocks that agree against one', () => {
     await examine(Date.now() + HOUR_MS);
     await look();
     expect(found()).toEqual([
-      expect.stringMatching(/^the clocks of this process and of the database are at least 60 minutes behind/),
+      expect.stringMatching(/^the clocks of this process and the database are at least 60 minutes behind/),
     ]);
     expect(watch.clock.now()).toBeGreaterThan(Date.now() + HOUR_MS - 10_000);
     expect(watch.deadlineClock.now()).toBeGreaterThan(Date.now() + HOUR_MS - 10_000);

@@ -78,7 +78,7 @@ test('a backup is verified on a machine that has neither the database nor nodes,
     json: {
       authenticity: 'not-authenticated',
       running: { compared: false, reason: expect.stringContaining('nothing listens there') },
-      chain: [{ kind: 'not-read', reason: 'no node of this network is configured here' }],
+      chain: [{ kind: 'not-read', reason: 'no node for this network is configured here' }],
     },
   });
   const { stdout } = await runCli([...verify, '--no-chain'], { env });

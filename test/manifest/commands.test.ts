@@ -57,7 +57,7 @@ test('a key is made, addresses are drafted, signed without a database, installed
       run(env, 'draft', '--network', 'devnet', '--reserve', '3', '--output', path(name), ...more);
     const drafted = await draft('draft');
     expect(drafted.json).toMatchObject({ serial: 1, addresses: 1 + 2 + 3, warnings: [] });
-    expect(drafted.json.changes.join('\n')).toContain('5 of the account key');
+    expect(drafted.json.changes.join('\n')).toContain('5 from the account key');
     expect((await draft('draft')).json.error.code).toBe('CONFLICT');
 
     const sign = (from: string, to: string, ...more: string[]) =>

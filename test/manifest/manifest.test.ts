@@ -123,7 +123,7 @@ test('so many of the pinned keys must have signed, each once, and the head as it
 test.each([
   ['', 'must name 1 to 4 keys'],
   ['0 of KEY', 'asks for 0 signatures'],
-  ['3 of KEY', 'asks for 3 signatures of 1'],
+  ['3 of KEY', 'asks for 3 signatures from 1'],
   ['KEY KEY', 'one key twice'],
   ['ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQC', 'type ssh-rsa'],
   [
@@ -244,6 +244,6 @@ test('what changes between two manifests is said in words', () => {
   expect(describeChanges(null, after)).toEqual([
     `mainnet ${first}: the project is new`,
     `mainnet ${first}: policy tail, largest surcharge 0.01 USDT`,
-    expect.stringMatching(/2 of the account key xpub66666666…666666 added: indexes 7 to 8, TR7\w+ to TUE/),
+    expect.stringMatching(/2 from the account key xpub66666666…666666 added: indexes 7 to 8, TR7\w+ to TUE/),
   ]);
 });

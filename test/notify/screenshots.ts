@@ -36,7 +36,7 @@ test('the picture of a mail: what the mail server of the tests took, shown as it
   await world.raise(
     'blind',
     '',
-    'no node of devnet has shown a new block for 60 s: nothing is confirmed, and nothing expires',
+    'no devnet node has shown a new block for 60 s: nothing is confirmed, and nothing expires',
   );
   await eventually(() => expect(mails).toHaveLength(1));
   const { headers, text } = readMail(mails[0]?.text ?? '');

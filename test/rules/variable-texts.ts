@@ -38,7 +38,7 @@ export const VARIABLE_TEXTS: Readonly<Record<string, Partial<Record<Variable, Te
   Data: {
     QUITTANCE_DATA_DIR: {
       means:
-        'Directory of the embedded PostgreSQL, the local network, `master-key`, and marks of the audit log and inventory.',
+        'Directory of the embedded PostgreSQL, the local network, `master-key`, and audit log and inventory marks.',
     },
     DATABASE_URL: {
       means:
@@ -51,7 +51,7 @@ export const VARIABLE_TEXTS: Readonly<Record<string, Partial<Record<Variable, Te
       fallback: '`DATABASE_URL`',
     },
     QUITTANCE_DATABASE_POOL: {
-      means: 'Database connections of this process. The role `api` uses two more, `webhooks` one.',
+      means: 'Database connections for this process. The role `api` uses two more, `webhooks` one.',
     },
     QUITTANCE_ALLOW_PLAINTEXT: {
       means: 'Hosts that may be reached without verified TLS, because the network path is safe.',
@@ -87,7 +87,7 @@ export const VARIABLE_TEXTS: Readonly<Record<string, Partial<Record<Variable, Te
     },
     QUITTANCE_BACKUP_INTERVAL_HOURS: { means: 'Hours between two backups.' },
     QUITTANCE_BACKUP_KEEP: { means: 'Verified backups to keep.' },
-    QUITTANCE_BACKUP_RECIPIENT: { means: 'Up to 20 public keys of age (`age1…`) that can read each backup.' },
+    QUITTANCE_BACKUP_RECIPIENT: { means: 'Up to 20 age public keys (`age1…`) that can read each backup.' },
   },
   Webhooks: {
     QUITTANCE_WEBHOOK_LOCAL_TARGETS: {

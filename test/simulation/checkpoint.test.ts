@@ -221,7 +221,7 @@ describe('a first start from a checkpoint', () => {
     await expect(newProcess(late, checkpointOf(chain, FIRST_SET)).start([node])).rejects.toThrow('the current chain');
     const ahead = { ...checkpointOf(chain, FIRST_SET), number: chain.head + 1000 };
     await expect(newProcess(chain, ahead).start([node])).rejects.toThrow(
-      `the checkpoint of this release is the later block ${ahead.number}. Use nodes that have caught up with`,
+      `this release's checkpoint is the later block ${ahead.number}. Use nodes that have caught up with`,
     );
   });
 
@@ -352,7 +352,7 @@ describe('nobody is believed', () => {
     reports.length = 0;
     const alone = newProcess(chain, checkpoint).start(nodes.slice(0, 1));
     await expect(alone).rejects.toThrow(
-      `the checkpoint of this release is block ${FIRST} (${checkpoint.id}), and other returned ${other.at(FIRST).id}. Either no node belongs to nile: correct QUITTANCE_NILE_NODES. Or the checkpoint is wrong`,
+      `this release's checkpoint is block ${FIRST} (${checkpoint.id}), and other returned ${other.at(FIRST).id}. Either no node belongs to nile: correct QUITTANCE_NILE_NODES. Or the checkpoint is wrong`,
     );
     expect(reports).toEqual([]);
   });

@@ -209,7 +209,7 @@ test('entries that are older than the seals are told as other rows are, until th
     service,
     `select detail from alarms where kind = 'row-unsealed' and subject = 'operator_actions'`,
   );
-  expect(row).toEqual({ detail: expect.stringContaining('a row of operator_actions (1 to 1) has no seal') });
+  expect(row).toEqual({ detail: expect.stringContaining('a row in operator_actions (1 to 1) has no seal') });
   expect(await alarms()).toEqual({});
   expect(await verify()).toMatchObject({ good: true, unsealed: 1 });
 });

@@ -56,8 +56,8 @@ export async function printDerived(terminal: Terminal, _operation: LocalOperatio
 
 function presentLimit(data: Awaited<ReturnType<typeof limitDerivation.run>>): Result {
   const { autoDerived, autoDeriveLimit } = data;
-  const text = `Quittance may derive ${autoDeriveLimit} addresses of this key automatically, and has derived ${autoDerived}`;
-  const next = 'set the gap limit of your wallet to at least this number, or its balance may look too low';
+  const text = `Quittance may derive ${autoDeriveLimit} addresses from this key automatically, and has derived ${autoDerived}`;
+  const next = "set your wallet's gap limit to at least this number, or its balance may look too low";
   return { data, text, ...(autoDeriveLimit > 0 ? { next } : {}) };
 }
 
@@ -78,8 +78,8 @@ function linesOf({ projectId: own, added, skipped }: Extract<Derived, { kind: 'a
 
 function autoNote(limit: number): string {
   return limit === 0
-    ? 'Quittance derives addresses of this key only when you ask for them (--auto-limit)'
-    : `when payable amounts run low, Quittance adds up to ${limit} more automatically: set the gap limit of your wallet accordingly, or turn this off with --auto-limit 0`;
+    ? 'Quittance derives addresses from this key only when you ask for them (--auto-limit)'
+    : `when payable amounts run low, Quittance adds up to ${limit} more automatically: set your wallet's gap limit accordingly, or turn this off with --auto-limit 0`;
 }
 
 /** Wallets that number accounts have only the first address in common, so #1 alone can't tell them apart. */

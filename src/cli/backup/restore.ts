@@ -59,7 +59,7 @@ const COPY_ADVICE =
 const LOST_ADVICE = [
   'changes since the backup are lost here: start the service, which reads the chain since then, and then',
   '  - add new addresses, because new invoices are refused until you do; never reuse an address that was added since the backup',
-  '  - revoke again the keys that were revoked since, and compare the orders of your shop since then: docs/guides/backup.md',
+  "  - again revoke the keys that have been revoked since, and compare your shop's orders since then: docs/guides/backup.md",
 ];
 
 type AcceptOptions = { retireAddresses?: boolean; nothingCreatedSince?: boolean; by?: string };

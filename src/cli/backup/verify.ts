@@ -71,7 +71,7 @@ function present(view: VerifiedBackupView, authenticity: Authenticity): Result {
     ['running ledger', describeRunning(running)],
     ['audit log', auditProblem === null ? `intact${endOf(auditHead)}` : `CHANGED: ${auditProblem}`],
     ...(chain === null ? ([['chain', 'not read, as requested']] as const) : chain.map(describeChain)),
-    ['paid since', chain === null ? null : `${paidSince} invoices of the backup`],
+    ['paid since', chain === null ? null : `${paidSince} invoices in the backup`],
   ]);
   return {
     data: view,

@@ -17,13 +17,13 @@ export async function addDeveloperCommands(
     listOf(Object.fromEntries(names.map((name) => [name, loaded?.scenarioOf(name).help ?? ''])));
   program
     .command('listen')
-    .description('forward the events of a test project to a server on your machine, signed like webhooks')
+    .description("forward a test project's events to a server on your machine, signed like webhooks")
     .option('--forward-to <url>', 'where to, such as http://localhost:3000/hook')
-    .option('--server <url>', 'Quittance server (default: QUITTANCE_URL, or the sandbox of this data directory)')
-    .option('--api-key <key>', 'qt_test_…; other users of this machine can see it, so prefer QUITTANCE_API_KEY')
+    .option('--server <url>', 'Quittance server (default: QUITTANCE_URL, or the sandbox in this data directory)')
+    .option('--api-key <key>', 'qt_test_…; other users on this machine can see it, so prefer QUITTANCE_API_KEY')
     .option('--events <types…>', 'only these event types, comma-separated', collect)
     .option('--after <where>', 'start after an event (evt_…), at the beginning, or at latest (only new events)')
-    .option('--print-secret', 'print the signing secret of the key, and exit')
+    .option('--print-secret', "print the key's signing secret, and exit")
     .option('--allow-http', 'allow http:// to a server on another machine, which exposes the key on the network')
     .addHelpText('after', '\nWith --json, each line is one object. By default, it starts where it last stopped.')
     .action(async (options) => (await import('./listen.ts')).runListen(terminal, options));
@@ -45,7 +45,7 @@ export async function addDeveloperCommands(
         .argParser((text) => readScenario(text, all))
         .default('exact' as const),
     )
-    .option('--with <inv_…>', 'second invoice of the scenario two-in-one (default: a new one with the same amount)')
+    .option('--with <inv_…>', 'second invoice in the two-in-one scenario (default: a new one with the same amount)')
     .addHelpText('after', `\nScenarios:\n${helpOf(all)}`)
     .action(async (target, { scenario, with: other }) =>
       print((await import('./sandbox.ts')).printPayment(terminal, { target, scenario, withInvoice: other ?? null })),
@@ -61,11 +61,11 @@ export async function addDeveloperCommands(
   const devnet = program
     .command('devnet')
     .description('run the local TRON network on its own')
-    .option('--port <port>', 'port of its node; 0 picks any free port', '9090')
+    .option('--port <port>', 'port for its node; 0 picks any free port', '9090')
     .option('--host <host>', 'network interface to listen on', '127.0.0.1')
     .option('--block-ms <ms>', 'milliseconds between blocks, 100 to 60000 (default: QUITTANCE_DEVNET_BLOCK_MS or 1000)')
     .option('--producers <count>', 'number of block producers, 1 to 27 (default: QUITTANCE_DEVNET_PRODUCERS or 5)')
-    .addOption(new Option('--dir <path>', 'directory of the chain (default: devnet-alone in QUITTANCE_DATA_DIR)'))
+    .addOption(new Option('--dir <path>', 'directory for the chain (default: devnet-alone in QUITTANCE_DATA_DIR)'))
     .addOption(new Option('--in-memory', 'keep the chain in memory only').conflicts('dir'))
     .action(async (options) => (await import('./devnet.ts')).printDevnet(terminal, options));
   devnet

@@ -37,7 +37,7 @@ export async function printFilled(
     seed: readNumber('seed', input.seed, Number.MAX_SAFE_INTEGER),
   };
   if (!loadConfig(terminal).sandbox) {
-    throw new AppError('CONFLICT', 'a network is configured here, but this command fills only the ledger of a sandbox');
+    throw new AppError('CONFLICT', "a network is configured here, but this command fills only a sandbox's ledger");
   }
   const onProgress = (filled: number) => {
     if (filled % NOTE_EVERY === 0) terminal.note(`${filled} of ${wanted.invoices} invoices`);

@@ -45,7 +45,7 @@ export async function printDraft(terminal: Terminal, options: DraftOptions): Pro
   const { output, add = [], without = [], project } = options;
   const settings = readGivenSettings(options);
   if (add.length > 0 && project === undefined)
-    throw new AppError('USAGE', '--add requires --project: set it to the project of the addresses');
+    throw new AppError('USAGE', '--add requires --project: set it to the project that the addresses belong to');
   if (Object.keys(settings).length > 0 && project === undefined)
     throw new AppError('USAGE', '--policy and --max-surcharge require --project: set it to the project they apply to');
   const wanted = {
@@ -125,7 +125,7 @@ function settingsOf({ addressManifest }: Config): NonNullable<Config['addressMan
   if (addressManifest !== null) return addressManifest;
   throw new AppError(
     'CONFIG_INVALID',
-    'no manifest is configured here: set QUITTANCE_ADDRESS_MANIFEST and QUITTANCE_MANIFEST_KEYS to the values of the service',
+    "no manifest is configured here: set QUITTANCE_ADDRESS_MANIFEST and QUITTANCE_MANIFEST_KEYS to the service's values",
   );
 }
 

@@ -8,7 +8,7 @@ process.exitCode = await runProgram(process.argv.slice(2), process, (terminal) =
 function createSigner(terminal: Terminal) {
   const print = async (result: Promise<Result | null>) => terminal.print(await result);
   const program = programOf('manifest-sign.mjs', terminal).description(
-    'Sign address manifests of Quittance. This program reads and writes only the files you name.',
+    'Sign Quittance address manifests. This program reads and writes only the files you name.',
   );
   program.option(...JSON_OPTION);
   addKeyCommand(program, terminal, print);

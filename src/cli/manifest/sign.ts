@@ -83,7 +83,7 @@ async function confirm(terminal: Terminal, { file, previous, changes }: Unsigned
   const { serial, notAfter, ledgerId } = file.manifest;
   terminal.note(
     [
-      `You are about to sign serial ${serial} of the ledger ${ledgerId}, valid until ${notAfter}.`,
+      `You are about to sign serial ${serial} for the ledger ${ledgerId}, valid until ${notAfter}.`,
       previous === null
         ? 'No --previous was given, so this is its full content. Payers will see these addresses: each one must be in your wallet.'
         : `Changes since serial ${previous.manifest.serial}:`,
@@ -116,7 +116,7 @@ async function readPassphrase(
   if (!hasPerson(terminal)) {
     throw new AppError('INVALID_ARGUMENT', 'there is no terminal to ask for the passphrase: use --passphrase-file');
   }
-  const typed = await askSecret(terminal, 'Passphrase of the signing key: ');
+  const typed = await askSecret(terminal, 'Passphrase for the signing key: ');
   const again = isNew ? await askSecret(terminal, 'Repeat the passphrase: ') : typed;
   if (typed === null || typed !== again)
     throw new AppError('INVALID_ARGUMENT', 'the passphrases do not match, so nothing was done');

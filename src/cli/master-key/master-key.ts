@@ -55,7 +55,7 @@ function nextOf({
     return 'no configured key decrypts the receipt signing key: add its key or, if it is lost permanently, create a new signing key with "quittance receipt rotate --key-is-lost"';
   }
   if (lostPeople !== undefined) {
-    return 'no configured key decrypts the sign-in secrets of these users: add their key or, if it is lost permanently, reset their sign-in with "quittance user reset"';
+    return 'no configured key decrypts these users\' sign-in secrets: add their key or, if it is lost permanently, reset their sign-in with "quittance user reset"';
   }
   if (lostChannels !== undefined) {
     return 'no configured key decrypts the targets of these notification channels: add their key or, if it is lost permanently, remove each with "quittance notify remove" and add it again';

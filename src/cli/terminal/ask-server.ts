@@ -75,7 +75,7 @@ async function readAnswer({ statusCode, headers, body }: Dispatcher.ResponseData
   const problem = parseObject(text);
   const { code, detail, errors } = problem ?? {};
   if (typeof code !== 'string' || typeof detail !== 'string') {
-    throw unavailable(`${url.origin} returned ${statusCode}, so it is not an admin API of this release`);
+    throw unavailable(`${url.origin} returned ${statusCode}, so it is not this release's admin API`);
   }
   const problems = Array.isArray(errors) ? (errors as { subject: string; message: string }[]) : [];
   throw new AppError(OF_THE_WIRE[code] ?? (code as ErrorCode), detail, { problems });
@@ -97,10 +97,7 @@ function readServer(text: string): URL {
   const url = parseUrl(text);
   const isPlain = url?.protocol === 'http:';
   if (url === null || (!isPlain && url.protocol !== 'https:') || url.username !== '' || url.password !== '') {
-    throw new AppError(
-      'INVALID_ARGUMENT',
-      '--server must be the URL of a console, such as https://pay-admin.example.com',
-    );
+    throw new AppError('INVALID_ARGUMENT', '--server must be a console URL, such as https://pay-admin.example.com');
   }
   if (!isPlain || isLoopback(url.hostname)) return url;
   throw new AppError(

@@ -11,7 +11,7 @@ export function explainDatabaseError(
     const server = describeServer(config.databaseUrl);
     return new AppError(
       'DATABASE_UNAVAILABLE',
-      `the database ${server} rejects the user of ${variable}: ${error.message}; ${variable === 'DATABASE_URL' ? NOT_GRANTED : NOT_OWNED}`,
+      `the database ${server} rejects the user in ${variable}: ${error.message}; ${variable === 'DATABASE_URL' ? NOT_GRANTED : NOT_OWNED}`,
       { cause: error },
     );
   }
@@ -33,7 +33,7 @@ export function explainDatabaseError(
 }
 
 const NOT_GRANTED =
-  'commands that change tables (migrate, restore, restore accept, backup --final) need DATABASE_OWNER_URL, the URL of the table owner. For all others, make the user of DATABASE_URL a member of the role quittance_runtime, and run "quittance migrate" with DATABASE_OWNER_URL';
+  'commands that change tables (migrate, restore, restore accept, backup --final) need DATABASE_OWNER_URL, the table owner\'s URL. For all others, make the user in DATABASE_URL a member of the quittance_runtime role, and run "quittance migrate" with DATABASE_OWNER_URL';
 const NOT_OWNED = 'use the URL of the user who owns the database ("alter database … owner to …") and its tables';
 
 /** PostgreSQL's codes for "permission denied" and, if the user may not even see the schema, "no schema has been selected". */
@@ -43,7 +43,7 @@ function isForbidden(error: unknown): error is Error {
   return error instanceof Error && 'code' in error && FORBIDDEN.includes(String(error.code));
 }
 
-const NAME_AUTHORITY = 'add the CA certificate file of the server to DATABASE_URL (sslrootcert=/path/to/ca.crt)';
+const NAME_AUTHORITY = "add the server's CA certificate file to DATABASE_URL (sslrootcert=/path/to/ca.crt)";
 
 /** The fixes by error code of Node.js or PostgreSQL. */
 const FIXES: Readonly<Record<string, string>> = {
@@ -63,7 +63,7 @@ const FIXES: Readonly<Record<string, string>> = {
   '25006': 'this server is read-only: point DATABASE_URL to the primary',
   '3D000': 'create the database (createdb), or correct its name at the end of DATABASE_URL',
   '53300':
-    'the server has no free connections: raise its max_connections, or lower QUITTANCE_DATABASE_POOL of the service',
+    "the server has no free connections: raise its max_connections, or lower the service's QUITTANCE_DATABASE_POOL",
 };
 
 /** Returns a text such as `quittance at db.example.com:5432`, never with the user or password. The URL was validated when it was read. */

@@ -9,7 +9,7 @@ import { configuredNetworks, findNetworkConfig } from './select-network.ts';
 /** Makes a scratch database follow the chain with the regular watcher and the nodes configured here. */
 export function followScratch(config: Config): FollowDeps['follow'] {
   return async (network, connection) => {
-    if (!configuredNetworks(config).includes(network)) return 'no node of this network is configured here';
+    if (!configuredNetworks(config).includes(network)) return 'no node for this network is configured here';
     const found = await findNetworkConfig(config, network).catch((error: unknown) => {
       if (error instanceof AppError && error.code === 'SANDBOX_NOT_RUNNING') return error.message;
       throw error;

@@ -43,7 +43,7 @@ export async function runOperation<Input extends TSchema, Wanted, Outcome, Used 
   if (by !== undefined) {
     throw new AppError(
       'USAGE',
-      '--by has no effect with --server, because the server records the name of the admin key: leave it out',
+      "--by has no effect with --server, because the server records the admin key's name: leave it out",
     );
   }
   return use(await (await import('./ask-server.ts')).askServer(terminal, server, operation, given));
@@ -169,7 +169,7 @@ async function readText(stream: NodeJS.ReadableStream, source: string): Promise<
 async function readFileOption(path: string, { of, mostBytes }: { of: string; mostBytes: number }) {
   const content = await readStart(path, of, mostBytes).catch(({ code }: NodeJS.ErrnoException) =>
     code === 'ENOENT'
-      ? 'does not exist: use the path of a file'
+      ? 'does not exist: use the path to a file'
       : `cannot be read (${code}): give your user permission to read it`,
   );
   return typeof content === 'string'
@@ -181,7 +181,7 @@ async function readStart(path: string, of: string, mostBytes: number): Promise<B
   // With O_NONBLOCK, opening a pipe doesn't wait for its other end.
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
-    if (!(await handle.stat()).isFile()) return `is not a file: use the path of ${of}`;
+    if (!(await handle.stat()).isFile()) return `is not a file: use the path to ${of}`;
     const buffer = Buffer.alloc(mostBytes + 1);
     const { bytesRead } = await handle.read(buffer, 0, buffer.length, 0);
     return buffer.subarray(0, bytesRead);

@@ -377,7 +377,7 @@ async function isAgreed(deps: StateDeps, first: Node, shown: Flag, asked: Asked,
     saying,
     needed: agreement,
   };
-  log?.warn(what, 'too few operators agree on a state of the USDT contract: nothing changes until they do');
+  log?.warn(what, "too few operators agree on the USDT contract's state: nothing changes until they do");
   return false;
 }
 

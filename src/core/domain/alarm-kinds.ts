@@ -142,7 +142,7 @@ const ROWS = {
       'Only node operators confirm these transfers. Connect a node over gRPC, because it returns the bytes that prove a block.',
   },
   'payment-denied': {
-    means: "The payment of an invoice that is PAID isn't on the chain.",
+    means: "The payment for a PAID invoice isn't on the chain.",
     impact: "Your shop may have shipped an order that wasn't paid.",
     scope: 'installation',
     rank: 1,
@@ -161,7 +161,7 @@ const ROWS = {
       'Repair the row shown in the alarm, or restore it from a backup. Quittance records the payment within minutes of the repair.',
   },
   'balance-differs': {
-    means: 'The balance of an address on the chain differs from the ledger.',
+    means: "An address's on-chain balance differs from the ledger.",
     impact: "A transfer is missing from the ledger, or the ledger has one that isn't on the chain.",
     scope: 'installation',
     rank: 1,
@@ -279,7 +279,7 @@ const ROWS = {
     advice: "Someone wrote directly to the database. Don't trust this row.",
   },
   'row-unsealed': {
-    means: 'Rows of a table have no seal.',
+    means: 'Rows in a table have no seal.',
     impact: "They can't be checked for changes.",
     scope: 'installation',
     rank: 1,
@@ -336,7 +336,7 @@ const ROWS = {
       'Read the log of that process, which says why. Someone may have written something to the database that makes the check fail. If the log says nothing, restart the process. The alarm clears after the next successful check.',
   },
   'secret-damaged': {
-    means: "The secret of a webhook endpoint, or the receipt key, can't be decrypted.",
+    means: "A webhook endpoint's secret, or the receipt key, can't be decrypted.",
     impact: "Its webhooks aren't sent, or receipts have no signature.",
     scope: 'project',
     rank: 2,
@@ -382,7 +382,7 @@ const ROWS = {
     advice: say`Repair the receiver, then run "${{ command: 'webhook enable' }}", which clears the alarm.`,
   },
   'rate-old': {
-    means: 'The rate source of an adapter no longer returns a newer rate.',
+    means: "An adapter's rate source no longer returns a newer rate.",
     impact: 'When the rate gets too old, the adapter will refuse orders.',
     scope: 'project',
     rank: 1,
@@ -408,7 +408,7 @@ const ROWS = {
     isUrgent: false,
     endsBy: 'cause',
     advice:
-      'Start a watcher for the network. If you no longer use the network, retire the addresses of its projects. The alarm clears when a watcher is running.',
+      "Start a watcher for the network. If you no longer use the network, retire its projects' addresses. The alarm clears when a watcher is running.",
   },
   'clock-wrong': {
     means: 'The clocks of a process, the database and the chain differ by 30 seconds or more.',
@@ -418,7 +418,7 @@ const ROWS = {
     isUrgent: false,
     endsBy: 'cause',
     advice:
-      'Correct the clocks of the machines, and keep them synchronised with chrony or systemd-timesyncd. The alarm clears within seconds.',
+      "Correct the machines' clocks, and keep them synchronised with chrony or systemd-timesyncd. The alarm clears within seconds.",
   },
 } as const satisfies Record<string, AlarmRow>;
 

@@ -56,7 +56,7 @@ describe('parseAmount', () => {
     ['1,5', 'NOT_DECIMAL', 'must contain only the digits 0-9 and one decimal point "."'],
     ['５', 'NOT_DECIMAL', 'must contain only the digits 0-9 and one decimal point "."'],
     ['1x', 'NOT_DECIMAL', 'must contain only the digits 0-9 and one decimal point "."'],
-    ['1.2.3', 'NOT_DECIMAL', 'must have at most one point'],
+    ['1.2.3', 'NOT_DECIMAL', 'must have at most one decimal point'],
     ['.5', 'NO_INTEGER_PART', 'needs a digit before the point: "0.5"'],
     [`.${'5'.repeat(19)}`, 'NO_INTEGER_PART', `needs a digit before the point: "0.${'5'.repeat(19)}"`],
     [`.${'5'.repeat(20)}`, 'NO_INTEGER_PART', `needs a digit before the point: "0.${'5'.repeat(19)}…"`],

@@ -28,7 +28,7 @@ function explainAmount(text: string): { code: string; reason: string } {
     return { code: 'NOT_DECIMAL', reason: 'must contain only the digits 0-9 and one decimal point "."' };
   }
   if (text.indexOf('.') !== text.lastIndexOf('.'))
-    return { code: 'NOT_DECIMAL', reason: 'must have at most one point' };
+    return { code: 'NOT_DECIMAL', reason: 'must have at most one decimal point' };
   if (text.startsWith('.'))
     return { code: 'NO_INTEGER_PART', reason: `needs a digit before the point: "0${clip(text)}"` };
   if (text.endsWith('.'))

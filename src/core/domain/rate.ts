@@ -77,8 +77,7 @@ export function readRate(answer: string, source: RateSource, now: UnixMs): ReadR
   const rate = parseAmount(number.replace(/^(\d+\.\d{6})\d+$/, '$1'));
   if (rate.kind === 'invalid') return refused(`the value at ${path} is not a rate: it ${rate.reason}`);
   const [least, most] = [parseAmount(min), parseAmount(max)];
-  if (least.kind === 'invalid' || most.kind === 'invalid')
-    throw new Error('the bounds of the rate are not decimal numbers');
+  if (least.kind === 'invalid' || most.kind === 'invalid') throw new Error('the rate bounds are not decimal numbers');
   if (rate.amountMicro < least.amountMicro || rate.amountMicro > most.amountMicro) {
     return refused(`the rate is ${number.slice(0, 24)}, which is not between ${min} and ${max}`);
   }

@@ -3,10 +3,10 @@ import { AppError } from './errors.ts';
 /** Resource shortages of PostgreSQL by SQLSTATE (class 53): the database responds, but refuses the statement. */
 const SHORTAGES = {
   '53000': 'the database has run out of resources',
-  '53100': 'the disk of the database is full',
+  '53100': 'the database disk is full',
   '53200': 'the database has run out of memory',
   '53300': 'the database accepts no more connections',
-  '53400': 'the database has reached a limit of its configuration',
+  '53400': 'the database has reached a configured limit',
 } as const;
 
 /** Returns the shortage that a SQLSTATE stands for as text that anyone may see, or `null` if it's another failure. */

@@ -70,7 +70,7 @@ export async function applyAddressChange(deps: ApplyDeps, id: string, cause: Cau
       if (!(error instanceof Overtaken)) throw error;
     }
   }
-  throw new Error(`other projects added addresses of ${encodeId('chg', id)} first, ${MAX_ATTEMPTS} times in a row`);
+  throw new Error(`other projects added addresses from ${encodeId('chg', id)} first, ${MAX_ATTEMPTS} times in a row`);
 }
 
 class Overtaken extends Error {}
@@ -136,7 +136,7 @@ async function findUnrecorded(tx: Sql, change: AddressChange, cause: Cause): Pro
 function accountOf(address: TronAddress): AccountHex {
   const parsed = parseAddress(address);
   if (parsed.kind === 'ok') return parsed.account;
-  throw new Error(`a change of addresses contains ${address}, which is not an address: ${parsed.reason}`);
+  throw new Error(`an address change contains ${address}, which is not an address: ${parsed.reason}`);
 }
 
 type Doing = { cause: Cause; actedAt: UnixMs };
@@ -255,7 +255,7 @@ export function describeChange({ id, addresses, actedBy, actorKind, dueAt }: Add
 async function raiseFailedChange(tx: Sql, change: AddressChange, reason: string): Promise<string> {
   const { id, projectId, network } = change;
   const subject = encodeId('prj', projectId);
-  const detail = `the addresses of ${encodeId('chg', id)} were not added to ${subject}: ${reason}. If they are yours, propose them again; then close this alarm with "quittance chain acknowledge --alarm ${FAILED} --network ${network} --subject ${subject}"`;
+  const detail = `the addresses from ${encodeId('chg', id)} were not added to ${subject}: ${reason}. If they are yours, propose them again; then close this alarm with "quittance chain acknowledge --alarm ${FAILED} --network ${network} --subject ${subject}"`;
   await raiseAlarm(tx, network, { id: randomUUID(), kind: FAILED, subject, detail });
   return detail;
 }

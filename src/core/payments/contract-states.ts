@@ -18,8 +18,8 @@ import { type Watching, withCursor } from './watching.ts';
 
 /** What the operator should do next when the contract names its successor. */
 const WHEN_REPLACED =
-  ': it now forwards payments to that contract. Quittance accepts them if the nodes of two operators agree on it. With nodes of only one operator, payments are held: add a ' +
-  'node of another operator. Check whether Tether asks holders to move to the new token.';
+  ': it now forwards payments to that contract. Quittance accepts them if nodes from two operators agree on it. With nodes from only one operator, payments are held: add a ' +
+  'node from another operator. Check whether Tether asks holders to move to the new token.';
 
 type EventBlock = { number: number; events: readonly ContractEvent[] };
 type Deps = Watching & { log: Logger };
@@ -95,7 +95,7 @@ export async function followStates(deps: AlarmDeps, db: Sql): Promise<void> {
       detail: `Tether's contract froze ${address}${doubt(freezeState)}: it can still receive USDT, but cannot send any. New invoices don't use it, and the pages of its open invoices tell payers not to send anything. Ask Tether for the reason. Move payers to other addresses; when Tether has unfrozen the address, use it again with: quittance address activate ${address}`,
     })),
   );
-  const detail = `Tether paused all transfers of USDT on TRON${doubt(pause)}: payments fail and cost payers a fee. Payment pages tell payers this and show no address. Wait until Tether resumes transfers; the alarm then closes automatically`;
+  const detail = `Tether paused all USDT transfers on TRON${doubt(pause)}: payments fail and cost payers a fee. Payment pages tell payers this and show no address. Wait until Tether resumes transfers; the alarm then closes automatically`;
   await settle('paused', pause === null ? [] : [{ subject: '', detail }]);
 }
 

@@ -305,7 +305,7 @@ export async function adviseAddresses(db: Sql, projectId: string): Promise<strin
   const { frozen } = await countAddressesInUse(db, projectId);
   const why = frozen === 0 ? '' : `Tether froze ${frozen} of its addresses. `;
   if (spent === undefined) return why + add;
-  return `${why}Quittance has derived ${spent.autoDerived} addresses of its account key automatically, which is the limit. Raise the limit with quittance address derive --project ${project} --auto-limit ${spent.autoDeriveLimit + RAISED_BY}, if your wallet shows that many addresses. Or: ${add}`;
+  return `${why}Quittance has derived ${spent.autoDerived} addresses from its account key automatically, which is the limit. Raise the limit with quittance address derive --project ${project} --auto-limit ${spent.autoDeriveLimit + RAISED_BY}, if your wallet shows that many addresses. Or: ${add}`;
 }
 
 const RAISED_BY = 100;

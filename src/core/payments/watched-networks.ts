@@ -40,12 +40,12 @@ export async function warnUnwatched(db: Sql, network: Network, networks: readonl
   return say`${neverSeen(network)}. Until then, no invoice can be created for the project (503). If this does not change, check ${nodesVariable(network)} with "${{ command: 'doctor' }}"`;
 }
 
-export const neverSeen = (network: Network): string => `no node of ${network} has returned a block yet`;
+export const neverSeen = (network: Network): string => `no ${network} node has returned a block yet`;
 
 export const nodesVariable = (network: Network): string => `QUITTANCE_${network.toUpperCase()}_NODES`;
 
 /** Describes the problem of a network without a watcher. The text may be shown publicly. */
 export function describeUnwatched({ network, seenAt }: { network: Network; seenAt: UnixMs | null }): string {
   const since = seenAt === null ? 'has ever run' : `has run since ${toIso(seenAt)}`;
-  return `no watcher of ${network} ${since}, so payments there go unnoticed: set ${nodesVariable(network)}, and start a process with the role watcher`;
+  return `no ${network} watcher ${since}, so payments there go unnoticed: set ${nodesVariable(network)}, and start a process with the watcher role`;
 }

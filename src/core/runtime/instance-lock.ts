@@ -71,7 +71,7 @@ export function dataDirError(dir: string, cause: unknown): unknown {
     case 'EDQUOT':
       return new DataDirError(
         'DATA_DIR_FULL',
-        `The disk of the data directory ${dir} is full (${code}). Free some space, then start again.`,
+        `The disk that holds the data directory ${dir} is full (${code}). Free some space, then start again.`,
         { cause },
       );
     case 'ENOTDIR':

@@ -19,7 +19,7 @@ export function createMetrics() {
     ...outcomeMetrics(labelled),
     ...pageMetrics(labelled),
     ...backupMetrics(labelled),
-    auditEntries: labelled.gauge()('quittance_audit_entries', 'Number of the newest entry of the audit log'),
+    auditEntries: labelled.gauge()('quittance_audit_entries', 'Number of the newest audit log entry'),
     poolConnections: labelled.gauge('state')(
       'quittance_database_connections',
       'Connections in the database pool by state: total, idle; waiting is the number of requests for one',

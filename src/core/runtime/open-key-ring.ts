@@ -54,7 +54,7 @@ export async function requireKeyRing(
   if (ring !== null) return ring;
   throw new KeyRingError(
     'CONFIG_INVALID',
-    'QUITTANCE_MASTER_KEY is not set, and with DATABASE_URL it is needed to seal the secrets of webhook endpoints: create a key with "openssl rand -base64 32", keep it safe, and set it for every process of this database that has the role webhooks, and for commands',
+    'QUITTANCE_MASTER_KEY is not set, and with DATABASE_URL it is needed to seal webhook endpoint secrets: create a key with "openssl rand -base64 32", keep it safe, and set it for every process on this database that has the webhooks role, and for commands',
   );
 }
 

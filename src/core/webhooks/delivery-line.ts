@@ -249,7 +249,7 @@ function createSecretOpener({ db, keyRing, log }: { db: Sql; keyRing: KeyRing; l
     const endpoints = unsigned.slice(0, MAX_LOGGED).map((id) => encodeId('whe', id));
     log.error(
       { unopened: reported, waitingEndpoints: endpoints },
-      'secrets of webhook endpoints cannot be decrypted, so the events of these endpoints wait: give this process the master keys that encrypted them (quittance master-key status), or rotate the secrets',
+      'webhook endpoint secrets cannot be decrypted, so events for these endpoints wait: give this process the master keys that encrypted them (quittance master-key status), or rotate the secrets',
     );
   };
   return async (deliveries, now) => {
@@ -484,7 +484,7 @@ function listFields(order: AdapterOrder, { payment, ...data }: Event['data']): L
     throw new Error(`${dialect} has no callback for ${data.status}`);
   }
   const { address, transaction, payableAmount } = payment;
-  if (data.status === 'PAID' && transaction === null) throw new Error('the event of a payment names no transaction');
+  if (data.status === 'PAID' && transaction === null) throw new Error('a payment event names no transaction');
   const ids = [['trade_id', data.invoiceId] as const, ['order_id', data.externalId] as const];
   const amounts = [['amount', asNumber(amount)] as const, ['actual_amount', asNumber(payableAmount)] as const];
   const hash = ['block_transaction_id', (data.status === 'PAID' && transaction?.txId) || ''] as const;

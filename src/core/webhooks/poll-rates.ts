@@ -154,9 +154,9 @@ async function ask(
   if (state.problem === null && problem !== null)
     log.warn(
       { ...about, reason: problem },
-      'could not read the rate of an adapter; Quittance uses the last known rate until it is too old',
+      "could not read an adapter's rate; Quittance uses the last known rate until it is too old",
     );
-  if (state.problem !== null && problem === null) log.info(about, 'the rate of an adapter can be read again');
+  if (state.problem !== null && problem === null) log.info(about, "an adapter's rate can be read again");
   state.problem = problem;
   state.hasAnswered = true;
 }
@@ -239,5 +239,5 @@ function describe(
 ): string {
   const from = toIso(unixMs(readAt + source.maxAgeMs));
   const kind = adapter === 'price' ? `price --currency ${currency}` : adapter;
-  return `The rate of ${subject} dates from ${toIso(readAt)}, and its source (${originOf(source)}) returns no newer one: ${why}. Quittance rejects orders from ${from} on. Repair the source, or set another one or a fixed rate: quittance adapter enable --kind ${kind}`;
+  return `The rate for ${subject} dates from ${toIso(readAt)}, and its source (${originOf(source)}) returns no newer one: ${why}. Quittance rejects orders from ${from} on. Repair the source, or set another one or a fixed rate: quittance adapter enable --kind ${kind}`;
 }

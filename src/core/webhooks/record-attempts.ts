@@ -78,7 +78,7 @@ export async function recordAttempts(
     if (!isOfStatement(error)) throw error;
     const recorded = await recordAlone();
     const endpoints = [...failures.keys()].slice(0, MAX_LOGGED).map((id) => encodeId('whe', id));
-    log.warn({ error, endpoints }, 'could not record failures of webhook endpoints; they count at the next attempt');
+    log.warn({ error, endpoints }, 'could not record webhook endpoint failures; they count at the next attempt');
     return recorded;
   };
   // Successes need only one statement, because only failures affect the endpoints.

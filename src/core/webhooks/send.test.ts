@@ -273,8 +273,8 @@ describe('certificates', () => {
       'tls: the certificate chain is incomplete, or no well-known authority signed it',
     ],
     ['ERR_SSL_WRONG_VERSION_NUMBER', 'tls: no secure connection'],
-    ['ENOTFOUND', 'dns: the name of the endpoint does not resolve'],
-    ['EAI_AGAIN', 'dns: the name of the endpoint could not be looked up'],
+    ['ENOTFOUND', 'dns: the endpoint host name does not resolve'],
+    ['EAI_AGAIN', 'dns: the endpoint host name could not be looked up'],
     ['EHOSTUNREACH', 'unreachable: no route to the endpoint'],
     ['ESOMETHING', 'network: the attempt failed'],
   ])('%s is explained', (code, words) => {

@@ -167,7 +167,7 @@ const MAX_TARGETS = 1000;
 function readTarget(text: string, rule: TargetRule): Target {
   const url = parseUrl(text);
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    return { kind: 'refused', error: 'invalid_url: the URL of the endpoint is not http or https' };
+    return { kind: 'refused', error: 'invalid_url: the endpoint URL is not http or https' };
   }
   const check = checkTarget(url, rule);
   if (check.kind === 'refused') return { kind: 'refused', error: `target_refused: ${check.reason}` };
@@ -324,9 +324,9 @@ const STATUSES: Readonly<Record<number, string>> = {
 const EXPLANATIONS: readonly (readonly [RegExp, string])[] = [
   [/^(UND_ERR_CONNECT_TIMEOUT|ETIMEDOUT)$/, 'timeout: no connection in time'],
   [/^UND_ERR_(HEADERS|BODY)_TIMEOUT$/, 'timeout: no response in time'],
-  [/^ECONNREFUSED$/, 'connection_refused: nothing is listening at the address of the endpoint'],
-  [/^ENOTFOUND$/, 'dns: the name of the endpoint does not resolve'],
-  [/^EAI_/, 'dns: the name of the endpoint could not be looked up'],
+  [/^ECONNREFUSED$/, "connection_refused: nothing is listening at the endpoint's address"],
+  [/^ENOTFOUND$/, 'dns: the endpoint host name does not resolve'],
+  [/^EAI_/, 'dns: the endpoint host name could not be looked up'],
   [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/, 'connection_lost: the connection was closed before a response arrived'],
   [/^(EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ENETDOWN)$/, 'unreachable: no route to the endpoint'],
   [/^CERT_HAS_EXPIRED$/, 'tls: the certificate has expired'],

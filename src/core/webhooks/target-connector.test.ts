@@ -111,7 +111,7 @@ describe('names, whose addresses are judged whenever they are connected to', () 
     const post = client({ rule: 'local', lookup });
     expect(await post(`http://shop.example:${port}/`, { reset: true })).toBe('status 200');
     expect(await post(`http://shop.example:${port}/`)).toBe(
-      'TARGET_REFUSED: "shop.example" resolves to 10.0.0.7 (10.0.0.0/8, private): only public addresses and loopback addresses of this machine are allowed',
+      'TARGET_REFUSED: "shop.example" resolves to 10.0.0.7 (10.0.0.0/8, private): only public addresses and loopback addresses on this machine are allowed',
     );
     expect([connections(), names.length]).toEqual([1, 2]);
   });

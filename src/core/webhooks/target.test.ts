@@ -22,11 +22,8 @@ describe('what is refused before anything is resolved', () => {
       [`https://a.example:444${path}`, '"https://a.example:444" has the port 444: use 443 or one from 1024 on'],
       [`https://10.0.0.5${path}`, '"10.0.0.5" is not allowed (10.0.0.0/8, private): only public addresses are allowed'],
       [`https://[::1]${path}`, '"::1" is not allowed (::1/128, loopback): only public addresses are allowed'],
-      [
-        `https://shop.internal.${path}`,
-        '"shop.internal." is a name of a local network: only public addresses are allowed',
-      ],
-      [`https://a..example${path}`, '"a..example" is not the name of a machine: use one such as shop.example.com'],
+      [`https://shop.internal.${path}`, '"shop.internal." is a local network name: only public addresses are allowed'],
+      [`https://a..example${path}`, '"a..example" is not a host name: use one such as shop.example.com'],
     ] as const;
     for (const [url, says] of reasons) expect(reason(url)).toBe(says);
     expect(reason(`ftp://a.example${path}`, 'local')).toBe('"ftp://a.example" must start with https:// or http://');
@@ -58,18 +55,16 @@ describe('what is refused before anything is resolved', () => {
       '!a.b',
       'a!.b',
     ]) {
-      expect(reason(`https://${name}/`)).toMatch(/ is not the name of a machine: use one such as shop\.example\.com$/);
+      expect(reason(`https://${name}/`)).toMatch(/ is not a host name: use one such as shop\.example\.com$/);
     }
   });
 
   test('only the end of a name says that it is local', () => {
     for (const end of ['localhost', 'local', 'internal', 'home.arpa', 'onion']) {
-      expect(reason(`https://a.${end}/`)).toBe(
-        `"a.${end}" is a name of a local network: only public addresses are allowed`,
-      );
+      expect(reason(`https://a.${end}/`)).toBe(`"a.${end}" is a local network name: only public addresses are allowed`);
       for (const name of [`a.${end}.example`, `a.x${end}`]) expect(reason(`https://${name}/`)).toBe('ok');
     }
-    expect(reason('https://shop/')).toContain('is a name of a local network');
+    expect(reason('https://shop/')).toContain('is a local network name');
   });
 
   test('of a long text 80 characters are shown', () => {
@@ -93,7 +88,7 @@ describe('what is refused before anything is resolved', () => {
       );
       return check.kind === 'ok' ? 'ok' : check.reason;
     };
-    const LOCAL = 'only public addresses and loopback addresses of this machine are allowed';
+    const LOCAL = 'only public addresses and loopback addresses on this machine are allowed';
     expect(judge('public', '8.8.8.8', '1.1.1.1')).toBe('ok');
     expect(judge('local', '127.0.0.1', '127.0.0.2')).toBe('ok');
     expect(judge('public', '8.8.8.8', '127.0.0.1')).toBe(

@@ -70,7 +70,7 @@ const FIRST_UNPRIVILEGED_PORT = 1024;
 
 const WHERE: Readonly<Record<TargetRule, string>> = {
   public: 'only public addresses are allowed',
-  local: 'only public addresses and loopback addresses of this machine are allowed',
+  local: 'only public addresses and loopback addresses on this machine are allowed',
   own: 'only public and private addresses and those of this machine are allowed',
 };
 
@@ -98,11 +98,11 @@ function checkName(host: string, rule: TargetRule): TargetCheck {
   const name = host.replace(/\.$/, '');
   const labels = name.split('.');
   if (name.length > 253 || !labels.every((label) => LABEL.test(label))) {
-    return refused(`${shown} is not the name of a machine: use one such as shop.example.com`);
+    return refused(`${shown} is not a host name: use one such as shop.example.com`);
   }
   if (rule !== 'public') return { kind: 'ok' };
   const local = labels.length === 1 || LOCAL_NAMES.test(name);
-  return local ? refused(`${shown} is a name of a local network: ${WHERE.public}`) : { kind: 'ok' };
+  return local ? refused(`${shown} is a local network name: ${WHERE.public}`) : { kind: 'ok' };
 }
 
 /** Host names have no underscores, but resolvers accept them. */

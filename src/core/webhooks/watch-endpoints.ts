@@ -59,7 +59,7 @@ async function findFailing(db: Database, before: UnixMs) {
     ...callbacks.map(({ endpointId, network, count, eventId, failingSince, error }) => {
       const subject = encodeId('whe', endpointId);
       const orders = count === 1 ? 'One paid order' : `${count} paid orders`;
-      const detail = `${orders} of the adapter ${subject} could not be reported to the shop for more than 15 minutes; callbacks of other orders continue. The first has waited since ${toIso(failingSince)}, and its last attempt ended with ${error}. See every attempt: quittance deliveries show ${encodeId('evt', eventId)}`;
+      const detail = `${orders} for adapter ${subject} could not be reported to the shop for more than 15 minutes; callbacks for other orders continue. The first has waited since ${toIso(failingSince)}, and its last attempt ended with ${error}. See every attempt: quittance deliveries show ${encodeId('evt', eventId)}`;
       return { subject, network, detail };
     }),
   ];
@@ -201,7 +201,7 @@ function describeSource(source: KeySource): string {
 }
 
 const REFUSE_MISSING_KEYS_REMEDIES = {
-  file: 'Add the lines of the earlier file master-key, from a backup.',
+  file: 'Add the lines from the earlier master-key file, from a backup.',
   setting: 'Add it to QUITTANCE_MASTER_KEY, after a comma.',
   none: 'Set QUITTANCE_MASTER_KEY, or, with an embedded database, restore the file master-key from a backup.',
 } as const;

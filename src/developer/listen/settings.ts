@@ -35,7 +35,7 @@ export type ListenSettings = {
 export async function readListenSettings(options: ListenOptions & Surroundings): Promise<ListenSettings> {
   const { events, after, env } = options;
   if (options.forwardTo === undefined) {
-    throw invalid('--forward-to is missing: set it to the URL of your handler, such as http://localhost:3000/hook');
+    throw invalid("--forward-to is missing: set it to your handler's URL, such as http://localhost:3000/hook");
   }
   const forwardTo = readUrl('--forward-to', options.forwardTo);
   // Clients never send a fragment.
@@ -53,7 +53,7 @@ export async function readListenSettings(options: ListenOptions & Surroundings):
   const server = readServer(serverText, options.allowHttp === true);
   // The sandbox's key is only sent to the sandbox.
   const isSandbox = sandbox !== null && new URL(server).origin === new URL(sandbox.baseUrl).origin;
-  const why = `${server} is not the sandbox of this data directory, whose key is known`;
+  const why = `${server} is not this data directory's sandbox, whose key is known`;
   const key = readTestKey(named.apiKey ?? (isSandbox ? sandbox.apiKey : null), why);
   return { server, ...key, forwardTo, types, after: from };
 }
@@ -72,12 +72,12 @@ function namedKey({ apiKey, env }: ListenOptions & Surroundings): string | null 
 function readTestKey(text: string | null, why: string): { apiKey: string; keyId: string } {
   if (text === null) {
     throw invalid(
-      `--api-key and QUITTANCE_API_KEY are missing, and ${why}: set the variable to a key of a test project (qt_test_…)`,
+      `--api-key and QUITTANCE_API_KEY are missing, and ${why}: set the variable to a test project key (qt_test_…)`,
     );
   }
   if (text.startsWith('qt_live_')) {
     throw invalid(
-      'the key is a live one (qt_live_…): payments of the main network are not forwarded to a developer’s machine. Use a key of a test project (qt_test_…). For live events, add an endpoint with "quittance webhook add"',
+      'the key is a live one (qt_live_…): payments on the main network are not forwarded to a developer’s machine. Use a test project key (qt_test_…). For live events, add an endpoint with "quittance webhook add"',
     );
   }
   const key = readApiKey(text);
@@ -114,7 +114,7 @@ function readType(text: string): string {
 function readAfter(text: string): ListenSettings['after'] {
   if (text === 'beginning' || text === 'latest') return { kind: text };
   if (decodeId('evt', text) !== null) return { kind: 'event', id: text };
-  throw invalid(`--after is ${clip(text)}: use the id of an event (evt_…), beginning or latest`);
+  throw invalid(`--after is ${clip(text)}: use an event id (evt_…), beginning or latest`);
 }
 
 function invalid(message: string): AppError {

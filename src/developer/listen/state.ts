@@ -54,7 +54,7 @@ async function takeLock(dir: string, name: string, route: Route): Promise<{ rele
     const who = holder === undefined ? 'another process' : `process ${holder}`;
     throw new AppError(
       'CONFLICT',
-      `${who} already forwards the events of this key to ${route.forwardTo}: stop it, or forward to another URL`,
+      `${who} already forwards this key's events to ${route.forwardTo}: stop it, or forward to another URL`,
       { cause: error },
     );
   }

@@ -60,9 +60,9 @@ async function findByExternalId(sandbox: Sandbox, externalId: string): Promise<s
 
 function unknownName({ isOfKey }: Sandbox, name: string): AppError {
   const shown = clip(name);
-  if (isOfKey) return new AppError('NOT_FOUND', `The project of this key has no invoice ${shown}.`);
-  const advice = /\/c\//.test(name) ? '' : '; to pay an invoice of another project, use the URL of its checkout page';
-  const whose = advice === '' ? 'the sandbox' : 'the demo project of the sandbox';
+  if (isOfKey) return new AppError('NOT_FOUND', `This key's project has no invoice ${shown}.`);
+  const advice = /\/c\//.test(name) ? '' : "; to pay another project's invoice, use its checkout page URL";
+  const whose = advice === '' ? 'the sandbox' : 'the sandbox demo project';
   return new AppError('NOT_FOUND', `${whose} has no invoice ${shown}${advice}`);
 }
 

@@ -248,7 +248,7 @@ async function listen(server: Server, host: string, port: number): Promise<strin
   server.listen(port, host);
   await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EADDRINUSE') throw error;
-    const message = `port ${port} of ${host} is in use: stop the program that listens there, or choose another port`;
+    const message = `port ${port} on ${host} is in use: stop the program that listens there, or choose another port`;
     throw new AppError('PORT_IN_USE', message, { cause: error });
   });
   const { port: actual } = server.address() as AddressInfo;

@@ -156,7 +156,7 @@ export async function createFreshProject(
 export async function endProject(db: Database, projectUuid: string, demoUuid: string): Promise<void> {
   if (projectUuid === demoUuid) {
     const fix = 'send the key that POST /sandbox/projects returned';
-    throw new AppError('SANDBOX_REFUSED', `This is the key of the demo project, which stays: ${fix}.`);
+    throw new AppError('SANDBOX_REFUSED', `This is the demo project's key, which stays: ${fix}.`);
   }
   const deps = { db, now: () => unixMs(systemClock.now()) };
   for (const { id, disabledAt } of await listWebhookEndpoints(db, projectUuid)) {

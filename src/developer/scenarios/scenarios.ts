@@ -141,7 +141,7 @@ export const SCENARIOS = {
     by: 'contract',
   },
   'two-in-one': {
-    help: 'two invoices in one transaction of a contract',
+    help: 'two invoices in one contract transaction',
     by: 'contract',
     needs: 'second invoice',
     example: [PAYABLE, 3_000_001n],
@@ -199,8 +199,8 @@ export const SCENARIOS = {
   },
   'requested-amount': {
     ...mistaken(
-      'the amount of the order, without the digits that were added to it',
-      'which is the amount of the order without the added digits',
+      'the order amount, without the digits that were added to it',
+      'which is the order amount without the added digits',
       undefined,
       25_000_000n,
       'REQUESTED_AMOUNT',
@@ -208,10 +208,16 @@ export const SCENARIOS = {
     needs: 'requested amount',
   },
   'to-retired': {
-    ...mistaken('the payable amount, to a retired address of the project', '', undefined, PAYABLE, 'OTHER_ADDRESS'),
+    ...mistaken(
+      "the payable amount, to one of the project's retired addresses",
+      '',
+      undefined,
+      PAYABLE,
+      'OTHER_ADDRESS',
+    ),
     needs: 'retired address',
     outcome: (facts) =>
-      `${EXACT} to a retired address of the project, which gets no new invoices but is watched permanently: ${ifUnmatched(facts)}`,
+      `${EXACT} to one of the project's retired addresses, which gets no new invoices but is watched permanently: ${ifUnmatched(facts)}`,
   },
   reverted: {
     ...unseen(

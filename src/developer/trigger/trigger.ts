@@ -66,7 +66,7 @@ export async function trigger(
       return await happenToInvoice(sandbox, { type, options, until });
     } catch (error) {
       if (!signal.aborted || error !== signal.reason) throw error;
-      const message = `${type} did not arrive within ${WAIT_MS / 1000} seconds: "quittance chain status" and the log of the sandbox may say why`;
+      const message = `${type} did not arrive within ${WAIT_MS / 1000} seconds: "quittance chain status" and the sandbox log may say why`;
       throw new AppError('SANDBOX_REFUSED', message, { cause: error });
     }
   });
@@ -128,7 +128,7 @@ async function recordPings(sandbox: Sandbox): Promise<string> {
   if (first === undefined) {
     throw new AppError(
       'SANDBOX_REFUSED',
-      'no endpoint of the demo project accepts pings: add one with "quittance webhook add"',
+      'no demo project endpoint accepts pings: add one with "quittance webhook add"',
     );
   }
   const ping = await recordPing(sandbox, first.id);

@@ -32,8 +32,7 @@ export async function followFrom(feed: FeedReader, signal: AbortSignal): Promise
 
 function toEvent(bytes: Uint8Array): FeedEvent {
   const event = readEvent(bytes);
-  if (event === null)
-    throw new AppError('SANDBOX_REFUSED', 'the feed of the sandbox contains something that is not an event');
+  if (event === null) throw new AppError('SANDBOX_REFUSED', 'the sandbox feed contains something that is not an event');
   const body = Buffer.from(bytes).toString();
   return { id: event.id, type: event.type, data: asObject(parseObject(body)['data']), body };
 }

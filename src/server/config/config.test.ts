@@ -419,7 +419,7 @@ const bad: [variable: string, value: string, says: string, rest?: NodeJS.Process
   [
     'QUITTANCE_AGREEMENT',
     '2',
-    'QUITTANCE_NILE_NODES has nodes of one operator (trongrid.io): add nodes of other operators',
+    'QUITTANCE_NILE_NODES has nodes from one operator (trongrid.io): add nodes from other operators',
     NILE,
   ],
   [

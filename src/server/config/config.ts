@@ -341,7 +341,7 @@ function backupProblems(present: ReadSettings['present']): ConfigProblem[] {
 function idleBackups({ settings, present }: Pick<ReadSettings, 'settings' | 'present'>): ConfigProblem[] {
   const isMade = settings.QUITTANCE_ROLES?.includes('watcher') !== false;
   if (!present.has('QUITTANCE_BACKUP_DIR') || isMade) return [];
-  const message = 'QUITTANCE_BACKUP_DIR has no effect here: only processes with the role watcher make backups.';
+  const message = 'QUITTANCE_BACKUP_DIR has no effect here: only processes with the watcher role make backups.';
   return [{ variable: 'QUITTANCE_BACKUP_DIR', message }];
 }
 
@@ -401,7 +401,7 @@ function nodeProblems(read: NodeSettings): { variable: Variable; message: string
       const names = [...operatorsOf(nodes)].join(', ');
       problems.push({
         variable: 'QUITTANCE_AGREEMENT',
-        message: `is ${agreement}, and ${variable} has nodes of ${size === 1 ? 'one operator' : `${size} operators`} (${names}): add nodes of other operators, name each node's operator with #operator=, or set this variable to at most ${size}.`,
+        message: `is ${agreement}, and ${variable} has nodes from ${size === 1 ? 'one operator' : `${size} operators`} (${names}): add nodes from other operators, name each node's operator with #operator=, or set this variable to at most ${size}.`,
       });
     }
     return problems;
@@ -430,7 +430,7 @@ function idleSettings({ settings, present }: ReadSettings): ConfigProblem[] {
   if (present.has('QUITTANCE_MAINNET_NODES') && !present.has('DATABASE_URL')) {
     warn(
       'DATABASE_URL',
-      'is not set, so the embedded PostgreSQL will store the invoices of mainnet. Its bundled libraries get no security updates. Use your own PostgreSQL server: see docs/guides/postgresql.md.',
+      'is not set, so the embedded PostgreSQL will store mainnet invoices. Its bundled libraries get no security updates. Use your own PostgreSQL server: see docs/guides/postgresql.md.',
     );
   }
   if (present.has('DATABASE_OWNER_URL')) {
@@ -469,7 +469,7 @@ function idleSettings({ settings, present }: ReadSettings): ConfigProblem[] {
   if (settings.QUITTANCE_WEBHOOK_LOCAL_TARGETS === 'allow' && isMainnetAlone) {
     warn(
       'QUITTANCE_WEBHOOK_LOCAL_TARGETS',
-      'has no effect: it applies to projects of test networks, and only mainnet is configured.',
+      'has no effect: it applies to test network projects, and only mainnet is configured.',
     );
   }
   for (const { network, variable, nodes } of lists) {
@@ -478,13 +478,13 @@ function idleSettings({ settings, present }: ReadSettings): ConfigProblem[] {
     if (operatorsOf(nodes).size === 1 && !nodes.some(showsBytes)) {
       warn(
         variable,
-        'leaves one operator that Quittance reads only over HTTP: any stranger can hold up all payments with one odd transaction, because JSON hides some of its bytes. Set its gRPC port (grpc://host:50051, or #grpc=grpc://host:50051), or add a node of another operator.',
+        'leaves one operator that Quittance reads only over HTTP: any stranger can hold up all payments with one odd transaction, because JSON hides some of its bytes. Set its gRPC port (grpc://host:50051, or #grpc=grpc://host:50051), or add a node from another operator.',
       );
     }
     if (agreementOf(nodes, settings.QUITTANCE_AGREEMENT) > 1) continue;
     warn(
       variable,
-      'makes Quittance trust a single operator for transfers inside other contracts, which no block header proves: add a node of another operator.',
+      'makes Quittance trust a single operator for transfers inside other contracts, which no block header proves: add a node from another operator.',
     );
   }
   return warnings;

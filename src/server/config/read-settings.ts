@@ -81,10 +81,10 @@ function readStrangers(env: NodeJS.ProcessEnv) {
     if (meant.length > 0 && (isOurs || !meant.some((name) => (env[name]?.trim() ?? '') !== ''))) {
       errors.push({
         variable,
-        message: `${variable} is not a variable of Quittance: did you mean ${meant.join(' or ')}? Rename it, or unset it.`,
+        message: `${variable} is not a Quittance variable: did you mean ${meant.join(' or ')}? Rename it, or unset it.`,
       });
     } else if (isOurs) {
-      warnings.push({ variable, message: `${variable} is not a variable of Quittance and has no effect.` });
+      warnings.push({ variable, message: `${variable} is not a Quittance variable and has no effect.` });
     }
   }
   return { errors, warnings };

@@ -38,7 +38,7 @@ export const SETTINGS = {
   QUITTANCE_DATA_DIR: text('.quittance', dataDirProblem),
   DATABASE_URL: text(undefined, databaseUrlProblem),
   DATABASE_OWNER_URL: text(undefined, databaseUrlProblem),
-  QUITTANCE_DATABASE_POOL: integer(2, 100, 10, 'database connections of this process'),
+  QUITTANCE_DATABASE_POOL: integer(2, 100, 10, 'database connections for this process'),
   QUITTANCE_ROLES: list<(typeof ROLES)[number], readonly (typeof ROLES)[number][]>([...ROLES], roleProblem, {
     is: 'a list with each role at most once',
     max: ROLES.length,
@@ -69,7 +69,7 @@ export const SETTINGS = {
     max: 4,
   }),
   QUITTANCE_BACKUP_RECIPIENT: list<string, string[] | undefined>(undefined, recipientProblem, {
-    is: 'a comma-separated list of 1 to 20 different public keys of age',
+    is: 'a comma-separated list of 1 to 20 different age public keys',
     max: 20,
   }),
   QUITTANCE_BACKUP_DIR: text(undefined, dataDirProblem),
@@ -84,7 +84,7 @@ export const SETTINGS = {
   QUITTANCE_WEBHOOK_LOCAL_TARGETS: oneOf(
     ['allow', 'deny'] as const,
     undefined,
-    ' (http and loopback, for projects of test networks)',
+    ' (http and loopback, for test network projects)',
   ),
   QUITTANCE_DELIVERY_RETENTION_DAYS: integer(1, 3650, 90, 'days to keep finished deliveries and their attempts'),
   QUITTANCE_RATE_LIMIT: integer(1, 100_000, 100, 'requests per second for each key'),

@@ -17,7 +17,7 @@ export function databaseTransportProblems(
   if (transport.kind === 'invalid') return [{ variable, message: `(value not shown): it ${transport.reason}.` }];
   if (transport.kind === 'socket' || transport.kind === 'verified' || isTrusted(transport.host, allowed)) return [];
   const how = transport.kind === 'plain' ? 'without TLS' : "by TLS that doesn't verify the server";
-  const message = `leads to ${transport.host} ${how}, so anyone on the network path can read and change everything: add "sslmode=verify-full&sslrootcert=/path/to/ca.crt" to it (sslrootcert for a CA of your own only), or list ${transport.host} in QUITTANCE_ALLOW_PLAINTEXT if the network path is otherwise secure.`;
+  const message = `leads to ${transport.host} ${how}, so anyone on the network path can read and change everything: add "sslmode=verify-full&sslrootcert=/path/to/ca.crt" to it (sslrootcert only for your own CA), or list ${transport.host} in QUITTANCE_ALLOW_PLAINTEXT if the network path is otherwise secure.`;
   return [{ variable, message }];
 }
 
@@ -50,7 +50,7 @@ export function certificateProblems(
   const variable = 'NODE_TLS_REJECT_UNAUTHORIZED';
   const isAtStake = AT_STAKE.some((each) => present.has(each));
   if (env[variable] !== '0' || !isAtStake) return [];
-  const message = `${variable} is "0", so Quittance would verify no certificate of a node, database or receiver: unset it. If you use your own CA, set NODE_EXTRA_CA_CERTS to its file.`;
+  const message = `${variable} is "0", so Quittance would not verify the certificate of any node, database or receiver: unset it. If you use your own CA, set NODE_EXTRA_CA_CERTS to its file.`;
   return [{ variable, message }];
 }
 

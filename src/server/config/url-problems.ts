@@ -43,7 +43,7 @@ export function databaseUrlProblem(text: string): UrlProblem {
   if (!/^postgres(ql)?$/.test(scheme)) return `starts with ${scheme}://, and only PostgreSQL is supported; ${form}`;
   const url = parseUrl(text);
   if (url === null || text.includes('#')) {
-    return `is not a well-formed URL: percent-encode special characters of the password ("/" is %2F, "#" is %23, "@" is %40); ${form}`;
+    return `is not a well-formed URL: percent-encode special characters in the password ("/" is %2F, "#" is %23, "@" is %40); ${form}`;
   }
   if (url.pathname.replace(/^\//, '') === '') return `contains no database name: add it at the end; ${form}`;
   return null;

@@ -120,7 +120,7 @@ function pushLinked(deps: FollowDeps, following: Following, node: Node, blocks: 
       avoid(deps, following, node);
       throw new AppError(
         'NODE_REFUSED',
-        `block ${block.number} (${block.id}) of ${block.time} has parent ${block.parentId}, but block ${tip.number} is ${tip.id} of ${tip.time}`,
+        `block ${block.number} (${block.id}) from ${block.time} has parent ${block.parentId}, but block ${tip.number} is ${tip.id} from ${tip.time}`,
         { retryable: true },
       );
     }
@@ -411,7 +411,7 @@ function createLogsReader(deps: FollowDeps, nodes: readonly Node[]) {
       if (!areEnough(asked)) return [];
       const shown = await readByLogs(deps, asked, blocks);
       for (const useless of shown.useless)
-        useless.setAside('logs', 'its response does not contain all transfers of the blocks');
+        useless.setAside('logs', 'its response does not contain all transfers in the blocks');
       return shown.blocks;
     },
   };

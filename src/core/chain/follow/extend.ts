@@ -96,7 +96,7 @@ export function assertLater(
     const { number, time } = block;
     checked(deps, node, () => {
       if (time > before && !isOfTheFuture(deps, time)) return;
-      const seen = `block ${number} is dated ${time}, its parent ${before}, and the clock of this server says ${deps.now()}`;
+      const seen = `block ${number} is dated ${time}, its parent ${before}, and this server's clock says ${deps.now()}`;
       throw new AppError('BLOCK_UNVERIFIABLE', seen, { retryable: true });
     });
     before = time;
@@ -137,7 +137,7 @@ async function diagnoseFork(
   const genesisId = await findGenesisId(deps.db, deps.network);
   const { id: shownGenesis } = await readGenesis(deps, node);
   if (genesisId !== null && shownGenesis !== genesisId) {
-    const reason = `${node.origin} belongs to another network: its block 0 is ${shownGenesis}, but the one of this network is ${genesisId}`;
+    const reason = `${node.origin} belongs to another network: its block 0 is ${shownGenesis}, but this network's block 0 is ${genesisId}`;
     deps.pool.report(node, 'wrong-network', reason);
     return new AppError('NODE_WRONG_NETWORK', reason, { retryable: true });
   }
@@ -158,7 +158,7 @@ async function diagnoseFork(
   following.diagnosingFork.set(node.operator, reason);
   if (following.diagnosingFork.size >= deps.agreement) {
     const all = [...following.diagnosingFork.values()].join('; ');
-    const detail = `the watcher stopped: ${all}. Find out which one is right. When the nodes return the block of the ledger again, run: quittance chain resume --network ${deps.network}`;
+    const detail = `the watcher stopped: ${all}. Find out which one is right. When the nodes return the ledger's block again, run: quittance chain resume --network ${deps.network}`;
     await deps.db.transaction(async (tx) => {
       await setHalt(tx, deps.network, all);
       await deps.alarms.raise('halted', String(base.number), detail, tx);

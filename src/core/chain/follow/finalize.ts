@@ -112,7 +112,7 @@ export async function judgeableUpTo(deps: FollowDeps, following: Following): Pro
     const detail =
       `block ${recorded + 1} and all later ones are held: Tether replaced the USDT contract (Deprecate, block ${unanswered}), and Quittance cannot see ` +
       `payments until ${agreement} operators name the contract that replaced it. Answers: ${fees.answers()}. Until then no invoice becomes PAID ` +
-      'or expires. Configure each node to answer constant calls (triggerconstantcontract), or add a node of another operator. Quittance checks again every minute.';
+      'or expires. Configure each node to answer constant calls (triggerconstantcontract), or add a node from another operator. Quittance checks again every minute.';
     await alarms.raise('unverifiable-block', '', detail);
   }
   return held;
@@ -192,7 +192,7 @@ async function logUnproven(deps: FollowDeps, { number, id, isProven, agreed }: W
   const rest = shown.length > MAX_NAMED ? ` and ${shown.length - MAX_NAMED} more` : '';
   const detail =
     `block ${number} (${id}) contains bytes that no node shows, so its transactions are not proven: Quittance counts them as ` +
-    `${agreed.evidence.nodes.join(' and ')} show them. Its transfers of USDT: ${named}${rest}. ` +
+    `${agreed.evidence.nodes.join(' and ')} show them. Its USDT transfers: ${named}${rest}. ` +
     'To prove such blocks, add a node with gRPC.';
   deps.log.warn({ block: number, transactions: shown.slice(0, MAX_NAMED) }, 'a block was accepted without proof');
   // All unproven blocks share one alarm, because a stranger can cause one every three seconds.

@@ -223,7 +223,7 @@ function noNodeMessage({ pool, network }: FollowDeps): string {
   const states = pool
     .health()
     .map(({ url, state, reason }) => `${url} is ${state}${reason === null ? '' : ` (${reason})`}`);
-  return `no node of ${network} is available now: ${states.join('; ')}`;
+  return `no ${network} node is available now: ${states.join('; ')}`;
 }
 
 /**

@@ -54,7 +54,7 @@ export async function startCursor(deps: FollowDeps, nodes: readonly Node[], walk
     'following the network from its newest irreversible block',
   );
   const inserted = await findCursor(db, network);
-  if (inserted === null) throw new Error(`the cursor of ${network} was not stored`);
+  if (inserted === null) throw new Error(`the ${network} cursor was not stored`);
   return inserted;
 }
 
@@ -70,21 +70,21 @@ async function walked(
 ): Promise<KnownProducers> {
   const { number, time } = walk.checkpoint;
   if (newest.number < number) {
-    const seen = `the newest irreversible block of the nodes is ${newest.number} of ${toIso(newest.time)}, but the checkpoint of this release is the later block ${number}. Use nodes that have caught up with ${deps.network}; if they have, the checkpoint is wrong: install another release`;
+    const seen = `the nodes' newest irreversible block is ${newest.number} from ${toIso(newest.time)}, but this release's checkpoint is the later block ${number}. Use nodes that have caught up with ${deps.network}; if they have, the checkpoint is wrong: install another release`;
     throw new AppError('NO_NODE', seen, { retryable: true });
   }
   // A chain that stopped hours ago doesn't show who is producing blocks now.
   if (deps.now() - newest.time > PERIOD_MS) {
-    const seen = `the nodes are at block ${newest.number} of ${toIso(newest.time)}: the first start waits until they have caught up with the current chain`;
+    const seen = `the nodes are at block ${newest.number} from ${toIso(newest.time)}: the first start waits until they have caught up with the current chain`;
     throw new AppError('NO_NODE', seen, { retryable: true });
   }
   const producers = await walk.to(nodes, newest);
   const { count, isEnough } = explainedBy(producers, set.producers);
   if (isEnough) return { newest: { ...set, producers }, earlier: [] };
-  const reason = `of the ${set.producers.length} producers that ${set.nodes.join(' and ')} name, only ${count} are among the ${producers.length} to which the checkpoint of ${toIso(time)} leads`;
+  const reason = `of the ${set.producers.length} producers that ${set.nodes.join(' and ')} name, only ${count} are among the ${producers.length} to which the checkpoint from ${toIso(time)} leads`;
   for (const node of nodes) if (set.nodes.includes(node.origin)) deps.pool.report(node, 'disagrees', reason);
   const advice =
-    'Configure nodes of other operators. If those name the same producers, the checkpoint is wrong: install another release';
+    'Configure nodes from other operators. If those name the same producers, the checkpoint is wrong: install another release';
   throw new AppError('NODES_DISAGREE', `${reason}. ${advice}`, { retryable: true });
 }
 
@@ -115,7 +115,7 @@ async function findNetwork(deps: FollowDeps, nodes: readonly Node[]): Promise<{ 
     example === undefined ||
     (known.length === largest.group.length && largest.size < agreement)
   ) {
-    const seen = `the first start needs nodes of ${agreement} operators, but only ${largest?.size ?? 0} respond`;
+    const seen = `the first start needs nodes from ${agreement} operators, but only ${largest?.size ?? 0} respond`;
     throw new AppError('NO_NODE', seen, { retryable: true });
   }
   const [other] = next?.group ?? [];

@@ -49,7 +49,7 @@ export function blockAt(number: number): Question<ShownBlock | null> {
 
 /** Asks for the blocks from `first` to `last` with their transactions; at most 100. The node may return fewer. */
 export function blocksBetween(first: number, last: number): Question<ShownBlock[]> {
-  const what = `the blocks ${first} to ${last}`;
+  const what = `blocks ${first} to ${last}`;
   return {
     substitutable: 'ranges',
     maxBytes: RANGE_BYTES,

@@ -64,7 +64,7 @@ async function refusedBy(
 
 test.each([
   ['https', /does not speak TLS; use http:\/\//],
-  ['grpc', /does not speak gRPC; use the port of its gRPC service, or http:\/\//],
+  ['grpc', /does not speak gRPC; use its gRPC port, or http:\/\//],
   ['grpcs', /does not speak TLS; use grpc:\/\//],
 ])('a port of plain HTTP that is asked by %s:// says what to write', async (scheme, wanted) => {
   const url = await serve((response) => response.end('{}'));

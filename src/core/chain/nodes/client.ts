@@ -137,10 +137,10 @@ function schemeHint(error: unknown, scheme: string): string {
     return `: the port does not speak TLS; use ${isGrpc ? 'grpc' : 'http'}:// instead of ${scheme}//`;
   }
   if (codes.includes('ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL')) {
-    return ': the port speaks TLS and not gRPC; use the port of its gRPC service, or https://';
+    return ': the port speaks TLS and not gRPC; use its gRPC port, or https://';
   }
   if (isGrpc && codes.includes('ERR_HTTP2_ERROR')) {
-    return `: the port does not speak gRPC; use the port of its gRPC service, or http${isTls ? 's' : ''}://`;
+    return `: the port does not speak gRPC; use its gRPC port, or http${isTls ? 's' : ''}://`;
   }
   if (name === 'HTTPParserError') return ': the port does not speak HTTP/1.1; if it is a gRPC service, use grpc://';
   const wasHungUp = codes.includes('UND_ERR_SOCKET') || (error instanceof TransportRefusal && error.refusal.wasHungUp);

@@ -84,7 +84,7 @@ export function examineBlock(shown: ShownBlock, expected: Expected & { usdt: Acc
   const isProven = hasBytes && root === header.txTrieRoot;
   if (!isProven && shown.isExact) {
     throw contradicts(
-      `the ${leaves.length} transactions of block ${number} have root ${root}, not ${header.txTrieRoot}`,
+      `the ${leaves.length} transactions in block ${number} have root ${root}, not ${header.txTrieRoot}`,
     );
   }
   return {

@@ -91,7 +91,7 @@ export async function refreshProducers(
   const reason = known === null ? 'first' : isSameMembers(known.newest.producers, producers) ? 'key' : 'vote';
   await insertProducerSet(db, network, { chainTime: clock, reason, producers, nodes: origins });
   const adopted = await loadProducers(db, network);
-  if (adopted === null) throw new Error(`the producers of ${network} were not stored`);
+  if (adopted === null) throw new Error(`the ${network} producers were not stored`);
   return adopted;
 }
 
@@ -229,7 +229,7 @@ function readAccount(address: unknown): AccountHex {
   if (account !== null) return account;
   const parsed = typeof address === 'string' ? parseAddress(address) : null;
   if (parsed?.kind === 'ok') return parsed.account;
-  throw refused(`${JSON.stringify(address)?.slice(0, 80)} is not the address of a producer`);
+  throw refused(`${JSON.stringify(address)?.slice(0, 80)} is not a producer address`);
 }
 
 function refused(message: string): AppError {

@@ -159,7 +159,7 @@ async function judgeLogs(
 function explained(error: NoLogOfCall, successors: readonly AccountHex[]): AppError {
   if (successors.length === 0) return error;
   const names = successors.map(accountToAddress).join(' or ');
-  const what = `according to the nodes, the USDT contract was replaced (Deprecate) by ${names} and forwards payments to it. Such payments are held until two operators return the same data. Add a node of another operator, and check whether Tether announced this. Seen: ${error.message}`;
+  const what = `according to the nodes, the USDT contract was replaced (Deprecate) by ${names} and forwards payments to it. Such payments are held until two operators return the same data. Add a node from another operator, and check whether Tether announced this. Seen: ${error.message}`;
   return new AppError(error.code, what, { retryable: true });
 }
 
@@ -190,12 +190,12 @@ async function readSingleInfos(deps: ReadDeps, node: Node, block: ExaminedBlock)
     if (performance.now() - startedMs > SINGLE_INFOS_MS && (await deps.pool.available()).length > 1) {
       return checked(deps, node, () => {
         throw incomplete(
-          `it needs more than ${SINGLE_INFOS_MS} ms to return the transaction results of block ${block.number}`,
+          `it needs more than ${SINGLE_INFOS_MS} ms to return the transaction results for block ${block.number}`,
         );
       });
     }
     const info = await node.ask(infoOf(txId, contractsOf(deps, block)));
-    if (info === null) throw incomplete(`${node.origin} did not return the result of ${txId}`);
+    if (info === null) throw incomplete(`${node.origin} did not return the result for ${txId}`);
     return info;
   });
 }
@@ -234,7 +234,7 @@ export async function readBlocks(deps: ReadDeps, node: Node, first: number, last
   const shown = await node.ask(blocksBetween(first, last));
   return checked(deps, node, () => {
     if (shown.length !== last - first + 1) {
-      throw incomplete(`it did not return all of the blocks ${first} to ${last}`);
+      throw incomplete(`it did not return all blocks from ${first} to ${last}`);
     }
     return shown.splice(0).map((block, index) => examineBlock(block, { ...deps, number: first + index }));
   });

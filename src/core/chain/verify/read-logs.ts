@@ -54,17 +54,17 @@ export function readLogs(
 ): BlockLogs {
   const { number, time, transactions } = block;
   if (infos.length !== transactions.length) {
-    throw refused(`${infos.length} infos for ${transactions.length} transactions of block ${number}`);
+    throw refused(`${infos.length} infos for ${transactions.length} transactions in block ${number}`);
   }
   const logs: BlockLogs = { transfers: [], events: [], digest: '', hasOddSplit: false, isForwarded: false, successor };
   const digest = createHash('sha256');
   for (const [index, transaction] of transactions.entries()) {
     const { txId } = transaction;
     const info = infos[index] ?? {};
-    if (info.id !== txId) throw refused(`info ${info.id} for transaction ${txId} (${index}) of block ${number}`);
+    if (info.id !== txId) throw refused(`info ${info.id} for transaction ${txId} (${index}) in block ${number}`);
     if (info.blockNumber !== number || info.blockTimeStamp !== time) {
       throw refused(
-        `info of ${txId} says block ${info.blockNumber} at ${info.blockTimeStamp}, not ${number} at ${time}`,
+        `info for ${txId} says block ${info.blockNumber} at ${info.blockTimeStamp}, not ${number} at ${time}`,
       );
     }
     const usdtLogs = readInfo(transaction, info, { usdt, successor });
@@ -95,7 +95,7 @@ function readInfo(
 ): UsdtLog[] {
   const claimed = info.receipt?.result;
   const { log: list = [] } = info;
-  if (!Array.isArray(list)) throw refused(`the logs of ${txId} are not a list`);
+  if (!Array.isArray(list)) throw refused(`the logs for ${txId} are not a list`);
   // If a transaction's bytes are unreadable, it may or may not be a call.
   if (isContract === false || (isContract === null && claimed === undefined)) {
     if (list.length > 0) throw contradicts(`${txId} calls no contract, yet its info has ${list.length} logs`);
@@ -149,7 +149,7 @@ function readTransfers({ txId, call }: ShownTransactionFacts, logs: UsdtLog[], c
   for (const { logIndex, topics, data, isOfSuccessor } of logs) {
     if (topics[0] !== TRANSFER_TOPIC) continue;
     const transfer = decodeTransferLog({ address: contract.usdt, topics, data });
-    if (transfer === null) throw contradicts(`log ${logIndex} of ${txId} is a malformed Transfer of USDT`);
+    if (transfer === null) throw contradicts(`log ${logIndex} of ${txId} is a malformed USDT Transfer`);
     const { from, to, value: amount } = transfer;
     (isOfSuccessor ? forwarded : transfers).push({ txId, logIndex, from, to, amount, isProven: false });
   }
@@ -205,7 +205,7 @@ function readEvent(txId: string, { logIndex, topics, data }: UsdtLog): ContractE
   const accounts = types.map((type, place) => (type === 'address' ? accountFromWord(words[place] ?? '') : null));
   const isReadable = types.every((type, place) => type !== 'address' || accounts[place] !== null);
   if (words.length !== types.length || data.length % 64 !== 0 || !isReadable) {
-    throw contradicts(`log ${logIndex} of ${txId} is a malformed ${name} of USDT`);
+    throw contradicts(`log ${logIndex} of ${txId} is a malformed USDT ${name}`);
   }
   const texts = words.map((word, place) => {
     const account = accounts[place];

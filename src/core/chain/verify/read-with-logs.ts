@@ -130,7 +130,7 @@ async function findAgreed(deps: ReadDeps, heard: readonly Word[], number: number
 async function withItsLogs(deps: ReadDeps, { node, block }: Claim): Promise<ReadBlock> {
   const logs = await readLogsIfThere(deps, node, block);
   if (logs !== null) return { node, block, logs, word: null };
-  throw new AppError('NODES_DISAGREE', `${node.origin} has not returned the logs of block ${block.number} yet`, {
+  throw new AppError('NODES_DISAGREE', `${node.origin} has not returned the logs for block ${block.number} yet`, {
     retryable: true,
   });
 }
@@ -143,7 +143,7 @@ function explain(deps: ReadDeps, { number, id }: ExaminedBlock, heard: readonly 
   const shown = heard.map((word) => `${word.node.origin} (${word.digest.slice(0, 8)})`).join(', ');
   return (
     `block ${number} (${id}) is not proven: JSON hides bytes that anyone can put into a transaction, and fewer than ${neededBy(deps)} ` +
-    `operators report the same content (${shown}). Set a node's gRPC port (#grpc=grpc://host:50051), add a node of another operator, or inspect ` +
+    `operators report the same content (${shown}). Set a node's gRPC port (#grpc=grpc://host:50051), add a node from another operator, or inspect ` +
     `the block and accept it: quittance chain pass --network ${deps.network} --block ${number}`
   );
 }
@@ -303,7 +303,7 @@ export function logsBetween(first: number, last: number, contract: AccountHex): 
         const { result, error } = json as { result?: unknown; error?: { message?: unknown } | null };
         if (Array.isArray(result) && result.length <= MAX_LOGS) return result as ShownLog[];
         const { message = 'neither logs nor an error' } = error ?? {};
-        throw new TypeError(`it did not return the logs of the blocks ${first} to ${last}: ${String(message)}`);
+        throw new TypeError(`it did not return the logs for blocks ${first} to ${last}: ${String(message)}`);
       },
     },
     grpc: null,

@@ -43,7 +43,7 @@ export function createWalk(deps: WalkDeps, checkpoint: Checkpoint): Walk {
   /** The node that showed the most recent valid run. */
   let preferred: Node | null = null;
   let refusal: { error: AppError; untilMs: number; asked: string } | null = null;
-  const name = `the checkpoint of ${toIso(checkpoint.time)}`;
+  const name = `the checkpoint from ${toIso(checkpoint.time)}`;
   const refuse = (what: string, nodes: readonly Node[]): AppError => {
     const error = contradiction(what);
     refusal = { error, untilMs: performance.now() + REFUSED_MS, asked: originsOf(nodes) };
@@ -124,8 +124,8 @@ export async function ofCheckpointChain(
   });
   if (others.length === nodes.length) {
     const seen = others.map(({ node, theirs }) => `${node.origin} returned ${theirs}`).join(', ');
-    const advice = `Either no node belongs to ${deps.network}: correct QUITTANCE_${deps.network.toUpperCase()}_NODES. Or the checkpoint is wrong: compare block ${number} with a block explorer, and if the explorer shows the block of the nodes, install another release`;
-    const what = `the checkpoint of this release is block ${number} (${id}), and ${seen}. ${advice}`;
+    const advice = `Either no node belongs to ${deps.network}: correct QUITTANCE_${deps.network.toUpperCase()}_NODES. Or the checkpoint is wrong: compare block ${number} with a block explorer, and if the explorer shows the nodes' block, install another release`;
+    const what = `this release's checkpoint is block ${number} (${id}), and ${seen}. ${advice}`;
     throw new AppError('CHAIN_CONTRADICTION', what, { retryable: true });
   }
   for (const { node, theirs } of others) {
@@ -136,7 +136,7 @@ export async function ofCheckpointChain(
 
 function contradiction(what: string): AppError {
   const advice =
-    'so the current block producers are unknown, and Quittance trusts no node. Configure nodes of other operators, or install the newest release, which has a newer checkpoint';
+    'so the current block producers are unknown, and Quittance trusts no node. Configure nodes from other operators, or install the newest release, which has a newer checkpoint';
   return new AppError('CHAIN_CONTRADICTION', `${what}, ${advice}`, { retryable: true });
 }
 

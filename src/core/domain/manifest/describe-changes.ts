@@ -75,6 +75,6 @@ function describeRange(what: string, { addresses, from, xpub }: XpubRange, other
   if (first === undefined || last === undefined) return [];
   const key = `${xpub.slice(0, 12)}…${xpub.slice(-6)}`;
   return [
-    `${indexes.length} of the account key ${key} ${what}: indexes ${from + first} to ${from + last}, ${addresses[first]} to ${addresses[last]}`,
+    `${indexes.length} from the account key ${key} ${what}: indexes ${from + first} to ${from + last}, ${addresses[first]} to ${addresses[last]}`,
   ];
 }

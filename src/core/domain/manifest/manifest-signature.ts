@@ -138,7 +138,7 @@ export function parsePinnedKeys(text: string): Outcome<{ pinned: PinnedKeys }> {
     return invalid(`must say how many of the ${known.length} keys have to sign: write for example "1 of KEY KEY"`);
   }
   const needed = Number(count ?? 1);
-  if (needed < 1 || needed > known.length) return invalid(`asks for ${needed} signatures of ${known.length} keys`);
+  if (needed < 1 || needed > known.length) return invalid(`asks for ${needed} signatures from ${known.length} keys`);
   return { kind: 'ok', pinned: { needed, keys: known } };
 }
 
@@ -155,14 +155,14 @@ function parsePublicKey(word: string): Outcome<{ key: string }> {
   const key = read.raw();
   if (type === TOKEN_TYPE && read.text() !== TOKEN_APPLICATION) return invalid(OTHER_APPLICATION);
   if (key.length !== 32 || !read.isAtEnd())
-    return invalid('has a damaged SSH key: copy the line of the .pub file again');
+    return invalid('has a damaged SSH key: copy the line from the .pub file again');
   return { kind: 'ok', key: base64.encode(key) };
 }
 
-const OTHER_APPLICATION = 'has a key of a hardware token that was created with "-O application": create one without it';
+const OTHER_APPLICATION = 'has a hardware token key that was created with "-O application": create one without it';
 
 function refusedType(type: string): string {
-  if (/^[a-z0-9@.-]{4,60}$/.test(type)) return `has a key of the type ${type}: only Ed25519 keys are accepted`;
+  if (/^[a-z0-9@.-]{4,60}$/.test(type)) return `has a key of type ${type}: only Ed25519 keys are accepted`;
   return 'has a word that is not a public key: use the key that "quittance manifest key" showed, or the second word of an id_ed25519.pub file';
 }
 

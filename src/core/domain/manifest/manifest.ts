@@ -174,7 +174,7 @@ function problemOfNetworks(networks: unknown): string | null {
   for (const [network, projects] of Object.entries(networks)) {
     if (!isNetwork(network))
       return `manifest.networks names ${JSON.stringify(network.slice(0, 40))}, which is not a network`;
-    if (!isObject(projects)) return `the projects of ${network} are not an object`;
+    if (!isObject(projects)) return `the ${network} projects are not an object`;
     const seen = new Set<string>();
     for (const [projectId, entry] of Object.entries(projects)) {
       if (decodeId('prj', projectId) === null)

@@ -111,10 +111,10 @@ test('what arrives is what a payer would make of 25.000137', () => {
   expect(arrivedAfter('decimal point forgotten', 25_030_000n, 2)).toEqual([2_503_000_000n]);
   expect(arrivedAfter('a fee of 0.8 deducted', 25_000_137n)).toEqual([24_200_137n]);
   expect(arrivedAfter('1 % less, cut to 6 decimals', 25_000_137n)).toEqual([24_750_135n]);
-  expect(arrivedAfter('a digit of the decimals left out', 25_000_137n)).toContain(25_001_370n);
+  expect(arrivedAfter('a decimal digit left out', 25_000_137n)).toContain(25_001_370n);
   expect(arrivedAfter('a digit before the point left out', 25_000_137n)).toEqual([5_000_137n, 2_000_137n]);
   expect(arrivedAfter('a digit before the point inserted', 25_000_137n)).toContain(255_000_137n);
-  expect(arrivedAfter('a digit of the decimals inserted, cut to 6', 25_000_137n)).toContain(25_000_913n);
+  expect(arrivedAfter('a decimal digit inserted, cut to 6', 25_000_137n)).toContain(25_000_913n);
   expect(arrivedAfter('neighbouring digits swapped', 25_030_000n, 2)).toEqual([52_030_000n, 20_530_000n, 25_300_000n]);
   expect(arrivedAfter('one wrong digit', 25_030_000n, 2)).toContain(5_030_000n);
 });

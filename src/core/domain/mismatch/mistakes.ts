@@ -34,10 +34,10 @@ export const MISTAKES: readonly Mistake[] = [
   excluded('decimal point forgotten', 'POINT_MISPLACED', ({ amount, decimals }) => [amount * 10n ** BigInt(decimals)]),
   excluded('point one place too far right', 'POINT_MISPLACED', ({ amount }) => [amount * 10n]),
   excluded('point one place too far left, cut to 6 decimals', 'POINT_MISPLACED', ({ amount }) => [amount / 10n]),
-  excluded('a digit of the decimals left out', 'DIGIT_MISSING', (shown) => leftOut(shown, 'decimals')),
+  excluded('a decimal digit left out', 'DIGIT_MISSING', (shown) => leftOut(shown, 'decimals')),
   possible('a digit before the point left out', 'DIGIT_MISSING', (shown) => leftOut(shown, 'whole')),
   possible('a digit before the point inserted', 'DIGIT_ADDED', (shown) => inserted(shown, 'whole')),
-  possible('a digit of the decimals inserted, cut to 6', 'DIGIT_ADDED', (shown) => inserted(shown, 'decimals')),
+  possible('a decimal digit inserted, cut to 6', 'DIGIT_ADDED', (shown) => inserted(shown, 'decimals')),
   ...COMMON_FEES.map((fee) =>
     possible(`a fee of ${shortly(fee)} deducted`, 'FEE_DEDUCTED', ({ amount }) => [amount - fee]),
   ),

@@ -83,16 +83,16 @@ type Signer = { kind: 'ok'; jwk: PublicJwk } | (ReceiptCheck & { kind: 'changed'
  */
 function readHeader(header: string): Signer {
   const value = parseHeader(header);
-  if (value === null) return unreadable('the header of the signature is not JSON in base64url');
+  if (value === null) return unreadable('the signature header is not JSON in base64url');
   const { alg, jwk } = value;
   if (alg !== 'EdDSA') return unreadable('the signature does not use EdDSA, the only algorithm for receipts');
   const { kty, crv, x } = (jwk ?? {}) as Partial<PublicJwk>;
   if (kty !== 'OKP' || crv !== 'Ed25519' || typeof x !== 'string' || decode(x, KEY_BYTES) === null) {
-    return unreadable('the header of the signature has no Ed25519 key');
+    return unreadable('the signature header has no Ed25519 key');
   }
   const key: PublicJwk = { kty, crv, x };
   if (header === encodeHeader(key)) return { kind: 'ok', jwk: key };
-  return changed('the header of the signature is not the one that Quittance writes for its key');
+  return changed('the signature header is not the one that Quittance writes for its key');
 }
 
 const KEY_BYTES = 32;

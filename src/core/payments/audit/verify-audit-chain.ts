@@ -79,7 +79,7 @@ function sealProblemOf({ seq }: AuditLink, { isSealed }: Place, kind: SealProble
   if (kind === 'changed') return `the seal of entry ${seq} is wrong: the entry was forged or changed`;
   if (kind === 'unknown-key') return `entry ${seq} was sealed with a master key that is not configured`;
   if (!isSealed) return null;
-  return `entry ${seq} has no seal, but an earlier one has: the entry was forged, or a process without the master key or of an older release wrote it`;
+  return `entry ${seq} has no seal, but an earlier one has: the entry was forged, or a process without the master key or from an older release wrote it`;
 }
 
 function cutOff(kept: AuditHead, { seq, hash }: Place): Omit<LogProblem, 'passed'> {

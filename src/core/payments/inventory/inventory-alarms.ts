@@ -35,7 +35,7 @@ export async function tellMissing(
   const more = gone.length > MAX_ALARMS ? `, and ${gone.length - MAX_ALARMS} more rows with similar ids` : '';
   for (const id of gone.slice(0, MAX_ALARMS)) {
     const name = encodeId(PREFIX[table], id);
-    const detail = `${name} of ${toIso(timeOfId(name))} is missing from ${table}${more}: the row was deleted directly in the database. See "rows-missing" in ${SEE}`;
+    const detail = `${name} from ${toIso(timeOfId(name))} is missing from ${table}${more}: the row was deleted directly in the database. See "rows-missing" in ${SEE}`;
     await tell(keeping, 'rows-missing', nameOf(id), detail);
   }
 }
@@ -45,7 +45,7 @@ export const INVENTORY = 'inventory_pages:';
 
 /** Reports that the inventory itself lost its end or a page. */
 export function tellCutOff(keeping: Keeping, subject: Subject): Promise<void> {
-  const detail = `the list of all ${subject} lacks earlier entries: the database, or a part of it, was reset to an earlier state. See "rows-missing" in ${SEE}`;
+  const detail = `the list of all ${subject} lacks earlier entries: the database, or part of it, was reset to an earlier state. See "rows-missing" in ${SEE}`;
   return tell(keeping, 'rows-missing', `${INVENTORY}${subject}`, detail);
 }
 
@@ -67,7 +67,7 @@ export function tellUnexplained(
     const detail = `${name} is missing from ${table}: the row was deleted directly in the database. See "rows-missing" in ${SEE}`;
     return tell(keeping, 'rows-missing', `${table}:${id}`, detail);
   }
-  const detail = `${name} (a row of ${table}, ${id}) was changed without an entry in the audit log: it was changed directly in the database, or reset to an earlier state. See "row-changed" in ${SEE}`;
+  const detail = `${name} (a row in ${table}, ${id}) was changed without an entry in the audit log: it was changed directly in the database, or reset to an earlier state. See "row-changed" in ${SEE}`;
   return tell(keeping, 'row-changed', `${table} ${id}`, detail);
 }
 

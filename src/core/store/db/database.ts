@@ -49,7 +49,7 @@ export type Connection = string | { host: string; port: number; user: string; pa
 
 type DatabaseOptions = {
   connection: Connection;
-  /** The number of database connections of this process, 1 to 100. */
+  /** The number of database connections for this process, 1 to 100. */
   poolSize: number;
   applicationName: string;
   /** The admission check that all pools of a process share. By default, the pool has its own. */

@@ -209,14 +209,14 @@ function pendingForOthers(missing: readonly Migration[], isMade: boolean): AppEr
   const what = isMade ? `lacks ${missing.map(({ name }) => name).join(', ')}` : 'has no Quittance tables yet';
   return new AppError(
     'MIGRATIONS_PENDING',
-    `the database ${what}, but the user of DATABASE_URL does not own it: run "quittance migrate" with DATABASE_OWNER_URL, the URL of the user who owns it`,
+    `the database ${what}, but the user in DATABASE_URL does not own it: run "quittance migrate" with DATABASE_OWNER_URL, the URL of the user who owns it`,
   );
 }
 
 function nothingGranted(): AppError {
   return new AppError(
     'MIGRATIONS_PENDING',
-    `the user of DATABASE_URL has no rights in this database: make it a member of the role ${RUNTIME_ROLE} (grant ${RUNTIME_ROLE} to …), then run "quittance migrate" with DATABASE_OWNER_URL, the URL of the user who owns the tables`,
+    `the user in DATABASE_URL has no rights in this database: make it a member of the ${RUNTIME_ROLE} role (grant ${RUNTIME_ROLE} to …), then run "quittance migrate" with DATABASE_OWNER_URL, the URL of the user who owns the tables`,
   );
 }
 

@@ -19,6 +19,6 @@ export async function refuseOldServer(sql: Sql): Promise<void> {
   if (release === null || release.versionNumber >= OLDEST_POSTGRES * 10_000) return;
   throw new AppError(
     'CONFIG_INVALID',
-    `the server of DATABASE_URL is PostgreSQL ${release.version}, but Quittance requires ${OLDEST_POSTGRES} or newer: upgrade it (pg_upgrade), or use another server. Nothing was changed`,
+    `the server in DATABASE_URL is PostgreSQL ${release.version}, but Quittance requires ${OLDEST_POSTGRES} or newer: upgrade it (pg_upgrade), or use another server. Nothing was changed`,
   );
 }

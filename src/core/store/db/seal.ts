@@ -273,5 +273,5 @@ const WHAT = {
 
 /** `alarm` is the kind of alarm that reports this problem. */
 export function describeSealProblem({ table, id, kind }: SealProblem, alarm = 'row-changed'): string {
-  return `a row of ${table} (${id.slice(0, 60)}) ${WHAT[kind]}. See "${alarm}" in docs/reference/alarms.md`;
+  return `a row in ${table} (${id.slice(0, 60)}) ${WHAT[kind]}. See "${alarm}" in docs/reference/alarms.md`;
 }

@@ -50,7 +50,7 @@ export function createSealer(ring: KeyRing, ledgerId: string): Sealer {
       const key = keyOf(id, table);
       if (key === null) throw new Error('the ring lacks its own current key');
       const values = Object.keys(table.fields).map((name) => canonical(row[name]));
-      if (values.includes(TOO_DEEP)) throw new Error(`a row of ${table.name} is nested too deep to be sealed`);
+      if (values.includes(TOO_DEEP)) throw new Error(`a row in ${table.name} is nested too deep to be sealed`);
       return Buffer.concat([Buffer.from(id, 'hex'), tagOf(key, table, values)]);
     },
     open: (table, column) => {

@@ -65,6 +65,6 @@ export function modeOf(mode: Given['mode'], ledgerId: string): SealMode {
 function withoutKey(): AppError {
   return new AppError(
     'CONFIG_INVALID',
-    'this ledger requires seals, but this process has no master key to create them: set QUITTANCE_MASTER_KEY to the same key as in the other processes of this ledger',
+    "this ledger requires seals, but this process has no master key to create them: set QUITTANCE_MASTER_KEY to the key that the ledger's other processes use",
   );
 }

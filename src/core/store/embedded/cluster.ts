@@ -73,7 +73,7 @@ export async function checkCluster(
     throw new EmbeddedPostgresError(
       'EMBEDDED_WRONG_VERSION',
       `The database in ${home} was created by PostgreSQL ${version}, but this release includes PostgreSQL ${binaries.majorVersion}. ` +
-        `Start the release of Quittance that created it, or run PostgreSQL ${version} with it yourself and set DATABASE_URL.`,
+        `Start the Quittance release that created it, or run PostgreSQL ${version} with it yourself and set DATABASE_URL.`,
     );
   }
 }

@@ -7,7 +7,7 @@ export function explainFailure(path: string, output: string, program: string): E
   if (DISK_FULL.test(output)) {
     return new DataDirError(
       'DATA_DIR_FULL',
-      `The disk of ${path} is full, so PostgreSQL cannot run. Free some space, then start again.\n${reason}`,
+      `The disk that holds ${path} is full, so PostgreSQL cannot run. Free some space, then start again.\n${reason}`,
     );
   }
   if (NAMELESS_USER.test(output)) {
@@ -20,8 +20,8 @@ export function explainFailure(path: string, output: string, program: string): E
   if (OTHER_VERSION.test(output)) {
     return new EmbeddedPostgresError(
       'EMBEDDED_WRONG_VERSION',
-      `The database in ${path} was created by another version of PostgreSQL. ` +
-        `Start the release of Quittance that created it, or set DATABASE_URL.\n${reason}`,
+      `The database in ${path} was created by another PostgreSQL version. ` +
+        `Start the Quittance release that created it, or set DATABASE_URL.\n${reason}`,
     );
   }
   if (DAMAGED.test(output)) {

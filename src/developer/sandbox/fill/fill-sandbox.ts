@@ -118,10 +118,7 @@ export async function fillSandbox(
 async function refuseRealLedger(db: Database): Promise<void> {
   const real = (await findProjects(db, null, null)).find(({ network }) => !isLocalNetwork(network));
   if (real === undefined) return;
-  throw new AppError(
-    'CONFLICT',
-    `this database has a project of ${real.network}: only the database of a sandbox can be filled`,
-  );
+  throw new AppError('CONFLICT', `this database has a ${real.network} project: only a sandbox database can be filled`);
 }
 
 type FilledAddress = { id: string; address: string };
