@@ -2,30 +2,43 @@ import { encodeId } from './ids.ts';
 import type { InvoiceStatus } from './invoice.ts';
 import type { MicroUsdt } from './money.ts';
 
-/** Why a transfer fits no invoice: the machine-readable reason that every unmatched or duplicate transfer has. */
-export const CAUSE_CODES = [
-  'FEE_DEDUCTED',
-  'ROUNDED',
-  'TRUNCATED',
-  'ONE_DIGIT_WRONG',
-  'DIGITS_SWAPPED',
-  'DIGIT_MISSING',
-  'DIGIT_ADDED',
-  'POINT_MISPLACED',
-  'PAID_TWICE',
-  'REQUESTED_AMOUNT',
-  'SUM_OF_INVOICES',
-  'PART_OF_INVOICE',
-  'OTHER_ADDRESS',
-  'OVERPAID',
-  'DUST',
-  'LOOK_ALIKE_SENDER',
-  'OWN_DEPOSIT',
-  'SELF_TRANSFER',
-  'UNKNOWN',
-] as const;
+type CauseRow = {
+  /** The title in the console. */
+  title: string;
+  /** The kind of `LikelyMistake` as which the payer's page describes it. Without it, the page doesn't describe the cause. */
+  payer?: 'requested_amount' | 'swapped_digits' | 'fee' | 'truncated' | 'rounded' | 'one_digit';
+  /** Whether the transfer can't be a payer's payment. */
+  isNoPayment?: true;
+};
 
-export type CauseCode = (typeof CAUSE_CODES)[number];
+/** Why a transfer fits no invoice: the machine-readable reason that every unmatched or duplicate transfer has. */
+const ROWS = {
+  FEE_DEDUCTED: { title: 'Fee deducted', payer: 'fee' },
+  ROUNDED: { title: 'Rounded', payer: 'rounded' },
+  TRUNCATED: { title: 'Digits cut off', payer: 'truncated' },
+  ONE_DIGIT_WRONG: { title: 'One digit wrong', payer: 'one_digit' },
+  DIGITS_SWAPPED: { title: 'Digits swapped', payer: 'swapped_digits' },
+  DIGIT_MISSING: { title: 'Digit missing', payer: 'one_digit' },
+  DIGIT_ADDED: { title: 'Digit too many', payer: 'one_digit' },
+  POINT_MISPLACED: { title: 'Point misplaced' },
+  PAID_TWICE: { title: 'Paid twice' },
+  REQUESTED_AMOUNT: { title: 'Price without its tail', payer: 'requested_amount' },
+  SUM_OF_INVOICES: { title: 'Several invoices at once' },
+  PART_OF_INVOICE: { title: 'Part of an invoice' },
+  OTHER_ADDRESS: { title: 'To another address' },
+  OVERPAID: { title: 'Too much', payer: 'fee' },
+  DUST: { title: 'Dust', isNoPayment: true },
+  LOOK_ALIKE_SENDER: { title: 'Look-alike sender', isNoPayment: true },
+  OWN_DEPOSIT: { title: 'Own deposit', isNoPayment: true },
+  SELF_TRANSFER: { title: 'To itself', isNoPayment: true },
+  UNKNOWN: { title: 'No cause found' },
+} as const satisfies Record<string, CauseRow>;
+
+export type CauseCode = keyof typeof ROWS;
+
+export const CAUSES: Readonly<Record<CauseCode, CauseRow>> = ROWS;
+
+export const CAUSE_CODES = Object.keys(ROWS) as readonly CauseCode[];
 
 /** An invoice to which a cause refers. `id` is a UUID; `differenceMicro` is the amount that arrived minus the payable amount. */
 export type NearInvoice = {

@@ -1,6 +1,6 @@
 import { describeTransfer, newEvent } from '../domain/event.ts';
 import type { InvoiceStatus } from '../domain/invoice.ts';
-import { type Cause, type CauseCode, describeLikeliest, nameInvoice } from '../domain/mismatch.ts';
+import { CAUSES, type Cause, describeLikeliest, nameInvoice } from '../domain/mismatch.ts';
 import type { MicroUsdt } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
 import { toIso, type UnixMs } from '../domain/time.ts';
@@ -105,16 +105,13 @@ const insertClaim = commandOf(
   ],
 );
 
-/** With these causes, the transfer can't be a payer's payment. */
-const NO_PAYMENT: readonly CauseCode[] = ['DUST', 'LOOK_ALIKE_SENDER', 'OWN_DEPOSIT', 'SELF_TRANSFER'];
-
 /**
  * Whether the payer of an invoice may claim a transfer. They may not if it's more likely to be the payment of another invoice, or no
  * payment at all.
  */
 function mayClaim({ causes: [likeliest], fit }: Compared, invoiceId: string): boolean {
   if (likeliest === undefined) return true;
-  if (NO_PAYMENT.includes(likeliest.code)) return false;
+  if (CAUSES[likeliest.code].isNoPayment) return false;
   const isOfOthers = likeliest.invoices.length > 0 && !likeliest.invoices.some(({ id }) => id === invoiceId);
   return !isOfOthers || fit?.rivals === 0 || likeliest.confidence === 'low';
 }

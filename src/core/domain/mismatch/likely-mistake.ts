@@ -1,4 +1,4 @@
-import type { Cause, CauseCode } from '../mismatch.ts';
+import { CAUSES, type Cause } from '../mismatch.ts';
 import type { MicroUsdt } from '../money.ts';
 import { unixMs } from '../time.ts';
 import { rankCauses } from './rank-causes.ts';
@@ -15,32 +15,6 @@ export type LikelyMistake =
   | { kind: 'one_digit' };
 
 export type MistakenAmount = { payableMicro: MicroUsdt; requestedMicro: MicroUsdt; arrivedMicro: MicroUsdt };
-
-/**
- * The kind as which the payer's page describes each cause, or `null` if it doesn't describe it. Operators see more causes, with their
- * likelihood, and more invoices.
- */
-export const KINDS: Readonly<Record<CauseCode, LikelyMistake['kind'] | null>> = {
-  FEE_DEDUCTED: 'fee',
-  OVERPAID: 'fee',
-  ROUNDED: 'rounded',
-  TRUNCATED: 'truncated',
-  ONE_DIGIT_WRONG: 'one_digit',
-  DIGIT_MISSING: 'one_digit',
-  DIGIT_ADDED: 'one_digit',
-  DIGITS_SWAPPED: 'swapped_digits',
-  REQUESTED_AMOUNT: 'requested_amount',
-  POINT_MISPLACED: null,
-  PAID_TWICE: null,
-  SUM_OF_INVOICES: null,
-  PART_OF_INVOICE: null,
-  OTHER_ADDRESS: null,
-  DUST: null,
-  LOOK_ALIKE_SENDER: null,
-  OWN_DEPOSIT: null,
-  SELF_TRANSFER: null,
-  UNKNOWN: null,
-};
 
 /** An invoice and a sender of which only the amounts matter. The payer has chosen the invoice, so it's the one that was meant. */
 const AT = unixMs(1);
@@ -72,8 +46,9 @@ export function likelyMistake({ payableMicro, requestedMicro, arrivedMicro }: Mi
   return cause === undefined || cause.confidence === 'low' ? null : wordCause(cause);
 }
 
+/** Operators see more causes, with their likelihood, and more invoices. */
 function wordCause({ code, evidence }: Cause): LikelyMistake | null {
-  const kind = KINDS[code];
-  if (kind === null) return null;
+  const { payer: kind } = CAUSES[code];
+  if (kind === undefined) return null;
   return kind === 'rounded' || kind === 'truncated' ? { kind, decimals: Number(evidence['decimals']) } : { kind };
 }

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { CREATED_AT, suspectOf } from '../../../../test/support/mismatch-suspect.ts';
-import type { Cause } from '../mismatch.ts';
+import { CAUSES, type Cause } from '../mismatch.ts';
 import { microUsdt } from '../money.ts';
 import { FIXED_FEES } from './fee-errors.ts';
-import { KINDS, likelyMistake } from './likely-mistake.ts';
+import { likelyMistake } from './likely-mistake.ts';
 import { MISTAKES, type Mistake } from './mistakes.ts';
 import { rankCauses } from './rank-causes.ts';
 
@@ -30,7 +30,7 @@ function payerIsTold(invoice: Invoice, amountMicro: bigint): string | null {
 /** The payer's word for the operator's likeliest cause, where that is told at all. */
 function payerShouldBeTold(invoice: Invoice, amountMicro: bigint): string | null {
   const [cause] = operatorNames(invoice, amountMicro);
-  return cause === undefined || cause.confidence === 'low' ? null : KINDS[cause.code];
+  return cause === undefined || cause.confidence === 'low' ? null : (CAUSES[cause.code].payer ?? null);
 }
 
 /** The wrong amounts that a mistake makes of an invoice's; all are above nothing. */

@@ -1,5 +1,4 @@
 import type { InvoiceStatus } from '../../../core/domain/invoice.ts';
-import type { CauseCode } from '../../../core/domain/mismatch.ts';
 import { asSum } from '../../../core/domain/money.ts';
 import { shorten } from '../../operator/input/problems.ts';
 import { type Html, html } from '../../web/html.ts';
@@ -59,28 +58,6 @@ export function badge(status: InvoiceStatus): Html {
 export function copyButton(text: string, label: string): Html {
   return html`<button type="button" class="quiet copy" data-copy="${text}" aria-label="${label}" hidden>${label.startsWith('Copy link') ? 'Copy link' : 'Copy'}</button>`;
 }
-
-export const CAUSES: Record<CauseCode, string> = {
-  FEE_DEDUCTED: 'Fee deducted',
-  ROUNDED: 'Rounded',
-  TRUNCATED: 'Digits cut off',
-  ONE_DIGIT_WRONG: 'One digit wrong',
-  DIGITS_SWAPPED: 'Digits swapped',
-  DIGIT_MISSING: 'Digit missing',
-  DIGIT_ADDED: 'Digit too many',
-  POINT_MISPLACED: 'Point misplaced',
-  PAID_TWICE: 'Paid twice',
-  REQUESTED_AMOUNT: 'Price without its tail',
-  SUM_OF_INVOICES: 'Several invoices at once',
-  PART_OF_INVOICE: 'Part of an invoice',
-  OTHER_ADDRESS: 'To another address',
-  OVERPAID: 'Too much',
-  DUST: 'Dust',
-  LOOK_ALIKE_SENDER: 'Look-alike sender',
-  OWN_DEPOSIT: 'Own deposit',
-  SELF_TRANSFER: 'To itself',
-  UNKNOWN: 'No cause found',
-};
 
 export type Column<Row> = readonly [name: string, cell: (row: Row) => Html | string, kind?: 'number'];
 

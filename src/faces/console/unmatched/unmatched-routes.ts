@@ -1,6 +1,6 @@
 import { AppError } from '../../../core/domain/errors.ts';
 import { say } from '../../../core/domain/message.ts';
-import type { CauseCode } from '../../../core/domain/mismatch.ts';
+import { CAUSES, type CauseCode } from '../../../core/domain/mismatch.ts';
 import { formatAmount, microUsdt } from '../../../core/domain/money.ts';
 import { isLocalNetwork } from '../../../core/domain/network.ts';
 import { RESOLUTIONS, type ResolutionKind } from '../../../core/domain/resolution.ts';
@@ -32,7 +32,6 @@ import { describeProblem, type Page } from '../page/layout.ts';
 import {
   alert,
   badge,
-  CAUSES,
   type Column,
   copyButton,
   facts,
@@ -168,7 +167,7 @@ function renderSums({ data: listed, nextBefore }: TransferListView): Html | null
     .map(({ micro, ...sum }) => ({ ...sum, amount: formatAmount(microUsdt(micro)) }));
   if (data.length === 0) return null;
   const tiles = data.slice(0, MAX_TILES).map(({ code, count, amount }) => {
-    return html`<div class="tile"><dt>${CAUSES[code]}</dt><dd>${money(amount)}</dd><dd class="hint">${number(count)} ${count === 1 ? 'transfer' : 'transfers'}</dd></div>`;
+    return html`<div class="tile"><dt>${CAUSES[code].title}</dt><dd>${money(amount)}</dd><dd class="hint">${number(count)} ${count === 1 ? 'transfer' : 'transfers'}</dd></div>`;
   });
   const all =
     data.length <= MAX_TILES
@@ -181,7 +180,7 @@ const MAX_TILES = 6;
 
 type CauseSum = { code: CauseCode; count: number; amount: string };
 const SUM_COLUMNS: readonly Column<CauseSum>[] = [
-  ['Cause', ({ code }) => CAUSES[code]],
+  ['Cause', ({ code }) => CAUSES[code].title],
   ['Transfers', ({ count }) => number(count), 'number'],
   ['USDT', ({ amount }) => money(amount), 'number'],
 ];
@@ -199,7 +198,7 @@ const COLUMNS: readonly Column<ListedTransferView>[] = [
   [
     'Likely cause',
     ({ reason }) =>
-      reason === null ? '–' : html`${CAUSES[reason.code]} <small class="hint">${reason.confidence}</small>`,
+      reason === null ? '–' : html`${CAUSES[reason.code].title} <small class="hint">${reason.confidence}</small>`,
   ],
   [
     'Nearest invoice',
@@ -312,7 +311,7 @@ function renderCauses(causes: readonly CauseView[]): Html {
     const near = invoices.slice(0, MAX_NEAR).map(({ invoiceId, externalId, status, payableAmount, difference }) => {
       return html`<li><a href="/invoices/${invoiceId}">${outside(externalId, 60)}</a> ${badge(status)} <span class="hint">to pay ${ltr(payableAmount)}, difference ${ltr(difference)}</span></li>`;
     });
-    return html`<li><p><strong>${CAUSES[code]}</strong> <small class="hint">certainty ${confidence}</small><br><bdi>${explanation}</bdi></p>${near.length === 0 ? null : html`<ul>${near}</ul>`}</li>`;
+    return html`<li><p><strong>${CAUSES[code].title}</strong> <small class="hint">certainty ${confidence}</small><br><bdi>${explanation}</bdi></p>${near.length === 0 ? null : html`<ul>${near}</ul>`}</li>`;
   });
   return html`<section class="card verdict" aria-labelledby="why"><h2 id="why">Why it probably matched no invoice</h2><ol class="causes">${items}</ol></section>`;
 }
