@@ -44,40 +44,22 @@ export async function startWatchers(context: Context): Promise<{ stop(): Promise
       publicUrl: context.publicUrl(),
       holder: randomUUID(),
     });
-    const reconciler = startReconciler({ ...context, network, pool, usdt, agreement, isLeader: watcher.isLeader });
-    const states = startStateWatch({ ...context, network, pool, usdt, agreement, isLeader: watcher.isLeader });
-    const telling = startEmitting({ ...context, network, isLeader: watcher.isLeader });
-    const claims = startClaims({ ...context, network, isLeader: watcher.isLeader });
-    const settling = startSettling({
-      ...{ ...context, network, held, publicUrl: context.publicUrl(), isLeader: watcher.isLeader },
-    });
-    const capacity = startCapacityWatch({ ...context, network, isLeader: watcher.isLeader });
-    const floods = startOrderFloodWatch({ ...context, network, isLeader: watcher.isLeader });
-    const guarantees = startGuaranteeWatch({ ...context, network, isLeader: watcher.isLeader });
-    const changes = startAddressChangeWatch({ ...context, network, usdt, isLeader: watcher.isLeader });
-    const inventory = startInventoryWatch({
-      ...context,
-      network,
-      mark: marks.get(network) ?? null,
-      isLeader: watcher.isLeader,
-    });
-    const auditLog = startLogWatch({ ...context, network, headMark, isLeader: watcher.isLeader });
-    // Backups are made by the process that follows the first network, so only one process makes them at a time.
-    const backups = index === 0 ? startBackups({ network, isLeader: watcher.isLeader }) : [];
+    const leading = { ...context, network, isLeader: watcher.isLeader };
     const parts = [
       watcher,
-      reconciler,
-      states,
-      telling,
-      claims,
-      settling,
-      capacity,
-      floods,
-      guarantees,
-      changes,
-      auditLog,
-      inventory,
-      ...backups,
+      startReconciler({ ...leading, pool, usdt, agreement }),
+      startStateWatch({ ...leading, pool, usdt, agreement }),
+      startEmitting(leading),
+      startClaims(leading),
+      startSettling({ ...leading, held, publicUrl: context.publicUrl() }),
+      startCapacityWatch(leading),
+      startOrderFloodWatch(leading),
+      startGuaranteeWatch(leading),
+      startAddressChangeWatch({ ...leading, usdt }),
+      startInventoryWatch({ ...leading, mark: marks.get(network) ?? null }),
+      startLogWatch({ ...leading, headMark }),
+      // Backups are made by the process that follows the first network, so only one process makes them at a time.
+      ...(index === 0 ? startBackups(leading) : []),
     ];
     // They are stopped in parallel, because the watcher aborts requests to hanging nodes.
     return { stop: async () => void (await Promise.all(parts.map((part) => part.stop()))) };
