@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { type AccountHex, parseAddress, type TronAddress } from '@quittance/tron/address';
 import { encodeId, uuidV7 } from '../domain/ids.ts';
+import type { RecordedAction } from '../domain/recorded-action.ts';
 import { toIso, type UnixMs } from '../domain/time.ts';
 import {
   findActionsSince,
   insertOperatorActions,
   type OperatorAction,
-  type RecordedAction,
   type RecordedActor,
 } from '../store/access/audit-log.ts';
 import { BY_ITSELF } from '../store/access/service-actor.ts';

@@ -1,4 +1,4 @@
-import type { RecordedAction } from '../../core/store/access/audit-log.ts';
+import type { RecordedAction } from '../../core/domain/recorded-action.ts';
 import type { Role } from './actor.ts';
 
 /**

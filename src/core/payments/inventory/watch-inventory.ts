@@ -4,10 +4,11 @@ import { type AlarmKind, alarmRow } from '../../domain/alarm-kinds.ts';
 import { AppError } from '../../domain/errors.ts';
 import { encodeId, firstIdOf, NIL_UUID, uuidV7 } from '../../domain/ids.ts';
 import type { Network } from '../../domain/network.ts';
+import type { RecordedAction } from '../../domain/recorded-action.ts';
 import { type UnixMs, unixMs } from '../../domain/time.ts';
 import type { Loop } from '../../runtime/loop.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
-import { findActionsSince, findAuditHead, type RecordedAction } from '../../store/access/audit-log.ts';
+import { findActionsSince, findAuditHead } from '../../store/access/audit-log.ts';
 import { readPublicReceiptKeys } from '../../store/access/receipt-keys.ts';
 import {
   type Alarm,

@@ -1,68 +1,10 @@
 import type { Network } from '../../domain/network.ts';
+import type { RecordedAction } from '../../domain/recorded-action.ts';
 import type { Sql } from '../db/database.ts';
 import { answerOf, rowsOf } from '../db/rows-of.ts';
 import { hexSeal, sealColumn } from '../db/seal.ts';
 import { SEALED_ACTION } from '../db/sealed-tables.ts';
 import { count, hex, isAsSealed, json, listColumns, type Row, text } from '../db/statement.ts';
-
-/** The action, as `subject.verb`. */
-export type RecordedAction =
-  | 'address.added'
-  | 'address.proposed'
-  | 'address.confirmed'
-  | 'address.withdrawn'
-  | 'address.failed'
-  | 'address.derived'
-  | 'address.retired'
-  | 'address.activated'
-  | 'project.created'
-  | 'project.changed'
-  | 'project.archived'
-  | 'project.unarchived'
-  | 'key.created'
-  | 'key.revoked'
-  | 'admin-key.created'
-  | 'admin-key.revoked'
-  | 'master-key.rotated'
-  | 'receipt-key.rotated'
-  | 'ledger.sealed'
-  | 'row.accepted'
-  | 'webhook.added'
-  | 'webhook.changed'
-  | 'webhook.enabled'
-  | 'webhook.disabled'
-  | 'webhook.rotated'
-  | 'webhook.tested'
-  | 'channel.added'
-  | 'channel.tested'
-  | 'channel.removed'
-  | 'deliveries.replayed'
-  | 'invoice.created'
-  | 'invoice.withdrawn'
-  | 'transfer.resolved'
-  | 'transfer.refunded'
-  | 'producers.accepted'
-  | 'alarm.acknowledged'
-  | 'block.passed'
-  | 'chain.rescanned'
-  | 'chain.repaired'
-  | 'chain.resumed'
-  | 'backup.requested'
-  | 'backup.created'
-  | 'backup.verified'
-  | 'backup.restored'
-  | 'backup.accepted'
-  | 'user.invited'
-  | 'user.joined'
-  | 'user.changed'
-  | 'user.reset'
-  | 'user.removed'
-  | 'passkey.added'
-  | 'passkey.removed'
-  | 'session.started'
-  | 'session.refused'
-  | 'session.stepped-up'
-  | 'session.ended';
 
 const actor = {
   actorKind: text<'cli' | 'console' | 'admin' | 'service' | 'key'>(),

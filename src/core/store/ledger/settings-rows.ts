@@ -1,6 +1,6 @@
 import type { IdPrefix } from '../../domain/ids.ts';
 import type { Network } from '../../domain/network.ts';
-import type { RecordedAction } from '../access/audit-log.ts';
+import type { RecordedAction } from '../../domain/recorded-action.ts';
 import type { Sql } from '../db/database.ts';
 import { rowsOf } from '../db/rows-of.ts';
 import { contentColumn, type SealedTable, sealColumn } from '../db/seal.ts';

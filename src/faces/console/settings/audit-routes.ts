@@ -1,5 +1,5 @@
 import { AppError } from '../../../core/domain/errors.ts';
-import { DONE } from '../../operator/explain/timeline.ts';
+import { DONE } from '../../../core/domain/recorded-action.ts';
 import { perform } from '../../operator/operation.ts';
 import {
   type AuditEntryView,
