@@ -5,10 +5,10 @@ import { accountFromPublicKey } from '@quittance/tron/public-key';
 import type { Client } from 'pg';
 import { formatApiKey } from '../src/core/domain/api-key.ts';
 import { uuidV7 } from '../src/core/domain/ids.ts';
-import { insertApiKey } from '../src/core/store/access/api-keys.ts';
 import type { Database } from '../src/core/store/db/database.ts';
 import { insertAddress } from '../src/core/store/ledger/addresses.ts';
 import { insertProject } from '../src/core/store/ledger/projects.ts';
+import { insertApiKey } from '../src/faces/operator/subjects/keys.ts';
 import { createPlacer, MAX_SURCHARGE_MICRO, type Place } from './prices.ts';
 
 export type Shop = { projectId: string; addressIds: string[]; apiKey: string };

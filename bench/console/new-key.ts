@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { formatApiKey } from '../../src/core/domain/api-key.ts';
 import { uuidV7 } from '../../src/core/domain/ids.ts';
-import { insertApiKey } from '../../src/core/store/access/api-keys.ts';
 import type { Database } from '../../src/core/store/db/database.ts';
+import { insertApiKey } from '../../src/faces/operator/subjects/keys.ts';
 import type { GrowthShop } from '../growth/shop.ts';
 
 /** Creates an API key whose secret is known. */

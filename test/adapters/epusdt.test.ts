@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { unixMs } from '../../src/core/domain/time.ts';
-import { revokeApiKey } from '../../src/core/store/access/api-keys.ts';
+import { revokeApiKey } from '../../src/faces/operator/subjects/keys.ts';
 import { runSql } from '../contract/sql.ts';
 import { createTestProject, eventually, payExactly, startTestService, type TestService } from '../support/service.ts';
 import { addTestAdapter, orderAtEpusdt, SECRET, type ShopAdapter, send, signAsShop, startShop } from './fixture.ts';

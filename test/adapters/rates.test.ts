@@ -6,12 +6,12 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { decodeId } from '../../src/core/domain/ids.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
 import { createLogger } from '../../src/core/runtime/log.ts';
-import { revokeApiKey } from '../../src/core/store/access/api-keys.ts';
 import { openDatabase } from '../../src/core/store/db/database.ts';
 import { startRatePolling } from '../../src/core/webhooks/poll-rates.ts';
 import { commandActor } from '../../src/faces/operator/actor.ts';
 import type { OperationDeps } from '../../src/faces/operator/operation.ts';
 import { enableAdapter, listAdapters } from '../../src/faces/operator/subjects/adapters.ts';
+import { revokeApiKey } from '../../src/faces/operator/subjects/keys.ts';
 import { runSql } from '../contract/sql.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { createTestProject, eventually, startTestService, type TestService } from '../support/service.ts';

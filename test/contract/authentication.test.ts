@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { formatApiKey } from '../../src/core/domain/api-key.ts';
 import { uuidV7 } from '../../src/core/domain/ids.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
-import { revokeApiKey } from '../../src/core/store/access/api-keys.ts';
+import { revokeApiKey } from '../../src/faces/operator/subjects/keys.ts';
 import { createTestProject, startTestService, type TestProject, type TestService } from '../support/service.ts';
 import { ask, created, expectProblem, get, indistinct, order, post, type Reply } from './ask.ts';
 import { addKey } from './keys.ts';

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { formatApiKey } from '../../src/core/domain/api-key.ts';
 import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
-import { revokeApiKey } from '../../src/core/store/access/api-keys.ts';
 import { createWebhookSecret } from '../../src/core/webhooks/sign.ts';
+import { revokeApiKey } from '../../src/faces/operator/subjects/keys.ts';
 import { addTestEndpoint } from '../support/key-ring.ts';
 import {
   createTestProject,

@@ -3,7 +3,7 @@ import { request } from 'undici';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { unixMs } from '../../src/core/domain/time.ts';
 import { createLogger } from '../../src/core/runtime/log.ts';
-import { revokeApiKey } from '../../src/core/store/access/api-keys.ts';
+import { revokeApiKey } from '../../src/faces/operator/subjects/keys.ts';
 import { startService } from '../../src/server/service.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import {

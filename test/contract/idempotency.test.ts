@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { unixMs } from '../../src/core/domain/time.ts';
-import { revokeApiKey } from '../../src/core/store/access/api-keys.ts';
 import { payScenario } from '../../src/developer/scenarios/pay-scenario.ts';
+import { revokeApiKey } from '../../src/faces/operator/subjects/keys.ts';
 import {
   createTestProject,
   eventually,

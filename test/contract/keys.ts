@@ -4,8 +4,8 @@ import { uuidV7 } from '../../src/core/domain/ids.ts';
 import type { Network } from '../../src/core/domain/network.ts';
 import type { Scope } from '../../src/core/domain/scope.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
-import { insertApiKey } from '../../src/core/store/access/api-keys.ts';
 import type { Database } from '../../src/core/store/db/database.ts';
+import { insertApiKey } from '../../src/faces/operator/subjects/keys.ts';
 
 /** Adds another key to a project. `expiresAtMs` is in Unix milliseconds. */
 export async function addKey(

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { formatApiKey } from '../../src/core/domain/api-key.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
-import { revokeApiKey } from '../../src/core/store/access/api-keys.ts';
 import { commandActor } from '../../src/faces/operator/actor.ts';
+import { revokeApiKey } from '../../src/faces/operator/subjects/keys.ts';
 import { archiveProject, unarchiveProject } from '../../src/faces/operator/subjects/projects.ts';
 import {
   createTestProject,

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
 import { SCOPES } from '../../src/core/domain/scope.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
-import { revokeApiKey } from '../../src/core/store/access/api-keys.ts';
 import type { StoredRate } from '../../src/core/store/outbox/adapter-orders.ts';
 import { commandActor } from '../../src/faces/operator/actor.ts';
 import { explainSubject } from '../../src/faces/operator/explain/explain.ts';
@@ -15,6 +14,7 @@ import {
   storeAdapter,
 } from '../../src/faces/operator/subjects/adapters.ts';
 import { showInvoice } from '../../src/faces/operator/subjects/invoices.ts';
+import { revokeApiKey } from '../../src/faces/operator/subjects/keys.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import {
   createTestProject,

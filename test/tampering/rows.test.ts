@@ -3,8 +3,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { formatApiKey } from '../../src/core/domain/api-key.ts';
 import { decodeId, uuidV7 } from '../../src/core/domain/ids.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
-import { insertApiKey } from '../../src/core/store/access/api-keys.ts';
 import { findWebhookEndpoint, insertWebhookEndpoint } from '../../src/core/store/outbox/webhook-endpoints.ts';
+import { insertApiKey } from '../../src/faces/operator/subjects/keys.ts';
 import { addKey } from '../contract/keys.ts';
 import { runSql } from '../contract/sql.ts';
 import {

@@ -12,7 +12,6 @@ import { unixMs } from '../../core/domain/time.ts';
 import { systemClock } from '../../core/runtime/clock.ts';
 import type { KeyRing } from '../../core/runtime/key-ring.ts';
 import { writePrivateFile } from '../../core/runtime/private-file.ts';
-import { insertApiKey, listApiKeys } from '../../core/store/access/api-keys.ts';
 import type { Database } from '../../core/store/db/database.ts';
 import { insertAddress, markRetired } from '../../core/store/ledger/addresses.ts';
 import { insertProject } from '../../core/store/ledger/projects.ts';
@@ -20,7 +19,7 @@ import { listWebhookEndpoints } from '../../core/store/outbox/webhook-endpoints.
 import { createWebhookSecret } from '../../core/webhooks/sign.ts';
 import { commandActor } from '../../faces/operator/actor.ts';
 import { FieldError, nameProblem } from '../../faces/operator/input/problems.ts';
-import { revokeKey } from '../../faces/operator/subjects/keys.ts';
+import { insertApiKey, listApiKeys, revokeKey } from '../../faces/operator/subjects/keys.ts';
 import { archiveProject } from '../../faces/operator/subjects/projects.ts';
 import { disableEndpoint, enableEndpoint } from '../../faces/operator/subjects/webhook-sending.ts';
 import { addWebhookEndpoint, readWebhookUrl, updateEndpoint } from '../../faces/operator/subjects/webhooks.ts';

@@ -33,8 +33,16 @@ import { alert, copyButton, duration, facts, ltr, number, outside, table, time }
 import type { Asked, Routes } from '../page/routes.ts';
 import { chooseProject, readQuery, urlTo, usedOf, type Visit } from '../page/visit.ts';
 
-import { describeRevocation, KEY_FIELDS, keyTable, madeKeyPage, readKeyFields, terminalLines } from './key-pieces.ts';
-import { addKeyRoutes } from './key-routes.ts';
+import {
+  addKeyRoutes,
+  describeRevocation,
+  KEY_FIELDS,
+  keyTable,
+  madeKeyPage,
+  readKeyFields,
+  terminalLines,
+} from './key-routes.ts';
+
 import { readRightsFields, rightsFields } from './people.ts';
 import { addProjectRoutes } from './project.ts';
 

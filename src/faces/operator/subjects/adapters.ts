@@ -17,7 +17,6 @@ import {
 import type { UnixMs } from '../../../core/domain/time.ts';
 import type { KeyRing } from '../../../core/runtime/key-ring.ts';
 import { Type } from '../../../core/runtime/type.ts';
-import { insertApiKey } from '../../../core/store/access/api-keys.ts';
 import type { Database, Sql } from '../../../core/store/db/database.ts';
 import { lockProject } from '../../../core/store/ledger/projects.ts';
 import {
@@ -47,7 +46,7 @@ import { operation } from '../operation.ts';
 import { argument, line, needed, projectId, secret } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
 import { selectProject } from '../select.ts';
-import { revokeKey } from './keys.ts';
+import { insertApiKey, revokeKey } from './keys.ts';
 import { readWebhookUrl, selectEndpoint, type UrlRules } from './webhooks.ts';
 
 /** Shops order through no rate for prices. */

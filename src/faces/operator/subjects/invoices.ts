@@ -13,7 +13,6 @@ import { type Created, createInvoice } from '../../../core/payments/create-invoi
 import { createWatchedNetworks } from '../../../core/payments/watched-networks.ts';
 import { systemClock } from '../../../core/runtime/clock.ts';
 import { Type } from '../../../core/runtime/type.ts';
-import { insertApiKey } from '../../../core/store/access/api-keys.ts';
 import { addressColumn } from '../../../core/store/db/address-column.ts';
 import type { Sql } from '../../../core/store/db/database.ts';
 import { answerOf, rowOf } from '../../../core/store/db/rows-of.ts';
@@ -45,6 +44,7 @@ import { localOperation, type OperationDeps } from '../operation.ts';
 import { argument, exportFile, exportFormat, limit, needed, line as option, projectId } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
 import { findInvoiceId, selectProject } from '../select.ts';
+import { insertApiKey } from './keys.ts';
 
 /**
  * `paid` is the transfer of exactly the payable amount, with the time of its block. `price` is in another currency, and was converted to the

@@ -8,8 +8,11 @@ import { SCOPES, type Scope, scopesOf } from '../../../core/domain/scope.ts';
 import { type UnixMs, unixMs } from '../../../core/domain/time.ts';
 import { warnUnwatched } from '../../../core/payments/watched-networks.ts';
 import { Type } from '../../../core/runtime/type.ts';
-import { insertApiKey, listApiKeys, revokeApiKey } from '../../../core/store/access/api-keys.ts';
 import type { Database, Sql } from '../../../core/store/db/database.ts';
+import { commandOf, rowOf, rowsOf } from '../../../core/store/db/rows-of.ts';
+import { sealOf } from '../../../core/store/db/seal.ts';
+import { SEALED_API_KEY } from '../../../core/store/db/sealed-tables.ts';
+import { listColumns, type Row } from '../../../core/store/db/statement.ts';
 import { maySee } from '../actor.ts';
 import { refuseBeyond } from '../authorize.ts';
 import { columnsText, fieldsText } from '../command-words.ts';
@@ -20,6 +23,62 @@ import { operation } from '../operation.ts';
 import { argument, line, lines, projectId } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
 import { selectProject } from '../select.ts';
+
+const columns = {
+  id: 'uuid',
+  name: 'text',
+  allowedCidrs: 'text[]?',
+  scopes: 'text[]?',
+  createdAt: 'timestamptz',
+  expiresAt: 'timestamptz?',
+  revokedAt: 'timestamptz?',
+  lastUsedAt: 'timestamptz?',
+} as const;
+
+/** Stores a key by its SHA-256. Does nothing if a key with this id exists. */
+export const insertApiKey = commandOf(
+  'api-key-insert',
+  `insert into api_keys (id, project_id, network, name, secret_sha256, allowed_cidrs, expires_at, scopes, mac)
+   select $1, p.id, p.network, $3, $4, $5, $6, $7, $8 from projects p where p.id = $2
+   on conflict (id) do nothing`,
+  ({ scopes = null, ...key }: NewApiKey) => [
+    key.id,
+    key.projectId,
+    key.name,
+    key.secretSha256,
+    key.allowedCidrs,
+    key.expiresAt === null ? null : new Date(key.expiresAt),
+    scopes,
+    sealOf(SEALED_API_KEY, { ...key, scopes }),
+  ],
+);
+
+type NewApiKey = Pick<Row<typeof columns>, 'id' | 'name' | 'allowedCidrs' | 'expiresAt'> & {
+  projectId: string;
+  secretSha256: Buffer;
+  /** Without this, the key gets the default scopes. */
+  scopes?: readonly Scope[] | null;
+};
+
+export const listApiKeys = rowsOf(
+  'api-key-list',
+  columns,
+  `select ${listColumns(columns)} from api_keys where project_id = $1 order by created_at, id limit 1000`,
+  (projectId: string) => [projectId],
+);
+
+/**
+ * Revokes a key permanently. Without its seal the key stays invalid, even if `revoked_at` is reset. `isNew` means that it hadn't been
+ * revoked before. Returns `null` if the id is unknown.
+ */
+export const revokeApiKey = rowOf(
+  'api-key-revoke',
+  { projectId: 'uuid', name: 'text', isNew: 'bool' },
+  `update api_keys k set revoked_at = coalesce(k.revoked_at, $2), mac = null
+   from (select id, revoked_at from api_keys where id = $1 for update) before where k.id = before.id
+   returning k.project_id, k.name, before.revoked_at is null as is_new`,
+  (id: string, now: UnixMs) => [id, new Date(now)],
+);
 
 const name = { keyId: of('id', id('key')), name: text };
 const rights = {

@@ -9,7 +9,6 @@ import { POLICIES, surchargeOf } from '../../../core/domain/policy.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
 import { warnUnwatched } from '../../../core/payments/watched-networks.ts';
 import { type Static, Type } from '../../../core/runtime/type.ts';
-import { listApiKeys } from '../../../core/store/access/api-keys.ts';
 import { resolveAlarms } from '../../../core/store/chain/alarms.ts';
 import type { OwnRule } from '../../../core/store/db/address-column.ts';
 import type { Sql } from '../../../core/store/db/database.ts';
@@ -55,6 +54,7 @@ import { localOperation, type OperationDeps, operation } from '../operation.ts';
 import { argument, BY, flag, projectArgument } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
 import { selectProject } from '../select.ts';
+import { listApiKeys } from './keys.ts';
 
 import {
   describeSurcharge,
