@@ -239,6 +239,7 @@ create table allocation_hints (
 );
 
 -- Written by src/core/store/access/api-keys.ts
+-- Written by src/faces/operator/subjects/keys.ts
 create table api_keys (
   allowed_cidrs text[],
   created_at timestamp with time zone not null default now(),

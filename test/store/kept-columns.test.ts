@@ -111,6 +111,17 @@ test('every column of the ledger that the service never changes is refused to ev
   expect(tried).toBeGreaterThan(150);
 });
 
+test('every column that the service may update is one that the trigger of its table lets change', async () => {
+  const { rows } = await client.query(
+    `select t.tgrelid::regclass::text || '.' || a.attname as refused
+     from pg_trigger t join pg_attribute a on a.attrelid = t.tgrelid and a.attnum > 0 and not a.attisdropped
+     where t.tgname ~ '_keeps?_what_' and has_column_privilege('quittance_runtime', t.tgrelid, a.attnum, 'update')
+       and case when t.tgqual is null then pg_get_triggerdef(t.oid) not like '%''' || a.attname || '''%'
+         else pg_get_triggerdef(t.oid) like '%(old.' || a.attname || ' IS DISTINCT FROM%' end`,
+  );
+  expect(rows).toEqual([]);
+});
+
 const INVOICE = uuid(0x5001);
 
 describe('what happened is never undone by a plain statement', () => {

@@ -78,7 +78,7 @@ function isSmallerSlip({ payableMicro }: Suspect, amountMicro: bigint): boolean 
   return differing.length <= 1 || (differing.length === 2 && last - first === 1 && isSwap);
 }
 
-const MISTAKES: Partial<Record<CauseCode, MakeMistake>> = {
+const MISTAKES: Record<CauseCode, MakeMistake> = {
   FEE_DEDUCTED: (random, { payableMicro, requestedMicro }) => {
     const kind = random();
     if (kind < 0.7) return { amountMicro: payableMicro - anyFee(random) };
@@ -225,7 +225,7 @@ function makeCase(random: Random, shop: Shop, label: CauseCode): Case | null {
     const isLate = random() < 0.1;
     const payable = shop.invoices.filter(({ status }) => status === 'PENDING' || (isLate && status === 'EXPIRED'));
     const invoice = pick(random, payable);
-    const mistake = MISTAKES[label]?.(random, invoice, shop) ?? null;
+    const mistake = MISTAKES[label](random, invoice, shop);
     if (mistake === null || mistake.amountMicro <= 0n) continue;
     const to = mistake.to ?? invoice.address;
     // An exact amount is a payment or a duplicate, so no one asks about it.

@@ -25,8 +25,8 @@ type AlarmRow = {
 };
 
 /**
- * Declares every alarm for operators. A new kind needs a row here and a Prometheus rule; docs/reference/alarms.md is generated from this
- * list.
+ * Declares every alarm for operators. docs/reference/alarms.md is generated from this list, and the Prometheus rule `QuittanceAlarmOpen`
+ * covers every kind that has no rule of its own.
  */
 const ROWS = {
   // Alarms about whether the chain is visible.
