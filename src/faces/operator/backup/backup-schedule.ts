@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { AlarmKind } from '../../../core/domain/alarm-kinds.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
 import { type Leading, loopWhileLeading, whileLeading } from '../../../core/payments/watching.ts';
@@ -8,7 +7,7 @@ import type { Loop } from '../../../core/runtime/loop.ts';
 import type { Metrics } from '../../../core/runtime/metrics.ts';
 import { readVersion } from '../../../core/runtime/package.ts';
 import { reasonOf } from '../../../core/runtime/reason-of.ts';
-import { raiseAlarm, resolveAlarms } from '../../../core/store/chain/alarms.ts';
+import { settleAlarms } from '../../../core/store/chain/tell-alarms.ts';
 import type { Connection, Database } from '../../../core/store/db/database.ts';
 import { commandActor } from '../actor.ts';
 import {
@@ -119,12 +118,8 @@ function createAlarmKeeper({ db: whole, network, isLeader, log, schedule }: Opti
   const told = new Map<AlarmKind, string | null>();
   const set = async (kind: AlarmKind, detail: string | null) => {
     if (told.get(kind) === detail && told.has(kind)) return;
-    if (detail === null) {
-      const count = await resolveAlarms(db, network, kind);
-      if (count > 0) log.info({ alarm: kind }, 'the alarm is resolved');
-    } else if (await raiseAlarm(db, network, { id: randomUUID(), kind, subject: '', detail })) {
-      log.error({ alarm: kind }, detail);
-    }
+    const found = detail === null ? [] : [{ network, subject: '', detail }];
+    await settleAlarms({ db, log }, kind, found, { networks: [network] });
     told.set(kind, detail);
   };
   let failure: string | null = null;
