@@ -372,7 +372,7 @@ test('a change has 500 addresses at most, and a project 20 that wait', async () 
   await expect(shop.add(ana, many)).rejects.toThrow('501 addresses were given, but at most 500 can wait');
   for (const address of many.slice(0, 19)) await shop.add(ana, [address]);
   const last = changeOf(await shop.add(ana, many.slice(1).reverse().slice(0, 480)));
-  await expect(shop.add(ana, [newAddress().address])).rejects.toThrow('20 changes of this project are already pending');
+  await expect(shop.add(ana, [newAddress().address])).rejects.toThrow('20 changes to this project are already pending');
   const [alarm] = await shop.alarms();
   expect(alarm?.detail).toContain('and 17 more');
   await withdrawAddressChange.run(shop.operating, ana, { changeId: last });

@@ -38,7 +38,7 @@ test('from the first view to the receipt the whole way breaches nothing', async 
     pages.change(url, checkoutPage(state, { brand: FULL_BRAND }));
     if (state !== 'waiting') await page.locator(`#invoice:not([data-version="${version}"])`).waitFor();
   }
-  await page.getByRole('link', { name: 'Receipt to print or keep' }).click();
+  await page.getByRole('link', { name: 'Receipt to print or save' }).click();
   await page.getByRole('heading', { level: 1, name: 'Receipt' }).waitFor();
   expect(problems).toEqual([]);
   await close();

@@ -102,7 +102,7 @@ test('a merchant’s first day: from the invitation to the books', async () => {
 
   await open('/addresses/add');
   const address = accountToAddress(randomBytes(20).toString('hex') as AccountHex);
-  await page.getByLabel('Addresses of your wallet').fill(address);
+  await page.getByLabel('Addresses from your wallet').fill(address);
   await page.getByLabel('Last six characters of the first address').fill(address.slice(-6));
   await page.getByLabel('Last six characters of the last address').fill(address.slice(-6));
   await submit(page, 'Add addresses', /added|Added/);

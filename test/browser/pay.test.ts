@@ -67,7 +67,7 @@ test('a payer watches the page go from waiting over found to paid without a relo
     'Paid Your payment is final. There is nothing more to do.',
   ]);
   expect(await page.evaluate('isFirst')).toBe(true);
-  await page.getByRole('link', { name: 'Receipt to print or keep' }).click();
+  await page.getByRole('link', { name: 'Receipt to print or save' }).click();
   await untilHeading(page, 'Receipt');
   expect(problems).toEqual([]);
   await close();

@@ -69,7 +69,7 @@ test('everything needed to pay is there without JavaScript, and "Check now" lead
   await checkNow();
   await untilHeading(page, 'Paid');
   expect(await textOf(page, '#check')).toBe('');
-  await page.getByRole('link', { name: 'Receipt to print or keep' }).click();
+  await page.getByRole('link', { name: 'Receipt to print or save' }).click();
   await untilHeading(page, 'Receipt');
   expect(problems).toEqual([]);
   await close();

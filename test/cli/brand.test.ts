@@ -60,7 +60,7 @@ test('a brand is given with the project, shown, changed on record, and taken awa
   const update = ['update', projectId, '--by', 'Ann'];
   const changed = await project(...update, '--accent', '#001f5b', '--logo', newFile(LOGOS.webp));
   expect(changed.stdout).toMatch(/^accent +#001f5b; adjusted for contrast: #6891d6 on dark$/m);
-  expect(changed.stderr).toContain('including pages of existing invoices');
+  expect(changed.stderr).toContain('including pages for existing invoices');
   expect(changed.stderr).not.toContain('new invoices use this');
   // The same bytes again are the same logo.
   expect((await project(...update, '--logo', logo, '--json')).json).toMatchObject({ logoId, accent: '#001f5b' });

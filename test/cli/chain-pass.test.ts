@@ -59,7 +59,7 @@ const pass = (number: number, ...rest: string[]) => {
 
 test('only the block at which the ledger stands can pass, and only while no node can prove it', async () => {
   const later = await run(pass(next + 1));
-  expect([later.code, later.stderr]).toEqual([2, expect.stringContaining(`the next block of devnet is ${next}`)]);
+  expect([later.code, later.stderr]).toEqual([2, expect.stringContaining(`the next devnet block is ${next}`)]);
   const earlier = await run(pass(next - 1));
   expect([earlier.code, earlier.stderr]).toEqual([2, expect.stringContaining('is already recorded')]);
   const proven = await run(pass(next, '--yes'));
@@ -73,7 +73,7 @@ test('a block that nobody can prove is shown with what it holds and who shows it
   books.devnet.setFault({ kind: 'omitted-transaction' });
   const shown = await run(pass(next));
   expect(shown.code).toBe(2);
-  expect(shown.stderr).toContain('to your addresses  1 transfers of USDT');
+  expect(shown.stderr).toContain('to your addresses  1 USDT transfers');
   expect(shown.stderr).toMatch(new RegExp(`25\\.\\d{6} +T\\w{33} +${invoiceId}, PENDING`));
   expect(shown.stderr).toContain(`${books.devnet.url}`);
   expect(shown.stderr).toContain('lacks data that the block header requires');

@@ -491,7 +491,7 @@ describe('an address', () => {
     );
     const { verdict } = await expectGolden(ledger, address.address, 'address-retired');
     expect(verdict).toContain(
-      'It has been retired since 2026-09-01T11:00:00.000Z: it gets no new invoices and is still watched.',
+      'It has been retired since 2026-09-01T11:00:00.000Z: it gets no new invoices, but it is still watched.',
     );
   });
 

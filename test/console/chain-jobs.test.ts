@@ -191,10 +191,10 @@ test('where the process has no nodes of a network, that is said, with the comman
   const bare = await openConsole({ db, now, publicUrl: () => 'http://127.0.0.1' }, { networks: [] });
   try {
     const page = await bare.get('/chain');
-    expect(textOf(page)).toContain('This process has no nodes of devnet');
+    expect(textOf(page)).toContain('This process has no devnet nodes');
     expect(textOf(page)).toContain('quittance chain verify --network devnet');
     const form = await bare.get('/chain/verify');
-    expect([form.status, textOf(form)]).toEqual([409, expect.stringContaining('has no nodes of devnet')]);
+    expect([form.status, textOf(form)]).toEqual([409, expect.stringContaining('has no devnet nodes')]);
   } finally {
     await bare.stop();
   }

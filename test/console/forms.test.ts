@@ -246,7 +246,7 @@ test.each([
     '5',
     'the database does not respond',
   ],
-  [new Error('a secret of the program'), 500, null, 'The log of the service shows the reason'],
+  [new Error('a secret of the program'), 500, null, "The service's log shows the reason"],
 ])(
   '%s: each page says so in words, names the request, and tells nothing else',
   async (error, status, refresh, says) => {

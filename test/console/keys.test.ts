@@ -59,7 +59,7 @@ test('a key that was made works at once with the API, and is refused at once whe
   expect(await statusWith(`${console_.service.url}/v1/events`, { 'X-Api-Key': secret })).toBe(403);
   expect(list.text).not.toContain(secret.slice(-40));
   const path = `/settings/keys/${keyId}/revoke`;
-  expect((await console_.get(path)).text).toMatch(/other keys? of this project stay active/);
+  expect((await console_.get(path)).text).toMatch(/other keys? in this project stay active/);
   const revoked = await send(path, {});
   expect([revoked.status, revoked.headers.get('location')]).toEqual([
     303,

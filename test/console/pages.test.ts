@@ -266,16 +266,16 @@ const WRONG: [path: string, status: number, says: string][] = [
   ['/invoices?before=%00', 400, 'cannot be stored'],
   ['/invoices?from=%E2%80%AE', 400, 'use a day'],
   [`/invoices?amount=${'9'.repeat(5000)}`, 400, 'too long'],
-  ['/invoices?project=prj_00000000000000000000000000', 404, 'there is no project'],
-  ['/invoices?project=%F0%9F%A7%BE', 404, 'there is no project'],
+  ['/invoices?project=prj_00000000000000000000000000', 404, 'does not exist, or you do not have access to it'],
+  ['/invoices?project=%F0%9F%A7%BE', 404, 'does not exist, or you do not have access to it'],
   ['/invoices/inv_00000000000000000000000000', 404, 'inv_00000000000000000000000000'],
-  ['/invoices/order-1', 404, 'there is no invoice'],
+  ['/invoices/order-1', 404, 'does not exist, or you do not have access to it'],
   ['/invoices/%00', 404, ''],
   ['/unmatched?state=maybe', 400, 'choose open, resolved, all'],
   ['/unmatched?before=inv_1', 400, 'is not a transfer id'],
-  ['/unmatched/trf_00000000000000000000000000', 404, 'there is no transfer'],
-  ['/unmatched/trf_x', 404, 'there is no transfer'],
-  [`/unmatched/${'ab'.repeat(32)}`, 404, 'there is no transfer'],
+  ['/unmatched/trf_00000000000000000000000000', 404, 'does not exist, or you do not have access to it'],
+  ['/unmatched/trf_x', 404, 'does not exist, or you do not have access to it'],
+  [`/unmatched/${'ab'.repeat(32)}`, 404, 'does not exist, or you do not have access to it'],
   ['/find', 404, 'nothing matches'],
   ['/find?q=%3Cscript%3E', 404, '&lt;script&gt;'],
   ['/find?q=%00', 400, 'cannot be stored'],
@@ -352,7 +352,7 @@ test('an invoice made by hand has its link and QR code, is of the API’s kind, 
   const form = { token, project: projectId, amount: '12.50', externalId: 'table 4', note: 'asked by phone' };
   const made = await console_.post('/invoices/new', form);
   expect(made.status).toBe(200);
-  expect(made.text).toContain('aria-label="QR code of the link"');
+  expect(made.text).toContain('aria-label="QR code for the link"');
   const invoiceId = /\/invoices\/(inv_[0-9a-z]{26})/.exec(made.text)?.[1] ?? '';
   expect((await untilStatus(service, invoiceId, 'PENDING')).externalId).toBe('table 4');
   const { data } = await listAudit.run(service, commandActor('test'), readAuditFilter({ action: 'invoice.created' }));

@@ -352,7 +352,7 @@ test('without JavaScript an invoice is made, and nothing is offered that would d
   await page.getByLabel('Order id').fill('without a script');
   await page.getByRole('button', { name: 'Create invoice' }).click();
   expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Invoice created');
-  expect(await page.getByRole('img', { name: 'QR code of the link' }).isVisible()).toBe(true);
+  expect(await page.getByRole('img', { name: 'QR code for the link' }).isVisible()).toBe(true);
   expect(await page.getByRole('button').allTextContents()).toEqual(['Find', 'Sign out']);
   await context.close();
 });

@@ -153,7 +153,7 @@ test('a failing receiver is diagnosed, counted, and what it missed is sent again
   status = 404;
   const path = `/webhooks/${id}`;
   const tested = await console_.post(`${path}/test`, { token: tokenIn(await console_.get(path), `${path}/test`) });
-  expect(tested.text).toContain('the server has no route at the path of the URL');
+  expect(tested.text).toContain('the server has no route at the URL&#39;s path');
   expect(tested.text).toContain('&lt;b&gt;hello');
   await submit(`${path}/disable`, { reason: 'moves house' });
   expect((await console_.get(path)).text).toContain('moves house (by Ana)');

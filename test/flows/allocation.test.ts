@@ -190,7 +190,9 @@ describe('policy exact', () => {
     const body = { amount: '7', externalId: randomUUID() };
     const refused = await createInvoice(service, { apiKey: project.apiKey, idempotencyKey: key, body });
     expect(refused.status).toBe(409);
-    expect(refused.body.detail).toMatch(/on every active address of the project \(2\).*"exact".*quittance address add/);
+    expect(refused.body.detail).toMatch(
+      /on each of the project's active addresses \(2\).*"exact".*quittance address add/,
+    );
     await addAddress(service, project, 'exact');
     const created = await createInvoice(service, { apiKey: project.apiKey, idempotencyKey: key, body });
     expect(created.status).toBe(201);

@@ -38,7 +38,7 @@ test('an invoice on a network that nobody ever watched is refused, and nothing i
   const order = { apiKey: live.apiKey, idempotencyKey: 'one', body: { externalId: 'one' } };
   const refused = await createInvoice(service, order);
   expect(refused).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
-  expect(refused.body.detail).toContain('the network of this project, mainnet, is not set up on this server');
+  expect(refused.body.detail).toContain("this project's network, mainnet, is not set up on this server");
   expect(refused.headers['retry-after']).toBe('60');
   expect(await runSql(service, 'select from invoices')).toHaveLength(0);
   // The other shop isn't affected.

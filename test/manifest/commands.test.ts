@@ -130,7 +130,7 @@ test('a key is made, addresses are drafted, signed without a database, installed
       () => readInvoice(service, body.invoiceId),
       ({ status }) => status === 503,
     );
-    expect(refused.body.detail).toContain('No signed manifest contains the address');
+    expect(refused.body.detail).toContain("No signed manifest contains this invoice's address");
     const back = await run(env, 'install', path('signed'));
     expect(back.json.error.message).toContain('serial 2');
   } finally {

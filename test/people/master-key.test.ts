@@ -40,7 +40,7 @@ test('without the key of what codes come of nobody signs in by a code, and what 
   const signIn = { login: 'ann', password: PASSWORD, code: code() };
   expect(await startSession({ ...desk.deps, keyRing: lacking }, from(), signIn)).toEqual({ kind: 'refused' });
   const missing = await describeMissingKeys({ ...desk.deps, keyRing: lacking });
-  expect(String(missing)).toMatch(/sign-in codes of some users need secrets .* with "user reset/);
+  expect(String(missing)).toMatch(/some users' sign-in codes need secrets .* with "user reset/);
   expect((await findMasterKeys({ ...desk.deps, keyRing: lacking })).view.keys).toMatchObject([
     { use: 'seals' },
     { use: 'missing', signing: 1 },

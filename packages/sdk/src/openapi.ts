@@ -9,7 +9,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the events of your project, oldest first
+         * Read your project's events, oldest first
          * @description Each event is byte for byte identical to the body of its webhook. Store the id of the last event that you handled, and send it as `after`. No event ever appears before one that you have read.
          */
         get: operations["listEvents"];
@@ -30,7 +30,7 @@ export interface paths {
         };
         /**
          * Find an invoice by your externalId, or list invoices
-         * @description Without externalId: the invoices of your project, oldest first. For the next page, send `next` as `after`, until `next` is null. A page may have fewer than `limit` items, or none, and still have a `next`.
+         * @description Without externalId: your project's invoices, oldest first. For the next page, send `next` as `after`, until `next` is null. A page may have fewer than `limit` items, or none, and still have a `next`.
          */
         get: operations["findInvoices"];
         put?: never;
@@ -69,7 +69,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Withdraw the page of an invoice
+         * Withdraw an invoice's page
          * @description The payment page stops offering a way to pay, and says so. The status does not change: a payment that is under way, or arrives anyway, still pays the invoice. Withdrawing it again changes nothing.
          */
         post: operations["withdrawInvoice"];
@@ -88,7 +88,7 @@ export interface paths {
         };
         /**
          * List transfers that paid no invoice, with the likeliest reason
-         * @description Irreversible transfers to the addresses of your project, oldest first. For the next page, send `next` as `after`, until `next` is null. Store the last id, and continue from there later.
+         * @description Irreversible transfers to your project's addresses, oldest first. For the next page, send `next` as `after`, until `next` is null. Store the last id, and continue from there later.
          */
         get: operations["listTransfers"];
         put?: never;
@@ -106,7 +106,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the endpoints of a project and their health, without their secrets */
+        /** List a project's endpoints and their health, without their secrets */
         get: operations["listWebhookEndpoints"];
         put?: never;
         /** Add an endpoint and show its signing secret once */
@@ -124,14 +124,14 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Show the health of an endpoint, its deliveries in the last 24 hours, and the fingerprints of its secrets */
+        /** Show an endpoint's health, its deliveries in the last 24 hours, and the fingerprints of its secrets */
         get: operations["readWebhookEndpoint"];
         put?: never;
         post?: never;
         delete?: never;
         options?: never;
         head?: never;
-        /** Change the URL, description or event types of an endpoint */
+        /** Change an endpoint's URL, description or event types */
         patch: operations["updateWebhookEndpoint"];
         trace?: never;
     };
@@ -195,7 +195,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Send a ping to an endpoint now and diagnose problems of its receiver */
+        /** Send a ping to an endpoint now and diagnose problems with its receiver */
         post: operations["testWebhookEndpoint"];
         delete?: never;
         options?: never;
@@ -356,7 +356,7 @@ export interface webhooks {
         put?: never;
         /**
          * transfer.duplicate
-         * @description A second transfer of the exact amount for an invoice that is already paid.
+         * @description A second transfer for the exact amount of an invoice that is already paid.
          */
         post: operations["onTransferDuplicateEvent"];
         delete?: never;
@@ -396,7 +396,7 @@ export interface webhooks {
         put?: never;
         /**
          * transfer.resolved
-         * @description The operator resolved a transfer that paid no invoice. The newest resolution counts. No invoice changes its status. With `fulfilled-manually`, the page of the named invoice stops asking for payment.
+         * @description The operator resolved a transfer that paid no invoice. The newest resolution counts. No invoice changes its status. With `fulfilled-manually`, the named invoice's page stops asking for payment.
          */
         post: operations["onTransferResolvedEvent"];
         delete?: never;
@@ -437,7 +437,7 @@ export interface components {
             head: string;
             /** @example mainnet */
             network: string;
-            /** @description The path from the address to the root in the head: L or R, and a SHA-256 */
+            /** @description The path from the address to the root in the head: each step is L or R, followed by a SHA-256 hash */
             path: string[];
             projectId: string;
             signatures: {
@@ -511,7 +511,7 @@ export interface components {
             price?: components["schemas"]["Price"];
             /**
              * Format: uri-template
-             * @description The return link of the page, instead of the project's: an https:// URL such as https://shop.example.com/orders/1001, on a site that the operator has allowed for the project; {invoiceId} is a placeholder
+             * @description The page's return link, instead of the project's: an https:// URL such as https://shop.example.com/orders/1001, on a site that the operator has allowed for the project; {invoiceId} is a placeholder
              */
             returnUrl?: string;
         };
@@ -595,7 +595,7 @@ export interface components {
             /** @enum {string} */
             network: "TRON";
             projectId: string;
-            /** @description Counts the events of one invoice without gaps; 1 for an event without an invoice */
+            /** @description The event's number within its invoice, without gaps; 1 for an event without an invoice */
             sequence: number;
             /** Format: date-time */
             timestamp: string;
@@ -608,7 +608,7 @@ export interface components {
             data: (components["schemas"]["InvoiceConfirmingEvent"] | components["schemas"]["InvoicePendingEvent"] | components["schemas"]["InvoicePaidEvent"] | components["schemas"]["InvoiceExpiredEvent"] | components["schemas"]["TransferUnmatchedEvent"] | components["schemas"]["TransferDuplicateEvent"] | components["schemas"]["TransferRefundedEvent"] | components["schemas"]["TransferClaimedEvent"] | components["schemas"]["TransferResolvedEvent"] | components["schemas"]["EndpointDisabledEvent"] | components["schemas"]["PingEvent"])[];
             /** @description Whether more events follow this page; with `types`, whether more events follow `next` */
             hasMore: boolean;
-            /** @description The id of the newest event of the project, or null if it has none */
+            /** @description The id of the project's newest event, or null if it has none */
             latest: null | string;
             /** @description Only with `types`: the `after` of the next page, which is also past the events of other types */
             next?: null | string;
@@ -622,7 +622,7 @@ export interface components {
             checkoutUrl: string;
             /** Format: date-time */
             expiresAt: string;
-            /** @description Your own id of the order attempt, as you sent it */
+            /** @description Your own id for the order attempt, as you sent it */
             externalId: string;
             /** @example inv_01k2m9t0b3e8zr6v5x4c7d1f2g */
             invoiceId: string;
@@ -650,7 +650,7 @@ export interface components {
                 description?: string;
                 /** Format: date-time */
                 expiresAt: string;
-                /** @description Your own id of the order attempt, as you sent it */
+                /** @description Your own id for the order attempt, as you sent it */
                 externalId: string;
                 /** @example inv_01k2m9t0b3e8zr6v5x4c7d1f2g */
                 invoiceId: string;
@@ -666,7 +666,7 @@ export interface components {
                 payment: components["schemas"]["Payment"];
                 /**
                  * Format: uri-template
-                 * @description The return link of the page, instead of the project's: an https:// URL such as https://shop.example.com/orders/1001, on a site that the operator has allowed for the project; {invoiceId} is a placeholder
+                 * @description The page's return link, instead of the project's: an https:// URL such as https://shop.example.com/orders/1001, on a site that the operator has allowed for the project; {invoiceId} is a placeholder
                  */
                 returnUrl?: string;
                 /** @constant */
@@ -685,7 +685,7 @@ export interface components {
             /** @enum {string} */
             network: "TRON";
             projectId: string;
-            /** @description Counts the events of one invoice without gaps; 1 for an event without an invoice */
+            /** @description The event's number within its invoice, without gaps; 1 for an event without an invoice */
             sequence: number;
             /** Format: date-time */
             timestamp: string;
@@ -709,7 +709,7 @@ export interface components {
             description?: string;
             /** Format: date-time */
             expiresAt: string;
-            /** @description Your own id of the order attempt, as you sent it */
+            /** @description Your own id for the order attempt, as you sent it */
             externalId: string;
             /** @example inv_01k2m9t0b3e8zr6v5x4c7d1f2g */
             invoiceId: string;
@@ -725,7 +725,7 @@ export interface components {
             payment?: components["schemas"]["Payment"];
             /**
              * Format: uri-template
-             * @description The return link of the page, instead of the project's: an https:// URL such as https://shop.example.com/orders/1001, on a site that the operator has allowed for the project; {invoiceId} is a placeholder
+             * @description The page's return link, instead of the project's: an https:// URL such as https://shop.example.com/orders/1001, on a site that the operator has allowed for the project; {invoiceId} is a placeholder
              */
             returnUrl?: string;
             /**
@@ -757,7 +757,7 @@ export interface components {
                 description?: string;
                 /** Format: date-time */
                 expiresAt: string;
-                /** @description Your own id of the order attempt, as you sent it */
+                /** @description Your own id for the order attempt, as you sent it */
                 externalId: string;
                 /** @example inv_01k2m9t0b3e8zr6v5x4c7d1f2g */
                 invoiceId: string;
@@ -773,7 +773,7 @@ export interface components {
                 payment: components["schemas"]["Payment"];
                 /**
                  * Format: uri-template
-                 * @description The return link of the page, instead of the project's: an https:// URL such as https://shop.example.com/orders/1001, on a site that the operator has allowed for the project; {invoiceId} is a placeholder
+                 * @description The page's return link, instead of the project's: an https:// URL such as https://shop.example.com/orders/1001, on a site that the operator has allowed for the project; {invoiceId} is a placeholder
                  */
                 returnUrl?: string;
                 /** @constant */
@@ -792,7 +792,7 @@ export interface components {
             /** @enum {string} */
             network: "TRON";
             projectId: string;
-            /** @description Counts the events of one invoice without gaps; 1 for an event without an invoice */
+            /** @description The event's number within its invoice, without gaps; 1 for an event without an invoice */
             sequence: number;
             /** Format: date-time */
             timestamp: string;
@@ -823,7 +823,7 @@ export interface components {
                 description?: string;
                 /** Format: date-time */
                 expiresAt: string;
-                /** @description Your own id of the order attempt, as you sent it */
+                /** @description Your own id for the order attempt, as you sent it */
                 externalId: string;
                 /** @example inv_01k2m9t0b3e8zr6v5x4c7d1f2g */
                 invoiceId: string;
@@ -839,7 +839,7 @@ export interface components {
                 payment: components["schemas"]["PaidPayment"];
                 /**
                  * Format: uri-template
-                 * @description The return link of the page, instead of the project's: an https:// URL such as https://shop.example.com/orders/1001, on a site that the operator has allowed for the project; {invoiceId} is a placeholder
+                 * @description The page's return link, instead of the project's: an https:// URL such as https://shop.example.com/orders/1001, on a site that the operator has allowed for the project; {invoiceId} is a placeholder
                  */
                 returnUrl?: string;
                 /** @constant */
@@ -858,7 +858,7 @@ export interface components {
             /** @enum {string} */
             network: "TRON";
             projectId: string;
-            /** @description Counts the events of one invoice without gaps; 1 for an event without an invoice */
+            /** @description The event's number within its invoice, without gaps; 1 for an event without an invoice */
             sequence: number;
             /** Format: date-time */
             timestamp: string;
@@ -883,7 +883,7 @@ export interface components {
                 description?: string;
                 /** Format: date-time */
                 expiresAt: string;
-                /** @description Your own id of the order attempt, as you sent it */
+                /** @description Your own id for the order attempt, as you sent it */
                 externalId: string;
                 /** @example inv_01k2m9t0b3e8zr6v5x4c7d1f2g */
                 invoiceId: string;
@@ -899,7 +899,7 @@ export interface components {
                 payment: components["schemas"]["Payment"];
                 /**
                  * Format: uri-template
-                 * @description The return link of the page, instead of the project's: an https:// URL such as https://shop.example.com/orders/1001, on a site that the operator has allowed for the project; {invoiceId} is a placeholder
+                 * @description The page's return link, instead of the project's: an https:// URL such as https://shop.example.com/orders/1001, on a site that the operator has allowed for the project; {invoiceId} is a placeholder
                  */
                 returnUrl?: string;
                 /** @constant */
@@ -918,7 +918,7 @@ export interface components {
             /** @enum {string} */
             network: "TRON";
             projectId: string;
-            /** @description Counts the events of one invoice without gaps; 1 for an event without an invoice */
+            /** @description The event's number within its invoice, without gaps; 1 for an event without an invoice */
             sequence: number;
             /** Format: date-time */
             timestamp: string;
@@ -1026,7 +1026,7 @@ export interface components {
             /** @enum {string} */
             network: "TRON";
             projectId: string;
-            /** @description Counts the events of one invoice without gaps; 1 for an event without an invoice */
+            /** @description The event's number within its invoice, without gaps; 1 for an event without an invoice */
             sequence: number;
             /** Format: date-time */
             timestamp: string;
@@ -1123,7 +1123,7 @@ export interface components {
             /** @description Your address that sent it */
             from: string;
             logIndex: number;
-            /** @description The sender of the transfer */
+            /** @description The transfer's sender */
             to: string;
             txId: string;
         };
@@ -1236,7 +1236,7 @@ export interface components {
             /** @enum {string} */
             network: "TRON";
             projectId: string;
-            /** @description Counts the events of one invoice without gaps; 1 for an event without an invoice */
+            /** @description The event's number within its invoice, without gaps; 1 for an event without an invoice */
             sequence: number;
             /** Format: date-time */
             timestamp: string;
@@ -1245,7 +1245,7 @@ export interface components {
         };
         /**
          * TransferDuplicateEvent
-         * @description A second transfer of the exact amount for an invoice that is already paid.
+         * @description A second transfer for the exact amount of an invoice that is already paid.
          */
         TransferDuplicateEvent: {
             data: {
@@ -1274,7 +1274,7 @@ export interface components {
             /** @enum {string} */
             network: "TRON";
             projectId: string;
-            /** @description Counts the events of one invoice without gaps; 1 for an event without an invoice */
+            /** @description The event's number within its invoice, without gaps; 1 for an event without an invoice */
             sequence: number;
             /** Format: date-time */
             timestamp: string;
@@ -1315,7 +1315,7 @@ export interface components {
             /** @enum {string} */
             network: "TRON";
             projectId: string;
-            /** @description Counts the events of one invoice without gaps; 1 for an event without an invoice */
+            /** @description The event's number within its invoice, without gaps; 1 for an event without an invoice */
             sequence: number;
             /** Format: date-time */
             timestamp: string;
@@ -1324,7 +1324,7 @@ export interface components {
         };
         /**
          * TransferResolvedEvent
-         * @description The operator resolved a transfer that paid no invoice. The newest resolution counts. No invoice changes its status. With `fulfilled-manually`, the page of the named invoice stops asking for payment.
+         * @description The operator resolved a transfer that paid no invoice. The newest resolution counts. No invoice changes its status. With `fulfilled-manually`, the named invoice's page stops asking for payment.
          */
         TransferResolvedEvent: {
             data: {
@@ -1351,7 +1351,7 @@ export interface components {
             /** @enum {string} */
             network: "TRON";
             projectId: string;
-            /** @description Counts the events of one invoice without gaps; 1 for an event without an invoice */
+            /** @description The event's number within its invoice, without gaps; 1 for an event without an invoice */
             sequence: number;
             /** Format: date-time */
             timestamp: string;
@@ -1387,7 +1387,7 @@ export interface components {
             /** @enum {string} */
             network: "TRON";
             projectId: string;
-            /** @description Counts the events of one invoice without gaps; 1 for an event without an invoice */
+            /** @description The event's number within its invoice, without gaps; 1 for an event without an invoice */
             sequence: number;
             /** Format: date-time */
             timestamp: string;
@@ -1434,7 +1434,7 @@ export interface components {
             checkoutUrl: string;
             /** Format: date-time */
             expiresAt: string;
-            /** @description Your own id of the order attempt, as you sent it */
+            /** @description Your own id for the order attempt, as you sent it */
             externalId: string;
             /** @example inv_01k2m9t0b3e8zr6v5x4c7d1f2g */
             invoiceId: string;
@@ -1466,7 +1466,7 @@ export interface components {
         "Retry-After": number;
         /** @description The header that must carry the key */
         "WWW-Authenticate": string;
-        /** @description Identifies this response in the log of the service; give it to the operator */
+        /** @description Identifies this response in the service's log; give it to the operator */
         "X-Request-Id": string;
     };
     pathItems: never;
@@ -1571,7 +1571,7 @@ export interface operations {
     findInvoices: {
         parameters: {
             query?: {
-                /** @description The `next` of the previous page */
+                /** @description The `next` value from the previous page */
                 after?: string;
                 /** @description Return only invoices created at this time or later */
                 createdAfter?: string;
@@ -2041,7 +2041,7 @@ export interface operations {
     listTransfers: {
         parameters: {
             query?: {
-                /** @description The `next` of the previous page */
+                /** @description The `next` value from the previous page */
                 after?: string;
                 /** @description Without it, unmatched and duplicate */
                 kind?: "unmatched" | "duplicate" | "matched";
@@ -3104,7 +3104,7 @@ export interface operations {
                 "webhook-protocol": "v2";
                 /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several signatures are separated by spaces, and one valid signature is enough */
                 "webhook-signature": string;
-                /** @description Unix seconds of this attempt; reject a time more than 5 minutes from your clock */
+                /** @description The time of this attempt in Unix seconds; reject a time more than 5 minutes from your clock */
                 "webhook-timestamp": string;
             };
             path?: never;
@@ -3135,7 +3135,7 @@ export interface operations {
                 "webhook-protocol": "v2";
                 /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several signatures are separated by spaces, and one valid signature is enough */
                 "webhook-signature": string;
-                /** @description Unix seconds of this attempt; reject a time more than 5 minutes from your clock */
+                /** @description The time of this attempt in Unix seconds; reject a time more than 5 minutes from your clock */
                 "webhook-timestamp": string;
             };
             path?: never;
@@ -3166,7 +3166,7 @@ export interface operations {
                 "webhook-protocol": "v2";
                 /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several signatures are separated by spaces, and one valid signature is enough */
                 "webhook-signature": string;
-                /** @description Unix seconds of this attempt; reject a time more than 5 minutes from your clock */
+                /** @description The time of this attempt in Unix seconds; reject a time more than 5 minutes from your clock */
                 "webhook-timestamp": string;
             };
             path?: never;
@@ -3197,7 +3197,7 @@ export interface operations {
                 "webhook-protocol": "v2";
                 /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several signatures are separated by spaces, and one valid signature is enough */
                 "webhook-signature": string;
-                /** @description Unix seconds of this attempt; reject a time more than 5 minutes from your clock */
+                /** @description The time of this attempt in Unix seconds; reject a time more than 5 minutes from your clock */
                 "webhook-timestamp": string;
             };
             path?: never;
@@ -3228,7 +3228,7 @@ export interface operations {
                 "webhook-protocol": "v2";
                 /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several signatures are separated by spaces, and one valid signature is enough */
                 "webhook-signature": string;
-                /** @description Unix seconds of this attempt; reject a time more than 5 minutes from your clock */
+                /** @description The time of this attempt in Unix seconds; reject a time more than 5 minutes from your clock */
                 "webhook-timestamp": string;
             };
             path?: never;
@@ -3259,7 +3259,7 @@ export interface operations {
                 "webhook-protocol": "v2";
                 /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several signatures are separated by spaces, and one valid signature is enough */
                 "webhook-signature": string;
-                /** @description Unix seconds of this attempt; reject a time more than 5 minutes from your clock */
+                /** @description The time of this attempt in Unix seconds; reject a time more than 5 minutes from your clock */
                 "webhook-timestamp": string;
             };
             path?: never;
@@ -3290,7 +3290,7 @@ export interface operations {
                 "webhook-protocol": "v2";
                 /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several signatures are separated by spaces, and one valid signature is enough */
                 "webhook-signature": string;
-                /** @description Unix seconds of this attempt; reject a time more than 5 minutes from your clock */
+                /** @description The time of this attempt in Unix seconds; reject a time more than 5 minutes from your clock */
                 "webhook-timestamp": string;
             };
             path?: never;
@@ -3321,7 +3321,7 @@ export interface operations {
                 "webhook-protocol": "v2";
                 /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several signatures are separated by spaces, and one valid signature is enough */
                 "webhook-signature": string;
-                /** @description Unix seconds of this attempt; reject a time more than 5 minutes from your clock */
+                /** @description The time of this attempt in Unix seconds; reject a time more than 5 minutes from your clock */
                 "webhook-timestamp": string;
             };
             path?: never;
@@ -3352,7 +3352,7 @@ export interface operations {
                 "webhook-protocol": "v2";
                 /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several signatures are separated by spaces, and one valid signature is enough */
                 "webhook-signature": string;
-                /** @description Unix seconds of this attempt; reject a time more than 5 minutes from your clock */
+                /** @description The time of this attempt in Unix seconds; reject a time more than 5 minutes from your clock */
                 "webhook-timestamp": string;
             };
             path?: never;
@@ -3383,7 +3383,7 @@ export interface operations {
                 "webhook-protocol": "v2";
                 /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several signatures are separated by spaces, and one valid signature is enough */
                 "webhook-signature": string;
-                /** @description Unix seconds of this attempt; reject a time more than 5 minutes from your clock */
+                /** @description The time of this attempt in Unix seconds; reject a time more than 5 minutes from your clock */
                 "webhook-timestamp": string;
             };
             path?: never;
@@ -3414,7 +3414,7 @@ export interface operations {
                 "webhook-protocol": "v2";
                 /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several signatures are separated by spaces, and one valid signature is enough */
                 "webhook-signature": string;
-                /** @description Unix seconds of this attempt; reject a time more than 5 minutes from your clock */
+                /** @description The time of this attempt in Unix seconds; reject a time more than 5 minutes from your clock */
                 "webhook-timestamp": string;
             };
             path?: never;

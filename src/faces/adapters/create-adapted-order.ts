@@ -104,7 +104,7 @@ function refuseNew({ disabledAt, rateSource, readAt }: Admitted['adapter'], now:
   if (disabledAt !== null) {
     return new Refusal(
       CODES.system,
-      'the adapter accepts no orders because its callbacks are disabled, so the shop would not learn of the payment. The operator can run "quittance webhook enable" with the id of the adapter',
+      'the adapter accepts no orders because its callbacks are disabled, so the shop would not learn of the payment. The operator can run "quittance webhook enable" with the adapter\'s id',
     );
   }
   if (rateSource === null || (readAt !== null && isCurrentRate(readAt, readRateSource(rateSource), now))) return null;
@@ -142,7 +142,7 @@ function refuseUntellable({ dialect, orderId, name, type, param }: Asked): void 
     if (started === null) continue;
     throw new Refusal(
       CODES.fields,
-      `failed to parse request params: ${field} contains "&${started.slice(0, 64)}=", so the signed text of the callback would be ambiguous: write ${field} without "&" or without "="`,
+      `failed to parse request params: ${field} contains "&${started.slice(0, 64)}=", so the callback's signed text would be ambiguous: write ${field} without "&" or without "="`,
     );
   }
 }

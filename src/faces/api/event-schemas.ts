@@ -14,7 +14,7 @@ export const RefundSchema = Type.Object(
     ...{ txId: Type.String(), logIndex: Type.Integer(), blockNumber: Type.Integer() },
     blockTime: Type.String({ format: 'date-time' }),
     from: Type.String({ description: 'Your address that sent it' }),
-    to: Type.String({ description: 'The sender of the transfer' }),
+    to: Type.String({ description: "The transfer's sender" }),
     amount: Type.String({ examples: ['24.000000'] }),
   },
   { title: 'Refund' },
@@ -69,7 +69,7 @@ export const EVENT_SCHEMAS = {
     }),
     {
       title: 'TransferDuplicateEvent',
-      description: 'A second transfer of the exact amount for an invoice that is already paid.',
+      description: 'A second transfer for the exact amount of an invoice that is already paid.',
     },
   ),
   'transfer.refunded': envelope(
@@ -130,7 +130,7 @@ export const EVENT_SCHEMAS = {
     {
       title: 'TransferResolvedEvent',
       description:
-        'The operator resolved a transfer that paid no invoice. The newest resolution counts. No invoice changes its status. With `fulfilled-manually`, the page of the named invoice stops asking for payment.',
+        "The operator resolved a transfer that paid no invoice. The newest resolution counts. No invoice changes its status. With `fulfilled-manually`, the named invoice's page stops asking for payment.",
     },
   ),
   'endpoint.disabled': envelope(
@@ -174,7 +174,7 @@ export const EventPageSchema = Type.Object(
       description: 'Whether more events follow this page; with `types`, whether more events follow `next`',
     }),
     latest: Type.Union([Type.Null(), Type.String()], {
-      description: 'The id of the newest event of the project, or null if it has none',
+      description: "The id of the project's newest event, or null if it has none",
     }),
     next: Type.Optional(
       Type.Union([Type.Null(), Type.String()], {
@@ -208,7 +208,7 @@ function envelope<const Name extends EventType, Data extends TSchema>(type: Name
       network: Type.Enum([WIRE_NETWORK], { type: 'string' }),
       sequence: Type.Integer({
         minimum: 1,
-        description: 'Counts the events of one invoice without gaps; 1 for an event without an invoice',
+        description: "The event's number within its invoice, without gaps; 1 for an event without an invoice",
       }),
       data,
     },

@@ -99,7 +99,7 @@ function readFilter(query: Record<string, string | undefined>, errors: FieldErro
 const CURSOR_ERROR = {
   field: 'after',
   code: 'UNKNOWN_EVENT',
-  message: 'is not the id of an event of this project; send the id of the last event that you handled',
+  message: 'is not the id of an event in this project; send the id of the last event that you handled',
 };
 
 /** The response contains the bodies byte for byte as they are stored, which is also how webhooks contain them. */
@@ -115,7 +115,7 @@ function writeId(id: string | null): string {
 const schema = {
   operationId: 'listEvents',
   tags: ['events'],
-  summary: 'Read the events of your project, oldest first',
+  summary: "Read your project's events, oldest first",
   description:
     'Each event is byte for byte identical to the body of its webhook. Store the id of the last event that you handled, and send it as `after`. No event ever appears before one that you have read.',
   querystring: Type.Object({

@@ -188,7 +188,7 @@ function refusalOf(
     case 'project-archived':
       return new Problem(
         'PROJECT_ARCHIVED',
-        'The project of this key is archived, so it accepts no new invoices. Existing invoices can still be read and paid. The operator can reactivate the project with: quittance project unarchive.',
+        "This key's project is archived, so it accepts no new invoices. Existing invoices can still be read and paid. The operator can reactivate the project with: quittance project unarchive.",
       );
     case 'key-not-valid':
       deps.authenticator.forget(keyId);
@@ -207,8 +207,8 @@ function explainUnavailable(
     addressesInUse === 0
       ? `The project has no active address for its policy "${policy}"`
       : policy === 'exact'
-        ? `The amount ${amount} is reserved on every active address of the project (${addressesInUse}), or arrived there in the last 24 hours without an invoice. With the policy "exact", an address can serve each amount only once`
-        : `All payable amounts for ${amount} are reserved on every active address of the project (${addressesInUse})`;
+        ? `The amount ${amount} is reserved on each of the project's active addresses (${addressesInUse}), or arrived there in the last 24 hours without an invoice. With the policy "exact", an address can serve each amount only once`
+        : `All payable amounts for ${amount} are reserved on each of the project's active addresses (${addressesInUse})`;
   const frozen =
     frozenAddresses === 0
       ? ''
@@ -220,7 +220,7 @@ function tooManyUnpaid({ rule, limit, retryAfterSeconds }: Extract<Ordered, { ki
   const span = rule === 'unpaid' ? { words: '30 minutes', seconds: 1800 } : { words: 'minute', seconds: 60 };
   return new Problem(
     'TOO_MANY_UNPAID',
-    `The project has ${limit} unpaid invoices of the last ${span.words}, which is its limit. The request had no effect: retry in ${retryAfterSeconds} s with the same Idempotency-Key.`,
+    `The project has ${limit} unpaid invoices from the last ${span.words}, which is its limit. The request had no effect: retry in ${retryAfterSeconds} s with the same Idempotency-Key.`,
     {
       headers: {
         'Retry-After': String(retryAfterSeconds),
@@ -245,7 +245,7 @@ function unwatched({ network, why }: Extract<Ordered, { kind: 'unwatched' }>): P
         ];
   return new Problem(
     'UNAVAILABLE',
-    `No invoice was created: the network of this project, ${network}, ${reason}, so Quittance would not see a payment. ${fix}. Then retry with the same Idempotency-Key.`,
+    `No invoice was created: this project's network, ${network}, ${reason}, so Quittance would not see a payment. ${fix}. Then retry with the same Idempotency-Key.`,
     { headers: { 'Retry-After': String(UNWATCHED_RETRY_SECONDS) } },
   );
 }
@@ -350,7 +350,7 @@ async function withdraw(deps: ApiDeps, readInvoice: ReadInvoice, request: Fastif
 const schema = {
   operationId: 'withdrawInvoice',
   tags: ['invoices'],
-  summary: 'Withdraw the page of an invoice',
+  summary: "Withdraw an invoice's page",
   description:
     'The payment page stops offering a way to pay, and says so. The status does not change: a payment that is under way, or arrives anyway, still pays the invoice. Withdrawing it again changes nothing.',
   params: InvoicePath,

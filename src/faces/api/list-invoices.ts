@@ -103,7 +103,7 @@ const schema = {
   tags: ['invoices'],
   summary: 'Find an invoice by your externalId, or list invoices',
   description:
-    'Without externalId: the invoices of your project, oldest first. For the next page, send `next` as `after`, until `next` is null. A page may have fewer than `limit` items, or none, and still have a `next`.',
+    "Without externalId: your project's invoices, oldest first. For the next page, send `next` as `after`, until `next` is null. A page may have fewer than `limit` items, or none, and still have a `next`.",
   querystring: Type.Object({
     externalId: Type.Optional(
       Type.String({ description: 'Cannot be combined with other parameters except `limit`', examples: ['order-1001'] }),
@@ -113,7 +113,10 @@ const schema = {
       Type.String({ format: 'date-time', description: 'Return only invoices created at this time or later' }),
     ),
     after: Type.Optional(
-      Type.String({ pattern: '^inv_[0-7][0-9a-hjkmnp-tv-z]{25}$', description: 'The `next` of the previous page' }),
+      Type.String({
+        pattern: '^inv_[0-7][0-9a-hjkmnp-tv-z]{25}$',
+        description: 'The `next` value from the previous page',
+      }),
     ),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT })),
   }),

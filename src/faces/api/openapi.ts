@@ -104,7 +104,7 @@ const WEBHOOK_HEADERS = [
   webhookHeader('webhook-id', 'The id of the event, the same on every attempt; deduplicate by it', { type: 'string' }),
   webhookHeader(
     'webhook-timestamp',
-    'Unix seconds of this attempt; reject a time more than 5 minutes from your clock',
+    'The time of this attempt in Unix seconds; reject a time more than 5 minutes from your clock',
     { type: 'string', pattern: '^[0-9]{1,12}$' },
   ),
   webhookHeader(
@@ -216,7 +216,7 @@ const text = { type: 'string' } as const;
 
 const HEADERS = {
   'X-Request-Id': {
-    description: 'Identifies this response in the log of the service; give it to the operator',
+    description: "Identifies this response in the service's log; give it to the operator",
     schema: text,
   },
   'WWW-Authenticate': { description: 'The header that must carry the key', schema: text },

@@ -50,7 +50,7 @@ export function readAfter(after: string | undefined, prefix: 'inv' | 'trf', erro
   const id = decodeId(prefix, after);
   if (id !== null) return id;
   const example = encodeId(prefix, EXAMPLE);
-  errors.push(wrongValue('after', `must be the "next" of the previous page, such as ${example}`));
+  errors.push(wrongValue('after', `must be the "next" value from the previous page, such as ${example}`));
   return NIL_UUID;
 }
 

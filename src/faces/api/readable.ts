@@ -35,7 +35,7 @@ export function createReader(deps: ApiDeps): ReadInvoice {
     // Looks up an id even if it's malformed, so that the response takes as long as for an unknown one.
     const invoice = readable(await findInvoice({ keyId, id: decodeId('inv', invoiceId) ?? NIL_UUID }), deps, keyId);
     if (invoice === null) {
-      throw new Problem('INVOICE_NOT_FOUND', 'There is no invoice with this id in the project of this key.');
+      throw new Problem('INVOICE_NOT_FOUND', "There is no invoice with this id in this key's project.");
     }
     notesOf(request).externalId = invoice.externalId;
     return invoice;

@@ -62,7 +62,7 @@ export function registerSandbox(app: FastifyInstance, deps: ApiDeps, controls: S
     const { fields, errors } = readFields(request, ['name', 'webhookUrl']);
     const { name = 'Test', webhookUrl = null } = fields;
     if (typeof name !== 'string')
-      errors.push(wrongValue('name', 'must be a text of 1 to 100 characters, such as "Test"'));
+      errors.push(wrongValue('name', 'must be text of 1 to 100 characters, such as "Test"'));
     if (webhookUrl !== null && typeof webhookUrl !== 'string') {
       errors.push(wrongValue('webhookUrl', 'must be a URL, such as "http://127.0.0.1:3000/hook"'));
     }
@@ -130,7 +130,7 @@ function paySchema(scenarios: readonly string[]) {
     summary: 'Pay an invoice, correctly or with a typical mistake',
     body: Type.Object({
       invoice: Type.String({
-        description: 'An invoiceId, a checkoutUrl or an externalId of the project of the key',
+        description: "An invoiceId, a checkoutUrl or an externalId from the key's project",
         minLength: 1,
         maxLength: MAX_NAME,
         examples: ['order-1001'],
@@ -199,7 +199,7 @@ const CREATE_PROJECT_SCHEMA = {
 const END_PROJECT_SCHEMA = {
   operationId: 'endSandboxProject',
   tags: ['sandbox'],
-  summary: 'End the project of the key; its keys are revoked',
+  summary: "End the key's project; its keys are revoked",
   response: {
     200: Type.Object({ projectId: Type.String({ description: 'The project that was ended' }) }),
     ...problemResponses(400, 401, 403, 413, 415, 429, 500, 503),

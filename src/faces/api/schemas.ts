@@ -20,7 +20,7 @@ export const InvoicePath = Type.Object({ invoiceId });
 
 const projectionFields = {
   invoiceId,
-  externalId: Type.String({ description: 'Your own id of the order attempt, as you sent it' }),
+  externalId: Type.String({ description: 'Your own id for the order attempt, as you sent it' }),
   status,
   checkoutUrl: Type.String({ format: 'uri', description: 'The payment page for the payer' }),
   expiresAt: Type.String({ format: 'date-time' }),
@@ -55,7 +55,7 @@ const addressProof = Type.Object(
     network: Type.String({ examples: ['mainnet'] }),
     projectId: Type.String(),
     path: Type.Array(Type.String(), {
-      description: 'The path from the address to the root in the head: L or R, and a SHA-256',
+      description: 'The path from the address to the root in the head: each step is L or R, followed by a SHA-256 hash',
     }),
   },
   {
@@ -130,7 +130,7 @@ const returnUrl = Type.String({
   format: 'uri-template',
   maxLength: 2048,
   description:
-    "The return link of the page, instead of the project's: an https:// URL such as https://shop.example.com/orders/1001, on a site that the operator has allowed for the project; {invoiceId} is a placeholder",
+    "The page's return link, instead of the project's: an https:// URL such as https://shop.example.com/orders/1001, on a site that the operator has allowed for the project; {invoiceId} is a placeholder",
 });
 
 const said = { description: Type.Optional(description), returnUrl: Type.Optional(returnUrl) };

@@ -108,7 +108,7 @@ const schema = {
   tags: ['transfers'],
   summary: 'List transfers that paid no invoice, with the likeliest reason',
   description:
-    'Irreversible transfers to the addresses of your project, oldest first. For the next page, send `next` as `after`, until `next` is null. Store the last id, and continue from there later.',
+    "Irreversible transfers to your project's addresses, oldest first. For the next page, send `next` as `after`, until `next` is null. Store the last id, and continue from there later.",
   querystring: Type.Object({
     kind: Type.Optional(
       Type.Union(
@@ -117,7 +117,10 @@ const schema = {
       ),
     ),
     after: Type.Optional(
-      Type.String({ pattern: '^trf_[0-7][0-9a-hjkmnp-tv-z]{25}$', description: 'The `next` of the previous page' }),
+      Type.String({
+        pattern: '^trf_[0-7][0-9a-hjkmnp-tv-z]{25}$',
+        description: 'The `next` value from the previous page',
+      }),
     ),
     limit: Type.Optional(
       Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, examples: [MAX_LIMIT] }),

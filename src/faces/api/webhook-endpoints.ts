@@ -223,7 +223,7 @@ function refusalOf(error: unknown): unknown {
 
 /** The response is the same for a malformed id, an unknown id, and the id of another project. */
 function notFound(): Problem {
-  return new Problem('ENDPOINT_NOT_FOUND', 'There is no webhook endpoint with this id in the project of this key.');
+  return new Problem('ENDPOINT_NOT_FOUND', "There is no webhook endpoint with this id in this key's project.");
 }
 
 function writeText(text: Text): string {

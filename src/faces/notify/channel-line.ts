@@ -69,7 +69,7 @@ function isPutOff({ dueAt }: NotifyChannel, now: UnixMs): boolean {
   return dueAt !== null && dueAt > now && dueAt <= now + BACKOFF.longestMs;
 }
 
-const NOT_SENT = 'could not send or record the notifications of a channel; Quittance retries in the next round';
+const NOT_SENT = "could not send or record a channel's notifications; Quittance retries in the next round";
 
 type Line = LineDeps & { pace: Pace; unrecorded: Set<string> };
 

@@ -24,7 +24,7 @@ export async function describeMissingKeys({ db, now, keyRing }: MissingDeps): Pr
 async function describeMissingTotp(db: Sql, keyRing: KeyRing | null): Promise<Text | null> {
   const missing = [...(await countTotpByKey(db)).keys()].find((keyId) => keyRing?.find(keyId) === undefined);
   if (missing === undefined) return describeMissingTargets(db, keyRing);
-  return say`the sign-in codes of some users need secrets that are encrypted with the master key ${missing}, which is not available here. ${REMEDY} If that key is lost permanently, reset the sign-in of each of these users with "${{ command: 'user reset', args: ['<login>'] }}"`;
+  return say`some users' sign-in codes need secrets that are encrypted with the master key ${missing}, which is not available here. ${REMEDY} If that key is lost permanently, reset the sign-in of each of these users with "${{ command: 'user reset', args: ['<login>'] }}"`;
 }
 
 async function describeMissingTargets(db: Sql, keyRing: KeyRing | null): Promise<Text | null> {
@@ -34,7 +34,7 @@ async function describeMissingTargets(db: Sql, keyRing: KeyRing | null): Promise
 }
 
 const REMEDY =
-  'Run this with the master keys of the service: set QUITTANCE_MASTER_KEY or, with an embedded database, provide the file master-key.';
+  "Run this with the service's master keys: set QUITTANCE_MASTER_KEY or, with an embedded database, provide the file master-key.";
 
 /** `note` is called with a warning if other users can read the key file. */
 export type KeyDeps = {

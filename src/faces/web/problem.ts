@@ -69,7 +69,7 @@ export const PROBLEMS = {
     status: 409,
     title: 'The project accepts no new invoices',
     advice:
-      'The operator archived it. Use the key of another project, or ask the operator to reactivate it (quittance project unarchive) and then retry with the same Idempotency-Key, because the request had no effect. Existing invoices can still be read and paid.',
+      "The operator archived it. Use another project's key, or ask the operator to reactivate it (quittance project unarchive) and then retry with the same Idempotency-Key, because the request had no effect. Existing invoices can still be read and paid.",
   },
   INVOICE_PAID: {
     status: 409,
@@ -187,7 +187,7 @@ export function problemOf(
     case 'address-damaged':
       return new Problem(
         'UNAVAILABLE',
-        'The address of this invoice was changed in the database, so it is not shown and must not be paid. The operator has been notified.',
+        "This invoice's address was changed in the database, so it is not shown and must not be paid. The operator has been notified.",
         { headers: { 'Retry-After': String(DAMAGED_RETRY_SECONDS) } },
       );
     case 'row-changed':
@@ -199,7 +199,7 @@ export function problemOf(
     case 'address-not-vouched':
       return new Problem(
         'UNAVAILABLE',
-        'No signed manifest contains the address of this invoice, so payment is suspended. The address is not shown and must not be paid. The operator has been notified.',
+        "No signed manifest contains this invoice's address, so payment is suspended. The address is not shown and must not be paid. The operator has been notified.",
         { headers: { 'Retry-After': String(DAMAGED_RETRY_SECONDS) } },
       );
     case 'unavailable':
@@ -212,7 +212,7 @@ export function problemOf(
     case 'unauthenticated':
       return new Problem(
         'UNAUTHENTICATED',
-        'The request has no X-Api-Key header, or its key is not accepted here. Send the secret key of the project, as it was shown when it was created.',
+        "The request has no X-Api-Key header, or its key is not accepted here. Send the project's secret key, as it was shown when it was created.",
         { headers: { 'WWW-Authenticate': 'ApiKey realm="Quittance", header="X-Api-Key"' } },
       );
     default:

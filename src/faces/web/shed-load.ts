@@ -172,7 +172,7 @@ function overloaded(): Problem {
   const seconds = 1 + Math.floor(Math.random() * LONGEST_RETRY_S);
   return new Problem(
     'OVERLOADED',
-    `The server is overloaded. It refused this request before it did any work for it; retry in ${seconds} s.`,
+    `The server is overloaded. It rejected this request without processing it; retry in ${seconds} s.`,
     { headers: { 'Retry-After': String(seconds) } },
   );
 }

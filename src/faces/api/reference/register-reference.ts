@@ -56,9 +56,9 @@ function writeLlms(document: ApiDocument): string {
 
 > Self-hosted, non-custodial invoicing for USDT on TRON. Your server creates an invoice and sends the payer to its page; it is PAID when the exact transfer is irreversible.
 
-Every request below \`${url}\` has the secret key of a project in the header \`X-Api-Key\`. Keep the key on your server: never call this API from a browser.
+Every request below \`${url}\` has a project's secret key in the header \`X-Api-Key\`. Keep the key on your server: never call this API from a browser.
 
-- Create an invoice: \`POST /v1/invoices\` with the headers \`Content-Type: application/json\` and \`Idempotency-Key\`, which you choose and store for each order attempt, and the body \`${body}\`. \`amount\` is a decimal string, \`externalId\` your own id of the attempt, unique in the project. \`201\` is the only success: store \`invoiceId\`, send the payer to \`checkoutUrl\`. If there is no response, and after \`429\` and \`5xx\`, send the same request again with the same key: it creates no second invoice.
+- Create an invoice: \`POST /v1/invoices\` with the headers \`Content-Type: application/json\` and \`Idempotency-Key\`, which you choose and store for each order attempt, and the body \`${body}\`. \`amount\` is a decimal string, \`externalId\` your own id for the attempt, unique in the project. \`201\` is the only success: store \`invoiceId\`, send the payer to \`checkoutUrl\`. If there is no response, and after \`429\` and \`5xx\`, send the same request again with the same key: it creates no second invoice.
 - Read an invoice: \`GET /v1/invoices/{invoiceId}\`. Fulfil only if \`status\` is \`PAID\` and \`externalId\` is the one that you stored. \`CONFIRMING\` is not paid yet; \`EXPIRED\` can still be paid.
 - Amounts are exact: never round them, and never accept a partial payment. \`GET /v1/transfers\` lists the transfers that paid no invoice.
 - Errors are \`application/problem+json\`. Base your decisions on \`code\`.
@@ -231,7 +231,7 @@ function renderStart({ info, servers }: ApiDocument): Html {
       html`<label><input type="radio" name="language" id="in-${id}"${index === 0 ? html` checked` : null}> ${name}</label>`,
   );
   return html`<p>${prose(info.description)}</p>
-<p>Your <strong>server</strong> calls <code>${servers[0].url}</code> with the secret key of your project in the header <code>X-Api-Key</code>, which must have the <i>scope</i> of an operation; the examples read it from the variable <code>${API_KEY.variable}</code>. Never call this API from a browser. Fields that are not marked <i>optional</i> are always present.</p>
+<p>Your <strong>server</strong> calls <code>${servers[0].url}</code> with your project's secret key in the header <code>X-Api-Key</code>, which must have the <i>scope</i> of an operation; the examples read it from the variable <code>${API_KEY.variable}</code>. Never call this API from a browser. Fields that are not marked <i>optional</i> are always present.</p>
 <p>For programs: <a href="/openapi.json">OpenAPI 3.1</a>, <a href="/docs/postman.json">Postman collection</a>, <a href="/llms.txt">llms.txt</a>.</p>
 <fieldset><legend>Examples in</legend>${choices}</fieldset>`;
 }
@@ -346,9 +346,9 @@ function renderErrors(): string {
     ([code, { status, title, advice }]) =>
       html`<h2 id="${code}"><code>${code}</code> (${status})</h2><p>${title}. ${prose(advice)}</p>`,
   );
-  const main = html`<p>Every error is <code>application/problem+json</code> (RFC 9457): base your decisions on its <code>code</code>, show people <code>detail</code>, and give the operator <code>requestId</code>. Later releases may add codes. <a href="/docs">The reference</a> lists the codes of each operation.</p>
+  const main = html`<p>Every error is <code>application/problem+json</code> (RFC 9457): base your decisions on its <code>code</code>, show people <code>detail</code>, and give the operator <code>requestId</code>. Later releases may add codes. <a href="/docs">The reference</a> lists the codes for each operation.</p>
 ${problems}`;
-  return renderDocument('Errors of the Quittance API', main);
+  return renderDocument('Quittance API errors', main);
 }
 
 /** Renders a text from the document, with code in backticks. */

@@ -70,7 +70,7 @@ export function addAddingForm(routes: Routes, deps: ConsoleDeps): void {
       consequence: renderWait(subject),
       fields: [
         {
-          ...{ kind: 'lines', name: 'list', label: 'Addresses of your wallet' },
+          ...{ kind: 'lines', name: 'list', label: 'Addresses from your wallet' },
           hint: 'One per line (T…); text after # is ignored. Or CSV with a column "address". Never a private key or a seed phrase.',
           more: html` dir="ltr" required`,
         },
@@ -193,7 +193,7 @@ export function addDerivingForms(routes: Routes, deps: ConsoleDeps): void {
     find: (asked, project) => findAdding(deps, asked, project),
     show: (visit, subject) => ({
       ...{ title: 'Derive addresses', about: subject.project, button: 'Show the addresses', fields: fieldsOf(subject) },
-      consequence: html`<p>From the public key of an account of your wallet (<span class="mono">m/44'/195'/0'</span>) Quittance can compute its addresses, but cannot spend anything. Nothing is added yet: the next page shows the addresses.</p>`,
+      consequence: html`<p>From the public key of an account in your wallet (<span class="mono">m/44'/195'/0'</span>) Quittance can compute its addresses, but cannot spend anything. Nothing is added yet: the next page shows the addresses.</p>`,
       back: urlTo(visit, '/addresses', subject.project),
     }),
     read: (filled, { project }) => ({ filled, read: showDerivation.read(given(filled, project), deps.now()) }),
@@ -239,7 +239,7 @@ function addSecond(routes: Routes, deps: ConsoleDeps): void {
 function fieldsOf({ project }: AddingSubject): FormView['fields'] {
   return [
     {
-      ...{ kind: 'line', name: 'xpub', label: 'Public key of the account (xpub6…)' },
+      ...{ kind: 'line', name: 'xpub', label: 'Account public key (xpub6…)' },
       hint: 'Leave empty to use the key the project already has. Never enter a private key (xprv…).',
       more: html` dir="ltr" maxlength="200" autocapitalize="off" spellcheck="false"`,
     },
@@ -290,7 +290,7 @@ function secondView(visit: Visit, subject: AddingSubject & Derivation): FormView
 
 const KEPT: Readonly<Record<string, string>> = {
   ...{
-    xpub: 'Public key of the account',
+    xpub: 'Account public key',
     count: 'Number of addresses',
     autoLimit: 'Automatic limit',
     policy: 'Policy',

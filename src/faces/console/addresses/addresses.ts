@@ -184,7 +184,7 @@ const ENDED: readonly Column<AddressChangeView>[] = [
 
 function renderNone(isFirst: boolean): Html {
   if (!isFirst) return html`<section class="card empty"><h2>No more addresses</h2></section>`;
-  return html`<section class="card empty"><h2>No address yet</h2><p>Payers send money straight to your own wallet, and Quittance never needs a private key. Copy addresses from your wallet and add them, or derive them from the public key of an account. You need one address to create <a href="/invoices">invoices</a>.</p></section>`;
+  return html`<section class="card empty"><h2>No address yet</h2><p>Payers send money straight to your own wallet, and Quittance never needs a private key. Copy addresses from your wallet and add them, or derive them from an account's public key. You need one address to create <a href="/invoices">invoices</a>.</p></section>`;
 }
 
 function columnsOf(

@@ -92,7 +92,7 @@ function addConfirmForm(routes: Routes, deps: ConsoleDeps): void {
 /** Finds a change that the visitor may see. Hidden projects are reported as not found. Errors: `NOT_FOUND`. */
 async function find(deps: ConsoleDeps, { visit, request }: Asked): Promise<Subject> {
   const { changeId = '' } = request.params as { changeId?: string };
-  const unknown = new AppError('NOT_FOUND', `there is no change ${clip(changeId)} that you may see`);
+  const unknown = new AppError('NOT_FOUND', `change ${clip(changeId)} does not exist, or you do not have access to it`);
   const { view: change, refusal } = await showAddressChange
     .run(deps, visit.actor, { changeId })
     .catch((error: unknown) => {
@@ -219,7 +219,7 @@ async function findAddress(
   const { projectId } = project;
   const address = await showAddress.run(deps, visit.actor, { projectId, address: text }).catch((error: unknown) => {
     if (!(error instanceof AppError) || error.code !== 'NOT_FOUND') throw error;
-    throw new AppError('NOT_FOUND', `there is no address ${clip(text)} that you may see`);
+    throw new AppError('NOT_FOUND', `address ${clip(text)} does not exist, or you do not have access to it`);
   });
   return { project, address };
 }

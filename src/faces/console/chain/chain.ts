@@ -96,7 +96,7 @@ const alarmPath = ({ kind, subject }: Pick<Alarm, 'kind' | 'subject'>) =>
 
 const DONE: Readonly<Record<string, string>> = {
   closed: 'The alarm is closed.',
-  resumed: 'The watcher is resumed. Its status is updated in a few seconds.',
+  resumed: 'The watcher has been resumed. Its status is updated in a few seconds.',
 };
 
 /** Answers the question: can I trust these figures? */
@@ -234,7 +234,7 @@ type Adopted = ProducersView['data'][number];
 
 const REASONS: Readonly<Record<string, string>> = {
   first: 'first known set',
-  vote: 'vote of the network',
+  vote: 'network vote',
   key: 'a producer changed its key',
   operator: 'accepted by an operator',
 };
@@ -244,7 +244,7 @@ function sayProducers({ adoptedAt, reason, nodes, producers }: Adopted): Html {
   return html`${producers.length} producers since ${time(adoptedAt)} UTC: ${REASONS[reason] ?? reason}; reported by ${nodes.map((node, index) => html`${index === 0 ? '' : ', '}${outside(node)}`)}.`;
 }
 
-/** How many changes a page shows. Each is a vote of the network, at most every six hours. */
+/** How many changes a page shows. Each is a network vote, at most every six hours. */
 const MAX_CHANGES = 30;
 
 function producersPage(visit: Visit, project: ListedProjectView, { network, data }: ProducersView): Page {

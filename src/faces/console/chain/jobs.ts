@@ -91,7 +91,7 @@ export function renderJobs(visit: Visit, project: ListedProjectView, jobs: JobLi
   const { network } = project;
   if (jobs === null) {
     const command = { command: 'chain verify', input: { network, from: '…', to: '…' } } as const;
-    return html`<section class="card" aria-labelledby="jobs"><h2 id="jobs">Compare the ledger with the chain</h2><p>This process has no nodes of ${network}, so it cannot read blocks again. Run this command on the machine where the nodes are configured: <code>${formatHint(command)}</code></p></section>`;
+    return html`<section class="card" aria-labelledby="jobs"><h2 id="jobs">Compare the ledger with the chain</h2><p>This process has no ${network} nodes, so it cannot read blocks again. Run this command on the machine where the nodes are configured: <code>${formatHint(command)}</code></p></section>`;
   }
   const links = JOB_KINDS.filter((kind) => isAllowed(visit.actor, JOB_ACTIONS[kind])).map(
     (kind) => html`<a class="button quiet" href="${urlTo(visit, `/chain/${kind}`, project)}">${JOBS[kind]}</a>`,
@@ -164,7 +164,7 @@ function repairForm(deps: ChainDeps): JobForm {
       const { network, from, to } = await showJob(deps, asked.visit.actor, { jobId });
       const found = await findNetwork(deps, asked, project);
       if (from === null || to === null || network !== found.project.network) {
-        throw new AppError('NOT_FOUND', `this job did not read blocks of ${found.project.network}`);
+        throw new AppError('NOT_FOUND', `this job did not read ${found.project.network} blocks`);
       }
       return { ...found, blocks: { from: String(from), to: String(to) } };
     },
@@ -176,11 +176,11 @@ async function findNetwork(deps: ChainDeps, { visit }: Asked, asked: string | un
   const project = needProject(visit, asked);
   const { network } = project;
   if (!deps.networks.includes(network)) {
-    throw new AppError('CONFLICT', `this process has no nodes of ${network}`);
+    throw new AppError('CONFLICT', `this process has no ${network} nodes`);
   }
   const { view } = await showStatus(deps, visit.actor, { network });
   if (view.recorded !== null) return { project, recorded: view.recorded.number };
-  throw new AppError('CONFLICT', `no block of ${network} is recorded yet, so there is nothing to compare`);
+  throw new AppError('CONFLICT', `no ${network} block is recorded yet, so there is nothing to compare`);
 }
 
 function formOf(deps: ChainDeps, kind: JobKind): Omit<JobForm, 'path' | 'find'> {
@@ -189,7 +189,7 @@ function formOf(deps: ChainDeps, kind: JobKind): Omit<JobForm, 'path' | 'find'> 
     show: (visit, { project, recorded, blocks }) => ({
       title: blocks === null ? JOBS[kind] : nameJob({ kind, from: Number(blocks.from), to: Number(blocks.to) }),
       about: project,
-      consequence: html`<p>${WHAT_FOLLOWS[kind]}</p><p class="hint">${kind === 'reconcile' ? COST_OF_BOOKS : `The last recorded block of ${project.network} is ${number(recorded)}; the watcher reads later ones. ${COST_OF_BLOCKS}`}</p>`,
+      consequence: html`<p>${WHAT_FOLLOWS[kind]}</p><p class="hint">${kind === 'reconcile' ? COST_OF_BOOKS : `The last recorded ${project.network} block is ${number(recorded)}; the watcher reads later ones. ${COST_OF_BLOCKS}`}</p>`,
       fields: kind === 'reconcile' || blocks !== null ? [] : blockFields(recorded),
       button: 'Start',
       back: urlTo(visit, '/chain', project),
@@ -222,7 +222,7 @@ const WHAT_FOLLOWS: Record<JobKind, string> = {
 };
 
 const COST_OF_BLOCKS =
-  'It reads at most 30 blocks per second, so that it does not slow down the watcher and your shops: 1,000 blocks take about a minute, 100,000 can take hours if the nodes are far away. It leaves enough of the daily request limit of each node for the watcher.';
+  "It reads at most 30 blocks per second, so that it does not slow down the watcher and your shops: 1,000 blocks take about a minute, 100,000 can take hours if the nodes are far away. It leaves enough of each node's daily request limit for the watcher.";
 const COST_OF_BOOKS = 'It needs four requests per address, and a few seconds for an address that was never compared.';
 
 /** How often the page of a running job reloads. */

@@ -84,7 +84,7 @@ export function addInvoiceRoutes(routes: Routes, deps: ConsoleDeps): void {
     show: (_visit, { project, invoice }) => ({
       ...{ title: 'Withdraw an invoice', about: project, fields: [], button: 'Withdraw' },
       back: `/invoices/${invoice.invoiceId}`,
-      consequence: html`<p>The payment page of ${outside(invoice.externalId)} will say that the shop withdrew the invoice, and no longer show an amount or an address. This cannot be undone.</p><p>The invoice keeps its status: a payment that still arrives pays it.</p>`,
+      consequence: html`<p>The payment page for ${outside(invoice.externalId)} will say that the shop withdrew the invoice, and no longer show an amount or an address. This cannot be undone.</p><p>The invoice keeps its status: a payment that still arrives pays it.</p>`,
     }),
     done: (_visit, { invoice }) => ({ goTo: `/invoices/${invoice.invoiceId}?withdrawn=1` }),
   });
@@ -97,7 +97,8 @@ async function find(deps: ConsoleDeps, { visit, request }: Asked) {
   const { subject } = explanation;
   const [id, projectId] = [String(subject['invoiceId']), String(subject['projectId'])];
   // The text may be an order id; the search box at the top finds those.
-  if (id !== invoiceId) throw new AppError('NOT_FOUND', `there is no invoice ${clip(invoiceId)} that you may see`);
+  if (id !== invoiceId)
+    throw new AppError('NOT_FOUND', `invoice ${clip(invoiceId)} does not exist, or you do not have access to it`);
   return {
     explanation,
     project: needProject(visit, projectId),
@@ -204,7 +205,7 @@ function madePage(visit: Visit, project: ListedProjectView, { invoice }: Made): 
     about: project,
     main: html`<section class="card form"><h2>Send this link to the payer</h2>
 <p class="link"><a href="${checkoutUrl}" rel="noreferrer">${ltr(checkoutUrl)}</a></p>${copyButton(checkoutUrl, 'Copy link for the payer')}
-<div class="scan">${renderQr(checkoutUrl, 'QR code of the link')}<p class="hint">Or let the payer scan this code: it opens the payment page. It is not a payment address.</p></div>
+<div class="scan">${renderQr(checkoutUrl, 'QR code for the link')}<p class="hint">Or let the payer scan this code: it opens the payment page. It is not a payment address.</p></div>
 ${facts([
   ['Order', outside(externalId, 200)],
   ['Payable amount', html`${ltr(payableAmount)} USDT`],
@@ -379,7 +380,7 @@ function renderTimeline({ timeline, omissions }: Explanation, act: (entry: Timel
     return html`<li data-kind="${kind}"><time datetime="${iso}">${iso.slice(0, 10)} <b>${iso.slice(11, 19)}</b></time><div><p><span class="kind">${kind}</span> <bdi>${readable(printable(text))}</bdi></p>${renderDetails(entry)}${act(entry)}</div></li>`;
   });
   const left = omissions.map(
-    ({ what, shown, total }) => html`<p class="hint">${total - shown} more of ${total} ${what} are not shown.</p>`,
+    ({ what, shown, total }) => html`<p class="hint">${total - shown} of ${total} ${what} are not shown.</p>`,
   );
   return html`<section class="card" aria-labelledby="timeline"><h2 id="timeline">What happened <small>UTC</small></h2><ol class="timeline">${items}</ol>${left}</section>`;
 }

@@ -224,7 +224,7 @@ function errorPage(error: unknown, requestId: string): Page | null {
 function failurePage(requestId: string): Page {
   return {
     ...{ title: 'Something went wrong', status: 500 },
-    main: html`<section class="card" role="alert"><p>The request failed. The log of the service shows the reason.</p><p class="hint">Request <code>${requestId}</code></p></section>`,
+    main: html`<section class="card" role="alert"><p>The request failed. The service's log shows the reason.</p><p class="hint">Request <code>${requestId}</code></p></section>`,
   };
 }
 
@@ -242,14 +242,14 @@ export function createAnswerError(
   return (error, request, reply) => {
     const route = request.routeOptions.url;
     const known = errorPage(error, request.id);
-    if (known === null) log.error({ requestId: request.id, err: error, route }, 'a page of the console failed');
+    if (known === null) log.error({ requestId: request.id, err: error, route }, 'a console page failed');
     const page = known ?? failurePage(request.id);
     if (page.status === 503) {
       reply.headers({ 'Retry-After': '5', ...(request.method === 'GET' ? { Refresh: '5' } : {}) });
       const requests = error instanceof AppError ? tally.note(error.code) : null;
       if (error instanceof AppError && requests !== null) {
         const { code, message: reason } = error;
-        log.warn({ requestId: request.id, route, code, reason, requests }, 'pages of the console are refused');
+        log.warn({ requestId: request.id, route, code, reason, requests }, 'console pages are refused');
       }
     }
     return sendPage(request, reply, visitOf(request), page);

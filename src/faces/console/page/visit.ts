@@ -37,7 +37,7 @@ export function chooseProject({ projects }: Visit, asked: string | undefined): L
     return usedOf(projects).find(({ network }) => keyMode(network) === 'live') ?? projects[0] ?? null;
   const found = projects.find(({ projectId }) => projectId === asked);
   if (found !== undefined) return found;
-  throw new AppError('NOT_FOUND', `there is no project ${clip(asked)} that you may see`);
+  throw new AppError('NOT_FOUND', `project ${clip(asked)} does not exist, or you do not have access to it`);
 }
 
 export function usedOf(projects: Visit['projects']): ListedProjectView[] {
@@ -84,7 +84,7 @@ export function readPostedForm<const Name extends string>(
   names: readonly Name[] | null,
 ): Fields<Name> {
   if (!FORM.test(headers['content-type'] ?? '') || !Buffer.isBuffer(body)) {
-    throw new AppError('INVALID_ARGUMENT', 'this is not a form of the console: open the page and send it again');
+    throw new AppError('INVALID_ARGUMENT', 'this is not a console form: open the page and send it again');
   }
   return readFields(new URLSearchParams(body.toString('utf8')), names, MAX_CHARACTERS.form);
 }

@@ -22,13 +22,13 @@ const LABELS: Labels = {
   invoice: 'Invoice',
   note: 'Note',
   resolution: 'Resolution',
-  refundTx: 'Transaction of the refund',
+  refundTx: 'Refund transaction',
   q: 'the search',
   events: 'Event types',
   url: 'URL',
   network: 'Network',
   isFresh: 'After a restore',
-  xpub: 'Public key of the account',
+  xpub: 'Account public key',
 };
 
 const fieldBy = (labels: Labels) => (name: string) => `“${labels[name] ?? LABELS[name] ?? name}”`;

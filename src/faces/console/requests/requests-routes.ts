@@ -27,7 +27,8 @@ async function show(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answe
   readQuery(request, []);
   const { requestId = '' } = request.params as { requestId?: string };
   const id = findRequestId(requestId);
-  if (id === null) throw new AppError('NOT_FOUND', `there is no request ${clip(requestId)} that you may see`);
+  if (id === null)
+    throw new AppError('NOT_FOUND', `request ${clip(requestId)} does not exist, or you do not have access to it`);
   const shown = await perform(showRequest, deps, visit.actor, { requestId: id });
   // A request without a valid key belongs to no project.
   const project = shown.projectId === null ? null : needProject(visit, shown.projectId);
@@ -64,7 +65,7 @@ async function show(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answe
             ? 'no invoice with this order id'
             : html`<a href="/invoices/${invoiceId}">${ltr(invoiceId)}</a>`),
       ],
-    ])}<p class="hint">Values of bodies, queries and headers are not stored.</p></section>
+    ])}<p class="hint">Values in bodies, queries and headers are not stored.</p></section>
 <div class="pager"><a href="${urlTo(visit, '/requests', project)}">All requests</a></div>`,
   };
 }
@@ -90,8 +91,8 @@ const requestsList = (deps: ConsoleDeps): List<RequestView> => ({
   },
   none: (_visit, _project, isFiltered) =>
     isFiltered
-      ? html`<section class="card empty"><h2>No matching requests</h2><p>Remove a filter, or use the search box at the top with the id from the response header <code>X-Request-Id</code> or the field <code>requestId</code> of an error.</p></section>`
-      : html`<section class="card empty"><h2>No requests yet</h2><p>API requests of your shop appear here after a second or two, for 30 days: time, key, order and result. Values are never stored.</p></section>`,
+      ? html`<section class="card empty"><h2>No matching requests</h2><p>Remove a filter, or use the search box at the top with the id from the <code>X-Request-Id</code> response header or the <code>requestId</code> field of an error.</p></section>`
+      : html`<section class="card empty"><h2>No requests yet</h2><p>API requests from your shop appear here after a second or two, for 30 days: time, key, order and result. Values are never stored.</p></section>`,
 });
 
 const WHOSE = [

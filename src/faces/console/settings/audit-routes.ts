@@ -53,7 +53,7 @@ async function list(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answe
 ${
   data.length === 0
     ? html`<section class="card empty"><h2>No matching entries</h2><p>Every change that a person makes is recorded here, whether in the console, with a command or with an admin key.</p></section>`
-    : html`<section class="card flush" aria-label="Entries">${table('Actions of people, newest first', COLUMNS, data)}</section>`
+    : html`<section class="card flush" aria-label="Entries">${table('Actions by people, newest first', COLUMNS, data)}</section>`
 }
 <div class="pager">${older}${before === undefined ? null : html`<a href="${urlOf('/settings/audit', filters)}">Newest</a>`}<a href="${urlOf('/settings/audit.csv', filters)}">Download as CSV</a><a href="${urlOf('/settings/audit.json', filters)}">as JSON</a></div>`,
   };

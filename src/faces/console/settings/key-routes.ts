@@ -99,7 +99,7 @@ ${mayShow ? renderMaster(await perform(showMasterKeys, deps, visit.actor, {})) :
             {
               kind: 'check',
               name: 'isKeyLost',
-              label: 'The master key of the previous signing key is permanently lost',
+              label: 'The master key for the previous signing key is permanently lost',
             },
           ]
         : [],
@@ -150,7 +150,7 @@ function whatIsLeft({ name }: KeyView, others: number) {
   if (name === HAND_KEY_NAME)
     return html`<p>The console uses this key: without it, no one can create invoices by hand.</p>`;
   if (others === 0) return html`<p>It is the last key: your shop cannot create invoices until it has another one.</p>`;
-  return html`<p>${number(others)} other ${others === 1 ? 'key' : 'keys'} of this project stay active.</p>`;
+  return html`<p>${number(others)} other ${others === 1 ? 'key' : 'keys'} in this project stay active.</p>`;
 }
 
 const USES: Record<MasterKeyView['use'], string> = {
@@ -168,12 +168,12 @@ const COLUMNS: readonly Column<MasterKeyView>[] = [
 
 /** Shows the keys that encrypt secrets in the database, and the key that signs receipts. */
 function renderMaster({ view, missing }: Awaited<ReturnType<typeof showMasterKeys.run>>): Html {
-  return html`<section class="card" aria-labelledby="master"><h2 id="master">Keys of the service</h2>
-<p>Master keys encrypt the signing secrets of webhooks and receipts, and the sign-in secrets of users. They come from <code>${view.source}</code> and are never stored in the database.</p>${missing === null ? null : alert(html`<p>${renderText(missing)}</p>`)}
+  return html`<section class="card" aria-labelledby="master"><h2 id="master">Service keys</h2>
+<p>Master keys encrypt the signing secrets for webhooks and receipts, and users' sign-in secrets. They come from <code>${view.source}</code> and are never stored in the database.</p>${missing === null ? null : alert(html`<p>${renderText(missing)}</p>`)}
 </section>
 <section class="card flush" aria-label="Master keys">${table('Master keys', COLUMNS, view.keys)}</section>
 <p class="hint">The master key is replaced on the server, because every process must read the new one: see “The master key” in docs/guides/seals.md.</p>
-<p><a href="/settings/receipt-key">New signing key of receipts</a></p>`;
+<p><a href="/settings/receipt-key">New signing key for receipts</a></p>`;
 }
 
 /** A key of the API or admin API in a list. */

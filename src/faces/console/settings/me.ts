@@ -115,7 +115,7 @@ function addPasskeyForms(routes: Routes, deps: ConsoleDeps): void {
     },
     show: (_visit, options) => ({
       ...{ title: 'Add a passkey', about: null, button: 'Create passkey', back: ME },
-      consequence: html`<p>Your browser asks for your fingerprint, face or PIN, or for a security key. After that, the passkey alone signs you in. Your current sign-in method keeps working.</p><p class="hint">If there is no button below, this browser does not support passkeys, or JavaScript is off.</p>`,
+      consequence: html`<p>Your browser asks for your fingerprint, face or PIN, or for a security key. After that, you can sign in with the passkey alone. Your current sign-in method keeps working.</p><p class="hint">If there is no button below, this browser does not support passkeys, or JavaScript is off.</p>`,
       fields: [
         { name: 'created', label: 'Passkey', kind: 'passkey', options },
         {

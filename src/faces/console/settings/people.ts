@@ -56,7 +56,7 @@ ${people.length === 0 ? NOBODY : html`<section class="card flush" aria-label="Pe
       main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
 ${
   data.length === 0
-    ? html`<section class="card empty"><h2>No one is signed in</h2><p>You used the link of the sandbox, which creates no session.</p></section>`
+    ? html`<section class="card empty"><h2>No one is signed in</h2><p>You used the sandbox link, which creates no session.</p></section>`
     : html`<section class="card flush" aria-label="Sessions">${sessionTable(visit, data, { own, end, of: 'people' })}</section>`
 }
 <p class="hint">A session ends 12 hours after its last use, and at most 7 days after its start. A session that you end here is rejected at its next click. If you do not recognise a session, end it and create a new link for that user: ending the session does not change the password or passkey used to open it.</p>`,
@@ -72,7 +72,7 @@ ${
 /** `now` decides whether a link has expired. `said` reports what was just done. */
 type Now = { now: UnixMs; said: Html | null };
 
-const NOBODY = html`<section class="card empty"><h2>No users yet</h2><p>You used the link of the sandbox. Invite users, who then choose how to sign in.</p></section>`;
+const NOBODY = html`<section class="card empty"><h2>No users yet</h2><p>You used the sandbox link. Invite users, who then choose how to sign in.</p></section>`;
 
 function columnsFor(visit: Visit, now: UnixMs) {
   return [
@@ -146,7 +146,7 @@ function personPage(visit: Visit, { person, sessions, own, now, said }: Shown): 
       ['Invited', html`${time(createdAt)} UTC`],
       ['Id', ltr(personId)],
     ])}
-<div class="actions"><a class="button quiet" href="${at}/role">Change role</a><a class="button quiet" href="${at}/reset">Create new link</a><a class="button quiet" href="${at}/remove">Remove</a><a href="/settings/audit?${new URLSearchParams({ by: login }).toString()}">Actions of this user</a></div></section>
+<div class="actions"><a class="button quiet" href="${at}/role">Change role</a><a class="button quiet" href="${at}/reset">Create new link</a><a class="button quiet" href="${at}/remove">Remove</a><a href="/settings/audit?${new URLSearchParams({ by: login }).toString()}">This user's actions</a></div></section>
 ${
   sessions.length === 0
     ? html`<p class="hint">Not signed in.</p>`
@@ -158,10 +158,10 @@ ${
 /** Shows an invitation's link, which can't be shown again. */
 function linkPage({ login, role, link, expiresAt }: InvitedView): Page {
   return {
-    title: `The link of ${login}`,
+    title: `The link for ${login}`,
     main: html`<section class="card form"><p><strong>Send it only to that person</strong>, over a private channel: the first person who opens it becomes ${ltr(login)}, ${role}. It is not shown again, works once, and expires at ${time(expiresAt)} UTC.</p>
 <pre>${ltr(link)}</pre>
-<div class="actions">${copyButton(link, 'Copy link of the invitation')}<a href="/settings/people">People</a></div></section>`,
+<div class="actions">${copyButton(link, 'Copy invitation link')}<a href="/settings/people">People</a></div></section>`,
   };
 }
 
@@ -233,7 +233,7 @@ function addPeopleForms(routes: Routes, deps: ConsoleDeps): void {
         back: pathOf(person),
         fields: [],
       },
-      consequence: html`<p>${ltr(person.login)} can no longer sign in with: ${signsInWith(person)}. ${ends(sessions)}</p><p>The actions of this user stay in the audit log. To undo this, you need a new invitation.</p>`,
+      consequence: html`<p>${ltr(person.login)} can no longer sign in with: ${signsInWith(person)}. ${ends(sessions)}</p><p>This user's actions stay in the audit log. To undo this, you need a new invitation.</p>`,
     }),
     done: () => ({ goTo: '/settings/people?removed=1' }),
   });

@@ -108,7 +108,7 @@ function change(
 function lookForm(visit: Visit, { view }: Settings): FormView {
   return {
     ...{ title: 'What payers see', about: view, fields: lookFields(view), button: 'Save' },
-    consequence: html`<p>Payers see it on every page they open from then on, including pages of existing invoices.</p>`,
+    consequence: html`<p>Payers see it on every page they open from then on, including pages for existing invoices.</p>`,
     back: urlTo(visit, '/settings/project', view),
     preview: { button: PREVIEW_BUTTON, frame: previewFrame(visit, view) },
   };
@@ -121,7 +121,7 @@ const POLICY_OPTIONS = [
   ['exact', 'exact: a separate address for each invoice with the same amount'],
 ] as const;
 const SURCHARGE_HINT =
-  'In USDT, with a tail: 0.0001 to 1, from 0.01 with tail-4, from 0.1 with tail-3. Leave empty for the default of the policy.';
+  "In USDT, with a tail: 0.0001 to 1, from 0.01 with tail-4, from 0.1 with tail-3. Leave empty for the policy's default.";
 const LIFETIME_HINT = '5m to 30d, such as 30m, 12h or 2d. A later payment still counts.';
 
 function rulesForm(visit: Visit, { view, open }: Settings): FormView {

@@ -164,7 +164,7 @@ function ofProject(deps: ConsoleDeps, visit: Visit, project: ListedProjectView):
   return [
     {
       ...{ title: 'Project', url: urlTo(visit, '/settings/project', project), action: 'showProject' },
-      about: 'What payers see, payment matching, and the lifetime of invoices.',
+      about: 'What payers see, payment matching, and invoice lifetime.',
       state: async () => `policy ${policy}`,
     },
     {
@@ -224,7 +224,7 @@ function ofAll(deps: ConsoleDeps, { actor, projects }: Visit): Entry[] {
     },
     {
       ...{ title: 'System', url: '/settings/system', action: 'showSystem' },
-      about: 'Backups, versions, and the environment of the service.',
+      about: "Backups, versions, and the service's environment.",
       state: async () => 'read only',
     },
   ];
@@ -260,7 +260,7 @@ function addChannelRoutes(routes: Routes, deps: ConsoleDeps): void {
       main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}${ofTest === undefined ? null : renderTest(ofTest)}
 ${channels.length === 0 ? NONE : html`<section class="card flush" aria-label="Channels">${table('Channels, oldest first', columnsFor(visit, deps.now()), channels)}</section>`}
 ${isAllowed(visit.actor, 'addChannel') ? html`<section class="card" aria-labelledby="add"><h2 id="add">Add a channel</h2><ul class="concerns">${kinds}</ul></section>` : null}
-<p class="hint">The target of a channel is never shown again: to change it, remove the channel and add a new one. Add at least two, because a failing channel is reported through the others.</p>`,
+<p class="hint">A channel's target is never shown again: to change it, remove the channel and add a new one. Add at least two, because a failing channel is reported through the others.</p>`,
     };
   });
   addClick(routes, `${CHANNELS_PAGE}/:channelId/test`, 'testChannel', async ({ visit, request }) => {
@@ -368,10 +368,10 @@ const TIMES: readonly FormField[] = [
   },
   {
     ...{ kind: 'line', name: 'summary', label: 'Daily summary (optional)', more: html` placeholder="08:00"` },
-    hint: 'Payments of the last 24 hours, and open alarms.',
+    hint: 'Payments from the last 24 hours, and open alarms.',
   },
   {
-    ...{ kind: 'line', name: 'timeZone', label: 'Time zone of these times (optional)' },
+    ...{ kind: 'line', name: 'timeZone', label: 'Time zone for these times (optional)' },
     hint: 'Such as Europe/Berlin. Default: UTC.',
   },
 ];

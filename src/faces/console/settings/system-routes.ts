@@ -131,7 +131,7 @@ function renderBackup(
 function sayNextBackup(settings: readonly SettingView[]): string {
   const hours = settingOf(settings, 'QUITTANCE_BACKUP_INTERVAL_HOURS');
   if (!hasBackups(settings)) {
-    return 'Automatic backups are off. Set QUITTANCE_BACKUP_DIR to a directory on another disk or machine and restart the service: it then makes and verifies one backup a day. For a backup now, ask the server administrator: see docs/guides/backup.md.';
+    return 'Automatic backups are off. Set QUITTANCE_BACKUP_DIR to a directory on another disk or machine and restart the service: it then makes and verifies one backup a day. To get a backup now, ask the server administrator: see docs/guides/backup.md.';
   }
   return `The watcher process makes and verifies a backup every ${hours ?? '24'} hours, in the directory QUITTANCE_BACKUP_DIR.`;
 }

@@ -276,7 +276,7 @@ function renderPasskey(options: object, path: string): Html {
 <h2>A passkey</h2>
 <p class="hint">Use your fingerprint, face or PIN on this device, or a security key. There is nothing to remember, and no fake page can steal it.</p>
 <input type="hidden" name="passkey">
-<div><label for="name">Name of the passkey</label><input id="name" name="name" value="This device" maxlength="100" autocomplete="off" required></div>
+<div><label for="name">Passkey name</label><input id="name" name="name" value="This device" maxlength="100" autocomplete="off" required></div>
 <p><button>Create passkey</button></p>
 </form>`;
 }

@@ -98,7 +98,10 @@ ${list.data.length === 0 ? liveNone(renderNone(visit, project, state)) : liveRow
 /** Finds a transfer that the visitor may see. Hidden projects are reported as not found. Errors: `NOT_FOUND`. */
 async function find(deps: ConsoleDeps, { visit, request }: Asked) {
   const { transferId = '' } = request.params as { transferId?: string };
-  const unknown = new AppError('NOT_FOUND', `there is no transfer ${clip(transferId)} that you may see`);
+  const unknown = new AppError(
+    'NOT_FOUND',
+    `transfer ${clip(transferId)} does not exist, or you do not have access to it`,
+  );
   if (!transferId.startsWith('trf_')) throw unknown;
   const { data } = (
     await showTransfers.run(deps, visit.actor, { reference: transferId }).catch((error: unknown) => {
@@ -123,7 +126,7 @@ async function resolve(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
     await decide(deps, visit.actor, transferId, filled);
   } catch (error) {
     if (!(error instanceof AppError) || STATUS[error.code] === undefined) throw error;
-    return refuse(describeProblem(error, { tx: 'Transaction of the refund' }), STATUS[error.code] ?? 400);
+    return refuse(describeProblem(error, { tx: 'Refund transaction' }), STATUS[error.code] ?? 400);
   }
   return { goTo: `/unmatched?resolved=1${visit.projects.length > 1 ? `&project=${project.projectId}` : ''}` };
 }
@@ -217,7 +220,7 @@ const COLUMNS: readonly Column<ListedTransferView>[] = [
 ];
 
 /** On a sandbox's network, anyone can make a mistake to try this. */
-const TRY_ONE = say`To see one, pay an invoice of this sandbox twice: ${{ command: 'sandbox pay', args: ['INVOICE'], input: { scenario: 'twice' } }}`;
+const TRY_ONE = say`To see one, pay an invoice in this sandbox twice: ${{ command: 'sandbox pay', args: ['INVOICE'], input: { scenario: 'twice' } }}`;
 
 function renderNone(visit: Visit, project: ListedProjectView, state: State): Html {
   if (state !== 'open')
@@ -293,7 +296,7 @@ function renderClaims(claims: TransferView['claims'], isDecided: boolean): Html 
   });
   const until = isDecided
     ? null
-    : html`<p class="hint">The page of ${claims.length === 1 ? 'this invoice' : 'these invoices'} says that the money arrived and asks for no further payment until you decide. Before you fulfil an order, compare the amount and ask the payer for the sending address, because anyone with the invoice link can ask.</p>`;
+    : html`<p class="hint">The page for ${claims.length === 1 ? 'this invoice' : 'these invoices'} says that the money arrived and asks for no further payment until you decide. Before you fulfil an order, compare the amount and ask the payer for the sending address, because anyone with the invoice link can ask.</p>`;
   return html`<section class="card" aria-labelledby="claims"><h2 id="claims">Payers asking about this transfer</h2><ul>${items}</ul>${until}</section>`;
 }
 
@@ -344,7 +347,7 @@ function renderForm(
   return html`<section class="card form" aria-labelledby="decide"><h2 id="decide">${inForce === null ? 'Decide' : 'Change the decision'}</h2>
 <form method="post" action="/unmatched/${transferId}"><input type="hidden" name="token" value="${visit.token(`resolve ${transferId}`)}"><input type="hidden" name="seenAt" value="${inForce?.resolvedAt ?? 'never'}">
 <fieldset><legend>What did you do with the ${amount} USDT?</legend>${choices}</fieldset>
-${field('refundTx', 'Transaction of the refund (optional)', filled.refundTx, html` dir="ltr" maxlength="200"`, 'Transaction id (64 characters) or Tronscan link. The ledger must contain it as a transfer of the full amount to the sender, from an address of this project. Your shop is notified.')}
+${field('refundTx', 'Refund transaction (optional)', filled.refundTx, html` dir="ltr" maxlength="200"`, 'Transaction id (64 characters) or Tronscan link. The ledger must contain it as a transfer of the full amount to the sender, from an address of this project. Your shop is notified.')}
 <label class="check"><input type="checkbox" name="elsewhere" value="yes"${filled.elsewhere === undefined ? null : html` checked`}> The refund was sent from another wallet or to another address: record it only in the note</label>
 ${field('invoice', 'Intended invoice (optional)', filled.invoice, html` maxlength="400"`, 'inv_… or the order id.')}
 ${field('note', 'Note (optional)', filled.note, html` maxlength="2000"`)}

@@ -372,7 +372,7 @@ function addWebhookForms(routes: Routes, deps: ConsoleDeps): void {
     find: (asked) => findEndpoint(deps, asked),
     show: (_visit, endpoint) => ({
       ...{ title: 'New secret', about: endpoint.project },
-      consequence: html`<p>For <bdi>${endpoint.url}</bdi>. The new secret is shown only once. The current one, fingerprint <code>${endpoint.secrets[0]?.fingerprint ?? '–'}</code>, also signs until the chosen time is over: update the receiver before then.</p>`,
+      consequence: html`<p>For <bdi>${endpoint.url}</bdi>. The new secret is shown only once. The current secret (fingerprint <code>${endpoint.secrets[0]?.fingerprint ?? '–'}</code>) also signs until the chosen time has passed: update the receiver before then.</p>`,
       fields: [{ name: 'overlap', label: 'Both sign for', kind: 'select', options: OVERLAPS, value: '24h' }],
       ...{ button: 'Create new secret', back: `/webhooks/${endpoint.endpointId}` },
     }),

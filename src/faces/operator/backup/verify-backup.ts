@@ -90,7 +90,7 @@ export async function withScratch<Output>(
 export function nameUse(error: unknown): never {
   if (!(error instanceof EmbeddedPostgresError) || error.code !== 'EMBEDDED_MISSING') throw error;
   const missing =
-    'backups are verified with the PostgreSQL that comes with Quittance, but this installation does not include it: use the image that includes it (target "embedded" of the Dockerfile), or install with optional dependencies';
+    'backups are verified with the PostgreSQL that comes with Quittance, but this installation does not include it: use the image that includes it (target "embedded" in the Dockerfile), or install with optional dependencies';
   throw new EmbeddedPostgresError(error.code, missing, { cause: error });
 }
 
@@ -146,7 +146,7 @@ async function rescanScratch(
   const { db, connection } = scratch;
   const notRead = (reason: string) => ({ kind: 'not-read', network, reason }) as const;
   const before = await findCursor(db, network);
-  if (before === null) return notRead('the backup has no block of this network');
+  if (before === null) return notRead('the backup has no block from this network');
   const watcher = await follow(network, connection);
   if (typeof watcher === 'string') return notRead(watcher);
   try {

@@ -61,7 +61,7 @@ export const nodeRelease = check('node-release', async (look) => {
   return good(`Node.js ${nodeVersion} gets security updates until ${ends}`);
 });
 
-const CLOCKS = 'Correct the clocks of the machines, and keep them synchronised with chrony or systemd-timesyncd.';
+const CLOCKS = "Correct the machines' clocks, and keep them synchronised with chrony or systemd-timesyncd.";
 
 export const clockDatabase = databaseCheck('clock-database', async ({ ping }) => {
   const { ownAt, databaseAt } = await ping();
@@ -77,7 +77,7 @@ const OLD_MS = 60_000;
 export const clockChain = check('clock-chain', async ({ now, askNodes }) => {
   const heads = (await askNodes()).filter(({ network }) => !isLocalNetwork(network)).flatMap(({ head }) => head ?? []);
   if (heads.length === 0)
-    return skipped('no node of a public network returned a block, and a local network has its own time');
+    return skipped('no public network node returned a block, and a local network has its own time');
   const newest = Math.max(...heads.map(({ time }) => time));
   const aheadMs = now() - newest;
   if (aheadMs < -MOST_MS) {
@@ -85,7 +85,7 @@ export const clockChain = check('clock-chain', async ({ now, askNodes }) => {
   }
   if (aheadMs > OLD_MS) {
     const says = `by this machine's clock, the newest block of all nodes is ${spell(aheadMs)} old: either the clock is ahead, or all nodes are behind`;
-    return failed(says, `${CLOCKS} If the clocks are right, add a node of another operator.`);
+    return failed(says, `${CLOCKS} If the clocks are right, add a node from another operator.`);
   }
   return good("this machine's clock agrees with the newest block");
 });
@@ -167,16 +167,16 @@ export const databaseRights = schemaCheck('database-rights', async (look) => {
   const { isOwner } = await look.read(findOwnership);
   const fix =
     'Create a user that owns no tables. See "Your own PostgreSQL" in docs/guides/postgresql.md for the three commands.';
-  if (mayInsert !== true) return failed("the database user of DATABASE_URL isn't allowed to create invoices", fix);
+  if (mayInsert !== true) return failed("the database user in DATABASE_URL isn't allowed to create invoices", fix);
   if (isSuper)
     return atStake(
       look,
-      'the database user of DATABASE_URL is a superuser, so it bypasses the protection of the tables',
+      'the database user in DATABASE_URL is a superuser, so it bypasses the protection of the tables',
       fix,
     );
   if (isOwner)
-    return warning('the database user of DATABASE_URL owns the tables, so it can switch off their protection', fix);
-  if (mayDelete === true) return warning('the database user of DATABASE_URL is allowed to delete invoices', fix);
+    return warning('the database user in DATABASE_URL owns the tables, so it can switch off their protection', fix);
+  if (mayDelete === true) return warning('the database user in DATABASE_URL is allowed to delete invoices', fix);
   return good('the database user owns no tables and cannot delete rows');
 });
 
@@ -195,7 +195,7 @@ export const databaseDisk = databaseCheck('database-disk', async ({ database, se
     return good("PostgreSQL can write a few megabytes; the server doesn't report how much space is left");
   const { bavail, bsize } = await statfs(dataDir);
   const free = bavail * bsize;
-  const says = `${Math.round(free / 1024 ** 2)} MB are free on the disk of the embedded database`;
+  const says = `${Math.round(free / 1024 ** 2)} MB are free on the embedded database's disk`;
   if (free < LEAST_BYTES) return failed(says, fix);
   return free < FEW_BYTES ? warning(says, fix) : good(says);
 });
@@ -228,7 +228,7 @@ export const databaseConnections = databaseCheck(
   async ({ read, settings: { databasePoolSize } }) => {
     const { used, most } = await read(readServer);
     const own = databasePoolSize + LISTENING;
-    const fix = 'Raise max_connections of PostgreSQL, or lower QUITTANCE_DATABASE_POOL.';
+    const fix = "Raise PostgreSQL's max_connections, or lower QUITTANCE_DATABASE_POOL.";
     if (own > most) return failed(`this process may need ${own} connections, but the server allows ${most}`, fix);
     if (used > most * FULL_SHARE) return warning(`${used} of ${most} connections are in use`, fix);
     return good(`${used} of ${most} connections are in use`);
@@ -358,7 +358,7 @@ export const publicUrl = check('public-url', async (look) => {
   const { public: answer } = probed;
   const ends = answer === null || isRefusal(answer) ? null : answer.certificateEnds;
   if (ends !== null && ends - look.now() < RENEW_MS) {
-    const says = `the certificate of ${url} expires in ${spell(ends - look.now())}`;
+    const says = `the certificate for ${url} expires in ${spell(ends - look.now())}`;
     return warning(says, 'Renew it, and find out why automatic renewal failed.');
   }
   return good(
@@ -372,7 +372,7 @@ function problemOfUrl(url: string, { public: answer, local, probe, isLedgerKnown
   if (answer === null) return skipped('there is no public URL');
   if (isRefusal(answer)) {
     if (CERTIFICATE.test(answer.code) || answer.code === 'EPROTO') {
-      const says = `payers' browsers reject the certificate of ${url}: ${answer.reason} (${answer.code})`;
+      const says = `payers' browsers reject the certificate for ${url}: ${answer.reason} (${answer.code})`;
       return failed(
         says,
         'In the proxy, install a certificate for this name from a trusted authority, with the intermediate certificates.',

@@ -51,7 +51,7 @@ export const migrations = databaseCheck('migrations', async ({ read }) => {
   try {
     const pending = await read((tx) => pendingMigrations(tx));
     if (pending === 0) return good('the schema matches this release');
-    return failed(`${pending} migration(s) of this release haven't run`, MIGRATE);
+    return failed(`${pending} migration(s) from this release haven't run`, MIGRATE);
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === UNDEFINED_TABLE) {
       return failed('the database contains no Quittance tables', MIGRATE);
@@ -89,7 +89,7 @@ export const masterKey = schemaCheck('master-key', async (look) => {
   const warn = (message: string) => void warned.push(message);
   const keyRing = await openKeyRing(look.settings, { mayCreate: false, warn });
   const missing = await look.read((tx) => describeMissingKeys({ db: tx, now: look.now, keyRing }));
-  const fix = 'Use the master keys of the service: restore them from your copy.';
+  const fix = "Use the service's master keys: restore them from your copy.";
   if (missing !== null) return failed(missing, fix);
   if (keyRing === null) {
     if (look.database().kind === 'embedded') return skipped('no master key is needed yet; the service creates it');
@@ -160,7 +160,7 @@ const MAX_READ_BYTES = 256 * 1024 ** 2;
 
 const MAKE = say`Schedule "${{ command: 'backup' }}" with a timer, and keep the backups on another machine: see docs/guides/backup.md.`;
 const SEE_WHY =
-  'Check the alarm "backup-failed" and the logs of the processes with the role watcher, which make backups: see docs/guides/backup.md.';
+  'Check the alarm "backup-failed" and the logs of the processes with the watcher role, which make backups: see docs/guides/backup.md.';
 
 /** Finds the newest backup that this program made, as recorded in its ledger. */
 const findNewest = ({ read }: Look) => read(findNewestBackup);
@@ -383,7 +383,7 @@ const findSwept = rowsOf(
 
 export const addressesOwn = schemaCheck('addresses-own', async ({ read }) => {
   const findings = (await read(findSwept)).map(({ address, projectId, sweeps, toAddress }) => {
-    const says = `${address} of ${encodeId('prj', projectId)} looks like a deposit address of an exchange: ${sweeps} times all money left within six hours, to ${toAddress}`;
+    const says = `${address} of ${encodeId('prj', projectId)} looks like an exchange's deposit address: ${sweeps} times all money left within six hours, to ${toAddress}`;
     const fix = say`If none of your programs does that, the exchange holds the money and may reject or lose payments. Add an address of your own wallet ("${{ command: 'address add' }}"), and retire this one ("${{ command: 'address retire' }}").`;
     return warning(says, fix);
   });

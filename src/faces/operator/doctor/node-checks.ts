@@ -104,7 +104,7 @@ export const nodesAnswer = check('nodes-answer', async (look) => {
     if (problem === null) return good(`${origin} responds`);
     // Distinguishes an outage of one node from an outage of all nodes.
     const others = reports.filter((other) => other.network === network && other.problem === null);
-    const says = others.length === 0 ? `${problem}, and no other node of ${network} responds either` : problem;
+    const says = others.length === 0 ? `${problem}, and no other ${network} node responds either` : problem;
     const fix = `Check that the node runs and can be reached from here, or add another node to ${variableOf(network)}.`;
     return others.length === 0 ? failed(says, fix) : warning(says, fix);
   });
@@ -119,7 +119,7 @@ export const nodesGenesis = check('nodes-genesis', async (look) => {
     const expected = isLocalNetwork(network)
       ? await look.readIfThere((tx) => findGenesisId(tx, network))
       : GENESIS_BLOCK_IDS[network];
-    if (expected === null) findings.push(skipped(`the first block of ${network} isn't known before the first start`));
+    if (expected === null) findings.push(skipped(`the first ${network} block isn't known before the first start`));
     else if (genesisId === expected) findings.push(good(`${origin} belongs to ${network}`));
     else {
       const says = `${origin} belongs to another network: its first block is ${genesisId}`;
@@ -140,8 +140,8 @@ function judgeOperators({ network, nodes, agreement }: DoctorNetwork): Finding {
   const operators = new Set(nodes.map(({ operator }) => operator)).size;
   if (isLocalNetwork(network) && operators === 1) return good(`${network} is local: one operator is enough`);
   if (operators === 1) {
-    const says = `all nodes of ${network} belong to one operator, who alone decides which invoices are paid`;
-    const fix = `Add a node of another operator to ${variableOf(network)}.`;
+    const says = `all ${network} nodes belong to one operator, who alone decides which invoices are paid`;
+    const fix = `Add a node from another operator to ${variableOf(network)}.`;
     return atStake({ isLive: keyMode(network) === 'live' }, says, fix);
   }
   if (agreement === 1) {
@@ -155,7 +155,7 @@ function judgeOperators({ network, nodes, agreement }: DoctorNetwork): Finding {
     const says = `${network}: ${agreement} of ${operators} operators must agree, so payments by contracts wait while one is down`;
     return isLocalNetwork(network) || agreement < 3
       ? good(says)
-      : warning(says, `Add a node of another operator to ${variableOf(network)}.`);
+      : warning(says, `Add a node from another operator to ${variableOf(network)}.`);
   }
   return good(`${network}: ${agreement} of ${operators} operators must agree`);
 }
@@ -242,8 +242,8 @@ function judgeAgreement(network: Network, reports: readonly NodeReport[]): Findi
   const [first] = shown;
   if (first === undefined || shown.length < 2) return skipped(`${network} has fewer than two nodes to compare`);
   const other = shown.find(({ id }) => id !== first.id);
-  if (other === undefined) return good(`the nodes of ${network} return the same block ${first.number}`);
-  const says = `block ${first.number} of ${network} is ${first.id} at ${first.origin} and ${other.id} at ${other.origin}, and both nodes call it irreversible`;
+  if (other === undefined) return good(`the ${network} nodes return the same block ${first.number}`);
+  const says = `block ${first.number} of ${network} is ${first.id} at ${first.origin} and ${other.id} at ${other.origin}, and both nodes report it as irreversible`;
   return failed(
     says,
     'One of the nodes belongs to another network, or returns false blocks. Compare the block with a block explorer, and remove the wrong node.',
@@ -275,7 +275,7 @@ async function lookAtChain({ read, now, actor }: Look, network: (typeof NETWORKS
     const fix = say`Find out whether the ledger or the chain is right. When you have resolved it, run "${{ command: 'chain resume' }}".`;
     return failed(`${network}: the watcher is halted: ${view.halt.reason}`, fix);
   }
-  if (!state.isRunning) return skipped(`no watcher of ${network} is running`);
+  if (!state.isRunning) return skipped(`no ${network} watcher is running`);
   if (view.watcher?.blind != null) {
     return failed(`${network}: the chain can't be seen: ${view.watcher.blind}`, say`Check its nodes. ${status}`);
   }

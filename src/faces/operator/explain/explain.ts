@@ -446,7 +446,7 @@ async function askChain(
     }
   }
   const none =
-    'No node is configured for this command, so Quittance did not query the chain. Run it with the settings of the service.';
+    "No node is configured for this command, so Quittance did not query the chain. Run it with the service's settings.";
   const isFound = shown.some(({ answer }) => answer.code !== 'not_found' && answer.code !== 'unavailable');
   return {
     ...unknown,

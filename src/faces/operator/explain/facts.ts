@@ -88,7 +88,7 @@ export async function readStand(db: Sql, network: Network, now: UnixMs): Promise
   return { network, cursor, trouble: describeTrouble() };
 
   function describeTrouble(): string | null {
-    if (halt !== null) return `the watcher of ${network} has been halted since ${toIso(halt.at)}: ${halt.reason}`;
+    if (halt !== null) return `the ${network} watcher has been halted since ${toIso(halt.at)}: ${halt.reason}`;
     if (cursor === null) return `the watcher has not seen ${network} yet`;
     const { number, time } = cursor.head;
     if (now - time <= LAG_MS) return null;
@@ -203,9 +203,9 @@ export async function readTransactionFacts(db: Sql, txId: string, projects: Acto
     sightings,
     events,
     omissions: [
-      omit('incoming transfers of the transaction, at least', transfers.length, found.length),
-      omit('outgoing transfers of the transaction, at least', MAX_TRANSFERS, left.length),
-      omit('sightings of the transaction, at least', sightings.length, seen.length),
+      omit('incoming transfers in the transaction, at least', transfers.length, found.length),
+      omit('outgoing transfers in the transaction, at least', MAX_TRANSFERS, left.length),
+      omit('sightings in the transaction, at least', sightings.length, seen.length),
       { what: 'deliveries of its events', ...deliveries },
     ],
   };

@@ -169,7 +169,7 @@ export function timelineOfTransfer(described: DescribedTransfer): TimelineEntry[
 
 function describeVerified(verified: string, nodes: readonly string[]): string {
   const source = nodes.length === 0 ? '' : `; nodes: ${nodes.join(', ')}`;
-  if (verified === 'proven') return `proven by the signed header of the block${source}`;
+  if (verified === 'proven') return `proven by the block's signed header${source}`;
   if (verified === 'single-node') return `reported by a single node, without proof${source}`;
   return `confirmed by ${verified.replace('agreed:', '')} operators${source}`;
 }

@@ -164,7 +164,7 @@ function judgeNear({ invoice, near, unmatched }: InvoiceFacts): Row[] {
     return [
       total > 0 &&
         !hasExact &&
-        `${atLeast(total, isAll)} ${arrived} arrived since then, at its address or with one of its amounts. ${none} like a mistaken payment of this invoice, but that is never certain.`,
+        `${atLeast(total, isAll)} ${arrived} arrived since then, at its address or with one of its amounts. ${none} like a mistaken payment for this invoice, but that is never certain.`,
     ];
   }
   const name = nameOpen(best);
@@ -338,7 +338,7 @@ export function judgeAnswer({ network, answer, forPayer, nodes, solidNumber }: A
   const came = `On ${network}, ${place}, ${answer.amount} USDT arrived at your address ${answer.to}`;
   if (solidNumber === null || answer.blockNumber > solidNumber) {
     const recorded = solidNumber === null ? 'no block is recorded yet' : `the ledger is at block ${solidNumber}`;
-    const says = 'wait until its block is recorded, then ask again; for the reason of a delay, see';
+    const says = 'wait until its block is recorded, then ask again; if it is delayed, see';
     return judge([
       `${came}. That block is not recorded yet: ${recorded}.`,
       { says, hint: { command: 'chain status' } },
@@ -357,9 +357,9 @@ export function judgeAddress({ address: own, total, since }: AddressFacts): Verd
   const state = {
     active: 'It is active.',
     frozen:
-      'Tether has frozen it: it can still receive USDT, but cannot send any. It gets no new invoices and is still watched.',
+      'Tether has frozen it: it can still receive USDT, but cannot send any. It gets no new invoices, but it is still watched.',
     unfrozen: 'Tether froze it and later unfroze it. It gets invoices again when an operator activates it.',
-    retired: `It has been retired since ${retiredAt === null ? 'never' : toIso(retiredAt)}: it gets no new invoices and is still watched.`,
+    retired: `It has been retired since ${retiredAt === null ? 'never' : toIso(retiredAt)}: it gets no new invoices, but it is still watched.`,
     blocked: 'It is retired permanently.',
   }[lifeStatusOf(own)];
   const { incoming, outgoing } = since;

@@ -50,8 +50,8 @@ const WORD_FORMS: readonly (readonly [RegExp, string])[] = [
   [/(?<![0-9A-Za-z])[5KL][1-9A-HJ-NP-Za-km-z]{50,51}(?![0-9A-Za-z])/, 'a private key'],
   [/(?<![0-9A-Za-z])6P[1-9A-HJ-NP-Za-km-z]{56}(?![0-9A-Za-z])/, 'an encrypted private key'],
   [/(?<![0-9A-Za-z])[xyztuvYZUV]prv[1-9A-HJ-NP-Za-km-z]{20}/, 'an extended private key'],
-  [/AGE-SECRET-KEY-(PQ-)?1/i, 'a secret key of age'],
-  [/(?<![0-9A-Za-z])(qt_(live|test)_|whsec_)[0-9A-Za-z]|(?<![0-9A-Za-z])qa_[0-9a-z]{26}/, 'a secret of Quittance'],
+  [/AGE-SECRET-KEY-(PQ-)?1/i, 'an age secret key'],
+  [/(?<![0-9A-Za-z])(qt_(live|test)_|whsec_)[0-9A-Za-z]|(?<![0-9A-Za-z])qa_[0-9a-z]{26}/, 'a Quittance secret'],
 ];
 
 /** The minimum number of words in a seed phrase (BIP-39). */

@@ -25,7 +25,7 @@ async function requireSealer(db: Pick<Sql, 'sealer'>): Promise<Sealer> {
   if (sealer !== null) return sealer;
   throw new AppError(
     'CONFIG_INVALID',
-    'row seals are turned off here: set QUITTANCE_ROW_MACS to warn or require, and QUITTANCE_MASTER_KEY to the key of the service',
+    "row seals are turned off here: set QUITTANCE_ROW_MACS to warn or require, and QUITTANCE_MASTER_KEY to the service's key",
   );
 }
 

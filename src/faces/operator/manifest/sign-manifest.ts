@@ -143,7 +143,7 @@ export async function makeSigningKey({
   const encrypter = new Encrypter();
   encrypter.setPassphrase(passphrase);
   const sealed = armor.encode(await encrypter.encrypt(seed));
-  const file = `# Signs address manifests of Quittance. Keep it on another machine than the service.\n# public key: ${publicKey}\n${sealed}`;
+  const file = `# Signs Quittance address manifests. Keep it on another machine than the service.\n# public key: ${publicKey}\n${sealed}`;
   await writeFile(path, file, { flag: 'wx', mode: 0o600, flush: true }).catch((error: NodeJS.ErrnoException) => {
     const code = error.code === 'EEXIST' ? 'CONFLICT' : 'INVALID_ARGUMENT';
     throw new AppError(code, `${quoteWhole(path)} cannot be created (${error.code}): use another name or path`, {

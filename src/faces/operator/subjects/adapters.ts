@@ -124,8 +124,8 @@ export const enableAdapter = operation({
     rateUrl: line('<url>', 'URL to poll for the rate, as JSON'),
     ratePath: line('<pointer>', 'JSON pointer to the rate, such as /tether/cny'),
     rateTimePath: line('<pointer>', 'JSON pointer to the time of the rate, if the response has one'),
-    rateMin: line('<price>', 'lower limit of the rate (default: 0.7 times a fixed rate)'),
-    rateMax: line('<price>', 'upper limit of the rate (default: 1.4 times a fixed rate)'),
+    rateMin: line('<price>', 'lower limit for the rate (default: 0.7 times a fixed rate)'),
+    rateMax: line('<price>', 'upper limit for the rate (default: 1.4 times a fixed rate)'),
     confirmRate: line(
       '<old:new>',
       'old and new rate, such as 7.2:9; required for a change of more than 20 % or wider bounds',
@@ -204,7 +204,7 @@ export const enableAdapter = operation({
     ]),
     next:
       adapter.kind === 'price'
-        ? `invoices of the project may now have a price in ${adapter.currency} instead of an amount: see docs/reference/api.md`
+        ? `invoices in this project can now have a price in ${adapter.currency} instead of an amount: see docs/reference/api.md`
         : joinTexts(
             [
               ...(adapter.secret === null ? [] : ['copy the secret now, because it is not shown again']),
@@ -522,7 +522,7 @@ async function notifyOfRate(
 /** Lists the adapters of a project, including disabled ones. Errors: `NOT_FOUND`, `INVALID_ARGUMENT` (which project). */
 export const listAdapters = operation({
   action: 'listAdapters',
-  summary: 'List the adapters of a project, for shops that use another system’s API',
+  summary: "List a project's adapters, for shops that use another system’s API",
   method: 'GET',
   path: '/adapters',
   command: 'adapter list',

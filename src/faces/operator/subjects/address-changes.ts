@@ -371,7 +371,7 @@ function refuseWaiting(waiting: readonly AddressChange[], addresses: readonly Tr
   if (waiting.length >= MAX_WAITING) {
     throw new AppError(
       'CONFLICT',
-      say`no address was added, because ${waiting.length} changes of this project are already pending. Confirm or withdraw them: "${{ command: 'address pending' }}"`,
+      say`no address was added, because ${waiting.length} changes to this project are already pending. Confirm or withdraw them: "${{ command: 'address pending' }}"`,
     );
   }
   const wanted = new Set<string>(addresses);

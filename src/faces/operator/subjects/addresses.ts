@@ -79,7 +79,7 @@ export function readPosition(text: string | undefined): number {
  */
 const listAddresses = operation({
   action: 'listAddresses',
-  summary: 'List the addresses of a project with their policy and status',
+  summary: "List a project's addresses with their policy and status",
   method: 'GET',
   path: '/addresses',
   command: 'address list',

@@ -38,7 +38,7 @@ export type AdminKeyView = Shown<typeof listed>;
 
 export const listAdminKeysOperation = operation({
   action: 'listAdminKeys',
-  summary: 'List the keys of the admin API, without their secrets',
+  summary: 'List the admin API keys, without their secrets',
   method: 'GET',
   path: '/admin-keys',
   command: 'admin-key list',
@@ -82,7 +82,7 @@ export const createAdminKeyOperation = operation({
     projects: lines(
       '<prj_…>',
       'only these projects, comma-separated (default: all)',
-      'prj_… that the key may see (default: all)',
+      'ids (prj_…) of the projects that the key may see (default: all)',
     ),
     expires: line('<when>', 'a duration (12h, 90d) or a date (2027-01-31, UTC) (default: never expires)'),
     allowedIps: lines('<cidr…>', 'IP addresses or CIDR blocks that may use the key (default: all)'),

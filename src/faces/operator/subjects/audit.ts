@@ -91,11 +91,11 @@ export type AuditListView = { data: AuditEntryView[]; next: number | null };
 
 export const listAudit = operation({
   action: 'listAudit',
-  summary: 'List the actions of people, newest first',
+  summary: 'List actions by people, newest first',
   method: 'GET',
   path: '/audit',
   command: 'audit list',
-  does: 'list the actions of people, newest first',
+  does: 'list actions by people, newest first',
   output: listOf(entry, { next: maybe(whole).schema }),
   input: Type.Object({
     ...filters,

@@ -324,7 +324,7 @@ export function adviseOnBooks(hints: readonly Hint[]): Text[] {
 const reconcile = localOperation({
   action: 'reconcileNow',
   command: 'reconcile',
-  does: 'compare the balances of your addresses on the chain with the ledger now; exits 1 on a difference',
+  does: 'compare the on-chain balances of your addresses with the ledger now; exits 1 if any differ',
   input: Type.Object({
     address: lines('<T…>', 'only these addresses, comma-separated'),
     network: networkName(),

@@ -469,7 +469,7 @@ async function fromAnyNode<Result>(
     const nodes = (await deps.pool.available()).filter(({ origin }) => !deps.lost.has(origin));
     const [contradiction] = deps.lost.values();
     if (nodes.length === 0 && contradiction !== undefined) throw contradiction;
-    let failure = new AppError('NO_NODE', `no node of ${deps.network} is available now`, { retryable: true });
+    let failure = new AppError('NO_NODE', `no ${deps.network} node is available now`, { retryable: true });
     for (const node of nodes) {
       try {
         return await read(node, nodes);

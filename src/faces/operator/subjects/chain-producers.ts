@@ -154,7 +154,7 @@ const checkOperation = localOperation({
   input: Type.Object({
     check: decidingFile(
       '<file>',
-      'check a checkpoint file against the nodes and the ledger here; exits 1 if it is not good',
+      'check a checkpoint file against your nodes and this ledger; exits 1 if the check fails',
       { of: 'a checkpoint', mostBytes: CHECKPOINT_BYTES },
     ),
     network: networkName(),
@@ -168,7 +168,7 @@ const checkOperation = localOperation({
       if (nodes.network === checkpoint.network) return checkCheckpoint(nodes, checkpoint);
       throw new AppError(
         'INVALID_ARGUMENT',
-        `${clip(file)} is a checkpoint of ${checkpoint.network}, not of ${nodes.network}`,
+        `${clip(file)} is a checkpoint for ${checkpoint.network}, not for ${nodes.network}`,
       );
     }),
   print: ({ view: checked, producerCount }) => {
@@ -334,7 +334,7 @@ async function findParent({ db, network }: Deps, number: number): Promise<{ numb
   const why = number <= solid.number ? 'is already recorded' : 'is too new';
   throw new AppError(
     'INVALID_ARGUMENT',
-    `block ${number} ${why}: the next block of ${network} is ${head.number + 1}, and only blocks up to that one can pass`,
+    `block ${number} ${why}: the next ${network} block is ${head.number + 1}, and only blocks up to that one can pass`,
   );
 }
 
@@ -342,7 +342,7 @@ async function showAll(deps: Deps, number: number): Promise<ShownBlock[]> {
   const shown: ShownBlock[] = [];
   const known = await loadProducers(deps.db, deps.network);
   if (known === null)
-    throw new AppError('NOT_FOUND', `the producers of ${deps.network} are not known yet: start the service first`);
+    throw new AppError('NOT_FOUND', `the ${deps.network} producers are not known yet: start the service first`);
   for (const node of await deps.pool.available()) {
     try {
       const block = await showBlock({ ...deps, known }, node, number);
@@ -479,7 +479,7 @@ const passOperation = localOperation({
       ['id', 'blockId'],
       ['header', () => (isHeaderProven ? 'signed by a known producer, with a matching id' : 'not proven either')],
       ['transactions', 'transactionCount'],
-      ['to your addresses', () => `${transfers.length} transfers of USDT`],
+      ['to your addresses', () => `${transfers.length} USDT transfers`],
     ]);
     const nodes = columnsText(shownBy, [
       ['SHOWN BY', 'node'],

@@ -394,7 +394,7 @@ export const resumeChain = operation({
       };
     }
     return {
-      text: `${reason}\n${network} is resumed: the watcher continues after the last recorded block`,
+      text: `${reason}\n${network} has been resumed: the watcher continues after the last recorded block`,
       next: say`check that it keeps running with "${{ command: 'chain status' }}"`,
     };
   },

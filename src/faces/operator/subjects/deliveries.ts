@@ -250,7 +250,7 @@ const NEVER = unixMs(Date.UTC(9999, 0));
 /** Lists deliveries, those of the newest events first. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`. */
 export const listDeliveries = operation({
   action: 'listDeliveries',
-  summary: 'List the deliveries of events to endpoints, newest first',
+  summary: 'List event deliveries to endpoints, newest first',
   method: 'GET',
   path: '/deliveries',
   command: 'deliveries list',

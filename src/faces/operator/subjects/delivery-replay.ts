@@ -152,7 +152,7 @@ export type ReplayedPeriodView = Shown<typeof replayedPeriod> & Partial<Record<R
  */
 export const replayPeriod = operation({
   action: 'replayPeriod',
-  summary: 'Send the events of a period to an endpoint again',
+  summary: 'Send the events from a period to an endpoint again',
   method: 'POST',
   path: '/webhooks/:endpoint/replay',
   output: schemaOf(replayedPeriod, {

@@ -281,7 +281,7 @@ function sayOutcome(outcome: Outcome): Text[] {
 /** Describes a job that is still running, or that ended before its work was done. */
 function sayEnd({ state, error, order, progress }: Job): Text[] {
   if (state === 'running' || state === 'stopping') return [];
-  const why = state === 'failed' ? [error?.text ?? 'it failed; see the log of the service for the reason'] : [];
+  const why = state === 'failed' ? [error?.text ?? "it failed; see the service's log for the reason"] : [];
   const { range } = order;
   if (range === null || progress.done === 0) return why;
   const last = range.from + progress.done - 1;

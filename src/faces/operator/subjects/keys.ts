@@ -101,7 +101,7 @@ export type KeyView = Shown<typeof listed>;
 /** Lists the keys of a project without their secrets, oldest first, at most 1,000. */
 export const listKeys = operation({
   action: 'listKeys',
-  summary: 'List the keys of a project, without their secrets',
+  summary: "List a project's keys, without their secrets",
   method: 'GET',
   path: '/keys',
   command: 'key list',

@@ -59,7 +59,7 @@ const yesNo = (is: boolean) => (is ? 'yes' : 'no');
  */
 export const showMasterKeys = operation({
   action: 'showMasterKeys',
-  summary: 'List the master keys of the service by id, and how many secrets each one encrypts',
+  summary: "List the service's master keys by id, and how many secrets each one encrypts",
   method: 'GET',
   path: '/master-keys',
   command: 'master-key status',

@@ -137,7 +137,7 @@ export const addChannel = operation({
     ),
     quiet: line('<hours>', 'quiet hours for messages that can wait, such as 22:00-07:00'),
     summary: line('<time>', 'time of a daily summary, such as 08:00'),
-    timeZone: line('<zone>', 'time zone of these times, such as Europe/Berlin (default: UTC)'),
+    timeZone: line('<zone>', 'time zone for these times, such as Europe/Berlin (default: UTC)'),
   }),
   read: ({ kind, name, quiet, summary, timeZone, isOwnNetwork = false, url, from, to, token, chat, secret }) =>
     readNewChannel({

@@ -294,7 +294,7 @@ function requireConsoleUrl({ consoleUrl }: Pick<InviteDeps, 'consoleUrl'>): stri
   if (consoleUrl !== null) return typeof consoleUrl === 'string' ? consoleUrl : consoleUrl();
   throw new AppError(
     'CONFIG_INVALID',
-    'QUITTANCE_CONSOLE_URL is not set, but the link needs it: set it to the origin of the console, such as https://console.example.com',
+    "QUITTANCE_CONSOLE_URL is not set, but the link needs it: set it to the console's origin, such as https://console.example.com",
   );
 }
 
@@ -305,7 +305,7 @@ function requireConsoleUrl({ consoleUrl }: Pick<InviteDeps, 'consoleUrl'>): stri
 export const changeRole = localOperation({
   action: 'changeRole',
   command: 'user role',
-  does: 'change the role or projects of a user, and end all their sessions',
+  does: "change a user's role or projects, and end all their sessions",
   by: BY,
   input: Type.Object({
     ...{ person: person(), role: role() },
@@ -351,7 +351,7 @@ export const changeRole = localOperation({
 export const resetPerson = localOperation({
   action: 'resetPerson',
   command: 'user reset',
-  does: 'remove all sign-in methods of a user, end their sessions, and create a new invitation link',
+  does: "remove all of a user's sign-in methods, end their sessions, and create a new invitation link",
   by: BY,
   input: Type.Object({ person: person() }),
   read: ({ person }) => ({ person }),

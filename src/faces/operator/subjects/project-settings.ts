@@ -18,7 +18,7 @@ import { parseDuration } from '../input/readers.ts';
 import type { Given } from '../operation.ts';
 import { file, line, maybeOneOf, needed, removable } from '../option.ts';
 
-const NAME = ['<name>', 'name of the shop, which payers see: 1 to 100 characters'] as const;
+const NAME = ['<name>', 'shop name, which payers see: 1 to 100 characters'] as const;
 const LIFETIME = ['<duration>', 'how long payers have to pay an invoice: 5m to 30d'] as const;
 const policy = (usual: { default?: string }) =>
   maybeOneOf(

@@ -180,11 +180,11 @@ export type ShownProjectView = Shown<typeof detailed>;
  */
 export const showProject = operation({
   action: 'showProject',
-  summary: 'Show the settings of a project and how many addresses, keys and endpoints it has',
+  summary: "Show a project's settings and how many addresses, keys and endpoints it has",
   method: 'GET',
   path: '/projects/:projectId',
   command: 'project show',
-  does: 'show the settings of a project and how many addresses, keys and endpoints it has',
+  does: "show a project's settings and how many addresses, keys and endpoints it has",
   input: Type.Object({ projectId: projectArgument() }),
   output: schemaOf(detailed),
   read: ({ projectId }) => ({ projectId }),
@@ -375,11 +375,11 @@ function refuse(problems: readonly FieldProblem[]): void {
  */
 export const updateProject = operation({
   action: 'updateProject',
-  summary: 'Change settings of a project; omitted settings stay unchanged',
+  summary: "Change a project's settings; omitted settings stay unchanged",
   method: 'PATCH',
   path: '/projects/:projectId',
   command: 'project update',
-  does: 'change settings of a project',
+  does: "change a project's settings",
   by: { ...BY, before: 'support' },
   nothing: say`no change was given: use ${{ field: 'policy' }}, ${{ field: 'maxSurcharge' }}, ${{ field: 'lifetime' }}, ${{ field: 'maxUnpaid' }}, ${{ field: 'maxUnpaidPerMinute' }}, ${{ field: 'name' }}, ${{ field: 'support' }}, ${{ field: 'returnUrl' }}, ${{ field: 'embedOrigins' }}, ${{ field: 'accent' }} or ${{ field: 'logo' }}`,
   output: schemaOf(updated),
@@ -454,7 +454,7 @@ function notesOn({ projectId, policy, changed, activeAddresses }: UpdatedProject
   const active = activeAddresses[policy];
   const notes: Text[] = [];
   if (names.some((name) => BRAND_CHANGES.includes(name))) {
-    notes.push('payers see this on every page they open from now on, including pages of existing invoices');
+    notes.push('payers see this on every page they open from now on, including pages for existing invoices');
   }
   if (names.some((name) => !BRAND_CHANGES.includes(name))) {
     notes.push('new invoices use this within 10 seconds; existing invoices are unchanged');

@@ -100,7 +100,7 @@ const Day = (description: string) => Type.Optional(Type.String({ description }))
 /** Reports a project's bookkeeping figures by day. No statement takes longer than `patienceMs`. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
 export const showReport = operation({
   action: 'showReport',
-  summary: 'Show the daily bookkeeping figures of a project: requested, received, unmatched, outgoing, and balance',
+  summary: "Show a project's daily bookkeeping figures: requested, received, unmatched, outgoing, and balance",
   method: 'GET',
   path: '/reports',
   output: ReportView,

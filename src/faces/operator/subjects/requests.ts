@@ -237,7 +237,7 @@ export const showRequest = operation({
   does: 'show an API request and its result',
   output: schemaOf({ ...shown, invoiceId: maybe(text) }),
   input: Type.Object({
-    requestId: argument('<request>', 'req_…, from the header X-Request-Id or the requestId of an error'),
+    requestId: argument('<request>', "req_…, from the X-Request-Id header or an error's requestId"),
   }),
   read: ({ requestId }) => ({ requestId: readRequestId(requestId) }),
   run: async ({ db }: { db: Database }, actor, { requestId }): Promise<ShownRequestView> => {

@@ -273,7 +273,7 @@ async function readPassword(
   });
   const [app] = proved;
   if (app === undefined)
-    throw new FieldError('code', 'is not the current code of your app: check that the clock of your device is right');
+    throw new FieldError('code', "is not the current code from your app: check that your device's clock is right");
   const hash = await hashPassword(password, limits.derive(true)).catch(refuseBusy);
   const store = async (tx: Sql, joined: Person) => {
     const totp = await sealTotp(tx, keyRing, joined.id, app.secret);
@@ -437,7 +437,7 @@ function recordPasskey(
 /** Only people have passkeys; commands and keys don't. Errors: `NOT_FOUND`. */
 function personIdOf({ kind, id }: Actor): string {
   if (kind === 'console' && id !== null) return id;
-  throw new AppError('NOT_FOUND', 'only users of the console have passkeys');
+  throw new AppError('NOT_FOUND', 'only console users have passkeys');
 }
 
 const COUNT = 10;

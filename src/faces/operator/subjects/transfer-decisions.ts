@@ -81,7 +81,7 @@ export const resolveTransfers = operation({
   input: Type.Object({
     transfers: argumentList('<transfers...>', 'trf_…; either all of them are resolved, or none'),
     resolution: needed('<resolution>', 'refunded, fulfilled-manually, own-deposit or kept'),
-    note: line('<text>', 'note for your records, for example the transaction of the refund'),
+    note: line('<text>', 'note for your records, for example the refund transaction'),
     invoice: invoiceInput,
   }),
   read: (given): ResolveRequest => {
@@ -368,7 +368,7 @@ type RefundRequest = { transferId: string; txId: string } & Pick<ResolveRequest,
 export const refundTransfer = operation({
   action: 'refundTransfer',
   summary:
-    'Link an unmatched transfer to the transfer that refunded it in full from an address of the project; your shop is notified by `transfer.refunded` and `transfer.resolved`',
+    "Link an unmatched transfer to the transfer that refunded it in full from one of the project's addresses; your shop is notified by `transfer.refunded` and `transfer.resolved`",
   method: 'POST',
   path: '/transfers/:transferId/refund',
   command: 'transfers refund',
@@ -381,7 +381,7 @@ export const refundTransfer = operation({
       '<transaction>',
       "transaction that returned the full amount to the sender, from one of the project's addresses",
       {
-        wire: 'The transaction of the refund: 64 hexadecimal characters, or its Tronscan link',
+        wire: 'The refund transaction: 64 hexadecimal characters, or its Tronscan link',
       },
     ),
     note: line('<text>', 'note for your records, in addition to the transaction'),

@@ -179,7 +179,7 @@ const MAX_LIMIT = 500;
  */
 export const listTransfers = operation({
   action: 'listTransfers',
-  summary: 'List transfers to the addresses of a project; by default those that pay no invoice and await a decision',
+  summary: "List transfers to a project's addresses; by default those that pay no invoice and await a decision",
   method: 'GET',
   path: '/transfers',
   command: 'transfers list',
@@ -358,7 +358,7 @@ export const showTransfers = operation({
     reference: argument(
       '<transfer>',
       'trf_…, or a transaction id (or its Tronscan link) for all its transfers to you',
-      'trf_…, or the id of a transaction',
+      'trf_…, or a transaction id',
     ),
   }),
   read: ({ reference }) => ({ reference }),
@@ -417,7 +417,7 @@ async function findReferenced(db: Sql, actor: Actor, reference: string): Promise
   if (found.length > 0) return found;
   throw new AppError(
     'NOT_FOUND',
-    say`the ledger has no transfer to one of your addresses in transaction ${txId}. Transfers are recorded when their block is irreversible, about a minute after they were sent; a transfer of 0, of another token or to another address is never recorded. For details, run "${{ command: 'explain', args: [txId] }}"`,
+    say`the ledger has no transfer to any of your addresses in transaction ${txId}. Transfers are recorded when their block is irreversible, about a minute after they were sent; a transfer of 0, of another token or to another address is never recorded. For details, run "${{ command: 'explain', args: [txId] }}"`,
   );
 }
 

@@ -213,11 +213,11 @@ const MAX_ANSWER = 500;
  */
 export const testEndpoint = operation({
   action: 'testEndpoint',
-  summary: 'Send a ping to an endpoint now and diagnose problems of its receiver',
+  summary: 'Send a ping to an endpoint now and diagnose problems with its receiver',
   method: 'POST',
   path: '/webhooks/:endpointId/test',
   command: 'webhook test',
-  does: 'send a ping to an endpoint now and diagnose problems of its receiver; exits 1 if it is not delivered',
+  does: 'send a ping to an endpoint now and diagnose problems with its receiver; exits 1 if it is not delivered',
   output: schemaOf(tested),
   input: Type.Object({ endpointId: endpointIdInput }),
   read: ({ endpointId }) => ({ endpointId }),
@@ -264,7 +264,7 @@ export const testEndpoint = operation({
     const enable = { command: 'webhook enable', args: [view.endpointId] };
     return {
       text: [fields, diagnosisText(view.diagnosis)].filter((part) => part !== '').join('\n\n'),
-      ...(view.isDelivered && isDisabled ? { next: say`the endpoint is disabled: ${enable}` } : {}),
+      ...(view.isDelivered && isDisabled ? { next: say`the endpoint is disabled; to enable it, run ${enable}` } : {}),
       hasFailed: !view.isDelivered,
     };
   },
@@ -288,7 +288,7 @@ export function answerText(answer: string | null, limit: number): string {
   return quoteWhole(answer.length > limit ? `${answer.slice(0, limit)}…` : answer);
 }
 
-const UNSIGNED = failedAttempt(null, 'unsigned: no secret of the endpoint can be decrypted', 0);
+const UNSIGNED = failedAttempt(null, "unsigned: none of the endpoint's secrets can be decrypted", 0);
 
 async function send({ webhooks }: UrlRules, webhook: Parameters<typeof sendSigned>[1], at: UnixMs) {
   const sender = createWebhookSender({ connections: 1 });

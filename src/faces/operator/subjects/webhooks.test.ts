@@ -24,8 +24,8 @@ test.each([
   ['https://localhost:3000/?h0rse', 'local network'],
   ['https://192.168.0.10/?h0rse', '192.168.0.0/16'],
   ['https://a.example:25/?h0rse', 'port 25'],
-  ['https://a.example/whsec_h0rse', 'a secret of Quittance'],
-  ['https://a.example/?key=qt_live_h0rse', 'a secret of Quittance'],
+  ['https://a.example/whsec_h0rse', 'a Quittance secret'],
+  ['https://a.example/?key=qt_live_h0rse', 'a Quittance secret'],
 ])('%s is refused on mainnet, also where local targets are allowed: %s', (text, says) => {
   const read = () => readWebhookUrl(text, ...MAINNET);
   expect(read).toThrow(AppError);

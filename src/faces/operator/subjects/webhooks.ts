@@ -172,7 +172,7 @@ export function readWebhookUrl(
   { webhooks: { localTargets } }: UrlRules,
   { field, example } = { field: 'url', example: URL_EXAMPLE },
 ): string {
-  refuseSecret(field, OUR_SECRET.test(text) ? 'a secret of Quittance' : null);
+  refuseSecret(field, OUR_SECRET.test(text) ? 'a Quittance secret' : null);
   const refuse = (reason: string) => new FieldError(field, `${reason}; nothing was changed`);
   const url = /^https?:\/\/[^/\\\s]/i.test(text) ? parseUrl(text) : null;
   if (url === null) throw refuse(`is not an http:// or https:// URL: use one such as ${example}`);
@@ -378,7 +378,7 @@ function describeChange(before: Described, after: Described): object | null {
 /** Lists a project's endpoints with their health, without their secrets, oldest first, at most 1,000. */
 export const listEndpoints = operation({
   action: 'listEndpoints',
-  summary: 'List the endpoints of a project and their health, without their secrets',
+  summary: "List a project's endpoints and their health, without their secrets",
   method: 'GET',
   path: '/webhooks',
   command: 'webhook list',
@@ -485,11 +485,11 @@ const DAY_MS = 86_400_000;
  */
 export const showEndpoint = operation({
   action: 'showEndpoint',
-  summary: 'Show the health of an endpoint, its deliveries in the last 24 hours, and the fingerprints of its secrets',
+  summary: "Show an endpoint's health, its deliveries in the last 24 hours, and the fingerprints of its secrets",
   method: 'GET',
   path: '/webhooks/:endpointId',
   command: 'webhook show',
-  does: 'show the health of an endpoint, its deliveries in the last 24 hours, and the fingerprints of its secrets',
+  does: "show an endpoint's health, its deliveries in the last 24 hours, and the fingerprints of its secrets",
   output: schemaOf(shownFields),
   input: Type.Object({ endpointId: endpointIdInput }),
   read: ({ endpointId }) => ({ endpointId }),
@@ -536,7 +536,7 @@ export const showEndpoint = operation({
             .join('; '),
       ],
     ]),
-    next: 'to get the fingerprint of the secret of a receiver: printf %s "$SECRET" | sha256sum | cut -c1-12',
+    next: 'to get the fingerprint of a receiver\'s secret: printf %s "$SECRET" | sha256sum | cut -c1-12',
   }),
 });
 
@@ -568,11 +568,11 @@ const findDay = answerOf(
 /** Changes the given properties of an endpoint. Its secret stays the same. Errors: `USAGE`, `INVALID_ARGUMENT`, `NOT_FOUND`, `CONFLICT`. */
 export const updateEndpoint = operation({
   action: 'updateEndpoint',
-  summary: 'Change the URL, description or event types of an endpoint',
+  summary: "Change an endpoint's URL, description or event types",
   method: 'PATCH',
   path: '/webhooks/:endpointId',
   command: 'webhook update',
-  does: 'change the URL, description or event types of an endpoint',
+  does: "change an endpoint's URL, description or event types",
   output: schemaOf(endpointFields),
   input: Type.Object({ endpointId: endpointIdInput, ...settings }),
   read: ({ endpointId, url, description, events }) => {

@@ -366,7 +366,7 @@ function fromMoney({ open: { count, amountMicro, oldestAt } }: Facts): ConcernVi
   return [
     {
       ...{ rank: 2, about: 'money', code: 'unmatched', subject: '', text, since: oldestAt && toIso(oldestAt) },
-      next: say`decide about each of them: "${{ command: 'transfers list' }}"`,
+      next: say`decide on each of them: "${{ command: 'transfers list' }}"`,
     },
   ];
 }
@@ -392,7 +392,7 @@ function fromBackup({ backupAt, wasPaid, now }: Facts): ConcernView[] {
   if (backupAt === null) {
     if (!wasPaid) return [];
     const text =
-      'Quittance has not created a backup yet. It cannot see backups made by other means, such as those of PostgreSQL.';
+      "Quittance has not created a backup yet. It cannot see backups made by other means, such as PostgreSQL's own.";
     return [{ ...{ rank: 3, about: 'backup', code: 'backup-missing', subject: '', since: null }, text, next }];
   }
   const days = Math.floor((now - backupAt) / DAY_MS);

@@ -76,13 +76,13 @@ function diagnoseStatus(status: number): Diagnosis {
     return likely(
       'server-error',
       `the endpoint returned ${status}: the application failed while it handled the webhook`,
-      'check the log of the application at the time of the attempt; often its code for this event has an error. It should store the event, return 200, and process the event afterwards',
+      "check the application's log at the time of the attempt; often its code for this event has an error. It should store the event, return 200, and process the event afterwards",
     );
   }
   return likely(
     'status',
     `the endpoint returned ${status}, but only 2xx counts as delivered`,
-    'check the start of the response and the log of the application at the time of the attempt',
+    "check the start of the response and the application's log at the time of the attempt",
   );
 }
 
@@ -97,16 +97,16 @@ const STATUSES: readonly KnownStatus[] = [
   {
     ...{ statuses: [401, 403, 407, 419], code: 'unauthorized' },
     problem: 'the route, or a proxy in front of it, requires authentication',
-    fix: 'webhooks have a signature, but no cookies or API keys: exempt the route from login and CSRF protection, and from basic authentication and firewall rules of the proxy; the signature proves the sender. Some applications also answer this way when they cannot verify the signature',
+    fix: "webhooks have a signature, but no cookies or API keys: exempt the route from login and CSRF protection, and from basic authentication and the proxy's firewall rules; the signature proves the sender. Some applications also answer this way when they cannot verify the signature",
   },
   {
     ...{ statuses: [404], code: 'not-found' },
-    problem: 'the server has no route at the path of the URL',
-    fix: say`compare the path of the URL with the route of the application, and check that the deployed version has this route: "${{ command: 'webhook update' }}" changes the URL`,
+    problem: "the server has no route at the URL's path",
+    fix: say`compare the URL's path with the route of the application, and check that the deployed version has this route: "${{ command: 'webhook update' }}" changes the URL`,
   },
   {
     ...{ statuses: [405], code: 'method-not-allowed' },
-    problem: 'the route at the path of the URL does not accept POST',
+    problem: "the route at the URL's path does not accept POST",
     fix: 'make the route accept POST, or register the URL of a route that does',
   },
   {
@@ -123,7 +123,7 @@ const STATUSES: readonly KnownStatus[] = [
   {
     ...{ statuses: [413], code: 'too-large' },
     problem: 'the application or its proxy does not accept a body of this size',
-    fix: 'allow bodies of at least 20 kB on this route (client_max_body_size in nginx, the limit of the body parser)',
+    fix: "allow bodies of at least 20 kB on this route (client_max_body_size in nginx, the body parser's limit)",
   },
   {
     ...{ statuses: [415], code: 'media-type' },
@@ -181,13 +181,13 @@ const UNKNOWN: Diagnosis = {
 const CONNECTIONS: readonly KnownConnection[] = [
   {
     ...{ code: 'certificate-expired', codes: /^CERT_HAS_EXPIRED$/, isProven: true },
-    problem: 'the TLS certificate of the endpoint has expired',
+    problem: "the endpoint's TLS certificate has expired",
     fix: 'renew the certificate and reload the web server, which otherwise keeps using the old one',
   },
   {
     ...{ code: 'certificate-not-yet-valid', codes: /^CERT_NOT_YET_VALID$/, isProven: true },
-    problem: 'the TLS certificate of the endpoint is not valid yet',
-    fix: 'check the clock of this machine, and the start date of the certificate',
+    problem: "the endpoint's TLS certificate is not valid yet",
+    fix: "check this machine's clock, and the certificate's start date",
   },
   {
     ...{
@@ -196,13 +196,13 @@ const CONNECTIONS: readonly KnownConnection[] = [
       isProven: true,
     },
     problem:
-      'the TLS certificate of the endpoint is self-signed, or signed by a private authority that is not publicly trusted',
+      "the endpoint's TLS certificate is self-signed, or signed by a private authority that is not publicly trusted",
     fix: "install a certificate from a public authority (for example Let's Encrypt, which is free)",
   },
   {
     ...{ code: 'certificate-wrong-name', codes: /^(ERR_TLS_CERT_ALTNAME_INVALID|HOSTNAME_MISMATCH)$/, isProven: true },
-    problem: 'the TLS certificate of the endpoint is for another host name',
-    fix: 'install a certificate for the host name of the URL, or register the URL with the host name of the certificate; often the web server answers with its default certificate, because no site is configured for this name',
+    problem: "the endpoint's TLS certificate is for another host name",
+    fix: "install a certificate for the URL's host name, or register the URL with the certificate's host name; often the web server answers with its default certificate, because no site is configured for this name",
   },
   {
     ...{
@@ -225,7 +225,7 @@ const CONNECTIONS: readonly KnownConnection[] = [
   {
     ...{ code: 'connect-timeout', codes: /^(UND_ERR_CONNECT_TIMEOUT|ETIMEDOUT)$/ },
     problem: 'the connection timed out: a firewall or router probably drops the packets',
-    fix: 'open the port in the firewall (and the security group) for the address of this machine, and check that the name resolves to the right address',
+    fix: "open the port in the firewall (and the security group) for this machine's address, and check that the name resolves to the right address",
   },
   {
     ...{ code: 'tls', kinds: ['tls'] },
@@ -234,12 +234,12 @@ const CONNECTIONS: readonly KnownConnection[] = [
   },
   {
     ...{ code: 'dns', kinds: ['dns'], isProven: true },
-    problem: 'the host name of the URL does not resolve to an address',
+    problem: "the URL's host name does not resolve to an address",
     fix: 'correct the host name, or publish its A or AAAA record; a new record can take minutes to become visible',
   },
   {
     ...{ code: 'refused', kinds: ['connection_refused'], isProven: true },
-    problem: 'nothing is listening at the address and port of the URL, or a firewall refuses the connection',
+    problem: "nothing is listening at the URL's address and port, or a firewall refuses the connection",
     fix: 'start the application, check the port in the URL, and make sure that the application does not listen only on its loopback interface',
   },
   {
@@ -256,7 +256,7 @@ const CONNECTIONS: readonly KnownConnection[] = [
     ...{ code: 'web-page', kinds: ['web_page'] },
     problem:
       'the endpoint returned a web page, such as a login page or a firewall challenge: your receiver probably never saw the webhook',
-    fix: 'exempt the route from login and from challenges of the proxy or firewall, or correct the URL. If your receiver itself sends this page, make it return 204 without a body',
+    fix: 'exempt the route from login and from challenges from the proxy or firewall, or correct the URL. If your receiver itself sends this page, make it return 204 without a body',
   },
   {
     ...{ code: 'connection-lost', kinds: ['connection_lost'] },
@@ -265,7 +265,7 @@ const CONNECTIONS: readonly KnownConnection[] = [
   },
   {
     ...{ code: 'unreachable', kinds: ['unreachable'] },
-    problem: 'there is no route to the address of the endpoint',
+    problem: "there is no route to the endpoint's address",
     fix: 'check that the name resolves to the right address, and that this machine can reach it',
   },
   {
@@ -280,8 +280,8 @@ const CONNECTIONS: readonly KnownConnection[] = [
   },
   {
     ...{ code: 'unsigned', kinds: ['unsigned'], isProven: true },
-    problem: 'Quittance could not sign the webhook, because it cannot decrypt a secret of the endpoint',
-    fix: say`set QUITTANCE_MASTER_KEY to the key of the service; if that key is permanently lost, create a new secret for the endpoint with "${{ command: 'webhook rotate', input: { isKeyLost: true } }}"`,
+    problem: "Quittance could not sign the webhook, because it cannot decrypt one of the endpoint's secrets",
+    fix: say`set QUITTANCE_MASTER_KEY to the service's key; if that key is permanently lost, create a new secret for the endpoint with "${{ command: 'webhook rotate', input: { isKeyLost: true } }}"`,
   },
 ];
 
@@ -340,7 +340,7 @@ function clockDiagnosis(
   if (seconds < CLOCK_LIMIT_SECONDS) return null;
   return proven(
     'clock',
-    `the clock of the receiver is ${seconds} s ${offset > 0 ? 'ahead of' : 'behind'} that of this machine; receivers refuse differences of more than 300 s`,
+    `the receiver's clock is ${seconds} s ${offset > 0 ? 'ahead of' : 'behind'} this machine's clock; receivers reject differences of more than 300 s`,
     'synchronize both machines with NTP ("timedatectl" shows the status), and correct the wrong clock',
   );
 }
@@ -351,7 +351,7 @@ function bodyDiagnosis({ sent }: DiagnosedAttempt, answer: DiagnosticAnswer): Di
     return proven(
       'body-not-raw',
       'the application verifies a body that was already parsed, but the signature covers the raw bytes',
-      'verify the signature before the body parser runs, or give the route the raw body: use express.raw({ type: "application/json" }), or the middleware of @quittance/sdk for Express, Fastify, Hono or Next.js',
+      'verify the signature before the body parser runs, or give the route the raw body: use express.raw({ type: "application/json" }), or the middleware from @quittance/sdk for Express, Fastify, Hono or Next.js',
     );
   }
   if (bodySha256 === null || bodySha256 === createHash('sha256').update(sent.body).digest('hex')) return null;
@@ -430,7 +430,7 @@ function otherDiagnosis({ secrets }: DiagnosedAttempt, { code, secretChecks }: D
   if (code === 'TIMESTAMP_TOO_OLD' || code === 'TIMESTAMP_TOO_NEW') {
     return proven(
       'tolerance',
-      'the receiver rejects the timestamp of the webhook, although the clocks agree: its tolerance is too short, or the webhook was delayed',
+      "the receiver rejects the webhook's timestamp, although the clocks agree: its tolerance is too short, or the webhook was delayed",
       'use a tolerance of 300 s, and look for a proxy that queues requests',
     );
   }
@@ -438,7 +438,7 @@ function otherDiagnosis({ secrets }: DiagnosedAttempt, { code, secretChecks }: D
     return {
       ...{ code: 'signature', certainty: 'likely' },
       problem: 'the receiver saw the correct body, but computed another signature: it probably has another secret',
-      fix: 'the secrets cannot be decrypted here for a comparison: set QUITTANCE_MASTER_KEY to the key of the service, and try again',
+      fix: "the secrets cannot be decrypted here for a comparison: set QUITTANCE_MASTER_KEY to the service's key, and try again",
     };
   }
   return {
