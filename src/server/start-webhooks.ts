@@ -15,7 +15,7 @@ import { retryUntilReady } from './retry-until-ready.ts';
 export async function startWebhooks(context: Context): Promise<{ stop(): Promise<void> }> {
   const { config, db, keyRing, clock, databaseClock, log, loops, liveness, metrics, now, certainNow } = context;
   const { networks, random, requestShare } = context;
-  if (keyRing === null) throw new Error('the role webhooks needs a key ring');
+  if (keyRing === null) throw new Error('the webhooks role needs a key ring');
   await retryUntilReady(log, () => refuseMissingKeys({ db, keyRing }, now()));
   const { localTargets, retentionDays } = config.webhooks;
   const dispatcher = startDispatcher({

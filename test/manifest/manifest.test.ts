@@ -75,7 +75,7 @@ test.each([
   [
     'a signature of another form',
     text.replace('"signatures":[]', '"signatures":[{"form":"rsa","key":"","value":""}]'),
-    'form of a signature',
+    "signature's form",
   ],
   [
     'many signatures',

@@ -51,7 +51,7 @@ export const VARIABLE_TEXTS: Readonly<Record<string, Partial<Record<Variable, Te
       fallback: '`DATABASE_URL`',
     },
     QUITTANCE_DATABASE_POOL: {
-      means: 'Database connections for this process. The role `api` uses two more, `webhooks` one.',
+      means: 'Database connections for this process. The `api` role uses two more, and the `webhooks` role one.',
     },
     QUITTANCE_ALLOW_PLAINTEXT: {
       means: 'Hosts that may be reached without verified TLS, because the network path is safe.',

@@ -49,16 +49,16 @@ function nextOf({
   lostChannels,
 }: RotatedMasterKeyView): string | null {
   if (lostEndpoints.length > 0) {
-    return 'no configured key decrypts the secrets of these endpoints: add their key or, if it is lost permanently, give each endpoint a new secret with "quittance webhook rotate --key-is-lost"';
+    return 'no configured key decrypts the secrets for these endpoints: add their key or, if it is lost permanently, give each endpoint a new secret with "quittance webhook rotate --key-is-lost"';
   }
   if (isReceiptKeyLost) {
     return 'no configured key decrypts the receipt signing key: add its key or, if it is lost permanently, create a new signing key with "quittance receipt rotate --key-is-lost"';
   }
   if (lostPeople !== undefined) {
-    return 'no configured key decrypts these users\' sign-in secrets: add their key or, if it is lost permanently, reset their sign-in with "quittance user reset"';
+    return 'no configured key decrypts the sign-in secrets for these users: add their key or, if it is lost permanently, reset their sign-in with "quittance user reset"';
   }
   if (lostChannels !== undefined) {
-    return 'no configured key decrypts the targets of these notification channels: add their key or, if it is lost permanently, remove each with "quittance notify remove" and add it again';
+    return 'no configured key decrypts the targets for these notification channels: add their key or, if it is lost permanently, remove each with "quittance notify remove" and add it again';
   }
   if (needed.length > 0) {
     return source === 'QUITTANCE_MASTER_KEY'

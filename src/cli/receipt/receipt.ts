@@ -51,7 +51,7 @@ function describe({ transaction, ...receipt }: Receipt, keyId: string): string {
 
 function explain({ issuer, chain }: Receipt, isIssuerKnown: boolean): string {
   const keysUrl = `${issuer}/.well-known/quittance-receipt-keys.json`;
-  const where = isLocalNetwork(chain) ? 'on a node of its network' : `on a TRON ${chain} explorer`;
+  const where = isLocalNetwork(chain) ? "on one of its network's nodes" : `on a TRON ${chain} explorer`;
   const proven = [
     'the owner of the key above signed exactly these statements, and nothing has been changed since',
     ...(isIssuerKnown

@@ -258,9 +258,7 @@ export function createLiveness({ troubles, loops }: { troubles: HealthProblems; 
       lookedMs = performance.now();
       const found = loops
         .look(LOOKS)
-        .map((name) =>
-          troubleOf(name, null, `the task "${name}" of a process keeps failing: see its log for the cause`),
-        );
+        .map((name) => troubleOf(name, null, `a process's task "${name}" keeps failing: see its log for the cause`));
       const signs = await findSignsOfLife(db);
       for (const { work, network, sign, isNeeded } of signs) {
         note(work, isNeeded ? sign : null);

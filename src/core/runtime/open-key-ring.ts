@@ -118,7 +118,7 @@ async function openToRead(path: string): Promise<FileHandle | null> {
     const reason =
       code === 'ELOOP'
         ? 'is a symbolic link, which Quittance does not follow: put the file itself there, or set QUITTANCE_MASTER_KEY'
-        : `cannot be read by uid ${process.getuid?.()} (${code}): run this as the user that runs Quittance, and make that user the owner of the file`;
+        : `cannot be read by uid ${process.getuid?.()} (${code}): run this as the user that runs Quittance, and make that user the file's owner`;
     throw new KeyRingError('KEY_FILE_INVALID', `${path} ${reason}`, { cause: error });
   }
 }

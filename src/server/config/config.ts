@@ -350,7 +350,7 @@ function consoleProblems({ settings, present }: Pick<ReadSettings, 'settings' | 
   const problems: ConfigProblem[] = [];
   const add = (variable: Variable, message: string) => problems.push({ variable, message: `${variable} ${message}` });
   if (typeof port !== 'number' && roles.length === 1 && roles[0] === 'console') {
-    add('QUITTANCE_CONSOLE_PORT', 'is not set, so a process with only the role console would do nothing: set it.');
+    add('QUITTANCE_CONSOLE_PORT', 'is not set, so a process with only the console role would do nothing: set it.');
   }
   const others = [
     ['QUITTANCE_PORT', settings.QUITTANCE_PORT, settings.QUITTANCE_HOST],
@@ -456,13 +456,13 @@ function idleSettings({ settings, present }: ReadSettings): ConfigProblem[] {
     warn('QUITTANCE_AGREEMENT', 'has no effect in the sandbox, which has one node.');
   }
   if (typeof settings.QUITTANCE_CONSOLE_PORT === 'number' && settings.QUITTANCE_ROLES?.includes('console') === false) {
-    warn('QUITTANCE_CONSOLE_PORT', "has no effect, because QUITTANCE_ROLES doesn't include the role console.");
+    warn('QUITTANCE_CONSOLE_PORT', "has no effect, because QUITTANCE_ROLES doesn't include the console role.");
   }
   const isWatcherAlone = settings.QUITTANCE_ROLES?.every((role) => role === 'watcher') === true;
   if (present.has('QUITTANCE_MASTER_KEY') && isWatcherAlone) {
     warn(
       'QUITTANCE_MASTER_KEY',
-      'has no effect here, because the role watcher needs no secrets: unset it for this process.',
+      "has no effect here, because the watcher role doesn't need secrets: unset it for this process.",
     );
   }
   const isMainnetAlone = lists.length > 0 && lists.every(({ network }) => keyMode(network) === 'live');

@@ -136,7 +136,7 @@ export async function ofCheckpointChain(
 
 function contradiction(what: string): AppError {
   const advice =
-    'so the current block producers are unknown, and Quittance trusts no node. Configure nodes from other operators, or install the newest release, which has a newer checkpoint';
+    "so the current block producers are unknown, and Quittance doesn't trust any node. Configure nodes from other operators, or install the newest release, which has a newer checkpoint";
   return new AppError('CHAIN_CONTRADICTION', `${what}, ${advice}`, { retryable: true });
 }
 

@@ -236,10 +236,10 @@ function problemOfSignatures(signatures: unknown): string | null {
     const strange = strangerIn('a signature', signature, ['form', 'key', 'value']);
     if (strange !== null) return strange;
     const { form, key, value } = members(signature);
-    if (!FORMS.some((known) => known === form)) return `the form of a signature must be one of ${FORMS.join(', ')}`;
-    if (!isText(key, TEXTS.key)) return 'the key of a signature is not 32 bytes in base64';
+    if (!FORMS.some((known) => known === form)) return `a signature's form must be one of ${FORMS.join(', ')}`;
+    if (!isText(key, TEXTS.key)) return "a signature's key is not 32 bytes in base64";
     const [pattern, bytes] = form === 'sshsig-token' ? ([TEXTS.tokenValue, 69] as const) : ([TEXTS.value, 64] as const);
-    if (!isText(value, pattern)) return `the value of a signature is not ${bytes} bytes in base64`;
+    if (!isText(value, pattern)) return `a signature's value is not ${bytes} bytes in base64`;
   }
   return null;
 }
