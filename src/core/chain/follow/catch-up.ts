@@ -145,7 +145,7 @@ export async function dropStuckWindow(deps: FollowDeps, following: Following, no
   if (first === undefined || !(isForeign || isUnfounded)) return;
   const detail = isForeign
     ? `${node.origin} returned ${STUCK_BLOCKS} blocks up to ${tipOf(following).number}, but known producers signed only ${signed} of them`
-    : `${node.origin} calls block ${following.solidClaim} irreversible, but too few of the known producers built on it up to block ${tipOf(following).number}`;
+    : `${node.origin} reports block ${following.solidClaim} as irreversible, but too few of the known producers built on it up to block ${tipOf(following).number}`;
   deps.pool.report(node, 'unverifiable', detail);
   await deps.alarms.raise('not-solid', String(first.number), detail);
   replaceFrom(following, 0);

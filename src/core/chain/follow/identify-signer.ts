@@ -43,7 +43,7 @@ export async function identifySigner(
     deps.pool.report(
       node,
       'unverifiable',
-      `the signature of block ${block.number} differs from the one that other nodes returned`,
+      `the signature on block ${block.number} differs from the one that other nodes returned`,
     );
     return signer;
   }

@@ -36,7 +36,7 @@ export async function startCursor(deps: FollowDeps, nodes: readonly Node[], walk
   const set = await nameProducers(deps, members, { clock: deps.now(), reason: 'first' });
   const producers: KnownProducers = { newest: set, earlier: [] };
   if (!isKnownSolid(producers, newest)) {
-    const reason = `${first.origin} calls block ${newest.number} (${newest.id}) irreversible, which none of the producers signed`;
+    const reason = `${first.origin} reports block ${newest.number} (${newest.id}) as irreversible, but none of the producers signed it`;
     deps.pool.report(first, 'unverifiable', reason);
     throw new AppError('BLOCK_UNVERIFIABLE', reason, { retryable: true });
   }

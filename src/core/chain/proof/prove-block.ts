@@ -145,7 +145,7 @@ function readHeader(shown: ShownHeader, { number, slotMs }: Expected): ProvenHea
     throw contradicts(`id ${id} of block ${number} has another height`);
   const hasBytes = id === computed;
   const signer = hasBytes ? recoverProducer(producer, shown.header, hexOf(shown.signature)) : null;
-  if (hasBytes && signer === null) throw contradicts(`no key can have made the signature of block ${number}`);
+  if (hasBytes && signer === null) throw contradicts(`no key can have made the signature on block ${number}`);
   return { number, id, parentId: parentHash, time: unixMs(timestamp), producer, signer, txTrieRoot, hasBytes };
 }
 
