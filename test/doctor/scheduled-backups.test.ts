@@ -51,7 +51,7 @@ const scheduled = (directory: string) => ({ settings: { backups: { directory, in
 test('a scheduled backup is good, until it is older than 26 hours, damaged or gone', async () => {
   const { service, directory } = await startService();
   await expectNamed(service, {
-    ...{ title: '', check: 'backup-age', state: 'warning', fix: /role watcher/ },
+    ...{ title: '', check: 'backup-age', state: 'warning', fix: /watcher role/ },
     plant: () => scheduled(directory),
   });
   const path = (await makeOne(service, directory)) ?? expect.fail('no backup was made');
@@ -62,7 +62,7 @@ test('a scheduled backup is good, until it is older than 26 hours, damaged or go
     says: expect.stringContaining(`${path} is complete and authentic, and was verified at `),
   });
   expect(told(await examine(service, { ...scheduled(directory), deps: later(25) }), 'backup-age').state).toBe('good');
-  const old = { title: '', check: 'backup-age', fix: /role watcher/ };
+  const old = { title: '', check: 'backup-age', fix: /watcher role/ };
   const at27 = () => ({ ...scheduled(directory), deps: later(27) });
   await expectNamed(service, { ...old, state: 'warning', plant: at27 });
   // With real money, it's a failure.
