@@ -150,7 +150,7 @@ const FAULTS: Fault[] = [
     },
   },
   {
-    ...{ title: 'a network that nobody watches', check: 'networks-watched', state: 'failed', fix: /role watcher/ },
+    ...{ title: 'a network that nobody watches', check: 'networks-watched', state: 'failed', fix: /watcher role/ },
     plant: async (running) => {
       await running.stopService();
       await sql(running, "update leases set expires_at = now() - interval '5 minutes'");

@@ -102,7 +102,7 @@ test('every channel is told of a new owner at once, also in its quiet hours, and
     expect(texts.map((text) => text.split('\n')[0])).toEqual(
       ['cron', 'olga', 'vera', 'before'].map((name) => `A new owner: ${name}`),
     );
-    expect(texts[0]).toContain('anna created an admin key with the role owner');
+    expect(texts[0]).toContain('anna created an admin key with the owner role');
     expect(texts[0]).toContain(`quittance admin-key revoke ${adminKeyId}`);
     expect(texts[1]).toContain('bert (192.0.2.9) invited an owner');
     expect(texts[1]).toContain(`quittance user remove ${personId}`);

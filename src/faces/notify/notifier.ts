@@ -311,7 +311,7 @@ function settledWords({ how, ...news }: PendingTransfer & { how: string }): Word
 }
 
 const OWNER_ACTIONS: Readonly<Record<PendingOwnerChange['action'], string>> = {
-  'admin-key.created': 'created an admin key with the role owner',
+  'admin-key.created': 'created an admin key with the owner role',
   'user.invited': 'invited an owner',
   'user.changed': 'gave a user the role owner',
   'user.reset': 'created a new sign-in link for an owner',

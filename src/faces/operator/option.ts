@@ -79,7 +79,7 @@ export const file = (
 const givenFile = (content: string) =>
   Type.Unsafe<{ file: string; content: string; unread?: string }>(
     Type.Object({
-      file: Type.String({ description: 'Name of the file in messages' }),
+      file: Type.String({ description: 'File name to show in messages' }),
       content: Type.String({ description: content }),
     }),
   );
@@ -107,7 +107,7 @@ export const entries = (value: string, help: Text, file?: { value: string; help:
     Type.Array(
       Type.Object({
         text: Type.String({ description: 'T…' }),
-        place: Type.String({ description: 'Place of the text in messages, such as "line 3"' }),
+        place: Type.String({ description: 'Place of the text, for messages, such as "line 3"' }),
       }),
     ),
     { value, help, isArgument: true, entries: file === undefined ? {} : { file } },

@@ -71,8 +71,8 @@ test('filters by action, subject and person stand in the address, and in that of
 });
 
 test.each([
-  ['before=0', 'number of an entry'],
-  ['before=x', 'number of an entry'],
+  ['before=0', 'must be an entry number'],
+  ['before=x', 'must be an entry number'],
   [`by=${'x'.repeat(201)}`, '“By” must have 1 to 200'],
   [`subject=${'x'.repeat(201)}`, '“On” must have 1 to 200'],
   ['action=a&action=b', 'was sent 2 times'],

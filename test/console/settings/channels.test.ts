@@ -86,7 +86,7 @@ test('a secret that is made is shown once; mails go to several', async () => {
 
 test.each([
   ['slack', { url: 'http://10.0.0.1/a' }, 'The server is in my own network'],
-  ['slack', {}, 'is missing: a channel of the kind slack requires it'],
+  ['slack', {}, 'is missing: a channel of kind slack requires it'],
   ['email', { url: 'smtps://h.example', from: 'q@example.com', to: 'nobody' }, 'is not an e-mail address'],
   ['ntfy', { url: 'https://ntfy.sh/' }, 'has no topic'],
   ['telegram', { accessToken: 'short', chat: '1' }, 'is not a valid token'],

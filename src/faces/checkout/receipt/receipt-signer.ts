@@ -57,7 +57,7 @@ export function createReceiptSigner({ db, keyRing, log, now, random }: Deps): Re
         if ((await ensureReceiptKey({ db, keyRing, now, random })) === 'refused') log.warn(REFUSED);
         await currentKey();
       } catch (error) {
-        log.error({ err: error }, 'could not prepare the signing key of receipts: restart this process to try again');
+        log.error({ err: error }, 'could not prepare the signing key for receipts: restart this process to try again');
       }
     },
   };

@@ -256,7 +256,7 @@ export const networksWatched = schemaCheck('networks-watched', async ({ read, no
     if (isWatched) return good(`${network} is watched`);
     const since = seenAt === null ? 'and never had one' : `since ${spell(now() - seenAt)}`;
     const says = `${network} has active addresses but no running watcher, ${since}`;
-    const fix = `Start a process with the role watcher and QUITTANCE_${network.toUpperCase()}_NODES, or retire the addresses.`;
+    const fix = `Start a process with the watcher role and QUITTANCE_${network.toUpperCase()}_NODES, or retire the addresses.`;
     return isSilent ? failed(says, fix) : warning(says, fix);
   });
   return worstOf(findings, skipped('no network has an active address'));

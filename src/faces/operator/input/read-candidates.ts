@@ -92,7 +92,7 @@ function foreignFormat(text: string): Text | null {
     return 'this address has the format of an old TRON test network (27…); TRON addresses now start with T on every network';
   }
   const coin = FOREIGN_FORMATS.find(([pattern]) => pattern.test(text))?.[1];
-  return coin === undefined ? null : `this looks like an address of ${coin}; a TRON address starts with T`;
+  return coin === undefined ? null : `this looks like an address for ${coin}; a TRON address starts with T`;
 }
 
 const OLD_TRON = /^27[1-9A-HJ-NP-Za-km-z]{33}$/;

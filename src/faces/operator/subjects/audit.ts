@@ -73,7 +73,7 @@ export function readAuditFilter({ limit = '50', before, ...texts }: Texts & Page
   const count = /^[1-9]\d{0,3}$/.test(limit) ? Number(limit) : 0;
   if (count < 1 || count > MOST_LISTED) throw new FieldError('limit', `must be 1 to ${MOST_LISTED}`);
   if (before !== undefined && !/^[1-9]\d{0,14}$/.test(before))
-    throw new FieldError('before', 'must be the number of an entry');
+    throw new FieldError('before', 'must be an entry number');
   const read = (field: keyof Texts) => {
     const given = texts[field];
     if (given === undefined) return null;

@@ -23,7 +23,7 @@ test('where all is well there is nothing to tell, though a node rests', () => {
 
 test.each<[string, ChainStatus | null, Partial<Standing>, string, string]>([
   ['a halt', WELL, { halt: { at: unixMs(0), reason: 'two nodes contradict' } }, 'halted', 'two nodes contradict'],
-  ['no watcher that runs', BEHIND, { isLed: false }, 'no-watcher', 'start a process with the role watcher'],
+  ['no watcher that runs', BEHIND, { isLed: false }, 'no-watcher', 'start a process with the watcher role'],
   ['no watcher that ever ran', null, { isLed: false, ageMs: null }, 'no-watcher', 'no watcher is running'],
   ['a watcher that wrote nothing yet', null, { ageMs: null }, 'watcher-silent', 'has not started following'],
   ['a watcher that hangs', WELL, { ageMs: 45_000 }, 'watcher-silent', 'has written no status for 45 s'],

@@ -157,7 +157,7 @@ function absent({ isLed, ageMs, status }: Standing): Cause {
       text: 'a watcher is running, but has not started following the chain yet: see its log',
     };
   }
-  return { code: 'no-watcher', text: 'no watcher is running: start a process with the role watcher' };
+  return { code: 'no-watcher', text: 'no watcher is running: start a process with the watcher role' };
 }
 
 function silent(ageMs: number): Cause {

@@ -401,8 +401,8 @@ export const createInvoiceByHand = localOperation({
       const variable = `QUITTANCE_${project.network.toUpperCase()}_NODES`;
       const reason =
         why === 'not-set-up'
-          ? `no watcher of ${project.network} has ever run. Set ${variable}, and start a watcher`
-          : say`no node of ${project.network} has returned a block yet. Check ${variable}: ${{ command: 'doctor' }} says what is wrong`;
+          ? `no ${project.network} watcher has ever run. Set ${variable}, and start a watcher`
+          : say`no ${project.network} node has returned a block yet. Check ${variable}: ${{ command: 'doctor' }} says what is wrong`;
       throw new AppError('CONFLICT', say`no invoice was created, because a payment would not be seen: ${reason}`);
     }
     const deadlineClock = typeof clock === 'function' ? await clock() : clock;

@@ -226,9 +226,9 @@ function readNewChannel({ kind: text, name: givenName, quiet, summary, timeZone,
   for (const field of ALL_FIELDS) {
     const isGiven = given[field] !== undefined && given[field].length > 0;
     if (needs.includes(field) && !isGiven)
-      throw new FieldError(field, `is missing: a channel of the kind ${kind} requires it`);
+      throw new FieldError(field, `is missing: a channel of kind ${kind} requires it`);
     if (isGiven && !needs.includes(field) && !takes.includes(field))
-      throw new FieldError(field, `does not apply to a channel of the kind ${kind}: leave it out`);
+      throw new FieldError(field, `does not apply to a channel of kind ${kind}: leave it out`);
   }
   const name = givenName?.trim() ?? kind;
   const problem = nameProblem(name);

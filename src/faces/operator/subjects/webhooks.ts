@@ -397,7 +397,7 @@ export const listEndpoints = operation({
       data.length === 0
         ? say`no endpoint yet: add one with "${{ command: 'webhook add', input: { url: '…' } }}"`
         : disabled &&
-          say`when the receiver of a disabled endpoint works: ${{ command: 'webhook test', args: [disabled] }}, then webhook enable ${disabled}`;
+          say`when a disabled endpoint's receiver works: ${{ command: 'webhook test', args: [disabled] }}, then webhook enable ${disabled}`;
     return {
       text: columnsText(data, [
         ['ENDPOINT', 'endpointId'],

@@ -102,7 +102,7 @@ const STATUSES: readonly KnownStatus[] = [
   {
     ...{ statuses: [404], code: 'not-found' },
     problem: "the server has no route at the URL's path",
-    fix: say`compare the URL's path with the route of the application, and check that the deployed version has this route: "${{ command: 'webhook update' }}" changes the URL`,
+    fix: say`compare the URL's path with the application's route, and check that the deployed version has this route: "${{ command: 'webhook update' }}" changes the URL`,
   },
   {
     ...{ statuses: [405], code: 'method-not-allowed' },

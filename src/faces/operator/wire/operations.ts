@@ -52,7 +52,7 @@ export const ALL: readonly LocalOperation[] = [
 /** Every operation with a route. */
 export const OPERATIONS = ALL.filter((each): each is Operation => 'path' in each);
 
-const FILES = 'it works on files and the database of its own machine, where the service may be stopped';
+const FILES = 'it works with the files and database on its own machine, where the service may be stopped';
 const LONG = 'it queries nodes for minutes or hours, which requires a job with progress';
 const JOB = 'its jobs exist only in the memory of a console process, which shows them on its pages';
 const STREAM = 'its response has no end or no size limit, but responses here must fit in memory';
@@ -68,7 +68,7 @@ const OWNER = 'it requires the table owner, and the service is a different datab
 export const LOCAL_ACTIONS: Readonly<Partial<Record<ActionName, string>>> = {
   ...{ runDoctor: FILES, checkSchema: FILES, makeKey: FILES, verifyBackup: FILES, createBackup: FILES },
   ...{ restoreBackup: FILES, acceptRestore: FILES },
-  rotateMasterKey: 'the new key is set in a variable or a file of every service process',
+  rotateMasterKey: 'the new key is set in a variable or file for every service process',
   ...{ reconcileNow: LONG, verifyRange: LONG, rescanRange: LONG, repairRange: LONG, checkCheckpoint: LONG },
   ...{ startJob: JOB, listJobs: JOB, showJob: JOB, stopJob: JOB },
   ...{ passBlock: LONG, acceptProducers: LONG },

@@ -3,7 +3,7 @@ import type { ActionName } from '../actions.ts';
 /** The actions that an interface doesn't offer, and why. Operations without a route are listed in `operations.ts`. */
 type Told = Readonly<Partial<Record<ActionName, string>>>;
 
-const FILES = 'it works on files of its own machine, or as the table owner, where the service may be stopped';
+const FILES = 'it works with files on its own machine, or as the table owner, where the service may be stopped';
 const DECIDES =
   'the decision requires a comparison with an explorer, and is needed only once in years, by the server administrator';
 const STREAM =
@@ -15,7 +15,7 @@ const ADAPTER =
 export const NOT_IN_CONSOLE: Told = {
   ...{ checkSchema: FILES, makeKey: FILES, verifyBackup: FILES, createBackup: FILES },
   ...{ restoreBackup: FILES, acceptRestore: FILES, sealLedger: FILES, checkSeals: FILES, acceptRow: FILES },
-  rotateMasterKey: 'the new key is set in a variable or a file of every service process',
+  rotateMasterKey: 'the new key is set in a variable or file for every service process',
   ...{ passBlock: DECIDES, acceptProducers: DECIDES, repairRange: DECIDES },
   ...{ makeCheckpoint: DECIDES, checkCheckpoint: DECIDES },
   ...{ tailEvents: STREAM, exportTransfers: STREAM },
