@@ -1,158 +1,124 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../../domain/errors.ts';
-import type { Watching } from '../../payments/watching.ts';
-import { type Node, ofDifferentOperators } from '../nodes/node.ts';
+import { type Avoidance, type Node, ofDifferentOperators } from '../nodes/node.ts';
 import type { ExaminedBlock, ProvenHeader } from '../proof/prove-block.ts';
 import { isSignedBy } from '../verify/producers.ts';
 import { LONG_RANGE_BLOCKS, RANGE_BLOCKS, type ReadBlock, readBlocks } from '../verify/read-block.ts';
 import { readBlock, readByLogs, withLogs } from '../verify/read-with-logs.ts';
-import { assertLater, extend } from './extend.ts';
-import { BATCH_BLOCKS, finalize, ownSolidOf } from './finalize.ts';
-import { type FollowDeps, type Following, replaceFrom, tipOf } from './following.ts';
-import { avoid, identifySigner } from './identify-signer.ts';
-import { awaitsOperator, gatherOpen, othersFor, withQuorum } from './quorum.ts';
-import { isNext, type WindowBlock } from './window.ts';
+import { BATCH_BLOCKS } from './finalize.ts';
+import type { FollowDeps } from './following.ts';
+import { assertLater } from './head.ts';
+import { othersFor, type Quorum, withQuorum } from './quorum.ts';
+import type { Signers } from './signers.ts';
+import type { ChainWindow, WindowBlock } from './window.ts';
 
-/** Maximum number of blocks waiting for agreement: half an hour of blocks, at most about 100 MB. */
-const MAX_OPEN_BLOCKS = 600;
-/** Maximum number of verified blocks above the solid block: four hours of blocks while too few producers work, at most about 160 MB. */
-const MAX_WINDOW_BLOCKS = 4800;
-/** If a node's claim or the window isn't confirmed within this many blocks, it's stuck. 19 different producers need only one minute. */
-const STUCK_BLOCKS = 200;
+/** Reads the irreversible blocks that the ledger lacks, in ranges, from several nodes concurrently. */
+export type CatchUp = {
+  /**
+   * Replays the irreversible blocks after the newest verified one up to `last`, in order and without gaps, and reads ranges ahead. Ranges
+   * that have arrived are recorded together, because one transaction takes as long for several ranges as for one. Returns at `last`, when
+   * the window is full, or when `isStopping` returns true. Throws the error of a block that can't be read or verified. The next call
+   * resumes at the same place.
+   */
+  run(options: CatchUpOptions): Promise<void>;
+  /** Call this when the head is followed, so that every node may provide ranges again. */
+  onHead(): void;
+};
 
-/** Whether blocks must be recorded before more are read. */
-export function isWindowFull({ window }: Following): boolean {
-  const open = window.filter(({ agreed }) => agreed === null).length;
-  return open + LONG_RANGE_BLOCKS > MAX_OPEN_BLOCKS || window.length + LONG_RANGE_BLOCKS > MAX_WINDOW_BLOCKS;
-}
+type CatchUpOptions = {
+  /** The preferred node, the first of `nodes`. */
+  node: Node;
+  nodes: readonly Node[];
+  last: number;
+  /** Records the blocks that are ready, and returns how many. */
+  record(): Promise<number>;
+  /** Reads single blocks from the preferred node, back to the common ancestor if the verified blocks are on an orphaned branch. */
+  walkBack(): Promise<unknown>;
+  isStopping(): boolean;
+  /** Is called after each transaction. */
+  onProgress(): Promise<void>;
+};
 
-/**
- * Replays the irreversible blocks after the newest verified one, in order and without gaps, and reads ranges ahead. Ranges that have
- * arrived are recorded together, because one transaction takes as long for several ranges as for one. `onProgress` is called after each
- * transaction. Returns at the node's newest irreversible block, when the window is full, or when `isStopping` returns true. Throws the
- * error of a block that can't be read or verified. The next call resumes at the same place.
- */
-export async function catchUp(
-  deps: FollowDeps,
-  watching: Watching,
-  following: Following,
-  options: { node: Node; nodes: readonly Node[]; isStopping(): boolean; onProgress(): Promise<void> },
-): Promise<void> {
-  const { node, nodes, isStopping, onProgress } = options;
-  const last = following.nodeSolid.number;
-  const ahead = createReadAhead(deps, following, { node, nodes, first: tipOf(following).number + 1, last });
-  const pending: AheadRange[] = [];
-  const record = async () => {
-    const sources = new Set(pending.splice(0).map(({ source }) => source));
-    await gatherOpen(deps, following);
-    if ((await finalize(deps, watching, following)) > 0) for (const source of sources) deps.pool.praise(source);
-    await onProgress();
+type CatchUpParts = { window: ChainWindow; signers: Signers; quorum: Quorum; avoidance: Avoidance };
+
+export function createCatchUp(deps: FollowDeps, { window, signers, quorum, avoidance }: CatchUpParts): CatchUp {
+  const failures = createFailures();
+
+  /**
+   * Returns the next range. A range from another node is used only if its blocks link to our tip and known producers signed them. Otherwise
+   * one dishonest node could make Quittance walk back again and again.
+   */
+  const nextLinked = async (ahead: ReadAhead, node: Node): Promise<AheadRange | null> => {
+    const range = await ahead.next();
+    if (range === null || range.source === node) return range;
+    const { blocks, source } = range;
+    const isLinked = window.couldAppend(blocks.map(({ block }) => block));
+    if (!isLinked) ahead.dismiss(source);
+    const producers = signers.known();
+    const isSigned = blocks.every(({ read }) => producers !== null && isSignedBy(producers, read.block));
+    return isLinked && isSigned ? range : ahead.again(range);
   };
-  try {
-    while (!isStopping() && !isWindowFull(following) && !awaitsOperator(following)) {
-      const range = await nextLinked(following, ahead, node);
-      if (range === null) break;
-      if (range.blocks[0]?.block.parentId !== tipOf(following).id) {
-        // The verified blocks are on an orphaned branch, so walk back to the fork, one block at a time.
-        await record();
-        await extend(deps, following, node, nodes);
-        return;
-      }
-      await take(deps, following, range, nodes).catch((error: unknown) => {
-        if (range.source !== node) ahead.dismiss(range.source);
-        throw error;
-      });
-      pending.push(range);
-      const count = pending.reduce((sum, { blocks }) => sum + blocks.length, 0);
-      if (count >= BATCH_BLOCKS / 2 || !ahead.isNextThere()) await record();
-    }
-    await record();
-  } catch (error) {
-    // Record the blocks before the one that can't be read or judged.
-    if (pending.length > 0) await record();
-    throw error;
-  } finally {
-    ahead.stop();
-  }
-}
-
-/**
- * Returns the next range. A range from another node is used only if its blocks link to our tip and known producers signed them. Otherwise
- * one dishonest node could make Quittance walk back again and again.
- */
-async function nextLinked(following: Following, ahead: ReadAhead, node: Node): Promise<AheadRange | null> {
-  const range = await ahead.next();
-  if (range === null || range.source === node) return range;
-  const { blocks, source } = range;
-  const isLinked = blocks.every(({ block }, index) => isNext(blocks[index - 1]?.block ?? tipOf(following), block));
-  if (!isLinked) ahead.dismiss(source);
-  const { producers } = following;
-  const isSigned = blocks.every(({ read }) => producers !== null && isSignedBy(producers, read.block));
-  return isLinked && isSigned ? range : ahead.again(range);
-}
-
-/** Checks the blocks of a range and adds them to the window. */
-async function take(
-  deps: FollowDeps,
-  following: Following,
-  { source, blocks }: AheadRange,
-  nodes: readonly Node[],
-): Promise<void> {
-  assertLater(
-    deps,
-    tipOf(following),
-    blocks.map(({ read }) => read),
-  );
-  // Sequential on purpose: the first block by an unknown producer makes Quittance ask the nodes, and the following blocks reuse the answer.
-  for (const { read, block } of blocks) block.signer = await identifySigner(deps, following, read, nodes);
-  pushLinked(
-    deps,
-    following,
-    source,
-    blocks.map(({ block }) => block),
-  );
-}
-
-function pushLinked(deps: FollowDeps, following: Following, node: Node, blocks: readonly WindowBlock[]): void {
-  for (const block of blocks) {
-    const tip = tipOf(following);
-    if (!isNext(tip, block)) {
-      avoid(deps, following, node);
+  /** Checks the blocks of a range and adds them to the window. */
+  const take = async ({ source, blocks }: AheadRange, nodes: readonly Node[]): Promise<void> => {
+    assertLater(
+      deps,
+      window.tip(),
+      blocks.map(({ read }) => read),
+    );
+    // Sequential on purpose: the first block by an unknown producer makes Quittance ask the nodes, and the following blocks reuse the
+    // answer.
+    for (const { read, block } of blocks) block.signer = await signers.identify(read, nodes);
+    for (const { block } of blocks) {
+      if (window.append(block)) continue;
+      const tip = window.tip();
+      avoidance.avoid(source);
       throw new AppError(
         'NODE_REFUSED',
         `block ${block.number} (${block.id}) from ${block.time} has parent ${block.parentId}, but block ${tip.number} is ${tip.id} from ${tip.time}`,
         { retryable: true },
       );
     }
-    following.window.push(block);
-  }
-}
-
-/**
- * Drops a window that can't become irreversible: no known key signed its blocks, or too few known producers have built on it, although a
- * node calls it irreversible. Either it belongs to another chain, or the producers have changed. The next attempt asks another node.
- */
-export async function dropStuckWindow(deps: FollowDeps, following: Following, node: Node): Promise<void> {
-  const { window, nodeSolid } = following;
-  const [first, own] = [window[0], ownSolidOf(following)];
-  if (following.solidClaim !== null && own >= following.solidClaim) following.solidClaim = null;
-  if (following.solidClaim === null && own < nodeSolid.number) following.solidClaim = nodeSolid.number;
-  const newest = window.slice(-STUCK_BLOCKS);
-  const signed = newest.filter(({ signer }) => signer !== null).length;
-  const isForeign = newest.length === STUCK_BLOCKS && signed < STUCK_BLOCKS / 2;
-  const isUnfounded =
-    following.solidClaim !== null && tipOf(following).number >= following.solidClaim + STUCK_BLOCKS / 2;
-  if (first === undefined || !(isForeign || isUnfounded)) return;
-  const detail = isForeign
-    ? `${node.origin} returned ${STUCK_BLOCKS} blocks up to ${tipOf(following).number}, but known producers signed only ${signed} of them`
-    : `${node.origin} reports block ${following.solidClaim} as irreversible, but too few of the known producers built on it up to block ${tipOf(following).number}`;
-  deps.pool.report(node, 'unverifiable', detail);
-  await deps.alarms.raise('not-solid', String(first.number), detail);
-  replaceFrom(following, 0);
-  following.solidClaim = null;
-  following.producersPeriod = -1;
-  following.producersNextMs = 0;
-  following.producersRetryMs = 0;
+  };
+  return {
+    onHead: failures.clear,
+    run: async ({ node, nodes, last, record, walkBack, isStopping, onProgress }) => {
+      const range = { node, nodes, first: window.tip().number + 1, last };
+      const ahead = createReadAhead(deps, { failures, avoidance }, range);
+      const pending: AheadRange[] = [];
+      const recordPending = async () => {
+        const sources = new Set(pending.splice(0).map(({ source }) => source));
+        await quorum.gatherOpen();
+        if ((await record()) > 0) for (const source of sources) deps.pool.praise(source);
+        await onProgress();
+      };
+      try {
+        while (!isStopping() && !window.isFull() && !quorum.awaitsOperator()) {
+          const next = await nextLinked(ahead, node);
+          if (next === null) break;
+          if (next.blocks[0]?.block.parentId !== window.tip().id) {
+            // The verified blocks are on an orphaned branch, so walk back to the fork, one block at a time.
+            await recordPending();
+            await walkBack();
+            return;
+          }
+          await take(next, nodes).catch((error: unknown) => {
+            if (next.source !== node) ahead.dismiss(next.source);
+            throw error;
+          });
+          pending.push(next);
+          const count = pending.reduce((sum, { blocks }) => sum + blocks.length, 0);
+          if (count >= BATCH_BLOCKS / 2 || !ahead.isNextThere()) await recordPending();
+        }
+        await recordPending();
+      } catch (error) {
+        // Record the blocks before the one that can't be read or judged.
+        if (pending.length > 0) await recordPending();
+        throw error;
+      } finally {
+        ahead.stop();
+      }
+    },
+  };
 }
 
 /** A block with its logs, as shown by its node and by any other operators that already have it. `block.signer` isn't known yet. */
@@ -194,15 +160,15 @@ type Range = { first: number; last: number; source: Node; isThere: boolean; bloc
  */
 function createReadAhead(
   deps: FollowDeps,
-  following: Following,
+  { failures, avoidance }: { failures: Failures; avoidance: Avoidance },
   { node, nodes, first, last }: { node: Node; nodes: readonly Node[]; first: number; last: number },
 ): ReadAhead {
   const ranges: Range[] = [];
   let from = first;
   let hasFailed = false;
   let isStopped = false;
-  const { failuresOf, countFailure, judge } = createFailures(following.rangeFailures);
-  const sources = createRangeSources(deps, following, { node, nodes, failuresOf });
+  const { failuresOf, countFailure, judge } = failures;
+  const sources = createRangeSources(deps, avoidance, { node, nodes, failuresOf });
   const read = async (source: Node, begin: number, end: number): Promise<AheadBlock[]> => {
     const complete = (block: ReadBlock) => withOthers(deps, nodes, block);
     const readSingly = () => readOneByOne(deps, source, begin, end, complete);
@@ -271,13 +237,18 @@ function createReadAhead(
   };
 }
 
-/** Counts the consecutive failed ranges of each node. */
-function createFailures(counts: Following['rangeFailures']) {
+type Failures = ReturnType<typeof createFailures>;
+
+/** Counts the consecutive failed ranges of each node. Some nodes don't support ranges at all. */
+function createFailures() {
+  /** By the node's origin. */
+  const counts = new Map<string, number>();
   const failuresOf = ({ origin }: Node) => counts.get(origin) ?? 0;
   const countFailure = (node: Node) => void counts.set(node.origin, failuresOf(node) + 1);
   return {
     failuresOf,
     countFailure,
+    clear: () => counts.clear(),
     judge: async (node: Node, blocks: Promise<AheadBlock[]>): Promise<AheadRange> => {
       try {
         const shown = await blocks;
@@ -364,10 +335,10 @@ type Source = { source: Node; short: Pace; long: Pace };
  */
 function createRangeSources(
   deps: FollowDeps,
-  { avoided }: Following,
+  avoidance: Avoidance,
   { node, nodes, failuresOf }: { node: Node; nodes: readonly Node[]; failuresOf(node: Node): number },
 ) {
-  const sources = sourcesOf(nodes, avoided);
+  const sources = sourcesOf(nodes, avoidance);
   const logs = createLogsReader(deps, nodes);
   const paceOf = ({ source, short, long }: Source) =>
     failuresOf(source) === 0 && logs.areEnoughAsked(source) ? long : short;
@@ -388,8 +359,7 @@ function createRangeSources(
 }
 
 /** Returns the preferred node, followed by the nodes that aren't being avoided. */
-function sourcesOf(nodes: readonly Node[], avoided: Following['avoided']): Source[] {
-  const isAvoided = ({ operator }: Node) => operator === avoided?.operator && performance.now() < avoided.untilMs;
+function sourcesOf(nodes: readonly Node[], { isAvoided }: Avoidance): Source[] {
   return nodes
     .filter((each, index) => index === 0 || !isAvoided(each))
     .map((source) => ({ source, short: paceFor(SHORT), long: paceFor(LONG) }));

@@ -1,14 +1,168 @@
 import type { SolidBlock } from '../../domain/chain-block.ts';
 import { AppError } from '../../domain/errors.ts';
+import type { UnixMs } from '../../domain/time.ts';
 import { applySolidBlocks } from '../../payments/apply-solid-blocks.ts';
 import { applyContractEvents } from '../../payments/contract-states.ts';
 import type { Watching } from '../../payments/watching.ts';
 import { findPassedBlock } from '../../store/chain/passed-blocks.ts';
-import type { Node } from '../nodes/node.ts';
+import { type Node, ofDifferentOperators } from '../nodes/node.ts';
 import { isKnownSolid, solidHeightBy } from '../verify/producers.ts';
 import { readNewestSolid } from '../verify/read-block.ts';
-import { type FollowDeps, type Following, replaceFrom } from './following.ts';
-import { isNext, toChainBlock, type WindowBlock } from './window.ts';
+import type { FollowDeps } from './following.ts';
+import type { Pace } from './pace.ts';
+import type { Signers } from './signers.ts';
+import { type ChainWindow, toChainBlock, type WindowBlock } from './window.ts';
+
+/** If a node's claim or the window isn't confirmed within this many blocks, it's stuck. 19 different producers need only one minute. */
+const STUCK_BLOCKS = 200;
+/** If the newest block is older than this many block times, either Quittance or the network has fallen behind. */
+const FAR_BEHIND_BLOCKS = 60;
+
+/** Knows up to which height the chain is irreversible: by our own count of producers, and as nodes report it. */
+export type Solid = {
+  /** Returns the height up to which our own verified headers prove it. It's never below the newest recorded block. */
+  own(): number;
+  /** Returns the height that nodes have reported. */
+  reported(): number;
+  /** Asks the node for its newest irreversible block, which must be on our chain. Costs one request. */
+  ask(node: Node): Promise<void>;
+  /** Like `ask`, but forgets what other nodes have reported, because this node may lack those blocks. A failed request changes nothing. */
+  askOnly(node: Node): Promise<void>;
+  /**
+   * Asks as soon as our headers prove a block that a payer is waiting for, or as soon as nodes show blocks again after an outage. Otherwise
+   * it asks rarely. `hasGrown` means that a new block was read.
+   */
+  askInTime(nodes: readonly Node[], hasGrown: boolean): Promise<void>;
+  /**
+   * Drops a window that can't become irreversible: no known key signed its blocks, or too few known producers have built on it, although a
+   * node calls it irreversible. Either it belongs to another chain, or the producers have changed. The next attempt asks another node.
+   */
+  dropStuckWindow(node: Node): Promise<void>;
+};
+
+export function createSolid(
+  deps: FollowDeps,
+  { window, signers, pace }: { window: ChainWindow; signers: Signers; pace: Pace },
+): Solid {
+  let reported = window.base().number;
+  /** The lowest height that a node has called irreversible but our own count hasn't confirmed yet, or `null` if there's none. */
+  let claim: number | null = null;
+  /** Incremented when the node that we asked is behind, so that the next request goes to another node. */
+  let asker = 0;
+  /** Earliest time at which a node that shows blocks again after an outage may be asked (monotonic). */
+  let backNextMs = 0;
+
+  const own = (): number => {
+    const producers = signers.known();
+    const base = window.base().number;
+    if (producers === null) return base;
+    const signed = window.blocks.flatMap(({ number, producer, signer }) =>
+      signer === null ? [] : { number, producer, signer },
+    );
+    return Math.max(base, solidHeightBy(producers, signed) ?? 0);
+  };
+  const ask = async (node: Node): Promise<void> => {
+    const solid = await readNewestSolid(deps, node);
+    if (!isKnownSolid(signers.known(), solid)) {
+      const reason = `its irreversible block ${solid.number} (${solid.id}) is not signed by any known producer`;
+      deps.pool.report(node, 'unverifiable', reason);
+      return;
+    }
+    deps.metrics.chainSolidNumber.set({ network: deps.network }, solid.number);
+    const ours = window.blocks.find(({ number }) => number === solid.number);
+    if (ours !== undefined && ours.id !== solid.id) {
+      // Either our window is an orphaned branch, or the node is wrong. We read our blocks again, and the next blocks decide.
+      window.replaceFrom(window.blocks.indexOf(ours));
+      deps.pool.report(
+        node,
+        'contradicts',
+        `its irreversible block ${solid.number} is ${solid.id}, but the ledger has ${ours.id}`,
+      );
+      return;
+    }
+    if (solid.number > reported) reported = solid.number;
+  };
+  return {
+    own,
+    reported: () => reported,
+    ask,
+    askOnly: async (node) => {
+      const before = reported;
+      reported = window.base().number;
+      await ask(node).catch((error: unknown) => {
+        reported = before;
+        throw error;
+      });
+    },
+    askInTime: async (nodes, hasGrown) => {
+      const { blocks } = window;
+      const proven = own();
+      const isWaiting = blocks.some(({ number, hasSighting }) => hasSighting && number > reported && number <= proven);
+      // If our own count has stalled, the node may know more: Quittance may have fallen behind, or the producers may have changed.
+      const isFarBehind =
+        blocks.length > FAR_BEHIND_BLOCKS || deps.now() - window.tip().time > FAR_BEHIND_BLOCKS * deps.blockMs;
+      // Once a node reports a backlog, it's read in ranges.
+      const isBack = isFarBehind && hasGrown && performance.now() >= backNextMs;
+      if (isBack) backNextMs = performance.now() + deps.blockMs;
+      if (!isBack && !((proven > reported || isFarBehind) && pace.maySpend(isWaiting, deps.now()))) return;
+      // A node that turned out to be behind isn't asked again immediately.
+      const askers = solidAskers(nodes);
+      const chosen = askers[asker % askers.length];
+      if (chosen === undefined) return;
+      await ask(chosen).catch((error: unknown) => {
+        // The pool has already recorded the failure, and the next request goes to the next node.
+        if (!(error instanceof AppError)) throw error;
+      });
+      if (reported < proven) asker += 1;
+    },
+    dropStuckWindow: async (node) => {
+      const { blocks } = window;
+      const [first, proven, tip] = [blocks[0], own(), window.tip().number];
+      if (claim !== null && proven >= claim) claim = null;
+      if (claim === null && proven < reported) claim = reported;
+      const newest = blocks.slice(-STUCK_BLOCKS);
+      const signed = newest.filter(({ signer }) => signer !== null).length;
+      const isForeign = newest.length === STUCK_BLOCKS && signed < STUCK_BLOCKS / 2;
+      const isUnfounded = claim !== null && tip >= claim + STUCK_BLOCKS / 2;
+      if (first === undefined || !(isForeign || isUnfounded)) return;
+      const detail = isForeign
+        ? `${node.origin} returned ${STUCK_BLOCKS} blocks up to ${tip}, but known producers signed only ${signed} of them`
+        : `${node.origin} reports block ${claim} as irreversible, but too few of the known producers built on it up to block ${tip}`;
+      deps.pool.report(node, 'unverifiable', detail);
+      await deps.alarms.raise('not-solid', String(first.number), detail);
+      window.drop();
+      claim = null;
+      signers.expire();
+    },
+  };
+}
+
+/** The preferred node comes last, because it's already serving the blocks. */
+function solidAskers<Named extends Pick<Node, 'operator'>>(nodes: readonly Named[]): Named[] {
+  const [first, ...others] = ofDifferentOperators(nodes, nodes.length);
+  return first === undefined ? [] : [...others, first];
+}
+
+/**
+ * Requests per block for the irreversible block while payers are always waiting. A node's daily limit must last all day, and blocks have
+ * priority: each costs two requests, plus a share for misses, balances and lookups.
+ */
+const MOST_ASKS = 1;
+const LEAST_ASKS = 0.3;
+const BLOCK_REQUESTS = 2.4;
+const DAY_MS = 24 * 60 * 60_000;
+
+/** Returns how many requests per block the first asker can spare for the irreversible block until the end of the UTC day. */
+export function spareAsks(
+  nodes: readonly Pick<Node, 'operator' | 'requestsLeft'>[],
+  blockMs: number,
+  now: UnixMs,
+): number {
+  const left = solidAskers(nodes)[0]?.requestsLeft() ?? null;
+  if (left === null) return MOST_ASKS;
+  const blocksLeft = (DAY_MS - (now % DAY_MS)) / blockMs;
+  return Math.min(MOST_ASKS, Math.max(LEAST_ASKS, left / blocksLeft - BLOCK_REQUESTS));
+}
 
 const MAX_NAMED = 20;
 /** Maximum number of blocks per transaction while catching up. It keeps memory use and lock times low, and still needs few commits. */
@@ -21,130 +175,119 @@ const MAX_UNPROVEN_IN_A_ROW = 60;
 const MAX_UNPROVEN_IN_AN_HOUR = 240;
 const HOUR_MS = 3_600_000;
 
-/** Returns the height up to which our own verified headers prove that the chain is irreversible. It's never below the solid cursor. */
-export function ownSolidOf({ window, producers, base }: Following): number {
-  if (producers === null) return base.number;
-  const signed = window.flatMap(({ number, producer, signer }) =>
-    signer === null ? [] : { number, producer, signer },
-  );
-  return Math.max(base.number, solidHeightBy(producers, signed) ?? 0);
-}
-
-/** Asks the node for its newest irreversible block, which must be on our chain. Costs one request. */
-export async function askSolid(deps: FollowDeps, following: Following, node: Node): Promise<void> {
-  const solid = await readNewestSolid(deps, node);
-  if (!isKnownSolid(following.producers, solid)) {
-    const reason = `its irreversible block ${solid.number} (${solid.id}) is not signed by any known producer`;
-    deps.pool.report(node, 'unverifiable', reason);
-    return;
-  }
-  deps.metrics.chainSolidNumber.set({ network: deps.network }, solid.number);
-  const ours = following.window.find(({ number }) => number === solid.number);
-  if (ours !== undefined && ours.id !== solid.id) {
-    // Either our window is an orphaned branch, or the node is wrong. We read our blocks again, and the next blocks decide.
-    replaceFrom(following, following.window.indexOf(ours));
-    deps.pool.report(
-      node,
-      'contradicts',
-      `its irreversible block ${solid.number} is ${solid.id}, but the ledger has ${ours.id}`,
-    );
-    return;
-  }
-  if (solid.number > following.nodeSolid.number) following.nodeSolid = { number: solid.number, time: solid.time };
-}
-
 /**
- * Records blocks in order, up to the first that isn't ready. A block is ready if both our own headers and the node say that it's
- * irreversible, and enough operators agree on its logs. Returns the number of recorded blocks.
+ * Recorded blocks that no header proves, since the follower last started from the database: the length of the current run, and the times of
+ * the latest ones.
  */
-export async function finalize(deps: FollowDeps, watching: Watching, following: Following): Promise<number> {
-  const { network, metrics } = deps;
-  if (!isLinked(following)) {
-    // Only a bug can cause this. Record nothing from such a window.
-    replaceFrom(following, 0);
-    throw new AppError('CHAIN_CONTRADICTION', 'the verified blocks were not linked, so Quittance reads them again', {
-      retryable: true,
-    });
-  }
-  const solid = Math.min(ownSolidOf(following), following.nodeSolid.number);
-  following.judgedUpTo = await judgedUpTo(deps, following);
-  const limit = Math.min(solid, following.judgedUpTo);
-  const firstOpen = following.window.findIndex(({ number, agreed }) => number > limit || agreed === null);
-  const ready = await countAllowed(deps, following, firstOpen < 0 ? following.window.length : firstOpen);
-  for (let done = 0; done < ready; done += BATCH_BLOCKS) {
-    const blocks = following.window.slice(0, Math.min(BATCH_BLOCKS, ready - done));
-    // Do this before the blocks are recorded, because recorded blocks are never examined again. After a crash in between, the same alarms
-    // are simply raised again.
-    await applyContractEvents(
-      { ...watching, log: deps.log },
-      blocks.map(({ number, agreed }) => ({ number, events: agreed?.logs.events ?? [] })),
-    );
-    for (const block of blocks) await logUnproven(deps, block);
-    const counts = await applySolidBlocks(watching, blocks.map(toSolidBlock));
-    for (const block of blocks) following.unproven = countUnproven(following.unproven, block);
-    for (const [kind, count] of Object.entries(counts)) metrics.transfers.inc({ network, kind }, count);
-    const last = blocks.at(-1);
-    if (last === undefined) break;
-    following.base = { number: last.number, id: last.id, time: last.time };
-    following.window.splice(0, blocks.length);
-  }
-  if (ready > 0) {
-    following.diagnosingFork.clear();
-    await deps.alarms.resolve('unverifiable-block');
-    await deps.alarms.resolve('not-solid');
-    if (following.window.every(({ agreed }) => agreed !== null)) await deps.alarms.resolve('nodes-disagree');
-  }
-  return ready;
+type Unproven = { inARow: number; times: UnixMs[] };
+
+/** Records irreversible blocks, each once. */
+type Finalizer = {
+  /**
+   * Records blocks in order, up to the first that isn't ready. A block is ready if both our own headers and the node say that it's
+   * irreversible, and enough operators agree on its logs. Returns the number of recorded blocks.
+   */
+  record(watching: Watching): Promise<number>;
+  /**
+   * Returns the height up to which blocks can be judged. Once Tether replaces the contract, only its successor logs payments that other
+   * contracts make. The operators' agreed event names the successor; after a restart the nodes are asked for it, because the ledger doesn't
+   * store it. While it's unknown, all later blocks are held, and an alarm is raised as soon as one of them is irreversible.
+   */
+  judgeableUpTo(): Promise<number>;
+};
+
+export function createFinalizer(
+  deps: FollowDeps,
+  { window, solid }: { window: ChainWindow; solid: Pick<Solid, 'own' | 'reported'> },
+): Finalizer {
+  const { network, metrics, fees, agreement, alarms } = deps;
+  let unproven: Unproven = { inARow: 0, times: [] };
+
+  const judgeableUpTo = async (): Promise<number> => {
+    const unanswered = await fees.unansweredFrom(deps);
+    // Waiting gains nothing if there's only one operator, because we never trust a successor that only one operator names.
+    const held = agreement > 1 ? unanswered - 1 : Number.POSITIVE_INFINITY;
+    const { number: recorded } = window.base();
+    if (held <= recorded && recorded < solid.reported()) {
+      const detail =
+        `block ${recorded + 1} and all later ones are held: Tether replaced the USDT contract (Deprecate, block ${unanswered}), and Quittance cannot see ` +
+        `payments until ${agreement} operators name the contract that replaced it. Answers: ${fees.answers()}. Until then no invoice becomes PAID ` +
+        'or expires. Configure each node to answer constant calls (triggerconstantcontract), or add a node from another operator. Quittance checks again every minute.';
+      await alarms.raise('unverifiable-block', '', detail);
+    }
+    return held;
+  };
+  /** Like `judgeableUpTo`, but counts only blocks that were read with the current successor. The others are read again. */
+  const judgedUpTo = async (): Promise<number> => {
+    for (const { number, agreed } of window.blocks) {
+      if (agreed === null) break;
+      for (const { name, account } of agreed.logs.events)
+        if (name === 'Deprecate') fees.noteReplaced(number, agreement > 1 ? account : null);
+    }
+    const held = await judgeableUpTo();
+    for (const [index, { number, agreed }] of window.blocks.entries()) {
+      if (agreed?.logs.successor === fees.successorAt(number)) continue;
+      if (agreed !== null) window.replaceFrom(index);
+      return Math.min(held, number - 1);
+    }
+    return held;
+  };
+  return {
+    judgeableUpTo,
+    record: async (watching) => {
+      if (!window.isLinked()) {
+        // Only a bug can cause this. Record nothing from such a window.
+        window.drop();
+        throw new AppError(
+          'CHAIN_CONTRADICTION',
+          'the verified blocks were not linked, so Quittance reads them again',
+          {
+            retryable: true,
+          },
+        );
+      }
+      const irreversible = Math.min(solid.own(), solid.reported());
+      const judged = await judgedUpTo();
+      window.onJudged(judged);
+      const limit = Math.min(irreversible, judged);
+      const firstOpen = window.blocks.findIndex(({ number, agreed }) => number > limit || agreed === null);
+      const complete = firstOpen < 0 ? window.blocks : window.blocks.slice(0, firstOpen);
+      const ready = await countAllowed(deps, complete, unproven);
+      for (let done = 0; done < ready; done += BATCH_BLOCKS) {
+        const blocks = window.blocks.slice(0, Math.min(BATCH_BLOCKS, ready - done));
+        // Do this before the blocks are recorded, because recorded blocks are never examined again. After a crash in between, the same
+        // alarms are simply raised again.
+        await applyContractEvents(
+          { ...watching, log: deps.log },
+          blocks.map(({ number, agreed }) => ({ number, events: agreed?.logs.events ?? [] })),
+        );
+        for (const block of blocks) await logUnproven(deps, block);
+        const counts = await applySolidBlocks(watching, blocks.map(toSolidBlock));
+        unproven = blocks.reduce(countUnproven, unproven);
+        for (const [kind, count] of Object.entries(counts)) metrics.transfers.inc({ network, kind }, count);
+        window.onRecorded(blocks.length);
+      }
+      if (ready > 0) {
+        await alarms.resolve('unverifiable-block');
+        await alarms.resolve('not-solid');
+        if (window.countOpen() === 0) await alarms.resolve('nodes-disagree');
+      }
+      return ready;
+    },
+  };
 }
 
 /**
- * Returns the height up to which blocks can be judged. Once Tether replaces the contract, only its successor logs payments that other
- * contracts make. The operators' agreed event names the successor; after a restart the nodes are asked for it, because the ledger doesn't
- * store it. While it's unknown, all later blocks are held, and an alarm is raised as soon as one of them is irreversible.
- */
-export async function judgeableUpTo(deps: FollowDeps, following: Following): Promise<number> {
-  const { fees, agreement, alarms } = deps;
-  const unanswered = await fees.unansweredFrom(deps);
-  // Waiting gains nothing if there's only one operator, because we never trust a successor that only one operator names.
-  const held = agreement > 1 ? unanswered - 1 : Number.POSITIVE_INFINITY;
-  const { number: recorded } = following.base;
-  if (held <= recorded && recorded < following.nodeSolid.number) {
-    const detail =
-      `block ${recorded + 1} and all later ones are held: Tether replaced the USDT contract (Deprecate, block ${unanswered}), and Quittance cannot see ` +
-      `payments until ${agreement} operators name the contract that replaced it. Answers: ${fees.answers()}. Until then no invoice becomes PAID ` +
-      'or expires. Configure each node to answer constant calls (triggerconstantcontract), or add a node from another operator. Quittance checks again every minute.';
-    await alarms.raise('unverifiable-block', '', detail);
-  }
-  return held;
-}
-
-/**
- * Like `judgeableUpTo`, but counts only blocks that were read with the current successor. Blocks that were read without it are read again.
- */
-async function judgedUpTo(deps: FollowDeps, following: Following): Promise<number> {
-  const { fees, agreement } = deps;
-  for (const { number, agreed } of following.window) {
-    if (agreed === null) break;
-    for (const { name, account } of agreed.logs.events)
-      if (name === 'Deprecate') fees.noteReplaced(number, agreement > 1 ? account : null);
-  }
-  const held = await judgeableUpTo(deps, following);
-  for (const [index, { number, agreed }] of following.window.entries()) {
-    if (agreed?.logs.successor === fees.successorAt(number)) continue;
-    if (agreed !== null) replaceFrom(following, index);
-    return Math.min(held, number - 1);
-  }
-  return held;
-}
-
-/**
- * Returns how many blocks at the start of the window may be recorded. Stops at an unproven block that exceeds the limits, because colluding
+ * Returns how many of the blocks, the lowest first, may be recorded. Stops at an unproven block that exceeds the limits, because colluding
  * operators could invent payments in blocks that no one can prove. A block that the operator let pass resets the count.
  */
-async function countAllowed(deps: FollowDeps, following: Following, ready: number): Promise<number> {
-  const { db, network, alarms } = deps;
-  let counts = following.unproven;
-  for (const [index, block] of following.window.slice(0, ready).entries()) {
+async function countAllowed(
+  { db, network, alarms }: FollowDeps,
+  blocks: readonly WindowBlock[],
+  before: Unproven,
+): Promise<number> {
+  let counts = before;
+  for (const [index, block] of blocks.entries()) {
     const { number, id, time, digest } = block;
     const inAnHour = counts.times.filter((each) => each > time - HOUR_MS).length;
     const isTooMuch = counts.inARow >= MAX_UNPROVEN_IN_A_ROW || inAnHour >= MAX_UNPROVEN_IN_AN_HOUR;
@@ -161,21 +304,13 @@ async function countAllowed(deps: FollowDeps, following: Following, ready: numbe
     }
     counts = countUnproven(counts, block);
   }
-  return ready;
+  return blocks.length;
 }
 
-function countUnproven({ inARow, times }: Following['unproven'], block: WindowBlock): Following['unproven'] {
+function countUnproven({ inARow, times }: Unproven, block: WindowBlock): Unproven {
   if (block.isProven) return { inARow: 0, times };
   if (block.isPassed) return { inARow: 1, times: [block.time] };
   return { inARow: inARow + 1, times: [...times, block.time].slice(-MAX_UNPROVEN_IN_AN_HOUR) };
-}
-
-/** Whether the window is a single chain that starts at the solid block. Only a linked block counts as built on another. */
-function isLinked({ base, window }: Following): boolean {
-  return window.every((block, index) => {
-    const parent = window[index - 1] ?? base;
-    return isNext(parent, block);
-  });
 }
 
 function toSolidBlock(block: WindowBlock): SolidBlock {

@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { unixMs } from '../../domain/time.ts';
 import { createLogger } from '../../runtime/log.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
 import { createProgress } from './follower.ts';
-import type { FollowDeps, Following } from './following.ts';
+import type { FollowDeps } from './following.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -18,13 +17,11 @@ function startProgress() {
   const log = createLogger({ level: 'info', destination });
   const pool = { health: () => [] };
   const progress = createProgress({ network: 'devnet', metrics: createMetrics(), log, pool } as unknown as FollowDeps);
-  const following = { window: [], producers: null } as unknown as Following;
   const at = (number: number, nodeSolid: number) => {
-    following.base = { number, id: '', time: unixMs(0) };
-    following.nodeSolid = { number: nodeSolid, time: unixMs(0) };
-    progress.onBehind(following);
-    progress.onCatchUp(following);
-    return progress.status(following).catchUp;
+    const position = { head: number, ownSolid: number, nodeSolid, processed: number, open: null };
+    progress.onBehind(position);
+    progress.onCatchUp(position);
+    return progress.status(position).catchUp;
   };
   return { at, lines };
 }

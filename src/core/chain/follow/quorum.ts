@@ -3,8 +3,8 @@ import { inGroups } from '../../runtime/concurrency.ts';
 import { type Node, ofDifferentOperators, orNull } from '../nodes/node.ts';
 import type { ExaminedBlock } from '../proof/prove-block.ts';
 import { type ReadBlock, readLogsIfThere, readLogsOf } from '../verify/read-block.ts';
-import { type FollowDeps, type Following, tipOf } from './following.ts';
-import { addVote, settle, toWindowBlock, type WindowBlock } from './window.ts';
+import type { FollowDeps } from './following.ts';
+import { addVote, type ChainWindow, settle, toWindowBlock, type WindowBlock } from './window.ts';
 
 /** A node can be this many blocks behind another without being faulty. */
 const LAG_BLOCKS = 3;
@@ -54,52 +54,67 @@ export function othersFor({ agreement }: FollowDeps, nodes: readonly Node[], fir
   );
 }
 
-/**
- * Requests the logs of blocks on which too few operators agree, oldest first, from operators that haven't shown theirs yet. If operators
- * differ, all of them are asked again periodically. Disagreement about a block that all of them must have raises an alarm. If too few
- * operators are available to reach agreement, no node is asked. `isNewestAsked` means that they were asked for the newest block a moment
- * ago. `isBehind` allows more blocks per step, and the next step follows immediately as long as blocks are being settled.
- */
-export async function gatherQuorum(
-  deps: FollowDeps,
-  following: Following,
-  nodes: readonly Node[],
-  { isNewestAsked, isBehind = false }: { isNewestAsked: boolean; isBehind?: boolean },
-): Promise<void> {
-  const asked = isNewestAsked ? following.window.slice(0, -1) : following.window;
-  const open = asked.filter(({ agreed }) => agreed === null).slice(0, isBehind ? BEHIND_STEP_BLOCKS : STEP_BLOCKS);
-  const operators = ofDifferentOperators(nodes, nodes.length);
-  const nowMs = performance.now();
-  if (open.length === 0 || operators.length < deps.agreement || nowMs < following.quorumNextMs) return;
-  following.quorumNextMs = nowMs + (isBehind ? BEHIND_PAUSE_MS : deps.blockMs / 2);
-  await inGroups(open, isBehind ? PARALLEL_BLOCKS : 1, async (block) => {
-    const { examined } = block;
-    if (examined === null) return;
-    // If no known key signed a block, other nodes may lack it for good reason.
-    const mayLag = block.signer === null || block.number > tipOf(following).number - LAG_BLOCKS;
-    const isDisputed = new Set([...block.votes.values()].map(({ logs }) => logs.digest)).size > 1;
-    const isRetry = isDisputed && nowMs >= following.disputeNextMs;
-    const silent = operators.filter(({ operator }) => !block.votes.has(operator));
-    const wanted = isRetry ? operators : isDisputed ? silent : silent.slice(0, deps.agreement - 1);
-    await Promise.all(wanted.map((node) => ask(deps, block, examined, node, { mayLag })));
-    if (block.agreed === null && isRetry && !mayLag) await logDispute(deps, block);
-  });
-  if (isBehind && open.some(({ agreed }) => agreed !== null)) following.quorumNextMs = nowMs;
-  if (nowMs >= following.disputeNextMs) following.disputeNextMs = nowMs + DISPUTE_BLOCKS * deps.blockMs;
-}
+/** Collects what further operators show as the logs of the blocks in the window. */
+export type Quorum = {
+  /**
+   * Requests the logs of blocks on which too few operators agree, oldest first, from operators that haven't shown theirs yet. If operators
+   * differ, all of them are asked again periodically. Disagreement about a block that all of them must have raises an alarm. If too few
+   * operators are available to reach agreement, no node is asked. `isNewestAsked` means that they were asked for the newest block a moment
+   * ago.
+   */
+  gather(nodes: readonly Node[], options: { isNewestAsked: boolean }): Promise<void>;
+  /**
+   * While catching up, settles as many of the blocks that are waiting for agreement as possible. It asks for more blocks per step, and the
+   * next step follows immediately as long as blocks are being settled.
+   */
+  gatherOpen(): Promise<void>;
+  /** Whether reading should pause because no block can be recorded without an operator that is down. */
+  awaitsOperator(): boolean;
+};
 
-/** While catching up, settles as many of the blocks that are waiting for agreement as possible. */
-export async function gatherOpen(deps: FollowDeps, following: Following): Promise<void> {
-  const countOpen = () => following.window.filter(({ agreed }) => agreed === null).length;
-  if (countOpen() > 0) {
-    await gatherQuorum(deps, following, await deps.pool.available(), { isNewestAsked: false, isBehind: true });
-  }
-  following.openSinceMs = countOpen() < MANY_OPEN_BLOCKS ? null : (following.openSinceMs ?? performance.now());
-}
+/** All times are monotonic. */
+export function createQuorum(deps: FollowDeps, window: ChainWindow): Quorum {
+  let nextMs = 0;
+  /** Time at which differing operators are asked again. */
+  let disputeNextMs = 0;
+  /** The time since when many blocks have been waiting for further operators, or `null` if only a few are waiting. */
+  let openSinceMs: number | null = null;
 
-/** Whether reading should pause because no block can be recorded without an operator that is down. */
-export function awaitsOperator({ openSinceMs }: Following): boolean {
-  return openSinceMs !== null && performance.now() - openSinceMs < AWAY_MS;
+  const gather = async (
+    nodes: readonly Node[],
+    { isNewestAsked, isBehind }: { isNewestAsked: boolean; isBehind: boolean },
+  ): Promise<void> => {
+    const asked = isNewestAsked ? window.blocks.slice(0, -1) : window.blocks;
+    const open = asked.filter(({ agreed }) => agreed === null).slice(0, isBehind ? BEHIND_STEP_BLOCKS : STEP_BLOCKS);
+    const operators = ofDifferentOperators(nodes, nodes.length);
+    const nowMs = performance.now();
+    if (open.length === 0 || operators.length < deps.agreement || nowMs < nextMs) return;
+    nextMs = nowMs + (isBehind ? BEHIND_PAUSE_MS : deps.blockMs / 2);
+    await inGroups(open, isBehind ? PARALLEL_BLOCKS : 1, async (block) => {
+      const { examined } = block;
+      if (examined === null) return;
+      // If no known key signed a block, other nodes may lack it for good reason.
+      const mayLag = block.signer === null || block.number > window.tip().number - LAG_BLOCKS;
+      const isDisputed = new Set([...block.votes.values()].map(({ logs }) => logs.digest)).size > 1;
+      const isRetry = isDisputed && nowMs >= disputeNextMs;
+      const silent = operators.filter(({ operator }) => !block.votes.has(operator));
+      const wanted = isRetry ? operators : isDisputed ? silent : silent.slice(0, deps.agreement - 1);
+      await Promise.all(wanted.map((node) => ask(deps, block, examined, node, { mayLag })));
+      if (block.agreed === null && isRetry && !mayLag) await logDispute(deps, block);
+    });
+    if (isBehind && open.some(({ agreed }) => agreed !== null)) nextMs = nowMs;
+    if (nowMs >= disputeNextMs) disputeNextMs = nowMs + DISPUTE_BLOCKS * deps.blockMs;
+  };
+  return {
+    gather: (nodes, options) => gather(nodes, { ...options, isBehind: false }),
+    gatherOpen: async () => {
+      if (window.countOpen() > 0) {
+        await gather(await deps.pool.available(), { isNewestAsked: false, isBehind: true });
+      }
+      openSinceMs = window.countOpen() < MANY_OPEN_BLOCKS ? null : (openSinceMs ?? performance.now());
+    },
+    awaitsOperator: () => openSinceMs !== null && performance.now() - openSinceMs < AWAY_MS,
+  };
 }
 
 /** Reports a dispute about the oldest block only, because the others have to wait for it anyway. */

@@ -3,7 +3,7 @@ import type { ChainBlock, ChainTransfer, Evidence } from '../../domain/chain-blo
 import type { UnixMs } from '../../domain/time.ts';
 import type { Node } from '../nodes/node.ts';
 import type { ExaminedBlock } from '../proof/prove-block.ts';
-import type { ReadBlock } from '../verify/read-block.ts';
+import { LONG_RANGE_BLOCKS, type ReadBlock } from '../verify/read-block.ts';
 import type { BlockLogs } from '../verify/read-logs.ts';
 
 /** The logs of a block, as shown by the nodes of one operator. */
@@ -84,10 +84,105 @@ function certainTransfers({ agreed, votes }: WindowBlock): ChainTransfer[] {
   return vote?.logs.transfers.filter(({ isProven }) => isProven) ?? [];
 }
 
+/** A block that others are linked to: the solid one, or a verified one. */
+export type Linked = { number: number; id: string; time: UnixMs };
+
 /** Whether a block may follow another: it refers to the other as its parent, and is later. */
-export function isNext(
-  parent: { number: number; id: string; time: UnixMs },
-  block: { number: number; parentId: string; time: UnixMs },
-): boolean {
+function isNext(parent: Linked, block: { number: number; parentId: string; time: UnixMs }): boolean {
   return block.parentId === parent.id && block.number === parent.number + 1 && block.time > parent.time;
+}
+
+/** Maximum number of blocks waiting for agreement: half an hour of blocks, at most about 100 MB. */
+const MAX_OPEN_BLOCKS = 600;
+/** Maximum number of verified blocks above the solid block: four hours of blocks while too few producers work, at most about 160 MB. */
+const MAX_WINDOW_BLOCKS = 4800;
+/** Longer than any branch that Quittance walks back. */
+const MAX_ORPHANED = 200;
+
+export type ChainWindow = ReturnType<typeof createWindow>;
+
+/**
+ * Holds the verified blocks above the newest recorded one (`base`), each linked to its parent, with the newest last. Nothing of it is in the
+ * database. `judgedUpTo` is the height up to which blocks were read with the current successor of the USDT contract; infinity means all.
+ */
+export function createWindow(solid: Linked, judgedUpTo: number) {
+  let base = solid;
+  let judged = judgedUpTo;
+  const blocks: WindowBlock[] = [];
+  /** Examined blocks that were orphaned, but aren't marked as orphaned in the database yet. Only the newest are kept. */
+  const orphaned: WindowBlock[] = [];
+  const tip = (): Linked => blocks.at(-1) ?? base;
+  const countOpen = () => blocks.filter(({ agreed }) => agreed === null).length;
+  const replaceFrom = (place: number, ...others: readonly WindowBlock[]): void => {
+    const gone = blocks.splice(place, Number.POSITIVE_INFINITY, ...others);
+    orphaned.push(...gone.filter(({ detected }) => detected !== 'nothing'));
+    orphaned.splice(0, orphaned.length - MAX_ORPHANED);
+  };
+  /** Returns the time of the newest block before the first that is open or not judged, or the time of the solid block if there's none. */
+  const timeBefore = (isOpen: (block: WindowBlock) => boolean): UnixMs => {
+    const first = blocks.findIndex((block) => block.number > judged || isOpen(block));
+    const last = first < 0 ? blocks.at(-1) : blocks[first - 1];
+    return (last ?? base).time;
+  };
+  return {
+    blocks: blocks as readonly WindowBlock[],
+    orphaned: orphaned as readonly WindowBlock[],
+    /** Returns the newest recorded block. */
+    base: (): Linked => base,
+    /** Returns the newest verified block. */
+    tip,
+    /** Returns how many blocks are waiting for the agreement of operators. */
+    countOpen,
+    /** Whether blocks must be recorded before more are read. */
+    isFull: () =>
+      countOpen() + LONG_RANGE_BLOCKS > MAX_OPEN_BLOCKS || blocks.length + LONG_RANGE_BLOCKS > MAX_WINDOW_BLOCKS,
+    /** Whether blocks that aren't in the window yet would form a single chain on top of it. */
+    couldAppend: (others: readonly { number: number; id: string; parentId: string; time: UnixMs }[]) =>
+      others.every((block, index) => isNext(others[index - 1] ?? tip(), block)),
+    /** Whether the window is a single chain that starts at the solid block. Only a linked block counts as built on another. */
+    isLinked: () => blocks.every((block, index) => isNext(blocks[index - 1] ?? base, block)),
+    /** Adds a block at the end. Returns `false` if it isn't linked to the newest one, and then adds nothing. */
+    append: (block: WindowBlock): boolean => {
+      if (!isNext(tip(), block)) return false;
+      blocks.push(block);
+      return true;
+    },
+    /** Replaces the blocks from index `place` onwards. */
+    replaceFrom,
+    /** Drops all blocks, so that they are read again. */
+    drop: () => replaceFrom(0),
+    /** Call this when the `count` lowest blocks have been recorded. */
+    onRecorded: (count: number) => {
+      const last = blocks[count - 1];
+      if (last === undefined) return;
+      base = { number: last.number, id: last.id, time: last.time };
+      blocks.splice(0, count);
+    },
+    /** Call this when it's known up to which height blocks were read with the current successor. */
+    onJudged: (upTo: number) => {
+      judged = upTo;
+    },
+    /** Call this when the certain transfers of these blocks, and the orphaned blocks, are in the database. `heights`: blocks with sightings. */
+    onSighted: (sighted: readonly WindowBlock[], heights: ReadonlySet<number>) => {
+      orphaned.splice(0);
+      for (const block of sighted) {
+        block.detected = block.agreed === null ? 'proven' : 'everything';
+        block.hasSighting = heights.has(block.number);
+      }
+    },
+    /** Call this when the database has other blocks than expected, so that all are stored again. */
+    onSightingsLost: () => {
+      for (const block of blocks) block.detected = 'nothing';
+    },
+    /**
+     * Returns the time up to which all transfers are certain. Later invoices may have been paid in a block that is still waiting for
+     * agreement.
+     */
+    certainTime: () => timeBefore(({ agreed }) => agreed === null),
+    /**
+     * Returns the time up to which all transfers are certain and in the database. An invoice that expires later must not expire yet. After
+     * a restart, blocks are verified again before they are sighted again, and only sightings in the database can change an invoice.
+     */
+    detectedTime: () => timeBefore(({ agreed, detected }) => agreed === null || detected !== 'everything'),
+  };
 }

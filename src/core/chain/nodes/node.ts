@@ -75,6 +75,32 @@ export function ofDifferentOperators<Named extends Pick<Node, 'operator'>>(
   });
 }
 
+/** An operator whose block can't be judged yet: for a while, the others are preferred, without treating it as faulty. */
+export type Avoidance = {
+  /** Call this when a node's answer can't be judged. It replaces the operator that was avoided before. */
+  avoid(node: Node): void;
+  isAvoided(node: Node): boolean;
+  /** Returns the nodes in order of preference, with those of the avoided operator at the end. */
+  sort(nodes: readonly Node[]): Node[];
+};
+
+export function createAvoidance(forMs: number): Avoidance {
+  let avoided = '';
+  let untilMs = Number.NEGATIVE_INFINITY;
+  const isAvoided = ({ operator }: Node) => operator === avoided && performance.now() < untilMs;
+  return {
+    avoid: ({ operator }) => {
+      avoided = operator;
+      untilMs = performance.now() + forMs;
+    },
+    isAvoided,
+    sort: (nodes) => {
+      const last = nodes.filter(isAvoided);
+      return [...nodes.filter((node) => !last.includes(node)), ...last];
+    },
+  };
+}
+
 /**
  * Handles an error of a node that may fail: the pool has already recorded it, and another node may answer. Unexpected errors are rethrown.
  */

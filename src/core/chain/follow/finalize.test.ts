@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { unixMs } from '../../domain/time.ts';
-import { spareAsks } from './follower.ts';
+import { spareAsks } from './finalize.ts';
 
 const BLOCK_MS = 3000;
 const DAY_MS = 86_400_000;

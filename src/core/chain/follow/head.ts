@@ -1,0 +1,203 @@
+import { AppError } from '../../domain/errors.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import { findGenesisId, setHalt } from '../../store/chain/cursor.ts';
+import type { Avoidance, Node } from '../nodes/node.ts';
+import type { ProvenHeader } from '../proof/prove-block.ts';
+import { isSignedBy } from '../verify/producers.ts';
+import { checked, type ReadBlock, readGenesis, readHeaderAt } from '../verify/read-block.ts';
+import { readBlock, readHeadBlock } from '../verify/read-with-logs.ts';
+import type { FollowDeps } from './following.ts';
+import type { Pace } from './pace.ts';
+import { othersFor, withQuorum } from './quorum.ts';
+import type { Signers } from './signers.ts';
+import type { ChainWindow, WindowBlock } from './window.ts';
+
+/** Forks of the main network are only one or two blocks deep, and normally at most 18 blocks aren't irreversible yet. */
+const MAX_WALK_BLOCKS = 100;
+/**
+ * Infos sometimes appear a moment after their block. After this many late blocks in a row, the node is considered slow, and another one is
+ * asked first.
+ */
+const MAX_LATE_INFOS = 3;
+/** Much more than real clock drift. */
+const MAX_AHEAD_MS = 10 * 60_000;
+
+/** Reads the newest blocks, one at a time, and follows the chain onto another branch. */
+export type Head = {
+  /**
+   * Reads the next block when it's due. If the preferred node lacks it for too long, asks another node. `nextMs` is the pause until the
+   * following one, and `isNewest` means that no later block exists.
+   */
+  follow(node: Node, nodes: readonly Node[]): Promise<{ added: number; nextMs: number; isNewest?: true }>;
+  /**
+   * Reads the block after the newest verified one. If it doesn't build on that one, also reads the blocks that replace ours, back to the
+   * common ancestor and at most back to the solid block. Returns how many blocks are new, which is 0 if the node has no next block.
+   */
+  extend(node: Node, nodes: readonly Node[]): Promise<number>;
+  /** Call this when blocks have been recorded, because then the nodes are on the ledger's chain. */
+  onRecorded(): void;
+};
+
+type HeadParts = { window: ChainWindow; signers: Signers; avoidance: Avoidance; pace: Pace };
+
+export function createHead(deps: FollowDeps, { window, signers, avoidance, pace }: HeadParts): Head {
+  /** Whether a node is showing the next block without its infos, and for how many consecutive blocks this has happened. */
+  const lateInfos = { isNow: false, blocks: 0 };
+  /** Operators whose irreversible chain differs from ours, each with the reason. */
+  const forks = new Map<string, string>();
+
+  /** Returns `null` if the node doesn't have the next block, or not yet with its infos. */
+  const readNext = async (node: Node): Promise<ReadBlock | null> => {
+    const read = pace.isOverdue(deps.now()) ? readBlock : readHeadBlock;
+    const next = await read(deps, node, window.tip().number + 1).catch((error: unknown) => {
+      // No other node confirms this block, so prefer the others for a while.
+      if (error instanceof AppError && error.code === 'NODES_DISAGREE') avoidance.avoid(node);
+      throw error;
+    });
+    if (next !== 'no-infos') return next;
+    if (!lateInfos.isNow) lateInfos.blocks += 1;
+    lateInfos.isNow = true;
+    if (lateInfos.blocks > MAX_LATE_INFOS) avoidance.avoid(node);
+    return null;
+  };
+  /**
+   * Reads the parent of a block. Any other block at that height is refused, because a block becomes irreversible only through the blocks
+   * built on it.
+   */
+  const readParent = async (node: Node, child: ProvenHeader): Promise<ReadBlock> => {
+    const read = await readBlock(deps, node, child.number - 1);
+    if (read !== null && read.block.id === child.parentId) return read;
+    // The node's back ends currently disagree about the head, so prefer another node.
+    avoidance.avoid(node);
+    throw new AppError('NODE_REFUSED', `${node.origin} moved between two branches at block ${child.number - 1}`, {
+      retryable: true,
+    });
+  };
+  /** The branch split off too long ago to walk back block by block. Drops the blocks in memory, so that they are read again. */
+  const tooFar = (node: Node): AppError => {
+    window.drop();
+    avoidance.avoid(node);
+    const message = `${node.origin} returned a branch that split off more than ${MAX_WALK_BLOCKS} blocks ago, so Quittance reads the blocks above ${window.base().number} again`;
+    return new AppError('NODE_REFUSED', message, { retryable: true });
+  };
+  const extend = async (node: Node, nodes: readonly Node[]): Promise<number> => {
+    const next = await readNext(node);
+    if (next === null) return 0;
+    const keys = [await signers.identify(next, nodes)];
+    const reads = [next];
+    let kept = window.blocks.length;
+    for (;;) {
+      const lowest = reads[0]?.block;
+      const ancestor = window.blocks[kept - 1] ?? window.base();
+      if (lowest === undefined || lowest.parentId === ancestor.id) break;
+      if (kept === 0) throw await diagnoseFork(reads[0]?.node ?? node, lowest);
+      if (reads.length > MAX_WALK_BLOCKS) throw tooFar(node);
+      const parent = await readParent(node, lowest);
+      keys.unshift(await signers.identify(parent, nodes));
+      reads.unshift(parent);
+      kept -= 1;
+    }
+    assertLater(deps, window.blocks[kept - 1] ?? window.base(), reads);
+    const blocks: WindowBlock[] = [];
+    for (const [index, read] of reads.entries()) {
+      blocks.push(await withQuorum(deps, read, keys[index] ?? null, othersFor(deps, nodes, read.node)));
+    }
+    if (kept < window.blocks.length) {
+      const count = window.blocks.length - kept;
+      deps.log.info({ node: node.origin, blocks: count }, 'the head of the chain was replaced');
+    }
+    window.replaceFrom(kept, ...blocks);
+    if (keys.at(-1) !== null) deps.pool.praise(next.node);
+    return blocks.length;
+  };
+  /**
+   * Call this when a node shows a verified block that doesn't build on our irreversible one. Finds the reason and returns the error to
+   * throw: the node is on another network, its answers are inconsistent, or its irreversible chain differs from the ledger. If `agreement`
+   * operators show a different irreversible chain, the watcher halts until an operator decides, because it must never repair a ledger
+   * silently.
+   */
+  const diagnoseFork = async (node: Node, block: ProvenHeader): Promise<AppError> => {
+    const base = window.base();
+    const genesisId = await findGenesisId(deps.db, deps.network);
+    const { id: shownGenesis } = await readGenesis(deps, node);
+    if (genesisId !== null && shownGenesis !== genesisId) {
+      const reason = `${node.origin} belongs to another network: its block 0 is ${shownGenesis}, but this network's block 0 is ${genesisId}`;
+      deps.pool.report(node, 'wrong-network', reason);
+      return new AppError('NODE_WRONG_NETWORK', reason, { retryable: true });
+    }
+    const shown = await readHeaderAt(deps, node, base.number);
+    if (shown.id === base.id) {
+      const reason = `${node.origin} returned block ${block.number} (${block.id}), which does not build on its own irreversible block ${base.id}`;
+      deps.pool.report(node, 'incomplete', reason);
+      return new AppError('NODE_REFUSED', reason, { retryable: true });
+    }
+    const reason = `the irreversible block ${base.number} is ${base.id} in the ledger, but ${shown.id} on ${node.origin}`;
+    // Anyone can write a header, so a header that no known key signed proves nothing.
+    const producers = signers.known();
+    if (producers === null || !isSignedBy(producers, shown)) {
+      return checked(deps, node, () => {
+        throw new AppError('BLOCK_UNVERIFIABLE', `${reason}, signed by no known producer`, { retryable: true });
+      });
+    }
+    deps.pool.report(node, 'contradicts', reason);
+    forks.set(node.operator, reason);
+    if (forks.size >= deps.agreement) {
+      const all = [...forks.values()].join('; ');
+      const detail = `the watcher stopped: ${all}. Find out which one is right. When the nodes return the ledger's block again, run: quittance chain resume --network ${deps.network}`;
+      await deps.db.transaction(async (tx) => {
+        await setHalt(tx, deps.network, all);
+        await deps.alarms.raise('halted', String(base.number), detail, tx);
+      });
+      forks.clear();
+    }
+    return new AppError('CHAIN_CONTRADICTION', reason, { retryable: true });
+  };
+  return {
+    extend,
+    follow: async (node, nodes) => {
+      if (window.isFull()) return { added: 0, nextMs: deps.blockMs };
+      await signers.requestIfDue(nodes);
+      let added = await extend(node, nodes);
+      let isLate = false;
+      if (added === 0 && pace.isOverdue(deps.now())) {
+        const other = nodes.find(({ operator }) => operator !== node.operator);
+        if (other !== undefined) added = await extend(other, nodes);
+        isLate = added > 0;
+        if (isLate) deps.pool.report(node, 'lagging', `it has no block ${window.tip().number}, but other nodes do`);
+      }
+      if (added === 0) return { added, nextMs: pace.onMiss(deps.now()), isNewest: true };
+      if (!lateInfos.isNow) lateInfos.blocks = 0;
+      // If the infos came later than the block, the time says nothing about when blocks become readable.
+      isLate ||= lateInfos.isNow;
+      lateInfos.isNow = false;
+      return { added, nextMs: pace.onBlock(window.tip().time, deps.now(), isLate) };
+    },
+    onRecorded: () => forks.clear(),
+  };
+}
+
+/**
+ * Throws unless each block is later than its parent. On a real network a block must not be in the future either, because block times make
+ * invoices expire.
+ */
+export function assertLater(
+  deps: FollowDeps,
+  ancestor: { time: UnixMs },
+  reads: readonly { node: Node; block: { number: number; time: UnixMs } }[],
+): void {
+  let before = ancestor.time;
+  for (const { node, block } of reads) {
+    const { number, time } = block;
+    checked(deps, node, () => {
+      if (time > before && !isOfTheFuture(deps, time)) return;
+      const seen = `block ${number} is dated ${time}, its parent ${before}, and this server's clock says ${deps.now()}`;
+      throw new AppError('BLOCK_UNVERIFIABLE', seen, { retryable: true });
+    });
+    before = time;
+  }
+}
+
+/** The clock of a private network may be ahead of this server's clock. */
+function isOfTheFuture({ slotMs, now }: FollowDeps, time: UnixMs): boolean {
+  return slotMs !== null && time > now() + MAX_AHEAD_MS;
+}
