@@ -5,7 +5,7 @@ import { unixMs } from '../../domain/time.ts';
 import type { Node } from '../nodes/node.ts';
 import type { ExaminedBlock } from '../proof/prove-block.ts';
 import type { BlockLogs } from '../verify/read-logs.ts';
-import { addVote, settle, toChainBlock, toWindowBlock } from './window.ts';
+import { addVote, createWindow, settle, toChainBlock, toWindowBlock, type WindowBlock } from './window.ts';
 
 const account = (digit: string) => digit.repeat(40) as AccountHex;
 
@@ -101,4 +101,58 @@ test('until operators agree only what the header proves is shown, then everythin
   expect(toChainBlock(block).transfers).toEqual([transferOf('f', true)]);
   addVote(block, nodeOf('second'), logsOf('xx'), 2);
   expect(toChainBlock(block).transfers).toHaveLength(3);
+});
+
+const SOLID = { number: 6, id: '6', time: unixMs(6000) };
+
+/** A block on top of `parent`, on which operators agree. */
+function blockOn(parent: { number: number; id: string }, id = String(parent.number + 1)): WindowBlock {
+  const number = parent.number + 1;
+  const own = { number, id, parentId: parent.id, time: unixMs(number * 1000) };
+  const block = { ...blockShownBy(nodeOf('only'), 'x'), ...own };
+  settle(block, 1);
+  return block;
+}
+
+function windowOf(count: number) {
+  const window = createWindow(SOLID, Number.POSITIVE_INFINITY);
+  for (let made = 0; made < count; made += 1) window.append(blockOn(window.tip()));
+  return window;
+}
+
+test('a window takes a block only on top of its newest one', () => {
+  const window = windowOf(1);
+  const other = blockOn(SOLID);
+  expect(window.append(other)).toBe(false);
+  expect(window.couldAppend([blockOn({ number: 7, id: 'another' })])).toBe(false);
+  expect(window.couldAppend([blockOn(window.tip()), blockOn({ number: 8, id: '8' })])).toBe(true);
+  expect(window.tip()).toMatchObject({ number: 7, id: '7' });
+  window.replaceFrom(0, blockOn({ number: 7, id: '7' }));
+  expect(window.isLinked()).toBe(false);
+});
+
+test('what was recorded is the new base, and only blocks that were sighted are remembered as orphaned', () => {
+  const window = windowOf(3);
+  window.onSighted(window.blocks.slice(0, 2), new Set([8]));
+  expect(window.blocks.map(({ hasSighting }) => hasSighting)).toEqual([false, true, false]);
+  window.onRecorded(1);
+  expect(window.base()).toEqual({ number: 7, id: '7', time: 7000 });
+  window.drop();
+  expect(window.orphaned.map(({ number }) => number)).toEqual([8]);
+  expect(window.tip()).toEqual(window.base());
+  window.onSighted([], new Set());
+  expect(window.orphaned).toEqual([]);
+});
+
+test('time is certain up to an open block, and detected up to one that is not sighted or not judged', () => {
+  const window = windowOf(3);
+  expect([window.certainTime(), window.detectedTime()]).toEqual([9000, 6000]);
+  window.onSighted(window.blocks, new Set());
+  expect(window.detectedTime()).toBe(9000);
+  window.append({ ...blockOn(window.tip()), agreed: null });
+  expect([window.certainTime(), window.detectedTime(), window.countOpen()]).toEqual([9000, 9000, 1]);
+  window.onJudged(8);
+  expect([window.certainTime(), window.detectedTime()]).toEqual([8000, 8000]);
+  window.onSightingsLost();
+  expect(window.detectedTime()).toBe(6000);
 });
