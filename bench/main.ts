@@ -23,18 +23,20 @@ import { runSealing } from './sealing/run.ts';
 import { runSeals } from './seals/run.ts';
 import { runSizes } from './sizes/run.ts';
 import { runSoak } from './soak/run.ts';
+import { runStart } from './start/run.ts';
 import { readTargets, targetTable } from './targets.ts';
 import { runWebhooks } from './webhooks/run.ts';
 
 /**
  * `npm run bench` measures, prints tables, and writes bench/results/<name>-<time>.json. The names are `api` (the default), `ingest`,
  * `growth`, `misattribution`, `webhooks`, `checkout`, `paint`, `sizes`, `console`, `overload`, `floods`, `requests`, `seals`, `sealing`,
- * `manifest` and `soak`. `--quick` is a short run that shows whether everything works and roughly how fast; don't record its figures.
- * `--compare OLD.json` shows an earlier result next to the targets. For `growth`, `--invoices` measures a ledger with this many invoices,
- * with and without enough memory for their indexes. For `console`, it measures pages over this many invoices and creates none meanwhile.
- * `soak` takes `--minutes`, by default 20. For `ingest`, `--full` replays a whole day in every row, `--day` replays it only from one node,
- * near and far, `--without-logs` uses nodes without `eth_getLogs`, `--grpc` queries one node over gRPC, and `--profile` writes a CPU
- * profile of the service while it catches up from two nodes, or over gRPC.
+ * `manifest`, `start` and `soak`. `--quick` is a short run that shows whether everything works and roughly how fast; don't record its
+ * figures. `--compare OLD.json` shows an earlier result next to the targets. For `growth`, `--invoices` measures a ledger with this many
+ * invoices, with and without enough memory for their indexes. For `console`, it measures pages over this many invoices and creates none
+ * meanwhile. `start` takes `--release`, the path of bin/quittance.js in another release. `soak` takes `--minutes`, by default 20. For
+ * `ingest`, `--full` replays a whole day in every row, `--day` replays it only from one node, near and far, `--without-logs` uses nodes
+ * without `eth_getLogs`, `--grpc` queries one node over gRPC, and `--profile` writes a CPU profile of the service while it catches up from
+ * two nodes, or over gRPC.
  */
 const BENCHES = {
   api: async () => runApi(await prepare()),
@@ -58,6 +60,8 @@ const BENCHES = {
   seals: async () => runSeals(await prepare()),
   sealing: async () => runSealing(await prepare()),
   manifest: async () => runManifest(await startPostgres()),
+  start: async () =>
+    runStart({ program: flags.release ?? (await build()), isQuick: flags.quick, onProgress: progress }),
   soak: async () => runSoak({ ...(await prepare()), minutes: Number(flags.minutes) }),
 };
 type Bench = keyof typeof BENCHES;
@@ -79,6 +83,7 @@ const { values: flags, positionals } = parseArgs({
     compare: { type: 'string' },
     minutes: { type: 'string', default: '20' },
     invoices: { type: 'string' },
+    release: { type: 'string' },
   },
 });
 const invoices = flags.invoices === undefined ? null : readCount(flags.invoices);
@@ -131,17 +136,22 @@ async function run(name: Bench): Promise<void> {
 }
 
 async function prepare(): Promise<BenchContext> {
-  progress('building the release');
-  const release = await buildRelease(RESULTS);
-  toStop.push(release.remove);
   return {
-    command: release.command,
+    command: await build(),
     postgres: await startPostgres(),
     results: RESULTS,
     flags,
     onStart: (child) => toStop.push(() => child.stop()),
     onProgress: progress,
   };
+}
+
+/** Builds the release of this checkout, and returns its bin/quittance.js. */
+async function build(): Promise<string> {
+  progress('building the release');
+  const release = await buildRelease(RESULTS);
+  toStop.push(release.remove);
+  return release.command;
 }
 
 async function startPostgres(): Promise<PostgresConnection> {
