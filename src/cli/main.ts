@@ -141,7 +141,11 @@ export async function addCommands(
     print,
   );
   await add('notify', 'manage notification channels for alarms', () => import('../faces/operator/subjects/notify.ts'));
-  await add('request', 'show API requests of the last 30 days', () => import('../faces/operator/subjects/requests.ts'));
+  await add(
+    'request',
+    'show API requests from the last 30 days',
+    () => import('../faces/operator/subjects/requests.ts'),
+  );
   await add(
     'receipt',
     'check signed receipts of paid invoices, and rotate their key',

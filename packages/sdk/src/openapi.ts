@@ -610,7 +610,7 @@ export interface components {
             hasMore: boolean;
             /** @description The id of the project's newest event, or null if it has none */
             latest: null | string;
-            /** @description Only with `types`: the `after` of the next page, which is also past the events of other types */
+            /** @description Only with `types`: the `after` value for the next page, which is also past the events of other types */
             next?: null | string;
         };
         /** Invoice */
@@ -802,7 +802,7 @@ export interface components {
         /** InvoiceList */
         InvoiceList: {
             data: components["schemas"]["Invoice"][];
-            /** @description The `after` of the next page, or null on the last page; absent if you requested an externalId */
+            /** @description The `after` value for the next page, or null on the last page; absent if you requested an externalId */
             next?: null | string;
         };
         /**

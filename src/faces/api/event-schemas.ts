@@ -178,7 +178,8 @@ export const EventPageSchema = Type.Object(
     }),
     next: Type.Optional(
       Type.Union([Type.Null(), Type.String()], {
-        description: 'Only with `types`: the `after` of the next page, which is also past the events of other types',
+        description:
+          'Only with `types`: the `after` value for the next page, which is also past the events of other types',
       }),
     ),
   },

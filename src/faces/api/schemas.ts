@@ -158,7 +158,8 @@ export const InvoiceListSchema = Type.Object(
     data: Type.Array(InvoiceSchema, { maxItems: 100 }),
     next: Type.Optional(
       Type.Union([Type.Null(), Type.String()], {
-        description: 'The `after` of the next page, or null on the last page; absent if you requested an externalId',
+        description:
+          'The `after` value for the next page, or null on the last page; absent if you requested an externalId',
       }),
     ),
   },

@@ -80,7 +80,7 @@ export const PROBLEMS = {
     status: 409,
     title: 'The state of the webhook endpoint does not allow this',
     advice:
-      '`detail` says why: another endpoint of the project has this URL, the endpoint is already disabled, its previous secret still signs, or the project has the maximum number of endpoints.',
+      '`detail` says why: another endpoint in the project has this URL, the endpoint is already disabled, its previous secret still signs, or the project has the maximum number of endpoints.',
   },
   UNSUPPORTED_ASSET: { status: 422, title: 'The asset is not supported', advice: 'Use asset "USDT".' },
   UNSUPPORTED_NETWORK: { status: 422, title: 'The network is not supported', advice: 'Use network "TRON".' },

@@ -29,11 +29,11 @@ type ReceiptDeps = CheckoutDeps & { signer: ReceiptSigner };
 
 const NOT_PAID = { error: 'this invoice is not paid yet; its receipt is available as soon as its payment is final' };
 const DENIED = {
-  error: 'the payment of this invoice is not on the chain, so there is no receipt for it: ask the shop',
+  error: "this invoice's payment is not on the chain, so there is no receipt for it: ask the shop",
 };
 
 const UNSIGNED =
-  'This service cannot sign receipts at the moment. It needs QUITTANCE_MASTER_KEY, the nodes of this network, and for the main network QUITTANCE_PUBLIC_URL with https; see the log for the reason. This does not affect the payment.';
+  'This service cannot sign receipts at the moment. It needs QUITTANCE_MASTER_KEY, nodes for this network, and for the main network QUITTANCE_PUBLIC_URL with https; see the log for the reason. This does not affect the payment.';
 
 /** Short, so that readers get a new key soon. Old keys remain listed permanently. */
 const KEYS_CACHE = 'public, max-age=300';

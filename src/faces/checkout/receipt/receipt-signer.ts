@@ -49,7 +49,7 @@ export function createReceiptSigner({ db, keyRing, log, now, random }: Deps): Re
     prepare: async () => {
       if (keyRing === null) {
         log.warn(
-          'QUITTANCE_MASTER_KEY is not set in this process, so its receipts are not signed: set it to the same value as in the other processes of this database',
+          'QUITTANCE_MASTER_KEY is not set in this process, so its receipts are not signed: set it to the same value as in the other processes that use this database',
         );
         return;
       }

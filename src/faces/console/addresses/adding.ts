@@ -300,7 +300,7 @@ const KEPT: Readonly<Record<string, string>> = {
 
 function renderFirst({ first }: DerivationView): Html {
   const items = first.map((each) => html`<li><bdi class="mono">${each}</bdi></li>`);
-  return html`<p><strong>The first addresses of this account.</strong> Open it in your wallet and compare all three: some wallets count accounts instead of addresses, and then only #1 matches. If they differ, paste addresses instead.</p><ul>${items}</ul>`;
+  return html`<p><strong>The first addresses in this account.</strong> Open it in your wallet and compare all three: some wallets count accounts instead of addresses, and then only #1 matches. If they differ, paste addresses instead.</p><ul>${items}</ul>`;
 }
 
 function renderNext({ next, skipped, first: [one = ''] }: DerivationView): Html {

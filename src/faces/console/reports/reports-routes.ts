@@ -77,7 +77,7 @@ const TOO_LONG = html`<p class="hint">A download can take longer than this page:
 function renderPeriod(visit: Visit, project: ListedProjectView, { from, to }: Given): Html {
   const kept =
     visit.projects.length > 1 ? html`<input type="hidden" name="project" value="${project.projectId}">` : null;
-  return html`<section class="card filters" aria-label="Days of the report"><form action="/reports" method="get">${kept}
+  return html`<section class="card filters" aria-label="Report days"><form action="/reports" method="get">${kept}
 ${field('from', 'From day', from, html` type="date"`)}
 ${field('to', 'To day', to, html` type="date"`)}
 <div class="actions"><button>Show</button></div></form></section>`;

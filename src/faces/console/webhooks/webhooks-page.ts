@@ -41,7 +41,7 @@ export function webhooksPage(
     main:
       data.length === 0
         ? liveNone(
-            html`<section class="card empty"><h2>No endpoints yet</h2><p>An endpoint is a URL of your shop that receives a signed request for each payment. Without one, your shop has to poll the API or read the event feed.</p>${add === null ? null : html`<p>${add}</p>`}</section>`,
+            html`<section class="card empty"><h2>No endpoints yet</h2><p>An endpoint is a URL in your shop that receives a signed request for each payment. Without one, your shop has to poll the API or read the event feed.</p>${add === null ? null : html`<p>${add}</p>`}</section>`,
           )
         : html`${liveRows('Endpoints', table('Endpoints, oldest first', ENDPOINTS, data))}${adapters.length === 0 ? null : live('rates', html`<section class="card flush" aria-label="Rates">${table('Adapter rates', RATES, adapters)}</section>`)}`,
   };

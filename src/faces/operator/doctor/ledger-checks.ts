@@ -43,7 +43,7 @@ import {
   worstOf,
 } from './check.ts';
 
-const MIGRATE = say`Make a backup, then run "${{ command: 'migrate' }}" of this release, or start it.`;
+const MIGRATE = say`Make a backup, then run "${{ command: 'migrate' }}" from this release, or start it.`;
 /** The SQLSTATE of a missing table. */
 const UNDEFINED_TABLE = '42P01';
 
@@ -384,7 +384,7 @@ const findSwept = rowsOf(
 export const addressesOwn = schemaCheck('addresses-own', async ({ read }) => {
   const findings = (await read(findSwept)).map(({ address, projectId, sweeps, toAddress }) => {
     const says = `${address} of ${encodeId('prj', projectId)} looks like an exchange's deposit address: ${sweeps} times all money left within six hours, to ${toAddress}`;
-    const fix = say`If none of your programs does that, the exchange holds the money and may reject or lose payments. Add an address of your own wallet ("${{ command: 'address add' }}"), and retire this one ("${{ command: 'address retire' }}").`;
+    const fix = say`If none of your programs does that, the exchange holds the money and may reject or lose payments. Add an address from your own wallet ("${{ command: 'address add' }}"), and retire this one ("${{ command: 'address retire' }}").`;
     return warning(says, fix);
   });
   return worstOf(findings, good('no active address is emptied the way an exchange empties deposit addresses'));

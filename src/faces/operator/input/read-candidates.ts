@@ -35,7 +35,7 @@ export function readCandidates(
     const { address, account } = parsed;
     const firstPlace = firstPlaces.get(account);
     firstPlaces.set(account, firstPlace ?? place);
-    if (contracts.includes(account)) add('this is the USDT contract itself; use an address of your own wallet');
+    if (contracts.includes(account)) add('this is the USDT contract itself; use an address from your own wallet');
     else if (account === BURN_ACCOUNT) add('this is the burn address, and no one can move money from it');
     else if (firstPlace !== undefined) add(`this address was already given as ${firstPlace}`);
     else good.push({ address, account });

@@ -302,12 +302,12 @@ function notDerived(outcome: NotDerived): AppError {
     case 'all-taken':
       return new AppError(
         'CONFLICT',
-        say`no address was added: all addresses of this key from #${outcome.from + 1} to #${outcome.from + outcome.count} are already in projects. Add the next ones with "${{ command: 'address add' }}", or use another account of your wallet`,
+        say`no address was added: all addresses of this key from #${outcome.from + 1} to #${outcome.from + outcome.count} are already in projects. Add the next ones with "${{ command: 'address add' }}", or use another account in your wallet`,
       );
     case 'too-soon':
       return new AppError(
         'CONFLICT',
-        say`no address was added: after a restore, a key that may have been used since the backup allows only two new addresses a second. Run the command again in a minute, or use another account of your wallet with ${{ field: 'isFresh' }} (docs/guides/backup.md)`,
+        say`no address was added: after a restore, a key that may have been used since the backup allows only two new addresses a second. Run the command again in a minute, or use another account in your wallet with ${{ field: 'isFresh' }} (docs/guides/backup.md)`,
       );
     case 'others-come-next':
       return new AppError(
@@ -351,7 +351,7 @@ function changeLimit({ db, now }: Pick<OperationDeps, 'db' | 'now'>, actor: Acto
 function keyOfAnother(): AppError {
   return new AppError(
     'CONFLICT',
-    'this account key belongs to another project on this network: use another account of your wallet for this project',
+    'this account key belongs to another project on this network: use another account in your wallet for this project',
   );
 }
 

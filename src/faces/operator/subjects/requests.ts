@@ -165,11 +165,11 @@ const COLUMNS: readonly Column<RequestView>[] = [
 /** Lists requests of the last 30 days, newest first. Searches about 10,000 at most for a page. */
 export const listRequests = operation({
   action: 'listRequests',
-  summary: 'List API requests of the last 30 days, newest first',
+  summary: 'List API requests from the last 30 days, newest first',
   method: 'GET',
   path: '/requests',
   command: 'request list',
-  does: 'list API requests of the last 30 days, newest first',
+  does: 'list API requests from the last 30 days, newest first',
   output: listOf(shown, { looked: whole.schema, nextBefore: maybe(text).schema }),
   input: Type.Object({
     projectId: projectId(),
@@ -230,7 +230,7 @@ function nobodyFor({ projects, name }: Actor): string {
 /** Shows the result of one request of the last 30 days, and the invoice that its externalId has now. */
 export const showRequest = operation({
   action: 'showRequest',
-  summary: 'Show an API request of the last 30 days and its result',
+  summary: 'Show an API request from the last 30 days and its result',
   method: 'GET',
   path: '/requests/:requestId',
   command: 'request show',
@@ -268,7 +268,7 @@ export const showRequest = operation({
     ]),
     ...(request.invoiceId === null
       ? {}
-      : { next: say`history of the invoice: ${{ command: 'explain', args: [request.invoiceId] }}` }),
+      : { next: say`the invoice's history: ${{ command: 'explain', args: [request.invoiceId] }}` }),
   }),
 });
 

@@ -424,7 +424,7 @@ function otherDiagnosis({ secrets }: DiagnosedAttempt, { code, secretChecks }: D
     return proven(
       'event-not-understood',
       'the receiver verified the signature, but the body was not the event named by webhook-id',
-      'update @quittance/sdk to the release of this server, and look for a proxy that changes webhook-id',
+      "update @quittance/sdk to this server's release, and look for a proxy that changes webhook-id",
     );
   }
   if (code === 'TIMESTAMP_TOO_OLD' || code === 'TIMESTAMP_TOO_NEW') {
