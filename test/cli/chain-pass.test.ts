@@ -103,7 +103,7 @@ test('where nodes show different blocks, none passes until one is named, and one
     4,
     expect.stringContaining('the nodes returned different blocks, so choose one with --id'),
   ]);
-  const named = [...asked.stderr.matchAll(/shows ([0-9a-f]{64})/g)].at(-1)?.[1] ?? '';
+  const named = [...asked.stderr.matchAll(/returned ([0-9a-f]{64})/g)].at(-1)?.[1] ?? '';
   const shown = await run(pass(next, '--id', named), [books.devnet.url, other.url]);
   expect(shown.stderr).toContain('which is not a known producer');
 });

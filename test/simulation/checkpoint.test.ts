@@ -246,14 +246,14 @@ describe('nobody is believed', () => {
   const HEAD = FIRST + 4 * PERIOD_BLOCKS;
 
   test.each<[string, () => Lie, string]>([
-    ['sign a chain of their own from after the checkpoint', () => forkedAt(FIRST, EVIL_SET), ', 0 of the 27'],
+    ['sign a chain of their own from after the checkpoint', () => forkedAt(FIRST, EVIL_SET), 'only 0 of the 27'],
     [
       'have nine keys of 27',
       () => forkedAt(FIRST, [...EVIL_SET.slice(0, TOO_MANY), ...FIRST_SET.slice(TOO_MANY)]),
-      ', 18 of the 27',
+      'only 18 of the 27',
     ],
     // The producers of these blocks are only proven up to where enough of the others built on them.
-    ['put blocks of their own on top of a true chain', () => forkedAt(HEAD - 60, EVIL_SET), 'name, 0 are'],
+    ['put blocks of their own on top of a true chain', () => forkedAt(HEAD - 60, EVIL_SET), 'name, only 0 are'],
     [
       'put blocks of eight of their own where those who made blocks are looked for, and name sixteen',
       () => ({
@@ -261,12 +261,12 @@ describe('nobody is believed', () => {
         ...forkedAt(HEAD - 81, EVIL_SET.slice(0, MOST_NEW)),
         lies: { producers: () => [...EVIL_SET.slice(0, 16), ...FIRST_SET.slice(16)] },
       }),
-      'name, 11 are',
+      'name, only 11 are',
     ],
     [
       'put blocks of their own on top of a true chain, near its end',
       () => forkedAt(HEAD - 25, EVIL_SET),
-      'name, 0 are',
+      'name, only 0 are',
     ],
     [
       'show true blocks with signatures of their own, and name the keys that made them',
@@ -283,7 +283,7 @@ describe('nobody is believed', () => {
         };
         return { chain: honest, lies: { block, producers: () => set } };
       },
-      ', 18 of the 27',
+      'only 18 of the 27',
     ],
     [
       'show the true chain, and name nine others',
@@ -291,7 +291,7 @@ describe('nobody is believed', () => {
         chain: forkedAt(HEAD, []).chain,
         lies: { producers: () => [...EVIL_SET.slice(0, TOO_MANY), ...FIRST_SET.slice(TOO_MANY)] },
       }),
-      'name, 18 are',
+      'name, only 18 are',
     ],
     [
       'show the true chain, and name fewer',
