@@ -195,7 +195,9 @@ describe('GET /openapi.json', () => {
     const names = create.parameters.map(({ name }: { name: string }) => name.toLowerCase());
     expect(names).toContain('idempotency-key');
     const { schema } = create.requestBody.content['application/json'];
-    expect(schema.required.toSorted()).toEqual(['amount', 'asset', 'externalId', 'network']);
+    // Either `amount` or `price` is required, which the description says.
+    expect(schema.required.toSorted()).toEqual(['asset', 'externalId', 'network']);
+    expect(Object.keys(schema.properties)).toEqual(expect.arrayContaining(['amount', 'price']));
     expect(schema.additionalProperties).toBe(false);
     const invoice = create.responses[201].content['application/json'].schema;
     expect(invoice.required.toSorted()).toEqual(['checkoutUrl', 'expiresAt', 'externalId', 'invoiceId', 'status']);
