@@ -5,7 +5,6 @@ import { type EndpointPlan, endpoints, toEndpointOperation } from './endpoint-co
 import { linearize } from './linearize.ts';
 import { type ListPlan, lists, pageLimit, toListOperation, walk } from './list-commands.ts';
 import { LIFETIME_MS, type Model, type ModelInvoice, type Operation, pass, type Said } from './model.ts';
-import { RATE } from './world.ts';
 
 /** Two of them are prices, one and the same. */
 const AMOUNTS = [
@@ -110,7 +109,6 @@ export function commandArbitraries(tally: Tally): fc.Arbitrary<Command>[] {
     // Enough time for keys to use endpoints again.
     fc.constant(wait(tally, 60_000_000)),
     fc.integer({ min: 1, max: 10 }).map((tokens) => wait(tally, tokens * 1_000_000)),
-    fc.tuple(adapter, fc.integer(RATE)).map(([project, rateMicro]) => reprice(tally, project, rateMicro)),
   ];
 }
 
@@ -234,19 +232,6 @@ function wait(tally: Tally, ms: number): Command {
       note(tally, 'wait');
     },
     toString: () => `wait ${ms} ms`,
-  };
-}
-
-/** Not at once with creations, because no answer says which of two rates is the last. */
-function reprice(tally: Tally, project: number, rateMicro: number): Command {
-  return {
-    check: () => true,
-    run: async ({ model }, world) => {
-      model.priceRates[project] = BigInt(rateMicro);
-      await world.reprice(project, BigInt(rateMicro));
-      note(tally, 'reprice');
-    },
-    toString: () => `reprice project ${project} at ${rateMicro}`,
   };
 }
 

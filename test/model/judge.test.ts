@@ -23,7 +23,6 @@ const MODEL: Model = {
     { project: 0, dialect: 'epusdt', isRevoked: false, isRateOld: false, tokens: 5, endpointId: 'whe_a' },
     { project: 1, dialect: 'epay', isRevoked: true, isRateOld: false, tokens: 5, endpointId: 'whe_b' },
   ],
-  priceRates: [7_200_000n, 7_200_000n],
   endpoints: new Map(),
   sinkUrl: 'http://sink',
   addresses: new Map([

@@ -152,7 +152,7 @@ function judgeCreated(
 ): string | null {
   if (operation.isInvalid) return expect(status === 400 && code === 'INVALID_REQUEST', 'invalid input was taken');
   const { idempotencyKey, externalId } = operation;
-  const { amountMicro, price } = toWanted(operation.amount, model.priceRates[project] ?? 0n);
+  const { amountMicro, price } = toWanted(operation.amount);
   const said: Said = { ...operation.said, ...(price !== undefined && { price }) };
   const own = [...model.invoices.values()].filter((each) => each.project === project);
   const sameKey = own.find((each) => each.idempotencyKey === idempotencyKey);

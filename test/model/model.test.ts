@@ -24,7 +24,6 @@ test('whatever clients do, one by one and at once, the API does as its documenta
       'pay',
       'rate',
       'read',
-      'reprice',
       'retire',
       'trade',
       'transfers',

@@ -68,8 +68,6 @@ export type Model = {
   limit: { perSecond: number; burst: number };
   keys: ModelKey[];
   adapters: ModelAdapter[];
-  /** By project: the price of one USDT in CNY, in millionths, at which prices are converted. */
-  priceRates: bigint[];
   endpoints: Map<string, ModelEndpoint>;
   /** A server that accepts every webhook. */
   sinkUrl: string;
@@ -112,12 +110,12 @@ export type Said = {
   price?: string;
 };
 
-/** Converts an amount or a price to USDT, rounded up to a millionth. */
-export function toWanted(amount: string, rateMicro: bigint): { amountMicro: bigint; price?: string } {
+/** Converts an amount or a price to USDT, at 7.2 CNY and rounded up to a millionth. */
+export function toWanted(amount: string): { amountMicro: bigint; price?: string } {
   const [text = '', currency] = amount.split(' ').toReversed();
   if (currency === undefined) return { amountMicro: toMicro(text) };
   const priceMicro = toMicro(text);
-  return { amountMicro: (priceMicro * 1_000_000n + rateMicro - 1n) / rateMicro, price: `${priceMicro} ${currency}` };
+  return { amountMicro: (priceMicro * 1_000_000n + 7_199_999n) / 7_200_000n, price: `${priceMicro} ${currency}` };
 }
 
 /** Returns the time until an invoice's deadline. */
@@ -182,7 +180,6 @@ export function cloneModel(model: Model): Model {
     ...model,
     keys: model.keys.map((key) => ({ ...key })),
     adapters: model.adapters.map((adapter) => ({ ...adapter })),
-    priceRates: [...model.priceRates],
     endpoints: new Map([...model.endpoints].map(([id, each]) => [id, { ...each }])),
     addresses: new Map([...model.addresses].map(([address, each]) => [address, { ...each }])),
     invoices: new Map(model.invoices),

@@ -9,8 +9,6 @@ import pg from 'pg';
 import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
 import type { Scope } from '../../src/core/domain/scope.ts';
 import { insertAddress } from '../../src/core/store/ledger/addresses.ts';
-import { changeAdapterRate } from '../../src/core/store/outbox/adapter-orders.ts';
-import { findWebhookEndpoint } from '../../src/core/store/outbox/webhook-endpoints.ts';
 import { addTestAdapter, type ShopAdapter } from '../adapters/fixture.ts';
 import { addKey } from '../contract/keys.ts';
 import {
@@ -41,8 +39,6 @@ const SCOPES_OF_KEYS: readonly (readonly Scope[] | null)[][] = [
   [null, ['create', 'events', 'webhooks'], ['webhooks']],
 ];
 const SLOT_MS = 3000;
-/** What one USDT costs in CNY at first, and the bounds of that rate. */
-export const RATE = { first: 7_200_000n, min: 5_040_000, max: 10_080_000 };
 
 /** The real service and its dependencies, shared by many runs in separate projects. */
 export type ModelService = {
@@ -76,7 +72,7 @@ export type World = Awaited<ReturnType<typeof createWorld>>;
 export async function createWorld({ service, database, limit, sinkUrl }: ModelService) {
   const { devnet, payer, clock } = service;
   const client = `10.${[...randomBytes(3)].join('.')}`;
-  const { model, projects, keys, adapters, priceIds } = await makeProjects(service, limit, sinkUrl);
+  const { model, projects, keys, adapters } = await makeProjects(service, limit, sinkUrl);
   const statusOf = async (invoiceId: string): Promise<string> => {
     const { rows } = await database.query('select status from invoices where id = $1', [uuidOf(invoiceId)]);
     return rows[0]?.status;
@@ -137,14 +133,6 @@ export async function createWorld({ service, database, limit, sinkUrl }: ModelSe
       }
     },
     wait: (ms: number) => clock.advance(ms),
-    /** Changes the rate at which prices of a project are converted. */
-    async reprice(project: number, rateMicro: bigint): Promise<void> {
-      const endpoint = await findWebhookEndpoint(service.db, priceIds[project] ?? '');
-      if (endpoint === null) throw new Error(`project ${project} has no rate`);
-      const bounds = { rateMinMicro: BigInt(RATE.min), rateMaxMicro: BigInt(RATE.max) };
-      const rate = { rateMicro, rateSource: null, readMicro: null, readAt: null, ...bounds };
-      await changeAdapterRate(service.db, endpoint, rate);
-    },
     /** Counts the invoices of the run's projects. */
     async countInvoices(): Promise<number> {
       const ids = projects.map(({ id }) => id);
@@ -161,13 +149,11 @@ async function makeProjects(service: TestService, limit: Model['limit'], sinkUrl
   const projects: { id: string; projectId: string }[] = [];
   const keys: { apiKey: string; keyId: string }[] = [];
   const adapters: (ShopAdapter & Pick<ModelAdapter, 'dialect'>)[] = [];
-  const priceIds: string[] = [];
   const model: Model = {
     ...{ policies: PROJECTS.map(({ policy }) => policy), surchargeUnits: SURCHARGE_UNITS, limit, sinkUrl },
     ...{
       keys: [],
       adapters: [],
-      priceRates: [],
       endpoints: new Map(),
       addresses: new Map(),
       invoices: new Map(),
@@ -201,13 +187,11 @@ async function makeProjects(service: TestService, limit: Model['limit'], sinkUrl
     const told = { url: `adapter:${kind}`, description: `adapter ${kind}`, isDisabled: false, isOwn: false };
     model.endpoints.set(endpointId, { project: index, ...told });
     const { id } = await addTestAdapter(service, 'price', made);
-    priceIds.push(id);
-    model.priceRates.push(RATE.first);
     const rate = { url: 'adapter:price', description: 'prices in CNY', isDisabled: false, isOwn: false };
     model.endpoints.set(encodeId('whe', id), { project: index, ...rate });
     projects.push(made);
     model.feeds.push([]);
     model.transfers.push([]);
   }
-  return { model, projects, keys, adapters, priceIds };
+  return { model, projects, keys, adapters };
 }
