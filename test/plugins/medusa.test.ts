@@ -49,10 +49,10 @@ async function createDatabase(): Promise<string> {
 
 async function startMedusa(folder: string, databaseUrl: string, quittance: QuittanceWorld): Promise<Shop> {
   const { url, apiKey, secret, projectId, shopPort } = quittance;
-  await mkdir(join(folder, 'src/faces/api/test-sweep'), { recursive: true });
+  await mkdir(join(folder, 'src/api/test-sweep'), { recursive: true });
   const from = join(import.meta.dirname, 'medusa-shop');
   await cp(join(from, 'medusa-config.js'), join(folder, 'medusa-config.js'));
-  await cp(join(from, 'route.js'), join(folder, 'src/faces/api/test-sweep/route.js'));
+  await cp(join(from, 'route.js'), join(folder, 'src/api/test-sweep/route.js'));
   const options = { url, apiKey, webhookSecrets: [secret], projectId };
   const settings = { databaseUrl, quittance: options };
   await writeFile(join(folder, 'settings.json'), JSON.stringify(settings), { mode: 0o600 });
