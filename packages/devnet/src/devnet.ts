@@ -60,14 +60,14 @@ export interface Devnet extends Pick<NodeServer, 'url' | 'solidityUrl' | 'grpcUr
   /** Makes blocks until all transactions that are currently pending or in a block are solid. */
   mineUntilSolid(options?: MineOptions): BlockMark[];
   /**
-   * Orphans the last `depth` blocks above the solid one, and replaces them by a branch that is one block longer. With `keepTransactions`
+   * Orphans the last `depth` blocks above the solid one, and replaces them with a branch that is one block longer. With `keepTransactions`
    * (the default), their transactions are included in later blocks, except those that refer to an orphaned block, as on a real network.
    * Otherwise they are dropped. Returns the blocks of the new branch.
    */
   fork(options: { readonly depth: number; readonly keepTransactions?: boolean }): BlockMark[];
   /** Returns all current and previous producers, by index. */
   witnesses(): readonly WitnessMark[];
-  /** Makes these producers miss their turns from now on: their slots pass, but no height is skipped. */
+  /** Makes these producers miss their turns from now on. Their slots pass, but no height is skipped. */
   stall(indexes: readonly number[]): void;
   unstall(): void;
   /** Sets the producers, in the order of their turns. Any index below 1,000 can become a producer. A fork doesn't undo this. */
@@ -78,15 +78,15 @@ export interface Devnet extends Pick<NodeServer, 'url' | 'solidityUrl' | 'grpcUr
   rotateSigner(index: number): void;
   readonly usdt: OwnerCalls;
   /**
-   * Puts data on the chain that JSON omits or that is too large. It's either a transaction that waits for the next block, whose id is
-   * returned, or a field in the next block's header, for which null is returned. The options are for `huge-infos`.
+   * Puts data on the chain that JSON omits or that is too large. The data is either in a transaction that waits for the next block, whose
+   * id is returned, or in a field of the next block's header. In that case, null is returned. The options are for `huge-infos`.
    */
   poison(kind: PoisonKind, options?: PoisonOptions): string | null;
   /**
    * Accepts a signed Transaction (hex) as if a peer had sent it. Unlike for a client's transaction, its Result is kept. Returns its id.
    */
   relay(transaction: string): string;
-  /** Starts another node of the same network, with faults of its own. */
+  /** Starts another node on the same network, with its own faults. */
   addNode(ports?: NodePorts): Promise<NodeServer>;
   stop(): Promise<void>;
 }
@@ -178,7 +178,7 @@ function producerControls(ledger: Ledger) {
   };
 }
 
-/** The maximum delay of a timer. */
+/** The maximum delay for a timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
@@ -220,7 +220,10 @@ export function startTicker({
   return { stop: () => clearTimeout(timer) };
 }
 
-/** The calls that the owner of the USDT contract can make. Each is a transaction that waits for the next block, and returns its id. */
+/**
+ * The calls that the owner of the USDT contract can make. Each call submits a transaction, which waits for the next block, and returns the
+ * transaction's id.
+ */
 export interface OwnerCalls {
   /** Makes transfers revert. */
   pause(): string;
@@ -245,7 +248,7 @@ export interface OwnerCalls {
 const FEE_LIMIT_SUN = 100_000_000n;
 const EXPIRATION_MS = 60 * 60 * 1000;
 
-/** `now` must never return the same value twice, so that equal calls differ. */
+/** `now` must never return the same value twice, because otherwise equal calls would have the same id. */
 export function createOwnerCalls(ledger: Ledger, now: () => number): OwnerCalls {
   const call = (signature: string, ...words: readonly string[]): string => {
     const reference = ledger.view('solid').block(ledger.solidNumber());

@@ -10,8 +10,8 @@ import { keyPairOf } from './evm/keys.ts';
 import { encodeMultisendCall, MAX_RECIPIENTS } from './evm/multisend.ts';
 
 /**
- * A wallet that knows nothing but a node's URL and a private key. Every payment resolves to its transaction id as soon as the node has
- * accepted it.
+ * A wallet that knows nothing but a node's URL and a private key. Every payment promise resolves to the transaction id as soon as the node
+ * has accepted the transaction.
  */
 export interface Payer {
   readonly address: TronAddress;
@@ -40,7 +40,7 @@ export interface Payer {
     readonly transfers: readonly { readonly to: string; readonly amountMicro: bigint }[];
   }): Promise<string>;
   sendTrx(payment: { readonly to: string; readonly amountSun: bigint }): Promise<string>;
-  /** Returns the wallet of another private key, on the same node. */
+  /** Returns a wallet for another private key, on the same node. */
   withKey(privateKey: string): Payer;
 }
 
@@ -123,8 +123,8 @@ export function createPayer({
 }
 
 /**
- * Returns the solid block, because a transaction that refers to it can't be lost in a fork. If that is genesis, which has no time, returns
- * the head.
+ * Returns the solid block, because a transaction that refers to it can't be lost in a fork. If the solid block is genesis, which has no
+ * time, returns the head.
  */
 async function solidBlock(nodeUrl: string, ask: Ask): Promise<{ blockID: string; timestampMs: number }> {
   const answer = await ask('/walletsolidity/getnowblock', {});

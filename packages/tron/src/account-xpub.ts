@@ -21,7 +21,7 @@ export type DerivedAddress = {
 /** m / purpose' / coin type' / account': from this level down, addresses can be derived without a private key (BIP-44). */
 const ACCOUNT_DEPTH = 3;
 
-/** The keys at the other depths of m/44'/195'/account'/change/index. */
+/** The keys at the other depths on the path m/44'/195'/account'/change/index. */
 const OTHER_DEPTHS: Readonly<Record<number, string>> = {
   0: 'the master key of the whole wallet (m)',
   1: "the key of level 1 (m/44')",
@@ -33,8 +33,8 @@ const OTHER_DEPTHS: Readonly<Record<number, string>> = {
 const WANTED = "export the key of the account itself, m/44'/195'/0' (it starts with xpub6)";
 
 /**
- * Reads an account's extended public key (BIP-32). If it's refused, the reason says what the text is and what is expected; it never repeats
- * the text. The key doesn't show whether it's for TRON (195'); only a comparison with the wallet can show that.
+ * Reads an account's extended public key (BIP-32). If the text is refused, the reason says what it is and what is expected, but never
+ * repeats it. The key doesn't show whether it's for TRON (195'); only a comparison with the wallet can show that.
  */
 export function parseAccountXpub(text: string): ParsedXpub {
   const [, prefix] = /^([A-Za-z]{4})[1-9A-HJ-NP-Za-km-z]{50,}$/.exec(text) ?? [];

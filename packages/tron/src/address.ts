@@ -18,8 +18,8 @@ const ADDRESS_LENGTH = 34;
 const PREFIX = 0x41;
 
 /**
- * Reads a base58 address that a person typed or pasted. If it's refused, the reason is a phrase that describes the problem. Surrounding
- * space isn't trimmed; the caller has to do that.
+ * Reads a base58 address that a person typed or pasted. If the address is refused, the reason is a phrase that describes the problem.
+ * Surrounding space isn't trimmed; the caller has to do that.
  */
 export function parseAddress(text: string): ParsedAddress {
   if (text === '') return invalid('the address is empty');

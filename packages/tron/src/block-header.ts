@@ -23,7 +23,7 @@ export interface BlockHeaderJson {
 }
 
 /**
- * Returns the protobuf bytes of a block header's raw_data (Tron.proto `BlockHeader.raw`), or null if a field has a form that no node
+ * Returns the protobuf bytes of a block header's raw_data (Tron.proto `BlockHeader.raw`), or null if a field has a value that no node
  * writes.
  */
 export function encodeBlockHeader(header: BlockHeaderJson): Uint8Array | null {
@@ -49,7 +49,7 @@ export function encodeBlockHeader(header: BlockHeaderJson): Uint8Array | null {
   );
 }
 
-/** The fields of a header, decoded from its bytes. Absent fields are 0 or empty. */
+/** The header's fields, decoded from its bytes. Absent fields are 0 or empty. */
 export interface BlockHeaderFields {
   readonly timestamp: number;
   readonly number: number;
@@ -73,7 +73,7 @@ export function decodeBlockHeader(bytes: Uint8Array): BlockHeaderFields | null {
   return { timestamp, number, txTrieRoot, parentHash, witnessAddress };
 }
 
-/** The result is exact up to 2^53, which no height and no time exceeds. */
+/** The result is exact up to 2^53, which no height or time exceeds. */
 function varintAt(bytes: Uint8Array, start: number, end: number): number {
   let value = 0;
   for (let index = end - 1; index >= start; index -= 1) value = value * 128 + ((bytes[index] ?? 0) & 0x7f);

@@ -4,10 +4,12 @@ for (const letter of 'ABCDEF') NIBBLES[letter.charCodeAt(0)] = Number.parseInt(l
 
 const DIGITS = new TextEncoder().encode('0123456789abcdef');
 const decoder = new TextDecoder();
-/** Most texts are shorter than this, and then need no memory beyond the text itself. */
+/** Most texts are shorter than this, so they need no memory beyond the text itself. */
 const room = new Uint8Array(1024);
 
-/** Returns the bytes as lower-case hex in one flat string. A string concatenated from pairs of digits needs sixteen times the memory. */
+/**
+ * Returns the bytes as lower-case hex in one flat string. A string concatenated from pairs of digits needs sixteen times as much memory.
+ */
 export function hexOf(bytes: Uint8Array): string {
   const length = bytes.length * 2;
   const into = length <= room.length ? room : new Uint8Array(length);
@@ -35,7 +37,7 @@ export function bytesFromHex(hex: unknown): Uint8Array | null {
 export function writeHex(hex: string, into: Uint8Array, offset: number): number | null {
   if (hex.length % 2 !== 0) return null;
   const end = offset + hex.length / 2;
-  // An invalid digit sets the sign bit and never clears it, so one test at the end is enough, and costs less than one per byte.
+  // An invalid digit sets the sign bit and never clears it, so one test at the end is enough, and cheaper than one per byte.
   let signs = 0;
   for (let at = offset, index = 0; at < end; at += 1, index += 2) {
     const high = NIBBLES[hex.charCodeAt(index)] ?? -1;

@@ -4,8 +4,8 @@ import { bytesToHex } from '@noble/hashes/utils.js';
 import type { AccountHex } from './address.ts';
 
 /**
- * The account of a secp256k1 public key, compressed (33 bytes) or not (65): the last 20 bytes of keccak256 over x and y. Throws if the
- * bytes aren't a point of the curve.
+ * Returns the account of a secp256k1 public key, compressed (33 bytes) or not (65 bytes): the last 20 bytes of keccak256 over x and y.
+ * Throws if the bytes aren't a point on the curve.
  */
 export function accountFromPublicKey(bytes: Uint8Array): AccountHex {
   const point = secp256k1.Point.fromBytes(bytes).toBytes(false);

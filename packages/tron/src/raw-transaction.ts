@@ -23,7 +23,7 @@ export interface RawTransaction {
   readonly contract: ContractCall;
 }
 
-/** The action of the transaction. Any action except a contract call or a TRX transfer is `other`, with its number in Tron.proto. */
+/** The transaction's action. Any action except a contract call or a TRX transfer is `other`, with its number in Tron.proto. */
 export type ContractCall =
   | {
       readonly kind: 'trigger';

@@ -3,7 +3,7 @@ import type { AccountHex } from './address.ts';
 import { hexOf } from './hex.ts';
 import { type ScannedField, type ScannedMessage, scanMessage, visitFields } from './scan-message.ts';
 
-/** The action of a transaction: its type (Tron.proto `ContractType`), and the call if it certainly calls the given contract. */
+/** A transaction's action: its type (Tron.proto `ContractType`), and the call if it certainly calls the given contract. */
 export type ReadContract = {
   readonly type: number;
   readonly call: { readonly owner: AccountHex; readonly calldata: Uint8Array } | null;
@@ -28,8 +28,8 @@ const TRIGGER_FIELDS = new Map([...[3, 5, 6].map((n) => [n, 0] as const), ...[1,
 /**
  * Reads a transaction's single contract from raw_data, and the call if it goes to `contract` (21 bytes). Null if the bytes are malformed or
  * don't have exactly one contract, which java-tron refuses. The type is read as protobuf-java reads it. The call is read only from
- * unambiguous bytes. Unknown or repeated fields, another type_url, an address with another prefix or odd varints leave it null, whatever a
- * node would do.
+ * unambiguous bytes. Unknown or repeated fields, another type_url, an address with another prefix or odd varints leave the call null,
+ * whatever a node would do.
  */
 export function readContract(rawData: Uint8Array, contract: Uint8Array): ReadContract | null {
   const places: ScannedField[] = [];

@@ -11,7 +11,7 @@ export type ScannedField = {
 };
 
 /**
- * `isCanonical` means that every encoder writes these fields as these bytes, and that there's only one way to read them: field numbers
+ * `isCanonical` means that every encoder writes these fields as these bytes, and that they can be read in only one way: field numbers
  * ascend without repetition, varints are as short as possible, and every wire type is 0 or 2.
  */
 export type ScannedMessage = { readonly fields: readonly ScannedField[]; readonly isCanonical: boolean };

@@ -8,8 +8,8 @@ import { accountFromPublicKey } from './public-key.ts';
 const SIGNATURE_BYTES = 65;
 
 /**
- * Returns the account whose key signed sha256(message), or null for an invalid signature or one that is too short. The signature is r‖s‖v
- * in hex, where v is 0 or 1, or 27 or 28 as wallets write it. Bytes after v are ignored (java-tron `Rsv.fromSignature`).
+ * Returns the account whose key signed sha256(message), or null if the signature is invalid or too short. The signature is r‖s‖v in hex,
+ * where v is 0 or 1, or 27 or 28 as wallets write it. Bytes after v are ignored (java-tron `Rsv.fromSignature`).
  */
 export function recoverSigner(message: Uint8Array, signatureHex: string): AccountHex | null {
   return recoverKey(message, signatureHex)?.account ?? null;

@@ -35,14 +35,14 @@ const MAX_HEAD_BYTES = 6;
 
 /**
  * Returns the bytes of a Transaction as java-tron serialises them: known fields first, followed by unknown ones. Returns null for bytes
- * that java-tron never writes: malformed bytes, no raw_data, or two of them.
+ * that java-tron never writes: malformed bytes, or bytes with no raw_data or two of them.
  */
 export function splitTransaction(whole: Uint8Array): TransactionBytes | null {
   const place = scanTransaction(whole, 0, whole.length);
   return place === null ? null : transactionAt(whole, place);
 }
 
-/** The positions of a Transaction and of its raw_data in the surrounding bytes. */
+/** The positions of a Transaction and of its raw_data within the surrounding bytes. */
 export type TransactionPlace = {
   readonly start: number;
   readonly end: number;
@@ -51,7 +51,7 @@ export type TransactionPlace = {
   readonly contractRet: number;
 };
 
-/** Returns the transaction at a position. Views of bytes need ten times as much memory as positions, so they are created on demand. */
+/** Returns the transaction at a position. Byte views need ten times as much memory as positions, so they are created on demand. */
 export function transactionAt(bytes: Uint8Array, place: TransactionPlace): TransactionBytes {
   const { start, end, rawStart, rawEnd, contractRet } = place;
   const [whole, rawData] = [bytes.subarray(start, end), bytes.subarray(rawStart, rawEnd)];
@@ -135,7 +135,9 @@ function resultOf(json: unknown): number[] {
   return bytes;
 }
 
-/** Appends an int64 field. As in proto3, zero is omitted. So is a value that isn't an integer or that lost digits in JSON. */
+/**
+ * Appends an int64 field. As in proto3, zero is omitted. A value that isn't an integer, or that lost digits in JSON, is omitted as well.
+ */
 function pushInteger(bytes: number[], field: number, value: unknown): void {
   if (typeof value !== 'number' || !Number.isSafeInteger(value) || value === 0) return;
   pushVarint(bytes, field << 3);

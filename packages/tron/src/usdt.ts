@@ -49,9 +49,9 @@ export interface TransferCall {
 }
 
 /**
- * Reads a log as a Transfer event of any contract; null if it's another event or malformed.
- * Example: `{"address":"d53a…919d","topics":["ddf2…b3ef","0000…5bdf","0000…7547"],"data":"0000…0f4240"}`. A Transfer has exactly three
- * topics and 32 bytes of data. The address has 20 bytes; the 21-byte form is read as well.
+ * Reads a log as a Transfer event from any contract; null if it's another event or malformed. Example:
+ * `{"address":"d53a…919d","topics":["ddf2…b3ef","0000…5bdf","0000…7547"],"data":"0000…0f4240"}`. A Transfer has exactly three topics and 32
+ * bytes of data. The address has 20 bytes; the 21-byte form is read as well.
  */
 export function decodeTransferLog(log: {
   readonly address?: unknown;
@@ -91,7 +91,7 @@ export function decodeTransferCall(data: string): TransferCall | null {
   return { from, to, value };
 }
 
-/** The same from the bytes of the calldata. Only the arguments are read, however long it is. */
+/** The same, but reads the calldata as bytes. Only the arguments are read, however long it is. */
 export function decodeTransferCallBytes(data: Uint8Array): TransferCall | null {
   return decodeTransferCall(hexOf(data.subarray(0, MAX_CALL_BYTES)));
 }

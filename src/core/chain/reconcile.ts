@@ -50,12 +50,12 @@ type ReconcilerDeps = {
   patienceMs?: number;
 };
 
-/** An address costs four requests, so 5,000 addresses a day cost 20,000. The pause leaves most of the nodes' budgets to other work. */
+/** An address costs four requests, so 5,000 addresses a day cost 20,000. The pause leaves most of the nodes' budgets for other work. */
 const PAUSE_MS = 2000;
 const MAX_PAUSE_MS = 60_000;
-/** Maximum number of due addresses that a round considers to find one that isn't deferred. */
+/** Maximum number of due addresses that a round considers when looking for one that isn't deferred. */
 const CANDIDATES = 500;
-/** If an address couldn't be checked, it's deferred for this long. */
+/** An address that couldn't be checked is deferred for this long. */
 const PUT_OFF_MS = 60_000;
 /** As long as no payer is waiting, the ledger advances only every eighth block. */
 const PATIENCE_MS = 40_000;
@@ -80,7 +80,7 @@ export function startReconciler(deps: ReconcilerDeps): Loop {
       const due = await findDueAddresses(db, network, now(), CANDIDATES);
       const address = due.find(({ id }) => !putOff.has(id));
       if (address === undefined) return pauseMs;
-      // The last node in order of preference is the least likely one to have provided the blocks.
+      // The last node in order of preference is the least likely to have provided the blocks.
       const node = (await pool.available()).at(-1);
       if (node === undefined) return pauseMs; // The watcher reports that the chain isn't visible.
       putOff.set(address.id, performance.now() + PUT_OFF_MS);
@@ -153,7 +153,7 @@ export function startStateWatch(deps: StateDeps & Leading): Loop {
 }
 
 type ReconcileDeps = StateDeps & {
-  /** The node that is asked for the balance. If there are several, it isn't the one that provides the blocks. */
+  /** The node that is asked for the balance. If there are several nodes, it isn't the one that provides the blocks. */
   node: Node;
   now(): UnixMs;
   random(bytes: number): Uint8Array;
@@ -180,7 +180,7 @@ export type Reconciled =
 
 /** Each address is checked once a day, with an hour to spare. */
 const DUE_MS = 23 * 3_600_000;
-/** Makes addresses that were added together drift apart over time. */
+/** Makes the checks of addresses that were added together drift apart over time. */
 const JITTER_MS = 30 * 60_000;
 /** After a difference, or a match with an earlier height only, the address is checked again soon. */
 const DUE_SOON_MS = 10 * 60_000;
@@ -321,12 +321,12 @@ async function alarm(
 }
 
 /**
- * Compares the ledger's state of an address with whether the contract reports it as frozen. Adopts the contract's answer if enough
+ * Compares an address's state in the ledger with whether the contract reports it as frozen. Adopts the contract's answer if enough
  * operators agree. Returns whether the two are known to match.
  */
 async function compareFreeze(deps: StateDeps, node: Node, address: BookedAddress, shown: Flag): Promise<boolean> {
   const { account, freezeState, freezeBlock } = address;
-  // A sighting in a block that may still be orphaned is newer than any irreversible block.
+  // A sighting in a block that can still be orphaned is newer than any irreversible block.
   if (shown.isSet === null || freezeState === 'seen' || shown.isSet === (freezeState === 'frozen')) return true;
   const change = { account, isFrozen: shown.isSet, block: shown.high };
   if (!(await isAgreed(deps, node, shown, { method: 'isBlackListed(address)', account }, freezeBlock))) return false;
@@ -337,7 +337,7 @@ async function compareFreeze(deps: StateDeps, node: Node, address: BookedAddress
 }
 
 /**
- * Does the same for the pause of all transfers. Returns `null`, without asking a node, if no block of the network has been examined yet.
+ * Does the same for the pausing of all transfers. Returns `null`, without asking a node, if no block of the network has been examined yet.
  */
 async function comparePause(deps: StateDeps): Promise<boolean | null> {
   const known = await findPause(deps.db, deps.network);
@@ -381,7 +381,7 @@ async function isAgreed(deps: StateDeps, first: Node, shown: Flag, asked: Asked,
   return false;
 }
 
-/** If a node's irreversible chain grows by more than this during one question, it's unclear to which height the answer belongs. */
+/** If a node's irreversible chain grows by more than this during one question, it's unclear which height the answer belongs to. */
 const MAX_SPREAD_BLOCKS = 100;
 /** Maximum length of a node's message in errors. */
 const MAX_REASON = 120;

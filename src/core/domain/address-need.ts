@@ -1,7 +1,7 @@
 import { type MicroUsdt, microUsdt } from './money.ts';
 import { countPayable, POLICIES, type Policy, payableRange, surchargeOf, TAIL_DECIMALS } from './policy.ts';
 
-/** The orders that a shop expects, paid or not: `perDay` orders a day, spread evenly over `prices` different prices. */
+/** The orders that a shop expects, whether paid or not: `perDay` orders a day, spread evenly over `prices` different prices. */
 export type ExpectedOrders = { perDay: number; prices: number };
 
 type Rule = { policy: Policy; maxSurchargeMicro: bigint };
@@ -23,9 +23,9 @@ export function addressNeed({ perDay, prices }: ExpectedOrders, rule: Rule): Add
 const USUAL_MICRO = microUsdt(25_000_000n);
 
 /**
- * How a policy affects the amounts in use. `perAddress`: invoices per address of the amount that allows the fewest. `addedMicro`: payers
- * pay less than this on top of the price. `decimals`: the decimals that payers must be able to send; `null` means those of the price.
- * `for90Days`: addresses needed at the rate of the busiest amount; `null` if no amount has been used.
+ * How a policy affects the amounts in use. `perAddress`: invoices per address for the amount that allows the fewest. `addedMicro`: payers
+ * pay less than this on top of the price. `decimals`: the decimals that payers must be able to send; `null` means the same as the price.
+ * `for90Days`: addresses needed at the busiest amount's rate; `null` if no amount has been used.
  */
 export type ComparedPolicy = {
   policy: Policy;

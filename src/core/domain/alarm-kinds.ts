@@ -2,11 +2,11 @@ import { say, type Text } from './message.ts';
 
 type AlarmRow = {
   /**
-   * Who can see the alarm. `network`: everyone who can see a project of that network. `project`: its subject is a project or a part of one,
-   * and there may be many such alarms. `installation`: only people who can see all projects.
+   * Who can see the alarm. `network`: everyone who can see a project on that network. `project`: the alarm is about a project or a part of
+   * one, and there may be many such alarms. `installation`: only people who can see all projects.
    */
   scope: 'network' | 'project' | 'installation';
-  /** 1: the alarm is about something that stops or threatens money. 2: it waits for a person. */
+  /** 1: the alarm is about something that stops payments or threatens money. 2: it's waiting for a person. */
   rank: 1 | 2;
   /**
    * Whether the alarm is also sent in quiet hours, because every hour may cost money, or because someone is tampering with the database.
@@ -14,7 +14,10 @@ type AlarmRow = {
   isUrgent: boolean;
   /** Whether no blocks are recorded while the alarm is open. */
   holdsBlocks?: true;
-  /** `cause`: the alarm closes when its cause is gone. `operator`: it reports a single event, so it closes when an operator has read it. */
+  /**
+   * `cause`: the alarm closes when its cause is gone. `operator`: the alarm reports a single event, so it closes when an operator has read
+   * it.
+   */
   endsBy: 'cause' | 'operator';
   /** What happened. */
   means: string;
@@ -92,7 +95,7 @@ const ROWS = {
     advice:
       'The node follows a different chain, or the known block producers are outdated. Compare both with a block explorer.',
   },
-  // Alarms about actions of Tether's contract.
+  // Alarms about actions by Tether's contract.
   'contract-event': {
     means: "Tether's contract announced a fee or a successor.",
     impact: 'Payments may arrive with different amounts, or may move to another contract.',
@@ -130,7 +133,7 @@ const ROWS = {
     endsBy: 'operator',
     advice: 'Ask Tether. The ledger records the money as sent to no one, so the books still balance.',
   },
-  // Alarms about the records of the chain.
+  // Alarms about the chain's records.
   'unproven-block': {
     means: 'No node returned the exact bytes of a block, so Quittance relied on operators for its transfers.',
     impact: 'Colluding operators could have invented these transfers.',
@@ -428,7 +431,7 @@ export const ALARMS: Readonly<Record<AlarmKind, AlarmRow>> = ROWS;
 
 export const ALARM_KINDS = Object.keys(ROWS) as readonly AlarmKind[];
 
-/** Returns the row of a kind. The database may contain alarms of a newer release, whose kind this release doesn't know. */
+/** Returns the row for a kind. The database may contain alarms from a newer release, with kinds that this release doesn't know. */
 export function alarmRow(kind: string): AlarmRow {
   return Object.hasOwn(ALARMS, kind) ? ALARMS[kind as AlarmKind] : UNKNOWN;
 }

@@ -2,12 +2,12 @@ import { decodeId, encodeId } from './ids.ts';
 import { keyMode, type Network } from './network.ts';
 
 /**
- * Secret keys have the form `qt_<live|test>_<key id, 26><secret, 43 base62><CRC32 of everything before, 6 base62>`. The prefix and the
- * checksum let secret scanners and typo checks recognise a key offline. Only the SHA-256 of a key is stored.
+ * Secret keys look like `qt_<live|test>_<key id, 26><secret, 43 base62><CRC32 of everything before, 6 base62>`. The prefix and the checksum
+ * let secret scanners and typo checks recognise a key offline. Only the SHA-256 of a key is stored.
  */
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const KEY = /^qt_(live|test)_([0-7][0-9a-hjkmnp-tv-z]{25})([0-9A-Za-z]{43})([0-9A-Za-z]{6})$/;
-/** Keys of the admin API have the same form: `qa_<key id, 26><secret, 43><CRC32, 6>`. */
+/** Admin API keys have the same form: `qa_<key id, 26><secret, 43><CRC32, 6>`. */
 const ADMIN_KEY = /^qa_([0-7][0-9a-hjkmnp-tv-z]{25})([0-9A-Za-z]{43})([0-9A-Za-z]{6})$/;
 
 /** Formats an API key from its id and 32 random bytes. */
@@ -15,7 +15,7 @@ export function formatApiKey(network: Network, keyUuid: string, secret: Uint8Arr
   return formatKey(`qt_${keyMode(network)}_`, keyUuid, secret);
 }
 
-/** Like `formatApiKey`, for keys of the admin API. */
+/** Like `formatApiKey`, but for admin API keys. */
 export function formatAdminKey(keyUuid: string, secret: Uint8Array): string {
   return formatKey('qa_', keyUuid, secret);
 }
@@ -37,7 +37,7 @@ export function readApiKey(text: string): { keyUuid: string; mode: 'live' | 'tes
   return keyUuid === null ? null : { keyUuid, mode: mode === 'live' ? 'live' : 'test' };
 }
 
-/** Like `readApiKey`, for keys of the admin API. Returns the UUID of the key, or `null`. */
+/** Like `readApiKey`, but for admin API keys. Returns the key's UUID, or `null`. */
 export function readAdminKey(text: string): string | null {
   const [, id = '', , checksum = ''] = ADMIN_KEY.exec(text) ?? [];
   if (id === '' || checksumOf(text.slice(0, -checksum.length)) !== checksum) return null;

@@ -1,8 +1,8 @@
 import type { UnixMs } from './time.ts';
 
 /**
- * Usage data to forecast how long the free payable amounts for one requested amount will last. A reserved amount stays reserved
- * permanently, so the number of free amounts only falls, and an operator must add addresses before they run out.
+ * Usage data to forecast how long the free payable amounts for one requested amount will last. A reserved amount is never freed, so the
+ * number of free amounts only falls, and an operator must add addresses before they run out.
  */
 
 export type AmountUse = {
@@ -37,9 +37,9 @@ export const LOW_DAYS = 14;
 export const USES_OF_A_RATE = 5n;
 
 /**
- * Forecasts one requested amount, of whose `total` payable amounts `free` are still free. Rates are measured from the first use, because a
- * project that is two days old has been used for only two days. They are measured over at least a day, because the first hour says little
- * about a whole day.
+ * Forecasts one requested amount with `total` payable amounts, `free` of which are still free. Rates are measured from the first use,
+ * because a project that is two days old has been used for only two days. They are measured over at least a day, because the first hour
+ * says little about a whole day.
  */
 export function forecastCapacity(
   { total, free }: { total: bigint; free: bigint },

@@ -12,7 +12,7 @@ export type ChainTransfer = {
   amount: bigint;
   /**
    * Whether the block's header commits to the transfer: it's a direct, successful `transfer` or `transferFrom` call, and its log matches.
-   * If not, it relies on nodes alone.
+   * If not, the transfer relies on nodes alone.
    */
   isProven: boolean;
 };
@@ -29,7 +29,7 @@ export type ChainBlock = {
   transfers: ChainTransfer[];
 };
 
-/** The nodes (their origins) that showed the logs of a block, and the number of different operators that run them. */
+/** The nodes (their origins) that showed a block's logs, and the number of different operators that run them. */
 export type Evidence = { nodes: readonly string[]; operatorCount: number };
 
 /** An irreversible block with its evidence. */

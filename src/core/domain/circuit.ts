@@ -18,23 +18,22 @@ const MOST_FAILURES = 1_000_000;
 
 const DAY_MS = 24 * 3600 * 1000;
 /**
- * After a failure the circuit stays open for a twentieth of the time since the endpoint began failing, within these limits. So Quittance
+ * After a failure the circuit stays open for a twentieth of the time that the endpoint has been failing, within these limits. So Quittance
  * notices a restarted endpoint within a second, and a dead one costs only twelve attempts an hour.
  */
 export const PAUSE = { share: 20, leastMs: 750, mostMs: 300_000 };
 /** This exceeds a long weekend. */
 const DISABLED_AFTER_MS = 5 * DAY_MS;
 /**
- * Longer than the longest time between two attempts of one event (30 h plus a fifth). If an endpoint's last failure was longer ago than
+ * Longer than the longest time between two attempts for one event (30 h plus a fifth). If an endpoint's last failure was longer ago than
  * this, there have been no attempts since.
  */
 const IDLE_AFTER_MS = 37 * 3600 * 1000;
 
 /**
- * Returns an endpoint's health after failed attempts, if none of them and no later one succeeded. From the fifth consecutive failure on,
- * the circuit opens for a pause after each failed probe. Attempts other than probes had already started when the failures began, so they
- * count only up to the first five. Time without attempts doesn't count as failing: after an idle period, an endpoint starts again from
- * zero.
+ * Returns an endpoint's health after failed attempts, none of which was followed by a success. From the fifth consecutive failure on, the
+ * circuit opens for a pause after each failed probe. Attempts other than probes had already started when the failures began, so they count
+ * only up to the first five. Time without attempts doesn't count as failing: after an idle period, an endpoint starts again from zero.
  */
 export function healthAfterFailures(
   health: EndpointHealth,

@@ -1,6 +1,9 @@
 import type { UnixMs } from './time.ts';
 
-/** The clock by which invoices are created and expire. `problem()` returns why no invoice may be created by it at the moment, or `null`. */
+/**
+ * The clock that decides when invoices are created and expire. `problem()` returns why no invoices may be created with this clock at the
+ * moment, or `null`.
+ */
 export type DeadlineClock = { now(): UnixMs; problem(): string | null };
 
 /**
@@ -11,9 +14,9 @@ export type DeadlineClock = { now(): UnixMs; problem(): string | null };
 export type Readings = { process: number; database: number; chain: { time: number; isLive: boolean } | null };
 
 /**
- * `byMs` is how far the wrong clock is ahead, or behind if it's negative; for `both`, the one that is less wrong. `unclear` means that it
- * can't be decided. Then the values are how far both clocks are ahead of the chain, or the process is ahead of the database, whose value is
- * then 0.
+ * `byMs` is how far the wrong clock is ahead, or behind if negative; for `both`, it's about the clock that is less wrong. `unclear` means
+ * that this can't be decided. Then the values are how far both clocks are ahead of the chain, or the process is ahead of the database,
+ * whose value is then 0.
  */
 export type Verdict =
   | { kind: 'right' }

@@ -37,7 +37,7 @@ export function isCodeWord(amountMicro: bigint, unitMicro = 1n): boolean {
 }
 
 /**
- * The range of payable amounts for a requested amount: from that amount up to, but not including, the surcharge limit. `unitMicro` is the
+ * The range of payable amounts for a requested amount: from that amount up to but not including the surcharge limit. `unitMicro` is the
  * unit of its words. If the requested amount has more decimals, the first word is the next higher one.
  */
 export type WordRange = { fromMicro: bigint; belowMicro: bigint; unitMicro: bigint };
@@ -51,7 +51,7 @@ export function amountAlone(amountMicro: MicroUsdt): WordRange {
   return wordRange(amountMicro, 1n);
 }
 
-/** Returns the code word that consists of `prefix` and its check digit, or `null` if it ends in 0 or lies outside the range. */
+/** Returns the code word made of `prefix` and its check digit, or `null` if it ends in 0 or lies outside the range. */
 function wordOf(prefix: bigint, range: WordRange): MicroUsdt | null {
   const check = dammDigit(prefix);
   const word = (prefix * 10n + BigInt(check)) * range.unitMicro;
@@ -59,7 +59,7 @@ function wordOf(prefix: bigint, range: WordRange): MicroUsdt | null {
   return check !== 0 && isInside ? (word as MicroUsdt) : null;
 }
 
-/** Returns all code words of a range in ascending order. There are about 9 per 100 units of surcharge. */
+/** Returns all code words in a range in ascending order. There are about 9 per 100 units of surcharge. */
 export function codeWords(range: WordRange): MicroUsdt[] {
   const words: MicroUsdt[] = [];
   const tenUnits = 10n * range.unitMicro;
@@ -75,8 +75,8 @@ const WORDS_PER_BLOCK = 9n;
 
 /**
  * Returns the number of code words in a range. Ten prefixes that differ only in the last digit have all ten check digits, so each block of
- * 100 units that starts at a multiple of 100 has 9 words. Therefore only the ends need to be counted, although a range of 1 USDT has up to
- * 100,000 prefixes.
+ * 100 units that starts at a multiple of 100 has 9 words. So only the ends need to be counted, although a 1 USDT range has up to 100,000
+ * prefixes.
  */
 export function countCodeWords(range: WordRange): bigint {
   const { fromMicro, belowMicro } = range;
@@ -93,7 +93,7 @@ export function countCodeWords(range: WordRange): bigint {
 }
 
 /**
- * Draws up to `count` different code words of a range at random, so that amounts don't reveal the number of orders. `randomBelow(n)`
+ * Randomly draws up to `count` different code words from a range, so that amounts don't reveal the number of orders. `randomBelow(n)`
  * returns a uniform integer from 0 to n−1. The number of draws is limited, so a tiny range may yield fewer words.
  */
 export function drawCodeWords(range: WordRange, count: number, randomBelow: (n: number) => number): MicroUsdt[] {

@@ -7,8 +7,8 @@ export type ContractState = 'paused' | 'frozen';
 
 /**
  * Defines how Quittance handles each event of Tether's contract, like the table in docs/explained/chain-truth.md. `arguments` are 32-byte
- * words. `begins` and `ends` refer to a state, whose effects are in `STATE_EFFECTS`. `alarm` reports a single event, and an operator closes
- * it. An event with none of these doesn't affect shops.
+ * words. `begins` and `ends` refer to a state, whose effects are in `STATE_EFFECTS`. `alarm` reports a single event and is closed by an
+ * operator. An event with none of these doesn't affect shops.
  */
 export const CONTRACT_EVENTS = {
   Pause: { arguments: [], begins: 'paused' },
@@ -19,7 +19,7 @@ export const CONTRACT_EVENTS = {
   DestroyedBlackFunds: { arguments: ['address', 'uint256'], alarm: 'funds-destroyed' },
   Deprecate: { arguments: ['address'], alarm: 'contract-event' },
   Params: { arguments: ['uint256', 'uint256'], alarm: 'contract-event' },
-  // These only change the balance of the contract's owner.
+  // These only change the contract owner's balance.
   Issue: { arguments: ['uint256'] },
   Redeem: { arguments: ['uint256'] },
 } as const satisfies Record<string, EventRow>;
@@ -39,7 +39,7 @@ export const STATE_EFFECTS = {
 
 export type ContractEventName = keyof typeof CONTRACT_EVENTS;
 
-/** The events by the topic in their logs, which is the keccak256 hash of a signature such as `AddedBlackList(address)`. */
+/** The events, by the topic in their logs, which is the keccak256 hash of a signature such as `AddedBlackList(address)`. */
 export const CONTRACT_EVENT_TOPICS: ReadonlyMap<string, ContractEventName> = new Map(
   Object.entries(CONTRACT_EVENTS).map(([name, row]) => [
     bytesToHex(keccak_256(utf8ToBytes(`${name}(${row.arguments.join()})`))),

@@ -38,7 +38,7 @@ export type ErrorCode =
   | 'SANDBOX_NOT_RUNNING'
   | 'SANDBOX_REFUSED';
 
-/** One of several problems. `subject` is the field of the input, the variable or the address. */
+/** One of several problems. `subject` is the input field, the variable or the address. */
 export type FieldProblem = { subject: Text; message: Text };
 
 /**

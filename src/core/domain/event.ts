@@ -30,8 +30,8 @@ export type EventType = (typeof EVENT_TYPES)[number];
 export const EVENT_TYPE_WIDTH = Math.max(...EVENT_TYPES.map(({ length }) => length));
 
 /**
- * Whether an endpoint gets a missed event later: always; only if it was planned for the endpoint, because others can't use it; or only if
- * the type is requested explicitly, because its content is out of date.
+ * Whether an endpoint gets a missed event later: always; only if the event was planned for the endpoint, because others can't use it; or
+ * only if the type is requested explicitly, because the content is out of date.
  */
 const RETOLD: Readonly<Record<EventType, 'always' | 'if planned' | 'if asked for'>> = {
   'invoice.pending': 'always',
@@ -47,10 +47,10 @@ const RETOLD: Readonly<Record<EventType, 'always' | 'if planned' | 'if asked for
   ping: 'if asked for',
 };
 
-/** The types of events that an endpoint can miss although they were never planned for it. */
+/** The event types that an endpoint can miss even though they were never planned for it. */
 export const MISSABLE_TYPES = EVENT_TYPES.filter((type) => RETOLD[type] === 'always');
 
-/** The types that a replay sends if it doesn't specify any. */
+/** The types that a replay sends if the request doesn't specify any. */
 export const REPLAYED_TYPES = EVENT_TYPES.filter((type) => RETOLD[type] !== 'if asked for');
 
 /** The fields of an invoice in the API and in events: exactly these five. */
@@ -62,7 +62,7 @@ export type InvoiceProjection = {
   expiresAt: string;
 };
 
-/** The fields that `InvoiceProjection` is made from. `id` is a UUID; `checkoutToken` is the base58 text in the checkout link. */
+/** The fields from which an `InvoiceProjection` is made. `id` is a UUID; `checkoutToken` is the base58 text in the checkout link. */
 export type ProjectedInvoice = {
   id: string;
   externalId: string;
@@ -146,10 +146,10 @@ export function describeTransfer(
   };
 }
 
-/** The transfer that refunded another one: it went from an address of the project to the sender, with exactly the same amount. */
+/** The transfer that refunded another one: it went from one of the project's addresses to the sender, with exactly the same amount. */
 export type SeenRefund = { txId: string; logIndex: number; blockNumber: number; blockTime: UnixMs; from: string };
 
-/** Describes the refund for lists and for the data of `transfer.refunded`, which also contains the data of other transfer events. */
+/** Describes the refund for lists and for `transfer.refunded` data, which also contains the data in other transfer events. */
 export function describeRefund(
   { txId, logIndex, blockNumber, blockTime, from }: SeenRefund,
   { from: to, amountMicro }: { from: string; amountMicro: MicroUsdt },
@@ -165,9 +165,7 @@ export function describeRefund(
   return { txId, logIndex, blockNumber, blockTime: toIso(blockTime), from, to, amount: formatAmount(amountMicro) };
 }
 
-/**
- * Describes a decision for the data of `transfer.resolved`, which also contains the transfer. The operator's note and name stay private.
- */
+/** Describes a decision for `transfer.resolved` data, which also contains the transfer. The operator's note and name stay private. */
 export function describeDecision({
   resolution: kind,
   invoice,
@@ -191,8 +189,7 @@ export function describeDecision({
 }
 
 /**
- * An event that has no id yet. The ids in it are UUIDs. `sequence` counts the events of an invoice from 1 without gaps; for other events
- * it's 1.
+ * An event that has no id yet. The ids in it are UUIDs. `sequence` counts an invoice's events from 1 without gaps; for other events it's 1.
  */
 export type EventDraft = {
   type: EventType;
@@ -205,7 +202,7 @@ export type EventDraft = {
 
 /**
  * Creates an event with its id and its stored body. The body is built only once, because every attempt must send the same bytes. `index` is
- * the event's position among the events of a transaction, whose ids increase in delivery order.
+ * the event's position within a transaction, whose events have increasing ids in delivery order.
  */
 export function newEvent(
   { data, ...draft }: EventDraft,

@@ -2,12 +2,12 @@ import { differingOptions, isPriced } from './invoice-options.ts';
 import type { MicroUsdt } from './money.ts';
 
 /**
- * The content of a request to create an invoice (for `options`, see `formatOptions`). Asset and network aren't part of it, because each
+ * The contents of a request to create an invoice (for `options`, see `formatOptions`). Asset and network aren't part of it, because each
  * project has exactly one of each.
  */
 export type Asked = { requestedMicro: MicroUsdt; externalId: string; options: string | null };
 
-/** An invoice with the idempotency key of a request, its external id, or both. */
+/** An invoice that has a request's idempotency key, its external id, or both. */
 export type Holder = Asked & { hasKey: boolean };
 
 export type Repeated<Invoice extends Holder> =
@@ -15,9 +15,9 @@ export type Repeated<Invoice extends Holder> =
   | { kind: 'conflict'; rule: 'idempotencyKey' | 'externalId'; fields: string[]; existing: Invoice };
 
 /**
- * Compares a request with the invoices of its project that have its key or its external id. Returns `null` if there are none. If the key
- * was used before, the request must be identical, or it's a conflict. An external id that was used with a different key is always a
- * conflict. `fields` are the ones whose meaning differs. The key has precedence.
+ * Compares a request with its project's invoices that have its key or external id. Returns `null` if there are none. If the key was used
+ * before, the request must be identical; otherwise it's a conflict. An external id that was used with a different key is always a conflict.
+ * `fields` are the fields whose meaning differs. The key has precedence.
  */
 export function judgeRepeat<Invoice extends Holder>(
   holders: readonly Invoice[],

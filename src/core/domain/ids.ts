@@ -56,10 +56,10 @@ export function decodeId(prefix: IdPrefix, id: string): string | null {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
-/** A TypeID of a UUIDv7 begins with its time: 2 zero bits, followed by 48 bits of Unix milliseconds. */
+/** A TypeID for a UUIDv7 starts with its time: 2 zero bits, followed by 48 bits of Unix milliseconds. */
 const TIME_LENGTH = 10;
 
-/** Returns the time in a TypeID of a UUIDv7, such as `req_…`, in Unix milliseconds. Ids with the same prefix sort by time. */
+/** Returns the time in a TypeID for a UUIDv7, such as `req_…`, in Unix milliseconds. Ids with the same prefix sort by time. */
 export function timeOfId(id: string): UnixMs {
   const start = id.indexOf('_') + 1;
   let value = 0;
@@ -67,15 +67,15 @@ export function timeOfId(id: string): UnixMs {
   return unixMs(value);
 }
 
-/** The lowest UUID, which no row has and which sorts before all others. */
+/** The lowest UUID. No row has it, and it sorts before all others. */
 export const NIL_UUID = '00000000-0000-0000-0000-000000000000';
 
-/** The maximum of the 12-bit counter in a UUIDv7. */
+/** The maximum value of the 12-bit counter in a UUIDv7. */
 const MAX_COUNT = 0xfff;
 
 /**
- * Builds a UUIDv7 (RFC 9562) from a time in Unix milliseconds and 10 random bytes. With `count`, ids of the same millisecond increase with
- * it, up to 4,095 (section 6.2, method 1).
+ * Builds a UUIDv7 (RFC 9562) from a time in Unix milliseconds and 10 random bytes. With `count`, ids from the same millisecond increase
+ * with it, up to 4,095 (section 6.2, method 1).
  */
 export function uuidV7(nowMs: number, random: Uint8Array, count?: number): string {
   if (random.length < 10) throw new RangeError('a UUIDv7 needs 10 random bytes');
@@ -88,8 +88,8 @@ export function uuidV7(nowMs: number, random: Uint8Array, count?: number): strin
 }
 
 /**
- * Returns the lowest UUIDv7 of a whole millisecond: rows written at that time or later have this id or a higher one. A time before 1970
- * counts as 1970.
+ * Returns the lowest UUIDv7 for a millisecond: rows written at that time or later have this id or a higher one. A time before 1970 counts
+ * as 1970.
  */
 export function firstIdOf(timeMs: number): string {
   return uuidV7(unixMs(Math.max(0, timeMs)), new Uint8Array(10), 0);

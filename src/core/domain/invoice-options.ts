@@ -1,8 +1,8 @@
 import type { ConvertedPrice, Price } from './price.ts';
 
 /**
- * The optional fields of an invoice. `returnUrl` is for example `https://shop.example/orders/{invoiceId}`; `description` is shown to the
- * payer; `metadata` holds private values of the shop; `price` was converted to the amount. A price that was only asked for has no rate.
+ * An invoice's optional fields. `returnUrl` is for example `https://shop.example/orders/{invoiceId}`; `description` is shown to the payer;
+ * `metadata` holds the shop's private values; `price` was converted to the amount. A price that was only asked for has no rate.
  */
 export type InvoiceOptions = {
   returnUrl?: string;
@@ -54,7 +54,7 @@ function isPrice(value: unknown): value is Price {
   return typeof amount === 'string' && typeof currency === 'string';
 }
 
-/** Returns the price that an invoice was created for, with its rate, or `null` if it was created for an amount. */
+/** Returns the price that an invoice was created for, together with the rate, or `null` if it was created for an amount. */
 export function convertedPriceOf(options: string | null): ConvertedPrice | null {
   const { price } = readOptions(options);
   if (price === undefined || !('rate' in price)) return null;
@@ -63,12 +63,12 @@ export function convertedPriceOf(options: string | null): ConvertedPrice | null 
   return isKnown ? { amount, currency, rate, rateAt, rateSource } : null;
 }
 
-/** Whether an invoice was created for a price, so that its amount depends on the rate of that moment. */
+/** Whether an invoice was created for a price, so that its amount depends on the rate at that moment. */
 export function isPriced(options: string | null): boolean {
   return readOptions(options).price !== undefined;
 }
 
-/** The options without what the shop didn't say: the rate of a price. */
+/** The options without the price's rate, which the shop didn't specify. */
 function said({ price, ...others }: InvoiceOptions): InvoiceOptions {
   return price === undefined ? others : { ...others, price: { amount: price.amount, currency: price.currency } };
 }

@@ -1,6 +1,6 @@
 import type { InvoiceStatus } from './invoice.ts';
 
-/** The invoice that reserves exactly this address and amount, if there is one in the database. */
+/** The invoice that reserves exactly this address and amount, if the database has one. */
 export type ReservedBy = { invoiceId: string; status: InvoiceStatus } | null;
 
 export type Match = { kind: 'matched' } | { kind: 'duplicate' } | { kind: 'unmatched' };

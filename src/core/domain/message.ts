@@ -1,6 +1,6 @@
 /**
- * A next step, given as a use case by the name of its command. `args` are positional. `input` contains named fields: a list repeats the
- * field, and `true` is a flag. A command line prints the command; a page shows a link or a button.
+ * A next step, given as a use case named by its command. `args` are positional. `input` contains named fields: a list repeats the field,
+ * and `true` is a flag. A command line prints the command; a page shows a link or a button.
  */
 export type Hint = {
   command: string;
@@ -9,8 +9,8 @@ export type Hint = {
 };
 
 /**
- * The parts that each interface words in its own way: a field of the input, a next step, or a note that a secret of some kind was given;
- * `place` says where.
+ * The parts that each interface words in its own way: an input field, a next step, or a note that a secret of some kind was given; `place`
+ * says where.
  */
 type Named = { field: string } | { secret: string; place?: string } | Hint;
 
@@ -21,7 +21,7 @@ export type Words = {
   secret(kind: string, place?: string): string;
 };
 
-/** This form is for logs: it has the plain names of fields and use cases. */
+/** This form is for logs: it contains the plain names of fields and use cases. */
 const BARE: Words = {
   field: (name) => name,
   step: ({ command }) => command,

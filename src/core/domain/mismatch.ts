@@ -5,13 +5,13 @@ import type { MicroUsdt } from './money.ts';
 type CauseRow = {
   /** The title in the console. */
   title: string;
-  /** The kind of `LikelyMistake` as which the payer's page describes it. Without it, the page doesn't describe the cause. */
+  /** The kind of `LikelyMistake` that the payer's page describes it as. Without this kind, the page doesn't describe the cause. */
   payer?: 'requested_amount' | 'swapped_digits' | 'fee' | 'truncated' | 'rounded' | 'one_digit';
   /** Whether the transfer can't be a payer's payment. */
   isNoPayment?: true;
 };
 
-/** Why a transfer fits no invoice: the machine-readable reason that every unmatched or duplicate transfer has. */
+/** Why a transfer doesn't fit any invoice: the machine-readable reason that every unmatched or duplicate transfer has. */
 const ROWS = {
   FEE_DEDUCTED: { title: 'Fee deducted', payer: 'fee' },
   ROUNDED: { title: 'Rounded', payer: 'rounded' },
@@ -40,7 +40,7 @@ export const CAUSES: Readonly<Record<CauseCode, CauseRow>> = ROWS;
 
 export const CAUSE_CODES = Object.keys(ROWS) as readonly CauseCode[];
 
-/** An invoice to which a cause refers. `id` is a UUID; `differenceMicro` is the amount that arrived minus the payable amount. */
+/** An invoice that a cause refers to. `id` is a UUID; `differenceMicro` is the amount that arrived minus the payable amount. */
 export type NearInvoice = {
   id: string;
   externalId: string;

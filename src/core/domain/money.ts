@@ -1,4 +1,4 @@
-/** An amount of USDT in micro-USDT (1 USDT = 1,000,000), as an integer. Never use a `number` for it. */
+/** A USDT amount in micro-USDT (1 USDT = 1,000,000), as an integer. Never use a `number` for it. */
 export type MicroUsdt = bigint & { readonly __unit: 'micro-usdt' };
 
 /** The largest accepted amount is 999,999,999,999.999999 USDT, which fits a signed 64-bit integer. */

@@ -7,7 +7,7 @@ export const NETWORK_CHOICE = NETWORKS.join(', ').replace(/, (?=\w+$)/, ' or ');
 
 /** The network with real money. Only code that is specific to this network should use this type. */
 type LiveNetwork = 'mainnet';
-/** A network that the user runs, so it has its own first block and its own block time. */
+/** A network that the user runs, so it has its own first block and block time. */
 type LocalNetwork = 'devnet';
 type Kind<Each> = Each extends LiveNetwork ? 'live' : Each extends LocalNetwork ? 'local' : 'test';
 

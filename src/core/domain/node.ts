@@ -1,6 +1,6 @@
 /** The base URLs of a node's two APIs (for the whole chain and for irreversible blocks) without trailing slashes. */
 export type NodeUrls = {
-  /** Starts with `http://`, `https://`, `grpc://` or `grpcs://`. The path may be a secret of the provider. */
+  /** Starts with `http://`, `https://`, `grpc://` or `grpcs://`. The path may contain a secret of the provider's. */
   url: string;
   /** Equal to `url` if one URL serves both, as with the big providers over HTTP. */
   solidityUrl: string;
@@ -8,11 +8,11 @@ export type NodeUrls = {
 
 /** A TRON node in the operator's configuration. */
 export type NodeSpec = NodeUrls & {
-  /** The gRPC API of a node that is asked over HTTP, because gRPC returns the raw bytes of a block. `null` if unknown. */
+  /** The gRPC API of a node that is asked over HTTP, because gRPC returns a block's raw bytes. `null` if unknown. */
   grpc: NodeUrls | null;
   /** The URL at which `/jsonrpc` is tried, although it may not exist; `null` to never try it. */
   jsonRpcUrl: string | null;
-  /** The name of its operator. Two nodes of the same operator count as one for agreement. */
+  /** Its operator's name. Two nodes of the same operator count as one for agreement. */
   operator: string;
   apiKey: string | null;
   /** Name of the header or gRPC metadata that contains the key, in lower case. */
@@ -47,7 +47,7 @@ export function urlsOf({ url, solidityUrl, grpc, jsonRpcUrl }: NodeSpec): string
   return [url, solidityUrl, ...twin, ...(jsonRpcUrl === null ? [] : [jsonRpcUrl])];
 }
 
-/** Whether a node can return the raw bytes of a block. */
+/** Whether a node can return a block's raw bytes. */
 export function showsBytes({ url, grpc }: NodeSpec): boolean {
   return url.startsWith('grpc') || grpc !== null;
 }

@@ -3,14 +3,13 @@ import { type MicroUsdt, microUsdt } from './money.ts';
 
 /**
  * How invoices for the same amount are distinguished: by a tail of six, four or three decimals on a shared address, or by a separate
- * address for each. An address keeps its policy permanently, because a word of six decimals could be one of four decimals when it's
- * rounded.
+ * address for each. An address's policy never changes, because a six-decimal word could round to a four-decimal word.
  */
 export const POLICIES = ['tail', 'tail-4', 'tail-3', 'exact'] as const;
 
 export type Policy = (typeof POLICIES)[number];
 
-/** The number of decimals that a payer must be able to send. `null` means those of the requested amount. */
+/** The number of decimals that a payer must be able to send. `null` means the same as the requested amount. */
 export const TAIL_DECIMALS: Readonly<Record<Policy, number | null>> = {
   tail: 6,
   'tail-4': 4,
@@ -35,8 +34,8 @@ export function surchargeOf(policy: Policy): { leastMicro: MicroUsdt; mostMicro:
 }
 
 /**
- * Returns the amounts that an invoice can get: with a tail, from the requested amount up to the surcharge limit; with `exact`, only the
- * requested amount.
+ * Returns the payable amounts that an invoice can get: with a tail, from the requested amount up to the surcharge limit; with `exact`, only
+ * the requested amount.
  */
 export function payableRange(
   { policy, maxSurchargeMicro }: { policy: Policy; maxSurchargeMicro: bigint },

@@ -6,8 +6,8 @@ import { toIso, type UnixMs } from './time.ts';
 export type Price = { amount: string; currency: string };
 
 /**
- * A price with the rate that it was converted at: the price of one USDT. `rateAt` is the time of the rate, and `rateSource` the origin that
- * it was read from. They are `null` and `fixed` for a rate that the operator set.
+ * A price with the rate that it was converted at: the price of one USDT. `rateAt` is the rate's time, and `rateSource` is the origin that
+ * it was read from. They are `null` and `fixed` if the operator set the rate.
  */
 export type ConvertedPrice = Price & { rate: string; rateAt: string | null; rateSource: string };
 
@@ -26,8 +26,8 @@ export function describePrice({ rate, rateAt, rateSource, ...price }: ConvertedP
 const MOST = 10n ** 18n - 1n;
 
 /**
- * Converts a price to USDT, rounded up to a millionth, so that no merchant gets less and no payer pays a millionth more. Both arguments are
- * in millionths. Returns `null` if no invoice can have the result.
+ * Converts a price to USDT, rounded up to a millionth, so that no merchant gets less and no payer pays a millionth too much. Both arguments
+ * are in millionths. Returns `null` if no invoice can have the result.
  */
 export function convertPrice(amountMicro: MicroUsdt, rateMicro: bigint): MicroUsdt | null {
   if (rateMicro <= 0n) throw new RangeError('a rate is not positive');
@@ -35,7 +35,7 @@ export function convertPrice(amountMicro: MicroUsdt, rateMicro: bigint): MicroUs
   return converted >= 1n && converted <= MOST ? microUsdt(converted) : null;
 }
 
-/** A fixed rate, or the last one that a source returned, in millionths. */
+/** A fixed rate, or the last rate that a source returned, in millionths. */
 type Rate = { rateMicro: bigint; rateSource: string | null; readMicro: bigint | null; readAt: UnixMs | null };
 
 /** Returns the rate in force, or `null` if the last known one is too old. */

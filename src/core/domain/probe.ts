@@ -10,12 +10,12 @@ export const PROBE_HEADER = 'x-quittance-probe';
 export const PROBE_PAUSE_MS = 500;
 
 /**
- * The first event of the response. `proof` is the service's proof. `forwarded` is how the service received the doctor's made-up
- * X-Forwarded-For: not at all, unchanged, or changed. `isProxyTrusted` is whether the sender of the request is a trusted proxy.
+ * The first event in the response. `proof` is the service's proof. `forwarded` is how the service received the doctor's made-up
+ * X-Forwarded-For: not at all, unchanged, or changed. `isProxyTrusted` says whether the request's sender is a trusted proxy.
  */
 export type ProbeAnswer = { proof: string; forwarded: 'none' | 'same' | 'other'; isProxyTrusted: boolean };
 
-/** An address that is reserved for documentation (RFC 5737). */
+/** An address reserved for documentation (RFC 5737). */
 export const MADE_UP_CLIENT = '192.0.2.77';
 
 /** Returns one side's proof that it knows the ledger's id. The two sides have different proofs. */
@@ -25,13 +25,13 @@ export function proveProbe(ledgerId: string, side: 'doctor' | 'service', nonce: 
 
 const ASKED = /^([0-9a-f]{32})\.([0-9a-f]{64})$/;
 
-/** Returns the nonce of a caller that proves that it knows the ledger, or `null` for any other caller. */
+/** Returns the caller's nonce if the caller proves that it knows the ledger, otherwise `null`. */
 export function readProbe(ledgerId: string, header: string): string | null {
   const [, nonce = '', proof = ''] = ASKED.exec(header) ?? [];
   return proof !== '' && proof === proveProbe(ledgerId, 'doctor', nonce) ? nonce : null;
 }
 
-/** Returns the first event of a response, or `null` if there's none. */
+/** Returns the first event in a response, or `null` if there's none. */
 export function readProbeAnswer(text: string): ProbeAnswer | null {
   const [, data = ''] = /^event: probe\ndata: (\{.*\})$/m.exec(text) ?? [];
   try {

@@ -21,7 +21,7 @@ export type ReadRate = { kind: 'ok'; rateMicro: bigint; at: UnixMs } | { kind: '
 /** The bounds of a rate, in millionths. No order is priced at a rate outside them. */
 export type RateBounds = { minMicro: bigint; maxMicro: bigint };
 
-/** Returns the default bounds of a fixed rate: 0.7 to 1.4 times the rate, so that the upper bound is about twice the lower one. */
+/** Returns the default bounds for a fixed rate: 0.7 to 1.4 times the rate, so that the upper bound is about twice the lower one. */
 export function boundsAround(rateMicro: bigint): RateBounds {
   const minMicro = (rateMicro * 7n) / 10n;
   return { minMicro: minMicro > 0n ? minMicro : 1n, maxMicro: (rateMicro * 14n + 9n) / 10n };
@@ -34,8 +34,8 @@ export function isLargeChange(beforeMicro: bigint, afterMicro: bigint): boolean 
 }
 
 /**
- * Parses a stored source from JSON. If a value has the wrong type, someone wrote it directly to the database. It becomes empty, so no rate
- * is recent enough for it.
+ * Parses a stored source from JSON. If a value has the wrong type, someone wrote it directly to the database. That value becomes empty, so
+ * no rate is recent enough.
  */
 export function readRateSource(text: string): RateSource {
   const kept = JSON.parse(text) as Record<string, unknown>;
@@ -65,8 +65,8 @@ export function isCurrentRate(at: UnixMs, { maxAgeMs }: Pick<RateSource, 'maxAge
 }
 
 /**
- * Reads the rate from a source's response, such as `{"tether":{"cny":7.19,"last_updated_at":1790000000}}`, and checks whether it may be
- * used. It's read as text, never as a float. Digits beyond six decimals are cut off, so that no merchant gets less.
+ * Reads the rate from a source's response, such as `{"tether":{"cny":7.19,"last_updated_at":1790000000}}`, and checks whether the rate may
+ * be used. It's read as text, never as a float. Digits beyond six decimals are cut off, so that no merchant gets less.
  */
 export function readRate(answer: string, source: RateSource, now: UnixMs): ReadRate {
   const document = parseExact(answer);
@@ -93,7 +93,7 @@ function refused(reason: string): ReadRate {
 }
 
 /**
- * Parses JSON in a way that turns each number into its text: `7.19` becomes `"7.19"`. Only a document that ends with a bracket is certainly
+ * Parses JSON, but turns each number into its text: `7.19` becomes `"7.19"`. Only a document that ends with a bracket is certainly
  * complete.
  */
 function parseExact(json: string): object | undefined {
@@ -121,8 +121,8 @@ function textAt(document: object, pointer: string): string | null {
 const ISO = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)$/;
 
 /**
- * Reads the time in a source's response: seconds, milliseconds or ISO 8601. Returns `null` if it isn't a time, or is ahead of this server's
- * clock.
+ * Reads the time in a source's response: seconds, milliseconds or ISO 8601. Returns `null` if the value isn't a time or is ahead of this
+ * server's clock.
  */
 function readTime(text: string | null, now: UnixMs): UnixMs | null {
   if (text === null) return null;

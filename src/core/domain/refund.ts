@@ -3,7 +3,7 @@ import type { MicroUsdt } from './money.ts';
 export type Refundable = { from: string; amountMicro: MicroUsdt; blockNumber: number };
 
 /**
- * A transfer from an address of the same project. `refundOf` is the transfer that it already refunds; `stands` means that the chain doesn't
+ * A transfer from an address in the same project. `refundOf` is the transfer that it already refunds; `stands` means that the chain doesn't
  * contradict it.
  */
 export type SentBack = {
@@ -24,8 +24,8 @@ export type NoRefund<Sent extends SentBack = SentBack> =
   | { kind: 'taken'; refundOf: string };
 
 /**
- * Finds the refund among the outgoing transfers of one transaction. It must go to the sender, have exactly the same amount, be in a later
- * block, and not yet be the refund of another transfer. Returns the first one if there are several.
+ * Finds the refund among one transaction's outgoing transfers. It must go to the sender, have exactly the same amount, be in a later block,
+ * and not yet be the refund of another transfer. Returns the first one if there are several.
  */
 export function findRefund<Sent extends SentBack>(
   came: Refundable,

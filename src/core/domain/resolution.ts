@@ -1,4 +1,4 @@
-/** The ways in which an operator can resolve an unmatched or duplicate transfer. None of them changes the status of an invoice. */
+/** The ways an operator can resolve an unmatched or duplicate transfer. None of them changes an invoice's status. */
 export const RESOLUTIONS = ['refunded', 'fulfilled-manually', 'own-deposit', 'kept'] as const;
 
 export type ResolutionKind = (typeof RESOLUTIONS)[number];

@@ -9,13 +9,13 @@ export const MAX_ATTEMPTS = DELAYS_SECONDS.length;
 
 /**
  * Returns the position of an attempt in the schedule, starting at 1. A replay raises `maxAttempts`, which restarts the schedule. A delivery
- * whose `maxAttempts` is 1 is at the end of its schedule from the start.
+ * with a `maxAttempts` of 1 is at the end of its schedule from the start.
  */
 export function schedulePosition(attempt: number, maxAttempts: number): number {
   return Math.max(1, MAX_ATTEMPTS - (maxAttempts - attempt));
 }
 
-/** Quittance respects a receiver's Retry-After up to one day, so that the receiver can't delay a delivery permanently. */
+/** Quittance respects a receiver's Retry-After up to one day, so that the receiver can't delay a delivery indefinitely. */
 const MAX_RETRY_AFTER_MS = 24 * 3600 * 1000;
 
 /**
@@ -25,9 +25,8 @@ const MAX_RETRY_AFTER_MS = 24 * 3600 * 1000;
 export const PAUSE_ASKED = '; it requested a pause';
 
 /**
- * Matches the errors of attempts to an adapter's shop which mean that the shop is down: no response, or a response from a proxy in front of
- * it. Any other response concerns only that callback, which is then retried on schedule. The pattern works in both JavaScript and
- * PostgreSQL.
+ * Matches the attempt errors that mean that an adapter's shop is down: no response, or a response from a proxy in front of it. Any other
+ * response affects only that callback, which is then retried on schedule. The pattern works in both JavaScript and PostgreSQL.
  */
 export const OUTAGE =
   '^(timeout|dns|connection_refused|connection_lost|unreachable|tls|network|http_(50[234]|52[0-9]|530)):';

@@ -1,12 +1,12 @@
 /**
- * The scopes of an API key. `create`: create and withdraw invoices; `read`: read invoices and transfers; `events`: read the event feed;
+ * An API key's scopes. `create`: create and withdraw invoices; `read`: read invoices and transfers; `events`: read the event feed;
  * `webhooks`: manage the endpoints that receive events.
  */
 export const SCOPES = ['create', 'read', 'events', 'webhooks'] as const;
 export type Scope = (typeof SCOPES)[number];
 
 /**
- * The scopes of a key that was created without any, which are what all keys could do before scopes existed. Managing webhooks must be
+ * The scopes of a key that was created without any: everything that all keys could do before scopes existed. Managing webhooks must be
  * requested explicitly.
  */
 const DEFAULT_SCOPES: readonly Scope[] = ['create', 'read', 'events'];

@@ -1,9 +1,9 @@
 /**
- * Limits on a project's unpaid invoices, so that an attacker who makes a shop create orders can't use up an amount, because reservations
- * are permanent. Unpaid means neither PAID nor CONFIRMING. `null` means no limit.
+ * Limits on a project's unpaid invoices. Reservations are permanent, so without limits an attacker who makes a shop create orders could use
+ * up an amount. Unpaid means neither PAID nor CONFIRMING. `null` means no limit.
  */
 export type UnpaidLimits = {
-  /** Limits the invoices of the last 30 minutes. With the default lifetime, these are all the invoices that are waiting for payment. */
+  /** Limits the invoices from the last 30 minutes. With the default lifetime, these are all the invoices that are waiting for payment. */
   maxUnpaid: number | null;
   maxUnpaidPerMinute: number | null;
 };
@@ -22,7 +22,7 @@ export const MINUTE_MS = 60_000;
  */
 export const UNPAID_MS = 30 * MINUTE_MS;
 
-/** How many invoices of the last 30 minutes and of the last minute are unpaid. */
+/** How many invoices from the last 30 minutes and from the last minute are unpaid. */
 export type UnpaidCounts = { unpaid: number; unpaidLastMinute: number };
 
 export type UnpaidRule = 'unpaid' | 'unpaid-per-minute';

@@ -37,7 +37,7 @@ type ApplyDeps = {
 type Cause = { kind: 'due' } | { kind: 'confirmed'; actor: RecordedActor };
 
 type Applied =
-  /** `passedOver` contains the addresses that the project got some other way in the meantime. */
+  /** `passedOver` contains the addresses that the project has got some other way in the meantime. */
   | { kind: 'applied'; change: AddressChange; added: TronAddress[]; passedOver: TronAddress[] }
   /** Nothing was added, and the change is over. `detail` is the text of its alarm. */
   | { kind: 'failed'; change: AddressChange; reason: string; detail: string }
@@ -101,8 +101,8 @@ async function findProblem(
 const ENDS_TRUST: readonly RecordedAction[] = ['user.changed', 'user.reset', 'user.removed', 'admin-key.revoked'];
 
 /**
- * Returns why the audit log doesn't confirm a change, or `null` if it does. An attacker who can write to the table of changes still can't
- * write a sealed entry. The clocks of two processes may differ, so the order is decided by entry numbers.
+ * Returns why the audit log doesn't confirm a change, or `null` if it does. An attacker who can write to the changes table still can't
+ * write a sealed entry. The clocks of two processes may differ, so entry numbers decide the order.
  */
 async function findUnrecorded(tx: Sql, change: AddressChange, cause: Cause): Promise<string | null> {
   const { id, addresses, actorKind, actorId } = change;
@@ -227,8 +227,8 @@ const MAX_CHANGES = 3;
 const MAX_ADDRESSES = 3;
 
 /**
- * Raises a project's alarm about pending address changes, or resolves it if there are none. Call it in every transaction that affects a
- * change, so that every pending change has an alarm.
+ * Raises a project's alarm about pending address changes, or resolves the alarm if there are none. Call it in every transaction that
+ * affects a change, so that every pending change has an alarm.
  */
 export async function settleChangeAlarm(tx: Sql, { id, network }: Pick<Project, 'id' | 'network'>): Promise<void> {
   const subject = encodeId('prj', id);
@@ -251,7 +251,7 @@ export function describeChange({ id, addresses, actedBy, actorKind, dueAt }: Add
   return `${encodeId('chg', id)}: ${count} (${named}), proposed by ${actedBy} (${actorKind}), ${verb} to be added at ${toIso(dueAt)}`;
 }
 
-/** Reports that a change couldn't be applied, in an alarm that an operator closes. */
+/** Reports that a change couldn't be applied, in an alarm that an operator has to close. */
 async function raiseFailedChange(tx: Sql, change: AddressChange, reason: string): Promise<string> {
   const { id, projectId, network } = change;
   const subject = encodeId('prj', projectId);

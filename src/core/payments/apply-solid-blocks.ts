@@ -32,7 +32,7 @@ import { withCursorApart } from './write-rows.ts';
 /**
  * Records a batch of contiguous irreversible blocks in one transaction: every transfer to or from our addresses exactly once, the invoices
  * that they pay, the events, the deliveries, and the cursor. After a crash, either all of it is stored or none. If a row fails its check or
- * the database refuses it, everything that depends on it is set aside in the same transaction, and the rest is recorded. Errors:
+ * the database refuses it, everything that depends on the row is set aside in the same transaction, and the rest is recorded. Errors:
  * `LEASE_LOST`; `CHAIN_CONTRADICTION` if the batch doesn't continue from the cursor.
  */
 export function applySolidBlocks(watching: Watching, blocks: readonly SolidBlock[]): Promise<TransferCounts> {
@@ -90,12 +90,15 @@ export function applySolidBlocks(watching: Watching, blocks: readonly SolidBlock
 }
 
 /**
- * Equal transfers with the invoice change that one of them causes, or the change of an invoice that lost its transfer. They are either all
+ * Equal transfers with the invoice change that one of them causes, or the change to an invoice that lost its transfer. They are either all
  * written or all set aside.
  */
 type Written = { transfers: DecidedTransfer[]; change: PlannedChange | null };
 
-/** Groups transfers of the same amount to the same address. Only the first of a group may pay an invoice; no other may take its place. */
+/**
+ * Groups transfers of the same amount to the same address. Only the first transfer in a group may pay an invoice; no other may take its
+ * place.
+ */
 function equalTransfers(incoming: readonly DecidedTransfer[]): DecidedTransfer[][] {
   const groups = new Map<string, DecidedTransfer[]>();
   for (const transfer of incoming) {
@@ -111,7 +114,7 @@ function keyOf({ invoice: { projectId, id: invoiceId } }: PlannedChange): Invoic
 
 /**
  * Replaces the head chain by the solid chain up to `last`, and drops the sightings up to there. If the examined head chain differs from the
- * solid chain or has a gap, drops all of the head chain. Returns the invoices that lost their only sighting.
+ * solid chain or has a gap, drops the whole head chain. Returns the invoices that lost their only sighting.
  */
 async function settleSightings({ network }: Watching, tx: Sql, last: SolidBlock) {
   const examinedId = await findHeadBlockId(tx, network, last.number);

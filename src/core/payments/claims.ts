@@ -17,9 +17,9 @@ import { insertEvents } from '../store/outbox/events.ts';
 import { type Compared, compareTransfers } from './mismatch/diagnose-transfers.ts';
 import { guardWhileLeading, type Leading } from './watching.ts';
 
-// A claim is created when the payer of an invoice looks up an unmatched transfer to the invoice's address. It doesn't credit anything. The
-// page says that the money arrived, the shop gets the event `transfer.claimed`, and operators see the transfer at the top of the unmatched
-// ones. Anyone who has an invoice's link can make a claim, so an operator must check the sender and the amount before acting on it.
+// A claim is created when an invoice's payer looks up an unmatched transfer to the invoice's address. It doesn't credit anything. The page
+// says that the money arrived, the shop gets the event `transfer.claimed`, and operators see the transfer at the top of the unmatched ones.
+// Anyone who has an invoice's link can make a claim, so an operator must check the sender and the amount before acting on it.
 
 /** A single claim must not block others, but more than this many wouldn't help an operator. */
 const MAX_OF_TRANSFER = 5;
@@ -29,7 +29,7 @@ const columns = {
   isInvoiceSound: isAsSealed(SEALED_INVOICE, { isOfOther: true }),
   txId: hex(),
   isOld: 'bool',
-  /** `null` if the transaction contains no transfer that can be claimed. */
+  /** `null` if the transaction has no transfer that can be claimed. */
   transfer: maybe({
     id: 'uuid',
     txId: hex(),
@@ -49,8 +49,9 @@ type Claimable = NonNullable<Request['transfer']>;
 const PAGE = 100;
 
 /**
- * Returns the requests that can be judged: the transaction's transfers are recorded and the shop was notified, or a day has passed. Of
- * several transfers, the one that the lookup shows is used, which is nearest to the payable amount. With `only`, returns just this request.
+ * Returns the requests that can be judged: the transaction's transfers are recorded and the shop was notified, or a day has passed. If
+ * there are several transfers, this uses the one that the lookup shows, which is nearest to the payable amount. With `only`, returns just
+ * this request.
  */
 const findRequests = rowsOf(
   'claim-requests',
@@ -106,8 +107,8 @@ const insertClaim = commandOf(
 );
 
 /**
- * Whether the payer of an invoice may claim a transfer. They may not if it's more likely to be the payment of another invoice, or no
- * payment at all.
+ * Whether an invoice's payer may claim a transfer. They may not if it's more likely to be the payment for another invoice, or no payment at
+ * all.
  */
 function mayClaim({ causes: [likeliest], fit }: Compared, invoiceId: string): boolean {
   if (likeliest === undefined) return true;
@@ -183,7 +184,7 @@ const claimed = {
 } as const;
 export type Claim = Omit<Row<typeof claimed>, 'isSound'>;
 
-/** Returns the claims of transfers (by their UUIDs), oldest first and at most six per transfer. A transfer without claims has no entry. */
+/** Returns the claims on transfers (given by UUID), oldest first, at most six per transfer. A transfer without claims has no entry. */
 export const findClaims = answerOf(
   'claims-of-transfers',
   claimed,

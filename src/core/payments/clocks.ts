@@ -8,9 +8,9 @@ import { answerOf } from '../store/db/rows-of.ts';
 import type { HealthProblems } from './health-problems.ts';
 
 const LOOK_MS = 5000;
-/** If a response takes longer than this, it doesn't show when the database read its clock. */
+/** If a response takes longer than this, it's unclear when the database read its clock. */
 const MOST_WAIT_MS = 5000;
-/** If the clock moved by this much more or less than the time that passed between two checks, someone set it. */
+/** If the clock's movement between two checks differs by this much from the time that passed, someone set the clock. */
 const JUMP_MS = 2000;
 
 const KIND = 'clock-wrong';
@@ -18,9 +18,9 @@ const KIND = 'clock-wrong';
 export type ClockWatch = {
   /** This process's clock. It's corrected as long as two other clocks agree that it's wrong. */
   clock: Clock;
-  /** The clock by which deliveries become due. All processes must use the same one, so it's the database's. */
+  /** The clock that decides when deliveries become due. All processes must use the same one, so it's the database's. */
   databaseClock: Clock;
-  /** The clock by which invoices are created and expire. It's the database's, unless a verified block proves that it's behind. */
+  /** The clock that decides when invoices are created and expire. It's the database's, unless a verified block proves that it's behind. */
   deadlineClock: DeadlineClock;
   /**
    * Returns the earliest time shown by any of the clocks, for deletions and irreversible steps. Until the first check, no time counts as
@@ -44,7 +44,7 @@ type Deps = {
 type Correction = { byMs: number; from: 'database' | 'chain' } | null;
 
 /**
- * Compares the process's clock with those of the database and of the chain. Local networks aren't compared, because users can set their
+ * Compares the process's clock with the database's and the chain's clocks. Local networks aren't compared, because users can set their
  * time.
  */
 export function createClockWatch({
@@ -86,7 +86,7 @@ export function createClockWatch({
       const verdict = judgeClocks({ process, database, chain: shown });
       correction = correct(hasJumped ? null : correction, verdict, { process, database, chain: shown });
       if (!hasClosed && verdict.kind === 'right') {
-        // Resolves alarms that are left from before a restart. Otherwise, if the clocks are right, they would stay open for minutes.
+        // Resolves alarms that are left over from before a restart. Otherwise, if the clocks are right, they would stay open for minutes.
         for (const network of networks)
           for (const each of [host, 'database']) await resolveAlarms(db, network, KIND, each);
         hasClosed = true;
@@ -108,7 +108,7 @@ function correct(former: Correction, { kind }: Verdict, { process, database, cha
   if (kind === 'process') return { byMs: database - process, from: 'database' };
   if (kind === 'both') {
     const byMs = (chain?.solidTime ?? 0) - process;
-    // If the chain is no longer visible, its last block gets older, but the clock is as wrong as before.
+    // If the chain is no longer visible, its last block gets older, but the clock is still as wrong as before.
     if (byMs >= MOST_MS || former?.from === 'chain') return { byMs: Math.max(byMs, former?.byMs ?? 0), from: 'chain' };
     return null;
   }
@@ -116,20 +116,20 @@ function correct(former: Correction, { kind }: Verdict, { process, database, cha
   return isOver ? null : former;
 }
 
-/** `time` is the current time by the chain if the chain is live, and otherwise the time of its newest examined block. */
+/** `time` is the current time according to the chain if the chain is live, otherwise the time of its newest examined block. */
 type ChainClock = { time: number; isLive: boolean; headTime: UnixMs; solidTime: UnixMs };
 
 type Chain = { network: Network; headTime: UnixMs; solidTime: UnixMs; isCatchingUp: boolean };
 type Sight = { headTime: number; ms: number };
 
-/** The time after which it's clear whether a chain advances as fast as real time. */
+/** How long it takes to tell whether a chain advances as fast as real time. */
 const SPAN_MS = 30_000;
 const KEPT_MS = 60_000;
 /** Blocks are produced every 3 s, and the clocks are checked every 5 s. */
 const MOST_DRIFT_MS = 10_000;
 
 /**
- * Observes how fast the times of chains advance. They advance faster than real time while a watcher is catching up, and they stop while it
+ * Observes how fast the chains' times advance. They advance faster than real time while a watcher is catching up, and they stop while it
  * sees nothing. If a chain advances as fast as real time, its newest block is current, unless all nodes replay old blocks at that speed.
  */
 function createChainClock(monotonicMs: () => number): { note(chains: readonly Chain[]): ChainClock | null } {
@@ -196,7 +196,7 @@ function off(byMs: number): string {
   return `${duration(Math.abs(byMs))} ${byMs < 0 ? 'behind' : 'ahead'}`;
 }
 
-/** Formats a duration in the largest unit that gives at least two: `60 minutes`. */
+/** Formats a duration in the largest unit that gives a value of at least two: `60 minutes`. */
 function duration(ms: number): string {
   const [, unitMs, name] = UNITS.find(([from]) => ms >= from) ?? [0, 1000, 's'];
   return `${Math.round(ms / unitMs)} ${name}`;
@@ -219,7 +219,7 @@ export function createDatabaseClock(
     unixMs(Math.round(known === null ? clock.now() : known.database + (monotonicMs() - known.ms)));
   return {
     now,
-    /** Notes that the database's clock showed `database` when the monotonic clock showed `atMs`. */
+    /** Records that the database's clock showed `database` when the monotonic clock showed `atMs`. */
     read: (database, atMs) => {
       known = { database, ms: atMs };
     },

@@ -24,7 +24,7 @@ const WHEN_REPLACED =
 type EventBlock = { number: number; events: readonly ContractEvent[] };
 type Deps = Watching & { log: Logger };
 
-/** Returns the states after a sequence of events. Accounts that no event concerns are absent, and so is the pause. */
+/** Returns the states after a sequence of events. Accounts that no event affects are absent, and so is an unaffected pause. */
 function statesAfter(events: readonly ContractEvent[]): { frozen: Map<AccountHex, boolean>; isPaused: boolean | null } {
   const frozen = new Map<AccountHex, boolean>();
   let isPaused: boolean | null = null;
@@ -39,7 +39,7 @@ function statesAfter(events: readonly ContractEvent[]): { frozen: Map<AccountHex
 
 /**
  * Applies the events of irreversible blocks in order: sets states, and raises alarms for single events. Call it before the blocks are
- * recorded; after a crash in between they are applied again, which changes nothing. Throws `LEASE_LOST`.
+ * recorded; after a crash in between they are applied again, which has no effect. Throws `LEASE_LOST`.
  */
 export async function applyContractEvents(deps: Deps, blocks: readonly EventBlock[]): Promise<void> {
   if (blocks.every(({ events }) => events.length === 0)) return;

@@ -32,9 +32,9 @@ import { findReserved, type ReservedInvoice } from '../store/ledger/invoices.ts'
 export type CreateDeps = {
   db: Database;
   now(): UnixMs;
-  /** See `createSteadyClock`. A process that creates one invoice and exits can pass `now`. */
+  /** See `createSteadyClock`. A process that creates a single invoice and exits can pass `now`. */
   steadyNow?(): UnixMs;
-  /** The clock by which invoices are created and expire. Default: the clock of `now`. */
+  /** The clock that decides when invoices are created and expire. Default: the clock behind `now`. */
   deadlineClock?: DeadlineClock;
   random(bytes: number): Uint8Array;
   /** Returns a uniformly distributed integer from 0 to n−1. */
@@ -43,7 +43,7 @@ export type CreateDeps = {
   sharing?: Sharing;
 };
 
-/** State that all creations in a process share. */
+/** State shared by all invoice creations in a process. */
 export type Sharing = { places: Places; inserts: SharedInserts };
 
 export function createSharing(deps: Pick<CreateDeps, 'db' | 'now' | 'randomBelow'>): Sharing {
@@ -51,7 +51,7 @@ export function createSharing(deps: Pick<CreateDeps, 'db' | 'now' | 'randomBelow
   return { places, inserts: shareInserts({ ...deps, places }) };
 }
 
-/** The rule may be a few seconds old. It's read again if it doesn't lead to an invoice. */
+/** The rule may be a few seconds old. It's read again if it doesn't result in an invoice. */
 export type CreateInput = Rule & {
   keyId: string;
   idempotencyKey: string;
@@ -71,7 +71,7 @@ export type Created =
   | { kind: 'key-not-valid' };
 
 /**
- * A round fails if other requests took every amount that it tried. Since each of them created an invoice, this can't go wrong forever; the
+ * A round fails if other requests took every amount that it tried. Since each of them created an invoice, this can't fail forever; the
  * limit is only a safety net.
  */
 const MAX_ROUNDS = 50;
@@ -121,7 +121,7 @@ export async function createInvoice(deps: CreateDeps, input: CreateInput): Promi
   }
 }
 
-/** Refuses to create an invoice under a rule that isn't signed. Throws `ADDRESS_NOT_VOUCHED`. */
+/** Refuses to create an invoice under an unsigned rule. Throws `ADDRESS_NOT_VOUCHED`. */
 function refuseUnvouched({ db }: CreateDeps, rule: Rule): void {
   const reason = db.refuseRule(rule);
   if (reason !== null) throw new AppError('ADDRESS_NOT_VOUCHED', reason);
@@ -156,19 +156,19 @@ async function findRepeated({ db }: CreateDeps, input: CreateInput): Promise<Rep
 
 type Deps = { db: Sql; places: Places; randomBelow(n: number): number };
 
-/** A range is searched in parts of this many units of the tail, which is 900 words, because the widest ranges have 90,000 words. */
+/** A range is searched in parts of this many tail units, which is 900 words, because the widest ranges have 90,000 words. */
 const PART_UNITS = 10_000n;
 
 /** Concurrent requests for the same amount are spread over at most this many addresses. */
 const MAX_SPREAD = 256;
 const LEAST_SPREAD = 16;
 
-/** After every this many addresses, the preceding ones are marked as full, so that no creation has to scan many more. */
+/** Every time this many addresses are passed, the preceding ones are marked as full, so that no creation has to scan many more. */
 export const HINT_EVERY = 8;
 
 /**
  * Assigns an address and a payable amount to an invoice in one statement, possibly shared with other requests. Returns `null` if no invoice
- * was created, for whatever reason. Each address is filled before the next one is used, because it costs about 8 TRX to empty an address.
+ * was created, for whatever reason. Each address is filled before the next one is used, because emptying an address costs about 8 TRX.
  */
 async function allocateFirst(
   deps: Deps,
@@ -289,17 +289,17 @@ type Wanted = { invoice: NewInvoice; rule: Rule };
  */
 type SharedInserts = Ask<Wanted, { invoice: ProjectedInvoice; place: Place } | null>;
 
-/** A low limit, so that creations are batched. With four, PostgreSQL needs a third more time per invoice at 64 clients. */
+/** The limit is low, so that creations are batched. With four, PostgreSQL needs a third more time per invoice at 64 clients. */
 const MAX_UNDER_WAY = 2;
 /** Larger batches than sixteen gain little. Each creation takes at most 3 KB. */
 const MAX_TOGETHER = 32;
 
 /**
- * Each word costs a MAC, and each lost draw costs several statements to find a free amount. As long as a fifth of an address is taken, 96
- * of 100 draws of this size contain a free word.
+ * Each word costs a MAC, and each lost draw costs several statements to find a free amount. As long as at most a fifth of an address is
+ * taken, 96 out of 100 draws of this size contain a free word.
  */
 const WORDS_EACH = 2;
-/** One word is enough as long as the first word of a draw is taken less often than this. */
+/** One word is enough as long as a draw's first word is taken less often than this. */
 const RARELY_TAKEN = 1 / 250;
 /** The average covers approximately this many draws. */
 const MEMORY = 500;
@@ -320,7 +320,7 @@ function shareInserts(deps: ShareInsertsDeps): SharedInserts {
       const offered = placed.flatMap((each) => each?.invoice ?? []);
       if (offered.length === 0) return wanted.map(() => null);
       const inserted = await insertInvoices(deps.db, offered).catch((error: unknown) => {
-        // Nothing was created, and one of the requests may be the reason. Each continues on its own, so only the faulty one gets the error
+        // Nothing was created, possibly because of one of the requests. Each continues on its own, so only the faulty one gets the error
         // again.
         if (wanted.length > 1 && isOfStatement(error)) return [];
         throw error;
@@ -337,7 +337,7 @@ function shareInserts(deps: ShareInsertsDeps): SharedInserts {
 
 type Placed = { invoice: PlacedInvoice; place: Place } | null;
 
-/** Requests for the same payable amounts share one draw and divide the result, so that no request takes another's word. */
+/** Requests for the same payable amounts share one draw and divide the result among themselves, so that no request takes another's word. */
 async function placeAll(
   { places, randomBelow }: ShareInsertsDeps,
   wanted: readonly Wanted[],
@@ -370,15 +370,15 @@ function offer(invoice: NewInvoice, rule: Rule, { place, words }: Offer): { invo
   return { invoice: { ...invoice, rule, addressId: place.id, words }, place };
 }
 
-/** An address, with the amounts there that can be offered to one invoice. */
+/** An address, and the amounts on it that can be offered to one invoice. */
 type Offer = { place: Place; words: readonly MicroUsdt[] };
 
-/** The places in a range of amounts that are known to be free. Other requests may have taken some of them since. */
+/** The places in an amount range that are known to be free. Other requests may have taken some of them since. */
 type Free = { at: UnixMs; offers: Offer[] };
 
 /**
- * Caches where payable amounts are probably free, so that a creation needs only one statement, which has the final say. A range is added
- * only after the first attempt there has failed.
+ * Caches where payable amounts are probably free, so that a creation needs only one statement. That statement has the final say. A range is
+ * added only after the first attempt there has failed.
  */
 type Places = {
   /**
@@ -390,7 +390,7 @@ type Places = {
   forget(rule: Rule): void;
 };
 
-/** Within this time, an address that was reactivated is offered again. */
+/** A reactivated address is offered again within this time. */
 const FRESH_MS = 60_000;
 /** At most a few megabytes. */
 const MAX_RANGES = 2000;
@@ -428,7 +428,7 @@ function nameOf(rule: Rule, requestedMicro: MicroUsdt): string {
 /** The size of further pages, if the first page contains no usable place. */
 const NEXT_PAGE = 1000;
 
-/** Returns the places of the first page that has any. So an attacker gains nothing by inserting addresses before the real ones. */
+/** Returns the places on the first page that has any. So an attacker gains nothing by inserting addresses before the real ones. */
 async function firstSound(read: (page: Page) => Promise<Candidate[]>, limit: number): Promise<Candidate[]> {
   let page = { after: 0, limit };
   for (;;) {

@@ -11,14 +11,14 @@ export type Ordered =
   | ({ kind: 'limited' } & LimitReached)
   | { kind: 'unwatched'; network: Network; why: Unwatched };
 
-/** Each round except the last found free amounts that other requests then used. */
+/** In each round except the last, other requests used up the free amounts that the round had found. */
 const MAX_ROUNDS = 50;
-/** If amounts stay free although no invoice gets them, they are at addresses that someone inserted or changed in the database. */
+/** If amounts stay free although no invoice gets them, they belong to addresses that someone inserted or changed in the database. */
 const MAX_UNCHANGED = 2;
 
 /**
- * Creates an invoice within the project's limits on unpaid invoices. If no payable amount is free, it derives addresses first if it can. On
- * a network that was never watched, no invoice is created. A repeated request always succeeds, because it creates nothing.
+ * Creates an invoice within the project's limits on unpaid invoices. If no payable amount is free, it derives addresses first, if possible.
+ * On a network that was never watched, no invoice is created. A repeated request always succeeds, because it creates nothing.
  */
 export async function createOrder(deps: OrderDeps, input: CreateInput): Promise<Ordered> {
   const { network } = input;

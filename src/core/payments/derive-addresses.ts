@@ -22,7 +22,7 @@ type Derived =
        * ended.
        */
       added: DerivedAddress[];
-      /** Addresses before the last added one that already belong to a project of the network, ordered by index. */
+      /** Addresses before the last added one that already belong to a project on the network, ordered by index. */
       skipped: (OwnedAddress & { index: number })[];
     }
   /** Nothing was added, because all `count` addresses from index `from` on already belong to projects of the network. */
@@ -37,8 +37,8 @@ type Derived =
 
 /**
  * `isFresh`: the operator knows that no address of the key has ever been used here, not even in data that a restore lost.
- * `autoDeriveLimit`: the limit of a new key. `only`: no other addresses may be added. `isStillWanted`: called by automatic derivation once
- * no other process can add addresses to the project.
+ * `autoDeriveLimit`: a new key's limit. `only`: no addresses except these may be added. `isStillWanted`: called by automatic derivation
+ * once no other process can add addresses to the project.
  */
 type Wanted = {
   projectId: string;
@@ -65,8 +65,8 @@ const BATCH = 500;
 const MAX_ATTEMPTS = 10;
 
 /**
- * Adds the next `count` addresses of an account key. From the first call on, the key belongs to the project. Addresses that already belong
- * to a project of the network are skipped. If the last one is skipped, the next call checks it again.
+ * Adds an account key's next `count` addresses. From the first call on, the key belongs to the project. Addresses that already belong to a
+ * project on the network are skipped. If the last one is skipped, the next call checks it again.
  */
 export async function deriveNextAddresses(deps: Deps, wanted: Wanted): Promise<Derived> {
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
@@ -106,7 +106,7 @@ export async function findNextAddresses(
   return { kind: 'found', project, firstIndex, ...found };
 }
 
-/** Finds the next addresses that don't belong to any project of the network. Deriving takes long, so it runs outside a transaction. */
+/** Finds the next addresses that don't belong to any project on the network. Deriving takes long, so it runs outside a transaction. */
 async function lookAhead(
   db: Sql,
   network: Project['network'],

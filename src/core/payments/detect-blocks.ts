@@ -87,7 +87,7 @@ export function detectBlocks(
       ...failed.map(({ item, error }) => [item.invoice.id, reasonOf(error)] as const),
       ...unsound.map(({ row, error }) => [String(row['id']), error.message] as const),
     ]);
-    // An invoice that isn't marked as sighted can still be marked as paid later, but one with a stale sighting would keep it.
+    // An invoice that isn't marked as sighted can still be marked as paid later, but one with a stale sighting would keep that sighting.
     const waiting = lost.flatMap((invoice): SetAside[] => {
       const reason = reasons.get(invoice.invoiceId);
       return reason === undefined ? [] : [{ kind: 'invoice', invoice, reason }];
@@ -118,8 +118,8 @@ async function dropAbove(
 }
 
 /**
- * Returns the transfers that would pay an invoice: they are exact, go to its address, are later than its creation, and the invoice isn't
- * paid yet. All transfers to our addresses are stored.
+ * Returns the transfers that would pay an invoice: exact transfers to its address, made after its creation, if the invoice isn't paid yet.
+ * All transfers to our addresses are stored.
  */
 async function findExact({ network }: Watching, tx: Sql, blocks: readonly ChainBlock[]): Promise<Detected[]> {
   const placed = blocks.flatMap((block) => block.transfers.map((transfer) => ({ block, transfer })));

@@ -63,7 +63,7 @@ async function tellAll(telling: Telling, ids: readonly string[], shouldEnd: () =
   });
 }
 
-/** Whether the error has another cause than the statement itself. If a statement times out, it counts as the cause. */
+/** Whether the error has another cause than the statement itself. A statement that times out counts as the cause. */
 function isAway(error: unknown): boolean {
   return !isOfStatement(error) && !isTimeout(error);
 }
@@ -112,7 +112,7 @@ function draftOf({ kind, fromAddress, ...transfer }: UntoldTransfer, causes: Cau
   } as const;
 }
 
-/** Returns transfers (UUIDs) after `after` whose event is missing, oldest first. */
+/** Returns transfers (UUIDs) after `after` that have no event, oldest first. */
 const findUntold = rowsOf(
   'untold-ids',
   { id: 'uuid' },
@@ -138,14 +138,14 @@ const withEvents = { ...transfer, event: maybe({ id: 'uuid', isSound: isAsSealed
 type UntoldTransfer = Row<typeof transfer>;
 
 /**
- * If there are this many forged events in addition to the real one, the transfer counts as notified, so that its event isn't written again
- * and again.
+ * If there are this many forged events besides the real one, the transfer counts as notified, so that its event isn't written again and
+ * again.
  */
 const MOST_EVENTS = 20;
 
 /**
- * Reads which of these transfers (UUIDs) have a valid seal but no event, in chain order and including annulled ones, and which of them have
- * a sealed event. So a forged annulment or event can't hide anything.
+ * Finds out which of these transfers (UUIDs) have a valid seal but no event (in chain order, including annulled ones), and which have a
+ * sealed event. So a forged annulment or event can't hide anything.
  */
 const readUntold = answerOf(
   'untold-transfers',
@@ -176,7 +176,7 @@ const readUntold = answerOf(
   },
 );
 
-/** Removes the transfers that have an event from the list of transfers to notify. */
+/** Removes the transfers that already have an event from the list of transfers to report. */
 const forgetTold = commandOf(
   'untold-forget',
   'select from forget_told_transfers($1, $2)',

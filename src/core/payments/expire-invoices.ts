@@ -7,14 +7,14 @@ import { recordChanges } from './record-changes.ts';
 import type { Watching } from './watching.ts';
 import { withCursorApart } from './write-rows.ts';
 
-/** Maximum number per transaction, so that a long backlog doesn't hold the cursor's lock for seconds. */
+/** Maximum number of invoices per transaction, so that a long backlog doesn't hold the cursor's lock for seconds. */
 const BATCH = 500;
 
 /**
- * Expires pending invoices by the chain's clock: those whose deadline isn't later than the newest examined block. As long as no block is
- * examined, this clock stops, so nothing expires. Returns how many have expired; call it again as long as `isMoreLeft`.
+ * Expires pending invoices by the chain's clock, if their deadline isn't later than the newest examined block. While no blocks are being
+ * examined, this clock stands still, so nothing expires. Returns how many have expired; call it again as long as `isMoreLeft`.
  * `detectedTime` is the time of the newest block whose transfers are all known and sighted; invoices with a later deadline don't expire.
- * `held` contains invoices that fail on their own, which are retried later. Throws `LEASE_LOST`.
+ * `held` contains invoices that fail individually and are retried later. Throws `LEASE_LOST`.
  */
 export async function expireInvoices(
   watching: Watching,

@@ -6,7 +6,7 @@ import { findActionsSince } from '../store/access/audit-log.ts';
 import type { Sql } from '../store/db/database.ts';
 import { findLedgerIdentity } from '../store/db/ledger-identity.ts';
 
-/** Identifies the ledger, and each restore that is recorded in its sealed audit log. */
+/** Identifies the ledger and each restore recorded in its sealed audit log. */
 export type LedgerLine = Readonly<{ ledgerId: string; restores: readonly string[] }>;
 
 /** Returns `null` if the ledger has no id yet. */
@@ -23,8 +23,8 @@ export async function findLedgerLine(db: Sql): Promise<LedgerLine | null> {
  */
 export type ExternalCheckpoint = {
   /**
-   * Returns `null` if there's no state for this ledger, or if an operator has restored the ledger since, so that it ends earlier. Throws if
-   * the file is damaged or unreadable.
+   * Returns `null` if there's no state for this ledger, or if an operator has since restored the ledger to an earlier end. Throws if the
+   * file is damaged or unreadable.
    */
   read(line: LedgerLine): Promise<Record<string, unknown> | null>;
   write(line: LedgerLine, seen: object): Promise<void>;

@@ -35,7 +35,7 @@ type Trouble = {
   isReady: boolean;
 };
 
-/** The current problems that this process knows of. `GET /readyz`, the alarms and the log all use this list. */
+/** The current problems that this process knows about. `GET /readyz`, the alarms and the log all use this list. */
 export type HealthProblems = {
   /** Replaces the known problems of one kind. Logs new ones and resolved ones. */
   set(kind: TroubleKind, found: readonly Trouble[]): void;
@@ -70,7 +70,7 @@ function without(some: readonly Trouble[], others: readonly Trouble[]): Trouble[
 
 const TICK_MS = 1000;
 const MAX_PAUSE_MS = 60_000;
-/** As long as a problem lasts, its alarm is raised again at this interval, so that an old alarm shows that its process is gone. */
+/** As long as a problem lasts, its alarm is raised again at this interval, so that an outdated alarm shows that its process is gone. */
 const REPEAT_MS = 60_000;
 
 type Deps = {
@@ -79,7 +79,7 @@ type Deps = {
   log: Logger;
   metrics: Pick<Metrics, 'troubles'>;
   troubles: HealthProblems;
-  /** The checks. Each of them decides how often it does its work. */
+  /** The checks. Each one decides how often to do its work. */
   looks: readonly ((db: Database) => Promise<void>)[];
 };
 
@@ -199,7 +199,7 @@ export function createUnwatchedLook({ troubles, networks, log, now }: FindUnwatc
 const QUIET_MS = 10_000;
 
 export type ShortageWatch = {
-  /** Call this when the database has refused a statement because it's short of `what`. */
+  /** Call this when the database has refused a statement because the database is short of `what`. */
   onShortage(what: string): void;
   /** Checks whether the shortage is over. */
   look(db: Database): Promise<void>;
@@ -207,7 +207,8 @@ export type ShortageWatch = {
 
 /**
  * Remembers that the database is short of a resource (disk, memory, connections). During a shortage some statements still succeed, so a
- * single success proves nothing. The shortage is over if none has been refused for a while and a statement that needs space succeeds.
+ * single success proves nothing. The shortage is over when no statement has been refused for a while and a statement that needs space
+ * succeeds.
  */
 export function createShortageWatch({ troubles, now }: { troubles: HealthProblems; now(): number }): ShortageWatch {
   let refusedAt: number | null = null;
@@ -228,7 +229,7 @@ export function createShortageWatch({ troubles, now }: { troubles: HealthProblem
 }
 
 const WATCH_LIVENESS_LOOK_MS = 5000;
-/** With the first check this makes nine, so that the alarm is raised within a minute. A standby takes over within ten seconds. */
+/** Together with the first check, this makes nine, so the alarm is raised within a minute. A standby takes over within ten seconds. */
 const LOOKS = 8;
 const KIND = 'watch-stalled';
 
@@ -239,8 +240,8 @@ export type Liveness = {
 };
 
 /**
- * Checks that all work is still being done: the loops of this process, and the jobs that need a process with a lease or that serve the
- * delivery queue. The check itself doesn't need a lease, so it can't be silenced by tampering with one.
+ * Checks that all work is still being done: the loops of this process, and the jobs that need a process with a lease or serve the delivery
+ * queue. The check itself doesn't need a lease, so it can't be silenced by tampering with one.
  */
 export function createLiveness({ troubles, loops }: { troubles: HealthProblems; loops: LoopHealth }): Liveness {
   const seen = new Map<string, { sign: string; looks: number }>();
@@ -276,8 +277,8 @@ function troubleOf(subject: string, network: Network | null, what: string): Trou
 }
 
 /**
- * Returns each job's sign of life, and whether the job is needed. A lease is renewed every few seconds, and the oldest due delivery to a
- * working endpoint changes. `sign` is null if no such job exists.
+ * Returns each job's last sign of life, and whether the job is needed. A lease is renewed every few seconds, and the oldest due delivery to
+ * a working endpoint changes. `sign` is null if the job doesn't exist.
  */
 const findSignsOfLife = rowsOf(
   'signs-of-life',

@@ -1,16 +1,19 @@
 import { keepNewest } from '../runtime/keep-newest.ts';
 import { backoffMs } from '../runtime/loop.ts';
 
-/** Orders (UUIDs) that can't expire because their row fails its check or the database refuses the change. Each is retried after a pause. */
+/**
+ * Orders (UUIDs) that can't expire because their row fails its check or because the database refuses the change. Each is retried after a
+ * pause.
+ */
 export type HeldBack = {
   /** Returns the orders that aren't due for a retry yet. */
   resting(): string[];
   list(): { invoiceId: string; reason: string }[];
-  /** Records the result of a round: which of the orders tried have failed. `isWhole` means that no other orders were overdue. */
+  /** Records a round's result: which of the attempted orders have failed. `isWhole` means that there were no other overdue orders. */
   note(failed: ReadonlyMap<string, string>, tried: readonly string[], isWhole: boolean): void;
 };
 
-/** If there are more, each round finds the oldest of them again, and other orders expire more slowly. */
+/** If there are more than this, each round finds the oldest of them again, and other orders expire more slowly. */
 const MAX = 10_000;
 const BACKOFF = { firstMs: 5000, longestMs: 300_000 };
 

@@ -7,7 +7,7 @@ import { findLookup, requestClaim } from '../store/ledger/lookup.ts';
 
 export type TransactionQuestion = {
   txId: string;
-  /** The checkout token of the link on which the payer is asking. */
+  /** The checkout token from the payer's link. */
   askedFor: string;
   /** The network of the client that is asking. */
   client: string;
@@ -23,8 +23,8 @@ export type LookUpDeps = {
 };
 
 /**
- * Compares the transaction that a payer pasted with the invoice of a checkout link. Returns `null` if the link doesn't exist. The ledger is
- * checked first, but only for transfers that belong to this invoice, because others must not be revealed. Throws `DATABASE_UNAVAILABLE`.
+ * Compares the transaction that a payer pasted with a checkout link's invoice. Returns `null` if the link doesn't exist. The ledger is
+ * checked first, but only for transfers that belong to this invoice, because others mustn't be revealed. Throws `DATABASE_UNAVAILABLE`.
  */
 export async function lookUpTransaction(
   { db, readTransaction }: LookUpDeps,
@@ -49,7 +49,7 @@ export async function lookUpTransaction(
   const read = readTransaction[network];
   const question = { txId: reference.txId, askedFor: checkoutToken, client, solidNumber, head };
   const facts = read === undefined ? ({ kind: 'unavailable', why: 'for-now' } as const) : await read(question);
-  // The id was written like an Ethereum id, and no TRON node knows it, so it's from Ethereum.
+  // The id was written like an Ethereum id and no TRON node knows it, so it's from Ethereum.
   if (facts.kind === 'not-found' && reference.hasPrefix && reference.linkTo === null)
     return { code: 'not_tron', looksLike: 'ethereum' };
   const answer = answerLookup(invoice, facts);

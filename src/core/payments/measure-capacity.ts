@@ -24,12 +24,12 @@ export type Capacity = {
   isLow: boolean;
 };
 
-/** Maximum number of measured amounts; the most requested ones are measured. */
+/** Maximum number of amounts to measure; the most requested amounts are measured. */
 const MAX_AMOUNTS = 100;
 /** Maximum number of further amounts for which an invoice was refused, latest first. */
 const MAX_REFUSED = 20;
 /**
- * It takes a few tenths of a second to read this many invoices. If there were more in 30 days, the rate is calculated from the latest ones.
+ * Reading this many invoices takes a few tenths of a second. If there were more in 30 days, the rate is calculated from the latest ones.
  */
 const MAX_INVOICES = 100_000;
 /**
@@ -37,9 +37,7 @@ const MAX_INVOICES = 100_000;
  * are measured.
  */
 const MAX_LOOKUPS = 1_000_000;
-/**
- * Maximum number of index entries that one statement counts if it counts several amounts. That takes far less than the statement timeout.
- */
+/** Maximum number of index entries that a statement counts if it counts several amounts. That takes far less than the statement timeout. */
 const MAX_ENTRIES = 2_000_000;
 /** The cost of finding a range, expressed in index entries. */
 const ENTRIES_PER_LOOKUP = 20;
@@ -48,7 +46,7 @@ const SETUP_MS = 3_600_000;
 
 /**
  * Measures how many payable amounts are free, and how long they will last. By default, measures the amounts that a project requested most
- * often in the last 30 days, and the ones that were refused. Only reads. The constants above limit the work, however many invoices and
+ * often in the last 30 days, and the amounts that were refused. Only reads. The constants above limit the work, however many invoices and
  * addresses there are.
  */
 export async function measureCapacity(
@@ -57,7 +55,7 @@ export async function measureCapacity(
   now: UnixMs,
   asked?: readonly MicroUsdt[],
 ): Promise<Capacity> {
-  // Retired addresses have no free amounts, but they count when determining since when an amount has been in use.
+  // Retired addresses have no free amounts, but they count when determining how long an amount has been in use.
   const addressCount = Math.max(Number(project.activeAddresses + project.retiredAddresses), 1);
   const width = widthOf(project);
   const since30Days = unixMs(now - 30 * DAY_MS);
@@ -91,7 +89,7 @@ function clamp(value: number, least: number, most: number): number {
   return Math.min(Math.max(value, least), most);
 }
 
-/** Returns the width of the range of payable amounts for one requested amount, in micro-USDT. */
+/** Returns how wide the range of payable amounts is for one requested amount, in micro-USDT. */
 function widthOf({ policy, maxSurchargeMicro }: CapacityProject): bigint {
   return policy === 'exact' ? 1n : maxSurchargeMicro;
 }

@@ -13,7 +13,7 @@ import { type ChangeableInvoice, type StatusUpdate, updateStatuses } from '../st
 import { insertEvents } from '../store/outbox/events.ts';
 import type { Recording } from './watching.ts';
 
-/** A change of an invoice. `transaction` is the transfer that caused it. `transferId` is set only for `paid`. */
+/** A change to an invoice. `transaction` is the transfer that caused it. `transferId` is set only for `paid`. */
 export type PlannedChange = {
   invoice: ChangeableInvoice;
   change: InvoiceChange;
@@ -22,8 +22,8 @@ export type PlannedChange = {
 };
 
 /**
- * Applies changes to invoices, at most one per invoice, in the caller's transaction. Writes one event with its deliveries for each change
- * of status. `headNumber` is the newest examined block.
+ * Applies changes to invoices, at most one per invoice, in the caller's transaction. Writes one event, with its deliveries, for each status
+ * change. `headNumber` is the newest examined block.
  */
 export async function recordChanges(
   recording: Recording,
@@ -62,7 +62,7 @@ export async function recordChanges(
 
 type Draft = EventDraft & { blockNumber: number };
 
-/** The ids of transfers increase within a batch. A change without a transfer is sorted first. */
+/** Transfer ids increase within a batch. A change without a transfer is sorted first. */
 function byChainOrder(left: Draft, right: Draft): number {
   if (left.blockNumber !== right.blockNumber) return left.blockNumber - right.blockNumber;
   const [one, other] = [left.transferId ?? '', right.transferId ?? ''];

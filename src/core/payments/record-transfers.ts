@@ -16,14 +16,14 @@ import type { Recording } from './watching.ts';
 
 type Placed = { block: SolidBlock; transfer: ChainTransfer };
 
-/** `index` is the transfer's position among all transfers of these blocks that concern a project's address. */
+/** `index` is the transfer's position among all transfers in these blocks that involve a project's address. */
 export type DecidedTransfer = NewTransfer & { toAddress: TronAddress; index: number };
 
 /** The number of transfers of each kind. A transfer between two of our addresses is counted on both sides. */
 export type TransferCounts = { matched: number; duplicate: number; unmatched: number; outgoing: number };
 
 /**
- * Whether a block with this time can matter to an address that was added at `createdAt`. The database decides whether it can pay an
+ * Whether a block with this time can matter for an address that was added at `createdAt`. The database decides whether it can pay an
  * invoice.
  */
 type Concerns = (createdAt: UnixMs, blockTime: UnixMs) => boolean;
@@ -35,9 +35,9 @@ type Concerns = (createdAt: UnixMs, blockTime: UnixMs) => boolean;
 type Rules = { concerns?: Concerns; isAgain?: boolean; mayOvertake?: boolean };
 
 /**
- * `incoming`: transfers that aren't in the ledger yet, in chain order, each with its kind. `invoices`: their invoices. `aside`: transfers
- * that can't be recorded now, because the row of their address or invoice fails its check, or because an earlier equal transfer is waiting
- * for such a row.
+ * `incoming`: incoming transfers that aren't in the ledger yet, in chain order, each with its kind. `invoices`: their invoices. `aside`:
+ * transfers that can't be recorded now, because the row of their address or invoice fails its check, or because an earlier equal transfer
+ * is waiting for such a row.
  */
 export type Decided = {
   incoming: DecidedTransfer[];
@@ -104,7 +104,7 @@ function asideOf({ block, transfer }: Placed, reason: string): SetAside {
   return { kind: 'transfer', block: { ...block, transfers: [transfer] }, reason };
 }
 
-/** Describes a transfer that was decided but couldn't be written. */
+/** Describes a transfer whose kind was decided, but which couldn't be written. */
 export function setAsideOf(blocks: readonly SolidBlock[], { txId, logIndex, blockId }: NewTransfer, reason: string) {
   const block = blocks.find(({ id }) => id === blockId);
   const transfer = block?.transfers.find((each) => each.txId === txId && each.logIndex === logIndex);
@@ -145,8 +145,8 @@ export async function recordTransfers(
 const MOST_APART_MS = 60_000;
 
 /**
- * Returns a time that makes ids higher than all existing ones of the projects. So a reader that continues after the last id never misses
- * one, whichever process's clock was ahead.
+ * Returns a time that makes ids higher than all of the projects' existing ids. This way, a reader that continues after the last id never
+ * misses one, whichever process's clock is ahead.
  */
 async function timeOfNext({ now }: Recording, tx: Sql, arrived: Incoming[]): Promise<UnixMs> {
   const at = now();
@@ -218,12 +218,12 @@ function placedAt(placed: Placed[], index: number): Placed {
   return found;
 }
 
-/** Returns the invoices of these transfers, in the form that `findChangeable` expects. */
+/** Returns these transfers' invoices in the form that `findChangeable` expects. */
 function invoicesOf(transfers: readonly NewTransfer[]): { projectId: string; invoiceId: string }[] {
   return transfers.flatMap(({ projectId, invoiceId }) => (invoiceId === null ? [] : [{ projectId, invoiceId }]));
 }
 
-/** Returns the changes of the invoices that the transfers pay. */
+/** Returns the changes to the invoices that the transfers pay. */
 export function planPaid(transfers: readonly NewTransfer[], invoices: readonly ChangeableInvoice[]): PlannedChange[] {
   const byId = new Map(invoices.map((invoice) => [invoice.id, invoice]));
   return transfers.flatMap((transfer) => {

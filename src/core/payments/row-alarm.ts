@@ -6,26 +6,25 @@ import type { Sql } from '../store/db/database.ts';
 import { describeSealProblem, type SealJudge, type SealProblem } from '../store/db/seal.ts';
 import { SEALED_LIMITS, SEALED_OUTGOING } from '../store/db/sealed-tables.ts';
 
-/**
- * Per minute and table, this many unsealed rows get an alarm of their own. All others share one alarm, so that a flood can't hide later
- * rows.
- */
+/** This many unsealed rows per minute and table get their own alarm. All others share one alarm, so that a flood can't hide later rows. */
 const MAX_NAMED = 20;
 const NAMED_MS = 60_000;
-/** For at most this many rows per table, Quittance remembers whether they have an alarm of their own. */
+/** For at most this many rows per table, Quittance remembers whether they have their own alarm. */
 const MAX_MET = 10_000;
 /** Seals for these tables are new in this release, so even a ledger that already requires seals has some unsealed rows. */
 const SEALED_LATELY: readonly string[] = [SEALED_OUTGOING.name, SEALED_LIMITS.name];
-/** A row sealed with a master key that isn't configured doesn't indicate tampering. Nor does a row that is older than its seals. */
+/**
+ * A row sealed with a master key that isn't configured doesn't indicate tampering. Neither does a row that is older than its table's seals.
+ */
 type About = { kind: 'row-changed' | 'row-unsealed' | 'key-unknown'; subject: string };
 type Naming = { at: UnixMs; count: number; ids: Map<string, boolean> };
-/** `networks`: the networks of this process, for rows that don't belong to a network. */
+/** `networks`: this process's networks, for rows that don't belong to a network. */
 type Deps = { db(): Sql; log: Logger; now(): UnixMs; networks: readonly Network[] };
 
 /**
- * Raises an alarm for each problem that a statement finds: one `row-changed` for each changed row; one `key-unknown` for all rows sealed
- * with a master key that isn't configured; one `row-unsealed` for all unsealed rows of a table that may be left from an older release.
- * Never throws.
+ * Raises an alarm for each problem that a statement finds: one `row-changed` for each changed row, one `key-unknown` for all rows sealed
+ * with a master key that isn't configured, and one `row-unsealed` for all of a table's unsealed rows that may be left over from an older
+ * release. Never throws.
  */
 export function createSealNotifier(deps: Deps): SealJudge['onProblem'] {
   const tell = createTeller(deps);

@@ -33,8 +33,8 @@ const KIND = 'set-aside';
 const MAX_SUBJECT = 200;
 
 /**
- * Records each entry that was set aside once its row is repaired, and keeps an alarm open until then. Runs while this process follows the
- * network, until it's stopped.
+ * Records each entry that was set aside once its row is repaired, and keeps an alarm open until then. Runs until stopped, while this
+ * process follows the network.
  */
 export function startSettling(options: Settling): Loop {
   const { network, isLeader } = options;
@@ -92,7 +92,7 @@ async function settle(settling: Settling, tx: Sql, one: SetAside): Promise<void>
 
 const REST = 'Everything else keeps working. See "set-aside" in docs/reference/alarms.md';
 
-/** Returns the usual id of an invoice. A transfer is identified by its transaction and log. */
+/** Returns an invoice's usual id. A transfer is identified by its transaction and log. */
 function subjectOf({ id }: WaitingRow): string {
   const [, kind, ...rest] = id.split(' ');
   const [invoiceId = ''] = rest;

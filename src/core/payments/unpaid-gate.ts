@@ -3,7 +3,7 @@ import { MINUTE_MS, tightest, UNPAID_MS, type UnpaidRule } from '../domain/unpai
 import type { Sql } from '../store/db/database.ts';
 import { countUnpaid, type Unpaid } from '../store/ledger/unpaid.ts';
 
-/** A limit that was reached, and when one more invoice may be possible at the latest, up to a minute from now. */
+/** A limit that was reached, and the latest time at which one more invoice may be possible, up to a minute from now. */
 export type LimitReached = { rule: UnpaidRule; limit: number; retryAfterSeconds: number };
 
 /** Call `leave` as soon as the admitted creation is over, whatever its result is. */
@@ -11,7 +11,7 @@ type Entered = { kind: 'pass'; leave(): void } | ({ kind: 'limited' } & LimitRea
 
 export type UnpaidGate = { enter(projectId: string): Promise<Entered> };
 
-/** The maximum age of a count. If counting is slow, counts become rarer, so that they take at most a twentieth of the time. */
+/** A count's maximum age. If counting is slow, counts become rarer, so that they take at most a twentieth of the time. */
 const FRESH_MS = { least: 1000, most: 10_000 };
 const REST_PER_LOOK = 20;
 /** A payment may make room before ageing does, so callers are never asked to wait longer than this. */
@@ -20,7 +20,8 @@ const MAX_REMEMBERED = 10_000;
 
 type Look = { unpaid: Unpaid; at: UnixMs; freshMs: number };
 /**
- * `allowance`: how many requests may pass before the next count. `waiting`: callers that wait until one of the running creations is over.
+ * `allowance`: how many requests may pass before the next count. `waiting`: callers that are waiting for one of the running creations to
+ * finish.
  */
 type Known = {
   last: Look | null;
@@ -32,9 +33,9 @@ type Known = {
 };
 
 /**
- * Admits creations as long as a project is within its limits. It queries the database separately from the creation: once a second, and when
- * half of the remaining room is used up. Invoices of other processes become visible only with the next count, so n processes may exceed a
- * limit once, by (n − 1) / 2 of the remaining room.
+ * Admits creations as long as a project is within its limits. It queries the database separately from the creation: once a second, and
+ * whenever half of the remaining room is used up. Other processes' invoices become visible only with the next count, so n processes may
+ * exceed a limit once, by (n − 1) / 2 of the remaining room.
  */
 export function createUnpaidGate({ db, now }: { db: Sql; now(): UnixMs }): UnpaidGate {
   const projects = new Map<string, Known>();

@@ -16,7 +16,7 @@ export type AddressChangeWatchDeps = Leading & {
 /** A change waits for a day, so a few seconds don't matter. The alarm was already raised when it was proposed. */
 const PAUSE_MS = 5000;
 
-/** Applies the due address changes of a network, and maintains their alarm, while this process is the leader. Runs until it's stopped. */
+/** Applies a network's due address changes and maintains their alarm, while this process is the leader. Runs until it's stopped. */
 export function startAddressChangeWatch(options: AddressChangeWatchDeps): Loop {
   const { network, isLeader, usdt } = options;
   const deps = { ...options, db: whileLeading(options.db, network, isLeader), contracts: [usdt] };

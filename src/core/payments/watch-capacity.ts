@@ -28,12 +28,12 @@ type CapacityWatchDeps = Leading & { metrics: Metrics };
 
 /** Short enough to report a low capacity or a recovery within a minute. A refused invoice raises the alarm immediately. */
 const CHECK_MS = 30_000;
-/** If measuring is slow, pauses become longer, so that it takes at most a twentieth of the time. */
+/** If measuring is slow, pauses become longer, so that measuring takes at most a twentieth of the time. */
 const PAUSE_PER_ROUND = 20;
 /** Maximum number of amounts in an alarm (`quittance address capacity` shows all of them), and of failures in a log line. */
 const MAX_NAMED = 3;
 
-/** Measures each project of a network, immediately and then every 30 seconds, while this process is the leader. Runs until it's stopped. */
+/** Measures each project on a network, immediately and then every 30 seconds, while this process is the leader. Runs until it's stopped. */
 export function startCapacityWatch(options: CapacityWatchDeps): Loop {
   const { network, metrics, isLeader } = options;
   const db = whileLeading(options.db, network, isLeader);
@@ -166,31 +166,31 @@ function describeAmount({ requestedMicro, free, total, daysLeft }: AmountCapacit
   return `for ${formatAmount(requestedMicro)} USDT, ${free} of ${total} are free${left}`;
 }
 
-/** The payable amounts that a project has for invoices of one requested amount. */
+/** The payable amounts that a project has for invoices with one requested amount. */
 type AmountPool = { projectId: string; policy: Policy; maxSurchargeMicro: bigint; requestedMicro: MicroUsdt };
 
 export type Relief = {
   /** Call this when an invoice was created. Checks its pool from time to time, in the background. */
   noteCreated(pool: AmountPool): void;
-  /** Derives addresses if a pool is 80 % used. Returns the resulting pool, or `null` if none of the project's keys may derive addresses. */
+  /** Derives addresses if a pool is 80 % used. Returns the resulting pool, or `null` if none of the project's keys can derive addresses. */
   relieve(pool: AmountPool): Promise<Pool | null>;
 };
 
 type ReliefDeps = { db: Database; now(): UnixMs; random(bytes: number): Uint8Array; log: Logger };
 
-/** One address is added for every four in use, after which two thirds of the pool are used. It takes 25 ms to add 25. */
+/** One address is added for every four in use. After that, two thirds of the pool are used. It takes 25 ms to add 25. */
 const IN_USE_PER_ADDED = 4n;
 const MAX_ADDED = 25;
 /** A process checks a pool for the first time after it has used this share of what one address can hold for the amount: 45 of 900. */
 const FIRST_LOOK_SHARE = 20n;
-/** How long to remember that a project can't derive addresses. */
+/** How long Quittance remembers that a project can't derive addresses. */
 const BARE_MS = 1000;
 const MAX_REMEMBERED = 10_000;
 
 /**
  * Adds addresses automatically when payable amounts run low. Every process may do this, but the project's lock allows only one at a time,
- * and the next one then finds enough. It never derives addresses from a key that has no active address, because then the operator has
- * stopped using that wallet or doesn't want invoices, or the ledger was restored.
+ * and the next one then finds enough. It never derives addresses from a key without active addresses: in that case the operator has stopped
+ * using the wallet or doesn't want invoices, or the ledger was restored.
  */
 export function createRelief(deps: ReliefDeps): Relief {
   const { now, log } = deps;
@@ -240,7 +240,7 @@ function firstLook(pool: AmountPool): number {
   return Math.max(2, Number(wordsOf(pool) / FIRST_LOOK_SHARE));
 }
 
-/** `total` is the number of payable amounts, of which `free` aren't reserved. */
+/** `total` is the number of payable amounts, and `free` is how many of them aren't reserved. */
 export type Pool = { addresses: bigint; total: bigint; free: bigint };
 
 async function measure(db: Sql, pool: AmountPool): Promise<Pool> {
@@ -252,7 +252,7 @@ async function measure(db: Sql, pool: AmountPool): Promise<Pool> {
   return { addresses, total, free: total > reserved ? total - reserved : 0n };
 }
 
-/** Returns how many more may be used until 80 % are; negative if it's more already. */
+/** Returns how many more amounts may be used before 80 % are in use; negative if more than that are. */
 function spareOf({ total, free }: Pool): bigint {
   return free - (total * LOW_PERCENT) / 100n;
 }

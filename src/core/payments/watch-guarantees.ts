@@ -20,14 +20,14 @@ import { findDamagedAddresses } from '../store/ledger/addresses.ts';
 import { notePromotion } from './note-timeline.ts';
 import { guardWhileLeading, type Leading, takeEach, whileLeading } from './watching.ts';
 
-/** Half of the minute within which problems must be found. One check takes about 0.1 s. */
+/** Half a minute, because problems must be found within a minute. One check takes about 0.1 s. */
 const CHECK_MS = 30_000;
 /** If there are more changes, probably everything has changed. The others are reported once these are resolved. */
 const MAX_ALARMS = 20;
 const MAX_SHOWN = 700;
 
 /**
- * Compares the schema with this release's schema, and each address of a network with its account. Also checks the seals of operators'
+ * Compares the schema with this release's schema, and each address of a network with its account. Also checks the seals on operators'
  * decisions, and records a promotion. Runs immediately and then every 30 s, while this process is the leader, until it's stopped.
  */
 export function startGuaranteeWatch(options: Leading): Loop {
@@ -107,7 +107,7 @@ async function checkAddresses({ network, ...telling }: Leading): Promise<void> {
 
 const isSound = (table: SealedTable) => ({ isSound: isAsSealed({ ...table, isReadOnce: true }) });
 
-/** Operators make only a few decisions. If an attacker adds many, the first of them already reveals it. */
+/** Operators make only a few decisions. If an attacker adds many, even the first one reveals the attack. */
 const newest = (name: string, table: SealedTable, order: string) =>
   rowsOf(
     name,

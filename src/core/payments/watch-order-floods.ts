@@ -8,7 +8,7 @@ import { type Leading, loopWhileLeading, whileLeading } from './watching.ts';
 
 const LOOK_MS = 5000;
 
-/** Resolves the `order-flood` alarms of projects that are well below their limits again, while this process is the leader. */
+/** Resolves the `order-flood` alarms for projects that are well below their limits again, while this process is the leader. */
 export function startOrderFloodWatch(options: Leading): Loop {
   const { network, now, log, isLeader } = options;
   const db = whileLeading(options.db, network, isLeader);

@@ -4,15 +4,15 @@ import { toIso, type UnixMs } from '../domain/time.ts';
 import { findWatchedNetworks } from '../store/chain/watched-networks.ts';
 import type { Sql } from '../store/db/database.ts';
 
-/** Why no invoice can be created on a network: no watcher follows it, or no node has ever returned a block of it. */
+/** Why no invoice can be created on a network: no watcher follows it, or no node has ever returned one of its blocks. */
 export type Unwatched = 'not-set-up' | 'never-seen';
 
 export type WatchedNetworks = { whyNot(network: Network): Promise<Unwatched | null> };
 
 /**
- * Invoices can be created on the networks in this process's configuration, and on networks that a watcher of another process has ever
- * followed. A watcher that is currently down doesn't matter, because it reads the payments later. For real money, a node must have returned
- * at least one block, because with a mistyped URL no payment would be seen.
+ * Invoices can be created on the networks in this process's configuration, and on networks that another process's watcher has ever
+ * followed. It doesn't matter if that watcher is currently down, because it reads the payments later. For real money, a node must have
+ * returned at least one block, because no payment would be seen if the URL was mistyped.
  */
 export function createWatchedNetworks({ db, networks }: { db: Sql; networks: readonly Network[] }): WatchedNetworks {
   const ready = new Set(networks.filter((network) => keyMode(network) === 'test'));
@@ -44,7 +44,7 @@ export const neverSeen = (network: Network): string => `no ${network} node has r
 
 export const nodesVariable = (network: Network): string => `QUITTANCE_${network.toUpperCase()}_NODES`;
 
-/** Describes the problem of a network without a watcher. The text may be shown publicly. */
+/** Describes the problem with a network that has no watcher. The text may be shown publicly. */
 export function describeUnwatched({ network, seenAt }: { network: Network; seenAt: UnixMs | null }): string {
   const since = seenAt === null ? 'has ever run' : `has run since ${toIso(seenAt)}`;
   return `no ${network} watcher ${since}, so payments there go unnoticed: set ${nodesVariable(network)}, and start a process with the watcher role`;

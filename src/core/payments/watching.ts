@@ -17,12 +17,12 @@ export type Recording = {
   random(bytes: number): Uint8Array;
 };
 
-/** What every use case of a watcher needs. */
+/** The input that every watcher use case needs. */
 export type Watching = Recording & { lease: Lease };
 
 /**
- * Runs `work` in a transaction that holds the cursor's lock and has checked the lease. So a watcher that has lost its lease can't write
- * anything, however late it resumes. Throws `LEASE_LOST`.
+ * Runs `work` in a transaction that holds the cursor's lock and has checked the lease. This way, a watcher that has lost its lease can't
+ * write anything, however late it resumes. Throws `LEASE_LOST`.
  */
 export function withCursor<Result>(
   { db, network, lease }: Watching,
@@ -39,8 +39,8 @@ export function withCursor<Result>(
 }
 
 /**
- * Returns the database of the process that follows a network, for writes that `withCursor` doesn't fence: alarms, states, comparisons. If
- * the process was paused, its own clock shows that another process may have taken over, and its next statement is refused. Throws
+ * Returns the database of the process that follows a network, for writes that `withCursor` doesn't fence: alarms, states and comparisons.
+ * If the process was paused, its own clock shows that another process may have taken over, and the next statement is refused. Throws
  * `LEASE_LOST`.
  */
 export function whileLeading(db: Database, network: Network, isLeader: () => boolean): Database {
@@ -115,9 +115,9 @@ const STALL_TICK_MS = 10_000;
 const STALL_TICKS = 6;
 
 /**
- * Like `loopWhileLeading`, for watches that guarantees depend on. If no check is completed for a minute, raises the alarm `watch-stalled`.
- * A long check must call `progress` after each part. Time is counted in ticks of this process, so the time during which it's suspended
- * doesn't count.
+ * Like `loopWhileLeading`, for watches that Quittance's guarantees depend on. If no check is completed for a minute, raises the alarm
+ * `watch-stalled`. A long check must call `progress` after each part. Time is counted in this process's ticks, so time during which the
+ * process is suspended doesn't count.
  */
 export function guardWhileLeading(
   options: Leading,
@@ -128,7 +128,7 @@ export function guardWhileLeading(
   const { name, stallTickMs = STALL_TICK_MS } = how;
   const about = ['watch-stalled', name] as const;
   let ticks = 0;
-  // An alarm of a previous process may still be open.
+  // A previous process's alarm may still be open.
   let mayBeOpen = true;
   const progress = () => {
     ticks = 0;

@@ -4,13 +4,13 @@ import type { Sql } from '../store/db/database.ts';
 import { isOfStatement } from '../store/db/unavailable.ts';
 import { type Watching, withCursor } from './watching.ts';
 
-/** Whether the contents of a row made a transaction fail, so that the other rows can be processed without it. */
+/** Whether a row's contents made a transaction fail, so that the other rows can be processed without it. */
 export function isOfRow(error: unknown): boolean {
   if (error instanceof AppError) return /^(ROW_CHANGED|ADDRESS_DAMAGED|ADDRESS_NOT_VOUCHED)$/.test(error.code);
   return isOfStatement(error);
 }
 
-/** Writes items together, in a way that undoes only the items that fail. Returns those with their errors. */
+/** Writes items together, but undoes only the items that fail. Returns those with their errors. */
 export type Write = <Item>(
   tx: Sql,
   items: readonly Item[],
@@ -22,13 +22,13 @@ const together: Write = async (_tx, items, write) => {
   return [];
 };
 
-/** Retries in halves, down to single items, so that a few failures among thousands of items cost only a few dozen attempts. */
+/** Retries in halves, down to single items, so that a few failures among thousands of items take only a few dozen attempts. */
 const apart: Write = async (tx, items, write) => {
   if (items.length === 0) return [];
   try {
     await tx.script('savepoint apart');
     await write(items);
-    // Checks the constraints now that would otherwise be checked at the commit.
+    // Checks constraints now that would otherwise be checked at commit time.
     await tx.script('set constraints all immediate; set constraints all deferred; release savepoint apart');
     return [];
   } catch (error) {
@@ -42,7 +42,7 @@ const apart: Write = async (tx, items, write) => {
   }
 };
 
-/** Like `withCursor`, but if a row makes the transaction fail, repeats it in such a way that only that row fails. */
+/** Like `withCursor`, but if a row makes the transaction fail, repeats it so that only that row fails. */
 export async function withCursorApart<Result>(
   watching: Watching,
   work: (tx: Sql, cursor: ChainCursor, write: Write) => Promise<Result>,

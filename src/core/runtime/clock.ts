@@ -12,8 +12,8 @@ const DOUBT_MS = 60 * 60_000;
 const JUMP_MS = 1000;
 
 /**
- * Returns a clock that ignores forward jumps within the last hour, which it detects by the monotonic time between two reads. If the clock
- * is set back, the new time is accepted immediately.
+ * Returns a clock that ignores forward jumps within the last hour. It detects them by the monotonic time between two reads. If the clock is
+ * set back, the new time is accepted immediately.
  */
 export function createSteadyClock(now: () => number, monotonicMs = () => performance.now()): () => number {
   let known = { at: now(), ms: monotonicMs() };

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Asks one question. Questions that arrive while others are in progress may be answered together with it. */
+/** Asks one question. Questions that arrive while others are in progress may be answered together. */
 export type Ask<Question, Answer> = (question: Question) => Promise<Answer>;
 
 type CoalesceOptions<Question, Answer> = {

@@ -63,7 +63,9 @@ export function admissionRefusal(transaction: PendingTransaction, view: Admissio
   return blockRefusal(transaction, view);
 }
 
-/** Checks what may have changed when a block includes the transaction: its reference block, its expiration and the state. */
+/**
+ * Checks everything that may have changed by the time a block includes the transaction: its reference block, its expiration and the state.
+ */
 export function blockRefusal({ raw }: PendingTransaction, { head, state, block }: AdmissionView): Refusal | null {
   if (!hasKnownReference(raw, head, block)) return { code: 'TAPOS_ERROR', message: 'Tapos check error.' };
   if (raw.expirationMs <= head.header.timestamp || raw.expirationMs > head.header.timestamp + MAX_LIFETIME_MS) {

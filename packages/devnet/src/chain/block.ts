@@ -25,7 +25,7 @@ export interface Block {
     readonly timestamp: number;
     readonly parentHash: string;
   };
-  /** Fields of the header's raw_data that java-tron doesn't know, as hex in wire format. They come last, and JSON omits them. */
+  /** Holds fields of the header's raw_data that java-tron doesn't know, as hex in wire format. They come last, and JSON omits them. */
   readonly hiddenHeader?: string;
   /** Whether the header's bytes contain no time, as in a genesis block. */
   readonly hidesTime?: boolean;
@@ -34,7 +34,7 @@ export interface Block {
   readonly transactions: readonly BlockTransaction[];
 }
 
-/** The block version of java-tron 4.8. */
+/** The block version that java-tron 4.8 writes. */
 const BLOCK_VERSION = 34;
 
 /** Builds and signs the block after `parent`. */
@@ -67,7 +67,7 @@ export function sealBlock(
 }
 
 /**
- * Returns the block with another parent, and with the Merkle root of its current transactions. It's signed with `key`, or keeps its old
+ * Returns a copy of the block with another parent and the Merkle root of its current transactions. It's signed with `key`, or keeps its old
  * signature if that is null.
  */
 export function resealBlock(block: Block, { parentId, key }: { parentId: string; key: Uint8Array | null }): Block {
@@ -78,7 +78,7 @@ export function resealBlock(block: Block, { parentId, key }: { parentId: string;
   return { ...block, id: blockIdOf(bytes, header.number), header, signature };
 }
 
-/** The content of a block's line in the log, from which the rest of the block is derived. */
+/** A block's line in the log, from which the rest of the block is derived. */
 export interface BlockRecord {
   readonly number: number;
   readonly timestampMs: number;

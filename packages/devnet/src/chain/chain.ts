@@ -5,10 +5,10 @@ import type { Schedule } from './schedule.ts';
 /** Where a chain starts: at the genesis block, or at a solid block restored from a snapshot. */
 export interface ChainStart {
   readonly block: Block;
-  /** The position of each block's line, by height, up to and including `block`. */
+  /** The position of each block's line in the log, by height, up to and including `block`. */
   readonly positions: number[];
   readonly transactionHeights: Map<string, number>;
-  /** The height of the last block of each producer, by the producer's index. */
+  /** The height of each producer's last block, by the producer's index. */
   readonly latestByTurn: readonly number[];
   /** How many blocks each producer has made, by its index. Older snapshots don't have this count, so it starts there. */
   readonly producedByTurn?: readonly number[];
@@ -23,9 +23,9 @@ export interface Chain {
   setSchedule(schedule: Schedule): void;
   head(): Block;
   solidNumber(): number;
-  /** Returns a block of the current branch, or null. */
+  /** Returns a block on the current branch, or null. */
   block(number: number): Block | null;
-  /** Returns the height of a transaction in the current branch, or null. */
+  /** Returns the height of a transaction on the current branch, or null. */
   heightOf(transactionId: string): number | null;
   stateAt(number: number): StateReader;
   /** Returns how many blocks each producer has made up to a height, by its index. */
@@ -138,7 +138,7 @@ function createTurns(start: ChainStart) {
   return {
     latest: (turn: number) => latest[turn] ?? 0,
     allLatest: () => Array.from(latest, (height) => height ?? 0),
-    /** Returns how many blocks each producer has made, without the blocks of these turns. */
+    /** Returns how many blocks each producer has made, not counting the blocks in these turns. */
     producedWithout(turns: readonly number[]): number[] {
       const counts = Array.from(produced, (blocks) => blocks ?? 0);
       for (const turn of turns) counts[turn] = (counts[turn] ?? 0) - 1;
@@ -177,7 +177,7 @@ function createRecentBlocks() {
         recent.delete(height);
       }
     },
-    /** Returns the previous values of everything that was changed by the blocks above `number`, up to the head. */
+    /** Returns the previous values of everything that the blocks above `number`, up to the head, have changed. */
     undone(head: Block, number: number, turns: Turns): { state: Map<string, bigint>; latest: number[] } {
       const undone = { state: new Map<string, bigint>(), latest: turns.allLatest() };
       for (let height = head.header.number; height > number; height -= 1) {
@@ -192,7 +192,7 @@ function createRecentBlocks() {
 
 /**
  * Returns the solid height, which is the one that more than 70 % of the producers have built on (java-tron `DposService.updateSolidBlock`).
- * `latest` contains the height of the last block of each active producer, or 0 if it has made none.
+ * `latest` contains the height of each active producer's last block, or 0 if it has made none.
  */
 function solidNumberOf(latest: readonly number[]): number {
   const ascending = latest.toSorted((left, right) => left - right);

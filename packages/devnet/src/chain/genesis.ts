@@ -16,11 +16,11 @@ export const PENNILESS_SUN = 1_000_000_000_000n;
 
 const NO_PRODUCER = -1;
 
-/** The producer in the genesis block of every TRON network. Like addresses, it begins with the byte 41. */
+/** The producer in the genesis block of every TRON network. Like addresses, it starts with the byte 41. */
 const WITNESS =
   'A new system must allow existing systems to be linked together without requiring any central control or coordination';
 
-/** The owner of the genesis allocations in wire format, which is this text instead of an address. */
+/** The owner of the genesis allocations in wire format: this text instead of an address. */
 const NOBODY = bytesToHex(utf8ToBytes('0x000000000000000000000'));
 
 const TRANSFER_URL = 'type.googleapis.com/protocol.TransferContract';
@@ -49,7 +49,7 @@ export function genesisBlock(timestampMs: number): Block {
   return { ...block, id: blockIdOf(headerBytes(block), 0) };
 }
 
-/** Returns block 0 as it was in older directories, when it was less similar to a real one. */
+/** Returns block 0 as older directories have it, which is less like a real one. */
 export function firstGenesisBlock(timestampMs: number): Block {
   const parentHash = bytesToHex(sha256(utf8ToBytes(FIRST_TEXT)));
   const header = { number: 0, txTrieRoot: txTrieRoot([]), parentHash, timestamp: timestampMs };

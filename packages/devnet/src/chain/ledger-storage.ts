@@ -52,8 +52,8 @@ type LogLine =
   | ({ readonly t: 'block'; readonly change?: readonly (readonly [string, string])[] } & BlockRecord);
 
 /**
- * After a kill, at most about this many blocks are replayed when opening. With 1,000, the replay took most of the time to open 200,000
- * blocks.
+ * After a kill, at most about this many blocks are replayed when opening. With 1,000, replaying took most of the time that it took to open
+ * 200,000 blocks.
  */
 const SNAPSHOT_EVERY_BLOCKS = 250;
 
@@ -74,7 +74,7 @@ export function createLedgerStorage(options: StorageOptions): LedgerStorage {
   const snapshots = dataDir === null ? null : openSnapshots(dataDir);
   let snapshotNumber = 0;
   let pending: () => string[] = () => [];
-  // Each schedule with the position of its line, so that a snapshot contains the schedule of its block. Older ones are dropped with each
+  // Each schedule with the position of its line, so that a snapshot contains the schedule for its block. Older ones are dropped with each
   // snapshot.
   let schedules: { readonly position: number; readonly schedule: Schedule }[] = [];
   const write = (line: LogLine) => log.append([JSON.stringify(line)]);
@@ -218,11 +218,11 @@ interface ChainLog {
 const NEWLINE = 0x0a;
 const CHUNK_BYTES = 256 * 1024;
 
-/** The longest line is that of a full block: 2,000 transactions of about 2 kB. */
+/** A full block has the longest line: 2,000 transactions of about 2 kB each. */
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
 
 /**
- * Opens a log file. If the last line is incomplete, because a process was killed while writing it, it's cut off. There's no fsync: a killed
+ * Opens a log file. Cuts off the last line if it's incomplete because a process was killed while writing it. There's no fsync: a killed
  * process loses nothing, and a power cut may only lose the last blocks of a network that has no value.
  */
 function openFileLog(path: string): ChainLog {
@@ -337,7 +337,7 @@ interface Snapshot {
 }
 
 interface Snapshots {
-  /** Returns null if there's no snapshot, or if it's ahead of a log that ends at `logEnd`. */
+  /** Returns null if there's no snapshot, or if the snapshot is ahead of a log that ends at `logEnd`. */
   load(logEnd: number): Snapshot | null;
   /** `newTransactions` contains the transactions in the blocks after the last snapshot, with their heights. */
   save(
@@ -351,7 +351,7 @@ const POSITION_BYTES = 8;
 const TRANSACTION_BYTES = 40;
 
 /**
- * There are three files: `snapshot.json`, which is replaced as a whole, and two indexes with entries of fixed width. Only as many entries
+ * There are three files: `snapshot.json`, which is replaced as a whole, and two indexes with fixed-width entries. Only as many entries
  * count as `snapshot.json` says. Solid blocks never change, so entries are only appended. Any entries after those were written by a process
  * that was killed, and are overwritten.
  */

@@ -154,7 +154,7 @@ function requireForkable(chain: Chain, depth: number): void {
     throw new RangeError('every producer is stalled: no branch can be made');
 }
 
-/** Skips the producer whose turn it would be, so that no block of the branch has the same id as the one it replaces. */
+/** Skips the producer whose turn it would be, so that no block on the branch has the same id as the one it replaces. */
 function turnsToSkip(chain: Chain, replaced: Block | undefined): number {
   const { active } = chain.schedule();
   const skipped = active.findIndex(

@@ -10,7 +10,7 @@ export interface LogJson {
   readonly data: string;
 }
 
-/** The parts of a transaction's info that can be made bulky. */
+/** The parts of a transaction's info that can be bulky. */
 export const NOISE_SHAPES = ['log', 'contractResult', 'internal_transactions'] as const;
 
 /** Useless bulk that takes about this many bytes of JSON. It's generated only on request. */

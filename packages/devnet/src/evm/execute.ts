@@ -61,7 +61,7 @@ export function refusalOf(state: StateReader, { contract: call, feeLimitSun }: R
   return null;
 }
 
-/** Runs a transaction that `refusalOf` accepts, and charges its fee. `netBytes` is its size, for which free bandwidth is enough here. */
+/** Runs a transaction that `refusalOf` accepts, and charges its fee. `netBytes` is its size, which free bandwidth covers here. */
 export function execute(
   state: Journal,
   raw: RawTransaction,

@@ -16,7 +16,7 @@ export interface KeyPair {
 /** The main network has 27 super representatives. A devnet may have fewer, but never more. */
 export const MAX_PRODUCERS = 27;
 
-/** A block producer, and the key in its witness permission, which signs its blocks. */
+/** A block producer, and its witness permission key, which signs its blocks. */
 export interface Producer {
   readonly account: AccountHex;
   readonly signer: KeyPair;
@@ -39,14 +39,14 @@ export function producerAccount(index: number): AccountHex {
 
 /**
  * Returns the key that signs a producer's blocks. As on real networks, some producers (here every second one) have a witness permission key
- * that differs from the key of their account. `rotation` is the number of times that key was changed.
+ * that differs from their account key. `rotation` is the number of times that this key was changed.
  */
 export function producerSigner(index: number, rotation: number): KeyPair {
   if (rotation > 0) return keyPair(`producer ${index} witness permission ${rotation}`);
   return keyPair(index % 2 === 1 ? `producer ${index} witness permission` : `producer ${index}`);
 }
 
-/** Returns the key with which a lying node signs instead of a producer. */
+/** Returns the key that a lying node signs with instead of a producer. */
 export function attackerSigner(index: number): KeyPair {
   return keyPair(`attacker ${index}`);
 }
@@ -70,7 +70,7 @@ export const STRANGER = keyPair('stranger').account;
 /** The contracts of every devnet. */
 export const { usdt: USDT, fakeUsdt: FAKE_USDT } = DEVNET_CONTRACTS;
 export const MULTISEND = contractAccount('multisend');
-/** A stranger's contract that fills infos with bulk. */
+/** A stranger's contract that fills infos with useless bulk. */
 export const NOISE = contractAccount('noise');
 
 /** It takes a third of a millisecond to compute a public key, and one is needed for every block that is read from the log. */

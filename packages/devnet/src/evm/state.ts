@@ -1,6 +1,6 @@
 import type { AccountHex } from '@quittance/tron/address';
 
-/** The state of the network: one number per key, where zero means absent. Values can be addresses, flags or amounts. */
+/** The network's state: one number per key, where zero means absent. Values can be addresses, flags or amounts. */
 export interface StateReader {
   get(key: string): bigint;
 }
@@ -61,7 +61,7 @@ export const balanceKey = (token: AccountHex, account: AccountHex) => `${token}/
 export const allowanceKey = (token: AccountHex, owner: AccountHex, spender: AccountHex) =>
   `${token}/allowance/${owner}/${spender}`;
 export const blacklistKey = (token: AccountHex, account: AccountHex) => `${token}/blacklist/${account}`;
-/** The fee on transfers, in hundredths of a percent, and its maximum in micro-USDT. */
+/** The transfer fee in hundredths of a percent, and its maximum in micro-USDT. */
 export const feeRateKey = (token: AccountHex) => `${token}/basisPoints`;
 export const feeMostKey = (token: AccountHex) => `${token}/maximumFee`;
 /** The contract that replaced this one, as a number, or zero if there's none. */

@@ -29,7 +29,7 @@ import {
 
 const APPROVAL_TOPIC = topicOf('Approval(address,address,uint256)');
 
-/** The energy that USDT's `transfer` uses on the main network. It costs 65,000 more to write a balance that was zero. */
+/** The energy that USDT's `transfer` uses on the main network. Writing a balance that was zero costs 65,000 more. */
 const WARM_TRANSFER_ENERGY = 64_285;
 const COLD_TRANSFER_ENERGY = 130_285;
 const ALLOWANCE_ENERGY = 15_000;

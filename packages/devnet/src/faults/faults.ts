@@ -25,17 +25,12 @@ const REFUSING = [
 ] as const;
 
 /**
- * The node responds with valid JSON that is wrong, as broken nodes do:
- * - `empty-infos`, `missing-info` (the last one) and `swapped-infos` (the first two) change `gettransactioninfobyblocknum`.
- * - `empty-block` removes the transactions from blocks.
- * - `lag` responds with the state of `blocks` ago.
- * - `missing-history` has only the last `blocks` and genesis.
- * - `solid-ahead` reports the head as solid.
- * - `wrong-balance` reports one micro-USDT too little.
- * - `wrong-flags` swaps frozen and free, and replaced and not replaced.
- * - `replayed-producers` shows `producers` instead of the current ones.
- * - `missing-logs` omits logs from `eth_getLogs` (all, or the transfers to `to`), like a node that hasn't indexed them.
- * - `limited-logs` responds to `eth_getLogs` with a provider's error.
+ * The node responds with valid JSON that is wrong, as broken nodes do: - `empty-infos`, `missing-info` (the last one) and `swapped-infos`
+ * (the first two) change `gettransactioninfobyblocknum`. - `empty-block` removes the transactions from blocks. - `lag` responds with the
+ * state from `blocks` blocks ago. - `missing-history` has only the last `blocks` and genesis. - `solid-ahead` reports the head as solid. -
+ * `wrong-balance` reports one micro-USDT too little. - `wrong-flags` swaps frozen and free, and replaced and not replaced. -
+ * `replayed-producers` shows `producers` instead of the current ones. - `missing-logs` omits logs from `eth_getLogs` (all, or the transfers
+ * to `to`), like a node that hasn't indexed them. - `limited-logs` responds to `eth_getLogs` with a provider's error.
  */
 const BROKEN = [
   'empty-infos',
@@ -53,7 +48,7 @@ const BROKEN = [
 ] as const;
 
 /**
- * The node lies about the contents of a block, both in the block and in its infos, but doesn't change the header; see `lieAbout` in
+ * The node lies about the contents of a block, both in the block and in its infos, without changing the header; see `lieAbout` in
  * `node-answers.ts`. `fee-split` shows a direct transfer as two: `amountMicro` (default: half of it) to `to`, and the rest to the real
  * recipient.
  */
@@ -91,7 +86,7 @@ export interface Fault {
   readonly fromBlock?: number;
   readonly toBlock?: number;
   /**
-   * The recipient and amount of a forged or missing transfer. Default: the attacker and 1 USDT. If `to` is absent, `forged-log` changes an
+   * The recipient and amount in a forged or missing transfer. Default: the attacker and 1 USDT. If `to` is absent, `forged-log` changes an
    * amount.
    */
   readonly to?: string;
@@ -100,7 +95,7 @@ export interface Fault {
   readonly bytesPerSecond?: number;
   /** For `bracket-bomb`. Default: 32 MiB. */
   readonly bytes?: number;
-  /** For `replayed-producers`: the producers of genesis (default), or the current ones with the attacker's keys. */
+  /** For `replayed-producers`: the genesis producers (default), or the current ones with the attacker's keys. */
   readonly producers?: 'genesis' | 'attacker';
 }
 

@@ -5,7 +5,7 @@ import { setTimeout } from 'node:timers/promises';
 import { repeat } from '../wire/json-text.ts';
 import { type Fault, hasFault } from './faults.ts';
 
-/** A drip lasts longer than the timeout of any client, but it ends eventually. */
+/** A drip lasts longer than any client's timeout, but it ends eventually. */
 export const DRIP_MS = 60_000;
 export const DRIP_BYTES = 240;
 
@@ -16,7 +16,7 @@ const DEFAULT_BYTES_PER_SECOND = 256 * 1024;
 /** This exceeds the 24 MiB that a client may accept for most responses. */
 export const DEFAULT_BOMB_BYTES = 32 * 1024 * 1024;
 
-/** Real responses of nodes and of the proxies in front of them, byte for byte. */
+/** Real responses from nodes and from the proxies in front of them, byte for byte. */
 export const REFUSALS: ReadonlyMap<Fault['kind'], { status: number; type: string; body: string }> = new Map([
   ['error-200', json(200, '{"Error":"class java.lang.IllegalAccessException : lack of computing resources"}')],
   ['bare-text', { status: 200, type: 'text/plain', body: 'this API is closed because this node is a lite fullnode' }],
@@ -98,7 +98,7 @@ export async function send(
 }
 
 /**
- * Writes as fast as the client reads. Like Jetty, it sends a small response together with its length. It isn't an error if the client
+ * Writes as fast as the client reads. Like Jetty, sends a small response together with its length. It isn't an error if the client
  * disconnects.
  */
 async function sendPieces(response: ServerResponse, pieces: Iterable<string> | AsyncIterable<string>): Promise<void> {

@@ -7,14 +7,14 @@ import { hasFault, isResealing, type SettledFault } from './faults.ts';
 export type Resealed = Map<string, Block>;
 
 /**
- * About 2 kB each. If a lie is longer than this, it has to be rebuilt from its start now and again, which takes a millisecond per block.
+ * About 2 kB each. If a lie is longer than this, it has to be rebuilt from the start now and again, which takes a millisecond per block.
  */
 const MAX_REMEMBERED = 20_000;
 
 /**
  * Builds a chain of lies with consistent headers: Merkle roots, ids and parent links. `omitted-transaction-resealed` keeps the producers'
- * signatures, which no longer match; the other two faults sign with the attacker's keys. `trueBlock` returns a block of the real chain, and
- * `lie` changes its contents.
+ * signatures, which no longer match; the other two faults sign with the attacker's keys. `trueBlock` returns a block from the real chain,
+ * and `lie` changes its contents.
  */
 export function resealChain(
   faults: readonly SettledFault[],

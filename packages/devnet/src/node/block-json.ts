@@ -36,7 +36,7 @@ export function transactionJson(transaction: BlockTransaction, visible: boolean)
 }
 
 /**
- * Returns the info of a transaction, with its fields in the node's order. With `visible`, the addresses of contracts and logs are in
+ * Returns the info of a transaction, with its fields in the node's order. With `visible`, the addresses in contracts and logs are in
  * base58.
  */
 export function infoJson(block: Block, { id, info }: BlockTransaction, visible: boolean): InfoJson {

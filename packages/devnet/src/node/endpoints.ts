@@ -99,7 +99,7 @@ function wholeBlock({ view, visible }: EndpointContext, number: number): unknown
   return block === null ? {} : blockJson(block, { detail: true, visible });
 }
 
-/** Hex that isn't an address stands for an account that doesn't exist. */
+/** Hex that isn't an address means an account that doesn't exist. */
 function getAccount({ view, witnesses, parameters, visible }: EndpointContext): unknown {
   const account = visible
     ? accountParameter(parameters, 'address')
@@ -260,16 +260,16 @@ function shownMessage(text: string, visible: boolean): string {
   return visible ? text : messageHex(text);
 }
 
-/** The operations that java-tron allows to the active permission of a new account. */
+/** The operations that java-tron allows a new account's active permission to perform. */
 const ACTIVE_OPERATIONS = '7fff1fc0033ec30f000000000000000000000000000000000000000000000000';
 
-/** The votes of a producer, which are about the median of the main network. */
+/** A producer's votes, about the median on the main network. */
 const VOTES = 500_000_000;
 const FEW_VOTES = 1_000_000;
 
 const SLOT_MS = 3_000;
 
-/** The fields that java-tron shows for an account without stakes: the windows of its resources, in slots per day. */
+/** The fields that java-tron shows for an account without stakes: its resource windows, in slots per day. */
 const UNSTAKED = {
   net_window_size: 28_800,
   account_resource: { energy_window_size: 28_800 },
@@ -320,11 +320,11 @@ function accountResourceJson(state: StateReader, account: AccountHex): object {
   return { freeNetLimit: 600, TotalNetLimit: 43_200_000_000, TotalEnergyLimit: 180_000_000_000 };
 }
 
-/** Returns all current and previous producers. Fields that are false are omitted, so a previous producer has no `isJobs`. */
+/** Returns all current and previous producers. False fields are omitted, so a former producer has no `isJobs`. */
 function witnessesJson(view: LedgerView, { visible, witnesses }: { visible: boolean; witnesses: readonly Witness[] }) {
   const latest = new Map<number, Block>();
   const produced = view.produced();
-  // Forks may skip turns, so the last block of a producer can be further back than one round, but two rounds are always enough.
+  // Forks may skip turns, so a producer's last block can be further back than one round, but two rounds are always enough.
   const lowest = Math.max(1, view.headNumber - 2 * witnesses.length);
   for (let number = view.headNumber; number >= lowest && latest.size < witnesses.length; number -= 1) {
     const block = view.block(number);
@@ -341,7 +341,7 @@ function witnessesJson(view: LedgerView, { visible, witnesses }: { visible: bool
   return { witnesses: shown };
 }
 
-/** Slots are counted from 1970 in units of the main network's slot time, whatever the block time of the devnet is. */
+/** Slots are counted from 1970 in units of the main network's slot time, whatever the devnet's block time is. */
 function latestOf(block: Block | undefined): object {
   if (block === undefined) return {};
   const { number, timestamp } = block.header;

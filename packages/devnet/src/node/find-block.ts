@@ -21,7 +21,7 @@ export function findBlock(view: LedgerView, idOrNum: string): Block | null {
   return blockById(view, idOrNum);
 }
 
-/** Returns a block of the current branch. A block id begins with the height. */
+/** Returns a block on the current branch. A block id begins with the height. */
 export function blockById(view: LedgerView, id: string): Block | null {
   const wanted = id.toLowerCase();
   const block = /^[0-9a-f]{64}$/.test(wanted) ? view.block(Number.parseInt(wanted.slice(0, 16), 16)) : null;

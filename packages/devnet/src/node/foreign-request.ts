@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http';
 
 /**
  * Returns why a request isn't from a program on this machine, or null if it is. Any website can make a browser on this machine send
- * requests to a loopback port. It can use its own name as soon as that resolves to 127.0.0.1 (`Host: evil.example:40123`), or our name with
- * the site as `Origin`, or any body that is declared as a form or text. `host` is the configured host of the listener.
+ * requests to a loopback port. It can use its own name as soon as that resolves to 127.0.0.1 (`Host: evil.example:40123`), or this
+ * machine's name with the site as `Origin`, or any body that is declared as a form or text. `host` is the listener's configured host.
  */
 export function foreignRequest({ method, headersDistinct, socket }: IncomingMessage, host: string): string | null {
   const { host: hosts = [], origin: origins = [], 'content-type': types = [] } = headersDistinct;
@@ -28,7 +28,10 @@ export const isLoopback = (host: string): boolean => LOOPBACK.test(host);
 /** Matches `application/json`, with or without parameters: `application/json; charset=utf-8`. */
 const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i;
 
-/** Whether `127.0.0.1:40123` means this machine, or the configured host of the listener, with its port. The default port is 80. */
+/**
+ * Returns whether a value such as `127.0.0.1:40123` means this machine, or the listener's configured host, with the listener's port. The
+ * default port is 80.
+ */
 function isOurs(named: string, host: string, port: number | undefined): boolean {
   const [, name = '', written = '80'] = /^(\[[^\]]*\]|[^:]*)(?::(\d{1,5}))?$/.exec(named.toLowerCase()) ?? [];
   const reported = host.includes(':') ? `[${host}]` : host;

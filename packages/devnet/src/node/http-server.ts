@@ -16,7 +16,7 @@ export interface Control {
   readonly slotMs: number;
 }
 
-/** The APIs of a node. On a real node, each of them has its own port. */
+/** A node's APIs. On a real node, each of them has its own port. */
 export type HttpApi = '/wallet' | '/walletsolidity' | typeof JSON_RPC_PATH;
 
 interface HttpContext {
@@ -44,12 +44,11 @@ const NUMBERS = ['num', 'startNum', 'endNum'];
 const BOOLEANS = ['detail', 'visible'];
 
 /**
- * While thousands of blocks are being made, the process is blocked. Idle connections must survive that, or the next request of a client
- * fails.
+ * While thousands of blocks are being made, the process is blocked. Idle connections must survive that, or a client's next request fails.
  */
 const KEEP_ALIVE_MS = 75_000;
 
-/** Serves the JSON API of a node. Port 0 selects a free port. */
+/** Serves a node's JSON API. Port 0 selects a free port. */
 export async function startHttpServer(
   context: HttpContext,
   { host, port }: { readonly host: string; readonly port: number },
@@ -151,7 +150,7 @@ function parametersOf(body: string, isListAllowed = false): Parameters {
   throw new ParameterError('can not cast to JSONObject.', JSON_ERROR);
 }
 
-/** Returns the fields of a query string, with the types that they have in a JSON body. */
+/** Returns the fields of a query string, with the same types as in a JSON body. */
 function queryParameters(query: URLSearchParams): Parameters {
   const entries = [...query].map(([name, text]) => {
     if (NUMBERS.includes(name) && /^-?\d{1,15}$/.test(text)) return [name, Number(text)] as const;
@@ -170,7 +169,7 @@ function listen(server: Server, host: string, port: number): Promise<number> {
   });
 }
 
-/** Responds as Jetty does if no servlet matches: a GET of an unknown path isn't found, and any other method isn't supported. */
+/** Responds as Jetty does if no servlet matches: a GET request to an unknown path isn't found, and any other method isn't supported. */
 function refuseMethod(response: ServerResponse, method: string, path: string): void {
   const [status, message] =
     method === 'GET' && path !== JSON_RPC_PATH

@@ -209,7 +209,7 @@ function quantity(value: number): string {
   return `0x${value.toString(16)}`;
 }
 
-/** The error of a request, in the form that JSON-RPC defines. */
+/** A request's error, in the form that JSON-RPC defines. */
 class JsonRpcError extends Error {
   override name = 'JsonRpcError';
   readonly #code: number;
@@ -233,7 +233,7 @@ function invalidParams(message: string): JsonRpcError {
   return new JsonRpcError(-32602, message, '{}');
 }
 
-/** The error for a body, or a parameter of a method, that doesn't have the expected form. */
+/** The error for a body or method parameter that doesn't have the expected form. */
 function unreadable(): JsonRpcError {
   return new JsonRpcError(-32700, 'JSON parse error');
 }

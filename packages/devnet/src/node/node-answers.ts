@@ -24,7 +24,7 @@ import {
 import { type Resealed, resealChain } from '../faults/reseal.ts';
 import { ENDPOINTS } from './endpoints.ts';
 
-/** The faults of a node, with its resealed blocks by the faults of a path. */
+/** A node's faults, and its resealed blocks by each path's faults. */
 export interface Sickness {
   readonly faults: readonly SettledFault[];
   readonly resealed: Map<string, Resealed>;
@@ -36,21 +36,21 @@ export function fallSick(ledger: Ledger, faults: readonly Fault[]): Sickness {
   return { faults: faults.map((fault) => settleFault(fault, solidNumber)), resealed: new Map() };
 }
 
-/** What is needed to answer a request: the chain that the node knows, and its faults. */
+/** The data for answering a request: the chain that the node knows, and its faults. */
 export interface Answering {
   readonly ledger: Ledger;
   readonly now: () => number;
   readonly sickness: Sickness;
 }
 
-/** Returns the chain as a node shows it at a path, and the faults of that path. */
+/** Returns the chain as a node shows it at a path, and that path's faults. */
 export function viewAt({ ledger, sickness }: Answering, path: string, kind: 'full' | 'solid') {
   const faults = faultsAt(sickness.faults, path);
   return { faults, view: viewWith(ledger, kind, faults, resealedFor(sickness, faults)) };
 }
 
 /**
- * Returns the response of a node with these faults, as the value of its JSON. Refusals are handled by the transport. Throws a
+ * Returns the response from a node with these faults, as the value of its JSON. Refusals are handled by the transport. Throws a
  * ParameterError for an unknown path, and for parameters that a node refuses.
  */
 export function answerRequest(node: Answering, path: string, parameters: Parameters): unknown {
@@ -70,7 +70,7 @@ function resealedFor({ faults, resealed }: Sickness, concerned: readonly Settled
   return known;
 }
 
-/** Replaces the correct response by the response of a node with these faults. */
+/** Replaces the correct response with one from a node with these faults. */
 function distort(faults: readonly SettledFault[], path: string, answer: unknown): unknown {
   return faults.reduce((given: unknown, fault) => distortOnce(fault, path, given), answer);
 }
@@ -220,7 +220,7 @@ function lieAboutHeader(block: Block, fault: SettledFault): Block {
   return { ...block, signature };
 }
 
-/** Whether this is a call of the USDT contract itself. Any other call moves USDT only internally. */
+/** Whether this is a call to the USDT contract itself. Any other call moves USDT only internally. */
 function isDirect({ info }: BlockTransaction): boolean {
   return info.contract_address === `41${USDT}`;
 }

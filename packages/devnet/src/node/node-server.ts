@@ -32,7 +32,7 @@ import { type Answering, answerRequest, fallSick, type Sickness, viewAt } from '
 
 /** A node that serves a ledger on four ports, like java-tron. Several nodes can serve the same ledger, each with its own faults. */
 export interface NodeServer {
-  /** The URL of the JSON API, with JSON-RPC at `/jsonrpc`. Example: `http://127.0.0.1:40123`. */
+  /** The JSON API's URL, with JSON-RPC at `/jsonrpc`. Example: `http://127.0.0.1:40123`. */
   readonly url: string;
   /** Serves only the part of the API below `/walletsolidity`. */
   readonly solidityUrl: string;
@@ -113,11 +113,11 @@ interface GrpcContext {
   readonly sickness: () => Sickness;
 }
 
-/** java-tron's limits for requests and headers. It has no limit for responses. */
+/** java-tron's limits for requests and headers. It doesn't limit responses. */
 const MAX_REQUEST_BYTES = 4 * 1024 * 1024;
 const SETTINGS = { initialWindowSize: 1024 * 1024, maxHeaderListSize: 8192 };
 
-/** Each message starts with a byte that says whether it's compressed (it never is), and its length. */
+/** Each message starts with a byte that says whether it's compressed (it never is), followed by its length. */
 const PREFIX_BYTES = 5;
 
 const PIECE_BYTES = 64 * 1024;
@@ -281,7 +281,7 @@ const STATUSES: ReadonlyMap<Fault['kind'], { readonly status: number; readonly m
   ['unavailable-503', { status: 14, message: '' }],
 ]);
 
-/** Ends a call instead of the node, or never ends it. Returns false if the node itself should respond. */
+/** Ends a call in place of the node, or never ends it. Returns false if the node itself should respond. */
 function refuseCall(faults: readonly Fault[], stream: ServerHttp2Stream): boolean {
   for (const { kind } of faults) {
     if (kind === 'hang') return true;
@@ -322,7 +322,7 @@ function dripBytes(stream: ServerHttp2Stream, message: readonly Uint8Array[]): v
   const bytes = Buffer.concat(message);
   let sent = 0;
   const timer = setInterval(() => {
-    // A short response stops before its end, without any sign that it's over.
+    // A truncated response stops before its end, without any sign that it's over.
     if (sent < Math.min(DRIP_BYTES, bytes.length - 1)) stream.write(bytes.subarray(sent, sent + 1));
     else if (sent >= DRIP_BYTES) stream.session?.destroy();
     sent += 1;
@@ -332,7 +332,7 @@ function dripBytes(stream: ServerHttp2Stream, message: readonly Uint8Array[]): v
 
 export type GrpcService = 'Wallet' | 'WalletSolidity';
 
-/** A call that ends with a status other than 0. */
+/** A call that ends with a non-zero status. */
 class GrpcError extends Error {
   override name = 'GrpcError';
   readonly status: number;
@@ -350,7 +350,7 @@ interface Call {
   readonly view: LedgerView;
   readonly request: Parameters;
   readonly shows: (block: Block) => readonly Uint8Array[];
-  /** Returns the response of the JSON API at the corresponding path. */
+  /** Returns the JSON API's response at the corresponding path. */
   readonly json: (parameters: Parameters) => unknown;
 }
 
@@ -387,7 +387,7 @@ const BOTH: Readonly<Record<string, Method>> = {
   ListWitnesses: method({}, ({ json }) => encodeMessage(WITNESS_LIST, json({}) as object)),
   GetAccount: method(ACCOUNT_REQUEST, ({ request, json }) => {
     const address = String(request['address'] ?? '');
-    // By gRPC, text that isn't an address stands for an account that doesn't exist.
+    // In gRPC, text that isn't an address means an account that doesn't exist.
     return /^41.{40}$/.test(address) ? encodeMessage(ACCOUNT, json({ address }) as object) : NOTHING;
   }),
   TriggerConstantContract: method(CONTRACT_CALL, constantCall),
@@ -406,7 +406,7 @@ const METHODS: Readonly<Record<GrpcService, Readonly<Record<string, Method>>>> =
 };
 
 /**
- * Returns the corresponding path of the JSON API, so that faults of that path also apply to the method. `GetBlock` of `Wallet` is
+ * Returns the corresponding path of the JSON API, so that the path's faults also apply to the method. `Wallet`'s `GetBlock` is
  * `/wallet/getblock`.
  */
 function pathOfMethod(service: GrpcService, name: string): string {
@@ -469,7 +469,7 @@ function blockList(
   return concatBytes(...blocks.map((block) => writeElement(1, encode(block, shows))));
 }
 
-/** `TriggerConstantContract` returns a `TransactionExtention`. Unlike in JSON, a call may have no owner, and an error has a prefix. */
+/** `TriggerConstantContract` returns a `TransactionExtention`. Unlike in JSON, a call doesn't need an owner, and an error has a prefix. */
 function constantCall({ request, json }: Call): Uint8Array {
   const owner = request['owner_address'] ?? `41${'00'.repeat(20)}`;
   const answer = json({ ...request, owner_address: owner }) as {

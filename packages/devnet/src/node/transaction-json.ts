@@ -28,8 +28,8 @@ export function unsignedTransactionJson(rawDataHex: string, visible: boolean) {
 }
 
 /**
- * Returns the transaction in the body of `broadcasttransaction`. Like java-tron, it builds the bytes from `raw_data` and ignores
- * `raw_data_hex`. The hex is used only for contract types that a devnet doesn't know, which are then refused.
+ * Returns the transaction in a `broadcasttransaction` body. Like java-tron, it builds the bytes from `raw_data` and ignores `raw_data_hex`.
+ * The hex is used only for contract types that a devnet doesn't know, which are then refused.
  */
 export function transactionOfJson(parameters: Parameters): Transaction {
   const visible = parameters['visible'] === true;

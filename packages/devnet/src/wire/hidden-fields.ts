@@ -6,8 +6,8 @@ import { decodeMessage, encodeMessage } from './protobuf-json.ts';
 import { RESULT } from './schemas.ts';
 
 /**
- * The fields of a Transaction other than raw_data, signatures and the contractRet of its Result, as hex in wire format. The chain keeps
- * them, the Merkle leaf covers them, but JSON shows only those that java-tron knows.
+ * The fields of a Transaction other than raw_data, signatures and its Result's contractRet, as hex in wire format. The chain keeps them and
+ * the Merkle leaf covers them, but JSON shows only the fields that java-tron knows.
  */
 export interface HiddenFields {
   /** Fields of the Transaction itself. Anyone can add them. */
@@ -19,7 +19,7 @@ export interface HiddenFields {
   readonly result?: string;
 }
 
-/** A transaction in the form in which it was sent. */
+/** A transaction as it was sent. */
 export type SentTransaction = Transaction & { readonly hidden?: HiddenFields };
 
 const [RAW_DATA, SIGNATURE, RET, CONTRACT_RET] = [1, 2, 5, 3];
@@ -32,7 +32,7 @@ export function readSent(bytes: Uint8Array): SentTransaction | null {
   return Object.keys(hidden).length === 0 ? transaction : { ...transaction, hidden };
 }
 
-/** Returns the transaction as a node accepts it from a client. From a peer, it also accepts the Result, except for `contractRet`. */
+/** Returns the transaction as a node accepts it from a client. From a peer, a node also accepts the Result, except for `contractRet`. */
 export function withoutResult({ hidden, ...transaction }: SentTransaction): SentTransaction {
   return hidden?.outer === undefined ? transaction : { ...transaction, hidden: { outer: hidden.outer } };
 }

@@ -3,7 +3,7 @@ export class Verbatim {
   readonly #value: () => unknown;
   readonly pieces: () => Iterable<string>;
 
-  /** `value` returns what JSON.stringify gets instead, and `pieces` returns the text. */
+  /** `value` returns the value that JSON.stringify gets instead, and `pieces` returns the text. */
   constructor(value: () => unknown, pieces: () => Iterable<string>) {
     this.#value = value;
     this.pieces = pieces;
@@ -22,7 +22,7 @@ export class Verbatim {
 /** Long texts are generated in pieces of about this size. */
 const PIECE_CHARACTERS = 64 * 1024;
 
-/** What JSON.stringify writes for U+0000, the placeholder of a verbatim part. No response of a node contains it. */
+/** The text that JSON.stringify writes for U+0000, the placeholder for a verbatim part. No node's response contains it. */
 const MARK = '\\u0000';
 
 /** Returns an integer with all its digits, as java-tron writes an int64; a number if that is exact. */
@@ -36,7 +36,7 @@ export function exactInteger(value: bigint): number | Verbatim {
       );
 }
 
-/** Returns the hex of a byte that is repeated. */
+/** Returns the hex of a repeated byte. */
 export function longHex(byte: string, count: number): Verbatim {
   return new Verbatim(
     () => byte.repeat(count),
@@ -62,7 +62,7 @@ export function longList(element: object, count: number): Verbatim {
 }
 
 /**
- * Returns the text of a response piece by piece; it's an array if no part of it is long. Like java-tron's responses, it ends with a
+ * Returns the text of a response piece by piece; a single array if no part of it is long. Like java-tron's responses, it ends with a
  * newline.
  */
 export function jsonPieces(answer: unknown): Iterable<string> {

@@ -49,7 +49,7 @@ const INTERNAL_TRANSACTION: Schema = {
   note: field(5, 'bytes'),
 };
 
-/** Tron.proto `TransactionInfo`, with the fields that a devnet has. */
+/** Tron.proto `TransactionInfo`, with the fields that a devnet uses. */
 export const TRANSACTION_INFO: Schema = {
   id: field(1, 'bytes'),
   fee: field(2, 'integer'),
@@ -92,7 +92,7 @@ const PERMISSION: Schema = {
   keys: list(7, { message: { address: field(1, 'bytes'), weight: field(2, 'integer') } }),
 };
 
-/** Tron.proto `Account`, with the fields that a devnet has. */
+/** Tron.proto `Account`, with the fields that a devnet uses. */
 export const ACCOUNT: Schema = {
   address: field(3, 'bytes'),
   balance: field(4, 'integer'),
@@ -122,7 +122,7 @@ export const TRANSACTION_EXTENTION: Schema = {
   logs: list(6, { message: LOG }),
 };
 
-/** The requests of api.proto. */
+/** The api.proto requests. */
 export const BLOCK_REQUEST: Schema = { id_or_num: field(1, 'text'), detail: field(2, 'boolean') };
 export const NUMBER_MESSAGE: Schema = { num: field(1, 'integer') };
 export const BYTES_MESSAGE: Schema = { value: field(1, 'bytes') };

@@ -17,11 +17,11 @@ export type CatchUp = {
   /**
    * Replays the irreversible blocks after the newest verified one up to `last`, in order and without gaps, and reads ranges ahead. Ranges
    * that have arrived are recorded together, because one transaction takes as long for several ranges as for one. Returns at `last`, when
-   * the window is full, or when `isStopping` returns true. Throws the error of a block that can't be read or verified. The next call
-   * resumes at the same place.
+   * the window is full, or when `isStopping` returns true. Throws if a block can't be read or verified. The next call resumes at the same
+   * place.
    */
   run(options: CatchUpOptions): Promise<void>;
-  /** Call this when the head is followed, so that every node may provide ranges again. */
+  /** Call this while following the head, so that every node may provide ranges again. */
   onHead(): void;
 };
 
@@ -121,7 +121,7 @@ export function createCatchUp(deps: FollowDeps, { window, signers, quorum, avoid
   };
 }
 
-/** A block with its logs, as shown by its node and by any other operators that already have it. `block.signer` isn't known yet. */
+/** A block with its logs, as shown by its node and any other operators that already have the block. `block.signer` isn't known yet. */
 type AheadBlock = { read: { node: Node; block: ProvenHeader }; block: WindowBlock };
 type AheadRange = { source: Node; blocks: AheadBlock[] };
 
@@ -140,14 +140,14 @@ type ReadAhead = {
   stop(): void;
 };
 
-/** Maximum number of blocks that are requested or waiting for earlier blocks, over all nodes. The last range may exceed it. */
+/** Maximum number of blocks that are requested or waiting for earlier blocks, across all nodes. The last range may exceed it. */
 const MAX_AHEAD = 64;
 /** After this many consecutive failed ranges, Quittance asks the node for single blocks. */
 const MAX_RANGE_FAILURES = 3;
 const PARALLEL_BLOCKS = 4;
 /**
- * Another node may take this many times as long as the preferred one, and at least `MIN_LATE_MS`. After that, the range is requested from
- * the preferred node.
+ * Another node may take this many times as long as the preferred one, and at least `MIN_LATE_MS`. After this time, the range is requested
+ * from the preferred node.
  */
 const MAX_TIMES_LATER = 4;
 const MIN_LATE_MS = 1000;
@@ -262,7 +262,7 @@ function createFailures() {
   };
 }
 
-/** Adds the logs shown by other operators that already have the block. */
+/** Adds the logs from other operators that already have the block. */
 async function withOthers(deps: FollowDeps, nodes: readonly Node[], read: ReadBlock): Promise<AheadBlock> {
   const block = await withQuorum(deps, read, null, othersFor(deps, nodes, read.node));
   // The transactions are no longer needed once the logs have been judged, and they take up most of a block's memory.
@@ -270,7 +270,7 @@ async function withOthers(deps: FollowDeps, nodes: readonly Node[], read: ReadBl
   return { read: { node: read.node, block: header }, block };
 }
 
-/** Returns the blocks before the first one that can't be read or judged. Throws if that is the first block. */
+/** Returns the blocks before the first one that can't be read or judged. Throws if the first block fails. */
 async function upToFirstFailure<Result>(reads: readonly Promise<Result>[]): Promise<Result[]> {
   const ready: Result[] = [];
   for (const read of await Promise.allSettled(reads)) {
@@ -331,7 +331,7 @@ type Source = { source: Node; short: Pace; long: Pace };
 
 /**
  * Chooses the nodes that provide ranges, and the range length for each. The preferred node comes first. Another node is used only as long
- * as none of its ranges fails.
+ * as none of its ranges fail.
  */
 function createRangeSources(
   deps: FollowDeps,
@@ -405,14 +405,14 @@ const FIRST = 2;
  */
 type InFlightBounds = { most: number; wait: readonly [number, number] };
 /**
- * The shortest duration is measured again after this many ranges, because blocks grow and routes become slower. A measurement costs about
- * the time of one range.
+ * The shortest duration is measured again after this many ranges, because blocks grow and routes become slower. A measurement takes about
+ * as long as one range.
  */
 const PROBE_RANGES = 200;
 
 /**
  * Adapts the number of concurrent ranges to the node's capacity, like TCP Vegas. Any time that a range takes beyond the shortest duration
- * is queueing time. If hardly any range is queued, the limit rises by one, up to `most`. If many are queued, it falls by one.
+ * is queueing time. If hardly any range is queued, the limit rises by one, up to `most`. If many ranges are queued, the limit falls by one.
  */
 export function createInFlight(
   { most, wait: [few, many] }: InFlightBounds,

@@ -18,7 +18,7 @@ const STUCK_BLOCKS = 200;
 /** If the newest block is older than this many block times, either Quittance or the network has fallen behind. */
 const FAR_BEHIND_BLOCKS = 60;
 
-/** Knows up to which height the chain is irreversible: by our own count of producers, and as nodes report it. */
+/** Knows up to which height the chain is irreversible: according to our own count of producers, and according to the nodes. */
 export type Solid = {
   /** Returns the height up to which our own verified headers prove it. It's never below the newest recorded block. */
   own(): number;
@@ -47,7 +47,7 @@ export function createSolid(
   let reported = window.base().number;
   /** The lowest height that a node has called irreversible but our own count hasn't confirmed yet, or `null` if there's none. */
   let claim: number | null = null;
-  /** Incremented when the node that we asked is behind, so that the next request goes to another node. */
+  /** Incremented when the asked node is behind, so that the next request goes to another node. */
   let asker = 0;
   /** Earliest time at which a node that shows blocks again after an outage may be asked (monotonic). */
   let backNextMs = 0;
@@ -168,16 +168,15 @@ const MAX_NAMED = 20;
 /** Maximum number of blocks per transaction while catching up. It keeps memory use and lock times low, and still needs few commits. */
 export const BATCH_BLOCKS = 60;
 /**
- * Limits on blocks that only operators' agreement confirms, because their header proves nothing: in a row, and per hour of the chain's
- * time.
+ * Limits on blocks that only the operators' agreement confirms because their header proves nothing: in a row, and per hour of chain time.
  */
 const MAX_UNPROVEN_IN_A_ROW = 60;
 const MAX_UNPROVEN_IN_AN_HOUR = 240;
 const HOUR_MS = 3_600_000;
 
 /**
- * Recorded blocks that no header proves, since the follower last started from the database: the length of the current run, and the times of
- * the latest ones.
+ * Blocks that were recorded without proof from a header since the follower last loaded from the database: the length of the current run,
+ * and the times of the latest blocks.
  */
 type Unproven = { inARow: number; times: UnixMs[] };
 
@@ -205,7 +204,7 @@ export function createFinalizer(
 
   const judgeableUpTo = async (): Promise<number> => {
     const unanswered = await fees.unansweredFrom(deps);
-    // Waiting gains nothing if there's only one operator, because we never trust a successor that only one operator names.
+    // Waiting gains nothing if there's only one operator, because a successor that only one operator names is never trusted.
     const held = agreement > 1 ? unanswered - 1 : Number.POSITIVE_INFINITY;
     const { number: recorded } = window.base();
     if (held <= recorded && recorded < solid.reported()) {

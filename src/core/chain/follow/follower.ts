@@ -33,7 +33,7 @@ const IN_TIME_MS = 40;
 const AVOID_BLOCKS = 2;
 
 export type Follower = {
-  /** Does one round of following. Returns the pause until the next round. Throws errors of nodes and of the database. */
+  /** Does one round of following. Returns the pause until the next round. Throws errors from nodes and the database. */
   step(lease: Lease, isStopping: () => boolean): Promise<{ pauseMs: number; examinedAgeMs: number }>;
   /** Clears the in-memory state, because another process may have recorded blocks in the meantime. */
   reset(): void;
@@ -73,8 +73,8 @@ export function createFollower(
       }
       const current = parts;
       const { window, solid, finalizer } = current;
-      // Read no blocks after the replacement of the contract. Otherwise nodes would be blamed for payments that the still unknown successor
-      // logs.
+      // Don't read any blocks after the contract's replacement. Otherwise nodes would be blamed for payments that the still unknown
+      // successor logs.
       if ((await finalizer.judgeableUpTo()) < window.base().number) {
         if (solid.reported() <= window.base().number) await solid.ask(node);
         return { pauseMs: deps.blockMs, examinedAgeMs: readAt - cursor.head.time };
@@ -96,8 +96,8 @@ export function createFollower(
 type Parts = Awaited<ReturnType<typeof startAt>>;
 
 /**
- * Starts at the solid cursor, using only the state in the database. What isn't in the database belongs to one of these parts each, and only
- * that part changes it. All of it is a cache, which is dropped if the database has other blocks than expected.
+ * Starts at the solid cursor, using only the state in the database. Each piece of state outside the database belongs to one of these parts,
+ * and only that part changes it. All of this state is a cache, which is dropped if the database contains unexpected blocks.
  */
 async function startAt(deps: FollowDeps, cursor: ChainCursor, node: Node, nodes: readonly Node[]) {
   const { db, network, blockMs, now } = deps;
@@ -220,13 +220,13 @@ function createLiveNote({ db, network, slotMs }: FollowDeps): (newest: number) =
   };
 }
 
-/** Stores what the verified blocks above the solid one contain. */
+/** Stores the contents of the verified blocks above the solid one. */
 function createSighting(deps: FollowDeps, window: ChainWindow) {
   /** The contract's events whose effects are already in the database, as text; `null` until known. */
   let shownEvents: string | null = null;
   return {
     /**
-     * Stores verified blocks that are missing in the database, completely or in part. After a restart, nothing is stored until as many
+     * Stores verified blocks that are completely or partly missing from the database. After a restart, nothing is stored until as many
      * blocks are verified as had been examined before. Otherwise invoices would lose sightings that are still valid.
      */
     detect: async (watching: Watching): Promise<void> => {
@@ -282,7 +282,7 @@ function isBehind({ detected, agreed }: WindowBlock): boolean {
   return detected === 'nothing' || (detected === 'proven' && agreed !== null);
 }
 
-/** The heights up to which a follower has come. `open` is the lowest irreversible block that waits for the agreement of operators. */
+/** The heights that a follower has reached. `open` is the lowest irreversible block that is waiting for the operators' agreement. */
 type Position = { head: number; ownSolid: number; nodeSolid: number; processed: number; open: number | null };
 
 function positionOf({ window, solid }: { window: ChainWindow; solid: Solid }): Position {

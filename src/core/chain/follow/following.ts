@@ -11,7 +11,7 @@ import type { Database, Sql } from '../../store/db/database.ts';
 import type { NodePool } from '../nodes/node-pool.ts';
 import type { ReadDeps } from '../verify/read-block.ts';
 
-/** What every module that follows a network gets: a network's settings, its nodes, the database, and the alarms. */
+/** The input of every module that follows a network: the network's settings and nodes, the database, and the alarms. */
 export type FollowDeps = ReadDeps & {
   db: Database;
   pool: NodePool;
@@ -22,7 +22,7 @@ export type FollowDeps = ReadDeps & {
   random(bytes: number): Uint8Array;
   log: Logger;
   metrics: Metrics;
-  /** Is notified of how long recording takes and whether Quittance is catching up. Set only in a process that also serves requests. */
+  /** Receives the duration of each recording, and whether Quittance is catching up. Set only in a process that also serves requests. */
   requestShare?: Pick<RequestShare, 'onWork' | 'onBehind'>;
   alarms: Alarms;
   /** Orders that can't expire at the moment. */
@@ -44,7 +44,7 @@ export type Alarms = {
 type AlarmDeps = { db: Sql; network: Network; log: Logger; metrics: Metrics };
 
 export function createAlarms({ db, network, log, metrics }: AlarmDeps): Alarms {
-  /** The kinds of which an alarm may be open, or `null` until they have been loaded. */
+  /** The kinds of alarms that may be open, or `null` until they have been loaded. */
   let open: Set<AlarmKind> | null = null;
   const refresh = async () => {
     const counts = await countOpenAlarms(db, network);

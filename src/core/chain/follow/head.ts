@@ -12,7 +12,7 @@ import { othersFor, withQuorum } from './quorum.ts';
 import type { Signers } from './signers.ts';
 import type { ChainWindow, WindowBlock } from './window.ts';
 
-/** Forks of the main network are only one or two blocks deep, and normally at most 18 blocks aren't irreversible yet. */
+/** Forks on the main network are only one or two blocks deep, and normally at most 18 blocks aren't irreversible yet. */
 const MAX_WALK_BLOCKS = 100;
 /**
  * Infos sometimes appear a moment after their block. After this many late blocks in a row, the node is considered slow, and another one is
@@ -25,7 +25,7 @@ const MAX_AHEAD_MS = 10 * 60_000;
 /** Reads the newest blocks, one at a time, and follows the chain onto another branch. */
 export type Head = {
   /**
-   * Reads the next block when it's due. If the preferred node lacks it for too long, asks another node. `nextMs` is the pause until the
+   * Reads the next block when it's due. If the preferred node lacks it for too long, asks another node. `nextMs` is the pause before the
    * following one, and `isNewest` means that no later block exists.
    */
   follow(node: Node, nodes: readonly Node[]): Promise<{ added: number; nextMs: number; isNewest?: true }>;
@@ -43,7 +43,7 @@ type HeadParts = { window: ChainWindow; signers: Signers; avoidance: Avoidance; 
 export function createHead(deps: FollowDeps, { window, signers, avoidance, pace }: HeadParts): Head {
   /** Whether a node is showing the next block without its infos, and for how many consecutive blocks this has happened. */
   const lateInfos = { isNow: false, blocks: 0 };
-  /** Operators whose irreversible chain differs from ours, each with the reason. */
+  /** Operators whose irreversible chain differs from ours, with the reason for each. */
   const forks = new Map<string, string>();
 
   /** Returns `null` if the node doesn't have the next block, or not yet with its infos. */
@@ -61,8 +61,8 @@ export function createHead(deps: FollowDeps, { window, signers, avoidance, pace 
     return null;
   };
   /**
-   * Reads the parent of a block. Any other block at that height is refused, because a block becomes irreversible only through the blocks
-   * built on it.
+   * Reads a block's parent. Any other block at that height is refused, because a block becomes irreversible only through the blocks that
+   * are built on it.
    */
   const readParent = async (node: Node, child: ProvenHeader): Promise<ReadBlock> => {
     const read = await readBlock(deps, node, child.number - 1);

@@ -13,7 +13,7 @@ export type Pace = {
   onBlock(blockTime: UnixMs, nowMs: number, isLate: boolean): number;
   /** Call this when the next block wasn't available. Returns the pause until the next attempt. */
   onMiss(nowMs: number): number;
-  /** Whether the next block has been missing for so long that another node should be asked within the same block time. */
+  /** Whether the next block has been missing for so long that another node should be asked before the block time is over. */
   isOverdue(nowMs: number): boolean;
   /** Whether to spend a request on the newest irreversible block now. */
   maySpend(isPayerWaiting: boolean, nowMs: number): boolean;
@@ -27,7 +27,7 @@ const RETRY_SHARE = 16;
  */
 const EARLIER_SHARE = 600;
 const STEADY_BLOCKS = 8;
-/** A block found longer than this fraction of a block time after the last miss may have been available for a while. */
+/** If a block is found longer than this fraction of a block time after the last miss, it may have been available for a while. */
 const KNOWN_SHARE = 0.3;
 /** A block that seems more than a block time late may exist on other nodes already. One in this many is therefore requested immediately. */
 const PROBE_BLOCKS = 8;
@@ -45,7 +45,7 @@ const KNOWN_STEPS = 9;
 const MIN_STEP_MS = 100;
 
 /**
- * Learns how long after its timestamp a block becomes readable on the node, whatever the offset between the two clocks. It learns from
+ * Learns how long after its timestamp a block becomes readable on the node, whatever the offset between the two clocks. The estimate uses
  * blocks that were found just after a miss. `longestMs` is the block time; the chain may be faster. `earnedPerBlock` returns how many
  * requests for the irreversible block may be spent per block while payers are waiting.
  */

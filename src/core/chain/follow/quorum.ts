@@ -8,14 +8,14 @@ import { addVote, type ChainWindow, settle, toWindowBlock, type WindowBlock } fr
 
 /** A node can be this many blocks behind another without being faulty. */
 const LAG_BLOCKS = 3;
-/** Maximum number of blocks whose logs are requested in one step, at the head and while catching up. */
+/** Maximum number of blocks whose logs are requested in one step: at the head, and while catching up. */
 const STEP_BLOCKS = 4;
 const BEHIND_STEP_BLOCKS = 64;
 const BEHIND_PAUSE_MS = 250;
 const PARALLEL_BLOCKS = 8;
 /**
- * If this many blocks are open while catching up, reading pauses for `AWAY_MS`. An operator that is down for longer no longer holds up
- * reading.
+ * If this many blocks are open while catching up, reading pauses for `AWAY_MS`. An operator that is down for longer than this no longer
+ * holds up reading.
  */
 const MANY_OPEN_BLOCKS = 64;
 const AWAY_MS = 10_000;
@@ -46,7 +46,7 @@ export async function withQuorum(
   return block;
 }
 
-/** Returns the nodes to ask in addition to the one that provided the blocks. */
+/** Returns the nodes to ask besides the one that provided the blocks. */
 export function othersFor({ agreement }: FollowDeps, nodes: readonly Node[], first: Node): Node[] {
   return ofDifferentOperators(
     nodes.filter(({ operator }) => operator !== first.operator),
@@ -54,7 +54,7 @@ export function othersFor({ agreement }: FollowDeps, nodes: readonly Node[], fir
   );
 }
 
-/** Collects what further operators show as the logs of the blocks in the window. */
+/** Collects the logs that other operators show for the blocks in the window. */
 export type Quorum = {
   /**
    * Requests the logs of blocks on which too few operators agree, oldest first, from operators that haven't shown theirs yet. If operators
@@ -68,7 +68,7 @@ export type Quorum = {
    * next step follows immediately as long as blocks are being settled.
    */
   gatherOpen(): Promise<void>;
-  /** Whether reading should pause because no block can be recorded without an operator that is down. */
+  /** Whether reading should pause because no block can be recorded without an operator that is currently down. */
   awaitsOperator(): boolean;
 };
 
@@ -93,7 +93,7 @@ export function createQuorum(deps: FollowDeps, window: ChainWindow): Quorum {
     await inGroups(open, isBehind ? PARALLEL_BLOCKS : 1, async (block) => {
       const { examined } = block;
       if (examined === null) return;
-      // If no known key signed a block, other nodes may lack it for good reason.
+      // If no known key signed a block, other nodes may have a good reason not to have it.
       const mayLag = block.signer === null || block.number > window.tip().number - LAG_BLOCKS;
       const isDisputed = new Set([...block.votes.values()].map(({ logs }) => logs.digest)).size > 1;
       const isRetry = isDisputed && nowMs >= disputeNextMs;

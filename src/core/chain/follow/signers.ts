@@ -19,7 +19,7 @@ const REFRESH_BLOCKS = 1;
 /** After a refusal or a disagreement, the producers are requested again after this many blocks, until the alarm is resolved. */
 const RETRY_BLOCKS = 20;
 
-/** Knows the producers and their keys, and says which of them signed a block. */
+/** Knows the producers and their keys, and determines which producer signed a block. */
 export type Signers = {
   /** Returns the producers by which blocks are judged at the moment, or `null` before the first start. */
   known(): KnownProducers | null;
@@ -30,11 +30,11 @@ export type Signers = {
    */
   identify(read: { node: Node; block: ProvenHeader }, nodes: readonly Node[]): Promise<AccountHex | null>;
   /**
-   * Requests the producers, including the key of a suspect one. Keeps the known producers if nodes refuse or disagree. Returns whether
-   * enough nodes now confirm the known producers. Throws if none are known.
+   * Requests the producers, including a suspect's key. Keeps the known producers if nodes refuse or disagree. Returns whether enough nodes
+   * now confirm the known producers. Throws if none are known.
    */
   request(nodes: readonly Node[]): Promise<boolean>;
-  /** Does the same once per period of votes, and again some blocks after a refusal. */
+  /** Does the same once per vote period, and again some blocks after a refusal. */
   requestIfDue(nodes: readonly Node[]): Promise<void>;
   /** Makes the next request due at once, because the producers may have changed. */
   expire(): void;
@@ -50,11 +50,11 @@ export function createSigners(
   let period = -1;
   /** Earliest time at which a block may cause another request. */
   let nextMs = 0;
-  /** Time of the next request, whatever the blocks show, because nodes refused or disagreed. */
+  /** Time of the next request, regardless of the blocks, because nodes refused or disagreed. */
   let retryMs = 0;
   /**
    * The producer of the last block that no known key signed, until nodes report its key. The key is requested each time. Only one suspect
-   * is kept; otherwise forged blocks could make Quittance request the key of every producer.
+   * is kept; otherwise forged blocks could make Quittance request every producer's key.
    */
   let suspect: AccountHex | null = null;
   /** The height that `agreement` operators call irreversible. It's requested only when no known key signed a block. */

@@ -22,8 +22,8 @@ import type { FollowDeps } from './following.ts';
 /**
  * Chooses the block from which a new network is followed, and finds its producers. `agreement` operators must show the same block 0,
  * producers and starting block. If the release ships a checkpoint, a walk from it must lead to those producers. Whether a block is
- * irreversible depends on the producers that built on it. Nothing is stored until all of this holds. Errors: `NODES_DISAGREE`, `NO_NODE`,
- * `BLOCK_UNVERIFIABLE`, `NODE_REFUSED`, `CHAIN_CONTRADICTION`.
+ * irreversible depends on the producers that built on it. Nothing is stored until all of these conditions are met. Errors:
+ * `NODES_DISAGREE`, `NO_NODE`, `BLOCK_UNVERIFIABLE`, `NODE_REFUSED`, `CHAIN_CONTRADICTION`.
  */
 export async function startCursor(deps: FollowDeps, nodes: readonly Node[], walk: Walk | null): Promise<ChainCursor> {
   const { db, network, log, agreement } = deps;
@@ -59,7 +59,7 @@ export async function startCursor(deps: FollowDeps, nodes: readonly Node[], walk
 }
 
 /**
- * Returns the producers to which the checkpoint leads. If they don't include enough of the producers that the nodes report, those nodes are
+ * Returns the producers to which the checkpoint leads. If they don't include enough of the producers that the nodes report, the nodes are
  * paused.
  */
 async function walked(
@@ -89,8 +89,8 @@ async function walked(
 }
 
 /**
- * Determines which network is meant: the one with nodes of the most operators, which must be at least as many as must agree. Nodes of other
- * networks are left out, whatever their position in the list.
+ * Determines which network is meant: the one whose nodes belong to the most operators, who must be at least as many as the required
+ * agreement. Nodes on other networks are left out, whatever their position in the list.
  */
 async function findNetwork(deps: FollowDeps, nodes: readonly Node[]): Promise<{ genesis: Genesis; members: Node[] }> {
   const { agreement, pool } = deps;
@@ -155,7 +155,7 @@ function disagree(ours: BlockMark, theirs: BlockMark, node: Node): AppError {
   });
 }
 
-/** How far the clock of the server that created the first invoice can be ahead of the chain. Much more than real clock drift. */
+/** How far ahead of the chain the clock of the server that created the first invoice can be. Much more than real clock drift. */
 const CLOCK_MARGIN_MS = 10 * 60_000;
 /** The first step back from the irreversible block when searching for an old enough block: a little more than the margin. */
 const FIRST_STEP_BLOCKS = 250;
@@ -196,7 +196,7 @@ async function findStartingBlock(
 }
 
 /**
- * Returns the newest block, `newest` or an earlier one, that is irreversible judging by the producers that built on it up to `newest`. A
+ * Returns the newest block, `newest` or an earlier one, that is irreversible, judging by the producers that built on it up to `newest`. A
  * node may call a block irreversible and then replace it a moment later, and a ledger that starts at such a block would never match the
  * chain. Costs one request per block: 18 if all 27 producers take their turns. Errors: as for `readAnyHeaderAt`, and `BLOCK_UNVERIFIABLE`
  * if the headers don't form a chain or too few known producers built within the limit.

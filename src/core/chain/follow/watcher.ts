@@ -27,10 +27,10 @@ type Watcher = {
   stop(): Promise<void>;
 };
 
-/** After each failure the pause doubles, up to this limit, to protect a node or a database that is overloaded. */
+/** After each failure the pause doubles, up to this limit, to protect an overloaded node or database. */
 const MAX_PAUSE_MS = 5000;
 /**
- * While no node may be asked, or an operator has to decide, the watcher retries this many times per block time, but no more than every 250
+ * While no node may be asked, or an operator has to decide, the watcher retries this many times per block time, but at most once every 250
  * ms.
  */
 const LOOKS_PER_BLOCK = 3;
@@ -92,7 +92,7 @@ function createLook(deps: WatcherDeps, held: HeldLease) {
   const { status } = follower;
   const blindReason = visibility.reason;
   const recorder = createStatusRecorder({ ...deps, db, alarms, isLeader: held.isHeld, status, blindReason });
-  /** The lease for which the previous process's state was loaded. */
+  /** The lease under which the previous process's state was loaded. */
   let begun: Lease | null = null;
   const begin = async (lease: Lease) => {
     if (begun === lease) return;
@@ -144,8 +144,8 @@ function codeOf(error: unknown): string {
 }
 
 /**
- * Removes metrics that only a network's leader knows once this process is no longer the leader. Otherwise a standby would keep showing
- * resolved alarms or a blind chain.
+ * Once this process is no longer the network's leader, removes the metrics that only the leader knows. Otherwise a standby would keep
+ * showing resolved alarms or a blind chain.
  */
 async function forgetGauges(metrics: Metrics, network: Network): Promise<void> {
   const plain = [
@@ -164,7 +164,7 @@ async function forgetGauges(metrics: Metrics, network: Network): Promise<void> {
 
 /** Tells the operator whether the chain is visible: through an alarm, a metric, and a log line when it becomes visible again. */
 type Visibility = Omit<Blindness, 'begin'> & {
-  /** Adopts a previous process's alarm, so that it isn't raised twice. */
+  /** Takes over a previous process's alarm, so that it isn't raised twice. */
   begin(): Promise<void>;
   /** Reports a change if there is one. Returns the change, or `null`. */
   notify(): Promise<'lost' | 'regained' | null>;
@@ -208,7 +208,9 @@ function createVisibility({ db, network, blockMs, alarms, log, metrics }: Visibi
 type Blindness = {
   /** Returns why the chain isn't visible, or `null` if it is. */
   reason(): string | null;
-  /** Call this when this process starts following. `reason` is why the chain wasn't visible to a previous process, if it wasn't. */
+  /**
+   * Call this when this process starts following. `reason` says why the chain wasn't visible to a previous process, if that was the case.
+   */
   begin(reason: string | null): void;
   /** Call this when the chain is verified up to this height. Only a height above all previous ones counts as a new block. */
   onHead(number: number): void;
@@ -227,8 +229,8 @@ const STALE_BLOCKS = 20;
  */
 const FAILURES = 3;
 /**
- * Minimum number of block times without a block or a successful step before the watcher counts as blind. Steps can fail several times a
- * second, and a service that starts or resumes has to work through old blocks first; neither means that it's blind.
+ * The watcher counts as blind after this many block times without a block or a successful step. Steps can fail several times a second, and
+ * a service that starts or resumes has to work through old blocks first; neither means that it's blind.
  */
 const UNSEEN_BLOCKS = 3;
 
@@ -287,8 +289,8 @@ type LeaseOptions = {
 type HeldLease = {
   current(): Lease | null;
   /**
-   * Whether this process certainly holds the lease, by its own clock. Use this where the database doesn't check the lease itself, as it
-   * does for the ledger.
+   * Whether this process certainly holds the lease, by its own clock. Use this where the database doesn't check the lease, as it does for
+   * ledger writes.
    */
   isHeld(): boolean;
   /**
@@ -355,7 +357,7 @@ function holdLease(
 }
 
 const STATUS_MS = 2000;
-/** All incidents within this time lead to only one comparison of the books, because each comparison costs requests. */
+/** All incidents within this time lead to a single comparison of the books, because each comparison costs requests. */
 const INCIDENT_MS = 3_600_000;
 
 type StatusDeps = {
@@ -373,7 +375,7 @@ type StatusDeps = {
 function createStatusRecorder({ db, network, pool, alarms, now, isLeader, status, blindReason }: StatusDeps): {
   /** Writes the status at most every two seconds. */
   record(): Promise<void>;
-  /** Makes the next call of `record` write immediately. */
+  /** Makes the next call to `record` write immediately. */
   hurry(): void;
   /** Schedules a comparison of the books with the chain. */
   onIncident(): void;
@@ -415,14 +417,14 @@ function createStatusRecorder({ db, network, pool, alarms, now, isLeader, status
   };
 }
 
-/** The network's representatives occasionally vote on the price. A decision takes effect at the start of the next six-hour period. */
+/** The network's representatives occasionally vote on the price. A vote takes effect at the start of the next six-hour period. */
 const REFRESH_MS = 60 * 60_000;
 /** Delays the first request, because blocks have priority after a start. */
 const FIRST_MS = 15_000;
 /** A single operator could be wrong. If two differ, the price is treated as unknown. */
 const OPERATORS = 2;
 
-/** The price of energy as reported by nodes. It's used only for an estimate that payers see. */
+/** The energy price that nodes report. It's used only for an estimate that payers see. */
 type KnownEnergyPrice = {
   /** Returns the last price that operators agreed on, with its time, or `null` if there's none yet. */
   seen(): EnergyPriceSeen | null;
@@ -437,7 +439,7 @@ export function createEnergyPrice({ pool, now }: Deps, clockMs = () => performan
   let seen: EnergyPriceSeen | null = null;
   const ask = async () => {
     const nodes = ofDifferentOperators(await pool.available(), OPERATORS);
-    // A node that refuses this question may still serve blocks perfectly well.
+    // A node that refuses this question may still serve blocks correctly.
     const answers = await Promise.all(
       nodes.map((node) => node.ask(ENERGY_PRICE, { isOptional: true }).catch(onRefusal)),
     );

@@ -6,7 +6,7 @@ import type { ExaminedBlock } from '../proof/prove-block.ts';
 import { LONG_RANGE_BLOCKS, type ReadBlock } from '../verify/read-block.ts';
 import type { BlockLogs } from '../verify/read-logs.ts';
 
-/** The logs of a block, as shown by the nodes of one operator. */
+/** A block's logs, as shown by one operator's nodes. */
 type Vote = { origin: string; logs: BlockLogs };
 
 /** A verified block above the solid one. */
@@ -17,14 +17,14 @@ export type WindowBlock = {
   time: UnixMs;
   producer: AccountHex;
   /**
-   * The known producer's key that signed the block, which makes the block count for irreversibility. `null` if only later blocks prove it.
+   * The known producer's key that signed the block, so that the block counts towards irreversibility. `null` if only later blocks prove it.
    */
   signer: AccountHex | null;
   /** Needed to check the answers of other nodes; `null` once enough operators agree. */
   examined: ExaminedBlock | null;
   /** Whether the block's header commits to its transactions. If not, its contents rely on the operators in `agreed`. */
   isProven: boolean;
-  /** Digest of an unproven block's contents on which the operators agree (64 hex characters). */
+  /** Digest (64 hex characters) of an unproven block's contents, on which the operators agree. */
   digest: string | null;
   /** Whether the operator compared the block and let it pass, after too many unproven blocks. */
   isPassed: boolean;
@@ -84,17 +84,19 @@ function certainTransfers({ agreed, votes }: WindowBlock): ChainTransfer[] {
   return vote?.logs.transfers.filter(({ isProven }) => isProven) ?? [];
 }
 
-/** A block that others are linked to: the solid one, or a verified one. */
+/** A block that later blocks link to: the solid one, or a verified one. */
 export type Linked = { number: number; id: string; time: UnixMs };
 
-/** Whether a block may follow another: it refers to the other as its parent, and is later. */
+/** Whether a block may follow another: it names the other as its parent and has a later time. */
 function isNext(parent: Linked, block: { number: number; parentId: string; time: UnixMs }): boolean {
   return block.parentId === parent.id && block.number === parent.number + 1 && block.time > parent.time;
 }
 
-/** Maximum number of blocks waiting for agreement: half an hour of blocks, at most about 100 MB. */
+/** Maximum number of blocks waiting for agreement: half an hour's blocks, at most about 100 MB. */
 const MAX_OPEN_BLOCKS = 600;
-/** Maximum number of verified blocks above the solid block: four hours of blocks while too few producers work, at most about 160 MB. */
+/**
+ * Maximum number of verified blocks above the solid block: four hours' blocks while too few producers are working, at most about 160 MB.
+ */
 const MAX_WINDOW_BLOCKS = 4800;
 /** Longer than any branch that Quittance walks back. */
 const MAX_ORPHANED = 200;
@@ -102,8 +104,9 @@ const MAX_ORPHANED = 200;
 export type ChainWindow = ReturnType<typeof createWindow>;
 
 /**
- * Holds the verified blocks above the newest recorded one (`base`), each linked to its parent, with the newest last. Nothing of it is in the
- * database. `judgedUpTo` is the height up to which blocks were read with the current successor of the USDT contract; infinity means all.
+ * Holds the verified blocks above the newest recorded one (`base`), each linked to its parent, with the newest last. Nothing in it is
+ * stored in the database. `judgedUpTo` is the height up to which blocks were read with the current successor of the USDT contract; infinity
+ * means all.
  */
 export function createWindow(solid: Linked, judgedUpTo: number) {
   let base = solid;
@@ -118,7 +121,7 @@ export function createWindow(solid: Linked, judgedUpTo: number) {
     orphaned.push(...gone.filter(({ detected }) => detected !== 'nothing'));
     orphaned.splice(0, orphaned.length - MAX_ORPHANED);
   };
-  /** Returns the time of the newest block before the first that is open or not judged, or the time of the solid block if there's none. */
+  /** Returns the time of the newest block before the first open or unjudged block, or the time of the solid block if there's none. */
   const timeBefore = (isOpen: (block: WindowBlock) => boolean): UnixMs => {
     const first = blocks.findIndex((block) => block.number > judged || isOpen(block));
     const last = first < 0 ? blocks.at(-1) : blocks[first - 1];
@@ -131,12 +134,12 @@ export function createWindow(solid: Linked, judgedUpTo: number) {
     base: (): Linked => base,
     /** Returns the newest verified block. */
     tip,
-    /** Returns how many blocks are waiting for the agreement of operators. */
+    /** Returns how many blocks are waiting for the operators' agreement. */
     countOpen,
     /** Whether blocks must be recorded before more are read. */
     isFull: () =>
       countOpen() + LONG_RANGE_BLOCKS > MAX_OPEN_BLOCKS || blocks.length + LONG_RANGE_BLOCKS > MAX_WINDOW_BLOCKS,
-    /** Whether blocks that aren't in the window yet would form a single chain on top of it. */
+    /** Whether new blocks would form a single chain on top of the window. */
     couldAppend: (others: readonly { number: number; id: string; parentId: string; time: UnixMs }[]) =>
       others.every((block, index) => isNext(others[index - 1] ?? tip(), block)),
     /** Whether the window is a single chain that starts at the solid block. Only a linked block counts as built on another. */
@@ -170,7 +173,7 @@ export function createWindow(solid: Linked, judgedUpTo: number) {
         block.hasSighting = heights.has(block.number);
       }
     },
-    /** Call this when the database has other blocks than expected, so that all are stored again. */
+    /** Call this when the database contains unexpected blocks, so that all blocks are stored again. */
     onSightingsLost: () => {
       for (const block of blocks) block.detected = 'nothing';
     },

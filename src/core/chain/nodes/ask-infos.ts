@@ -7,7 +7,7 @@ import { createMessageReader } from './message-reader.ts';
 import { AnswerTooLarge, type MessageSink, type Question } from './question.ts';
 
 /**
- * The outcome of a transaction in a node's JSON, not validated yet. If only the logs of some contracts were requested, all other logs are
+ * A transaction's outcome in a node's JSON, not validated yet. If only the logs of some contracts were requested, all other logs are
  * `null`. For an example, see `readLogs`.
  */
 export type ShownInfo = {
@@ -32,10 +32,10 @@ const MAX_LOGS = 60_000;
 const MAX_INFOS = 20_000;
 const [ADDRESS_BYTES, ADDRESS_PREFIX] = [20, 0x41];
 
-/** Call results and internal calls, which make up most of the bytes and aren't used. */
+/** Call results and internal calls, which make up most of the bytes but aren't used. */
 const UNREAD = new Set(['contractResult', 'internal_transactions', 'resMessage', 'orderDetails', 'contract_address']);
 
-/** Asks for the outcomes of a block's transactions in order, with the logs of the given contracts. */
+/** Asks for the outcomes of a block's transactions in order, with the given contracts' logs. */
 export function infosOf(number: number, ...contracts: AccountHex[]): Question<ShownInfo[]> {
   return {
     ...SIZE,

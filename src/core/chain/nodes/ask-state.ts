@@ -47,7 +47,7 @@ export function activeWitnesses(): Question<unknown[]> {
  */
 type ShownAccount = { address: unknown; isContract: boolean; witnessKey: unknown };
 
-/** Asks for an account. The answer is `null` if it was never activated. */
+/** Asks for an account. The answer is `null` if the account was never activated. */
 export function accountAt(account: AccountHex): Question<ShownAccount | null> {
   return {
     http: {
@@ -93,15 +93,15 @@ export function accountAt(account: AccountHex): Question<ShownAccount | null> {
   };
 }
 
-/** A contract's answer, as `words` of 32 bytes in hex, or `null` if the call reverts. If the node refused the call, the reason. */
+/** A contract's answer as 32-byte `words` in hex, or `null` if the call reverts. If the node refused the call, the reason. */
 type ConstantAnswer = { kind: 'answered'; words: string[] | null } | { kind: 'refused'; reason: string };
 
 const SELECTOR_BYTES = 4;
 const WORD = /^(?:[0-9a-f]{64})+$/i;
 
 /**
- * Asks for the result of a contract method, such as `balanceOf(address)`, with one 32-byte argument in hex or none. Nodes only know the
- * state of their newest block and of their newest irreversible block.
+ * Asks for the result of calling a contract method, such as `balanceOf(address)`, with one 32-byte argument in hex or none. Nodes only know
+ * the state of their newest block and of their newest irreversible block.
  */
 export function constantCall(
   side: 'solid' | 'any',
@@ -139,7 +139,7 @@ export function constantCall(
 /**
  * For example, a balance of 25 USDT:
  * `{"result":{"result":true},"energy_used":935,"constant_result":["00…017d7840"],"transaction":{"ret":[{}], …}}`. If the call reverts, the
- * result is true as well, but there is no word. The message of a refusal is hex-encoded UTF-8.
+ * result is true as well, but there are no words. A refusal's message is hex-encoded UTF-8.
  */
 function readConstantResult(json: unknown): ConstantAnswer {
   const { result = {}, constant_result: list } = json as {
@@ -172,7 +172,7 @@ function decodeMessage(message: unknown): string {
   return isHex ? Buffer.from(message, 'hex').toString('utf8') : message;
 }
 
-/** In sun per unit of energy. `null` if the node returns no price, or one that no real network has ever had. */
+/** In sun per energy unit. `null` if the node returns no price, or one that no real network has ever had. */
 type EnergyPrice = number | null;
 
 /** The network's votes have always set it between 10 and 420. A wrong price must not deter payers. */
@@ -181,7 +181,7 @@ const PRICE_KEY = 'getEnergyFee';
 /** About eighty parameters, which take 4 KB. */
 const PARAMETERS_BYTES = 64 * 1024;
 
-/** Asks for the price of energy, which is one of the chain parameters. */
+/** Asks for the energy price, which is one of the chain parameters. */
 export const ENERGY_PRICE: Question<EnergyPrice> = {
   maxBytes: PARAMETERS_BYTES,
   http: { path: '/wallet/getchainparameters', body: {}, read: readChainParameters },

@@ -5,7 +5,7 @@ import { createGrpcCaller } from './grpc-client.ts';
 import { createHttpCaller } from './http-client.ts';
 import { AnswerTooLarge, type Question, type Refusal, TransportRefusal } from './question.ts';
 
-/** Asks questions of one node. Throws `NODE_REFUSED` (always retryable) on any failure. */
+/** Sends questions to one node. Throws `NODE_REFUSED` (always retryable) on any failure. */
 export type NodeClient = {
   /** For logs: the URL's origin, which contains no credentials, key or path. */
   origin: string;
@@ -23,7 +23,7 @@ export type Call = {
   timeoutMs?: number;
   /** As long as an answer arrives steadily, it may take this many times the timeout. Default: 5. */
   steadyShare?: number;
-  /** A limit that is lower than the question's own. */
+  /** A limit below the question's own. */
   maxBytes?: number;
   /** Uses gRPC even if the node is normally asked over HTTP. */
   wantsBytes?: boolean;
@@ -50,7 +50,7 @@ export type NodeClientOptions = {
   spec: NodeSpec;
   /** The timeout for a whole answer, unless the call sets another. */
   timeoutMs?: number;
-  /** A limit that is lower than the limits of the questions. */
+  /** A limit below the questions' own limits. */
   maxAnswerBytes?: number;
   /** The node's name in messages. Default: the origin of its URL. */
   origin?: string;
@@ -100,7 +100,7 @@ export function createNodeClient(options: NodeClientOptions): NodeClient {
         const path = (caller === main && !isGrpc ? question.http : question.grpc)?.path ?? question.http.path;
         const message = `${origin}${path}: ${reason}`;
         if (isTooLarge) throw new AnswerTooLarge(message);
-        // The error has no `cause`, because a transport's error may contain the whole URL.
+        // The error has no `cause`, because a transport error may contain the whole URL.
         throw new AppError('NODE_REFUSED', message, { retryable: true });
       } finally {
         deadline.clear();
@@ -127,7 +127,7 @@ function refusalOf(error: unknown): Refusal {
   return { reason: reasonOf(error), retryAfterMs: null, wasReached: !isConnectionError(error), isLimit: false };
 }
 
-/** Suggests another scheme if the port doesn't seem to speak the protocol of the node's URL. Otherwise returns an empty string. */
+/** Suggests another scheme if the port doesn't seem to speak the protocol in the node's URL. Otherwise returns an empty string. */
 function schemeHint(error: unknown, scheme: string): string {
   if (!(error instanceof Error)) return '';
   const [isGrpc, isTls] = [scheme.startsWith('grpc'), scheme.endsWith('s:')];
@@ -154,7 +154,7 @@ function isConnectionError(error: unknown): boolean {
 
 /** An answer that arrives at this rate isn't slow, however large it is. */
 const GOOD_BYTES_PER_MS = 512;
-/** Why an answer is late: nothing has arrived, or only a part of it. */
+/** Why an answer is late: nothing has arrived, or only part of it. */
 export type Lateness = 'silent' | 'slow';
 
 export type Deadline = {

@@ -23,7 +23,7 @@ import {
 } from './question.ts';
 
 /**
- * Number of bytes that may be in flight before they are acknowledged. With the Node.js default of 64 KiB, a node with 100 ms latency could
+ * Number of bytes that may be in flight before they are acknowledged. With Node.js's default of 64 KiB, a node with 100 ms latency could
  * only send 640 KB/s; this size allows the full bandwidth.
  */
 const WINDOW_BYTES = 4 * 1024 * 1024;
@@ -63,7 +63,7 @@ export function createGrpcCaller(
   };
 }
 
-/** Opens a connection when it's needed, and again after it was lost. java-tron closes idle connections and doesn't allow pings on them. */
+/** Opens a connection when it's needed, and reopens it after a loss. java-tron closes idle connections and doesn't allow pings on them. */
 function createLine(url: string) {
   let session: ClientHttp2Session | null = null;
   return {

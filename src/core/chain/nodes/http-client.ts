@@ -65,7 +65,7 @@ function explain(status: number, question: Question<unknown>, isOnePlace: boolea
 }
 
 /**
- * Reads an answer, or throws for a refusal, which can have any status and any body. Two were seen with status 200: `{"Error":"class
+ * Reads an answer, or throws if it's a refusal, which can have any status and body. Two were seen with status 200: `{"Error":"class
  * java.lang.RuntimeException : lack of computing resources"}` and the plain text `this API is closed because this node is a lite fullnode`.
  */
 export async function readAnswer<Answer>(
@@ -158,7 +158,7 @@ export function createAnswerReader(shape: JsonShape, maxHeldBytes: number): Json
   };
 }
 
-/** Reads the buffered bytes, which no longer contain the elements that were already parsed, and then inserts those elements. */
+/** Reads the buffered bytes, which don't contain the elements that were already parsed, and then inserts those elements. */
 function goOnInPieces(shape: JsonShape, maxHeldBytes: number, { chunks, array, kept }: Unfinished): JsonReader {
   const left = kept.values();
   const fill = (value: unknown) => {
@@ -301,7 +301,7 @@ function shapeOutermost(value: unknown, { elements = {} }: JsonShape): unknown {
   return Object.entries(elements).reduce((shaped, [name, keep]) => mapArray(shaped, name, keep), value);
 }
 
-/** Maps an array that is the value itself (name `''`) or one of its members. Returns any other value unchanged. */
+/** Maps an array, which is either the value itself (name `''`) or one of its members. Returns any other value unchanged. */
 function mapArray(value: unknown, name: string, map: (element: unknown) => unknown): unknown {
   if (Array.isArray(value)) return name === '' ? value.map((each) => map(each)) : value;
   const list = typeof value === 'object' && value !== null ? own(value as Record<string, unknown>, name) : undefined;

@@ -2,7 +2,7 @@
 export type JsonShape = {
   /** Names of the members to skip, by the name of their container. An element of an array has the array's name. */
   skipped?: Readonly<Record<string, ReadonlySet<string>>>;
-  /** By the array's name, a function that returns the part of an element to keep. `''` stands for an array that is the whole answer. */
+  /** For each array's name, a function that returns the part of an element to keep. `''` stands for an array that is the whole answer. */
   elements?: Readonly<Record<string, (element: unknown) => unknown>>;
   /** Strings with more bytes are kept as `null`. By default all strings are kept. */
   maxTextBytes?: number;
@@ -11,14 +11,14 @@ export type JsonShape = {
 export type JsonReader = {
   /** Throws `NotJson`, or `TooMuchJson` as soon as the parts to keep exceed the limit. */
   push(chunk: Uint8Array): void;
-  /** Returns the value. Throws `NotJson` if it's incomplete. */
+  /** Returns the value. Throws `NotJson` if the answer is incomplete. */
   end(): unknown;
 };
 
 export class NotJson extends Error {}
 export class TooMuchJson extends Error {}
 
-/** The answers of nodes are nested at most twelve levels deep. */
+/** Nodes' answers are nested at most twelve levels deep. */
 const MAX_DEPTH = 64;
 /** Approximate memory of an object, an array, a member or a number. */
 const VALUE_BYTES = 64;
@@ -37,7 +37,7 @@ type Container = {
   skips: ReadonlySet<string> | undefined;
   /** In an object: the name of the member whose value comes next, once it has been read. */
   member: string | null;
-  /** The number of bytes that were held when its current element began. */
+  /** The number of bytes held when its current element began. */
   heldBefore: number;
   isEmpty: boolean;
 };
@@ -204,7 +204,7 @@ function createJsonValue({ skipped = {}, elements = {} }: JsonShape, maxHeldByte
   };
 }
 
-/** Whether the next value is kept, as part of `top` or as the whole answer. */
+/** Whether to keep the next value, as part of `top` or as the whole answer. */
 function isKept(top: Container | undefined): boolean {
   return top === undefined || (top.value !== null && !(top.member !== null && top.skips?.has(top.member)));
 }

@@ -5,7 +5,7 @@ export type MessageShape = Readonly<
 
 /**
  * Receives each requested field with its number. A varint is exact below 2^53. Bytes are `null` if there are more than `take`; they are a
- * view of the chunk, so don't keep them.
+ * view of the chunk, so callers mustn't keep them.
  */
 export type FieldVisitor = (field: number, value: number | Uint8Array | null) => void;
 
@@ -32,7 +32,7 @@ export function createMessageReader(shape: MessageShape, visit: FieldVisitor) {
   let top = levels[0] as Level;
   let position = 0;
   let [varint, scale, varintBytes] = [0, 1, 0];
-  /** The tag whose value or length comes next, or 0 if a tag comes next. */
+  /** The tag whose value or length comes next, or 0 if the next thing is a tag. */
   let tag = 0;
   let payload: Payload | null = null;
 

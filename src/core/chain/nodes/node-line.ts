@@ -15,7 +15,7 @@ import type { Question, Substitutable } from './question.ts';
 
 export type NodeLineOptions = {
   spec: NodeSpec;
-  /** Used in logs and metrics. Unique among the nodes of a network. */
+  /** Used in logs and metrics. Unique among a network's nodes. */
   origin: string;
   network: Network;
   timeoutMs: number;
@@ -68,7 +68,7 @@ export function createNodeLine(options: NodeLineOptions) {
   const ask = async <Answer>(question: Question<Answer>, call: AskOptions = {}): Promise<Answer> => {
     refuseFor(record.asideReason(question));
     refuseFor(await takeTurn());
-    // The timeout of an answer starts only when a connection is free. By then the node may have failed, so check again.
+    // An answer's timeout starts only when a connection is free. By then the node may have failed, so check again.
     return atOnce(async () => {
       refuseFor(unavailableReason() ?? record.asideReason(question));
       return send(question, call);
@@ -113,7 +113,7 @@ export function createNodeLine(options: NodeLineOptions) {
   };
 }
 
-/** The longest pause of questions that have a substitute. */
+/** The longest pause for questions that have a substitute. */
 const LONGEST_ASIDE_MS = 10 * 60_000;
 
 /** Records a node's answers and failures. Depending on them, it pauses the node or questions of one kind. */
@@ -130,7 +130,7 @@ function createRecord(options: NodeLineOptions) {
   const seen = {
     requests: 0,
     refusals: 0,
-    /** Pending requests, except optional ones, which would otherwise block the others while the node is on trial. */
+    /** Pending requests, not counting optional ones, which would otherwise block the others while the node is on trial. */
     inFlight: 0,
     answerMs: null as number | null,
     isWell: false,
@@ -183,7 +183,7 @@ function createRecord(options: NodeLineOptions) {
           if (!closing.aborted && !(mayBeLarge && outcome.isTooLarge)) setAside(kind, outcome.reason, failure);
           return;
         }
-        // Requests that fail because the service is stopping say nothing about the node. Nor does a question that a stranger chose.
+        // A request that fails because the service is stopping says nothing about the node. Neither does a question that a stranger chose.
         const isForgiven = (isOptional && outcome.mayBeTheQuestion) || (mayBeLarge && outcome.isTooLarge);
         if (!closing.aborted && !isForgiven) fail(outcome.reason, failure);
         return;
@@ -263,7 +263,7 @@ type NodeBudget = {
   usedShare(): number | null;
 };
 
-/** A request that would wait longer than this is stale, and another node is the better choice. */
+/** A request that would wait longer than this would be stale, so another node is the better choice. */
 const MAX_WAITING = 200;
 const MAX_WAIT_SECONDS = 10;
 
@@ -323,7 +323,7 @@ function createBucket(perSecond: number, clockMs: () => number) {
   };
 }
 
-/** Extends the timeout of a question after a late answer, for all nodes of a network. */
+/** Extends the timeout of a question after a late answer, for all nodes on a network. */
 type AdaptiveTimeout = {
   /** Call this when an answer was late. The next answer to the same question, from any node, may take twice as long. */
   grow(question: Question<unknown>): void;
@@ -336,7 +336,7 @@ type AdaptiveTimeout = {
 const MOST = 64;
 /** A large block takes about a minute over a slow connection. A hanging node costs at most this long, once. */
 const MAX_LIMIT_MS = 120_000;
-/** Maximum number of questions with an extended timeout. There are usually few, because a block is retried until it's read. */
+/** Maximum number of questions with an extended timeout. There are usually few, because each block is retried until it's read. */
 const MAX_KEPT = 200;
 
 /**

@@ -6,7 +6,7 @@ export type Failure = {
   sentMs: number;
   costMs: number;
   askedMs: number | null;
-  /** Whether no other node can be asked. */
+  /** Whether there's no other node to ask. */
   isAlone: boolean;
 };
 

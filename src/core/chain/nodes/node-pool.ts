@@ -28,7 +28,7 @@ export type NodePool = {
   available(): Promise<Node[]>;
   /** Reports a wrong answer. Pauses the node, and doubles the pause with each consecutive report. */
   report(node: Node, problem: NodeProblem, reason: string): void;
-  /** Ends a node's series of failures, because an answer of it was verified. Called once per verified block. */
+  /** Ends a node's series of failures, because one of its answers was verified. Called once per verified block. */
   praise(node: Node): void;
   health(): NodeHealth[];
   /** Restores a previous process's pauses, by the nodes' origins. Pauses of unknown nodes are ignored. */
@@ -59,8 +59,8 @@ type NodePoolOptions = {
 /** The timeout of small answers if no other node is available. */
 const ALONE_TIMEOUT_MS = 10_000;
 /**
- * The timeout of small answers if another node is available, as a share of the block time, so that the other node can still answer within
- * the same block time.
+ * The timeout of small answers if another node is available, as a share of the block time, so that the other node can still answer before
+ * the block time is over.
  */
 const FAILOVER_SHARE = 0.6;
 const MIN_FAILOVER_MS = 1500;
@@ -147,7 +147,7 @@ function nameOrigins(nodes: readonly NodeSpec[]): string[] {
   });
 }
 
-/** A node of a pool, with its budget, its pauses and the state of its network check. */
+/** A node in a pool, with its budget, its pauses and the state of its network check. */
 type NodeMember = {
   node: Node;
   /** Whether the node isn't paused, out of budget, or on the wrong network. */
@@ -272,8 +272,8 @@ type IdentityOptions = {
 };
 
 /**
- * A node on the wrong network is checked again, because its operator may have corrected it. The interval doubles, up to the longest pause
- * of a failing node, because without this node the others may be too few to agree. If no other node is available, the interval stays short.
+ * A node on the wrong network is checked again, because its operator may have fixed it. The interval doubles, up to the longest pause of a
+ * failing node, because without this node the others may be too few to agree. If no other node is available, the interval stays short.
  */
 const RECHECK = { firstMs: 5000, longestMs: 60_000 };
 /** A start must not wait long for a node that hangs. */
@@ -343,7 +343,7 @@ function createNodeIdentity(options: IdentityOptions): NodeIdentity {
   };
 }
 
-/** Returns the id of block 0, or `null` if the node doesn't show one. */
+/** Returns the id of block 0, or `null` if the node doesn't show it. */
 function readShown(shown: ShownHeader | null): { id: string | null } {
   try {
     const mark = shown === null ? null : readBlockId(shown);

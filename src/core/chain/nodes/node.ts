@@ -2,9 +2,9 @@ import { AppError } from '../../domain/errors.ts';
 import type { Question, Substitutable } from './question.ts';
 
 /**
- * `maxBytes`: a limit that is lower than the question's own. `isOptional`: a stranger chose the question, so the node isn't paused if the
- * question may be at fault, as with an answer that is too large, too late or unreadable. `mayBeLarge`: the node isn't blamed for an answer
- * that is too large. `wantsBytes`: use gRPC, even if the node is normally asked over HTTP.
+ * `maxBytes`: a limit below the question's own. `isOptional`: a stranger chose the question, so the node isn't paused if the question may
+ * be at fault, for example if the answer is too large, too late or unreadable. `mayBeLarge`: the node isn't blamed for an answer that is
+ * too large. `wantsBytes`: use gRPC, even if the node is normally asked over HTTP.
  */
 export type AskOptions = {
   timeoutMs?: number;
@@ -17,7 +17,7 @@ export type AskOptions = {
 export type Node = {
   /** The base URL. Its path may be a secret. */
   url: string;
-  /** For logs and evidence; contains no credentials, key or path. Unique among the nodes of a pool. */
+  /** For logs and evidence; contains no credentials, key or path. Unique among a pool's nodes. */
   origin: string;
   operator: string;
   /** Whether the node can return raw bytes. */
@@ -80,7 +80,7 @@ export type Avoidance = {
   /** Call this when a node's answer can't be judged. It replaces the operator that was avoided before. */
   avoid(node: Node): void;
   isAvoided(node: Node): boolean;
-  /** Returns the nodes in order of preference, with those of the avoided operator at the end. */
+  /** Returns the nodes in order of preference, with the avoided operator's nodes at the end. */
   sort(nodes: readonly Node[]): Node[];
 };
 
@@ -102,7 +102,8 @@ export function createAvoidance(forMs: number): Avoidance {
 }
 
 /**
- * Handles an error of a node that may fail: the pool has already recorded it, and another node may answer. Unexpected errors are rethrown.
+ * Handles an error from a node that may fail: the pool has already recorded the error, and another node may answer. Unexpected errors are
+ * rethrown.
  */
 export function orNull(error: unknown): null {
   if (error instanceof AppError) return null;

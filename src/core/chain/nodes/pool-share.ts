@@ -12,7 +12,7 @@ type Options = {
   now(): UnixMs;
 };
 
-/** If a node accepts only a few requests per second, the watcher has to wait for at most this many of our requests. */
+/** If a node accepts only a few requests per second, the watcher has to wait for at most this many requests from us. */
 const AT_ONCE = 2;
 /** The pause before each request. It limits the rate to 40 requests per second, which is about 30 blocks and a quarter of a CPU core. */
 const REST_MS = 50;
@@ -38,7 +38,7 @@ export function poolShare(pool: NodePool, { signal, now }: Options): NodePool {
       inTurn(async () => {
         await delay(REST_MS, undefined, { signal });
         leaveOthersTheirs(node, now());
-        // A node that keeps no history isn't to blame if it can't answer these questions.
+        // A node without history isn't to blame if it can't answer these questions.
         return unlessAborted(signal, () => node.ask(question, { timeoutMs: TIMEOUT_MS, ...call, isOptional: true }));
       }),
   });

@@ -8,15 +8,15 @@ import type { JsonShape } from './json-reader.ts';
  */
 export type Substitutable = 'logs' | 'ranges' | 'bytes';
 
-/** A question to a node, for both protocols that nodes support. `read` throws on anything that isn't an answer to it. */
+/** A question to a node, in both protocols that nodes support. `read` throws on anything that isn't an answer to it. */
 export type Question<Answer> = {
   /** Absent if the question has no substitute. */
   substitutable?: Substitutable;
   /** Size limit of the answer. Default: 4 MiB. */
   maxBytes?: number;
-  /** Approximate memory limit for the kept parts of a JSON answer. Default: 8 MiB. */
+  /** Approximate memory limit for the parts of a JSON answer that are kept. Default: 8 MiB. */
   maxHeldBytes?: number;
-  /** Minimum timeout of a question that needs longer than others. */
+  /** Minimum timeout for a question that takes longer than others. */
   timeoutMs?: number;
   http: {
     path: `/wallet/${string}` | `/walletsolidity/${string}` | '/jsonrpc';
@@ -42,7 +42,7 @@ export type GrpcCall<Answer> = {
 
 export type MessageSink<Answer> = { push(chunk: Uint8Array): void; end(): Answer };
 
-/** Maximum memory to allocate for a message just because a node claims that length. */
+/** Maximum memory to allocate for a message based only on the length that a node claims. */
 const MOST_ON_TRUST = 4 * 1024 * 1024;
 
 /** Collects a whole message. Chunks are copied, because a chunk may be only a few bytes of a large socket buffer. */
@@ -76,7 +76,7 @@ export function isAboutSolid({ http }: Pick<Question<unknown>, 'http'>): boolean
   return http.path.startsWith('/walletsolidity/');
 }
 
-/** A transport for questions to a node. Rejects with `TransportRefusal`, `AnswerTooLarge`, or the error of a check. */
+/** A transport for questions to a node. Rejects with `TransportRefusal`, `AnswerTooLarge`, or a check's error. */
 export type Caller = {
   ask<Answer>(question: Question<Answer>, limits: CallLimits): Promise<Answer>;
   close(): Promise<void>;
@@ -84,7 +84,7 @@ export type Caller = {
 
 export type CallLimits = { maxBytes: number; signal: AbortSignal; onBytes(count: number): void };
 
-/** Maximum length of a refusal in messages. */
+/** Maximum length of a refusal in an error message. */
 const SHOWN_CHARACTERS = 200;
 /** Maximum pause that a node can request. A wrong header must not silence the node for a day. */
 const MAX_RETRY_AFTER_MS = 5 * 60_000;
@@ -128,8 +128,8 @@ export function afterReached(error: unknown): Error {
 
 /**
  * Returns the pause that a node asks for, in milliseconds and bounded, or `null` if it asks for none. It's in `Retry-After`, in seconds or
- * as a date relative to the response's own `Date`. TronGrid puts it into the text: `{"Success":false,"Error":"The key exceeds the frequency
- * limit(15), and the query server is suspended for 30s","StatusCode":403}`.
+ * as a date relative to the response's own `Date`. TronGrid puts the pause into the text: `{"Success":false,"Error":"The key exceeds the
+ * frequency limit(15), and the query server is suspended for 30s","StatusCode":403}`.
  */
 export function readNodePause(headers: Headers, text: string): number | null {
   const header = String(headers['retry-after'] ?? '').trim();

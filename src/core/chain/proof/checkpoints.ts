@@ -4,13 +4,13 @@ import { isNetwork, type Network } from '../../domain/network.ts';
 import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
 
 /**
- * For each real network, a block with its producers at that time. With it, a first start doesn't have to trust nodes about the producers.
- * No checkpoint ships yet. One maintainer creates each with an instance that follows the network, and another one checks it
- * (docs/decisions/0045-checkpoints.md).
+ * For each real network, a block with the producers at that time. With a checkpoint, a first start doesn't have to trust the nodes about
+ * the producers. No checkpoint ships yet. One maintainer creates each checkpoint with an instance that follows the network, and another one
+ * checks it (docs/decisions/0045-checkpoints.md).
  */
 const SHIPPED: Partial<Record<Network, CheckpointFile>> = {};
 
-/** An irreversible block with the producers at that time and the signing key of each. */
+/** An irreversible block with the producers at that time and their signing keys. */
 export type Checkpoint = {
   network: Network;
   number: number;

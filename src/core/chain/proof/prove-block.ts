@@ -34,13 +34,13 @@ export type ShownTransactionFacts = {
    * Whether this is a contract call or creation (types 31 and 30), because only these can have logs. `null` if its bytes are unreadable.
    */
   isContract: boolean | null;
-  /** Set for a direct, successful `transfer` or `transferFrom` call of USDT in a proven block, otherwise `null`. */
+  /** Set for a direct, successful `transfer` or `transferFrom` call to USDT in a proven block, otherwise `null`. */
   call: { from: AccountHex; to: AccountHex; value: bigint } | null;
 };
 
 /**
- * `isProven`: whether the header commits to the transactions. If not, they are only a node's claim, because its JSON omits some of the
- * bytes.
+ * `isProven`: whether the header commits to the transactions. If not, they are only a node's claim, because the node's JSON omits some of
+ * the bytes.
  */
 export type ExaminedBlock = ProvenHeader & { isProven: boolean; transactions: ShownTransactionFacts[] };
 
@@ -59,8 +59,8 @@ type Expected = { number: number; slotMs: number | null };
 /**
  * Proves a block from its bytes: its id and signature belong to the header, and the header commits to exactly these transactions with their
  * signatures and results. The caller must check whether the signer is the producer's key. `slotMs`: block times are multiples of this;
- * `null` if unknown. If the node's JSON omits some of the bytes, the block stays unproven. Errors, both retryable: `NODE_REFUSED` (it isn't
- * this block), `BLOCK_UNVERIFIABLE` (it contradicts its own hashes).
+ * `null` if unknown. If the node's JSON omits some of the bytes, the block remains unproven. Errors, both retryable: `NODE_REFUSED` (it
+ * isn't this block), `BLOCK_UNVERIFIABLE` (it contradicts its own hashes).
  */
 export function examineBlock(shown: ShownBlock, expected: Expected & { usdt: AccountHex }): ExaminedBlock {
   const { number, usdt } = expected;
@@ -179,12 +179,12 @@ function contradicts(seen: string): AppError {
   return new AppError('BLOCK_UNVERIFIABLE', `the block contradicts itself: ${seen}`, { retryable: true });
 }
 
-/** More keys than a network's producers have, so that keys in use stay cached. */
+/** More than the number of keys that a network's producers have, so that keys in use stay cached. */
 const MAX_KEYS = 128;
 /** DER of a SubjectPublicKeyInfo with an uncompressed secp256k1 point (RFC 5480), without the point itself. */
 const SPKI_PREFIX = Buffer.from('3056301006072a8648ce3d020106052b8104000a034200', 'hex');
 
-/** Keys recovered from signatures, by the producer whose blocks they signed, oldest first. */
+/** Keys recovered from signatures, oldest first, by the producer whose blocks they signed. */
 const keys = new Map<string, { signer: AccountHex; key: KeyObject }>();
 
 /**

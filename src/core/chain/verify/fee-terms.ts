@@ -13,23 +13,23 @@ export type FeeTerms = { owner: AccountHex; basisPoints: bigint; maxFee: bigint 
 /** The contract limits what its owner can set (`MAX_SETTABLE_BASIS_POINTS`, `MAX_SETTABLE_FEE`), so a node that reports more is wrong. */
 const MAX_BASIS_POINTS = 20n;
 const MAX_FEE = 50_000_000n;
-/** Without this minimum interval, a node that shows odd splits could make Quittance ask the contract about each of them. */
+/** Without this minimum interval, a node that shows odd splits could make Quittance ask the contract about each one. */
 const REFRESH_MS = 60_000;
 /** Previous terms are kept because they explain older blocks. */
 const MAX_KNOWN = 16;
-/** A single operator could report terms that hide a payment, so one is never enough. */
+/** A single operator could report terms that hide a payment, so one operator is never enough. */
 const LEAST_OPERATORS = 2;
 
 export type KnownTerms = {
   known(): readonly FeeTerms[];
   /**
-   * Returns the contract to which Tether's replaced contract (`deprecate`) forwards calls in a block at that height, or `null` if none is
+   * Returns the contract that Tether's replaced contract (`deprecate`) forwards calls to in a block at that height, or `null` if none is
    * known.
    */
   successorAt(number: number): AccountHex | null;
   /**
    * Call this when a direct call in the block at that height logged nothing itself. Returns whether operators agree that the contract was
-   * replaced. The successor counts only from that height on, because before it may have been a different token. Asks at most once a minute.
+   * replaced. The successor counts only from that height on, because it may have been a different token before. Asks at most once a minute.
    */
   isForwarding(deps: TermsDeps, number: number): Promise<boolean>;
   /**

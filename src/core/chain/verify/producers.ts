@@ -52,8 +52,8 @@ export function isKnownSolid(known: KnownProducers | null, solid: SolidHeader): 
 
 /**
  * Returns the height up to which verified, linked blocks (in ascending order) are irreversible, or `null`. Enough members of one set must
- * have produced them and signed them with their keys in that set. Members and keys of different sets aren't added up, so several small
- * changes give no more power than a single change. A member that signs with another key doesn't count.
+ * have produced the blocks and signed them with their keys in that set. Members and keys of different sets aren't added up, so several
+ * small changes give no more power than a single change. A member that signs with another key doesn't count.
  */
 export function solidHeightBy(
   { newest, earlier }: KnownProducers,
@@ -71,9 +71,9 @@ type ProducerDeps = { db: Sql; network: Network; agreement: number; pool: Pick<N
 
 /**
  * Asks nodes of different operators for the current producers, and adopts the set that `agreement` of them report if a vote can have caused
- * the change. Per period, it accepts at most so many new members that they can't decide anything alone. The key of the producer `suspect`
- * is requested again; `clock` is this server's clock. Returns the set that is current afterwards. Errors: `NODES_DISAGREE`; `NODE_REFUSED`
- * if too few nodes answer.
+ * the change. Per period, it accepts so few new members that they can't decide anything on their own. The key of the producer `suspect` is
+ * requested again; `clock` is this server's clock. Returns the set that is current afterwards. Errors: `NODES_DISAGREE`; `NODE_REFUSED` if
+ * too few nodes answer.
  */
 export async function refreshProducers(
   deps: ProducerDeps,
@@ -164,7 +164,7 @@ function textOf(producers: ProducerSet['producers']): string {
 
 /**
  * Refuses a set that contains more new keys than votes can have added since the last period's set. A member that signs with another key
- * counts as a new member. `now` is this server's clock, because nodes can claim any time.
+ * counts as new. `now` is this server's clock, because nodes can claim any time.
  */
 async function refuseUnlikely(db: Sql, network: Network, producers: ProducerSet['producers'], now: UnixMs) {
   const period = Math.floor(now / PERIOD_MS);

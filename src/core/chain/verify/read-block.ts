@@ -48,7 +48,7 @@ export const SLOT_MS = 3000;
 export const RANGE_BLOCKS = 6;
 /** Blocks per request if logs replace all infos, because infos take most of the memory. */
 export const LONG_RANGE_BLOCKS = 16;
-/** Maximum number of concurrent requests for the infos of single transactions, and the timeout for all of them. */
+/** Maximum number of concurrent requests for single transactions' infos, and the timeout for all of them. */
 const PARALLEL_INFOS = 4;
 const SINGLE_INFOS_MS = 15_000;
 /** Maximum length of a node's message in errors. */
@@ -57,8 +57,8 @@ const MAX_REASON = 600;
 export type BlockMark = { number: number; id: string; time: UnixMs };
 
 /**
- * A block with its USDT logs. `word`: the operators that agree on the logs, if no other node has to be asked. `digest`: a digest of
- * everything that these operators claim about an unproven block (64 hex characters).
+ * A block with its USDT logs. `word`: the operators that agree on the logs, in which case no other node has to be asked. `digest`: a digest
+ * of everything that these operators claim about an unproven block (64 hex characters).
  */
 export type ReadBlock = {
   node: Node;
@@ -83,8 +83,8 @@ export async function readExamined(
 }
 
 /**
- * Reads the logs of a block. Returns `null` if the node doesn't have the block yet or is on another branch for a moment, because neither is
- * a fault.
+ * Reads a block's logs. Returns `null` if the node doesn't have the block yet or is on another branch for a moment, because neither is a
+ * fault.
  */
 export async function readLogsIfThere(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<BlockLogs | null> {
   const byBytes = await readByBytes(deps, node, block);
@@ -100,7 +100,7 @@ export async function readLogsIfThere(deps: ReadDeps, node: Node, block: Examine
   }
 }
 
-/** Reads the logs that a node shows for a block, which may have been provided by another node. Costs at most one request. */
+/** Reads the logs that a node shows for a block. The block may come from another node. Costs at most one request. */
 export async function readLogsOf(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<BlockLogs> {
   const byBytes = await readByBytes(deps, node, block);
   if (byBytes !== null) return byBytes;
@@ -150,12 +150,12 @@ async function judgeLogs(
     // Judge again, now with the successor's logs.
     return judge(await readInfos(deps, node, block, isByBytes));
   } finally {
-    // Awaited promises keep their results until the next full garbage collection, which may be hundreds of blocks away.
+    // Awaited promises keep their results until the next full garbage collection, which may be hundreds of blocks later.
     infos.length = 0;
   }
 }
 
-/** Adds an explanation for the operator: how the held payment relates to a contract that Tether replaced. */
+/** Explains to the operator how the held payment relates to a contract that Tether replaced. */
 function explained(error: NoLogOfCall, successors: readonly AccountHex[]): AppError {
   if (successors.length === 0) return error;
   const names = successors.map(accountToAddress).join(' or ');
@@ -256,7 +256,7 @@ export async function readGenesis(deps: ReadDeps, node: Node): Promise<Genesis> 
   });
 }
 
-/** Reads the newest block that the node calls irreversible, by any signer. Costs one request. */
+/** Reads the newest block that the node calls irreversible, whoever signed it. Costs one request. */
 export async function readNewestSolid(deps: ReadDeps, node: Node): Promise<SolidHeader> {
   return readHeader(deps, node, 'solid');
 }
@@ -267,16 +267,16 @@ export function readHeaderAt(deps: ReadDeps, node: Node, number: number): Promis
 }
 
 /**
- * Reads a header, whether irreversible or not. If the back ends behind one address disagree about irreversibility, all of them still have
- * this header.
+ * Reads a header, whether irreversible or not. If the back ends behind one address disagree about irreversibility, all of them have this
+ * header.
  */
 export function readAnyHeaderAt(deps: ReadDeps, node: Node, number: number): Promise<ProvenHeader> {
   return readHeader(deps, node, 'any', number) as Promise<ProvenHeader>;
 }
 
 /**
- * Reads any header. Returns `null` if the node doesn't have it, because it may keep no history. The node isn't paused for that or for a
- * refusal.
+ * Reads any header. Returns `null` if the node doesn't have it, because the node may not keep any history. The node isn't paused for this
+ * or for a refusal.
  */
 export async function readHeaderIfThere(deps: ReadDeps, node: Node, number: number): Promise<ProvenHeader | null> {
   const shown = await askHeader(node, headerAt('any', number), { isOptional: true });
@@ -295,7 +295,7 @@ async function readHeader(deps: ReadDeps, node: Node, side: 'solid' | 'any', num
   });
 }
 
-/** If JSON doesn't reproduce a header, requests it by gRPC if the node supports that. */
+/** If JSON doesn't reproduce a header, requests it over gRPC if the node supports that. */
 async function askHeader(
   node: Node,
   question: ReturnType<typeof headerAt>,
@@ -306,7 +306,7 @@ async function askHeader(
   return isHidden ? node.ask(question, { ...call, wantsBytes: true }) : shown;
 }
 
-/** Runs a check of a node's answer. If it fails, reports the node to the pool. */
+/** Runs a check on a node's answer. If it fails, reports the node to the pool. */
 export function checked<Result>({ network, pool, metrics }: ReadDeps, node: Node, check: () => Result): Result {
   try {
     return check();

@@ -14,7 +14,7 @@ export type BlockLogs = {
   events: ContractEvent[];
   /** SHA-256 (hex) of all USDT logs that the header doesn't prove, in order. Nodes that show the same logs have the same digest. */
   digest: string;
-  /** Whether a direct call appeared as split, without any known contract terms that explain it. Its whole amount counts. */
+  /** Whether a direct call appeared to be split in a way that no known contract terms explain. Its whole amount counts. */
   hasOddSplit: boolean;
   /** Whether a direct call logged nothing itself, because the contract was replaced. Then its effect relies on nodes alone. */
   isForwarded: boolean;
@@ -22,7 +22,7 @@ export type BlockLogs = {
   successor: AccountHex | null;
 };
 
-/** Thrown with `BLOCK_UNVERIFIABLE` if a direct call that moves USDT logged nothing, which happens after the contract is replaced. */
+/** Thrown with `BLOCK_UNVERIFIABLE` if a direct call that moves USDT logged nothing, as happens after the contract has been replaced. */
 export class NoLogOfCall extends AppError {}
 
 /** A log of the USDT contract, in lower-case hex. */
@@ -31,7 +31,7 @@ type UsdtLog = { logIndex: number; topics: string[]; data: string; isOfSuccessor
 const WORD = /^[0-9a-f]{64}$/;
 const HEX = /^(?:[0-9a-f]{2})*$/;
 const ACCOUNT = /^(?:41)?[0-9a-f]{40}$/;
-/** One of the two ways in which nodes write an address as a word: with all 21 bytes. */
+/** One of the two ways that nodes write an address as a word: with all 21 bytes. */
 const PREFIXED = /^0{22}41/;
 const NO_PREFIX = '0'.repeat(24);
 
@@ -41,7 +41,7 @@ const MAX_TOPICS = 4;
 /**
  * Checks a `gettransactioninfobyblocknum` answer against the block and reads the logs of the USDT contract. `[]` could come from an empty
  * block, an unknown block, a node without history or a faulty node, so count and ids must match one by one. `terms`: the known terms that
- * explain a fee on a direct transfer. `successor`: the contract to which the replaced USDT contract forwards calls (`upgradedAddress`); its
+ * explain a fee on a direct transfer. `successor`: the contract that the replaced USDT contract forwards calls to (`upgradedAddress`); its
  * transfers count as USDT's. Errors, both retryable: `NODE_REFUSED` (these aren't the infos of this block), `BLOCK_UNVERIFIABLE` (they
  * contradict the block).
  */
@@ -87,7 +87,7 @@ export function readLogs(
   return { ...logs, digest: digest.digest('hex') };
 }
 
-/** Returns the USDT logs of one transaction; none if it failed. Throws if its info contradicts the block. */
+/** Returns one transaction's USDT logs, or an empty list if the transaction failed. Throws if its info contradicts the block. */
 function readInfo(
   { txId, isSuccess, isContract }: ShownTransactionFacts,
   info: ShownInfo,
@@ -110,7 +110,7 @@ function readInfo(
   }
   const logs: UsdtLog[] = [];
   for (const [logIndex, log] of (list as unknown[]).entries()) {
-    // `null` is a log of another contract, which isn't kept if only USDT logs were requested.
+    // `null` means another contract's log, which isn't kept if only USDT logs were requested.
     if (log === null) continue;
     const { address, topics = [], data = '' } = (log ?? {}) as { address?: unknown; topics?: unknown; data?: unknown };
     const account = typeof address === 'string' ? address.toLowerCase() : '';
@@ -143,7 +143,7 @@ function readHex(place: string, topics: unknown, data: unknown): { topics: strin
 type Contract = { usdt: AccountHex; successor: AccountHex | null; terms: readonly FeeTerms[] };
 type Transfers = { transfers: ChainTransfer[]; isOdd: boolean; isForwarded?: boolean };
 
-/** Returns the transfers of one transaction. A direct call must have logged its amount, or its amount minus Tether's fee. */
+/** Returns the transfers in one transaction. A direct call must have logged its amount, or its amount minus Tether's fee. */
 function readTransfers({ txId, call }: ShownTransactionFacts, logs: UsdtLog[], contract: Contract): Transfers {
   const [transfers, forwarded]: [ChainTransfer[], ChainTransfer[]] = [[], []];
   for (const { logIndex, topics, data, isOfSuccessor } of logs) {
@@ -184,7 +184,7 @@ function readCall(
     if (isSplit && rest.to === to && first.from === from && second.from === from) {
       const isDue = terms.some((each) => each.owner === fee.to && feeOf(each, value) === fee.amount);
       if (isDue) return { transfers, isOdd: false };
-      // The header commits to the call and its success, but to no other split. Without a fee, the transfer is the first log.
+      // The header commits to the call and its success, but not to any other split. Without a fee, the transfer is the first log.
       return { transfers: [{ txId, logIndex: 0, from, to, amount: value, isProven: true }], isOdd: true };
     }
   }
@@ -196,7 +196,7 @@ function readCall(
   throw contradicts(`${txId} moves ${value} from ${from} to ${to}, yet its logs are: ${seen}`);
 }
 
-/** Reads an event of the contract. Arguments can be indexed or not, so topics and data are read as one sequence of words. */
+/** Reads a contract event. Arguments can be indexed or not, so topics and data are read as one sequence of words. */
 function readEvent(txId: string, { logIndex, topics, data }: UsdtLog): ContractEvent[] {
   const name = CONTRACT_EVENT_TOPICS.get(topics[0] ?? '');
   if (name === undefined) return [];
@@ -218,7 +218,7 @@ function readEvent(txId: string, { logIndex, topics, data }: UsdtLog): ContractE
 
 /**
  * When Tether destroys the balance of a frozen account, there's no Transfer log. The books record it as a transfer to an account that
- * belongs to no one.
+ * nobody owns.
  */
 function burnedBy({ txId, logIndex, account, amountMicro }: ContractEvent): ChainTransfer[] {
   if (account === null || amountMicro === null || amountMicro === 0n) return [];

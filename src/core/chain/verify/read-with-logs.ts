@@ -19,7 +19,7 @@ import {
 import { type BlockLogs, readLogs } from './read-logs.ts';
 
 /**
- * Reads the block at a height and its USDT logs, which are checked against the block. Both come from one node, unless only another node
+ * Reads the block at a height and its USDT logs, and checks the logs against the block. Both come from one node, unless only another node
  * shows all of the block's bytes. Returns `null` if the node doesn't have it yet. A miss costs one request, a block costs two. Errors:
  * `NODE_REFUSED`, `BLOCK_UNVERIFIABLE`, `NODES_DISAGREE`.
  */
@@ -47,15 +47,15 @@ export async function withLogs(deps: ReadDeps, node: Node, block: ExaminedBlock)
   return { node, block, logs: await readLogsOf(deps, node, block), word: null };
 }
 
-/** Without proof a single operator is never trusted, because it could invent any payment. */
+/** Without proof, a single operator is never trusted, because it could invent any payment. */
 const LEAST_OPERATORS = 2;
 
-/** A block and its logs, as shown by the nodes of one operator. */
+/** A block and its logs, as shown by one operator's nodes. */
 type Word = { node: Node; block: ExaminedBlock; logs: BlockLogs; digest: string };
 
 /**
- * Settles a block if a node's JSON doesn't contain all of its bytes. Either one of its transactions has fields that JSON omits, which
- * anyone can cause, or the node is dishonest. All other nodes are asked. If one shows the raw bytes, or JSON that reproduces them, these
+ * Settles a block when a node's JSON doesn't contain all of the block's bytes. Either one of its transactions has fields that JSON omits,
+ * which anyone can add, or the node is dishonest. All other nodes are asked. If one shows the raw bytes, or JSON that reproduces them, they
  * decide. If none does, the operators decide: as many as must agree, and at least two, must show the same id, transactions, results and
  * logs. Like any other block, it counts once the headers built on it make it irreversible. Errors: `NODES_DISAGREE` if another node may
  * show more in a moment, otherwise `BLOCK_UNVERIFIABLE`.
@@ -68,7 +68,7 @@ async function settleUnproven(deps: ReadDeps, node: Node, block: ExaminedBlock):
     asked.map(async (other) => ({ node: other, block: await show(deps, other, number) })),
   );
   const proofs = shown.flatMap((each) => (each.block?.isProven === true ? { ...each, block: each.block } : []));
-  // Anyone can create a block that proves itself, so a proven block with another id doesn't outweigh the operators' agreement.
+  // Anyone can create a block that proves itself, so a proven block with another id doesn't override the operators' agreement.
   const proof = proofs.find((each) => each.block.id === block.id);
   if (proof !== undefined) {
     if (claimOf(proof.block) !== claimOf(block)) {
@@ -162,21 +162,20 @@ function claimOf({ id, parentId, time, producer, transactions }: ExaminedBlock):
   return claim.digest('hex');
 }
 
-/** For a single block, infos need no more requests than logs do. */
+/** For a single block, infos don't take more requests than logs. */
 const MIN_BLOCKS = 2;
 
 /** The blocks for which logs were enough, and the nodes whose logs couldn't be used for any block. */
 type ReadByLogs = { blocks: ReadBlock[]; useless: Node[] };
 
 /**
- * Returns the blocks for which USDT logs, shown by each of `nodes` over JSON-RPC, can replace infos. That is the case if only direct calls,
+ * Returns the blocks for which USDT logs, shown by each of `nodes` over JSON-RPC, can replace infos. This is the case if only direct calls,
  * which the header proves, moved USDT to or from a project's address, and if the contract itself didn't change. The result contains only
- * transfers of project addresses. Other blocks need infos, which show a log's position in its transaction.
- * A node's answer for a block counts only if it contains at least one direct call, and every direct call that the block proves, because a
- * node that hasn't indexed the block returns nothing. Its logs must also lie between logs of an earlier and a later block in the same
- * answer, in order, because nodes silently truncate long answers. So a node can hide no more than it can with infos, which is transfers
- * made by contracts.
- * `nodes` must belong to different operators, as many as must agree. Each is asked once, or not at all if that saves no requests.
+ * transfers of project addresses. Other blocks need infos, which show a log's position in its transaction. A node's answer for a block
+ * counts only if it contains at least one direct call, and every direct call that the block proves, because a node that hasn't indexed the
+ * block returns nothing. Its logs must also lie, in order, between logs from an earlier and a later block in the same answer, because nodes
+ * silently truncate long answers. So a node can't hide more than it can with infos: only transfers made by contracts. `nodes` must belong
+ * to different operators, as many as must agree. Each node is asked once, or not at all if that doesn't save any requests.
  */
 export async function readByLogs(
   deps: ReadDeps,
@@ -208,7 +207,7 @@ function movesUsdt({ call }: ShownTransactionFacts): boolean {
   return call !== null && call.value > 0n;
 }
 
-/** Returns the transfers by block id, for the blocks in which the node shows everything that can be checked. */
+/** Returns the transfers by block id, for the blocks where the node shows everything that can be checked. */
 async function readTransfers(
   { usdt, fees }: ReadDeps,
   node: Node,
@@ -248,7 +247,7 @@ function transfersOf(
       logs.map(({ log }) => log),
     );
   });
-  // A log is left that belongs to another block's transaction.
+  // A log that belongs to another block's transaction is left over.
   if (byTransaction.size > 0) return null;
   try {
     const { transfers, events, hasOddSplit } = readLogs({ ...block, transactions }, infos, usdt, terms);
@@ -286,8 +285,8 @@ const MAX_LOGS = 20_000;
 const UNREAD = new Set(['transactionIndex', 'logIndex', 'removed']);
 
 /**
- * Asks for the logs of a contract in the blocks from `first` to `last` (`eth_getLogs`). A node that hasn't indexed a block returns no logs
- * for it, so an empty answer proves nothing.
+ * Asks for a contract's logs in the blocks from `first` to `last` (`eth_getLogs`). A node that hasn't indexed a block returns no logs for
+ * it, so an empty answer proves nothing.
  */
 export function logsBetween(first: number, last: number, contract: AccountHex): Question<ShownLog[]> {
   const filter = { fromBlock: hexOf(first), toBlock: hexOf(last), address: `0x${contract}` };

@@ -37,10 +37,10 @@ export type TransactionReaderDeps = RecogniseDeps & {
 
 /** How long a payer waits. If the node's answer arrives later, it's cached for their next request. */
 const PATIENCE_MS = 5000;
-/** The watcher asks the same nodes and has priority, so only a few of these questions run, and only a few more wait. */
+/** The watcher asks the same nodes and has priority, so only a few of these questions can run, and only a few more can wait. */
 const MAX_UNDER_WAY = 2;
 const MAX_QUESTIONS = 20;
-/** At most four questions of one link can wait, so it takes several links to fill the queue. */
+/** At most four questions from one link can wait, so it takes several links to fill the queue. */
 const MAX_OF_ONE_LINK = 4;
 /** If a node fails or doesn't have the transaction, another one may have it. */
 const MAX_NODES = 2;
@@ -61,7 +61,7 @@ const UNAVAILABLE = { kind: 'unavailable', why: 'for-now' } as const;
 type Kept = { facts: TransactionFacts; readAt: UnixMs; keptMs: number };
 
 /**
- * Looks up transactions for payers on the nodes of one network. It limits the requests, and never sends the same question twice at the same
+ * Looks up transactions for payers on one network's nodes. It limits the requests, and never sends the same question twice at the same
  * time. Answers are cached per invoice, so that response times don't reveal other people's lookups. Never rejects: a failure is
  * `unavailable`.
  */
@@ -85,7 +85,7 @@ export function createTransactionReader(deps: TransactionReaderDeps): ReadTransa
     // If the clock was set back, it's unknown how old the answer is.
     const ageMs = known === undefined ? Number.NaN : now() - known.readAt;
     if (known !== undefined && ageMs >= 0 && ageMs < known.keptMs) {
-      // Reinserts the entry at the end, so that the first entry of the Map is the least recently used.
+      // Reinserts the entry at the end, so that the Map's first entry is the least recently used.
       kept.set(name, known);
       return known.facts;
     }
@@ -100,7 +100,7 @@ export function createTransactionReader(deps: TransactionReaderDeps): ReadTransa
   };
 }
 
-/** Whether the answer can never change. This is decided when it's read, because a later block at that height may be a different one. */
+/** Whether the answer can never change. This is decided at read time, because a later block at that height may be a different one. */
 function staysSo(facts: TransactionFacts, { solidNumber }: TransactionQuestion): boolean {
   if (facts.kind === 'unavailable') return facts.why === 'too-large';
   if (facts.kind !== 'done' && facts.kind !== 'failed') return false;
@@ -189,7 +189,7 @@ async function withPatience(answer: Promise<TransactionFacts>): Promise<Transact
 const QUESTION = { maxBytes: 512 * 1024, isOptional: true } as const;
 /** Maximum difference between this server's clock and the chain's. */
 const MAX_AHEAD_MS = 3_600_000;
-/** The blocks of one year. A service that was down for longer answers again once its watcher resumes. */
+/** One year's blocks. A service that was down for longer answers again once its watcher resumes. */
 const MAX_AHEAD_BLOCKS = 10_512_000;
 /** Tron.proto `TransferAssetContract`: a transfer of a token that isn't a contract. */
 const TRC10_TRANSFER_TYPE = 2;
@@ -243,7 +243,7 @@ function readFactsOf(
 }
 
 /**
- * Throws if the answer isn't about this transaction or contradicts itself. The info of a failed transaction, for example:
+ * Throws if the answer isn't about this transaction or contradicts itself. A failed transaction's info, for example:
  * `{"id":"8c0f…","fee":1000000,"blockNumber":156,"blockTimeStamp":1790865477000,"contractResult":[""],"contract_address":"41…",
  * "receipt":{"energy_fee":1000000,"result":"OUT_OF_ENERGY"},"result":"FAILED","resMessage":"4e6f…"}`.
  */
@@ -291,7 +291,7 @@ function readPlace({ blockNumber, blockTimeStamp }: ShownInfo, { now, head }: Kn
   return { number: blockNumber, time: unixMs(blockTimeStamp) };
 }
 
-/** Returns the transfer events of other contracts, including fake ones that call themselves USDT. */
+/** Returns the transfer events from other contracts, including fake ones that call themselves USDT. */
 function readOtherTokens({ log = [] }: ShownInfo, usdt: AccountHex): { contract: AccountHex; to: AccountHex }[] {
   return (log as unknown[]).flatMap((each) => {
     const transfer = decodeTransferLog(each ?? {});
@@ -302,7 +302,7 @@ function readOtherTokens({ log = [] }: ShownInfo, usdt: AccountHex): { contract:
 
 type Done = Extract<TransactionFacts, { kind: 'done' }>;
 
-/** Returns the account whose USDT the transaction asks the USDT contract to move, or `null` for any other kind of transaction. */
+/** If the transaction asks the USDT contract to move USDT, returns the account to move it from, otherwise `null`. */
 function readPayer(rawData: Uint8Array, usdt: AccountHex): AccountHex | null {
   const contract = decodeRawTransaction(rawData)?.contract;
   if (contract?.kind !== 'trigger' || contract.contract !== usdt) return null;
@@ -310,7 +310,7 @@ function readPayer(rawData: Uint8Array, usdt: AccountHex): AccountHex | null {
   return call === null ? null : (call.from ?? contract.owner);
 }
 
-/** Reads the effect of a transaction from its bytes. */
+/** Reads a transaction's effect from its bytes. */
 function readContract(rawData: Uint8Array, usdt: AccountHex): Pick<Done, 'trx' | 'isTrc10' | 'isUsdtCall'> {
   const contract = decodeRawTransaction(rawData)?.contract;
   const isTrc10 = contract?.kind === 'other' && contract.type === TRC10_TRANSFER_TYPE;

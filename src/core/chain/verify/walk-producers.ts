@@ -14,7 +14,7 @@ type WalkDeps = ReadDeps & { now(): UnixMs };
 export type Walk = {
   checkpoint: Checkpoint;
   /**
-   * Returns as many members as the checkpoint has, whose keys are used to count the blocks up to `newest`. After a failure the next call
+   * Returns as many members as the checkpoint has. Their keys are used to count the blocks up to `newest`. After a failure the next call
    * resumes. Errors: `CHAIN_CONTRADICTION` if the blocks don't lead there, or too slowly; `NO_NODE` if no node shows them.
    */
   to(nodes: readonly Node[], newest: BlockMark): Promise<readonly Member[]>;
@@ -33,8 +33,8 @@ const MAX_AGE_MS = 2 * 365 * 86_400_000;
 const REFUSED_MS = 600_000;
 
 /**
- * From a known set, the walk looks as far ahead as enough of its members still produce blocks: first at the newest block, then at half the
- * distance, and so on. Nothing is stored, so it starts over after a restart.
+ * From a known set, the walk looks as far ahead as enough of its members are still producing blocks: first at the newest block, then at
+ * half the distance, and so on. Nothing is stored, so it starts over after a restart.
  */
 export function createWalk(deps: WalkDeps, checkpoint: Checkpoint): Walk {
   let known = checkpoint.producers;
@@ -49,7 +49,7 @@ export function createWalk(deps: WalkDeps, checkpoint: Checkpoint): Walk {
     refusal = { error, untilMs: performance.now() + REFUSED_MS, asked: originsOf(nodes) };
     return error;
   };
-  /** Asks one node, or all of them if no shorter stride is possible. In that case, nodes with invalid runs are reported and paused. */
+  /** Asks one node, or all nodes if no shorter stride is possible. In that case, nodes with invalid runs are reported and paused. */
   const look = async (nodes: readonly Node[], first: number, isShortest: boolean) => {
     const failed: string[] = [];
     const doubted: { node: Node; votes: number }[] = [];
@@ -149,7 +149,7 @@ export async function idShownBy(deps: ReadDeps, node: Node, number: number): Pro
   return header?.id ?? null;
 }
 
-/** Counts the named producers that the walk led to, with the same key. `isEnough`: this many can decide. */
+/** Counts the named producers that the walk led to with the same key. `isEnough`: this many can decide. */
 export function explainedBy(walked: readonly Member[], named: readonly Member[]): { count: number; isEnough: boolean } {
   const known = new Set(walked.map(({ account, signer }) => `${account} ${signer}`));
   const count = named.filter(({ account, signer }) => known.has(`${account} ${signer}`)).length;
@@ -165,7 +165,7 @@ function maxRunBlocks(memberCount: number): number {
   return MAX_ROUNDS * memberCount;
 }
 
-/** `id`: the id of the first block. `members`: the producers of the blocks, or `null` if too few of the known members built on them. */
+/** `id`: the first block's id. `members`: the blocks' producers, or `null` if too few of the known members built on them. */
 type Run = { id: string; votes: number; members: Member[] | null };
 
 /**

@@ -1,10 +1,10 @@
 import { isLoopbackLink } from '../loopback.ts';
 import { parseUrl } from '../url.ts';
 
-/** A support contact as pages show it. `href` is `null` if it's only text, such as the name of a Telegram account. */
+/** A support contact as pages show it. `href` is `null` if it's only text, such as a Telegram account name. */
 export type SupportLink = { text: string; href: string | null };
 
-/** Makes a `mailto:` link of `help@shop.example`, and a link of an https URL. Anything else stays text. */
+/** Turns `help@shop.example` into a `mailto:` link, and an https URL into a link. Anything else stays text. */
 export function supportLink(contact: string): SupportLink {
   if (MAIL_ADDRESS.test(contact)) return { text: contact, href: `mailto:${contact}` };
   const read = readLink(contact);
@@ -45,7 +45,7 @@ export function lineProblem(line: string, { most, give }: { most: number; give: 
 }
 
 export type ReadLink =
-  /** The URL is in the form that browsers write. */
+  /** The URL has the form that browsers write. */
   { kind: 'ok'; url: string } | { kind: 'refused'; reason: string };
 
 /** The database schema's limit, in characters. */
@@ -76,10 +76,10 @@ export function readLink(text: string): ReadLink {
 
 /** The placeholder for the invoice id in a return link. */
 const PLACE = '{invoiceId}';
-/** It has the length of an id, and no character that needs encoding. */
+/** It's as long as an id, and has no characters that need encoding. */
 const STAND_IN = `inv_${'0'.repeat(26)}`;
 
-/** Reads a return link. It's like `readLink`, but the path, query or fragment may contain `{invoiceId}` any number of times. */
+/** Reads a return link. It works like `readLink`, but the path, query or fragment may contain `{invoiceId}` any number of times. */
 export function readReturnUrl(text: string): ReadLink {
   const refuse = (reason: string) => ({ kind: 'refused', reason }) as const;
   const rest = text.replaceAll(PLACE, '');
@@ -99,7 +99,7 @@ export function readReturnUrl(text: string): ReadLink {
   return { kind: 'ok', url: read.url.replaceAll(STAND_IN, PLACE) };
 }
 
-/** Returns the return link of an invoice. `id` has the form `inv_…`. */
+/** Returns an invoice's return link. `id` has the form `inv_…`. */
 export function fillReturnUrl(url: string, id: string): string {
   return url.replaceAll(PLACE, id);
 }

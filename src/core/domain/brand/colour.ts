@@ -9,9 +9,10 @@ export type AccentColours = { accent: string; onAccent: string; tint: string };
 export type AccentPalette = { light: AccentColours; dark: AccentColours };
 
 /**
- * Returns a page's colours for a merchant's `accent`, such as `#0a6549`. In both schemes the accent has a contrast of at least 4.5 to the
- * card, to the page's background and to its own tint; `onAccent` has at least 4.5 to the accent; and text has at least 7 to the tint. An
- * accent that meets these requirements stays unchanged. Otherwise its lightness changes as little as necessary, and its hue is kept.
+ * Returns a page's colours for a merchant's `accent`, such as `#0a6549`. In both schemes, the accent has a contrast of at least 4.5 against
+ * the card, the page's background and its own tint; `onAccent` has at least 4.5 against the accent; and text has at least 7 against the
+ * tint. An accent that meets these requirements stays unchanged. Otherwise its lightness changes as little as necessary, and its hue is
+ * kept.
  */
 export function accentPalette(accent: string): AccentPalette {
   const colour = toRgb(accent);
@@ -25,7 +26,7 @@ export function parseColour(text: string): string | null {
   return `#${digits.length === 6 ? digits : [...digits].map((digit) => digit + digit).join('')}`;
 }
 
-/** Returns the contrast of two colours in any order, from 1 to 21 (WCAG 2.2, "contrast ratio" and "relative luminance"). */
+/** Returns the contrast ratio of two colours, given in either order, from 1 to 21 (WCAG 2.2, "contrast ratio" and "relative luminance"). */
 export function contrast(one: string, other: string): number {
   return contrastOf(toRgb(one), toRgb(other));
 }
@@ -34,7 +35,9 @@ export function contrast(one: string, other: string): number {
 const LEAST_ACCENT_CONTRAST = 4.5;
 const LEAST_INK_CONTRAST = 7;
 
-/** Colours from public/tokens.css. `tintShare` is the share of the accent in its tint; at the lightness `end`, every contrast is met. */
+/**
+ * Colours from public/tokens.css. `tintShare` is the accent's share of its tint; at the lightness `end`, every contrast requirement is met.
+ */
 type Scheme = { ink: Rgb; ground: Rgb; card: Rgb; tintShare: number; end: 0 | 1 };
 
 const LIGHT: Scheme = {
@@ -52,7 +55,7 @@ const DARK: Scheme = {
   end: 1,
 };
 
-/** This number of bisection steps determines the lightness to less than one step of a channel. */
+/** This number of bisection steps determines the lightness to within one channel step. */
 const LIGHTNESS_STEPS = 10;
 
 function coloursIn(scheme: Scheme, wanted: Rgb): AccentColours {

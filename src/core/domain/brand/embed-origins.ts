@@ -39,9 +39,9 @@ function readOrigin(text: string): string | null {
   return url?.href === `${url?.origin}/` && ORIGIN.test(url.origin) ? url.origin : null;
 }
 
-/** Returns the origins of a shop, taken from its project's settings. */
+/** Returns a shop's origins, taken from its project's settings. */
 export function shopOrigins(returnUrl: string | null, embedOrigins: string | null): string[] {
-  // The database may contain any text that someone wrote directly, so it must not break anything.
+  // Someone may have written any text directly to the database, so it must not break anything.
   const own = returnUrl === null ? null : parseUrl(returnUrl);
   return [...new Set([...(own === null ? [] : [own.origin]), ...(embedOrigins?.split(' ') ?? [])])];
 }

@@ -11,8 +11,7 @@ export const MAX_LOGO_BYTES = 32 * 1024;
 const SIDE = { least: 16, most: 1024 };
 
 /**
- * Recognises a PNG, JPEG or WebP that isn't animated by its bytes, and reads its size from its header, without decoding the picture.
- * Accepts any bytes.
+ * Recognises a still PNG, JPEG or WebP by its bytes, and reads its size from its header without decoding the picture. Accepts any bytes.
  */
 export function readLogo(bytes: Uint8Array): ReadLogo {
   const refuse = (reason: string) => ({ kind: 'refused', reason }) as const;
@@ -92,7 +91,7 @@ function readJpeg(bytes: Uint8Array): Picture | null {
 }
 
 /**
- * Whether a marker is one of `SOF0` to `SOF15`. The range also contains the markers of tables (`DHT`, `JPG`, `DAC`), which aren't frames.
+ * Whether a marker is one of `SOF0` to `SOF15`. The range also contains the markers for tables (`DHT`, `JPG`, `DAC`), which aren't frames.
  */
 function isFrame(marker: number): boolean {
   return marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker);

@@ -8,7 +8,7 @@ export type Rgb = readonly [red: number, green: number, blue: number];
 type Oklab = { lightness: number; a: number; b: number };
 
 /**
- * Returns a colour of the same hue with another lightness, from 0 to 1. It keeps the chroma, or as much of it as sRGB allows at that
+ * Returns a colour with the same hue and another lightness, from 0 to 1. It keeps the chroma, or as much of it as sRGB allows at that
  * lightness. The matrices are from B. Ottosson, "A perceptual color space for image processing" (2020).
  */
 export function withLightness(colour: Rgb, lightness: number): Rgb {
@@ -29,13 +29,13 @@ export function lightnessOf(colour: Rgb): number {
   return toOklab(colour).lightness;
 }
 
-/** Returns the linear light of a channel, from 0 to 1, using the transfer function of sRGB (IEC 61966-2-1). */
+/** Returns the linear light of a channel, from 0 to 1, using the sRGB transfer function (IEC 61966-2-1). */
 export function toLinearLight(channel: number): number {
   const value = channel / 255;
   return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
 }
 
-/** This number of bisection steps determines the chroma to less than one step of a channel. */
+/** This number of bisection steps determines the chroma to within one channel step. */
 const CHROMA_STEPS = 9;
 
 function fromLinearLight(light: number): number {

@@ -1,6 +1,6 @@
 import { parseAddress } from '@quittance/tron/address';
 
-/** Normalises full-width and similar variants of characters, and removes surrounding white space and invisible characters. */
+/** Normalises full-width and similar character variants, and removes surrounding white space and invisible characters. */
 export function trimPasted(text: string): string {
   return text
     .normalize('NFKC')
@@ -8,7 +8,7 @@ export function trimPasted(text: string): string {
     .trim();
 }
 
-/** Compares a pasted text with the receiving address. `other` means a valid TRON address that is a different one. */
+/** Compares a pasted text with the receiving address. `other` means a different valid TRON address. */
 export function comparePasted(address: string, pasted: string): 'same' | 'other' | 'no-address' {
   const text = trimPasted(pasted);
   if (text === address) return 'same';

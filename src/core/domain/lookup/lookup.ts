@@ -15,7 +15,7 @@ export type LookupInvoice = {
   payableMicro: MicroUsdt;
   status: InvoiceStatus;
   createdAt: UnixMs;
-  /** A payment must be in a block that is later than this time. */
+  /** A payment must be in a block after this time. */
   payableAfter: UnixMs;
   /** The time of the first block in which the transaction was seen with exactly this transfer. A fork may have moved it since then. */
   firstSeenAt: UnixMs | null;
@@ -23,9 +23,9 @@ export type LookupInvoice = {
   payingTxId: string | null;
   /** Whether this transaction has ever been seen as the invoice's payment, in any block. */
   wasSighted: boolean;
-  /** The height up to which transfers of irreversible blocks are recorded, or `null` if there's none yet. */
+  /** The height up to which transfers in irreversible blocks are recorded, or `null` if there's none yet. */
   solidNumber: number | null;
-  /** The newest examined block, which isn't below the solid block. */
+  /** The newest examined block, which is never below the solid block. */
   head: { number: number; time: UnixMs } | null;
   isPaused: boolean;
 };
@@ -82,7 +82,7 @@ export type GeneralAnswer = Extract<
 >;
 
 type FailureReason = 'out_of_energy' | 'out_of_time' | 'reverted' | 'other' | StateReason;
-/** A state of the USDT contract in which the transfer would fail again. */
+/** A USDT contract state in which the transfer would fail again. */
 type StateReason = (typeof STATE_EFFECTS)[ContractState]['lookUp'];
 /** `unknown` means no token that leaves a trace in the logs. Lookups don't check whether a called contract moved TRX. */
 type Moved = 'trx' | 'trc10' | 'other_token' | 'nothing' | 'unknown';
@@ -97,9 +97,8 @@ const UNAVAILABLE_AGAIN_SECONDS = { 'for-now': 5, 'used-up': 60, 'too-large': 60
 const NOT_CONFIRMED_AGAIN_SECONDS = 60;
 
 /**
- * Explains a transaction to the payer of an invoice. The answer depends only on public facts about the transaction and on this invoice, so
- * it doesn't reveal whether the transaction paid another invoice. If there are several transfers, the answer describes the one that fits
- * best.
+ * Explains a transaction to an invoice's payer. The answer depends only on public facts about the transaction and on this invoice, so it
+ * doesn't reveal whether the transaction paid another invoice. If there are several transfers, the answer describes the one that fits best.
  */
 export function answerLookup(invoice: LookupInvoice, facts: LedgerFacts | TransactionFacts): LookupAnswer {
   if (facts.kind === 'not-found' && invoice.wasSighted) {
@@ -123,10 +122,10 @@ export function answerLookup(invoice: LookupInvoice, facts: LedgerFacts | Transa
   }
 }
 
-/** The answer if no invoice is given: the transfer to one of our addresses, or the largest if there are several. */
+/** The answer if no invoice is given: it describes the transfer to one of our addresses, or the largest if there are several. */
 export type UnclaimedAnswer = GeneralAnswer | ({ code: 'to_your_address'; to: string; amount: string } & Placed);
 
-/** Explains a transaction of which an installation with these addresses has no record. */
+/** Explains a transaction that an installation with these addresses has no record of. */
 export function answerUnclaimed(
   facts: TransactionFacts,
   isOurs: (account: AccountHex) => boolean,
@@ -218,7 +217,7 @@ function whatMoved({ trx, isTrc10, otherTokens, isUsdtCall }: Done): Moved {
 function answerAmount(invoice: LookupInvoice, facts: InBlock, arrivedMicro: MicroUsdt): LookupAnswer {
   const { payableMicro } = invoice;
   const isExact = arrivedMicro === payableMicro;
-  // It's probably the payment of another order, because at that time the payer couldn't know this invoice's address and amount.
+  // It's probably the payment for another order, because the payer couldn't know this invoice's address and amount at that time.
   const came = (isExact ? invoice.firstSeenAt : null) ?? facts.blockTime;
   if (came <= invoice.payableAfter) {
     const amount = formatAmount(arrivedMicro);

@@ -24,7 +24,7 @@ export type TransactionFacts =
       usdt: readonly { to: AccountHex; amountMicro: MicroUsdt }[];
       otherTokens: readonly { contract: AccountHex; to: AccountHex }[];
       trx: { to: AccountHex; amountSun: bigint } | null;
-      /** Whether it transferred a native token of the chain. */
+      /** Whether it transferred one of the chain's native tokens. */
       isTrc10: boolean;
       /** Whether it called the USDT contract itself, which moves nothing but USDT. */
       isUsdtCall: boolean;

@@ -3,7 +3,10 @@ import { trimPasted } from './compare-pasted.ts';
 /** The TRON networks whose explorers are known. */
 export type LinkedNetwork = 'mainnet' | 'nile' | 'shasta';
 
-/** What a text means that someone pasted as their transaction: the transaction's id (64 lowercase hex characters), or why it isn't one. */
+/**
+ * The meaning of a text that someone pasted as their transaction: the transaction's id (64 lowercase hex characters), or why it isn't an
+ * id.
+ */
 export type TransactionReference =
   /**
    * `hasPrefix`: the id was written as `0x…`, like Ethereum ids, and like TRON ids in tools that use JSON-RPC. `linkTo`: the id was in a
@@ -18,7 +21,7 @@ export type TransactionReference =
 const MAX_CHARACTERS = 500;
 
 const ID_CHARACTERS = 64;
-/** The host of a link, with or without `https://`, and its path. */
+/** A link's host, with or without `https://`, and its path. */
 const LINK = /(?<![\w.@-])(?:https?:\/\/)?((?:[a-z0-9-]+\.)+[a-z]{2,}\/\S*)/gi;
 /** TRON explorers. OKLink and Tokenview also cover other chains. */
 const EXPLORERS: readonly (readonly [RegExp, LinkedNetwork])[] = [
@@ -29,9 +32,9 @@ const EXPLORERS: readonly (readonly [RegExp, LinkedNetwork])[] = [
 ];
 /** An address on TRON or on a chain like Ethereum. */
 const ADDRESS = /^(?:T[1-9A-HJ-NP-Za-km-z]{33}|0x[0-9a-f]{40})$/i;
-/** A signature of 64 bytes in base58. */
+/** A 64-byte signature in base58. */
 const SOLANA_SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{86,88}$/;
-/** A hash of 32 bytes in base64 or base64url. */
+/** A 32-byte hash in base64 or base64url. */
 const TON_HASH = /^[A-Za-z0-9+/_-]{43}=$/;
 
 /**
@@ -60,7 +63,7 @@ export function readTransactionReference(pasted: string): TransactionReference {
 }
 
 /**
- * Returns the runs of 64 hex characters. If there are none, returns runs interrupted by white space, such as an id that spans two lines.
+ * Returns all runs of 64 hex characters. If there are none, returns runs interrupted by white space, such as an id that spans two lines.
  */
 function idsIn(text: string): string[] {
   const words = [...text.toLowerCase().matchAll(/(?<![0-9a-z])(?:0x)?([0-9a-z]+)(?![0-9a-z])/g)];

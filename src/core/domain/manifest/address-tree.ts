@@ -39,7 +39,7 @@ export function rootOf({ levels }: AddressTree): string | null {
 
 /**
  * Returns the path from a leaf to the root. Each step is the sibling's side (`L` or `R`), followed by its hash in 64 hexadecimal
- * characters. A node that moves up unchanged adds no step.
+ * characters. A node that moves up unchanged doesn't add a step.
  */
 export function pathOf({ levels }: AddressTree, leaf: number): string[] {
   const path: string[] = [];

@@ -1,8 +1,8 @@
 import type { Manifest, ProjectEntry, XpubRange } from './manifest.ts';
 
 /**
- * Beyond this, addresses are only counted, because no one compares thousands by eye, and the first and the last address of a range identify
- * the wallet.
+ * Beyond this, addresses are only counted, because no one compares thousands by eye, and the first and last address in a range identify the
+ * wallet.
  */
 const MAX_LISTED = 50;
 

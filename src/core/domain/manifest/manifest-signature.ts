@@ -78,7 +78,7 @@ const SSH_TYPE = 'ssh-ed25519';
 /** The type of a key in a hardware token, as created by `ssh-keygen -t ed25519-sk`. */
 const TOKEN_TYPE = 'sk-ssh-ed25519@openssh.com';
 const TOKEN_APPLICATION = 'ssh:';
-/** The flag which shows that the token was touched. */
+/** The flag that shows that the token was touched. */
 const WAS_TOUCHED = 1;
 const ARMOUR = /^-----BEGIN SSH SIGNATURE-----([A-Za-z0-9+/=\s]{100,4000})-----END SSH SIGNATURE-----\s*$/;
 

@@ -6,7 +6,7 @@ import { POLICIES, type Policy } from '../policy.ts';
 /** Addresses derived from an account key: those with the indexes `from` to `from + count - 1`, in order. */
 export type XpubRange = { addresses: readonly string[]; count: number; from: number; xpub: string };
 
-/** The signed settings of a project. `addresses` contains those that aren't in any range. */
+/** A project's signed settings. `addresses` contains the addresses that aren't in any range. */
 export type ProjectEntry = {
   addresses: readonly string[];
   /** In USDT, for example `0.01`. */
@@ -18,7 +18,7 @@ export type ProjectEntry = {
 export type ManifestNetworks = { readonly [Each in Network]?: { readonly [projectId: string]: ProjectEntry } };
 
 /**
- * The addresses signed by the owner of the money. `serial` increases with each manifest. `previous` is the digest of the previous head, or
+ * The addresses signed by the owner of the money. `serial` increases with each manifest. `previous` is the previous head's digest, or
  * `null` in the first manifest. All members are sorted by name, as are projects and addresses.
  */
 export type Manifest = {
@@ -57,7 +57,7 @@ export const MAX_MANIFEST_BYTES = 16 * 1024 * 1024;
 /** Twice the number of keys that can be pinned, to allow a rotation. */
 export const MAX_SIGNATURES = 8;
 
-/** Returns the content of the file: a single line, with the same bytes for the same content. */
+/** Returns the file's contents: a single line, with the same bytes for the same content. */
 export function formatManifest({ manifest, signatures }: SignedManifest): string {
   return `${JSON.stringify({ manifest: inOrder(manifest), signatures: signatures.map(signatureInOrder) })}\n`;
 }
@@ -88,7 +88,7 @@ export function parseManifest(text: string): ReadManifest {
   );
 }
 
-/** Yields every address with its project in the order of the leaves: by network, project and position. */
+/** Yields every address with its project in leaf order: by network, project and position. */
 export function* vouchedAddresses(
   networks: ManifestNetworks,
 ): Generator<{ network: Network; projectId: string; address: string }> {
@@ -189,7 +189,7 @@ function problemOfNetworks(networks: unknown): string | null {
   return null;
 }
 
-/** `seen` contains the addresses of the network so far, because each belongs to one project and is listed only once. */
+/** `seen` contains the network's addresses so far, because each address belongs to one project and is listed only once. */
 function problemOfEntry(entry: unknown, seen: Set<string>): string | null {
   const strange = strangerIn('the entry', entry, ['addresses', 'maxSurcharge', 'policy', 'xpubs']);
   if (strange !== null) return strange;

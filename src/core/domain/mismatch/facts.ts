@@ -23,12 +23,12 @@ export type Suspect = {
 /** Another unmatched or duplicate transfer from the same sender to the same project. */
 export type Sibling = { amountMicro: bigint; at: UnixMs };
 
-/** What is known about the sender of a transfer, up to the transfer's time. */
+/** The known facts about a transfer's sender, up to the transfer's time. */
 export type Sender = {
   isOurs: boolean;
   /** Whether the sender has received money from the project's addresses. */
   hasReceived: boolean;
-  /** Whether an operator resolved an earlier transfer of this sender as the merchant's own deposit. */
+  /** Whether an operator resolved an earlier transfer from this sender as the merchant's own deposit. */
   hasDeposited: boolean;
   /** Another address that looks the same in wallets because its first 4 and last 4 characters are equal, or `null`. */
   resembles: string | null;

@@ -4,14 +4,14 @@ import { asked, exactly, type Slip, shortly } from './finding.ts';
 const FEE_PRIOR = 0.25;
 const OVERPAID_PRIOR = 0.05;
 
-/** The minimum withdrawals of exchanges. Such an amount may be meant for any smaller invoice, so it says little. */
+/** The exchanges' minimum withdrawals. Such an amount may be meant for any smaller invoice, so it says little. */
 const MINIMUMS: readonly bigint[] = [10_000_000n, 20_000_000n, 50_000_000n, 100_000_000n];
 const MINIMUM_WEIGHT = 0.1;
 
 /** The fee that most exchanges charge is 1 USDT. */
 export const COMMONEST_FEE = 1_000_000n;
 
-/** What exchanges charge for withdrawing USDT on TRON, in micro-USDT, with the frequency of each fee. */
+/** The fees that exchanges charge for withdrawing USDT on TRON, in micro-USDT, with the frequency of each fee. */
 const TYPICAL_FEES = new Map([
   [500_000n, 0.08],
   [800_000n, 0.08],
@@ -21,7 +21,7 @@ const TYPICAL_FEES = new Map([
   [3_000_000n, 0.05],
   [5_000_000n, 0.05],
 ]);
-/** Fees that are a share of the amount, in parts of ten thousand. */
+/** Fees that are a share of the amount, in ten-thousandths. */
 const SHARES = new Map([
   [10n, 0.04],
   [20n, 0.01],
@@ -65,12 +65,12 @@ export const FIXED_FEES: readonly bigint[] = [
 /** The fixed fees that are common enough to look for in combination with other mistakes, in ascending order. */
 export const COMMON_FEES: readonly bigint[] = [...TYPICAL_FEES.keys()];
 
-/** Returns the amount that is left after deducting a share in parts of ten thousand, rounded down. */
+/** Returns the amount that is left after deducting a share in ten-thousandths, rounded down. */
 export function lessShare(amountMicro: bigint, share: bigint): bigint {
   return (amountMicro * (WHOLE_SHARE - share)) / WHOLE_SHARE;
 }
 
-/** Returns the amounts that become this one when a usual share is deducted. Both ends are inclusive. */
+/** Returns the amounts that become this one when a common share is deducted. Both ends are inclusive. */
 export function beforeShares(amountMicro: bigint): { low: bigint; high: bigint }[] {
   return [...SHARES.keys()].map((share) => {
     const left = WHOLE_SHARE - share;
@@ -134,7 +134,7 @@ function shareDeducted(baseMicro: bigint, base: string, amountMicro: bigint): Sl
   return [];
 }
 
-/** A round figure above the payable amount, probably increased for a fee that wasn't deducted after all. */
+/** A round figure above the payable amount, probably rounded up for a fee that wasn't deducted after all. */
 export function overpaid(invoice: Suspect, amountMicro: bigint): Slip[] {
   const { payableMicro } = invoice;
   const moreMicro = amountMicro - payableMicro;
@@ -150,7 +150,7 @@ export function overpaid(invoice: Suspect, amountMicro: bigint): Slip[] {
   ];
 }
 
-/** Returns the payable amounts for which this amount is the next higher minimum of an exchange. Both ends are inclusive. */
+/** Returns the payable amounts for which this amount is an exchange's next higher minimum. Both ends are inclusive. */
 export function belowMinimum(amountMicro: bigint): { low: bigint; high: bigint }[] {
   const index = MINIMUMS.indexOf(amountMicro);
   return index === -1 ? [] : [{ low: MINIMUMS[index - 1] ?? 1n, high: amountMicro - 1n }];

@@ -3,8 +3,8 @@ import { formatAmount, microUsdt } from '../money.ts';
 import type { Suspect } from './facts.ts';
 
 /**
- * A possible explanation of a transfer. `weight` is the probability that a payer makes this mistake and that it leads to exactly this
- * amount. Weights only have a meaning in comparison with each other.
+ * A possible explanation for a transfer. `weight` is the probability that a payer makes this mistake and that the mistake leads to exactly
+ * this amount. Weights only have a meaning in comparison with each other.
  */
 export type Finding = {
   code: CauseCode;

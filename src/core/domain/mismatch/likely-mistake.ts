@@ -16,7 +16,7 @@ export type LikelyMistake =
 
 export type MistakenAmount = { payableMicro: MicroUsdt; requestedMicro: MicroUsdt; arrivedMicro: MicroUsdt };
 
-/** An invoice and a sender of which only the amounts matter. The payer has chosen the invoice, so it's the one that was meant. */
+/** An invoice and a sender for cases where only the amounts matter. The payer has chosen the invoice, so that invoice was meant. */
 const AT = unixMs(1);
 const NAMED = {
   id: '',
@@ -31,8 +31,8 @@ const NAMED = {
 const SENDER = { isOurs: false, hasReceived: false, hasDeposited: false, resembles: null } as const;
 
 /**
- * Returns the likeliest mistake, judging only by the amounts of one invoice. Returns `null` if none is likelier than all others together,
- * or if the page can't describe it.
+ * Returns the likeliest mistake, judging only by the amounts of one invoice. Returns `null` if no mistake is likelier than all others
+ * together, or if the page can't describe it.
  */
 export function likelyMistake({ payableMicro, requestedMicro, arrivedMicro }: MistakenAmount): LikelyMistake | null {
   if (arrivedMicro === payableMicro) return null;

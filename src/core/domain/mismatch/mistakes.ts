@@ -19,8 +19,8 @@ const ALL_ROUNDINGS = [0, 1, 2, 3, 4, 5];
 const ONE_PERCENT = 100n;
 
 /**
- * The only list of mistakes. Both diagnoses refer to it, the sandbox makes some of these mistakes, and the benchmark counts how many
- * amounts each of them affects.
+ * This is the only list of mistakes. Both diagnoses refer to it, the sandbox makes some of these mistakes, and the benchmark counts how
+ * many amounts each of them affects.
  */
 export const MISTAKES: readonly Mistake[] = [
   excluded('one wrong digit', 'ONE_DIGIT_WRONG', oneDigitWrong),

@@ -20,11 +20,11 @@ const FRACTIONS = [
 const DAY_MS = 86_400_000;
 /** Parts of one payment arrive within two days of each other. */
 const SIBLINGS_WITHIN_MS = 2 * DAY_MS;
-/** When looking for three parts, at most this many other transfers are considered, which are 45 pairs. */
+/** When looking for three parts, at most this many other transfers are considered, which makes 45 pairs. */
 const MAX_PAIRED_SIBLINGS = 10;
 const PAIR_WEIGHT = 0.2;
 
-/** The amount is the payable amount of an invoice at another address of the project. */
+/** The amount is the payable amount of an invoice at another of the project's addresses. */
 export function otherAddress(invoice: Suspect, amountMicro: bigint): Slip[] {
   if (amountMicro !== invoice.payableMicro) return [];
   return [
@@ -37,7 +37,7 @@ export function otherAddress(invoice: Suspect, amountMicro: bigint): Slip[] {
   ];
 }
 
-/** The transfer is twice the amount of one invoice. */
+/** The transfer is twice one invoice's amount. */
 export function paidTwice(invoice: Suspect, amountMicro: bigint): Slip[] {
   const { payableMicro, requestedMicro, externalId } = invoice;
   if (amountMicro === payableMicro * 2n) {
@@ -63,7 +63,7 @@ export function paidTwice(invoice: Suspect, amountMicro: bigint): Slip[] {
   ];
 }
 
-/** The transfer is a half, a third or a quarter: of the payable amount to the micro-USDT, or of the requested amount exactly. */
+/** The transfer is a half, a third or a quarter of the payable amount, to the micro-USDT, or of the requested amount, exactly. */
 export function fractionOfInvoice(invoice: Suspect, amountMicro: bigint): Slip[] {
   for (const { parts, name, weight } of FRACTIONS) {
     const isOfPayable = absolute(amountMicro * parts - invoice.payableMicro) < parts;
@@ -118,22 +118,22 @@ export function partWithSiblings(invoice: Suspect, amountMicro: bigint, sums: re
   return best === undefined ? [] : [best];
 }
 
-/** An invoice, and how plausible it is that a payer meant it at this time. */
+/** An invoice, and the plausibility that a payer meant it at this time. */
 export type Weighed = { invoice: Suspect; share: number };
 
-/** The number of invoices among which sums of two and of three are searched: 20,000 pairs and 9,880 triples. */
+/** The number of invoices to search for sums of two and of three: 20,000 pairs and 9,880 triples. */
 const MAX_PAIRED = 200;
 const MAX_TRIPLED = 40;
-/** If this many sums equal the amount, none of them proves anything. Round amounts can have thousands. */
+/** If this many sums match the amount, none of them proves anything. Round amounts can have thousands. */
 const MAX_SUMS = 200;
 const TRIPLE_WEIGHT = 0.3;
 const FAR_APART_MS = 3_600_000;
 const FAR_APART_WEIGHT = 0.2;
 
 /**
- * Finds the payable amounts of two or three invoices in one transfer, at most 200 combinations. Twice the same amount is `PAID_TWICE`, not
- * a sum. The share of each invoice is the probability that it was meant at all; invoices created at the same time are likely to be meant
- * together.
+ * Finds two or three invoices whose payable amounts add up to one transfer, at most 200 combinations. Twice the same amount is
+ * `PAID_TWICE`, not a sum. Each invoice's share is the probability that it was meant at all; invoices created at the same time are likely
+ * to be meant together.
  */
 export function sumsOfInvoices(weighed: readonly Weighed[], amountMicro: bigint): Finding[] {
   const smaller = weighed.filter(({ invoice }) => invoice.payableMicro < amountMicro).sort((a, b) => b.share - a.share);

@@ -41,8 +41,8 @@ const AMOUNT_RULES: readonly SlipRule[] = [
 ];
 
 /**
- * Explains why an unmatched transfer fits no invoice: 1 to 5 likely causes, the likeliest first, each only once. Every rule weighs how
- * likely its mistake is and how plausible the invoice is. The confidence depends on the weight of all other explanations.
+ * Explains why an unmatched transfer doesn't fit any invoice, with 1 to 5 likely causes, likeliest first, each only once. Every rule weighs
+ * how likely its mistake is and how plausible the invoice is. The confidence depends on the weight of all other explanations.
  */
 export function rankCauses(facts: MismatchFacts): Cause[] {
   const { from, to, amountMicro } = facts.transfer;
@@ -59,7 +59,7 @@ export function rankCauses(facts: MismatchFacts): Cause[] {
     .map(({ ofCode, share }) => toCause(ofCode, share, facts.transfer));
 }
 
-/** This cause is certain, so no other is weighed. */
+/** This cause is certain, so no others are weighed. */
 function selfTransfer(sender: string, amountMicro: bigint): Cause {
   const explanation = `${exactly(amountMicro)} arrived from the address itself (${sender}). Such a transfer brings no money, so it pays no invoice.`;
   return { code: 'SELF_TRANSFER', confidence: 'high', explanation, evidence: { sender }, invoices: [] };
@@ -74,12 +74,12 @@ export function findingsOf(facts: MismatchFacts): Finding[] {
 /** A payer who accidentally pays an order twice usually does so soon. */
 const SOON_MS = 86_400_000;
 
-/** Ranks the causes of a duplicate. The amount shows which invoice was paid again, and the sender may show more. */
+/** Ranks a duplicate's causes. The amount shows which invoice was paid again, and the sender may show more. */
 export function rankDuplicate(facts: MismatchFacts, repeated: Suspect): Cause[] {
   const { amountMicro, from, at } = facts.transfer;
   const isSameSender = repeated.paid?.from === from;
-  // A round amount is a repetition if it arrives soon and from the same sender. If it arrives later, it may be for another order; and an
-  // exchange sends on behalf of many people.
+  // A round amount is a repetition if it arrives soon afterwards from the same sender. If it arrives later, it may be for another order;
+  // and an exchange sends on behalf of many people.
   const isSoon = repeated.paid !== null && at - repeated.paid.at < SOON_MS;
   const first: Cause = {
     code: 'PAID_TWICE',
@@ -103,7 +103,10 @@ export function sum(findings: readonly Finding[]): number {
   return findings.reduce((total, { weight }) => total + weight, 0);
 }
 
-/** Weighs which invoices were meant. The more there are, the less an amount near one of them proves. The shares add up to at most 1. */
+/**
+ * Weighs how likely each invoice is to have been meant. The more invoices there are, the less an amount near one of them proves. The shares
+ * add up to at most 1.
+ */
 function weigh({ transfer, invoices }: MismatchFacts): Weighed[] {
   const plausible = invoices
     .map((invoice) => ({ invoice, share: plausibility(invoice, transfer.at) }))

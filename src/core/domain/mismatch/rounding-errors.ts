@@ -4,7 +4,7 @@ import { asked, exactly, type Slip, shortly } from './finding.ts';
 import { lastUnit, roundTo } from './mistakes.ts';
 
 const ROUNDING_PRIOR = 0.2;
-/** The index is the number of decimals kept, from 0 to 5. People and wallets prefer 2 and 4. */
+/** The index is the number of decimals that are kept, from 0 to 5. People and wallets prefer 2 and 4. */
 const KEPT_PRIOR = [0.25, 0.1, 0.3, 0.1, 0.15, 0.1];
 /** How often digits are lost in each way: rounded to the nearest, truncated, always rounded up. */
 const [NEAREST, CUT_OFF, UP] = [0.5, 0.35, 0.15];

@@ -15,9 +15,8 @@ const CENT = 10_000n;
 const ROUNDING_UNITS = [10n, 100n, 1_000n, CENT, 100_000n, 1_000_000n];
 
 /**
- * Returns the ranges of payable amounts that a common mistake turns into this transfer's amount: a few hundred ranges, most of which
- * consist of a single amount. If the address uses tails, all payable amounts are code words, which leaves at most one in ten of the single
- * amounts.
+ * Returns the ranges of payable amounts that a common mistake turns into this transfer's amount: a few hundred ranges, most of them a
+ * single amount. If the address uses tails, all payable amounts are code words, which leaves at most one in ten of the single amounts.
  */
 export function searchRanges(
   { transfer, policy, siblings }: Pick<MismatchFacts, 'transfer' | 'policy' | 'siblings'>,

@@ -13,9 +13,9 @@ const SMALL_MICRO = 100_000n;
 const ONE_USDT = 1_000_000n;
 
 /**
- * How much likelier it is that a depositing merchant sends from such an address than that a customer does. A customer can't send from the
- * project's own address, but may use the same exchange wallet from which the merchant once deposited. Two addresses have the same 7
- * characters that poisoners imitate once in 10¹².
+ * How much likelier such an address is for a depositing merchant than for a customer. A customer can't send from the project's own address,
+ * but may use the same exchange wallet from which the merchant once deposited. The chance that two addresses share the 7 characters that
+ * poisoners imitate is 1 in 10¹².
  */
 const RATIO = { isOurs: 1e12, hasDeposited: 1e3, hasReceived: 1e2, resembles: 1e9 } as const;
 
@@ -26,8 +26,7 @@ export function senderCauses({ transfer, sender }: MismatchFacts): Finding[] {
 }
 
 /**
- * The cause that remains if nothing explains the amount. `unmeant` (from 0 to 1) is the probability that none of the known invoices was
- * meant.
+ * The remaining cause if nothing explains the amount. `unmeant` (from 0 to 1) is the probability that none of the known invoices was meant.
  */
 export function unknown(amountMicro: bigint, unmeant: number): Finding {
   return {
@@ -41,7 +40,7 @@ export function unknown(amountMicro: bigint, unmeant: number): Finding {
 }
 
 /**
- * Returns the probability of an amount that no invoice asks for. People choose whole amounts most often, then cents, and rarely anything
+ * Returns the probability of an amount that no invoice requests. People choose whole amounts most often, then cents, and rarely anything
  * else.
  */
 function freeAmountChance(amountMicro: bigint): number {

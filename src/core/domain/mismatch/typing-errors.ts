@@ -1,7 +1,7 @@
 import type { Suspect } from './facts.ts';
 import { asked, exactly, type Slip } from './finding.ts';
 
-/** How often each kind of typing mistake occurs among payers of a wrong amount. These are estimates; the corpus tests the outcome. */
+/** How often each kind of typing mistake occurs among payers who send a wrong amount. These are estimates; the corpus tests the outcome. */
 const PRIOR = { ONE_DIGIT_WRONG: 0.1, DIGITS_SWAPPED: 0.05, DIGIT_MISSING: 0.03, DIGIT_ADDED: 0.02 } as const;
 
 type TypingCode = keyof typeof PRIOR;
@@ -10,8 +10,8 @@ type TypingCode = keyof typeof PRIOR;
 type Origin = { code: TypingCode; ways: number; places: number; detail: string; evidence: Slip['evidence'] };
 
 /**
- * Returns all amounts that may have been mistyped as the one that arrived, each with its mistake; there are about 300 for 25.000137.
- * Amounts are typed with all six decimals of a payable amount, and wallets cut off a seventh.
+ * Returns all amounts that may have been mistyped as the one that arrived, each with its mistake; 25.000137 has about 300. Payers type all
+ * six decimals of a payable amount, and wallets cut off a seventh.
  */
 export function typingOrigins(amountMicro: bigint): ReadonlyMap<bigint, Origin> {
   const before = recent.get(amountMicro);
@@ -22,7 +22,7 @@ export function typingOrigins(amountMicro: bigint): ReadonlyMap<bigint, Origin> 
   return origins;
 }
 
-/** The amount of a transfer is analysed when its invoices are searched, and again when each of them is weighed. */
+/** A transfer's amount is analysed when its invoices are searched, and again when each of them is weighed. */
 const MAX_RECENT = 20;
 const recent = new Map<bigint, ReadonlyMap<bigint, Origin>>();
 
@@ -45,7 +45,7 @@ function computeOrigins(amountMicro: bigint): Map<bigint, Origin> {
   return origins;
 }
 
-/** Returns the mistake of a payer who mistyped this invoice's amount. */
+/** Returns the mistake that a payer made in typing this invoice's amount. */
 export function typingError(invoice: Suspect, amountMicro: bigint, origin: Origin): Slip {
   return {
     code: origin.code,

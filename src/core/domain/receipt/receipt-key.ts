@@ -7,7 +7,7 @@ import { canonicalJson } from './canonical-json.ts';
 /** An Ed25519 public key as a JWK (RFC 8037); `x` contains its 32 bytes in base64url. */
 export type PublicJwk = { kty: 'OKP'; crv: 'Ed25519'; x: string };
 
-/** A key that signs receipts. `id` is the thumbprint of the public key as a JWK (RFC 7638), 43 characters long. */
+/** A key for signing receipts. `id` is the thumbprint of the public key as a JWK (RFC 7638), 43 characters long. */
 export type ReceiptKey = { id: string; publicKey: Uint8Array; privateKey: Uint8Array };
 
 /** Creates the key from 32 random bytes, which are the private key as defined by RFC 8032. */
@@ -24,7 +24,7 @@ export function receiptKeyId({ kty, crv, x }: PublicJwk): string {
   return base64urlnopad.encode(sha256(utf8ToBytes(canonicalJson({ kty, crv, x }))));
 }
 
-/** A published set of keys (RFC 7517). */
+/** A published key set (RFC 7517). */
 export type JwkSet = { keys: (PublicJwk & { kid: string; use: 'sig'; alg: 'EdDSA' })[] };
 
 export function toJwkSet(publicKeys: readonly Uint8Array[]): JwkSet {
@@ -32,7 +32,7 @@ export function toJwkSet(publicKeys: readonly Uint8Array[]): JwkSet {
   return { keys: jwks.map((jwk) => ({ ...jwk, kid: receiptKeyId(jwk), use: 'sig', alg: 'EdDSA' })) };
 }
 
-/** This is many times the size of a set of a thousand keys. */
+/** This is many times the size of a set with a thousand keys. */
 export const MAX_KEY_SET_BYTES = 1024 * 1024;
 
 /** Returns the ids of the Ed25519 keys in a JWK Set and ignores other keys. Returns `null` if the text isn't a JWK Set. */

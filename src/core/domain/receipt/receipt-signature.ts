@@ -8,7 +8,7 @@ import { type PublicJwk, type ReceiptKey, receiptKeyId, toJwk } from './receipt-
 
 /**
  * `signature` is a JWS (RFC 7515) with detached content, `header..signature`, over the canonical form of `receipt`. `addressProof` proves
- * that the recipient is on a list of addresses signed by others. Its signatures are separate and are checked against their own keys.
+ * that the recipient is on a list of addresses that others signed. Its signatures are separate and are checked against their own keys.
  */
 export type SignedReceipt = { receipt: Receipt; signature: string; addressProof?: AddressProof };
 
@@ -22,7 +22,7 @@ export function signReceipt(receipt: Receipt, { publicKey, privateKey }: Receipt
   return { receipt, signature: `${header}..${base64urlnopad.encode(signature)}` };
 }
 
-/** Returns the content of the file that payers keep. */
+/** Returns the contents of the file that payers keep. */
 export function formatReceipt(signed: SignedReceipt): string {
   return `${JSON.stringify(signed, null, 2)}\n`;
 }
@@ -149,8 +149,8 @@ function readFile(file: Uint8Array): ReadFile {
 }
 
 /**
- * Counts the members of all objects as they are written. If two members have the same name, `JSON.parse` keeps the last one, while other
- * readers may keep the first.
+ * Counts the members of all objects as they appear in the text. If two members have the same name, `JSON.parse` keeps the last one, while
+ * other readers may keep the first.
  */
 function countNames(json: string): number {
   return [...json.matchAll(/"(?:[^"\\]|\\.)*"(\s*:)?/g)].filter(([, colon]) => colon !== undefined).length;

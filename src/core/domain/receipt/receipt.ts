@@ -12,7 +12,7 @@ export type Receipt = {
   issuer: string;
   merchant: string;
   network: typeof WIRE_NETWORK;
-  /** The TRON network, because `network` has the same value for all of them. */
+  /** The TRON network, because `network` has the same value for all TRON networks. */
   chain: Network;
   asset: typeof WIRE_ASSET;
   contract: string;
@@ -61,7 +61,7 @@ const isCount: Member = (value) => Number.isSafeInteger(value) && (value as numb
 
 /** Matches an origin, without a path, query or user. */
 const ORIGIN = /^https?:\/\/[^\s/?#@]{1,255}$/;
-/** Maximum length of a project's name, in characters. */
+/** A project name's maximum length in characters. */
 const MAX_MERCHANT = 100;
 
 const MEMBERS: Record<keyof Receipt, Member> = {

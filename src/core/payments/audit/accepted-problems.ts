@@ -6,8 +6,8 @@ import { SEALED_ACTION } from '../../store/db/sealed-tables.ts';
 import type { LogProblem } from './verify-audit-chain.ts';
 
 /**
- * Separates the problems of the audit log that an operator has acknowledged from all others. Acknowledgements are entries of the log, and
- * in a ledger with seals only sealed entries count, so an attacker who changes the log can't acknowledge the change.
+ * Separates the audit log problems that an operator has acknowledged from all others. Acknowledgements are log entries. In a ledger with
+ * seals, only sealed entries count, so an attacker who changes the log can't acknowledge the change.
  */
 export async function partAccepted(
   { db, sealer }: { db: Sql; sealer: Sealer | null },

@@ -8,15 +8,15 @@ import { SEALED_ACTION } from '../../store/db/sealed-tables.ts';
 const PAGE = 250;
 
 /**
- * How far a check has got. `hash` is the hash of entry `seq`, or `null` if it isn't known. `isSealed` means that at least one entry up to
- * there had a seal.
+ * How far a check has got. `hash` is the hash of entry `seq`, or `null` if the hash isn't known. `isSealed` means that at least one entry
+ * up to that point has a seal.
  */
 export type Place = { seq: number; hash: string | null; isSealed: boolean };
 
 export const BEGINNING: Place = { seq: 0, hash: '0'.repeat(64), isSealed: false };
 
 /**
- * A place where someone tampered with the log. `name` identifies the entry and its current content, so that another change of the same
+ * A place where someone tampered with the log. `name` identifies the entry and its current content, so that another change to the same
  * entry gets a different name. `passed` is the number of entries on the page before this one.
  */
 export type LogProblem = { seq: number; name: string; message: string; passed: number };
@@ -98,8 +98,8 @@ function nameOf({ seq, fields, hash }: AuditLink, before: Place): string {
 }
 
 /**
- * Returns the SHA-256 of the previous hash and the fields. Each field is hashed as its byte count, ":" and its bytes, or as "-" if it's
- * absent.
+ * Returns the SHA-256 of the previous hash and the fields. Each field is hashed as its byte count, ":" and its bytes, or as "-" if the
+ * field is absent.
  */
 function chainedHash(fields: AuditLink['fields'], before: string): string {
   const content = fields.map((field) => {

@@ -28,8 +28,8 @@ type Options = Leading & { seals: Seals | undefined; headMark: ExternalCheckpoin
 
 /**
  * Checks the ledger's audit log while this process is the leader. At the start and once a day it checks the whole log. Every minute it
- * checks the new entries, and that the newest entry of the previous check is unchanged. It remembers that entry, also in a file if there's
- * a data directory. Runs until it's stopped.
+ * checks the new entries, and checks that the newest entry from the previous check is unchanged. It remembers that entry, and stores it in
+ * a file if there's a data directory. Runs until it's stopped.
  */
 export function startLogWatch(options: Options): Loop {
   const { network, now, isLeader } = options;
@@ -102,7 +102,7 @@ function addPage(walked: Scanned, { place, problems, unsealed }: VerifiedPage): 
   walked.unsealed += unsealed;
 }
 
-/** Checks the log from the first entry, one part per second, for as long as that takes. */
+/** Checks the log from the first entry, one part per second, until it's done. */
 function createWholeWalk() {
   let underWay: { pages: AsyncGenerator<VerifiedPage>; walked: Scanned } | null = null;
   return {
@@ -136,7 +136,7 @@ function createRemembered({ db, log, headMark }: Options) {
   let line: LedgerLine | null = null;
   return {
     get: () => head,
-    /** If no entry is remembered, starts with the current head, which the check then has to trust. */
+    /** If no entry is remembered, starts from the current head, which the check then has to trust. */
     read: async () => {
       line = await findLedgerLine(db);
       if (headMark !== null && line !== null) {

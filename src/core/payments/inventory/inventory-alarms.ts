@@ -13,7 +13,8 @@ const PREFIX: Record<Listed, IdPrefix> = { invoices: 'inv', transfers: 'trf', ev
 const SEE = 'docs/reference/alarms.md';
 
 /**
- * Raises `rows-missing` for missing rows, except the ones that an operator has accepted. Resolves it for the rows of `listed` that exist.
+ * Raises `rows-missing` for missing rows, except the ones that an operator has accepted. Resolves the alarm for the rows in `listed` that
+ * exist.
  */
 export async function tellMissing(
   keeping: Keeping,
@@ -43,7 +44,7 @@ export async function tellMissing(
 /** Prefix of the alarm subject if the alarm is about the inventory itself. */
 export const INVENTORY = 'inventory_pages:';
 
-/** Reports that the inventory itself lost its end or a page. */
+/** Reports that the inventory itself has lost its end or a page. */
 export function tellCutOff(keeping: Keeping, subject: Subject): Promise<void> {
   const detail = `the list of all ${subject} lacks earlier entries: the database, or part of it, was reset to an earlier state. See "rows-missing" in ${SEE}`;
   return tell(keeping, 'rows-missing', `${INVENTORY}${subject}`, detail);
@@ -58,7 +59,7 @@ export function tellUnpaid(
   return tell(keeping, 'row-changed', `invoices.paid ${invoiceId}`, detail);
 }
 
-/** Reports a row whose state isn't explained by any recorded action. */
+/** Reports a row whose state no recorded action explains. */
 export function tellUnexplained(
   keeping: Keeping,
   { table, id, name, isGone }: { table: string; id: string; name: string; isGone: boolean },

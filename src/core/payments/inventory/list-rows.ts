@@ -13,20 +13,20 @@ import { tellCutOff, tellMissing, tellUnpaid } from './inventory-alarms.ts';
 import type { Keeping } from './keeping.ts';
 
 /**
- * Younger rows aren't listed yet. Ids increase with the clock of the process that creates the row, and the transaction may commit a few
+ * Younger rows aren't listed yet. Ids increase with the clock of the process that creates the row, and its transaction may commit a few
  * seconds later. A row that commits even later is never listed. Until rows are listed, this process remembers the ones that it has seen.
  */
 const SETTLE_MS = 60_000;
 /**
- * In thousands of rows: how many young rows are checked. It's more than are created in a minute at the highest measured load; any others
- * are only listed later.
+ * How many thousands of young rows are checked. It's more than are created in a minute at the highest measured load; any others are only
+ * listed later.
  */
 const MAX_YOUNG_READS = 20;
-/** In thousands of rows: how many late rows that aren't listed can lie between those of a page before the rest is skipped. */
+/** How many thousands of unlisted late rows can lie between a page's rows before the rest is skipped. */
 const MAX_READS = 5;
 const LAST_UUID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
-/** Adds the next rows of a subject to its last page, or to a new page. Returns whether there may be more. */
+/** Adds a subject's next rows to its last page, or to a new page. Returns whether there may be more. */
 export async function listNewRows(keeping: Keeping, subject: Listed): Promise<boolean> {
   const { db, network, now, random, seen } = keeping;
   const last = await findLastInventoryPage(db, network, subject);
@@ -79,7 +79,7 @@ async function isCutOff(keeping: Keeping, subject: Listed, last: InventoryPage |
   return isLess;
 }
 
-/** Checks that each row of a page exists and has a valid seal. Does nothing for page 0, which doesn't exist. */
+/** Checks that each row on a page exists and has a valid seal. Does nothing for page 0, which doesn't exist. */
 export async function lookOverPage(keeping: Keeping, subject: Listed, number: number): Promise<void> {
   if (number === 0) return;
   const { db, network } = keeping;
@@ -111,7 +111,7 @@ function lastIdOf(content: Buffer | null): string {
 
 /**
  * Reads the rows that are too young to be listed, and rows whose ids are in the future, because reading a row checks its seal. If a row was
- * there before and is gone now, it's missing; it's listed with the others once it's old enough.
+ * there before and is gone now, it's missing. It's listed with the others once it's old enough.
  */
 export async function lookAtYoung(keeping: Keeping, subject: Listed): Promise<void> {
   const { db, network, now } = keeping;
@@ -128,7 +128,7 @@ export async function lookAtYoung(keeping: Keeping, subject: Listed): Promise<vo
     if (rows.length < MAX_PAGE_IDS) break;
     after = rows.at(-1)?.id ?? LAST_UUID;
   }
-  // In the meantime, some of them may have become too old to be read as young rows.
+  // In the meantime, some of the rows may have become too old to be read as young rows.
   if (missing.size > 0) for (const id of await FIND_KNOWN[subject](db, network, [...missing])) missing.delete(id);
   if (young.size > 0) await tellMissing(keeping, subject, [...young], missing);
 }
@@ -137,7 +137,7 @@ const ID_BYTES = 16;
 /** Such a page takes 16 KB. */
 const MAX_PAGE_IDS = 1000;
 
-/** Encodes UUIDs as the content of a page, with 16 bytes each. */
+/** Encodes UUIDs as the contents of a page, 16 bytes each. */
 export function encodeIds(ids: readonly string[]): Buffer {
   return Buffer.from(ids.join('').replaceAll('-', ''), 'hex');
 }

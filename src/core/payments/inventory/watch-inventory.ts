@@ -44,7 +44,7 @@ import { countListed, listNewRows, lookAtYoung, lookOverPage } from './list-rows
 
 /** Short enough to find problems with settings and the newest rows within a minute, even if several rounds fail. */
 const PAUSE_MS = 10_000;
-/** At most a tenth of the time. It takes many rounds to check all of a large ledger. */
+/** Checking may take at most a tenth of the time. Checking all of a large ledger takes many rounds. */
 const WORK_MS = 1000;
 
 /** This many can change in a month. */
@@ -59,10 +59,10 @@ type Options = Leading & {
 };
 
 /**
- * Keeps the inventory of a network while this process is its leader. Lists new rows, and checks that the rows on the newest page exist and
- * have valid seals, and then those on older pages. Also compares settings with their previous state, and reopens alarms that were closed by
- * something other than Quittance. Does nothing if rows aren't sealed. Its memory survives while another process leads, so that an attacker
- * who takes the lease can't erase it. Runs until it's stopped.
+ * Keeps a network's inventory while this process is its leader. Lists new rows, and checks that the rows on the newest page exist and have
+ * valid seals, and then does the same for older pages. Also compares settings with their previous state, and reopens alarms that Quittance
+ * didn't close. Does nothing if rows aren't sealed. Its memory survives while another process leads, so that an attacker who takes over the
+ * lease can't erase it. Runs until it's stopped.
  */
 export function startInventoryWatch(options: Options): Loop {
   const { network, isLeader, metrics, mark, pauseMs = PAUSE_MS } = options;
@@ -115,7 +115,7 @@ export function startInventoryWatch(options: Options): Loop {
   return guardWhileLeading(options, { ...options, name: 'inventory', pauseMs, onFollower }, look);
 }
 
-/** Reads rows that are rarely read otherwise, because reading checks their seals, and a wrong seal raises an alarm. */
+/** Reads rows that otherwise are rarely read, because reading them checks their seals, and a wrong seal raises an alarm. */
 async function examine(read: () => Promise<unknown>): Promise<void> {
   try {
     await read();
@@ -136,17 +136,17 @@ function lastPage({ seen }: Keeping, subject: Listed): number {
 }
 
 const DAY_MS = 86_400_000;
-/** The longest pause between two attempts, which is a day and a half. */
+/** The longest pause between two attempts is a day and a half. */
 const LONGEST_MS = 2 * DAY_MS;
-/** A larger difference between the clocks of processes would raise an alarm. */
+/** A larger difference between the processes' clocks would raise an alarm. */
 const SKEW_MS = 60_000;
 /** A person can handle this many. */
 const MAX_TOLD = 20;
-/** After one of these actions, an endpoint may want different events than before. */
+/** After one of these actions, an endpoint may want different events from before. */
 const REASONS: readonly RecordedAction[] = ['webhook.added', 'webhook.changed', 'webhook.enabled'];
 
 /**
- * Finds events of the last day that someone is withholding from an endpoint. Makes deliveries due that were postponed for longer than
+ * Finds events from the last day that someone is withholding from an endpoint. Makes deliveries due that were postponed for longer than
  * Quittance ever does.
  */
 async function lookAtDeliveries(keeping: Keeping): Promise<void> {
@@ -177,7 +177,7 @@ async function lookAtDeliveries(keeping: Keeping): Promise<void> {
 
 const SUBJECTS: readonly Subject[] = [...LISTED, 'settings'];
 
-/** Stores where the inventory was last seen to end. It's outside the database, and it survives a restart. */
+/** Stores where the inventory was last seen to end. It's stored outside the database, so it survives a restart. */
 function createSeenMark({ db, log, seen }: Keeping, mark: ExternalCheckpoint | null) {
   let line: LedgerLine | null = null;
   let written = '';
@@ -224,8 +224,8 @@ const isKept = ({ kind, subject }: Alarm) =>
   alarmRow(kind).endsBy === 'operator' && (!END_ANYHOW.includes(kind) || subject.startsWith(INVENTORY));
 
 /**
- * Reopens alarms that were closed by something other than Quittance: alarms that only operators can close, but whose closing isn't in the
- * audit log. All other alarms are raised again by the check that detects their cause.
+ * Reopens alarms that Quittance didn't close: only operators can close them, but the audit log doesn't contain their closing. All other
+ * alarms are raised again by the check that detects their cause.
  */
 async function keepAlarms(keeping: Keeping): Promise<void> {
   const { db, network, log, alarms: before } = keeping;
@@ -255,7 +255,7 @@ const MAX_NAMED = 5;
 /**
  * Raises an alarm if alarms were closed by something other than Quittance. It stays open for a day after the last one, and closing this
  * alarm counts as well. If the closing was sealed with a master key that this process doesn't know, another process may have done it, so
- * that has a separate alarm.
+ * this case has a separate alarm.
  */
 async function tellSilenced({ db, network, log, now }: Keeping): Promise<void> {
   const silenced = await findSilenced(db, network);
@@ -263,7 +263,7 @@ async function tellSilenced({ db, network, log, now }: Keeping): Promise<void> {
   const other = silenced.find((alarm) => !isOwn(alarm));
   if (other !== undefined) {
     const problem = { table: 'alarms', id: other.id, network, kind: 'unknown-key' } as const;
-    // All of them share one alarm. Otherwise an attacker could multiply it by closing it with a different key each time.
+    // All such cases share one alarm. Otherwise an attacker could multiply the alarm by closing it with a different key each time.
     const alarm = {
       kind: 'key-unknown',
       subject: 'alarms',
@@ -279,9 +279,9 @@ async function tellSilenced({ db, network, log, now }: Keeping): Promise<void> {
     if (told !== undefined && now() - told.seenAt > TOLD_MS) await resolveAlarms(db, network, SILENCED);
     return;
   }
-  // If someone has closed it in the meantime, raising it again would create a new row.
+  // If someone has closed the alarm in the meantime, raising it again would create a new row.
   if (told !== undefined && own.every(({ kind, seenAt }) => kind === SILENCED || seenAt <= told.seenAt)) return;
-  // Processes without a key, and processes of the previous release, close alarms when they see that the cause is gone.
+  // Processes without a key and processes from the previous release close alarms when they see that the cause is gone.
   const isMixed = !requiresSeals((await findLedgerIdentity(db))?.id ?? '');
   if (isMixed && (own.every(isEndWithoutKey) || (await isUpgrading(db)))) return;
   const names = [...new Set(own.map(({ kind }) => kind))].filter((kind) => kind !== SILENCED);
@@ -291,11 +291,11 @@ async function tellSilenced({ db, network, log, now }: Keeping): Promise<void> {
   if (told === undefined) log.error({ alarm: SILENCED }, detail);
 }
 
-/** `audit` is the last entry of the audit log at that time. `rows` contains a digest of each row's state, by `TABLE:ID`. */
+/** `audit` is the audit log's last entry at that time. `rows` contains a digest of each row's state, by `TABLE:ID`. */
 type Settings = { audit: number; rows: Record<string, string> };
 /**
  * `name` is the row's name in the audit log. `digest` is `null` if the row's seal is wrong, so that its state doesn't count. `besides`
- * contains further actions that explain changes of any row in its table.
+ * contains further actions that explain changes to any row in its table.
  */
 type Found = { table: string; id: string; name: string; digest: string | null; besides: readonly RecordedAction[] };
 
@@ -309,9 +309,9 @@ const OF_ALL_ROWS: readonly RecordedAction[] = [
 const NOTHING: Settings = { audit: 0, rows: {} };
 
 /**
- * Compares projects, keys, endpoints and addresses with their previous state. Each one that has changed must be named by an action in the
- * audit log. New ones don't need an action, because they are sealed. A change that isn't explained isn't stored on the page, so it's
- * reported again.
+ * Compares projects, keys, endpoints and addresses with their previous state. The audit log must have an action that names each row that
+ * has changed. New ones don't need an action, because they are sealed. An unexplained change isn't stored on the page, so it's reported
+ * again.
  */
 async function compareSettings(keeping: Keeping): Promise<void> {
   const { db, network, now, random } = keeping;
@@ -355,7 +355,7 @@ function isAbout({ table, id, name, besides }: Omit<Found, 'digest'>, { action, 
   return (subject === name && !besides.includes(action)) || subject === `${table}:${id}`;
 }
 
-/** Reports that the page was reset to an earlier state, together with a row that matches it although it was changed since then. */
+/** Reports that the page was reset to an earlier state, together with a row that matches this state although it has been changed since. */
 async function tellPutBack(
   keeping: Keeping,
   before: Settings,

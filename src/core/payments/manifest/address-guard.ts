@@ -15,13 +15,13 @@ type Place = Pick<OwnAddress, 'network' | 'projectId' | 'address'>;
 export type AddressGuard = {
   mode: ManifestSettings['mode'] | 'off';
   /**
-   * Returns as text why an address that a statement reads must not be used, or `null` if it may be. Reports every unsigned address, but
-   * refuses it only in the mode `enforce`.
+   * Returns, as text, why an address read by a statement must not be used, or `null` if it may be. Reports every unsigned address, but
+   * refuses it only in `enforce` mode.
    */
   refuse(address: OwnAddress, statement?: string): string | null;
   /**
-   * Whether an address is skipped. Either it's unsigned and retired, so that a transfer to it doesn't count as ours; or no order may use
-   * it.
+   * Whether an address is skipped. Either the address is unsigned and retired, so that a transfer to it doesn't count as ours, or no order
+   * may use it.
    */
   passesOver(address: OwnAddress, statement: string): boolean;
   /** Like `refuse`, but for an invoice's rule: the manifest must contain the project's policy and its maximum surcharge. */
@@ -34,18 +34,18 @@ export type AddressGuard = {
   lackOf(address: Place): string | null;
   /** Whether the current manifest lists an address for its project. */
   vouchesFor(address: Place): boolean;
-  /** Returns the proof for the payer to an address, or `null` if the address isn't signed or no manifest is installed. */
+  /** Returns an address's proof for the payer, or `null` if the address isn't signed or no manifest is installed. */
   proofOf(network: Network, address: string): AddressProof | null;
   /**
-   * Whether the addresses of a network must be signed. That is the case if the manifest contains the network, and always on a network with
-   * real money.
+   * Whether a network's addresses must be signed. That is the case if the manifest contains the network, and always on a network with real
+   * money.
    */
   isGuarded(network: Network): boolean;
   installed(): InstalledManifest | null;
   install(installed: InstalledManifest): void;
   /** Returns how often an unsigned address was encountered. */
   met(): number;
-  /** Sets the retired and unsigned addresses, which then no longer block the watcher. */
+  /** Sets the retired, unsigned addresses, which then no longer block the watcher. */
   setAside(addresses: readonly OwnAddress[]): void;
 };
 
@@ -133,7 +133,7 @@ function keyOf({ network, address }: OwnAddress): string {
   return `${network} ${address}`;
 }
 
-/** Describes for the operator what happened and what to do. */
+/** Tells the operator what happened and what to do. */
 export function describeUnvouched({ network, projectId, address }: Omit<OwnAddress, 'account'>, lack: string): string {
   return `the address ${address} of ${encodeId('prj', projectId)} on ${network} is not signed: ${lack}. If it is yours, sign and install a manifest that lists it; if not, the database was changed directly. See "address-not-vouched" in docs/reference/alarms.md`;
 }

@@ -26,7 +26,7 @@ export function guardAdditions({
   };
 }
 
-/** Returns the same checks for a command, using the manifest that is installed on this machine. */
+/** Returns the same checks for a command, using the manifest installed on this machine. */
 export async function guardCommand(settings: ManifestSettings | null): Promise<AddressChecks> {
   if (settings?.mode !== 'enforce') return {};
   const guard = createAddressGuard(settings, () => undefined);

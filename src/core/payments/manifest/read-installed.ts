@@ -43,7 +43,7 @@ type ManifestText =
   | { kind: 'unreadable'; code: string }
   | { kind: 'refused'; reason: string };
 
-/** Returns the text of a manifest file. Checks the size first, so that a process never reads more than a manifest can have. */
+/** Returns the text of a manifest file. Checks the size first, so that a process never reads more than a manifest can contain. */
 export async function readManifestText(path: string): Promise<ManifestText> {
   try {
     const file = await open(path, 'r');
@@ -66,14 +66,14 @@ export async function readManifestText(path: string): Promise<ManifestText> {
 }
 
 /**
- * `ledgerId` is the id of the ledger in the database, or `null` if unknown. `now` is `null` if it doesn't matter whether the manifest has
+ * `ledgerId` is the id of the database's ledger, or `null` if unknown. `now` is `null` if it doesn't matter whether the manifest has
  * expired.
  */
 type ReadBy = { ledgerId: string | null; now: UnixMs | null };
 
 /**
  * Reads the installed manifest. Checks its signatures, and that no newer manifest has been installed here. A manifest that expires while
- * it's in force stays in force, but an expired one can't come into force.
+ * it's in force remains in force, but an expired manifest can't come into force.
  */
 export async function readInstalled(settings: ManifestSettings, { ledgerId, now }: ReadBy): Promise<ReadInstalled> {
   const { path, pinned, dataDir } = settings;
@@ -116,7 +116,7 @@ export function lackOfTime({ notAfter }: Pick<Manifest, 'notAfter'>, now: UnixMs
   return `it expired at ${notAfter}: review it, then create and sign a new one`;
 }
 
-/** Returns the proof that an address is signed, and for which project. Returns `null` if it isn't signed. */
+/** Returns the proof that an address is signed, and the project that it's signed for. Returns `null` if it isn't signed. */
 export function proveAddress(
   { head, signatures, places }: InstalledManifest,
   network: string,
@@ -133,7 +133,7 @@ export function idsOf(rules: InstalledManifest['rules']): string[] {
 }
 
 /**
- * Returns why a manifest doesn't fit the existing projects (UUIDs), each of which must be listed under its own network. Returns `null` if
+ * Returns why a manifest doesn't match the existing projects (UUIDs), each of which must be listed under its own network. Returns `null` if
  * it fits.
  */
 export function lackOfNetworks(

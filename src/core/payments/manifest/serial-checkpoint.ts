@@ -41,7 +41,7 @@ export function checkMark(mark: SerialCheckpoint | null, { serial, digest }: Ser
     : `it has serial ${serial}, but serial ${mark.serial} was already in force here: install the newest one`;
 }
 
-/** The caller must have checked that `mark` may follow the stored one. */
+/** The caller must have checked that `mark` may follow the stored mark. */
 export async function writeMark(dataDir: string, mark: KeptMark): Promise<void> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   await writePrivateFile(markPath(dataDir), `${JSON.stringify(mark)}\n`);

@@ -99,7 +99,7 @@ function expiry(guard: AddressGuard, now: UnixMs): string | null {
   return `the address manifest (serial ${manifest.serial}) expired at ${manifest.notAfter}: review it, then sign and install a new one. Until then, it stays in force`;
 }
 
-/** Returns active addresses that aren't signed. Retired ones are set aside. */
+/** Returns unsigned active addresses. Retired ones are set aside. */
 async function findUnvouched({ db, guard, networks }: Deps): Promise<(OwnAddress & { lack: string })[]> {
   const found: (OwnAddress & { lack: string })[] = [];
   const aside: OwnAddress[] = [];
@@ -117,7 +117,7 @@ async function findUnvouched({ db, guard, networks }: Deps): Promise<(OwnAddress
   return found;
 }
 
-/** Returns active projects whose policy or surcharge isn't signed. */
+/** Returns active projects with an unsigned policy or surcharge. */
 async function findStrangeRules({ db, guard }: Deps): Promise<{ network: Network; subject: string; lack: string }[]> {
   const rules = guard.installed()?.rules;
   if (rules === undefined) return [];
@@ -158,7 +158,7 @@ function refusedStart(unvouched: readonly (OwnAddress & { lack: string })[]): Ap
   );
 }
 
-/** Returns text that changes whenever the file does, or an empty string if there's no file. */
+/** Returns text that changes whenever the file does, or an empty string if the file doesn't exist. */
 async function stampOf(path: string): Promise<string> {
   const found = await stat(path).catch(() => null);
   return found === null ? '' : `${found.mtimeMs} ${found.ino} ${found.size}`;

@@ -20,12 +20,12 @@ import { outgoingStands, payableAfter, stands } from '../../store/ledger/standin
 
 /**
  * After this many rounds, no invoice is named. So an attacker who forges many invoices that fit best can hide the real ones, but can't get
- * a forged one named.
+ * a forged invoice named.
  */
 const MOST_ROUNDS = 5;
 
 /**
- * Returns the likely causes why each of these transfers (UUIDs, at most 500) is unmatched or a duplicate, best first and never empty.
+ * For each of these transfers (UUIDs, at most 500), returns the likely reasons why it's unmatched or a duplicate: best first, never empty.
  * Invoices with a wrong seal are never named. `isList` is for a page or table with many transfers, each of which is compared with fewer
  * orders. Transfers that paid an invoice or don't exist are left out. Only reads. Throws a RangeError for more than 500 transfers.
  */
@@ -52,7 +52,8 @@ export async function diagnoseTransfers(
 }
 
 /**
- * The likely causes, and how the transfer fits the given invoice. `fit` is `null` if it hardly fits, or is a duplicate of another payment.
+ * The likely causes, and how the transfer fits the given invoice. `fit` is `null` if the transfer hardly fits, or is a duplicate of another
+ * payment.
  */
 export type Compared = { causes: Cause[]; fit: Fit | null };
 
@@ -145,7 +146,7 @@ async function readSenders(db: Sql, transfers: MismatchedTransfer[]): Promise<Ma
   for (const { transferId, amountMicro, at, isUnmatched, resolution } of await findSiblings(db, transfers)) {
     const known = facts.get(transferId);
     if (known === undefined) continue;
-    // Money that was refunded, or that is the merchant's own, isn't part of a payment.
+    // Refunded money and the merchant's own money aren't part of a payment.
     const isPart = resolution === null || resolution === 'fulfilled-manually';
     if (isUnmatched && isPart) known.siblings.push({ amountMicro, at });
     if (resolution === 'own-deposit' && at <= known.transfer.at) known.sender.hasDeposited = true;
@@ -219,7 +220,7 @@ function groupByWindow(transfers: MismatchedTransfer[]): { projectId: string; be
   return [...windows.values()];
 }
 
-/** A transfer whose sender is looked up, with its project and time. At most 500 at a time. */
+/** A transfer whose sender to look up, with its project and time. At most 500 at a time. */
 type SenderQuestion = { id: string; projectId: string; from: string; at: UnixMs };
 
 function parametersOf(questions: readonly SenderQuestion[]): string[][] {
@@ -258,12 +259,12 @@ const findSiblings = rowsOf(
   parametersOf,
 );
 
-/** 1 USDT. Poisoners don't imitate an address that has sent less; such an address is itself an imitation. */
+/** 1 USDT. Poisoners don't imitate an address that has sent less than this; such an address is itself an imitation. */
 const IMITATED_FROM_MICRO = 1_000_000n;
 
 /**
  * Returns, for each transfer, another address that its sender resembles, because the first 4 and last 4 characters are the same. `own` is
- * an address of the project. `strange` is an earlier recipient or sender, used only if there's no `own`.
+ * one of the project's addresses. `strange` is an earlier recipient or sender, used only if there's no `own`.
  */
 const findResembled = rowsOf(
   'mismatch-resembled',
@@ -306,7 +307,7 @@ const mismatchedShape = {
 } as const;
 type MismatchedTransfer = Row<typeof mismatchedShape>;
 
-/** Returns those of these transfers (UUIDs, at most 500) that are unmatched or duplicates. */
+/** Returns the transfers (UUIDs, at most 500) that are unmatched or duplicates. */
 const findMismatched = rowsOf(
   'mismatch-transfers',
   mismatchedShape,
@@ -392,8 +393,7 @@ async function findInvoicesInRanges(
 }
 
 /**
- * Returns the newest unpaid invoices of a project before an id: at most `kept`, out of the `read` newest, for each question. Ids increase
- * with time.
+ * Returns a project's newest unpaid invoices before an id: for each question, at most `kept` of the `read` newest. Ids increase with time.
  */
 const recentUnpaid = (name: string, read: number, kept: number) =>
   rowsOf(
@@ -414,9 +414,9 @@ const recentUnpaid = (name: string, read: number, kept: number) =>
     ],
   );
 
-/** Returns up to 200 of the 500 newest, because a busy shop has two or three hundred open invoices at a time. */
+/** Returns up to 200 of the 500 newest invoices, because a busy shop has two or three hundred open invoices at a time. */
 export const findRecentUnpaid = recentUnpaid('mismatch-invoices-recent', 500, 200);
-/** Returns up to 50 of the 125 newest. */
+/** Returns up to 50 of the 125 newest invoices. */
 export const findFewRecentUnpaid = recentUnpaid('mismatch-invoices-recent-few', 125, 50);
 
 /** A project may have thousands of addresses, and each of them costs one lookup per transfer. */
@@ -451,7 +451,7 @@ const findInvoicesElsewhere = rowsOf(
   ],
 );
 
-/** Returns those of these invoices, belonging to the projects of these transfers (UUIDs), that have a wrong seal. */
+/** Of these invoices in the projects of these transfers (UUIDs), returns those with a wrong seal. */
 const findUnsound = answerOf(
   'mismatch-invoices-unsound',
   {
@@ -463,7 +463,7 @@ const findUnsound = answerOf(
    from (select distinct project_id from transfers where id = any($1::uuid[])) t
    join invoices i on i.project_id = t.project_id and i.id = any($2::uuid[])`,
   (transferIds: readonly string[], ids: readonly string[]) => [transferIds, ids],
-  // The value is null if a row doesn't need that seal.
+  // The value is null if a row doesn't need the seal.
   (rows) => rows.flatMap(({ id, ...seals }) => (Object.values(seals).includes(false) ? [id] : [])),
 );
 
