@@ -95,7 +95,7 @@ export function addDatabaseCommands(program: Command, terminal: Terminal, print:
     );
 }
 
-/** Adds the command that sends events again. It runs one operation for named events and another for the events of a period. */
+/** Adds the command that resends events. It runs one operation for named events, and another for all events in a period. */
 export function addReplay(group: Command, terminal: Terminal, print: Print): void {
   group
     .command('replay')

@@ -23,8 +23,8 @@ import { chooseServer, SERVER_OPTION } from './terminal/server-option.ts';
 import type { Print, Surroundings, Terminal } from './terminal/terminal.ts';
 
 /**
- * Runs the `quittance` command and returns its exit code. The process ends by itself once nothing is open any more. The module of a command
- * is loaded only when it runs, so that --help and usage errors answer at once.
+ * Runs the `quittance` command and returns its exit code. The process ends by itself once nothing is open any more. A command's module is
+ * loaded only when the command runs, so that --help and usage errors appear at once.
  */
 export function main(args: readonly string[], surroundings: Surroundings = process): Promise<ExitCode> {
   return runProgram(args, surroundings, (terminal) => createProgram(terminal, args));
@@ -62,7 +62,7 @@ Output:
   standard output: check the exit code to tell them apart.`;
 
 /**
- * Declares every command. Only types are imported here, so that showing help stays fast. The commands of a subject are loaded with its
+ * Declares every command. Only types are imported here, so that showing help stays fast. A subject's commands are loaded with its
  * operations if `isWanted` returns true for their group; other modules are loaded by their actions.
  */
 export async function addCommands(
@@ -71,7 +71,7 @@ export async function addCommands(
   isWanted: (group: string) => boolean,
 ): Promise<void> {
   const print: Print = async (result) => terminal.print(await result);
-  // `addFirst` adds commands of the group that come before those of its operations.
+  // `addFirst` adds the group's commands that come before those for its operations.
   const add = async (
     name: string,
     about: string,
@@ -189,7 +189,7 @@ export async function addCommands(
   await addDeveloperCommands(program, terminal, print, isWanted);
 }
 
-/** Loads the operations in the order of the help. */
+/** Loads the operations in the order in which the help lists them. */
 async function loadAddresses() {
   const [{ operations: own }, derivation, changes, capacity] = await Promise.all([
     import('../faces/operator/subjects/addresses.ts'),

@@ -2,7 +2,7 @@ import { explainDatabaseError } from './terminal/explain-database-error.ts';
 import { loadConfig } from './terminal/load-config.ts';
 import type { Terminal } from './terminal/terminal.ts';
 
-/** Runs the service of this environment until it's stopped. */
+/** Runs this environment's service until it's stopped. */
 export async function start(terminal: Terminal): Promise<void> {
   const config = loadConfig(terminal, { showWarnings: true });
   const { main } = await import('../server/main.ts');

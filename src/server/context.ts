@@ -70,7 +70,8 @@ export type ServiceOptions = {
     >;
   connection: Connection;
   /**
-   * The connection used to upgrade the schema. Default: `connection`, if its user may do that. The service itself doesn't need this right.
+   * The connection used to upgrade the schema. Default: `connection`, if its user may upgrade the schema. The service itself doesn't need
+   * this right.
    */
   owner?: Connection;
   /** Decrypts secrets in the database. If `null`, receipts aren't signed and the role `webhooks` doesn't start. */
@@ -98,7 +99,7 @@ export type ServiceOptions = {
   lagMs?(): number;
 };
 
-/** The parts that are shared by the roles of a process. They are created once, and each role uses the ones that it needs. */
+/** The parts that a process's roles share. They are created once, and each role uses the ones that it needs. */
 export type Context = Databases &
   Known & {
     config: ServiceOptions['config'];
@@ -107,12 +108,12 @@ export type Context = Databases &
     keyRing: KeyRing | null;
     log: Logger;
     clock: Clock;
-    /** The clock by which deliveries become due. */
+    /** The clock that decides when deliveries become due. */
     databaseClock: Clock;
-    /** The clock by which invoices are created and expire. */
+    /** The clock for creating and expiring invoices. */
     deadlineClock: DeadlineClock;
     metrics: Metrics;
-    /** The loops of this process that are failing. */
+    /** This process's loops that are failing. */
     loops: LoopHealth;
     liveness: Liveness;
     /** The watcher and the webhooks report here if they are late, and requests then get a smaller share. */
@@ -241,10 +242,10 @@ export function poolsOf({ db, requestDb }: Pick<Databases, 'db' | 'requestDb'>):
   return [...new Set([db, requestDb])];
 }
 
-/** `troubles`: the current troubles of this process. */
+/** `troubles` holds the process's current troubles. */
 type Known = { troubles: HealthProblems; shortage: ShortageWatch; clocks: ClockWatch };
 
-/** Creates the parts that track troubles, before anything starts that may have some. */
+/** Creates the parts that track troubles, before anything that may have troubles starts. */
 export function prepareTroubles({ config, log, clock, comparesClocks = clock === undefined }: ServiceOptions): Known {
   const troubles = createHealthProblems({ log });
   const own = clock ?? systemClock;

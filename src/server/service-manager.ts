@@ -76,7 +76,7 @@ function startSpeaker(env: NodeJS.ProcessEnv, onError: (error: Error) => void): 
   return (state) => void child.stdin.write(`${state}\n`);
 }
 
-/** Uses a new connection, because the server may have failed in a way that it accepts no new ones. */
+/** Uses a new connection, because the server may have failed in such a way that it doesn't accept new ones. */
 async function answers(url: string | null, timeoutMs: number): Promise<void> {
   if (url === null) return;
   await new Promise<void>((resolve, reject) => {

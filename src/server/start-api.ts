@@ -44,7 +44,7 @@ import { listenOn } from './listen.ts';
 import { retryUntilReady } from './retry-until-ready.ts';
 
 const MAX_BUCKETS = 10_000;
-/** For up to this long, a new key may count as unknown. Unknown keys are refused if their network has used up the limit of wrong keys. */
+/** For up to this long, a new key may count as unknown. Unknown keys are refused if their network has used up its limit for wrong keys. */
 const TOUCH_KEYS_MS = 30_000;
 /** Most outages of the database, during which no key can be created, are shorter than this. */
 const NEW_KEY_S = 600;
@@ -129,7 +129,7 @@ function registerApi(app: FastifyInstance, context: Context, authenticator: Auth
   registerHealth(app, context);
 }
 
-/** Returns what endpoint operations need. They encrypt with this process's keys and send no requests to nodes. */
+/** Returns the dependencies of endpoint operations. They encrypt with this process's keys and send no requests to nodes. */
 function operationsOf(context: Context): OperationDeps {
   const { requestDb: db, now, random, log, networks, keyRing, config, sandbox, addressGuard } = context;
   const keys = { ...(keyRing && { keyRing }), masterKeys: null, databaseUrl: '', dataDir: '' };
@@ -180,7 +180,7 @@ async function registerPages(app: FastifyInstance, context: Context): Promise<vo
   registerReceipts(app, { ...deps, signer });
 }
 
-/** Creates the transaction readers for payers' look-ups, one for each network. They have a separate budget of node requests. */
+/** Creates the transaction readers for payers' look-ups, one for each network. They have a separate node request budget. */
 function createReaders({ config, pools, requestDb: db, now, log }: Context) {
   const budget = createLookupBudget(now, config.lookupsPerMinute);
   const readers = pools.map(({ network, pool, usdt }) => {

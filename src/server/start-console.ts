@@ -108,7 +108,7 @@ function hostNames({ host, url }: Console): ReadonlySet<string> {
   return new Set(['localhost', '127.0.0.1', '[::1]', own, ...(url === null ? [] : [new URL(url).hostname])]);
 }
 
-/** Runs the doctor's checks of this process. Concurrent callers share one run. */
+/** Runs the doctor's checks on this process. Concurrent callers share one run. */
 function doctorOf(context: Context, db: Database, config: Console['config']): (actor: Actor) => Promise<DoctorView> {
   const { now, random, pools, publicUrl } = context;
   const database = { kind: config.databaseUrl === null ? ('embedded' as const) : ('external' as const), db };

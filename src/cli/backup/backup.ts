@@ -54,7 +54,7 @@ function describe({ rowCounts, masterKeyIds, authenticatedBy, recipients, ...mad
   ]);
 }
 
-/** Public keys that resist quantum computers have 1,959 characters. */
+/** Post-quantum public keys are 1,959 characters long. */
 function shorten(recipient: string): string {
   return recipient.length > 62 ? `${recipient.slice(0, 40)}…` : recipient;
 }

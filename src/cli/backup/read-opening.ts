@@ -9,7 +9,7 @@ import type { Terminal } from '../terminal/terminal.ts';
 
 export type OpenOptions = { identity?: string; unauthenticated?: boolean };
 
-/** Reads the keys that authenticate a backup, and those that decrypt one. */
+/** Reads the keys that authenticate backups, and the keys that decrypt them. */
 export async function readOpening(
   terminal: Terminal,
   config: Config,
@@ -31,7 +31,7 @@ export function describeAuthenticity(found: Authenticity): string {
   }
 }
 
-/** Reads the secret keys in a file of `age-keygen`. No message shows any part of it. */
+/** Reads the secret keys from an `age-keygen` file. Messages never show any part of the file. */
 async function readIdentities(file: string): Promise<string[]> {
   const text = await readFile(file, 'latin1').catch((error: NodeJS.ErrnoException) => {
     throw new AppError('INVALID_ARGUMENT', `--identity ${clip(file)} cannot be read (${error.code})`, { cause: error });

@@ -17,7 +17,7 @@ import { cliActor, type Result, type Terminal } from '../terminal/terminal.ts';
 import { encryptingWith, now, withDatabase } from '../terminal/with-database.ts';
 import { describeAuthenticity, type OpenOptions, readOpening } from './read-opening.ts';
 
-/** Exits with 1 on any difference, and for a file that no master key authenticates. */
+/** Exits with 1 if anything differs, or if no master key authenticates the file. */
 export async function printVerified(
   terminal: Terminal,
   file: string,

@@ -91,7 +91,7 @@ function readScenario(text: string, names: readonly Scenario[]): Scenario {
   throw new InvalidArgumentError(`Allowed choices are ${names.join(', ')}`);
 }
 
-/** Formats aligned lines of name and meaning. */
+/** Formats names and meanings as aligned lines. */
 function listOf(meanings: Readonly<Record<string, string>>): string {
   const width = Math.max(...Object.keys(meanings).map(({ length }) => length));
   return Object.entries(meanings)

@@ -6,7 +6,7 @@ import { printable, printableJson } from '../../faces/operator/input/problems.ts
 import { loadConfig } from '../terminal/load-config.ts';
 import { stopSignal, type Terminal } from '../terminal/terminal.ts';
 
-/** Runs `quittance listen` until a signal arrives or the npm process that started it dies; or prints the secret of a key. */
+/** Runs `quittance listen` until a signal arrives or the npm process that started it dies, or just prints the secret for a key. */
 export async function runListen(
   terminal: Terminal,
   { printSecret, ...options }: ListenOptions & { printSecret?: true | undefined },

@@ -14,13 +14,13 @@ import { cliActor, type Result, type Terminal } from '../terminal/terminal.ts';
 import { now, withDatabase } from '../terminal/with-database.ts';
 
 /**
- * Checks run in parallel, so they need connections. An instance that is starting admits commands within seconds, or else it is the problem.
+ * Checks run in parallel, so they need connections. A starting instance accepts commands within seconds; if it doesn't, it is the problem.
  */
 const OPENING = { mayCreate: false, mayMigrate: false, takesAnySchema: true, poolSize: 8, patienceMs: 2000 };
 /** A hanging connection may take long to close, and the findings shouldn't wait for it. */
 const CLOSING_MS = 1000;
 
-/** Checks everything around the service of this environment, with or without its database. */
+/** Checks everything around this environment's service, with or without its database. */
 export async function printDoctor(terminal: Terminal): Promise<Result> {
   const config = loadConfig(terminal);
   const settings = doctorSettings(config, await findNetworks(config));

@@ -42,7 +42,7 @@ async function drained(stdout: NodeJS.WritableStream, signal: AbortSignal): Prom
   });
 }
 
-/** The members of an event's body that a line shows. Which of them `data` has depends on the type. */
+/** The members of an event's body that are shown on its line. Which of them `data` has depends on the type. */
 type EventText = {
   id: string;
   type: string;

@@ -9,7 +9,7 @@ import { EXIT } from '../terminal/describe-error.ts';
 import { runOperation } from '../terminal/run-operation.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
 
-/** Exits with 3 for a transaction that the ledger doesn't know, although that is an answer too. */
+/** Exits with 3 if the ledger doesn't know the transaction, even though that's an answer too. */
 export async function explain(
   terminal: Terminal,
   text: string,

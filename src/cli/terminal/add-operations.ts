@@ -10,9 +10,9 @@ import { EXIT } from './describe-error.ts';
 import { collect, type Print, type Result, type Terminal } from './terminal.ts';
 
 type AnyCommand = Command<unknown[], Record<string, unknown>>;
-/** `by` is the name given with `--by`. `file` is the path given with `--file`, which holds more entries. */
+/** `by` is the name given with `--by`. `file` is the path given with `--file`; that file holds more entries. */
 export type Typed = { input: Record<string, unknown>; file?: string | undefined; by: string | undefined };
-/** How to run operations that need a person's decision halfway, by command. */
+/** How to run operations that need a person's decision partway through, by command. */
 export type Ways = Readonly<
   Record<string, (terminal: Terminal, operation: LocalOperation, typed: Typed) => Promise<Result | null>>
 >;
@@ -130,7 +130,7 @@ export async function runAndPrint(
   };
 }
 
-/** Asks a person at the terminal for missing members, after `check` has accepted the others. An empty line gives no value. */
+/** Asks a person at the terminal for missing members, after `check` has accepted the others. An empty line means no value. */
 async function askFor(
   terminal: Terminal,
   { asks = [] }: LocalOperation,

@@ -51,7 +51,7 @@ export async function askServer<Input extends TSchema, Wanted, Outcome>(
 }
 
 /**
- * Puts members that the path names into the path (`-` if absent), and all others into the query, or into the body of a request that changes
+ * Puts the members named in the path into the path (`-` if absent), and all others into the query, or into the body if the request changes
  * something.
  */
 function requestOf({ method, path, input }: Operation, given: object): { path: string; body: string | null } {
@@ -81,7 +81,7 @@ async function readAnswer({ statusCode, headers, body }: Dispatcher.ResponseData
   throw new AppError(OF_THE_WIRE[code] ?? (code as ErrorCode), detail, { problems });
 }
 
-/** Codes for refusals of the request itself. All other codes are the operation's. */
+/** Codes used when the request itself is refused. All other codes are the operation's. */
 const OF_THE_WIRE: Readonly<Record<string, ErrorCode>> = {
   ...{ UNAUTHENTICATED: 'FORBIDDEN', INVALID_REQUEST: 'INVALID_ARGUMENT', PAYLOAD_TOO_LARGE: 'INVALID_ARGUMENT' },
   ...{ RATE_LIMITED: 'SERVER_UNAVAILABLE', OVERLOADED: 'SERVER_UNAVAILABLE', UNAVAILABLE: 'SERVER_UNAVAILABLE' },

@@ -6,7 +6,7 @@ import { writeText } from '../../faces/operator/command-words.ts';
 export const EXIT = { ok: 0, failed: 1, usage: 2, notFound: 3, conflict: 4, unavailable: 5 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** The exit code for each error code, ours and those of lower layers. All others are `failed`. */
+/** The exit code for each error code, both our own and those from lower layers. All others are `failed`. */
 const EXIT_CODES: Readonly<Record<string, ExitCode>> = {
   USAGE: EXIT.usage,
   INVALID_ARGUMENT: EXIT.usage,
@@ -26,7 +26,7 @@ export type DescribedError = {
   message: string;
   problems: readonly { subject: string; message: string }[];
   exitCode: ExitCode;
-  /** The stack of an unexpected error. */
+  /** The stack trace of an unexpected error. */
   stack: string | undefined;
 };
 

@@ -1,7 +1,7 @@
 import { AppError } from '../../core/domain/errors.ts';
 import type { Config } from '../../server/config/config.ts';
 
-/** Adds to a database error what an operator can do about it. Returns any other error unchanged. `databaseUrl` comes from `variable`. */
+/** Adds advice for the operator to a database error. Returns any other error unchanged. `databaseUrl` comes from `variable`. */
 export function explainDatabaseError(
   error: unknown,
   config: Pick<Config, 'databaseUrl'>,
@@ -45,7 +45,7 @@ function isForbidden(error: unknown): error is Error {
 
 const NAME_AUTHORITY = "add the server's CA certificate file to DATABASE_URL (sslrootcert=/path/to/ca.crt)";
 
-/** The fixes by error code of Node.js or PostgreSQL. */
+/** Fixes, by Node.js or PostgreSQL error code. */
 const FIXES: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing is listening there: start PostgreSQL, or correct the host and port in DATABASE_URL',
   ENOENT: 'the socket does not exist: start PostgreSQL, or correct the host in DATABASE_URL',

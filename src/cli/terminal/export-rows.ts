@@ -31,7 +31,7 @@ export async function exportRows<Row>(
 }
 
 /**
- * `--json` asks for a JSON export. Together with `--output` it also asks for the command's report as JSON, which may be all that is wanted.
+ * `--json` asks for a JSON export. With `--output`, it also asks for the command's report as JSON, and that may be all that the user wants.
  */
 export function readFormat({ format, output }: Output, isJsonAsked: boolean): Format {
   if (format === undefined) return isJsonAsked ? 'json' : 'csv';
@@ -86,7 +86,7 @@ async function findTarget(path: string): Promise<string> {
   );
 }
 
-/** Errors of the operating system name the failed call. Those of the database are already our own errors. */
+/** Operating system errors name the failed call. Database errors have already been converted to our own. */
 function isFileError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && 'code' in error && 'syscall' in error;
 }

@@ -91,7 +91,7 @@ export async function readParts(
   return { given, isSecretTyped };
 }
 
-/** The maximum number of entries in one command. They need one transaction of about a second. */
+/** The maximum number of entries in one command. That many take one transaction of about a second. */
 const MAX_ENTRIES = 10_000;
 /** This is many times the size of that many addresses with labels. */
 const MAX_BYTES = 10_000_000;
@@ -165,7 +165,7 @@ async function readText(stream: NodeJS.ReadableStream, source: string): Promise<
   return new TextDecoder(isUtf16 ? 'utf-16le' : 'utf-8').decode(bytes);
 }
 
-/** Reads a file for an option as base64, at most one byte more than allowed. `unread` is the reason if it can't be read. */
+/** Reads a file for an option as base64, at most one byte more than allowed. `unread` is the reason why the file can't be read. */
 async function readFileOption(path: string, { of, mostBytes }: { of: string; mostBytes: number }) {
   const content = await readStart(path, of, mostBytes).catch(({ code }: NodeJS.ErrnoException) =>
     code === 'ENOENT'
@@ -190,7 +190,7 @@ async function readStart(path: string, of: string, mostBytes: number): Promise<B
   }
 }
 
-/** This exceeds the longest secret, and the longest URL that contains one. */
+/** This is longer than any secret, and than any URL that contains one. */
 const MAX_SECRET_INPUT = 4096;
 
 /** Returns the given secret; `-` reads it from standard input. Errors: `INVALID_ARGUMENT`. */

@@ -30,7 +30,7 @@ export async function runProgram(
 
 export const JSON_OPTION = ['--json', 'print one JSON object on standard output, even for an error'] as const;
 
-/** Common settings of our programs: they write through the terminal, and mistakes are thrown. */
+/** Settings that our programs share: they write through the terminal, and mistakes are thrown. */
 export function programOf(name: string, terminal: Terminal): Command {
   return new Command(name)
     .helpOption('-h, --help', 'show this help')
@@ -52,7 +52,7 @@ function isJsonAsked(args: readonly string[]): boolean {
   return (end === -1 ? args : args.slice(0, end)).includes('--json');
 }
 
-/** Whether the user asked for this help text. Help that is shown because of a mistake has another exit code. */
+/** Whether the user asked for this help text. Help that is shown because of a mistake has a different exit code. */
 function wasAsked({ code, exitCode }: CommanderError): boolean {
   const isShown = code === 'commander.helpDisplayed' || code === 'commander.version';
   return isShown || (code === 'commander.help' && exitCode === 0);

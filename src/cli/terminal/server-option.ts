@@ -7,8 +7,9 @@ export const SERVER_OPTION = [
 ] as const;
 
 /**
- * Sets where the command runs. If a command has its own `--server` option, it keeps the value, although Commander assigns it to the program
- * too. QUITTANCE_SERVER has no effect without a key. QUITTANCE_URL, which "listen" and programs of shops read, never has one.
+ * Sets where the command runs. If a command has its own `--server` option, the command keeps the value, although Commander also assigns it
+ * to the program. QUITTANCE_SERVER has no effect without a key. QUITTANCE_URL, which "listen" and shops' programs read, never has an effect
+ * here.
  */
 export function chooseServer(terminal: Terminal, program: CommandUnknownOpts, command: CommandUnknownOpts): void {
   const given: unknown = program.getOptionValue('server');

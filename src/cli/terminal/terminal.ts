@@ -7,8 +7,8 @@ import { detectSecret, printableJson } from '../../faces/operator/input/problems
 import { type DescribedError, EXIT, type ExitCode } from './describe-error.ts';
 
 /**
- * The result of a command: `data` for --json, `text` for people, and `next`, a hint only for people. `exitCode` reports a bad finding of a
- * command that itself succeeded.
+ * The result of a command: `data` for --json, `text` for people, and `next`, a hint only for people. `exitCode` reports a bad finding from
+ * a command that itself succeeded.
  */
 export type Result = { data: object; text: string; next?: string; exitCode?: ExitCode };
 
@@ -28,7 +28,7 @@ export type Terminal = Surroundings & {
    * fails.
    */
   print(result: Result | null): void;
-  /** The exit code of the printed result. */
+  /** The exit code for the printed result. */
   exitCode(): ExitCode;
   /** The server that runs the command; `null` means locally. */
   server(): string | null;
@@ -89,11 +89,11 @@ export function secretProblem(place: string, kind: string): { subject: string; m
   return { subject: place, message: `${place}: ${secretMessage(kind)}` };
 }
 
-/** The limit of the schema. */
+/** The limit that the database schema sets. */
 const MAX_LENGTH = 200;
 
 /**
- * Returns the operator's name for the record: `--by`, or else the operating system's user; under sudo, the user who called it. Records are
+ * Returns the operator's name for the record: `--by`, or else the operating system's user; under sudo, the user who ran it. Records are
  * permanent, so a name that looks like a secret is refused.
  */
 export function readOperator(option: string | undefined, env: NodeJS.ProcessEnv): string {
@@ -117,7 +117,7 @@ function systemUser(env: NodeJS.ProcessEnv): string {
   }
 }
 
-/** The actor of this command on this machine. */
+/** The actor for a command that runs on this machine. */
 export function cliActor({ env }: { env: NodeJS.ProcessEnv }, by?: string): Actor {
   return commandActor(readOperator(by, env), hostname().slice(0, MAX_LENGTH) || null);
 }

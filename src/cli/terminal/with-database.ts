@@ -20,7 +20,7 @@ import { explainDatabaseError } from './explain-database-error.ts';
 import { loadConfig } from './load-config.ts';
 import type { Terminal } from './terminal.ts';
 
-/** The database of one command. `applied` names the migrations that the command applied. */
+/** The database that a command uses. `applied` names the migrations that the command applied. */
 export type CommandDatabase = {
   db: Database;
   now(): UnixMs;
@@ -47,7 +47,7 @@ type Options = {
    * that is set.
    */
   asOwner?: boolean;
-  /** Whether the command accepts a database of any release, even one without our tables. */
+  /** Whether the command accepts a database from any release, even one without our tables. */
   takesAnySchema?: boolean;
   /** How many statements the command may run at once. */
   poolSize?: number;
@@ -153,7 +153,7 @@ const STILL_BEHIND =
 
 export const now = () => unixMs(systemClock.now());
 
-/** Encrypts plaintext secrets of early releases, with this environment's key. */
+/** Encrypts plaintext secrets from early releases with this environment's key. */
 export function encryptingWith(config: Config, { stderr, note }: Terminal): MigrationHooks {
   const keyRing = () => requireKeyRing(config, note);
   return {
@@ -207,8 +207,8 @@ async function lockPatiently<Found>(
 }
 
 /**
- * A command verifies seals as the service does, so that it never seals a tampered row again. Unsealed rows of older releases and lost keys
- * are reported elsewhere.
+ * A command verifies seals as the service does, so that it never seals a tampered row again. Unsealed rows from older releases, and lost
+ * keys, are reported elsewhere.
  */
 function sealing(config: Config, note: (text: string) => void) {
   if (config.rowMacs === 'off') return {};
@@ -245,9 +245,9 @@ async function withConnection<Output>(
   }
 }
 
-/** The SQLSTATE of a missing table: the database was never migrated. */
+/** The SQLSTATE for a missing table: the database was never migrated. */
 const UNDEFINED_TABLE = '42P01';
-/** The SQLSTATE of a table without any grants yet. */
+/** The SQLSTATE for a table that has no grants yet. */
 const FORBIDDEN = '42501';
 
 async function refusePending(db: Database, fix: string): Promise<void> {

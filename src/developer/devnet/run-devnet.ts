@@ -36,10 +36,7 @@ type DevnetView = Pick<
   | 'payer'
 > & { dataDir: string | null };
 
-/**
- * Reads the settings of the network and reports all problems at once. The bounds are those of the environment variables with the same
- * names.
- */
+/** Reads the network's settings and reports all problems at once. The bounds are those of the environment variables with the same names. */
 export function readDevnetSettings(input: DevnetInput, { devnet, dataDir }: Config): DevnetSettings {
   const problems: FieldProblem[] = [];
   const whole = (field: keyof DevnetInput, least: number, most: number, fallback: number) => {

@@ -16,8 +16,8 @@ import { type ListenState, openListenState } from './state.ts';
 type Answered = Extract<Forwarded, { kind: 'answered' }>;
 
 /**
- * The first report says where it listens. Each further one is an event with its response. `before` is the event after which to start to see
- * this one again.
+ * The first report says where it listens. Each further one is an event with its response. `before` is the event to start after in order to
+ * see this one again.
  */
 export type ListenReport =
   | { kind: 'listening'; server: string; keyId: string; forwardTo: string; secret: string }
@@ -170,7 +170,7 @@ function notAnEvent(server: string): never {
   );
 }
 
-/** `unanswered`: the server didn't get the event or didn't respond. `answer` is the text of a refusal, on one line. */
+/** `unanswered`: the server didn't get the event or didn't respond. `answer` is the refusal's text, on one line. */
 type Forwarded =
   | { kind: 'answered'; status: number; elapsedMs: number; answer: string | null; code: string | null }
   | { kind: 'unanswered'; reason: string };
@@ -209,7 +209,7 @@ async function forward(
   }
 }
 
-/** Reads the first bytes of a body, as far as they arrive in time. The status is already known. */
+/** Reads the first bytes of a body that arrive in time. The status is already known. */
 async function readStart(body: Dispatcher.ResponseData['body']): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;

@@ -16,7 +16,7 @@ export type ListenOptions = {
   after?: string | undefined;
 };
 
-/** The sources of settings that no option gives. `dataDir` is called only if its sandbox is needed. */
+/** The sources for settings that aren't given as options. `dataDir` is called only if its sandbox is needed. */
 type Surroundings = { env: NodeJS.ProcessEnv; dataDir(): string };
 
 export type ListenSettings = {
@@ -31,7 +31,7 @@ export type ListenSettings = {
   after: { kind: 'event'; id: string } | { kind: 'beginning' } | { kind: 'latest' } | null;
 };
 
-/** Checks everything that needs no request. Errors: `INVALID_ARGUMENT`; the message never contains the key. */
+/** Checks everything that doesn't need a request. Errors: `INVALID_ARGUMENT`; the message never contains the key. */
 export async function readListenSettings(options: ListenOptions & Surroundings): Promise<ListenSettings> {
   const { events, after, env } = options;
   if (options.forwardTo === undefined) {
@@ -58,7 +58,7 @@ export async function readListenSettings(options: ListenOptions & Surroundings):
   return { server, ...key, forwardTo, types, after: from };
 }
 
-/** Returns the key from which `--print-secret` derives, without asking a server. */
+/** Returns the key that `--print-secret` derives the secret from, without asking a server. */
 export async function readListenKey(options: ListenOptions & Surroundings): Promise<string> {
   const key = namedKey(options) ?? (await findSandboxFile(options.dataDir()))?.apiKey ?? null;
   return readTestKey(key, 'no sandbox runs on this data directory').apiKey;

@@ -10,8 +10,8 @@ export type FeedPage = {
 };
 
 /**
- * Cuts an answer of `GET /v1/events` into its events without re-serialising them: a signature covers bytes, which parsing and writing JSON
- * may change. Returns `null` for any other answer. Time and memory are proportional to the length. A real answer:
+ * Splits a response to `GET /v1/events` into its events without re-serialising them: a signature covers bytes, and parsing and writing JSON
+ * could change them. Returns `null` for any other answer. Time and memory are proportional to the length. A real answer:
  * `{"data":[{"id":"evt_…","type":"invoice.paid",…}],"hasMore":false,"latest":"evt_…"}`.
  */
 export function splitFeed(body: Uint8Array): FeedPage | null {

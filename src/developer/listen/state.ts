@@ -21,14 +21,14 @@ export type ListenState = {
   release(): Promise<void>;
 };
 
-/** Returns the directory of states by the XDG base directory specification, in which a relative path counts as unset. */
+/** Returns the state directory according to the XDG base directory specification, which treats a relative path as unset. */
 export function stateDirectory(env: NodeJS.ProcessEnv): string {
   const given = env['XDG_STATE_HOME'] ?? '';
   const base = isAbsolute(given) ? given : join(env['HOME'] || homedir(), '.local/state');
   return join(base, 'quittance/listen');
 }
 
-/** Locks the state of a route. Errors: `CONFLICT` if another process has it. */
+/** Locks a route's state. Errors: `CONFLICT` if another process holds the lock. */
 export async function openListenState(dir: string, route: Route): Promise<ListenState> {
   const name = createHash('sha256').update(JSON.stringify(route)).digest('hex').slice(0, 32);
   const path = join(dir, `${name}.json`);

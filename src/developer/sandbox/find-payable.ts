@@ -12,14 +12,14 @@ import type { Sandbox } from './with-sandbox.ts';
 
 /** A sandbox's invoice with everything that its payer needs to know. */
 export type Payable = Pick<InvoicePayment, 'requestedMicro' | 'payableMicro' | 'address' | 'checkoutToken'> & {
-  /** The name of the invoice in messages to people. */
+  /** The invoice's name in messages to people. */
   reference: string;
   readStatus(): Promise<InvoiceStatus>;
 };
 
 /**
- * Finds the invoice for a checkout URL, an `inv_…` or an external id of the project. With a key, only invoices of the key's own project are
- * found, even by URL. Errors: `NOT_FOUND`, `CONFLICT`.
+ * Finds an invoice by its checkout URL, its `inv_…` id, or its external id in the project. With a key, only invoices of the key's own
+ * project are found, even by URL. Errors: `NOT_FOUND`, `CONFLICT`.
  */
 export async function findPayable(sandbox: Sandbox, target: string): Promise<Payable> {
   const token = /\/c\/([^/?#]+)/.exec(target)?.[1];

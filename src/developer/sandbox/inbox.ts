@@ -16,15 +16,15 @@ export type InboxOptions = {
   port: number;
   /** The file of received webhooks, as lines of JSON. Created with its directory if missing. */
   file: string;
-  /** Called for each webhook: the inbox starts before its endpoint has a secret, which may also be rotated later. */
+  /** Called for each webhook, because the inbox starts before its endpoint has a secret, and the secret may be rotated later. */
   getSecret: () => Promise<string>;
   clock: Clock;
 };
 
 /**
  * The sandbox's receiver, written as an integrator should write one: it verifies the raw bytes before it parses them, stores a webhook
- * before it acknowledges it, and recognises repeats. `POST /` receives; `GET /?type=…&invoiceId=…` lists, newest last. Pages of other
- * websites get 403, so they can neither read orders nor fill the list. Errors: `PORT_IN_USE`.
+ * before it acknowledges it, and recognises repeats. `POST /` receives; `GET /?type=…&invoiceId=…` lists, newest last. Pages from other
+ * websites get a 403, so they can neither read orders nor fill the list. Errors: `PORT_IN_USE`.
  */
 export async function startInbox(options: InboxOptions): Promise<{ url: string; stop(): Promise<void> }> {
   const store = openStore(options.file);
@@ -40,7 +40,7 @@ export async function startInbox(options: InboxOptions): Promise<{ url: string; 
   return { url, stop: () => stop(server) };
 }
 
-/** A line of the file or of the list. `body` is the received text; the list shows it parsed. */
+/** A line in the file or list. `body` is the received text; the list shows it parsed. */
 type Received = {
   id: string;
   type: string | null;
@@ -101,7 +101,7 @@ function receive(
   const nowMs = clock.now();
   const text = body.toString('utf8');
   const { headersDistinct } = request;
-  // A header that occurs twice isn't a text, and fails the verification.
+  // A header that occurs twice isn't a string, so verification fails.
   const single = Object.fromEntries(
     Object.entries(headersDistinct).map(([name, values]) => [name, values?.length === 1 ? values[0] : values]),
   );
@@ -168,7 +168,7 @@ function openStore(file: string): Store {
         appendFileSync(file, `${isTorn ? '\n' : ''}${JSON.stringify(received)}\n`);
         isTorn = false;
       } catch (error) {
-        // A full disk may have stored only part of the line.
+        // If the disk was full, only part of the line may have been stored.
         isTorn = true;
         throw error;
       }

@@ -16,7 +16,7 @@ export type PayOptions = {
   /** An invoice id, a checkout URL, or an external id of the demo project. */
   target: string;
   scenario: Scenario;
-  /** The other invoice of `two-in-one`. By default, a new one of the same amount. */
+  /** The other invoice of `two-in-one`. The default is a new invoice for the same amount. */
   withInvoice: string | null;
 };
 
@@ -28,7 +28,7 @@ export function refuseNeedlessSecond({ scenario, withInvoice }: PayOptions): voi
 
 type PaymentView = {
   scenario: Scenario;
-  /** How people refer to them: the requested invoice, and the second one of `two-in-one`. */
+  /** How people refer to them: the requested invoice, and the second one in `two-in-one`. */
   invoices: string[];
   sent: SentView[];
   /** Describes the payment and its expected result. */
@@ -36,7 +36,7 @@ type PaymentView = {
   orphaned?: OrphanedPayment;
 };
 
-/** Pays an invoice on the network of the sandbox on a data directory, in one of the ways in which people pay. */
+/** Pays an invoice on the network of a data directory's sandbox, in one of the ways in which people pay. */
 export async function payInvoice(dataDir: string, options: PayOptions): Promise<PaymentView> {
   return withSandbox(dataDir, (sandbox) => payWith(sandbox, options));
 }
@@ -77,7 +77,7 @@ function describeOrphaned({ blockNumber, blocks, wasConfirming }: OrphanedPaymen
   return `exactly the payable amount was sent, and ${seen}; then the network orphaned ${branch}, and the payment is gone: the invoice becomes PENDING again, or EXPIRED if its deadline has passed`;
 }
 
-/** Finds another invoice that was paid by mistake: with the policy exact, a wrong amount may be another's price. */
+/** Finds another invoice that was paid by mistake: with the policy `exact`, a wrong amount may be another invoice's price. */
 async function findHit(
   { db }: Sandbox,
   { address, payableMicro }: Payable,

@@ -6,7 +6,7 @@ import { bringDeadlinesForward, findRetiredAddress } from './sandbox-project.ts'
 import { createFreshProject, endProject } from './sandbox-projects.ts';
 import type { Sandbox } from './with-sandbox.ts';
 
-/** Implements `/sandbox/…`. `sandbox` answers once it runs. Each request acts only for its key's project. */
+/** Implements `/sandbox/…`. `sandbox` returns the sandbox once it's running. Each request acts only for its key's project. */
 export function createSandboxControls(
   sandbox: () => Sandbox,
   settings: { keyRing: KeyRing; localTargets: boolean },

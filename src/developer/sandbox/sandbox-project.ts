@@ -16,8 +16,8 @@ export const bringDeadlineForward = answerOf(
 );
 
 /**
- * Brings the deadlines of a local project's (UUID) pending invoices forward by this much, but not before their creation, for up to 10,000
- * invoices. Returns how many.
+ * Brings forward the deadlines of up to 10,000 pending invoices in a local project (UUID) by this much, but not to before their creation.
+ * Returns how many.
  */
 export const bringDeadlinesForward = answerOf(
   'sandbox-invoices-bring-deadlines-forward',
@@ -28,7 +28,7 @@ export const bringDeadlinesForward = answerOf(
   ([row]) => row?.count ?? 0,
 );
 
-/** Finds the invoice (UUID) of a local network that has reserved exactly this amount at this address. */
+/** Returns the UUID of the invoice that has reserved exactly this amount at this address on a local network. */
 export const findInvoiceOfAmount = answerOf(
   'sandbox-invoice-of-amount',
   { id: 'uuid' },

@@ -36,7 +36,7 @@ export type DemoSecrets = {
   endpointId: string;
   webhookSecret: string;
   addresses: DemoAddress[];
-  /** Gets no new invoices, but is watched like the others. */
+  /** The address gets no new invoices, but is watched like the others. */
   retired: DemoAddress;
 };
 
@@ -52,7 +52,7 @@ export async function loadDemoSecrets(dataDir: string, nowMs: number): Promise<D
     throw error;
   });
   const kept = text === null ? null : (JSON.parse(text) as Omit<DemoSecrets, 'retired'> & Partial<DemoSecrets>);
-  // Data directories of earlier releases have no retired address.
+  // Data directories from earlier releases have no retired address.
   if (kept?.retired !== undefined) return kept as DemoSecrets;
   const secrets = { ...(kept ?? createSecrets(nowMs)), retired: createAddress(nowMs) };
   await writePrivateFile(path, `${JSON.stringify(secrets, null, 2)}\n`);
@@ -78,7 +78,7 @@ function createAddress(nowMs: number): DemoAddress {
   return { id: uuidV7(nowMs, randomBytes(10)), account, address: accountToAddress(account) };
 }
 
-/** Adds a project with its key and addresses; existing rows are left alone. It has the limits of production. */
+/** Adds a project with its key and addresses; existing rows are left alone. The project has the same limits as in production. */
 function seedProject(
   db: Database,
   { projectId, ...secrets }: Omit<DemoSecrets, 'endpointId' | 'webhookSecret'>,
@@ -119,13 +119,13 @@ export async function seedDemoProject(
   await enableEndpoint.run({ db, now }, ACTOR, { endpointId });
 }
 
-/** With more, every start and every list of projects would be noticeably slower. */
+/** With more projects, every start and every project list would be noticeably slower. */
 const MAX_PROJECTS = 500;
 
 type CreateProject = NonNullable<ServiceOptions['sandbox']>['createProject'];
 type FreshProjectDeps = { db: Database; keyRing: KeyRing; localTargets: boolean };
 
-/** Creates a project for one test, with a key that may do everything, and an endpoint if requested. Stores nothing if it's refused. */
+/** Creates a project for one test, with a key that can do everything, and an endpoint if requested. Stores nothing if it's refused. */
 export async function createFreshProject(
   { db, keyRing, localTargets }: FreshProjectDeps,
   { name, webhookUrl }: Parameters<CreateProject>[0],

@@ -11,12 +11,12 @@ interface PaymentTarget {
 
 export interface ScenarioOptions {
   readonly scenario: Scenario;
-  /** The addresses of the contracts on the devnet. */
+  /** The contract addresses on the devnet. */
   readonly contracts: { readonly usdt: string; readonly fakeUsdt: string; readonly multisend: string };
   readonly invoice: PaymentTarget;
   /** The other invoice that `two-in-one` pays. */
   readonly second?: PaymentTarget;
-  /** The requested amount of the order, which `requested-amount` sends. */
+  /** The order's requested amount, which `requested-amount` sends. */
   readonly requestedMicro?: bigint;
   /** The address that `to-retired` pays. */
   readonly retiredAddress?: string;
@@ -40,8 +40,8 @@ const LOW_FEE_LIMIT_SUN = 1_000_000n;
 
 /**
  * Pays an invoice as the scenario says (see `scenarios.ts`). The caller makes the network orphan the block of `orphaned`, and lets the
- * invoice expire before `late`. Errors: a TypeError if a required option of the scenario is missing, a RangeError if the amount leaves no
- * room for the scenario's mistake.
+ * invoice expire before `late`. A TypeError if a required option of the scenario is missing, a RangeError if the amount leaves no room for
+ * the scenario's mistake.
  */
 export async function payScenario(payer: Payer, options: ScenarioOptions): Promise<ScenarioResult> {
   const { scenario, contracts, invoice, second } = options;

@@ -8,7 +8,7 @@ import {
   type Shown,
 } from '../../core/domain/mismatch/mistakes.ts';
 
-/** The facts for the text of a scenario. Amounts are formatted for people. */
+/** The facts for a scenario's text. Amounts are formatted for people. */
 export type PaymentFacts = {
   payable: string;
   sent: string;
@@ -61,7 +61,7 @@ const paying = ({ help, said = EXACT }: Words) => ({
   outcome: (facts: PaymentFacts) => `${said}: ${ifPaid(facts)}`,
 });
 
-/** Another amount than the payable one, so the transfer matches no invoice. */
+/** An amount other than the payable one, so the transfer matches no invoice. */
 const mistaken = (
   help: string,
   because: string,
@@ -277,16 +277,13 @@ function lessAFee(amountMicro: bigint): bigint | null {
   return left > 0n ? left : null;
 }
 
-/**
- * The first of the usual roundings (half up) that changes the amount and leaves something of it: to cents, then to fewer, then to more
- * decimals.
- */
+/** The first of the usual roundings (half up) that changes the amount but not to zero: to cents, then to fewer decimals, then to more. */
 function rounded(amountMicro: bigint): bigint | null {
   const roundings = [2, 1, 0, 3, 4, 5].map((decimals) => roundTo(amountMicro, decimals));
   return roundings.find((each) => each > 0n && each !== amountMicro) ?? null;
 }
 
-/** The lowest usual minimum of exchanges above the amount. */
+/** The lowest of the exchanges' usual minimums that is above the amount. */
 function minimumAbove(amountMicro: bigint): bigint {
   let minimum = 10_000_000n;
   for (let step = 0; minimum <= amountMicro; step++) minimum = step % 3 === 1 ? (minimum * 5n) / 2n : minimum * 2n;
@@ -300,12 +297,12 @@ function lastDigitWrong(amountMicro: bigint): bigint {
   return oneDigitWrong(shown).includes(higher) ? higher : amountMicro - lastUnit(shown.decimals);
 }
 
-/** Swaps the last two different neighbours: 25.000014 → 25.000041, and 25 → 52. */
+/** Swaps the last two adjacent digits that differ: 25.000014 → 25.000041, and 25 → 52. */
 function lastDigitsSwapped(amountMicro: bigint): bigint | null {
   return digitsSwapped(typed(amountMicro)).findLast((swapped) => swapped !== amountMicro) ?? null;
 }
 
-/** Without the trailing zeros, which people don't type. */
+/** Omits trailing zeros, which people don't type. */
 function typed(amount: bigint): Shown {
   const zeros = /0*$/.exec(amount.toString())?.[0].length ?? 0;
   return { amount, decimals: 6 - zeros };

@@ -90,7 +90,7 @@ async function makeInvoice(sandbox: Sandbox, wanted: Parameters<typeof orderInvo
 /** On a fast network, blocks may become irreversible before their payment is seen. */
 const MAX_TRIES = 5;
 
-/** Creates invoices until `pay` returns the event of one that was seen CONFIRMING. It returns `null` for one that wasn't. */
+/** Creates invoices until `pay` returns the event for an invoice that was seen CONFIRMING. It returns `null` for an invoice that wasn't. */
 async function whileConfirming(
   create: (externalId: string) => Promise<Created>,
   externalId: string,

@@ -4,7 +4,7 @@ import type { FeedReader } from '../listen/follow-feed.ts';
 import { pause } from '../listen/pause.ts';
 import { readEvent } from '../listen/read-event.ts';
 
-/** An event of the feed: its bytes as text, and its parsed content. */
+/** An event from the feed: its bytes as text, and its parsed content. */
 export type FeedEvent = { id: string; type: string; data: Record<string, unknown>; body: string };
 
 /** Waits for a matching event in the feed. */

@@ -12,7 +12,7 @@ import { refuseLimited } from '../web/rate-limit.ts';
 import { ADAPTER_FAILURES, type AdapterDeps } from './adapter-deps.ts';
 import { notHere } from './refusal.ts';
 
-/** An adapter whose signature check a request has passed, with the rule of its project and its secret. */
+/** An adapter whose signature check a request has passed, with its project's rule and its secret. */
 export type Admitted = {
   adapter: Adapter;
   rule: NonNullable<Awaited<ReturnType<typeof findValidApiKey>>>;
@@ -22,12 +22,12 @@ export type Admitted = {
 const KIND = Symbol('kind of adapter');
 type KnownRequest = FastifyRequest & { [KIND]?: AdapterKind };
 
-/** The kind of the adapter in the request path, once it was found. */
+/** The kind of adapter in the request path, once it's been found. */
 export const kindOf = (request: KnownRequest): AdapterKind | undefined => request[KIND];
 
 /**
- * Finds the adapter in the request path and verifies the request with the adapter's secret. A rejected request uses a token of the client
- * network, as a wrong API key does. An accepted request uses a token of the adapter.
+ * Finds the adapter in the request path and verifies the request with the adapter's secret. A rejected request uses one of the client
+ * network's tokens, as a wrong API key does. An accepted request uses one of the adapter's tokens.
  */
 export async function admit(
   deps: AdapterDeps,

@@ -33,8 +33,8 @@ type Asked = {
 };
 
 /**
- * Creates the invoice for an order, or returns the existing one if the same order was sent before with the same fields. The amount in USDT
- * always stays that of the first request, whatever the rate is now. Throws `Refusal`.
+ * Creates the invoice for an order, or returns the existing one if the same order was sent before with the same fields. The USDT amount
+ * always stays the one from the first request, whatever the rate is now. Throws `Refusal`.
  */
 export async function createAdaptedOrder(
   deps: AdapterDeps,

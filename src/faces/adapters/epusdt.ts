@@ -25,8 +25,8 @@ const options = routeOptions(200, ({ code, isUnknown }, request) =>
 );
 
 /**
- * Registers the routes of epusdt, BEpusdt and gmpay (epusdt's successor). Some paths are the same for all; then the kind of the adapter
- * decides.
+ * Registers the routes of epusdt, BEpusdt and gmpay (epusdt's successor). Some paths are the same for all of them; there, the adapter's
+ * kind decides.
  */
 export function registerEpusdt(app: FastifyInstance, deps: AdapterDeps): void {
   app.post(`${BASE}/api/v1/order/create-transaction`, options, async (request) => {
@@ -158,7 +158,7 @@ function bepusdtStatus({ status, withdrawnAt }: InvoicePayment): number {
 
 /**
  * Responds without a signature, as BEpusdt does, because the response contains only the status, and the client must know the trade id. Each
- * request uses a token of the client network.
+ * request uses one of the client network's tokens.
  */
 async function checkStatus(deps: AdapterDeps, request: FastifyRequest) {
   refuseLimited(deps.failureBuckets.take(clientOf(request).network, deps.now()), ADAPTER_FAILURES);

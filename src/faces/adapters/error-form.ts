@@ -40,7 +40,7 @@ export function showProblem(url: string, problem: Problem, requestId: string): S
   return showError(path, { code: problem.status, message, requestId });
 }
 
-/** The options shared by all adapter routes. `refusedStatus` is the HTTP status of a refusal. */
+/** The options shared by all adapter routes. `refusedStatus` is the HTTP status for a refusal. */
 export function routeOptions(refusedStatus: number, codeOf = ({ code }: Refusal, _request: FastifyRequest) => code) {
   return {
     schema: { hide: true },

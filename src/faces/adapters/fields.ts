@@ -46,7 +46,7 @@ export const FORMS = {
   epayQuery: used('act', 'pid', 'key', 'trade_no', 'out_trade_no'),
 } satisfies Record<string, Form>;
 
-/** Names that shops use if one word means "USDT on TRON". */
+/** Names that shops use when a single word means "USDT on TRON". */
 const BOTH = ['usdt', 'usdt.trc20', 'usdt.tron', 'usdt-trc20', 'usdt_trc20', 'usdttrc20', 'trc20'];
 const oneOf = (words: readonly string[]) => (value: string) => words.includes(value);
 

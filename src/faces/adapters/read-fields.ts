@@ -9,7 +9,7 @@ const MAX_VALUE = 2048;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Reads the fields of a form from the query and the body. Each field may appear once. */
+/** Reads a form's fields from the query and the body. Each field may appear once. */
 export function readForm(request: FastifyRequest): Fields {
   const at = request.url.indexOf('?');
   const query = at === -1 ? '' : request.url.slice(at + 1);

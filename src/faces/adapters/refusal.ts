@@ -1,4 +1,4 @@
-/** A refused request; the response has the form of the adapter's system. `code` is an epusdt code. */
+/** A refused request; the response has the form that the adapter's system uses. `code` is an epusdt code. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly code: number;

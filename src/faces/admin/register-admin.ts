@@ -80,7 +80,7 @@ async function guard(
 ): Promise<void> {
   reply.header('Cache-Control', 'no-store');
   const { ip, network } = clientOf(request);
-  // Every request takes a token, and a valid key returns it. So wrong keys cost the database no more than the bucket allows.
+  // Every request takes a token, which is returned if the key is valid. So wrong keys cost the database no more than the bucket allows.
   refuseLimited(buckets.failures.take(network, deps.now()), FAILURE_LIMIT);
   const [, key = ''] = /^Bearer ([!-~]{1,200})$/i.exec(singleHeader(request, 'authorization') ?? '') ?? [];
   const isAllowed = (cidrs: readonly string[]) => createAddressList(cidrs)(ip);

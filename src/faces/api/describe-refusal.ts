@@ -40,7 +40,7 @@ function hideName(name: string): string {
   return name === '' || NAME.test(name.replace(/\[\d{1,5}\]$/, '')) || /^\d{1,5}$/.test(name) ? name : '…';
 }
 
-/** Returns the names and types of a body, such as `{amount: number, metadata: {cart: string}}`. */
+/** Returns the names and types in a body, such as `{amount: number, metadata: {cart: string}}`. */
 export function describeBody(body: Uint8Array): string {
   try {
     return shapeOf(JSON.parse(Buffer.from(body).toString()), { left: MAX_MEMBERS }, 0);

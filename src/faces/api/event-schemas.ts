@@ -217,7 +217,7 @@ function envelope<const Name extends EventType, Data extends TSchema>(type: Name
   );
 }
 
-/** The fields of a transfer in events and lists. */
+/** The fields that describe a transfer in events and lists. */
 export function transferFields() {
   return {
     transferId: Type.String({ examples: ['trf_01k2m9t0b3e8zr6v5x4c7d1f2g'] }),

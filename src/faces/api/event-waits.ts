@@ -3,7 +3,7 @@ import { createFairQueue } from '../web/fair-queue.ts';
 /** `types` is null for all types. */
 export type Waiter = { keyId: string; projectId: string; types: readonly string[] | null };
 
-/** The wait of one request. The caller must close it. */
+/** One request's wait. The caller must close it. */
 export type EventWait = {
   /** Resolves when there may be new events since the last call, or since the wait was opened for the first call. */
   look(): Promise<void>;
@@ -16,7 +16,7 @@ export type EventWait = {
 export type EventWaits = {
   /** Returns `null` if too many requests are waiting already. */
   open(waiter: Waiter, waitMs: number): EventWait | null;
-  /** Handles a notification of `EVENTS_CHANNEL`. `null` means that notifications may have been missed. */
+  /** Handles a notification on `EVENTS_CHANNEL`. `null` means that notifications may have been missed. */
   hear(payload: string | null): void;
   /** Ends all waits and refuses new ones. */
   stop(): void;
@@ -67,7 +67,7 @@ export function createEventWaits(onCount: OnCount, { ofKey, total, lookMs }: Wai
   };
 }
 
-/** If it's woken between two calls of `look`, that isn't lost. */
+/** A wake-up between two calls of `look` isn't lost. */
 function createWait(waitMs: number, lookMs: number) {
   const endsAt = performance.now() + waitMs;
   let [isAwake, isEnded] = [false, false];

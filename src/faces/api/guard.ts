@@ -24,9 +24,9 @@ export function callerOf(request: GuardedRequest): Caller {
 }
 
 /**
- * Returns the route options for keys with a scope: the schema, which contains the scope, and the checks before the body is read. They run
- * in the documented order: authentication, rate limit, scope, content type and size. The router has already checked route and method; the
- * route itself checks the idempotency header and the body.
+ * Returns the route options for keys with a scope: the schema, which contains the scope, and the checks that run before the body is read.
+ * They run in the documented order: authentication, rate limit, scope, content type and size. The router has already checked route and
+ * method; the route itself checks the idempotency header and the body.
  */
 export function guarded<Schema extends object>(deps: ApiDeps, scope: Scope, schema: Schema) {
   return {

@@ -72,7 +72,7 @@ async function create(deps: ApiDeps & { sharing: Sharing }, request: FastifyRequ
 }
 
 /**
- * No invoice is created with this amount, and it's never compared: an earlier invoice for the same price has the amount of its own rate.
+ * No invoice is created with this amount, and it's never compared: an earlier invoice for the same price has the amount from its own rate.
  */
 const NO_AMOUNT = microUsdt(0n);
 /** Rate sources are queried every minute. */
@@ -128,7 +128,7 @@ async function convert({ db, now }: ApiDeps, { projectId }: Caller, fields: Crea
   return { options: priced, requestedMicro: converted, errors: [], refusal: null };
 }
 
-/** A creation always returns the five fields, so `expand` would have no effect. */
+/** A create request always returns the five fields, so `expand` would have no effect. */
 function refuseExpand(request: FastifyRequest): void {
   if ((request.query as { expand?: unknown }).expand === undefined) return;
   const message =

@@ -22,7 +22,7 @@ import {
 import { readable } from './readable.ts';
 import { InvoiceListSchema } from './schemas.ts';
 
-/** At most this many rows are scanned for a page of one status, which takes a few hundredths of a second. */
+/** At most this many rows are scanned for a page of invoices with one status, which takes a few hundredths of a second. */
 const WINDOW = 10_000;
 
 /** Registers `GET /v1/invoices`: the invoice with an `externalId`, or pages of all invoices. */
@@ -69,7 +69,7 @@ async function list(deps: ApiDeps, request: FastifyRequest, query: Query, errors
     throw problemOf('unauthenticated');
   }
   const shown = page.invoices.slice(0, limit);
-  // The next page starts after the last invoice shown. If too few matched, it starts after the last row scanned.
+  // The next page starts after the last invoice shown. If too few matched, the page starts after the last row scanned.
   const last = page.invoices.length > limit ? shown.at(-1)?.id : page.looked === window ? page.last : null;
   return {
     data: shown.map((invoice) => projectInvoice(invoice, deps.publicUrl())),

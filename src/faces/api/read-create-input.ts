@@ -143,7 +143,7 @@ function findUnsupported(texts: Record<string, string | undefined>): Unsupported
   });
 }
 
-/** Throws the problem of the first field, with the errors of all of them. */
+/** Throws the problem for the first field, with the errors for all fields. */
 function refuseUnsupported(unsupported: Unsupported[]): void {
   const [first] = unsupported;
   if (first === undefined) return;

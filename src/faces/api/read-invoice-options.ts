@@ -99,10 +99,10 @@ function refuse(errors: FieldError[], error: FieldError): null {
   return null;
 }
 
-/** The limits of the key's project: the maximum lifetime, and the sites to which payers may be sent. */
+/** The limits for the key's project: the maximum lifetime, and the sites to which payers may be sent. */
 export type OptionRule = { network: Network; invoiceLifetimeMs: number; returnOrigins: readonly string[] };
 
-/** Returns the problems of the options for this project. A repeat of an earlier request succeeds despite them. */
+/** Returns the problems with the options for this project. A repeat of an earlier request succeeds despite these problems. */
 export function optionErrors({ returnUrl, expiresInSeconds }: InvoiceOptions, rule: OptionRule): FieldError[] {
   const errors: FieldError[] = [];
   const most = rule.invoiceLifetimeMs / 1000;

@@ -18,7 +18,7 @@ import { notesOf } from '../web/request-notes.ts';
 import { describeRefusal } from './describe-refusal.ts';
 
 type RequestLog = {
-  /** Adds an answered request of the shop API to the queue for the log. Never throws and never blocks. */
+  /** Adds an answered shop API request to the log queue. Never throws and never blocks. */
   onAnswer(request: FastifyRequest, reply: FastifyReply, tookMs: number): void;
   /** Starts writing. `stop` writes whatever is left, within a few seconds. */
   start(): { stop(): Promise<void> };
@@ -43,7 +43,7 @@ const MAX_PAUSE_MS = 5000;
 /** Together with the other parts of the process, this stays within the time for a shutdown. */
 const STOP_MS = 5000;
 
-/** Logs the answered requests of the shop API. It writes them in the background: up to 500 per statement, and one statement at a time. */
+/** Logs answered requests to the shop API. It writes them in the background: up to 500 per statement, and one statement at a time. */
 export function createRequestLog({ db, log, metrics, now, certainNow }: Deps): RequestLog {
   const losses = countLosses({ log, metrics, now });
   const isExplained = countExplained(now);
@@ -210,7 +210,7 @@ type RequestBuffer = {
  * kind.
  */
 export const TURNED_AWAY_A_MINUTE = 600;
-/** How many refused requests of a key have their fields and body described per minute. Each takes at most 2 KB. */
+/** How many of a key's refused requests have their fields and body described per minute. Each takes at most 2 KB. */
 const EXPLAINED_A_MINUTE = 60;
 /** A process receives this many in three seconds of maximum load, or in minutes of normal load: a few megabytes. */
 export const MAX_WAITING = 20_000;
@@ -249,8 +249,8 @@ function countTurnedAway(now: () => UnixMs): (answered: AnsweredRequest) => bool
 }
 
 /**
- * Whether another refused request of this key may be explained in this minute. Otherwise a shop in a loop would fill the disk with the same
- * explanation.
+ * Whether another refused request from this key may be explained in this minute. Otherwise a shop in a loop would fill the disk with the
+ * same explanation.
  */
 function countExplained(now: () => UnixMs): (keyId: string) => boolean {
   let minute = 0;

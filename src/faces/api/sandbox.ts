@@ -11,12 +11,12 @@ import { callerOf, guarded } from './guard.ts';
 import { problemResponses } from './problem-responses.ts';
 import { readQuery, wrongValue } from './read-query.ts';
 
-/** The key of a request and its project (UUID). */
+/** A request's key, and the key's project (UUID). */
 type SandboxCaller = { projectId: string; apiKey: string };
 
 /**
- * Controls that exist only in a sandbox, so that a shop's tests need no shell. They act on the project of the caller's key, so that tests
- * which share a sandbox don't affect each other. Throw `AppError` with the reason.
+ * Controls that exist only in a sandbox, so that a shop's tests don't need a shell. They act on the project of the caller's key, so that
+ * tests which share a sandbox don't affect each other. Throw `AppError` with the reason.
  */
 export type SandboxControls = {
   scenarios: readonly string[];

@@ -15,7 +15,7 @@ const status = Type.Union(
 
 const invoiceId = Type.String({ examples: ['inv_01k2m9t0b3e8zr6v5x4c7d1f2g'] });
 
-/** The path parameters of routes for one invoice. */
+/** The path parameters for routes that concern one invoice. */
 export const InvoicePath = Type.Object({ invoiceId });
 
 const projectionFields = {

@@ -90,7 +90,7 @@ type Properties = Record<string, TSchema>;
 const oneLine = { maxLength: 200, pattern: '^[^\\x00-\\x1f\\x7f-\\x9f]*$' };
 const base64 = '[A-Za-z0-9+/]';
 
-/** What the operations refuse in addition to what their declarations say. */
+/** Restrictions that the operations apply in addition to their declarations. */
 const STRICT: Readonly<Record<string, object>> = {
   url: { minLength: 1, maxLength: 2048, pattern: '^https?://[^#]+$' },
   description: oneLine,

@@ -40,7 +40,10 @@ export type ChannelLine = {
   ended(): Promise<void>;
 };
 
-/** This exceeds an attempt and recording it together. After a crash during an attempt, the message is sent again after this time. */
+/**
+ * This is longer than an attempt and recording it take together. After a crash during an attempt, the message is sent again after this
+ * time.
+ */
 const CLAIM_MS = 2 * ATTEMPT_MS;
 const MAX_DIGEST = 1000;
 /** Three attempts fit into the first minute. A server that is down for a day receives about 150 requests. */

@@ -54,7 +54,7 @@ function composeWords(rows: readonly Notification[]): Message {
   return { id: idOfDigest(rows), title: `Quittance: ${rows.length} notifications`, text, isUrgent, items };
 }
 
-/** Derives a UUID from all ids. It has the timestamp of the first. */
+/** Derives a UUID from all ids. It has the timestamp of the first id. */
 function idOfDigest(rows: readonly Notification[]): string {
   const ids = rows.map(({ id }) => id).sort();
   const hash = createHash('sha256').update(ids.join()).digest('hex');

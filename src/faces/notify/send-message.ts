@@ -24,7 +24,7 @@ export type SendDeps = {
   attemptMs?: number;
 };
 
-/** Makes one attempt to send a message, within the time of an attempt. Never throws. */
+/** Makes one attempt to send a message, within the time allowed for an attempt. Never throws. */
 export async function sendMessage(
   { sender, now, stopping, attemptMs = ATTEMPT_MS }: SendDeps,
   target: Target,

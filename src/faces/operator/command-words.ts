@@ -82,7 +82,7 @@ export function columnsText<Row extends object>(rows: readonly Row[], columns: r
   );
 }
 
-/** Formats aligned lines of name and value; omits `null` values. */
+/** Formats names and values as aligned lines, and omits `null` values. */
 export function fieldsText<Row extends object>(row: Row, fields: readonly Column<Row>[]): string {
   return formatFields(fields.map((field) => [field[0], cellOf(row, field, ', ')]));
 }
@@ -97,7 +97,7 @@ export function isoSecond(time: string): string {
   return time.slice(0, 19).replace('T', ' ');
 }
 
-/** Formats aligned lines of name and value; omits `null` values. */
+/** Formats names and values as aligned lines, and omits `null` values. */
 export function formatFields(fields: readonly (readonly [name: string, value: string | null])[]): string {
   const shown = fields.filter(([, value]) => value !== null);
   const width = Math.max(...shown.map(([name]) => name.length));

@@ -45,9 +45,8 @@ export type KeyDeps = {
 };
 
 /**
- * Opens the keys with which a new secret is encrypted. If the keys of other secrets are missing, throws and doesn't create a key, because
- * the service, which has those keys, couldn't decrypt the new secret. `isKeyLost` is the operator's statement that they are permanently
- * lost.
+ * Opens the keys that encrypt new secrets. If the keys for other secrets are missing, throws instead of creating a key, because the service
+ * has those keys and couldn't decrypt the new secret. `isKeyLost` is the operator's statement that those keys are permanently lost.
  */
 export async function openEncryptionKeys(
   { db, now, config, note }: KeyDeps,

@@ -2,7 +2,7 @@ import { AppError } from '../../core/domain/errors.ts';
 import { answerOf } from '../../core/store/db/rows-of.ts';
 
 /**
- * Limits the time of each following statement in a transaction, so that a page gets a result or a refusal soon and doesn't block others for
+ * Limits the time of each following statement in a transaction, so that a page soon gets a result or a refusal and doesn't block others for
  * long.
  */
 export const limitTime = answerOf(

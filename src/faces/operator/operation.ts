@@ -17,7 +17,7 @@ import type { Actor } from './actor.ts';
 import { authorize } from './authorize.ts';
 import type { Printed } from './command-words.ts';
 
-/** For use cases that query the nodes of a network. */
+/** For use cases that query a network's nodes. */
 export type ReadSolidDeps = ReadDeps & {
   db: Database;
   pool: NodePool;
@@ -26,7 +26,7 @@ export type ReadSolidDeps = ReadDeps & {
   patienceMs: number;
 };
 
-/** For use cases that also record what they do. */
+/** For use cases that also record their actions. */
 export type NodeDeps = ReadSolidDeps & Recording;
 
 /** Everything that operations may depend on. Each operation declares the part that it needs. */
@@ -64,13 +64,16 @@ export type OperationDeps = {
 /** Checks addresses against the manifest in force. */
 export type Vouching = Pick<AddressGuard, 'vouchesFor' | 'isGuarded'>;
 
-/** For commands. The addresses that they add don't wait for a signature, and their lists don't show which addresses are signed. */
+/**
+ * For commands. Commands that use this add addresses without waiting for a signature, and their lists don't show which addresses are
+ * signed.
+ */
 export const NO_MANIFEST: Vouching = { vouchesFor: () => false, isGuarded: () => false };
 
 export type NodeAccess = {
-  /** Runs `work` with the nodes of a network. Throws `SANDBOX_NOT_RUNNING`. */
+  /** Runs `work` with a network's nodes. Throws `SANDBOX_NOT_RUNNING`. */
   withNodes<Output>(network: Network, work: (nodes: NodeDeps) => Promise<Output>): Promise<Output>;
-  /** Describes the general answer for a payment in the words of the payment page. */
+  /** Describes the general answer for a payment in the payment page's words. */
   describeForPayer(answer: GeneralAnswer): string;
 };
 

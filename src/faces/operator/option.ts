@@ -5,9 +5,9 @@ import { type TSchema, Type } from '../../core/runtime/type.ts';
 /**
  * How a command accepts a member of an input: as an argument, or as an option with the name that `optionOf` gives it. `value` is its
  * placeholder in the help, such as `<key_…>`; a flag has none. `conflicts` names members that exclude it. `isSecret` lets `-` read it from
- * standard input. `isRemovable` adds a second option, `--no-…`, that gives `null`. With `file`, the value is a path and the member gets the
- * file's name and content. With `entries`, the values are texts with their places, and an option names a file that holds more. With
- * `flags`, each value has its own flag.
+ * standard input. `isRemovable` adds a second option, `--no-…`, that sets the member to `null`. With `file`, the value is a path and the
+ * member gets the file's name and content. With `entries`, the values are texts with their places, and an option names a file that holds
+ * more. With `flags`, each value has its own flag.
  */
 export type Option = {
   isArgument?: boolean;
@@ -36,7 +36,7 @@ function option<Schema extends TSchema>(schema: Schema, declared: Option): Schem
   return Object.defineProperty(schema, OPTION, { value: declared });
 }
 
-/** What the OpenAPI document says about the field: only the description, or more of its schema. */
+/** The OpenAPI document's information about the field: only the description, or more of its schema. */
 type Wire = string | { readonly description?: string; readonly examples?: unknown; readonly pattern?: string };
 const wired = (wire: Wire = {}) => (typeof wire === 'string' ? { description: wire } : wire);
 type More = Pick<Option, 'default' | 'conflicts'> & { wire?: Wire };

@@ -70,7 +70,7 @@ export function selectNetwork(configured: readonly Network[], name: string | und
   );
 }
 
-/** Runs `work` with the nodes of a network, or of the only network if no name is given. */
+/** Runs `work` with a network's nodes, or with the only network's nodes if no name is given. */
 export async function withNodesOf<Output>(
   { networks, nodes }: Pick<OperationDeps, 'networks' | 'nodes'>,
   name: string | undefined,

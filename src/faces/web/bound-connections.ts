@@ -7,8 +7,8 @@ import { createFairQueue } from './fair-queue.ts';
 export type ConnectionLimits = { total: number; idleOfNetwork: number };
 
 /**
- * The total allows 10,000 streams of open pages, and other connections. An idle connection needs about 10 KiB. A network may have 1,024
- * idle connections, and as many again of known callers. That is twice the kernel's backlog (511), so that a newcomer in a crowd isn't
+ * The total allows for 10,000 streams to open pages, plus other connections. An idle connection needs about 10 KiB. A network may have
+ * 1,024 idle connections, and as many again of known callers. That is twice the kernel's backlog (511), so that a newcomer in a crowd isn't
  * disconnected before its request has been read.
  */
 export const CONNECTION_LIMITS: ConnectionLimits = { total: 12_000, idleOfNetwork: 1024 };

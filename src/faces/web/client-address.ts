@@ -56,7 +56,7 @@ function unreadable(entry: string): Problem {
   return new Problem('INVALID_REQUEST', detail);
 }
 
-/** With a port, as load balancers write it, in the notation of each address family. */
+/** An address with a port, as load balancers write it, in each address family's notation. */
 const WITH_PORT = /^(?:\[([^\]]+)\](?::[0-9]{1,5})?|([0-9.]+):[0-9]{1,5})$/;
 /** An IPv4 address in IPv6 form, as a dual-stack socket shows it. */
 const MAPPED = /^(?:0{0,4}:){2,5}ffff:(?:([0-9.]+)|([0-9a-f]{1,4}):([0-9a-f]{1,4}))$/i;
@@ -90,7 +90,7 @@ function groupsOf(text: string): number[] {
     : text.split(':').flatMap((group) => (group.includes('.') ? [0, 0] : [Number.parseInt(group, 16)]));
 }
 
-/** Returns a test whether an address is in a list of addresses and CIDR blocks. The entries were already validated. */
+/** Returns a test of whether an address is in a list of addresses and CIDR blocks. The entries were already validated. */
 export function createAddressList(entries: readonly string[]): (ip: string) => boolean {
   const list = new BlockList();
   for (const entry of entries) {

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { Problem } from './problem.ts';
 
-/** Accepts any parameters, which have no meaning (RFC 8259, 11), even empty ones. A charset must be UTF-8. */
+/** Accepts any parameters, even empty ones, because they have no meaning (RFC 8259, section 11). A charset must be UTF-8. */
 const JSON_TYPE =
   /^application\/json[ \t]*(;[ \t]*(?!charset=)([\w!#$&^.+-]+=([\w!#$%&'*+.^`|~-]+|"[^"\\]{0,100}"))?[ \t]*|;[ \t]*charset=("utf-8"|utf-8)[ \t]*)*$/i;
 

@@ -29,9 +29,9 @@ const LIFE_BEATS = { least: 240, spread: 48 };
 /** A whole page has 10 KB. If several of them haven't been read, the reader must be gone. */
 const MAX_WAITING_BYTES = 64 * 1024;
 const RETRY_MS = 3000;
-/** A slice blocks other work of the process for no longer than this. */
+/** A slice blocks the process's other work for no longer than this. */
 const SLICE_MS = 10;
-/** How long a stopping service waits for readers that don't read. */
+/** How long a stopping service waits for readers that have stopped reading. */
 const STOP_MS = 1000;
 
 type Open = { response: ServerResponse; beatsLeft: number };

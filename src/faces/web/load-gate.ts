@@ -1,8 +1,8 @@
 import { createFairQueue } from './fair-queue.ts';
 
 /**
- * The queues of requests. `api` is for callers with a key known to be valid, and `page` for payers' pages. `live` is for streams of open
- * pages, which cause no work once they are open. `stranger` is for first-time callers and junk.
+ * The queues of requests. `api` is for callers with a key known to be valid, and `page` for payers' pages. `live` is for open pages'
+ * streams, which cause no work once they are open. `stranger` is for first-time callers and junk.
  */
 export type QueueName = (typeof LINES)[number];
 export type Refusal = 'lag' | 'full' | 'late' | 'gone';
@@ -27,7 +27,7 @@ export type LoadGate = {
 export type Places = {
   /** If this many requests are in progress, over all queues, a queue waits. Streams don't count. */
   underWay: Record<Exclude<QueueName, 'live'>, number>;
-  /** The maximum of these for strangers. */
+  /** The maximum number of these for strangers. */
   strangers: number;
   /** Requests that begin per turn of the event loop. */
   perTurn: number;
@@ -39,7 +39,7 @@ export type GateLimits = {
   /** If fewer requests than this are in progress, none is refused because of lag, because requests can't be its cause. */
   few: number;
   most: Places;
-  /** The places while other work of the process is late. */
+  /** The number of places while the process's other work is late. */
   least: Places;
   /** The limit of a queue's waiting requests plus all requests in progress. For streams, only the waiting ones. */
   room: Record<QueueName, number>;
@@ -55,13 +55,13 @@ export type GateLimits = {
  * refused last. An order can be placed again, but a payer without a page may pay twice or not at all.
  *
  * With at most 64 requests, something else causes the lag: the watcher, or other programs on a machine that is too small. That many
- * requests are a twentieth of a second of work. Refusing them wouldn't help, and the service would answer nothing while the lag lasts.
+ * requests take a twentieth of a second of work. Refusing them wouldn't help, and the service would answer nothing while the lag lasts.
  *
  * Strangers are refused at half the lag of API callers, because strangers cause the lag in a flood. They leave a quarter of the places to
  * API callers.
  *
  * 128 requests keep ten database connections and the processor busy. More in progress aren't faster, only later. 256 more waiting ones are
- * a tenth of a second of work. The 500 page requests that one client network may send at once fit in twice. Sixteen per turn take a few
+ * a tenth of a second of work. The 500 page requests that one client network may send at once fit twice. Sixteen per turn take a few
  * milliseconds, and that many reads share one statement.
  *
  * If the watcher or the webhooks share the process and are late, requests get fewer places. Under a flood, that work then waits only for a
@@ -91,7 +91,7 @@ const STRANGERS_FIRST_EVERY = 16;
 type QueuedTicket = { ticket: Ticket; sinceMs: number };
 
 /**
- * Begins only a few requests per turn of the event loop, so that other work of the process, above all the watcher and the webhooks, is done
+ * Begins only a few requests per turn of the event loop, so that the process's other work, above all the watcher and the webhooks, is done
  * soon, however many requests arrive. Excess requests are refused before any work is done for them. A refusal is held for a moment, because
  * a client that retries immediately would use up the saved work with refusals.
  *

@@ -73,7 +73,7 @@ export type Schema = {
   anyOf?: readonly Schema[];
 };
 
-/** Returns the type errors of an input. Each `message` follows the field name. */
+/** Returns the type errors in an input. Each `message` follows the field name. */
 function typeErrorsOf(schema: Schema, value: unknown, field = ''): FieldError[] {
   const wrong = (message: string): FieldError[] => [{ field: field.slice(0, 60), code: 'INVALID_TYPE', message }];
   if (schema.anyOf !== undefined) {

@@ -28,7 +28,7 @@ type ServerOptions = {
   metrics: Metrics;
   /** How long events wait for the event loop, in milliseconds. Measured by default. */
   lagMs?(): number;
-  /** The share of the process that requests may use, from 0 to 1. The default is all of it. */
+  /** The fraction of the process's capacity that requests may use, from 0 to 1. The default is all of it. */
   requestShare?(): number;
   /** Whether a host name (`Host` without the port) is ours. By default every name is. */
   isOurHost?(name: string): boolean;
@@ -404,7 +404,7 @@ function createRequestLines({ log, now, isOn }: { log: Logger; now(): number; is
 
 /** The limit for all connections together, which is a fifth of an idle process's memory and enough for four hundred slow readers. */
 const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
-/** Smaller responses fit into the kernel's buffers, or are bounded by the number of connections. */
+/** Smaller responses fit into the kernel's buffers, or are limited by the number of connections. */
 const LEAST_BYTES = 4 * 1024;
 
 /**

@@ -10,7 +10,7 @@ import { notesOf } from './request-notes.ts';
 export type ShedLoadDeps = {
   /** How long events wait for the event loop, in milliseconds. */
   lagMs(): number;
-  /** The share of the process that requests may use, from 0 to 1. */
+  /** The fraction of the process's capacity that requests may use, from 0 to 1. */
   requestShare(): number;
   log: Logger;
   metrics: Pick<Metrics, 'requestsShed'>;

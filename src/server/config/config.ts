@@ -189,7 +189,7 @@ function composeNodes(entries: readonly string[], tronGridKey: string | null): N
   return entries.flatMap((entry) => {
     const parsed = parseNode(entry);
     if (parsed.kind !== 'ok') return [];
-    // The TronGrid key is sent only to TronGrid, because any other provider would get to know it.
+    // The TronGrid key is sent only to TronGrid, because any other provider would learn it.
     const { node } = parsed;
     return [isTronGridNode(node) ? { ...node, apiKey: node.apiKey ?? tronGridKey } : node];
   });

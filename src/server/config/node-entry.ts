@@ -197,7 +197,7 @@ function decode(text: string): string | null {
 }
 
 /**
- * Returns the registered name of a host: its last two labels. Two names under `co.uk` count as one operator, which is the safe side,
+ * Returns the registered name of a host: its last two labels. Two names under `co.uk` count as one operator, which is on the safe side,
  * because one more operator is asked. For IP addresses and localhost, returns host and port.
  */
 function operatorOf({ hostname, host }: NodeUrl): string {

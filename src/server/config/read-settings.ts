@@ -92,7 +92,7 @@ function readStrangers(env: NodeJS.ProcessEnv) {
 
 function nearest(variable: string): string[] {
   const asked = variable.toUpperCase();
-  // Every command compares each variable of its environment, so this skips names of a clearly different length, and stops early.
+  // Every command compares each of its environment variables, so this skips names whose length is clearly different, and stops early.
   const alike = KNOWN.filter((name) => Math.abs(name.length - asked.length) <= MAX_MISSPELT_LETTERS);
   const distances = alike.map((name) => ({ name, letters: editDistance(asked, name, MAX_MISSPELT_LETTERS) }));
   const least = Math.min(...distances.map(({ letters }) => letters));

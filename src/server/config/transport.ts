@@ -7,7 +7,7 @@ import { NODE_VARIABLES, type Variable } from './settings.ts';
 
 type TransportProblem = { variable: Variable; message: string };
 
-/** Returns problems of the connection to a database. An attacker on the network path can read and change every invoice. */
+/** Returns problems with the connection to a database. An attacker on the network path can read and change every invoice. */
 export function databaseTransportProblems(
   variable: Variable,
   url: string,
@@ -21,7 +21,7 @@ export function databaseTransportProblems(
   return [{ variable, message }];
 }
 
-/** Returns problems of the connections to the nodes of a real network. An attacker on the network path can forge any response. */
+/** Returns problems with the connections to a real network's nodes. An attacker on the network path can forge any response. */
 export function nodeTransportProblems(
   variable: Variable,
   nodes: readonly NodeSpec[],

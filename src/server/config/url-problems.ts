@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { isLoopbackLink } from '../../core/domain/loopback.ts';
 import { parseUrl } from '../../core/domain/url.ts';
 
-/** Each function returns what is wrong with a value and what to do, or `null`. None of them repeats a secret. */
+/** Each function returns the problem with a value and what to do, or `null`. None of them repeats a secret. */
 type UrlProblem = string | null;
 
 /** Shows a value in an error message: quoted, shortened, and without the parts of URLs before `@` and after `?` and `#`. */

@@ -31,7 +31,7 @@ import { type FilledRows, insertRows, noRows, takePositions } from './insert-row
 const DAY_MS = 86_400_000;
 /** More invoices would take an hour. */
 export const MOST_FILLED = 1_000_000;
-/** A transaction with about ten thousand rows, which takes a second or two. */
+/** The orders in one transaction: about ten thousand rows, which take a second or two. */
 const BATCH = 1000;
 const PRICES = [
   3, 4.5, 7.9, 9.99, 12, 14.5, 19, 19.9, 24, 25, 29.9, 35, 39, 45, 49.9, 59, 69, 79.5, 89, 99, 129, 149, 199, 249,
@@ -45,7 +45,7 @@ type Deps = Parameters<typeof addEndpoint.run>[0] & { db: Database; onProgress(f
 type Filled = { projectId: string; endpointId: string; invoices: number; addresses: number; transfers: number };
 
 /**
- * Fills a sandbox's ledger with a new project, whose invoices were created over the past days and ended in every possible way. Their
+ * Fills a sandbox's ledger with a new project whose invoices were created over the past few days and ended in every possible way. Their
  * transfers aren't on the chain, but refer to blocks that are already recorded. The same `seed` gives the same data.
  */
 export async function fillSandbox(
@@ -202,7 +202,7 @@ const newId = (time: UnixMs) => uuidV7(time, randomBytes(10));
 const bytes = (length: number) => `\\x${randomBytes(length).toString('hex')}`;
 const after = (time: UnixMs, ms: number) => unixMs(time + ms);
 
-/** Adds the rows of an order and everything that happened to it. Events in the future are left out. */
+/** Adds the rows for an order and everything that happened to it. Events in the future are left out. */
 function writeOrder(rows: FilledRows, order: FilledOrder, story: Story, random: () => number): void {
   const { projectId, n, address, createdAt, now } = order;
   const expiresAt = after(createdAt, LIFETIME_MS);
@@ -281,7 +281,7 @@ function writeTransfer(
   return { ...seen, id, to: address.address, invoiceId: of };
 }
 
-/** Sends the balance of each address away again, because no one can hold money that isn't on the chain. */
+/** Sends each address's balance away again, because no one can hold money that isn't on the chain. */
 function sweepAddresses(rows: FilledRows, projectId: string): void {
   for (const addressId of new Set(rows.transfers.map((row) => String(row['address_id'])))) {
     const transfers = rows.transfers.filter((row) => row['address_id'] === addressId);

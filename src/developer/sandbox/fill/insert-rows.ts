@@ -42,7 +42,9 @@ const insertInto = (table: FilledTable, sqlName: string) =>
     (rows: readonly FilledRow[]) => [JSON.stringify(rows)],
   );
 
-/** The order puts each table after those that it refers to. Only invoices refer forward, which is checked at the end of the transaction. */
+/**
+ * Each table comes after the tables that it refers to. Only invoices refer to later tables, which is checked at the end of the transaction.
+ */
 const INSERTS = {
   addresses: insertInto('addresses', 'addresses'),
   invoices: insertInto('invoices', 'invoices'),
@@ -81,7 +83,7 @@ export async function insertRows(tx: Sql, rows: FilledRows): Promise<void> {
   }
 }
 
-/** Returns the column of a MAC. The deadlines of a local network aren't sealed. */
+/** Returns the column that holds the row's MAC. Deadlines on a local network aren't sealed. */
 function macOf(sealer: Sealer | null, table: SealedTable, row: FilledRow): FilledRow {
   if (sealer === null || !isNeeded(table, row)) return {};
   const values = Object.entries(table.fields).map(([name, type]) => {

@@ -20,7 +20,7 @@ type OperationDetails = {
   /** The required scope. It's empty or absent if no key is needed. */
   security?: readonly { apiKey: readonly string[] }[];
   requestBody?: Content;
-  /** The description of an error is the list of its codes. */
+  /** An error's description is the list of its codes. */
   responses: Readonly<Record<string, { description: string } & Partial<Content>>>;
 };
 

@@ -174,7 +174,7 @@ ${objects.map(([name, schema]) => renderObject(name, html`${name}`, schema))}`;
   return renderDocument(`${document.info.title} API`, main, renderContents(groups, more));
 }
 
-/** Renders the page of the operations with the tag `APART`, with their objects. */
+/** Renders the page for the operations with the tag `APART`, with their objects. */
 function renderApart(document: ApiDocument): string {
   const [, groups] = divide(document);
   const objects = Object.entries(objectsOf(document, groups));

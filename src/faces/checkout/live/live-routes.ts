@@ -39,7 +39,7 @@ type LiveDeps = LivePagesDeps & { metrics: Pick<Metrics, 'requestSeconds'>; site
 const schema = { hide: true };
 
 /**
- * `GET /c/:token/live` streams the changes of a page as server-sent events of the type `page`, each of which is a `LiveMessage`. `GET
+ * `GET /c/:token/live` streams a page's changes as server-sent events of the type `page`, each of which is a `LiveMessage`. `GET
  * /c/:token/parts` returns the same to clients that poll. `v`, or the header `Last-Event-ID`, is the version that the reader sees. Status
  * 204 means that nothing is new, or that nothing will change any more.
  */
@@ -146,7 +146,7 @@ export type LivePage = {
 };
 
 export type LivePages = {
-  /** Whether another page of this link may be opened. */
+  /** Whether another page for this link may be opened. */
   hasRoom(checkoutToken: string): boolean;
   /** Opens a page, which the caller must close. Returns `null` if the link is unknown. */
   open(checkoutToken: string, reader: Reader): Promise<LivePage | null>;
@@ -157,10 +157,10 @@ export type LivePages = {
 
 /** Each page needs about 20 KB and a socket. */
 const MAX_PAGES = 10_000;
-/** A payer may have a few pages open: on a phone, on a computer, in tabs. Any further pages of the same link poll. */
+/** A payer may have a few pages open: on a phone, on a computer, in tabs. Any further pages for the same link poll. */
 const MAX_PAGES_PER_LINK = 20;
 /**
- * It takes from 20 µs (progress) to 2 ms (with a QR code) to compose a message. A slice never blocks other work of the process for longer
+ * It takes from 20 µs (progress) to 2 ms (with a QR code) to compose a message. A slice never blocks the process's other work for longer
  * than this.
  */
 const SLICE_MS = 10;
@@ -235,7 +235,7 @@ function lookAt({ link: { token, invoice }, reader }: OpenPage, now: UnixMs): Lo
   return pageOf(reader, invoice, now);
 }
 
-/** Returns the page of a link as a reader sees it now. */
+/** Returns a link's page as a reader sees it now. */
 function pageOf(reader: Reader, invoice: LinkedInvoice, now: UnixMs): LookedAt {
   // Both branches do the same, but they let the compiler distinguish the two kinds of page.
   return 'id' in invoice ? { ...reader, invoice, now } : { ...reader, invoice, now };
@@ -264,12 +264,12 @@ type LiveUpdatesOptions = {
   sweepMs?: number;
   registry: LiveRegistry;
   reads: LiveReads;
-  /** Called when the pages of this link may have changed. */
+  /** Called when this link's pages may have changed. */
   onChange(link: OpenLink): void;
 };
 
 type LiveUpdates = {
-  /** Reads the invoice of a newly opened link. Returns `false` if there's none. */
+  /** Reads the invoice for a newly opened link. Returns `false` if there's none. */
   readFirst(link: OpenLink): Promise<boolean>;
   stop(): Promise<void>;
 };
@@ -385,7 +385,7 @@ function noticeTime(registry: LiveRegistry, now: UnixMs, onChange: (link: OpenLi
 
 type Reader = Pick<Page, 'words' | 'isLanguageAsked' | 'site'>;
 
-/** The page of a link for one reader. `sent` is what was sent last. `send` is `null` until streaming starts. */
+/** A link's page for one reader. `sent` is what was sent last. `send` is `null` until streaming starts. */
 type OpenPage = {
   link: OpenLink;
   reader: Reader;
@@ -432,7 +432,7 @@ function createLiveRegistry() {
       byToken.delete(link.token);
       if (link.invoiceId !== null) byInvoice.delete(link.invoiceId);
     },
-    /** Stores the invoice of a link, unless its last page has been closed in the meantime. */
+    /** Stores a link's invoice, unless its last page has been closed in the meantime. */
     learn: (link: OpenLink, invoice: LinkedInvoice): void => {
       if (byToken.get(link.token) !== link) return;
       link.invoice = invoice;

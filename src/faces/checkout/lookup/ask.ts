@@ -43,7 +43,7 @@ export function registerAsk(app: FastifyInstance, deps: AskDeps): void {
       return { html: renderPage(page, nonce, exchange), ...originsOf(page) };
     }),
   );
-  // This helps readers who reload the URL of an answer.
+  // This helps readers who reload an answer's URL.
   app.get('/c/:token/ask', { schema }, (request, reply) =>
     answerPage(request, reply, async () => {
       const page = await findPage(deps, request);

@@ -2,7 +2,7 @@ import type { Network } from '../../../core/domain/network.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
 import { createTokenBuckets, type RateLimit } from '../../web/rate-limit.ts';
 
-/** The budget of node requests for look-ups. One unit pays for a look-up of two requests. */
+/** The node request budget for look-ups. One unit pays for a look-up of two requests. */
 export type LookupBudget = {
   /** Uses one unit for a link on that network and the client's network. Returns false if none is left for them. */
   take(network: Network, checkoutToken: string, client: string): boolean;

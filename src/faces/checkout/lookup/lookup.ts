@@ -41,7 +41,7 @@ export function registerLookup(app: FastifyInstance, deps: LookupRouteDeps): voi
     onRequest: async (request, reply) => {
       reply.headers(DATA_HEADERS);
       refuseLimited(deps.limits.takeOfClient(clientOf(request).network), LIMIT);
-      // A page of another origin would need permission to send this content type, which this server never grants.
+      // A page from another origin would need permission to send this content type, which this server never grants.
       checkJsonHeaders(request, MAX_BODY_BYTES);
     },
     handler: async (request, reply) => {

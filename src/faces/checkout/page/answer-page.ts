@@ -21,7 +21,7 @@ type RenderedPage = ({ html: string } & Partial<PageOrigins>) | { redirectTo: st
 
 /**
  * Responds with a page in every case. If `render` returns `null` (the link is unknown) or the database doesn't respond, the page is an
- * apology. If the address is damaged or isn't on the signed manifest, it's the suspended page.
+ * apology. If the address is damaged or isn't in the signed manifest, the page is the suspended page.
  */
 export async function answerPage(
   request: FastifyRequest,

@@ -25,8 +25,8 @@ export type Example = {
 };
 
 /**
- * Renders the page of a payer who hasn't paid yet, for the people who run the shop. The amounts are made up, the address is invalid and has
- * no QR code, and nothing can be sent. `problem` explains why there's no example. `nonce` allows its style; the page has no script.
+ * Renders the page as a payer who hasn't paid yet sees it, for the people who run the shop. The amounts are made up, the address is invalid
+ * and has no QR code, and nothing can be sent. `problem` explains why there's no example. `nonce` allows its style; the page has no script.
  */
 export function renderExample(
   request: Pick<FastifyRequest, 'query' | 'headers'>,

@@ -5,7 +5,7 @@ export function newNonce(): string {
   return randomBytes(16).toString('base64');
 }
 
-/** The headers of all responses below a link that aren't pages. They are always the same, so they reveal nothing about the response. */
+/** The headers for all responses below a link except pages. They are always the same, so they reveal nothing about the response. */
 export const DATA_HEADERS = {
   'Content-Security-Policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'Referrer-Policy': 'no-referrer',
@@ -18,7 +18,7 @@ export const DATA_HEADERS = {
 export type PageOrigins = { connectTo: readonly string[]; frameOn: string | null };
 
 /**
- * Returns the headers of a page below a link. `connectTo` contains the origins to which a wallet's script may connect when it runs in the
+ * Returns the headers for a page below a link. `connectTo` contains the origins to which a wallet's script may connect when it runs in the
  * page; the page itself connects to none. `frameOn` contains the origins that may embed the page, separated by spaces, as the operator
  * configured them.
  */

@@ -154,7 +154,7 @@ ${renderSumHeading(html`<h2 id="amount-label">${say('sendExactly')}</h2>`, price
 <section class="scan">${qr}<p class="hint">${say('qrHint')}</p></section>`;
 }
 
-/** The price is small and apart from the amount, so that no payer sends its number. It takes no line of its own. */
+/** The price is small and apart from the amount, so that no payer sends its number. It doesn't take up a line of its own. */
 function renderSumHeading(heading: Html, price: Price | null): Html {
   return price === null
     ? heading

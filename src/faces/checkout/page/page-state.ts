@@ -11,7 +11,7 @@ import type { TextKey } from '../words/catalogue.ts';
 import type { Words } from '../words/words.ts';
 
 /**
- * `usdt` contains the USDT contract of each network that this process knows. `proofOf` returns the proof that an address is on the signed
+ * `usdt` contains the USDT contract of each network that this process knows. `proofOf` returns the proof that an address is in the signed
  * manifest.
  */
 export type Site = {
@@ -20,7 +20,7 @@ export type Site = {
   proofOf(network: Network, address: string): AddressProof | null;
 };
 
-/** What a reader sees of a page at one moment. */
+/** A page as a reader sees it at one moment. */
 export type Page = {
   invoice: CheckoutInvoice;
   words: Words;
@@ -36,13 +36,13 @@ export type Page = {
  */
 export type Suspension = 'unconfirmed' | (typeof STATE_EFFECTS)[ContractState]['page'];
 
-/** A link whose invoice can't be relied on, so the page shows nothing of it. */
+/** A link whose invoice can't be relied on, so the page shows none of it. */
 type SuspendedLink = { checkoutToken: string; suspended: Suspension };
 
 /** The invoice behind a link, or what is shown instead of it. */
 export type LinkedInvoice = CheckoutInvoice | SuspendedLink;
 
-/** A page whose invoice can't be relied on. */
+/** A page for an invoice that can't be relied on. */
 export type SuspendedPage = Pick<Page, 'words' | 'isLanguageAsked'> & { invoice: SuspendedLink };
 
 export type LinkPage = Page | SuspendedPage;
@@ -86,7 +86,7 @@ type Look = {
   pay: 'open' | 'folded' | null;
   /** The label of the form for looking up a transaction. If it is `null`, the page has no such form. */
   question: TextKey | null;
-  /** Whether the payer is waiting for the network, in which case the page says so if Quittance can't see it. */
+  /** Whether the payer is waiting for the network; in that case, the page says if Quittance can't see it. */
   waits: boolean;
   /** The state for `/status` and for a shop that embeds the page. `waiting` becomes `expired` after the deadline. */
   shopState: 'waiting' | 'expired' | 'withdrawn' | 'settled' | 'claimed' | 'suspended' | 'confirming' | 'paid';
@@ -141,10 +141,10 @@ const OF_STATUS = {
   PAID: 'paid',
 } as const satisfies Record<InvoiceStatus, PageState>;
 
-/** 20 blocks of the main network. */
+/** 20 blocks on the main network. */
 const BLIND_AFTER_MS = 60_000;
 
-/** Whether the newest examined block is too old. Then Quittance can't see the network, and the clock of the deadline is stopped. */
+/** Whether the newest examined block is too old. Then Quittance can't see the network, and the deadline's clock is stopped. */
 export function isBlind({ head }: Pick<CheckoutInvoice, 'head'>, now: UnixMs): boolean {
   return head === null || now - head.time > BLIND_AFTER_MS;
 }
@@ -197,7 +197,7 @@ export type CheckoutStatus = {
   address: string | null;
   /** Why payment is suspended in the state `suspended`; otherwise `null`. */
   suspended: Suspension | null;
-  /** These two are `null` if nothing of the invoice may be shown. */
+  /** These two are `null` if none of the invoice may be shown. */
   projectName: string | null;
   expiresAt: string | null;
   blind: boolean;

@@ -31,7 +31,7 @@ ${renderFooter(page)}
   });
 }
 
-/** Renders the page of an invoice that can't be relied on. As soon as it can, the script loads the whole page. */
+/** Renders the page for an invoice that can't be relied on. As soon as it can, the script loads the whole page. */
 export function renderSuspended(page: SuspendedPage, nonce: string): string {
   const { words } = page;
   return renderDocument({

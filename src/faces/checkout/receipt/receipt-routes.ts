@@ -160,7 +160,7 @@ ${isSigned ? signed : null}
   });
 }
 
-/** Renders the reader's local time, which only the script knows, and UTC for others: `2026-11-21 03:17:00 UTC`. */
+/** Renders the reader's local time, which only the script knows, and UTC for other readers: `2026-11-21 03:17:00 UTC`. */
 function renderTime({ words }: Page, iso: string): Html {
   return html`<span class="scripted">${words.time(iso)}<br></span>${ltr(`${iso.slice(0, 19).replace('T', ' ')} UTC`)}`;
 }

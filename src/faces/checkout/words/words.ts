@@ -17,7 +17,7 @@ export type Words = {
   count(key: PluralKey, count: number): Html;
   /** For example `21 Nov 2026, 03:17 UTC`. The script converts it to the reader's local time. */
   time(iso: string): Html;
-  /** Like `time`, but without the date, which is added only on paper. It's for times that are less than a day from now. */
+  /** Like `time`, but without the date, which is added only on paper. It's for times that are less than a day away. */
   clock(iso: string): Html;
   /**
    * For example `29 minutes`, rounded down: to days from two days on, to hours from two hours on, and otherwise to minutes. Below a minute,

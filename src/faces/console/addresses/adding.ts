@@ -23,7 +23,9 @@ import { ltr, outside, time } from '../page/pieces.ts';
 import type { Asked, Routes } from '../page/routes.ts';
 import { type Fields, needProject, readPostedForm, urlTo, type Visit } from '../page/visit.ts';
 
-/** `waits` is whether the addresses must wait for another owner or a day; `unsigned` means only if not all of them are signed. */
+/**
+ * `waits` says whether the addresses must wait for another owner or a day; `unsigned` means that they must unless all of them are signed.
+ */
 type AddingSubject = { project: ListedProjectView; waits: boolean | 'unsigned' };
 
 async function findAdding(deps: ConsoleDeps, { visit }: Asked, asked: string | undefined): Promise<AddingSubject> {

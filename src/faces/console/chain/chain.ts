@@ -23,7 +23,7 @@ import { needProject, readQuery, urlTo, type Visit } from '../page/visit.ts';
 import { renderKept, renderText } from '../page/words.ts';
 import { addJobRoutes, type ChainDeps, renderJobs } from './jobs.ts';
 
-/** Adds the state of the chain, the decisions that it needs, and the jobs that read it again. */
+/** Adds the pages for the chain's state, the decisions that it needs, and the jobs that read it again. */
 export function addChainRoutes(routes: Routes, deps: ChainDeps): void {
   routes.get('/chain', 'showStatus', (asked) => show(deps, asked));
   routes.get('/chain/producers', 'listProducers', async ({ visit, request }) => {

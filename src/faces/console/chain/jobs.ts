@@ -145,7 +145,7 @@ type JobForm = Form<JobFormsSubject, JobFormsWanted, JobView>;
 /** The range that a form suggests at first; it takes a few minutes. */
 const OFFERED_BLOCKS = 1000;
 
-/** Starts a job of the project's network. */
+/** Starts a job on the project's network. */
 function jobForm(deps: ChainDeps, kind: JobKind): JobForm {
   return {
     ...formOf(deps, kind),

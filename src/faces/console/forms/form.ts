@@ -15,10 +15,10 @@ import { chooseProject, type Fields, readPostedForm, readQuery, urlTo, type Visi
 type Option = readonly [value: string, text: string];
 
 /**
- * `value` is the initial value. A `check` is `yes` or absent. A `seen` field isn't shown; it identifies the state on which the person
- * decides. A `passkey` named `created` holds the browser's response to these creation options, and appears only if the browser supports
- * passkeys. A `kept` value was given or shown in the previous step and isn't typed again. A `picture` is a file, which the script puts into
- * the field as base64.
+ * `value` is the initial value. A `check` is `yes` or absent. A `seen` field isn't shown; it identifies the state that the person's
+ * decision is based on. A `passkey` named `created` holds the browser's response to these creation options, and appears only if the browser
+ * supports passkeys. A `kept` value was given or shown in the previous step and isn't typed again. A `picture` is a file, which the script
+ * puts into the field as base64.
  */
 export type FormField = { name: string; label: string; value?: string | undefined; hint?: string } & (
   | { kind: 'seen' }
@@ -259,7 +259,7 @@ function readProof(code: string | undefined, passkey: string | undefined): StepU
   }
 }
 
-/** The part of a form that runs an operation of the admin API. `given` builds its input. */
+/** The part of a form that runs an admin API operation. `given` builds its input. */
 export function byOperation<Input extends TSchema, Wanted, Outcome, Subject>(
   deps: OperationDeps,
   operation: LocalOperation<Input, Wanted, Outcome>,

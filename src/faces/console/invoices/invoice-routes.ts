@@ -372,7 +372,7 @@ function renderNext({ next }: Explanation): Html | null {
   return html`<section class="card" aria-labelledby="next"><h2 id="next">What to do</h2><ul>${items}</ul></section>`;
 }
 
-/** Shows what happened, in order. `act` returns what can be done about an entry. */
+/** Shows what happened, in order. `act` returns the possible actions for an entry. */
 function renderTimeline({ timeline, omissions }: Explanation, act: (entry: TimelineEntry) => Html | null): Html {
   const items = timeline.map((entry) => {
     const { at, kind, text } = entry;

@@ -14,7 +14,7 @@ import { type Labels, renderText } from './words.ts';
 
 export const ASSETS = { css: readAsset('console.css'), js: readAsset('console.js') };
 
-/** In the order of the menu: each with its key after `g`, and the action that one must be allowed to take to see it. */
+/** The screens in menu order, each with its key after `g`, and the action that a person must be allowed to take to see it. */
 const SCREENS: readonly (readonly [name: string, path: string, key: string, action: ActionName])[] = [
   ['Today', '/', 't', 'showToday'],
   ['Invoices', '/invoices', 'i', 'listInvoices'],
@@ -119,7 +119,7 @@ function renderSwitch(visit: Visit, about: ListedProjectView): Html | null {
   return html`<details class="project"><summary><span class="unseen">Project: </span><bdi>${about.name}</bdi></summary><ul>${links}</ul></details>`;
 }
 
-/** Pages within a screen that every project has. */
+/** Pages that every project has within a screen. */
 const OF_PROJECT = ['/settings/project', '/settings/keys'];
 
 /** When the project changes, an item of the old project leads to the new project's list. */

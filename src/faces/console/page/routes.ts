@@ -21,8 +21,8 @@ import { type Fields, Forbidden, readPostedForm, type Visit } from './visit.ts';
 /** A form stays valid as long as a session may be idle. */
 const MAX_AGE_MS = 12 * 3_600_000;
 /**
- * How many submitted forms to remember. A forgotten one is still refused by its action, because each decision names the state that it's
- * based on.
+ * How many submitted forms to remember. If a form is forgotten, its action still refuses it, because each decision names the state that
+ * it's based on.
  */
 const MAX_SENT = 10_000;
 
@@ -110,7 +110,7 @@ ${hidden}<input type="hidden" name="passkey">
 </form>`;
 }
 
-/** The prefix of kept fields in the sign-in form. */
+/** The prefix for kept fields in the sign-in form. */
 export const KEPT = 'kept.';
 
 const hideFields = (fields: Fields, prefix = '') =>
@@ -118,7 +118,7 @@ const hideFields = (fields: Fields, prefix = '') =>
     ([name, value]) => html`<input type="hidden" name="${prefix}${name}" value="${value ?? ''}">`,
   );
 
-/** Leads back into a form whose session had ended. The form is shown with its input, and not submitted by this. */
+/** Leads back to a form whose session had ended. The form is shown with its input, and not submitted by this. */
 export function resumePage(path: string, kept: Fields): Page {
   return {
     title: 'You are signed in again',
@@ -154,12 +154,12 @@ export type Asked = { visit: Visit; request: FastifyRequest; reply: FastifyReply
 type SessionTokens = { take(form: string, token: string | undefined): ReturnType<FormTokens['take']> };
 type Work = (asked: Asked) => Promise<Answer>;
 
-/** `post` doesn't accept actions that require a new proof of identity. Those have a form, which asks for it. */
+/** `post` doesn't accept actions that require a new proof of identity. Those have a form, which asks for the proof. */
 export type Routes = {
   get(path: string, action: ActionName, work: Work): void;
   post(path: string, action: ActionName, work: Work): void;
   form(path: string, action: ActionName, work: Work): void;
-  /** Answers for any other path of the console. A signed-in person keeps the search box and the menu. */
+  /** Answers requests for any other path on the console. A signed-in person keeps the search box and the menu. */
   notFound(page: (url: string) => Page): void;
 };
 

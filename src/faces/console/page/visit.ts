@@ -13,7 +13,7 @@ export type Visit = {
   projects: readonly ListedProjectView[];
   /** The path, which links that only change the query keep. */
   path: string;
-  /** Returns a token for a form of this session. */
+  /** Returns a token for a form in this session. */
   token(form: string): string;
 };
 
@@ -51,7 +51,7 @@ export function needProject(visit: Visit, asked: string | undefined): ListedProj
   throw new AppError('NOT_FOUND', say`there is no project yet: create one with "${{ command: 'project create' }}"`);
 }
 
-/** Returns a URL of the console with those parameters that are not `undefined`. It names the project only if there are several. */
+/** Returns a console URL with the parameters that aren't `undefined`. It names the project only if there are several. */
 export function urlTo(
   { projects }: Visit,
   path: string,

@@ -16,9 +16,9 @@ import { alert, type Column, facts, field, live, ltr, money, number, table } fro
 import { type Answer, type Asked, type Routes, sendFile } from '../page/routes.ts';
 import { type Fields, needProject, readQuery, urlTo, type Visit } from '../page/visit.ts';
 
-/** The time limit of a page, which someone is waiting for. */
+/** The time limit for a page, which someone is waiting for. */
 const PAGE_PATIENCE_MS = 3000;
-/** The time limit of a file, which may take longer but must stay below the general statement timeout. */
+/** The time limit for a file, which may take longer but must stay below the general statement timeout. */
 const FILE_PATIENCE_MS = 15_000;
 
 /** Adds the bookkeeping figures, as a page and as files. */

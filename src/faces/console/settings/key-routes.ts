@@ -18,7 +18,7 @@ import type { Routes } from '../page/routes.ts';
 import { type Fields, needProject, readQuery, urlTo } from '../page/visit.ts';
 import { renderText } from '../page/words.ts';
 
-/** Adds the keys of a project, the receipt key and the master keys. */
+/** Adds the pages for a project's keys, the receipt key and the master keys. */
 export function addKeyRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get('/settings/keys', 'listKeys', async ({ visit, request }) => {
     const { project: asked, revoked, all } = readQuery(request, ['project', 'revoked', 'all']);
@@ -176,7 +176,7 @@ function renderMaster({ view, missing }: Awaited<ReturnType<typeof showMasterKey
 <p><a href="/settings/receipt-key">New signing key for receipts</a></p>`;
 }
 
-/** A key of the API or admin API in a list. */
+/** An API or admin API key in a list. */
 type Key = {
   name: string;
   status: 'active' | 'expired' | 'revoked';
@@ -238,7 +238,7 @@ function renderRevoke({ name, status }: Key, url: string): Html {
   return html`<a href="${url}">Revoke<span class="unseen"> ${outside(name, 60)}</span></a>`;
 }
 
-/** Shows what revoking a key affects, and what is known about it. */
+/** Shows the effects of revoking a key, and the facts known about the key. */
 export function describeRevocation({ name, status, ...key }: Key, now: number, others: Html | null): Html {
   const { createdAt, lastUsedAt, allowedIps } = key;
   const used =

@@ -49,7 +49,7 @@ export function addProjectRoutes(routes: Routes, deps: ConsoleDeps): void {
       },
     ),
     path: '/settings/projects/new',
-    // This process reads no blocks of other networks.
+    // This process doesn't read blocks from other networks.
     find: async () => (deps.networks.length === 0 ? NETWORKS : deps.networks),
     show: (_visit, networks) => ({
       ...{ title: 'New project', about: null, button: 'Create project', back: '/settings' },
@@ -230,7 +230,7 @@ function describeOpen({ count, isAll }: Settings['open']): Html {
   return html`${number(count)} open invoices${of} stay payable with their current amounts, addresses and deadlines.`;
 }
 
-/** The labels of settings in changes. */
+/** The labels for settings in descriptions of changes. */
 const NAMES: Readonly<Record<string, string>> = {
   ...{ name: 'Name', supportContact: 'Support contact', returnUrl: 'Return link', embedOrigins: 'Embedded in' },
   ...{ accent: 'Colour', logoId: 'Logo' },
@@ -239,7 +239,7 @@ const NAMES: Readonly<Record<string, string>> = {
 };
 const OF_PAYERS = ['name', 'supportContact', 'returnUrl', 'embedOrigins', 'accent', 'logoId'];
 
-/** Says what was changed, from which to which value, and when it takes effect. */
+/** Says which settings changed, their old and new values, and when the change takes effect. */
 function describeChanges(visit: Visit, updated: UpdatedProjectView): Html {
   const { changed, policy, activeAddresses } = updated;
   const names = Object.keys(changed);
@@ -371,7 +371,8 @@ type Logo = NonNullable<Settings['logo']>;
 const PATH = '/settings/project/preview';
 
 /**
- * Adds the payment page as an example: as it is, or as a form would change it, without changing anything. The input is sent in the form and not in the URL, so that a link from elsewhere can't put its text on a page of the console.
+ * Adds the payment page as an example: as it is, or as a form would change it, without changing anything. The input is sent in the form and
+ * not in the URL, so that an external link can't put its own text on a console page.
  */
 function addPreviewRoutes({ get, post }: Routes, deps: ConsoleDeps): void {
   get(PATH, 'showSettings', (asked) => show(deps, asked, readQuery(asked.request, ['project']).project, null));

@@ -60,7 +60,7 @@ export function addSettingsRoutes(routes: Routes, deps: ConsoleDeps): void {
 
 const PAGE = '/settings/admin-keys';
 
-/** Adds the keys of the admin API. */
+/** Adds the pages for admin API keys. */
 function addAdminKeyRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get(PAGE, 'listAdminKeys', async ({ visit, request }) => {
     const { revoked, all } = readQuery(request, ['project', 'revoked', 'all']);
@@ -133,7 +133,7 @@ type Projects = readonly ListedProjectView[];
 
 type Entry = { title: string; url: string; action: ActionName; about: string; state(): Promise<Html | string> };
 
-/** Shows the settings with their states. Omits those that the visitor's role doesn't allow. */
+/** Shows the settings with their states. Omits settings that the visitor's role doesn't allow. */
 async function settingsPage(deps: ConsoleDeps, visit: Visit, project: ListedProjectView | null): Promise<Page> {
   const { actor } = visit;
   const render = async (id: string, title: string, entries: readonly Entry[]) => {
@@ -376,7 +376,7 @@ const TIMES: readonly FormField[] = [
   },
 ];
 
-/** Returns the fields of a kind of channel. */
+/** Returns the fields for a kind of channel. */
 function channelFields(kind: ChannelKind): FormField[] {
   const { needs, takes } = CHANNEL_FIELDS[kind];
   const target = [...needs, ...takes].map((name): FormField => {
@@ -402,7 +402,7 @@ const CHANNELS_PAGE = '/settings/notifications';
 
 type ChannelKind = ChannelView['kind'];
 
-/** The usual name of each kind. */
+/** The usual name for each kind. */
 const KIND_NAMES: Readonly<Record<ChannelKind, string>> = {
   email: 'E-mail',
   telegram: 'Telegram',

@@ -85,7 +85,7 @@ export function createSessions({ people, consoleUrl, sandboxToken }: Deps) {
       const session = await find(request);
       return session && personActor(session.person, from);
     },
-    /** Returns how the person can prove their identity again; `null` for a sandbox's owner, who has no way to. */
+    /** Returns how the person can prove their identity again; `null` for a sandbox's owner, who can't. */
     stepUp: async (request: FastifyRequest): Promise<StepUp | null> => {
       if (isSandbox(tokenOf(request))) return null;
       const session = await find(request);
@@ -178,10 +178,10 @@ export function addSignInRoutes(app: FastifyInstance, deps: SignInRouteDeps): vo
   });
 }
 
-/** The largest form of the console, with a password and a passkey. */
+/** The console's largest form, with a password and a passkey. */
 const MAX_BODY_BYTES = 80 * 1024;
 
-/** Returns the input of the form to which signing in leads back. */
+/** Returns the input of the form to which the person returns after signing in. */
 function keptIn(form: Fields): Fields | null {
   const kept = Object.entries(form).flatMap(([name, value]) =>
     name.startsWith(KEPT) ? [[name.slice(KEPT.length), value] as const] : [],
@@ -240,7 +240,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** Allows only a path of the console, so that no link to the sign-in page leads to another site. */
+/** Allows only console paths, so that no link to the sign-in page leads to another site. */
 function ownPath(next: string | undefined): string {
   return next !== undefined && /^\/(?![/\\])[^\\\p{C}]*$/u.test(next) ? next : '/';
 }

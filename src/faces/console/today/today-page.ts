@@ -11,7 +11,7 @@ import { renderKept, renderText } from '../page/words.ts';
 
 /** Answers two questions: is all well, and what needs me? */
 export function todayPage(visit: Visit, project: ListedProjectView, view: TodayView): Page {
-  // The figures replace the rest of the setup steps as soon as there are any.
+  // As soon as there are any figures, they replace the remaining setup steps.
   const isNew = view.setUp.some(({ step, isDone }) => step === 'payment' && !isDone);
   const isSetUp = view.setUp.every(({ isDone }) => isDone);
   return {
@@ -169,7 +169,7 @@ const GAP = 4;
 /** Makes any day with a payment visible. */
 const LEAST = 3;
 
-/** Shows the payments of each day as bars, and the same as a table. Needs neither script nor style. */
+/** Shows each day's payments as bars, and again as a table. Needs neither script nor style. */
 function renderDays(days: Days): Html {
   const micro = days.map(({ amount }) => BigInt(amount.replace('.', '')));
   const most = micro.reduce((top, each) => (each > top ? each : top), 1n);

@@ -52,10 +52,10 @@ import { type Fields, needProject, readPostedForm, readQuery, urlTo, type Visit 
 
 import { renderText } from '../page/words.ts';
 
-/** The maximum number of transfers whose causes are searched for one page. */
+/** The maximum number of transfers per page whose causes are searched. */
 const PAGE_SIZE = '25';
 
-/** Adds the list of unmatched transfers, the page of a transfer, and the decision about it. */
+/** Adds the list of unmatched transfers, the page for a transfer, and the decision about it. */
 export function addUnmatchedRoutes({ get, post }: Routes, deps: ConsoleDeps): void {
   get('/unmatched', 'listTransfers', (asked) => list(deps, asked));
   get('/unmatched/:transferId', 'showTransfers', async (asked) => {
@@ -136,7 +136,9 @@ const STATUS: Partial<Record<AppError['code'], number>> = { INVALID_ARGUMENT: 40
 
 type Filled = Fields<(typeof RESOLVE_FIELDS)[number]>;
 
-/** Links a refund to its outgoing transfer. If it was sent from a wallet that the ledger doesn't know, the note names it instead. */
+/**
+ * Links a refund to its outgoing transfer. If the refund was sent from a wallet that the ledger doesn't know, the note names it instead.
+ */
 async function decide(deps: ConsoleDeps, actor: Actor, transferId: string, filled: Filled): Promise<void> {
   const { resolution = '', refundTx, elsewhere } = filled;
   const seenAt = filled.seenAt === undefined || filled.seenAt === 'never' ? null : filled.seenAt;

@@ -190,7 +190,7 @@ async function replay(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
 const REPLAY_FIELDS = ['from', 'to', 'status'] as const;
 type Filled = Fields<(typeof REPLAY_FIELDS)[number]>;
 
-/** The choices of events to send again, in words. */
+/** The choices of which events to send again, in words. */
 const CHOICES = [
   ['', 'given up or never sent'],
   ['dead', 'given up, at any time'],

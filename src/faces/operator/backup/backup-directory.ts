@@ -16,8 +16,8 @@ import { recordActions } from '../record-actions.ts';
 
 /**
  * The name of a verified backup is `quittance-000012-20261124T030000Z.backup`. Next to it, the file `….backup.sha256` contains its digest
- * at that time, in the format of `sha256sum -c`. The number decides which backup is newer, because clocks can be set back. Unverified files
- * have another name, so that no one mistakes them for backups.
+ * at that time, in `sha256sum -c` format. The number decides which backup is newer, because clocks can be set back. Unverified files have
+ * another name, so that no one mistakes them for backups.
  */
 export type KeptBackup = { name: string; number: number; writtenAtMs: number };
 
@@ -134,8 +134,8 @@ type Seen = { baseMs: number | null; wallMs: number; monotonicMs: number };
 /**
  * Tracks the age of the newest backup. The file's time is compared with our clock only once, when the file is first seen, and never for a
  * file that was made here. After that, the age grows by whichever of our two clocks has advanced further, because the monotonic clock stops
- * while a machine sleeps, and the wall clock can be set. So because of a wrong clock, a backup may be made too early, but never late by
- * more than an interval.
+ * while a machine sleeps, and the wall clock can be set. So a wrong clock may cause a backup to be made too early, but never late by more
+ * than an interval.
  */
 export function createBackupAges({ now, monotonicMs }: { now(): number; monotonicMs(): number }) {
   let newest: string | null = null;

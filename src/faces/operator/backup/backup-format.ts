@@ -21,7 +21,7 @@ const RowCounts = Type.Record(Text, Count);
 
 /**
  * `authenticatedBy` is the master key that its MAC was made with, `recipients` are the keys with which it's encrypted, and `auditHead` is
- * its newest entry of the audit log.
+ * its newest audit log entry.
  */
 export const BackupView = Type.Object({
   ...{ file: Text, bytes: Count, takenAt: Time, final: Flag, ledgerId: nullable(Text), rowCounts: RowCounts },
@@ -37,7 +37,7 @@ export const TotalDifference = Type.Object({
 });
 export type TotalDifference = Static<typeof TotalDifference>;
 
-/** The blocks that were read, in comparison with the running ledger. */
+/** The blocks that were read, compared with the running ledger. */
 export const ComparedBlocks = Type.Object({
   /** Transfers found in both. */
   confirmed: Count,
@@ -52,7 +52,7 @@ export const ComparedBlocks = Type.Object({
 });
 export type ComparedBlocks = Static<typeof ComparedBlocks>;
 
-/** The result of reading the chain from the backup onwards. `compared` is `null` if there's no running ledger for a comparison. */
+/** The result of reading the chain from the backup onwards. `compared` is `null` if there's no running ledger to compare with. */
 export const Rescanned = Type.Union([
   Type.Object({ kind: Type.Literal('not-read'), network: Text, reason: Text }),
   Type.Object({
@@ -70,7 +70,7 @@ export type RefusedBackupView = Static<typeof RefusedBackupView>;
 
 /**
  * `differences` are between the sums in the file and the restored rows. `auditHead` is the end of its audit log. `auditProblem` describes
- * tampering with that log, in the file or later in the running ledger. `paidSince` contains invoices that have been paid after the backup,
+ * tampering with that log, in the file or later in the running ledger. `paidSince` contains invoices that were paid after the backup,
  * according to the chain.
  */
 export const VerifiedBackupView = Type.Object({
@@ -188,7 +188,7 @@ export type BackupHeader = {
   totals: WrittenTotal[];
   /** Ids of the master keys that encrypted the secrets in it. */
   masterKeyIds: string[];
-  /** The newest entry of the audit log. `null` if the log is empty; absent in backups of earlier releases. */
+  /** The newest entry in the audit log. `null` if the log is empty; absent in backups of earlier releases. */
   auditHead?: AuditHead | null;
 };
 
@@ -223,7 +223,7 @@ export function encodeFrame(frame: Frame): Buffer[] {
   return [head, body];
 }
 
-/** The trailer of a backup, and the digest calculated while it was read. */
+/** The trailer of a backup, and the digest calculated while the backup was read. */
 export type BackupEnding = {
   /** The SHA-256 of the file without its trailer, which the MAC covers. */
   digest: Buffer;

@@ -54,7 +54,7 @@ export async function checkRecipients(recipients: readonly string[]): Promise<vo
   }
 }
 
-/** Whether all of them are age secret keys. */
+/** Whether all the texts are age secret keys. */
 export async function areIdentities(identities: readonly string[]): Promise<boolean> {
   const { Decrypter } = await import('age-encryption');
   try {
@@ -102,7 +102,7 @@ async function* decryptWith(
 /** Our recipients take a few hundred bytes each; recipients with quantum-safe keys take two thousand. */
 const MAX_AGE_HEADER_BYTES = 64 * 1024;
 
-/** Returns how many keys a file is encrypted with, from its first bytes. Returns `null` if these contain no complete header. */
+/** Returns how many keys a file is encrypted with, from its first bytes. Returns `null` if these bytes contain no complete header. */
 function countRecipients(start: Buffer): number | null {
   const end = start.indexOf('\n--- ');
   if (end === -1) return null;
@@ -147,7 +147,7 @@ export type Opening = { keyRing: KeyRing | null; identities?: readonly string[] 
 
 /**
  * Reads a whole backup and checks its authenticity. Errors: `BACKUP_DAMAGED` if a byte was changed or is missing and the digest wasn't
- * adapted, `BACKUP_ENCRYPTED` if there's no identity that fits, `INVALID_ARGUMENT` if it isn't a backup, `NOT_FOUND`.
+ * adapted, `BACKUP_ENCRYPTED` if no identity fits, `INVALID_ARGUMENT` if it isn't a backup, `NOT_FOUND`.
  */
 export async function checkBackup(path: string, opening: Opening): Promise<Checked> {
   const { keyRing } = opening;
@@ -211,7 +211,7 @@ async function openBackup(path: string, { keyRing, identities = [] }: Opening): 
   return decryptWith(all, source, { refused, damaged: (reason) => damaged(path, reason) });
 }
 
-/** Returns with how many keys a file is encrypted, or `null` if it isn't encrypted. Throws `BACKUP_DAMAGED`. */
+/** Returns how many keys a file is encrypted with, or `null` if it isn't encrypted. Throws `BACKUP_DAMAGED`. */
 export async function describeEncryption(path: string): Promise<{ recipients: number } | null> {
   const start = await readStart(path, MAX_AGE_HEADER_BYTES);
   if (!start.subarray(0, AGE_MAGIC.length).equals(AGE_MAGIC)) return null;

@@ -24,7 +24,7 @@ import { verifyBackup, withScratch } from './verify-backup.ts';
 
 const HOUR_MS = 3_600_000;
 const LOOK_MS = 30_000;
-/** How long to wait after a failed backup. If the disk was full, it has either been freed by then, or it needs a person. */
+/** How long to wait after a failed backup. If the disk was full, either it has been freed by then, or it needs a person. */
 const RETRY_MS = 600_000;
 
 type Options = Leading &
@@ -101,7 +101,7 @@ async function makeOne(
     log.warn({ backups: left }, 'old backups were changed after their verification, so Quittance keeps them');
 }
 
-/** Errors of files are reported with their code, and our own errors with their advice. */
+/** File errors are reported with their code, and our own errors with their advice. */
 function describe(error: unknown, directory: string): string {
   const { cause, message } = error as Partial<Error>;
   const { code, syscall } = (cause ?? error) as NodeJS.ErrnoException;
@@ -114,7 +114,7 @@ function describe(error: unknown, directory: string): string {
 function createAlarmKeeper({ db: whole, network, isLeader, log, schedule }: Options) {
   const db = whileLeading(whole, network, isLeader);
   const limitMs = limitOfAge(schedule.intervalMs);
-  /** The alarms that are open, as far as this process knows. If a kind is absent, it isn't known. */
+  /** The alarms that are open, as far as this process knows. If a kind is absent, its state isn't known. */
   const told = new Map<AlarmKind, string | null>();
   const set = async (kind: AlarmKind, detail: string | null) => {
     if (told.get(kind) === detail && told.has(kind)) return;

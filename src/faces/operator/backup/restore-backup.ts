@@ -142,7 +142,7 @@ const skipPositions = commandOf(
 /**
  * Loads a backup into an empty database and migrates it to this release, in a single transaction that calls `finish` at its end. The file
  * is read completely before anything is written, and again while it's loaded. Errors: `BACKUP_DAMAGED`, `BACKUP_TAMPERED`,
- * `BACKUP_UNAUTHENTICATED`, `BACKUP_ENCRYPTED`, `DATABASE_NOT_EMPTY`, `SCHEMA_NEWER` for a backup of a newer release, `SCHEMA_CHANGED`.
+ * `BACKUP_UNAUTHENTICATED`, `BACKUP_ENCRYPTED`, `DATABASE_NOT_EMPTY`, `SCHEMA_NEWER` for a backup from a newer release, `SCHEMA_CHANGED`.
  */
 export async function loadBackup<Finished>(options: {
   connection: Connection;
@@ -196,7 +196,7 @@ const findMisfit = rowOf(
   () => [],
 );
 
-/** Returns those of our migrations that had been applied to the backup's database. */
+/** Returns our migrations that had been applied to the backup's database. */
 function matchMigrations(path: string, header: BackupHeader, known: readonly Migration[]): Migration[] {
   return header.migrations.map(({ version, name, sha256 }, index) => {
     const ours = known[index];
@@ -217,8 +217,8 @@ function matchMigrations(path: string, header: BackupHeader, known: readonly Mig
 }
 
 /**
- * Removes the tables of a database that contains no projects, and so nothing of value, because a service creates the other rows again when
- * it starts.
+ * Removes the tables of a database that contains no projects, and so nothing of value, because a service recreates the other rows when it
+ * starts.
  */
 async function makeRoom(session: BackupSession): Promise<void> {
   const tables = await findOurTables(session);
@@ -289,7 +289,7 @@ type Deps = QuietDatabase & SecureDeps & Required<Opening> & { connection: Conne
 
 /**
  * Loads a backup into an empty database. Unless it was a final backup, none of its addresses ever gets a new invoice, because payers may
- * have been given amounts after the backup. `unauthenticated` records why a file is accepted that no master key can authenticate. Errors:
+ * have been given amounts after the backup. `unauthenticated` records why a file that no master key can authenticate is accepted. Errors:
  * as for `loadBackup`.
  */
 export async function restoreBackup(
@@ -332,7 +332,7 @@ export async function restoreBackup(
   return { view, authenticity };
 }
 
-/** The transaction of a restore can't seal rows itself, because the ledger gets its id within it. */
+/** A restore's transaction can't seal rows itself, because the ledger gets its id in that transaction. */
 function sealingWith(tx: Sql, sealer: Sealer | null): Sql {
   const macOf = ({ table, row }: SealParameter) => sealer?.seal(table, row) ?? null;
   return {

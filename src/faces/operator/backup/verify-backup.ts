@@ -40,7 +40,7 @@ import { isStandby } from './create-backup.ts';
 import { loadBackup } from './restore-backup.ts';
 
 const PREFIX = 'quittance-verify-';
-/** The entries of a scratch directory. PostgreSQL's own user may own them. */
+/** The entries in a scratch directory. PostgreSQL's own user may own them. */
 const DIRECTORIES = ['data', 'shared'] as const;
 
 type Scratch = { connection: Connection; owner: Connection; open(): Database };
@@ -94,9 +94,7 @@ export function nameUse(error: unknown): never {
   throw new EmbeddedPostgresError(error.code, missing, { cause: error });
 }
 
-/**
- * Removes directories that are left from this user's killed commands. The process id is in the name, but anyone could create such a name.
- */
+/** Removes directories left behind by this user's killed commands. The process id is in the name, but anyone could create such a name. */
 async function removeRemains(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     const pid = Number(new RegExp(`^${PREFIX}(\\d+)-`).exec(name)?.[1]);
@@ -109,7 +107,7 @@ async function removeRemains(): Promise<void> {
 
 /**
  * If root starts PostgreSQL, it runs as another user, who could put a symbolic link here. So that user's files are removed only with that
- * user's rights, or are left in place.
+ * user's rights, or stay in place.
  */
 async function removeScratch(parent: string): Promise<void> {
   for (const directory of DIRECTORIES) {

@@ -11,14 +11,14 @@ import type { Actor } from '../actor.ts';
 /** A network, with its settings on this machine. */
 export type DoctorNetwork = { network: Network; nodes: readonly NodeSpec[]; agreement: number };
 
-/** The settings of the service, as read from its environment. */
+/** The service's settings, as read from its environment. */
 export type DoctorSettings = KeySettings & {
   /** Warnings about settings that may be mistakes. */
   warnings: readonly string[];
   networks: readonly DoctorNetwork[];
   /** Why the nodes aren't known, or `null`. */
   networkProblem: string | null;
-  /** Where the API of this machine listens. `null` if that isn't known or this process has no API. */
+  /** Where this machine's API listens. `null` if that isn't known or this process has no API. */
   localUrl: string | null;
   /** Where this machine reports why it isn't ready. `null` if it has no such port, or a random one. */
   metricsUrl: string | null;
@@ -31,7 +31,7 @@ export type DoctorSettings = KeySettings & {
   addressManifest: ManifestSettings | null;
 };
 
-/** The settings of a process, without its networks. `host` and `port` are where its API should listen. */
+/** A process's settings, without its networks. `host` and `port` are where its API should listen. */
 export type ConfiguredProcess = Omit<DoctorSettings, 'networks' | 'networkProblem' | 'localUrl' | 'metricsUrl'> & {
   metrics: { host: string; port: number } | null;
   host: string;
@@ -39,7 +39,7 @@ export type ConfiguredProcess = Omit<DoctorSettings, 'networks' | 'networkProble
   roles: readonly string[];
 };
 
-/** `sandboxUrl` is the API of a sandbox, which has no configured URL. */
+/** `sandboxUrl` is the API URL of a sandbox, which has no configured URL. */
 type FoundNetworks = { networks: readonly DoctorNetwork[]; problem: string | null; sandboxUrl: string | null };
 
 export function doctorSettings(
@@ -87,8 +87,8 @@ type Ping = { ownAt: number; databaseAt: number };
 export type Block = { number: number; id: string; time: UnixMs };
 
 /**
- * What a node returned. `problem` is why its responses can't be used. `atCommon` is its block at the greatest height that all nodes of the
- * network call irreversible.
+ * What a node returned. `problem` is why its responses can't be used. `atCommon` is its block at the greatest height that all of the
+ * network's nodes call irreversible.
  */
 export type NodeReport = {
   network: Network;
@@ -117,7 +117,7 @@ export type UrlRefusal = { code: string; reason: string };
 /**
  * The service's responses: on this machine (`local`, `null` if nothing listens), from its metrics port (`inner`, which explains readiness),
  * and through the public URL (`null` if there's none). `probe` is how the service saw that request; `null` if another server responded or
- * that isn't known.
+ * if that isn't known.
  */
 export type Probed = {
   local: UrlAnswer | UrlRefusal | null;
@@ -127,7 +127,7 @@ export type Probed = {
   isLedgerKnown: boolean;
 };
 
-/** What all checks share, so that nodes and the service are queried only once. */
+/** The state that all checks share, so that nodes and the service are queried only once. */
 export type Look = Omit<DoctorDeps, 'database'> & {
   actor: Actor;
   /** Why there's no database, or `null`. */

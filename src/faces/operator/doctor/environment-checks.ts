@@ -104,7 +104,7 @@ const server = {
   most: 'int4',
 } as const;
 
-/** Returns what the server reports about itself, and the rights of this user. */
+/** Returns the server's information about itself, and this user's rights. */
 export const readServer = answerOf(
   'doctor-server',
   server,
@@ -419,7 +419,7 @@ export const streams = check('streams', async ({ probe }) => {
   return apartMs < PROBE_PAUSE_MS / 2 ? failed(says, fix) : good('the proxy passes event streams on immediately');
 });
 
-/** Matches ranges such as `0.0.0.0/0`, with which the headers of any client would be trusted. */
+/** Matches ranges such as `0.0.0.0/0`, which would make any client's headers trusted. */
 const EVERYBODY = /^(?:[\d.]+\/[0-7]|[\da-f:]+\/(?:\d|1[0-5]))$/i;
 
 export const proxy = check('proxy', async (look) => {

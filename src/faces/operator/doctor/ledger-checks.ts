@@ -44,7 +44,7 @@ import {
 } from './check.ts';
 
 const MIGRATE = say`Make a backup, then run "${{ command: 'migrate' }}" from this release, or start it.`;
-/** The SQLSTATE of a missing table. */
+/** The SQLSTATE for a missing table. */
 const UNDEFINED_TABLE = '42P01';
 
 export const migrations = databaseCheck('migrations', async ({ read }) => {
@@ -171,7 +171,7 @@ export const backupAge = schemaCheck('backup-age', async (look) => {
   const judge = (says: string): Finding => {
     if (backups !== null) return atStake(look, `${says}, and ${backups.directory} is set for scheduled ones`, SEE_WHY);
     if (look.database().kind === 'embedded') return atStake(look, says, MAKE);
-    // Operators of their own server have other tools for backups, and those backups aren't visible here.
+    // Operators with their own server have other backup tools, and those backups aren't visible here.
     return warning(`${says}; backups made with PostgreSQL's own tools aren't visible here`, MAKE);
   };
   if (backup === null) return judge('Quittance has not made a backup yet');

@@ -191,7 +191,7 @@ export const nodesFresh = check('nodes-fresh', async (look) => {
   return worstOf(findings, noNodes(look));
 });
 
-/** How many requests per day are needed to follow the head of a chain. */
+/** How many requests per day are needed to follow a chain's head. */
 const FOLLOWING = 75_000;
 const MUCH_SHARE = 0.8;
 

@@ -18,7 +18,7 @@ import * as nodes from './node-checks.ts';
 
 export type CheckView = { name: string; state: State; says: Text; fix: Text | null };
 
-/** `checks` has the worst first; checks with the same state keep the order of the list. */
+/** `checks` lists the worst first; checks with the same state keep the order of the list. */
 export type DoctorView = { good: boolean; asOf: string; counts: Record<State, number>; checks: CheckView[] };
 
 /** A check that takes longer has failed. */

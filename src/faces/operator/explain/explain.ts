@@ -72,7 +72,7 @@ type Deps = { db: Database; now(): UnixMs; ask?: AskDeps };
 type Asked = { text: string; projectId: string | undefined };
 
 /**
- * Explains an invoice, a transaction or an address with everything that is known to the ledger. All facts come from a single snapshot, so a
+ * Explains an invoice, a transaction or an address with everything that the ledger knows. All facts come from a single snapshot, so a
  * payment that is recorded in the meantime appears either in all of them or in none. Unknown transactions are explained as well, with what
  * the chain shows about them. Errors: `NOT_FOUND`; `INVALID_ARGUMENT`, with every possible meaning of an ambiguous text.
  */
@@ -420,7 +420,7 @@ type Nodes = Omit<TransactionReaderDeps, 'log' | 'spend' | 'pool'> & { pool: Nod
 export type AskDeps = {
   /** The networks whose nodes can be asked. */
   networks: readonly Network[];
-  /** Runs `work` with the nodes of a network. Errors: `SANDBOX_NOT_RUNNING`. */
+  /** Runs `work` with a network's nodes. Errors: `SANDBOX_NOT_RUNNING`. */
   withNodes<Output>(network: Network, work: (nodes: Nodes) => Promise<Output>): Promise<Output>;
   log: Logger;
   /** Describes an answer in the same words as the payment page. */
@@ -428,8 +428,8 @@ export type AskDeps = {
 };
 
 /**
- * Adds what the chain shows about a transaction that isn't in the ledger, in the words of the payment page as far as they don't depend on
- * an invoice. Asks every network that is configured here. Says so if there's none, or if no node responds.
+ * Adds what the chain shows about a transaction that isn't in the ledger, in the payment page's words as far as they don't depend on an
+ * invoice. Asks every network that is configured here. Says so if there's none, or if no node responds.
  */
 async function askChain(
   deps: AskDeps | undefined,

@@ -20,7 +20,7 @@ export const ExplanationView = Type.Object({
   next: Type.Optional(Type.Array(Said)),
 });
 
-/** A list that is too long to be shown completely. `what` describes the entries, of which `shown` out of `total` are listed. */
+/** A list that is too long to be shown completely. `what` describes the entries; `shown` of the `total` entries are listed. */
 export type Omission = { what: string; shown: number; total: number };
 
 /** A recommended next step, with its command if there's one. */

@@ -134,7 +134,7 @@ export async function readInvoiceFacts(db: Sql, invoice: ExplainedInvoice, now: 
     /** Transfers that an operator has linked to the invoice, and unmatched transfers that may have been meant for it, likeliest first. */
     near: nearIds.flatMap((id) => transfers.find(({ transfer }) => transfer.id === id) ?? []),
     unmatched,
-    /** The events are in the order of their sequence. */
+    /** The events are in sequence order. */
     events: ofInvoice.events,
     transferEvents: ofOthers.events,
     stand: await readStand(db, invoice.network, now),

@@ -34,7 +34,7 @@ const ADDRESS_LINK = /^https?:\/\/[^\s/]+\/(?:\S*\/)?address\/([0-9A-Za-z]+)/i;
 /** A checkout link, such as https://pay.example.com/c/JNLz4ctfh2r9UKkyGMbYTd. */
 const CHECKOUT_LINK = /^https?:\/\/[^\s/]+\/(?:\S*\/)?c\/([0-9A-Za-z]{16,22})(?:[/?#]\S*)?$/;
 
-/** Recognises which form the text in an operator's question has. `id` is a UUID, and `txId` is 64 lower-case hex characters. */
+/** Recognises the form of the text in an operator's question. `id` is a UUID, and `txId` is 64 lower-case hex characters. */
 export function readSubject(text: string): Subject {
   const trimmed = text.trim();
   const id = decodeId('inv', trimmed.toLowerCase());
@@ -139,7 +139,7 @@ const invoiceShape = {
 } as const;
 
 /**
- * Searches invoices of these projects. External ids in one of these spellings, and payable amounts, are found at any age. Beginnings of
+ * Searches these projects' invoices. External ids in one of these spellings, and payable amounts, are found at any age. Beginnings of
  * external ids, texts in options, and requested amounts are found only among the newest 10,000.
  */
 const searchInvoices = rowsOf(

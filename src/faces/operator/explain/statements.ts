@@ -73,7 +73,7 @@ const invoiceShape = {
   ...located,
   externalId: 'text',
   idempotencyKey: 'text',
-  /** `null` for invoices that are older than the recording of keys. */
+  /** `null` for invoices from before keys were recorded. */
   apiKey: maybe({ id: 'uuid', name: 'text?' }),
   requestedMicro: micro<MicroUsdt>('int8'),
   payableMicro: micro<MicroUsdt>('int8'),
@@ -91,7 +91,7 @@ const invoiceShape = {
   /** When the address was retired. */
   retiredAt: 'timestamptz?',
 } as const;
-/** An invoice row, with everything to which it refers. */
+/** An invoice row, with everything that it refers to. */
 export type ExplainedInvoice = Row<typeof invoiceShape>;
 
 const INVOICE = listColumns(invoiceShape, 'i.', {
@@ -260,7 +260,7 @@ export const findEventsOfTransfers = rowsOf(
 export const EVENTS_SEARCHED = 20_000;
 
 /**
- * Returns those of the newest 20,000 events that contain this id, newest first. They may be about an exact transfer in this transaction.
+ * Returns the events among the newest 20,000 that contain this id, newest first. They may be about an exact transfer in this transaction.
  */
 export const findConfirmingOf = rowsOf(
   'explain-events-of-transaction',

@@ -151,7 +151,7 @@ function judgeDuplicates({ payment, duplicates: { shown, total } }: InvoiceFacts
   ];
 }
 
-/** Judges transfers that may be meant for the invoice, with their confidence: open ones first, then the likeliest. */
+/** Judges transfers that may be meant for the invoice, and how certain that is: open ones first, then the likeliest. */
 function judgeNear({ invoice, near, unmatched }: InvoiceFacts): Row[] {
   // The exact transfer arrived, so any other transfer is extra.
   const hasExact = invoice.status === 'PAID' || invoice.status === 'CONFIRMING';
@@ -328,7 +328,7 @@ function nameProjects(projects: Actor['projects']): string {
 
 type Asked = { network: Network; answer: UnclaimedAnswer; forPayer: string; nodes: string; solidNumber: number | null };
 
-/** Judges what the chain shows of a transaction that the ledger doesn't know: its block isn't recorded yet, or the ledger missed it. */
+/** Judges what the chain shows about a transaction that the ledger doesn't know: its block isn't recorded yet, or the ledger missed it. */
 export function judgeAnswer({ network, answer, forPayer, nodes, solidNumber }: Asked): Verdict {
   const place = 'blockNumber' in answer ? `in block ${answer.blockNumber} (${answer.blockTime})` : 'asked just now';
   if (answer.code !== 'to_your_address') {

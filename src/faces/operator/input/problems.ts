@@ -111,13 +111,13 @@ export function refuseSecret(field: string, kind: string | null): void {
   if (kind !== null) throw new FieldError(field, say`: ${{ secret: kind }}`);
 }
 
-/** Describes the same as one of several problems of an input. */
+/** Describes the same problem as one of several with an input. */
 export function fieldProblem(field: string, reason: Text): FieldProblem {
   const gap = String(reason).startsWith(':') ? '' : ' ';
   return { subject: say`${{ field }}`, message: say`${{ field }}${gap}${reason}` };
 }
 
-/** Reads a part of an input and adds its mistakes to `problems`, so that a command can report all of them together. */
+/** Reads part of an input and adds its mistakes to `problems`, so that a command can report all of them together. */
 export function gatherProblems<Input>(problems: FieldProblem[], read: () => Input): Input | undefined {
   try {
     return read();
@@ -129,7 +129,7 @@ export function gatherProblems<Input>(problems: FieldProblem[], read: () => Inpu
   }
 }
 
-/** Returns what is wrong with the name of a project or key, or `null`. The database schema sets the limit, in characters. */
+/** Returns the problem with a project's or key's name, or `null`. The database schema sets the limit, in characters. */
 export function nameProblem(name: string): string | null {
   const secret = detectSecret(name);
   if (secret !== null)

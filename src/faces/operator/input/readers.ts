@@ -339,7 +339,7 @@ type ParsedCidr = { kind: 'ok'; cidr: string } | { kind: 'invalid'; reason: stri
 
 /**
  * Reads an IP address or CIDR block and adds the prefix length if it's missing: `192.0.2.7` → `192.0.2.7/32`. A prefix length of 0 is
- * refused, because a list that allows everyone is probably a mistake; without a list, the same is expressed clearly.
+ * refused, because a list that allows everyone is probably a mistake; leaving the list out says the same clearly.
  */
 export function parseCidr(text: string): ParsedCidr {
   const shown = JSON.stringify(text.slice(0, 60));

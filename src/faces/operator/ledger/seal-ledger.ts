@@ -106,7 +106,7 @@ export async function selectChangedRow({ db, kind }: AcceptRowDeps, name: string
   const sealer = await requireSealer(db);
   await requireOwner(db, kind);
   const rows = isId(source, id) ? await source.find(db, id) : [];
-  // Only the seals of this table matter here.
+  // Only this table's seals matter here.
   const sealedRows = rows.flatMap(({ key, seals }) => {
     const own = seals.map((seal, at) => (at === place ? seal : null));
     return own[place] == null ? [] : [judge(sealer, source, { key, seals: own })];

@@ -22,7 +22,7 @@ import { joinEncryption, stopEncryption } from '../../../core/store/outbox/webho
 import common from './common-passwords.json' with { type: 'json' };
 
 const MIN_CHARACTERS = 12;
-/** Limits the work, because every password that is submitted gets hashed. */
+/** Limits the work, because every submitted password gets hashed. */
 export const MAX_PASSWORD_BYTES = 1024;
 
 const WHOLE: ReadonlySet<string> = new Set(common.whole.toLowerCase().split(' '));

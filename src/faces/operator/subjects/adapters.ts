@@ -49,7 +49,7 @@ import { selectProject } from '../select.ts';
 import { insertApiKey, revokeKey } from './keys.ts';
 import { readWebhookUrl, selectEndpoint, type UrlRules } from './webhooks.ts';
 
-/** Shops order through no rate for prices. */
+/** Shops can't order through a rate for prices, so it has no path. */
 function pathOf({ id, adapter }: Pick<Adapter, 'id' | 'adapter'>): string | null {
   return adapter === 'price' ? null : `/adapters/${encodeId('whe', id)}`;
 }
@@ -103,9 +103,9 @@ type Random = (size: number) => Uint8Array;
 type EnableDeps = KeyDeps & { db: Database; random: Random; config: UrlRules };
 
 /**
- * Lets shops order from a project through another system's API, with one adapter of each kind. If the adapter exists, changes its rate or
- * the source of it, which is queried at once. A rate stays within its bounds. A large change must name the old and the new rate, and every
- * notification channel is notified. A generated secret is shown only once. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`, `CONFLICT`,
+ * Lets shops order from a project through another system's API, with one adapter of each kind. If the adapter already exists, changes its
+ * rate or the rate's source, which is queried at once. A rate stays within its bounds. A large change must name the old and the new rate,
+ * and every notification channel is notified. A generated secret is shown only once. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`, `CONFLICT`,
  * `CONFIG_INVALID`.
  */
 export const enableAdapter = operation({
@@ -220,7 +220,7 @@ function ageOf({ ageSeconds, isTooOld }: Shown<typeof source>): string {
   return `${age} old${isTooOld ? ', which is too old: orders are rejected' : ''}`;
 }
 
-/** The requested adapter, with a fixed rate or the source of one. */
+/** The requested adapter, with a fixed rate or a rate source. */
 type Wanted = {
   projectId: string | undefined;
   kind: AdapterKind;
@@ -363,7 +363,7 @@ function readDecimal(text: string): bigint {
   throw new Error('the rate bounds are not decimal numbers');
 }
 
-/** Returns the columns of bounds that contain this rate. Errors: `INVALID_ARGUMENT`. */
+/** Returns the columns for bounds that contain this rate. Errors: `INVALID_ARGUMENT`. */
 function within(rateMicro: bigint, { minMicro, maxMicro }: RateBounds) {
   if (rateMicro >= minMicro && rateMicro <= maxMicro) return { rateMinMicro: minMicro, rateMaxMicro: maxMicro };
   throw new FieldError(
@@ -373,7 +373,7 @@ function within(rateMicro: bigint, { minMicro, maxMicro }: RateBounds) {
 }
 
 /**
- * Describes the fixed rate or its source for the record. Path and query of a URL may hold a token, so a digest shows whether the URL
+ * Describes the fixed rate or its source for the record. A URL's path and query may hold a token, so a digest shows whether the URL
  * changed.
  */
 function describeRate({ rateMicro, rateSource, ...bounds }: StoredRate): string | object {
@@ -555,7 +555,7 @@ export const listAdapters = operation({
 });
 
 /**
- * Stops an adapter from accepting orders, permanently. Shops are still notified of payments for its earlier orders. Errors: `NOT_FOUND`,
+ * Permanently stops an adapter from accepting orders. Shops are still notified of payments for its earlier orders. Errors: `NOT_FOUND`,
  * `INVALID_ARGUMENT`.
  */
 export const disableAdapter = operation({

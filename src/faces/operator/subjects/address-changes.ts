@@ -36,7 +36,7 @@ import { selectProject } from '../select.ts';
 
 /**
  * An addition of addresses, pending or finished. `derivationIndexes` has the index of each address from 0; `null` if the addresses were
- * given. `origin` is where it was proposed from, and shown to owners. `reason` is why it failed.
+ * given. `origin` is where it was proposed from; owners see it. `reason` is why it failed.
  */
 const shown = {
   ...{ changeId: of('id', id('chg')), projectId: id('prj'), network: choice(NETWORKS) },
@@ -110,7 +110,7 @@ export const showAddressChange = operation({
 
 /**
  * Adds the addresses of a change at once. Requires another owner than the one who proposed it, or someone who runs commands here, because
- * they have the database anyway. `passedOver` are addresses that the project has received meanwhile. Errors: `INVALID_ARGUMENT`,
+ * they have the database anyway. `passedOver` are addresses that the project has received in the meantime. Errors: `INVALID_ARGUMENT`,
  * `NOT_FOUND`, `CONFLICT`.
  */
 export const confirmAddressChange = localOperation({
@@ -210,7 +210,7 @@ const ENDED: Readonly<Record<AddressChange['state'], string>> = {
   ...{ waiting: 'waiting', applied: 'applied', withdrawn: 'withdrawn', failed: 'rejected as impossible' },
 };
 
-/** The longest life of a session. A stolen session has ended before an owner that it invited may confirm. */
+/** A session's longest lifetime. A stolen session has ended before an owner that it invited may confirm. */
 const SETTLED_MS = 7 * DAY_MS;
 
 const maker = {
@@ -256,8 +256,9 @@ async function isSettled(db: Sql, personId: string, since: UnixMs): Promise<bool
 }
 
 /**
- * Why an actor may not confirm a change, or `null`. The actor must be an independent owner: neither the one who proposed it, nor the
- * creator of the key that did, nor anyone whom either of them could have made an owner just for this. Commands on the machine are exempt.
+ * Why an actor may not confirm a change, or `null`. The actor must be an independent owner: neither the one who proposed the change, nor
+ * the creator of the key that did, nor anyone whom either of them could have made an owner just for this. Commands on the machine are
+ * exempt.
  */
 async function findRefusal(
   { db, now }: { db: Sql; now(): UnixMs },
@@ -302,8 +303,8 @@ export function mayWait({ kind }: Pick<Actor, 'kind'>, config: { sandbox: boolea
 }
 
 /**
- * Whether these addresses must wait. Addresses in the manifest in force needn't: they were signed for this project with keys that a stolen
- * session doesn't have.
+ * Whether these addresses must wait. Addresses in the manifest in force don't have to: they were signed for this project with keys that a
+ * stolen session doesn't have.
  */
 export function mustWait(
   actor: Pick<Actor, 'kind'>,

@@ -314,7 +314,7 @@ export type Added = { kind: 'added'; view: Of & { added: TronAddress[] }; projec
 /**
  * Adds addresses to a project in the given order, all or none, and reports what nodes know about them. In a project that already has an
  * address, additions by people and keys wait unless all of them are signed. `policy` defaults to the project's. `isFresh` confirms that the
- * ledger never had any of them, not even in data lost by a restore. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`, `CONFLICT`.
+ * ledger never had any of them, not even in data lost in a restore. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`, `CONFLICT`.
  */
 export const addAddresses = operation({
   action: 'addAddresses',
@@ -364,7 +364,7 @@ export const addAddresses = operation({
       const accounts = good.map(({ account }) => account);
       throw refusedAddresses(NOTHING_ADDED, [...problems, ...(await findTaken(db, accounts))]);
     }
-    // The ledger may not know an address that was added after the backup, but payers may still be about to pay to it.
+    // The ledger may not know an address that was added after the backup, but payers may still be about to pay it.
     if (!isFresh && (await wasEverRestored(db))) {
       throw new AppError(
         'CONFLICT',
@@ -497,8 +497,8 @@ const switching = {
 };
 
 /**
- * Retires all of these addresses or none. They get no new invoices but are still watched permanently. Can be repeated safely. Throws
- * `NOT_FOUND` or `INVALID_ARGUMENT`.
+ * Retires all of these addresses or none. They get no new invoices but are watched permanently. Can be repeated safely. Throws `NOT_FOUND`
+ * or `INVALID_ARGUMENT`.
  */
 export const retireAddresses = operation({
   ...switching,

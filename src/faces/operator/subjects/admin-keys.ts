@@ -25,7 +25,7 @@ import { recordActions } from '../record-actions.ts';
 import { selectProject } from '../select.ts';
 import { keyStatusOf, readNewKey } from './keys.ts';
 
-/** `projects` are the projects that the key can access, or `null` if it can access all. */
+/** `projects` lists the projects that the key can access, or is `null` if it can access all. */
 const made = {
   ...{ adminKeyId: of('id', id('adm')), name: text, role: choice(ROLES), projects: maybe(list(id('prj'))) },
   ...{ expiresAt: maybe(time), allowedIps: of('allowedCidrs', maybe(texts)) },

@@ -43,7 +43,7 @@ export type AmountCapacityView = Shown<typeof ofAmount>;
 
 /**
  * The effect of each policy on these amounts. `addedBelow` is in USDT. `decimals` is the number of decimals that payers' wallets must
- * support, or `null` if they need only those of the price.
+ * support, or `null` if the price's own decimals are enough.
  */
 const compared = {
   ...{ policy: about.policy, perAddress: whole, decimals: maybe(whole), addedBelow: of('addedMicro', usdt) },

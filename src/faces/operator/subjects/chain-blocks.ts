@@ -112,7 +112,7 @@ export const findLedgerRange = rowsOf(
   (network: Network, from: number, to: number) => [network, from, to],
 );
 
-/** Returns those of the accounts that are our addresses, active or retired, and when each was added. */
+/** Returns the accounts that are our addresses, active or retired, and when each was added. */
 export const findOurAddresses = answerOf(
   'ledger-addresses',
   { account: text<AccountHex>(), address: 'address', createdAt: 'timestamptz' },
@@ -409,7 +409,7 @@ type VerifiedDeps = ReadSolidDeps & { lost: ReadonlyMap<string, LostBranch> };
 const PARALLEL_LOGS = 4;
 const RETRY_MS = 500;
 
-/** The blocks of this node don't lead to the ledger's block. Those of another node may. */
+/** This node's blocks don't lead to the ledger's block. Another node's blocks may. */
 class LostBranch extends AppError {
   readonly node: Node;
 
@@ -436,7 +436,7 @@ async function readVerified(deps: VerifiedDeps, first: number, last: number): Pr
   });
 }
 
-/** Compares what only the logs show with further operators until enough of them agree. Throws `NODES_DISAGREE`. */
+/** Checks the data that only the logs show against further operators, until enough of them agree. Throws `NODES_DISAGREE`. */
 async function agree(deps: ReadSolidDeps, read: ReadBlock, nodes: readonly Node[]): Promise<SolidBlock> {
   const { block, node } = read;
   const window = toWindowBlock(read, null);

@@ -72,7 +72,7 @@ const listProducers = operation({
 });
 
 /**
- * Adopts the producers that the nodes report now, although more of them changed than a vote can change. The person confirms that the
+ * Adopts the producers that the nodes report now, although more of them changed than one vote can change. The person confirms that the
  * network really changed that much.
  */
 const acceptProducers = localOperation({
@@ -258,7 +258,7 @@ function textOf(producers: ProducerSet['producers']): string {
   return pairs.sort().join();
 }
 
-/** The block that the operator means. `id` is `null` if the nodes return only one block of this number. */
+/** The block that the operator means. `id` is `null` if the nodes return only one block with this number. */
 type Wanted = { number: number; id: string | null };
 
 /** Reads which block the operator means. Throws `INVALID_ARGUMENT`. */

@@ -74,7 +74,7 @@ const recorded = statement(
 /** A transfer in the ledger, with facts that only the ledger has. `incoming` is `null` for an outgoing one. */
 type Recorded = Row<typeof recorded.shape>;
 
-/** Returns those of these transfers that the ledger has, in the given order. */
+/** Returns the transfers in the list that the ledger has, in the given order. */
 async function findRecorded(db: Sql, network: Network, transfers: readonly TransferKey[]): Promise<Recorded[]> {
   if (transfers.length === 0) return [];
   return db.run(recorded, [

@@ -38,8 +38,8 @@ const Cause = Type.Object({
 type Cause = Static<typeof Cause>;
 
 /**
- * A node as the watcher sees it. `requestsPerDay` is its limit, or `null`. Status written by older releases lacks that, `failures`, and the
- * watcher's `openBlock`.
+ * A node as the watcher sees it. `requestsPerDay` is its limit, or `null`. Status written by older releases lacks this limit, `failures`,
+ * and the watcher's `openBlock`.
  */
 const NodeStatus = Type.Object({
   ...{ url: Text, operator: Text, state: Text, reason: nullable(Text), pausedForMs: Type.Number() },
@@ -72,8 +72,8 @@ export type ChainStatusView = Static<typeof ChainStatusView>;
 
 /**
  * `ageMs` is the time since the watcher last wrote its position. `isRunning` means that it holds the network and writes regularly, once it
- * has something to write. A watcher that stops releases its lease at once. One that is killed keeps the lease for seconds, but writes no
- * more.
+ * has something to write. A watcher that stops releases its lease at once. One that is killed keeps the lease for seconds, but doesn't
+ * write any more.
  */
 type WatcherState = { ageMs: number | null; isRunning: boolean };
 

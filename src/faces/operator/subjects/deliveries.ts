@@ -118,7 +118,7 @@ const fromText = (tables: string, among: string) =>
   `select ${SHOWN} from ${tables} where ${among} and ${WANTED} order by e.position desc, d.endpoint_id limit $5::int8`;
 const EVENTS = 'events e join deliveries d on d.event_id = e.id';
 const IN_RANGE = 'e.project_id = $1 and e.position >= $6 and e.position < $7';
-// With the status in its text, the statement can use the index of such deliveries.
+// Because its text contains the status, the statement can use the index for such deliveries.
 const openText = (status: 'pending' | 'dead') =>
   fromText(
     `webhook_endpoints w join deliveries d on d.endpoint_id = w.id and d.status = '${status}' join events e on e.id = d.event_id`,

@@ -22,7 +22,9 @@ import { type DeskEvent, findDeskEvents, type PositionRange, readEventId } from 
 import { findPositionAt, isLateSql, missableTypes, notifyDispatchers } from './webhook-sending.ts';
 import { readEventTypes, selectEndpoint } from './webhooks.ts';
 
-/** Selects the events to send to an endpoint again. `statuses` are those of their deliveries; `missing` means that there is no delivery. */
+/**
+ * Selects the events to send to an endpoint again. `statuses` are their deliveries' statuses; `missing` means that there is no delivery.
+ */
 type ReplayFilter = {
   projectId: string;
   endpointId: string;
@@ -81,9 +83,9 @@ type Replayed = Row<typeof replayedRow>;
 
 /**
  * Makes events due at an endpoint now, whatever their previous result, each with a full schedule of further attempts. With `statuses`, only
- * those whose delivery has that status now. Returns one result for each event, in order, but none for an event that is skipped or belongs
- * to another project. A delivery counts as planned now, so that events of one invoice wait for each other again; microseconds keep the
- * order of events in a batch. A pending delivery that is due soon or may be in progress is attempted anyway.
+ * events whose delivery has one of those statuses now. Returns one result for each event, in order, but none for an event that is skipped
+ * or belongs to another project. A delivery counts as planned now, so that events of one invoice wait for each other again; microseconds
+ * keep the order of events in a batch. A pending delivery that is due soon or may be in progress is attempted anyway.
  */
 export const replayDeliveries = rowsOf(
   'delivery-replay',

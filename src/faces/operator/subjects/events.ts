@@ -68,7 +68,7 @@ async function positionOf(db: Sql, projectId: string, eventId: string): Promise<
 
 const columns = { position: 'int8', type: 'text', body: 'text' } as const;
 
-/** The number of events to search for some types: weeks of a busy shop, in a few hundred milliseconds. */
+/** The number of events to search when only some types are wanted: several weeks of a busy shop's events, in a few hundred milliseconds. */
 const EVENTS_SEARCHED = 100_000;
 
 const selectNewest = statement(

@@ -90,7 +90,7 @@ const SOURCES = {
 } as const;
 const JOINS = 'join addresses a on a.id = i.address_id left join transfers t on t.id = i.paid_transfer_id';
 
-/** `notBefore` and `before` are UUIDs, which are in the order of creation. `amountMicro` is requested or payable. */
+/** `notBefore` and `before` are UUIDs, whose order is the order of creation. `amountMicro` is requested or payable. */
 type InvoiceFilter = {
   status: InvoiceStatus | null;
   policy: Policy | null;
@@ -370,7 +370,7 @@ function readExternalId(field: string, text: string): string {
 
 /**
  * Creates an invoice as the API does, and records who created it, in one transaction. Uses the project's own key, whose secret no one has;
- * if that key was revoked, no invoice can be created. The limits of unpaid invoices don't apply, because they are against strangers.
+ * if that key was revoked, no invoice can be created. The limits for unpaid invoices don't apply, because they are against strangers.
  * Repeating an `idempotencyKey` returns the same invoice. Errors: `NOT_FOUND`, `CONFLICT`.
  */
 export const createInvoiceByHand = localOperation({

@@ -100,7 +100,7 @@ export function limitConnections(db: Database, atOnce: number): Database {
 type Progress = { done: number; total: number | null; found: number };
 type WorkDeps = NodeDeps & { signal: AbortSignal; onProgress(progress: Progress): void };
 
-/** The outcome of a job. Of addresses with balanced books, which may be thousands, only the number is kept. */
+/** The outcome of a job. There may be thousands of addresses with balanced books, so only their number is kept. */
 type Outcome =
   | { kind: 'verify'; view: VerifiedRangeView; hint: Hint | null }
   | { kind: 'rescan'; view: RescannedView }
@@ -300,7 +300,7 @@ export async function listJobs(
   return { network, data: jobs.list(network).map((job) => describeJob(job, now())) };
 }
 
-/** Shows one of them with its outcome. Errors: `NOT_FOUND`. */
+/** Shows one job with its outcome. Errors: `NOT_FOUND`. */
 export async function showJob(
   { now, jobs }: ShowJobsDeps,
   _actor: Actor,

@@ -131,7 +131,7 @@ export const listKeys = operation({
   }),
 });
 
-/** Also serves the keys of the admin API. */
+/** Also used for admin API keys. */
 export function keyStatusOf(
   { revokedAt, expiresAt }: { revokedAt: UnixMs | null; expiresAt: UnixMs | null },
   now: UnixMs,
@@ -149,7 +149,7 @@ export type NewKey = {
 
 /**
  * Reads the properties of a new key and reports all problems at once. `expires` is a duration (`90d`) or a date. `allowedIps` are addresses
- * or CIDR blocks. `scopes` are what the key may do; by default, everything that keys could always do. Errors: `INVALID_ARGUMENT`.
+ * or CIDR blocks. `scopes` define what the key may do; by default, everything that keys could always do. Errors: `INVALID_ARGUMENT`.
  */
 export function readNewKey(
   input: {

@@ -38,8 +38,8 @@ import { reencryptTotp } from '../people/sign-in-proofs.ts';
 import { recordActions } from '../record-actions.ts';
 
 /**
- * `signing` and `ended` count the secrets encrypted with the key that are in use, or no longer in use: webhook secrets and the secrets of
- * authenticator apps. `sealsRows` is whether any row is sealed with an earlier key; `null` for other keys, because most rows name those.
+ * `signing` and `ended` count the webhook and authenticator app secrets encrypted with the key: those in use, and those no longer in use.
+ * `sealsRows` is whether any row is sealed with an earlier key; `null` for other keys, because most rows name those.
  */
 const shown = {
   keyId: text,
@@ -319,7 +319,7 @@ export async function resealRows({
   return { resealed, left: walked.formerKeys };
 }
 
-/** Returns those of the master keys that some row names. Reads all rows, 50,000 at a time, until every key has been found. */
+/** Returns the master keys that any row names. Reads all rows, 50,000 at a time, until every key has been found. */
 export async function findKeysOfRows(db: Sql, keyIds: readonly string[]): Promise<Set<string>> {
   const met = new Set<string>();
   for (const source of SEALED_ROWS) {

@@ -438,7 +438,7 @@ async function findChannel(db: Sql, { channelId, uuid }: { channelId: string; uu
 const channelInput = Type.Object({ channelId: argument('<channel>', 'chn_…', 'chn_…') });
 const readChannel = ({ channelId }: { channelId: string }) => ({ channelId, uuid: readChannelId(channelId) });
 
-/** Sends one test message through a channel now, from this process. Its arrival ends the alarm of a failed channel. Errors: `NOT_FOUND`. */
+/** Sends one test message through a channel now, from this process. Its arrival ends a failed channel's alarm. Errors: `NOT_FOUND`. */
 export const testChannel = operation({
   action: 'testChannel',
   summary: 'Send a test message to a channel now',

@@ -86,7 +86,7 @@ function factorsOf({ passkeys, hasPassword, recoveryCodes, invitedUntil }: Perso
 type Rights = { role: Role; projects: string[] | null };
 
 const LOGIN = /^[a-z0-9][a-z0-9._+@-]{0,99}$/;
-/** Normalises a login as the database stores it. Returns an empty text, which no one has, if it can't be one. */
+/** Normalises a login as the database stores it. Returns an empty text, which no one has, if the text can't be a login. */
 export function loginOf(text: string): string {
   const login = text.trim().toLowerCase();
   return LOGIN.test(login) ? login : '';
@@ -346,7 +346,7 @@ export const changeRole = localOperation({
 
 /**
  * Removes a person's passkeys, password and codes, ends their sessions, and creates a new link. Meant for someone who has lost their means
- * of signing in, or may not be the only one to have them. Errors: `NOT_FOUND`, `CONFIG_INVALID`, `ROW_CHANGED`.
+ * of signing in, or who may not be the only one to have them. Errors: `NOT_FOUND`, `CONFIG_INVALID`, `ROW_CHANGED`.
  */
 export const resetPerson = localOperation({
   action: 'resetPerson',

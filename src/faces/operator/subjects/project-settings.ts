@@ -197,7 +197,7 @@ export function linkProblems(wanted: WantedSettings, network: Network): FieldPro
     .map((name) => fieldProblem(name, reason));
 }
 
-/** Stores the new logo and replaces it by its id. */
+/** Stores the new logo and puts the logo's id in its place. */
 export async function storeLogo<Wanted extends WantedSettings>(
   db: Sql,
   { logo, ...settings }: Wanted,

@@ -435,7 +435,7 @@ function ruleOf({ id, network }: Project, { policy, maxSurchargeMicro }: Project
   return { projectId: id, network, policy, maxSurchargeMicro };
 }
 
-/** Changes of these settings appear on every payment page opened from then on. Changes of the others apply to new invoices. */
+/** Changes to these settings appear on every payment page opened from then on. Changes to the others apply to new invoices. */
 const BRAND_CHANGES: readonly string[] = ['name', 'supportContact', 'returnUrl', 'embedOrigins', 'accent', 'logoId'];
 const CHANGEABLE = [
   ...(['name', 'policy', 'supportContact', 'returnUrl', 'embedOrigins', 'accent', 'logoId'] as const),

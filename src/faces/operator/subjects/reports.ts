@@ -22,7 +22,7 @@ import type { TransferKind } from './transfer-export.ts';
 const counted = Type.Object({ count: Type.Integer(), amount: Type.String() });
 
 /**
- * The sums of a period. `paid` invoices asked for `requested`, and `received` arrived for them. `late` counts those paid after their
+ * The sums for a period. `paid` invoices asked for `requested`, and `received` arrived for them. `late` counts those paid after their
  * deadline. `duplicate` and `unmatched` transfers arrived too, but paid nothing. `out` was sent from the addresses.
  */
 const sums = {
@@ -40,8 +40,8 @@ export const ReportView = Type.Object({
   months: Type.Array(Type.Object({ month: Type.String(), ...sums })),
   total: ReportSums,
   /**
-   * The balance of the addresses by the ledger: `start` + `came` − `left` = `end`. `uncompared` counts addresses that were never compared
-   * with the chain; their earlier balance isn't included.
+   * The addresses' balance according to the ledger: `start` + `came` − `left` = `end`. `uncompared` counts addresses that were never
+   * compared with the chain; their earlier balance isn't included.
    */
   balance: Type.Object({
     ...{ start: Type.String(), came: Type.String(), left: Type.String(), end: Type.String() },
@@ -137,7 +137,7 @@ type Sums = Record<'late' | 'duplicate' | 'unmatched' | 'out', Counted> & {
   received: bigint;
 };
 
-/** Builds the report of a period from daily sums. */
+/** Builds a period's report from daily sums. */
 function makeReport(
   { id, network }: Project,
   { from, to }: ReportPeriod,
@@ -242,7 +242,7 @@ const memories = new WeakMap<Database, Map<string, Kept>>();
 const MAX_KEPT = 50;
 const HOUR_MS = 3_600_000;
 
-/** Reads the daily sums of a report: all transfers in and out, and the payments of at least the period. */
+/** Reads a report's daily sums: all transfers in and out, and payments for at least the period. */
 async function readSums(db: Database, tx: Sql, projectId: string, period: ReportPeriod, now: UnixMs) {
   const memory = memories.get(db) ?? new Map<string, Kept>();
   memories.set(db, memory);
@@ -276,7 +276,7 @@ async function extend(tx: Sql, projectId: string, known: Kept, until: number): P
   return { ...known, until, incoming, paid };
 }
 
-/** Adds the months of a period that aren't kept yet. */
+/** Adds the months in a period that aren't kept yet. */
 async function addMonths(tx: Sql, projectId: string, known: Kept, period: ReportPeriod): Promise<Kept> {
   const missing = monthsOf(period).filter((month) => !known.paid.has(month));
   const [first, last = first] = [missing[0], missing.at(-1)];
@@ -310,10 +310,7 @@ const FOREVER = 2 ** 48 - 1;
 /** By block time. */
 const ALL_TIME = { from: unixMs(0), until: unixMs(Date.UTC(3000, 0)) };
 
-/**
- * Transfers of a day (UTC). `aboveMicro` sums those in blocks after the opening balance of their address, which includes everything
- * earlier.
- */
+/** A day's transfers (UTC). `aboveMicro` sums those in blocks after their address's opening balance, which includes everything earlier. */
 const movedDay = { day: 'text', count, amountMicro: micro(), aboveMicro: micro() } as const;
 type MovedDay = Row<typeof movedDay>;
 

@@ -113,7 +113,7 @@ const findRequests = answerOf(
   }),
 );
 
-/** Status classes of problems are 4 and 5. The API never returns 1xx or 3xx. */
+/** Problems have the status classes 4 and 5. The API never returns 1xx or 3xx. */
 const STATUS_CLASSES = ['2xx', '4xx', '5xx'] as const;
 /** The maximum number of requests to search for a page, plus the rest of a second. Takes a tenth of a second. */
 const WINDOW = 10_000;
@@ -125,7 +125,7 @@ const NEVER = unixMs(Date.UTC(9999, 0));
 /** The maximum length of an external id. */
 const MAX_EXTERNAL_ID = 400;
 
-/** Returns the lowest request id of a moment. */
+/** Returns the lowest request id for a moment. */
 const requestIdAt = (at: number) => encodeId('req', firstIdOf(at));
 
 /** Normalises a `req_…`; returns `null` for any other text. */

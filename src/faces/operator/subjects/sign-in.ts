@@ -105,7 +105,7 @@ async function byPasskey(deps: SignInDeps, from: From, response: unknown): Promi
   const verified = await verifyPasskey(deps, SIGN_IN, response);
   if (verified === null) return REFUSED;
   return deps.db.transaction(async (tx) => {
-    // Locks the person first, as everything does that removes a means of signing in.
+    // Locks the person first, as every action that removes a means of signing in does.
     const person = await lockFactors(tx, verified.person.id);
     if (person === null || !(await consumePasskey(tx, verified, deps.now()))) return REFUSED;
     return { kind: 'started', ...(await openSession(tx, deps, { person: personOf(person), from, proof: 'passkey' })) };
@@ -124,7 +124,7 @@ async function byPassword(
   const found = await findFactors(db, { id: null, login: given });
   const id = found?.id ?? NIL_UUID;
   const isKnown = await hasSignedInFrom(db, id, from.network, unixMs(now() - KNOWN_MS));
-  // A recovery code can't be guessed. So a stranger who uses up the attempts of a network doesn't lock out a person with one.
+  // A recovery code can't be guessed. So a stranger who uses up a network's attempts doesn't lock out a person who has a recovery code.
   const recovery = recoveryCodeHash(code);
   const hasCode = recovery !== null && (await hasRecoveryCode(db, recovery, id));
   const attempt = { login: given, network: from.network, isKnown, nowMs: now() };
@@ -151,8 +151,9 @@ async function byPassword(
 type CodeDeps = { keyRing: KeyRing; now(): UnixMs };
 
 /**
- * Accepts an app's code or a recovery code once. Returns `null` if it's wrong, was used before, or there were too many wrong ones, which
- * doesn't block recovery codes. Records wrong codes, because the sender has the password or the session. The caller has locked the person.
+ * Accepts an app's code or a recovery code once. Returns `null` if the code is wrong, was used before, or comes after too many wrong ones,
+ * which don't block recovery codes. Records wrong codes, because the sender has the password or the session. The caller has locked the
+ * person.
  */
 async function takeCode(
   tx: Sql,
@@ -402,7 +403,7 @@ export const addPasskey = localOperation({
   },
 });
 
-/** Removes one of the caller's passkeys, but not their last means of signing in. Errors: `NOT_FOUND`, `CONFLICT`. */
+/** Removes one of the caller's passkeys, but never their last means of signing in. Errors: `NOT_FOUND`, `CONFLICT`. */
 export const removePasskey = localOperation({
   action: 'removePasskey',
   input: Type.Object({ passkeyId: Type.String() }),

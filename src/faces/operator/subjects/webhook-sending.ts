@@ -519,7 +519,7 @@ export const expediteDeliveries = answerOf(
   (rows) => rows.map((row) => row.eventId),
 );
 
-/** Counts the events from a position on that were never planned for the endpoint, up to `limit`. */
+/** Counts the events from a position onwards that were never planned for the endpoint, up to `limit`. */
 const countUnplanned = answerOf(
   'replay-count-missing',
   { count },

@@ -74,8 +74,8 @@ const listed = {
 };
 export type ListedEndpointView = Shown<typeof listed>;
 /**
- * `day` has the results of the newest deliveries of the last 24 hours, without tests; `isSample` means that there were more. `fingerprint`
- * is the first 12 hexadecimal digits of the secret's SHA-256, or `null` if no configured key decrypts it.
+ * `day` has the results of the newest deliveries from the last 24 hours, without tests; `isSample` means that there were more.
+ * `fingerprint` is the first 12 hexadecimal digits of the secret's SHA-256, or `null` if no configured key decrypts it.
  */
 const shownFields = {
   ...listed,
@@ -356,7 +356,7 @@ export function refuseTooMany(endpoints: readonly Pick<WebhookEndpoint, 'disable
 
 type Described = Pick<WebhookEndpoint, 'url' | 'description' | 'eventTypes'>;
 
-/** Describes an endpoint for the record. Path and query of its URL are omitted, because they may hold a token. */
+/** Describes an endpoint for the record. The path and query of its URL are omitted, because they may hold a token. */
 const describeEndpoint = ({ url, description, eventTypes }: Described) => ({
   ...{ origin: parseUrl(url)?.origin ?? null, description, eventTypes },
 });
@@ -449,7 +449,7 @@ async function addActivity(db: Sql, endpoints: readonly WebhookEndpoint[], at: U
   });
 }
 
-/** The counting of undelivered events stops here. */
+/** Counting of undelivered events stops here. */
 const MAX_WAITING = 10_000;
 
 /** Searches only the newest events and pending retries for the last attempt, so a long history doesn't slow it down. */

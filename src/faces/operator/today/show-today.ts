@@ -41,9 +41,9 @@ export type ConcernView = Static<typeof ConcernView>;
 const SETUP_STEPS = ['address', 'key', 'webhook', 'payment', 'notifications', 'backup', 'attestation'] as const;
 
 /**
- * `setUp` has no `attestation` if addresses needn't be signed. `figures` is `null` if they took too long. `share` is of the invoices of 30
- * days that were paid or expired. `timed` is how many payments the median covers. `isSample` means that only the newest 5,000 invoices or
- * 500 payments were counted. Days are in UTC.
+ * `setUp` has no `attestation` if addresses needn't be signed. `figures` is `null` if they took too long. `share` counts the paid invoices
+ * among those from 30 days that were paid or expired. `timed` is how many payments the median covers. `isSample` means that only the newest
+ * 5,000 invoices or 500 payments were counted. Days are in UTC.
  */
 export const TodayView = Type.Object({
   ...{ projectId: Type.String(), asOf: Time },
@@ -103,7 +103,7 @@ const MAX_SUMMED = 100;
 const HOUR_MS = 3_600_000;
 const AFTER_ALL_MS = 365 * 24 * HOUR_MS;
 
-/** Sums the payments in blocks since `from` by day; a day may occur twice. `today` is when it began. */
+/** Sums the payments in blocks since `from` by day; a day may occur twice. `today` is when the current day began. */
 async function sumPaidByDay(
   db: Sql,
   projectId: string,

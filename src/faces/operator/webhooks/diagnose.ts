@@ -52,8 +52,8 @@ export function diagnosePage(answer: string | null): Diagnosis[] {
 }
 
 /**
- * Receivers refuse webhooks more than 5 minutes from their own time. The header may come from a server in front of them, so this is only
- * likely.
+ * Receivers refuse webhooks more than 5 minutes from their own time. The header may come from a server in front of the receiver, so this
+ * diagnosis is likely but not certain.
  */
 function clockFromHeader({ date, attemptedAt, latencyMs }: DiagnosedAttempt): Diagnosis[] {
   const time = date === null || !/^\w{3}, [ -~]{1,40} GMT$/.test(date) ? Number.NaN : Date.parse(date);
@@ -157,7 +157,7 @@ function diagnoseConnection(error: string): Diagnosis {
   const words = error.slice(kind.length + 1).trim();
   if (found === undefined) return { ...UNKNOWN, problem: `the attempt failed: ${words || error}` };
   const problem = found.code === 'target-refused' && words !== '' ? words : found.problem;
-  // Errors of OpenSSL and the resolver follow from the receiver's answers. Others may have a cause on the network path.
+  // The receiver's answers determine errors from OpenSSL and the resolver. Others may have a cause on the network path.
   return { code: found.code, certainty: found.isProven ? 'proven' : 'likely', problem, fix: found.fix };
 }
 
@@ -286,7 +286,7 @@ const CONNECTIONS: readonly KnownConnection[] = [
 ];
 
 /**
- * The response of the SDK's middleware to a webhook that it couldn't verify. Real example:
+ * The SDK middleware's response to a webhook that it couldn't verify. Real example:
  * `{"error":"webhook_verification_failed","code":"SIGNATURE_MISMATCH","message":"…","diagnosis":{"receivedAt":1790000000,
  * "bodySha256":"9f86…","bodyBytes":512,"secretCheck":"0a1b2c3d"}}`. A value that it doesn't know is `null`.
  */
@@ -295,7 +295,7 @@ type DiagnosticAnswer = {
   receivedAt: number | null;
   bodySha256: string | null;
   bodyBytes: number | null;
-  /** The check of each secret that the receiver has. */
+  /** The check value for each secret that the receiver has. */
   secretChecks: readonly string[] | null;
 };
 
