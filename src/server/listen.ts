@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { AppError } from '../core/domain/errors.ts';
 
-/** Starts listening and returns the URL. Errors: `PORT_IN_USE`, `CONFIG_INVALID`. */
+/** Starts listening and returns the URL. Throws `PORT_IN_USE` or `CONFIG_INVALID`. */
 export async function listenOn(
   app: FastifyInstance,
   { host, port }: { host: string; port: number },

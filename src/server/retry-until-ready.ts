@@ -8,7 +8,7 @@ const DATABASE_WAIT_MS = 10_000;
 const LOCK_WAIT_MS = 60_000;
 const RETRY_MS = 1000;
 
-/** Runs one step of the startup and retries it while the database doesn't answer. Errors: those of the step. */
+/** Runs one step of the startup and retries it while the database doesn't answer. Throws the step's errors. */
 export async function retryUntilReady<Result>(log: Logger, step: () => Promise<Result>): Promise<Result> {
   const begun = performance.now();
   for (;;) {

@@ -49,7 +49,9 @@ const TOUCH_KEYS_MS = 30_000;
 /** Most outages of the database, during which no key can be created, are shorter than this. */
 const NEW_KEY_S = 600;
 
-/** Starts the role `api`: the API for shops and the pages for payers, on one port. Errors: those of `listen`, `DATABASE_UNAVAILABLE`. */
+/**
+ * Starts the role `api`: the API for shops and the pages for payers, on one port. Throws `DATABASE_UNAVAILABLE`, or an error from `listen`.
+ */
 export async function startApi(context: Context): Promise<{ url: string; stop(): Promise<void> }> {
   const { config, requestDb: db, now, publicUrl } = context;
   const authenticator = createAuthenticator({

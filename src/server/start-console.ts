@@ -41,8 +41,8 @@ const PATIENCE_MS = 20_000;
 
 type Console = NonNullable<ServiceOptions['console']>;
 /**
- * Starts the role `console`: the admin API and the operators' pages. It has its own listener, which no payer's page shares. Errors: those
- * of `listen`.
+ * Starts the role `console`: the admin API and the operators' pages. It has its own listener, which no payer's page shares. Throws the
+ * errors of `listen`.
  */
 export async function startConsole(
   context: Context,

@@ -17,7 +17,7 @@ const ANSWER_MS = 60_000;
 /** Ten times the longest list. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
-/** Runs an operation on a server with an admin key. Errors: those of the operation, `FORBIDDEN`, `SERVER_UNAVAILABLE`. */
+/** Runs an operation on a server with an admin key. Throws `FORBIDDEN`, `SERVER_UNAVAILABLE` or an error of the operation. */
 export async function askServer<Input extends TSchema, Wanted, Outcome>(
   terminal: Terminal,
   server: string,

@@ -13,7 +13,7 @@ export function loadConfig(terminal: Terminal, options: { showWarnings: boolean 
   throw new AppError('CONFIG_INVALID', `the configuration has ${count}; nothing was started`, { problems });
 }
 
-/** Refuses a server for commands that only run locally. Errors: `USAGE`. */
+/** Refuses a server for commands that only run locally. Throws `USAGE`. */
 export function refuseServer(terminal: Terminal): void {
   if (terminal.server() === null) return;
   throw new AppError(

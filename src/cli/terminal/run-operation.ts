@@ -193,7 +193,7 @@ async function readStart(path: string, of: string, mostBytes: number): Promise<B
 /** This is longer than any secret, and than any URL that contains one. */
 const MAX_SECRET_INPUT = 4096;
 
-/** Returns the given secret; `-` reads it from standard input. Errors: `INVALID_ARGUMENT`. */
+/** Returns the given secret; `-` reads it from standard input. Throws `INVALID_ARGUMENT`. */
 async function readSecret(option: string | undefined, { stdin }: Pick<Terminal, 'stdin'>): Promise<string | undefined> {
   if (option !== '-') return option?.trim();
   let text = '';

@@ -9,7 +9,7 @@ export function configuredNetworks({ sandbox, networks }: Pick<Config, 'sandbox'
 }
 
 /**
- * Returns a network's nodes and contract, and the service's public URL: as configured, or those of the running sandbox. Errors:
+ * Returns a network's nodes and contract, and the service's public URL: as configured, or those of the running sandbox. Throws
  * `SANDBOX_NOT_RUNNING`.
  */
 export async function findNetworkConfig(

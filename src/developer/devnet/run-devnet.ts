@@ -59,7 +59,7 @@ export function readDevnetSettings(input: DevnetInput, { devnet, dataDir }: Conf
 }
 
 /**
- * Runs only the local TRON network until the signal aborts. Its chain is stored on disk unless `dataDir` is `null`. Errors: `PORT_IN_USE`.
+ * Runs only the local TRON network until the signal aborts. Its chain is stored on disk unless `dataDir` is `null`. Throws `PORT_IN_USE`.
  */
 export async function runDevnet(
   settings: DevnetSettings,

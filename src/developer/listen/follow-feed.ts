@@ -15,7 +15,7 @@ const AWAY = { firstMs: 1000, longestMs: 30_000 };
 /** Rate limits and failovers take less time. A longer wait would look as if the command hangs. */
 const MAX_RETRY_AFTER_MS = 5 * 60_000;
 
-/** Creates a reader that retries temporary failures. Errors: permanent problems, with the fix; and the signal's reason. */
+/** Creates a reader that retries temporary failures. Throws on permanent problems, with the fix, and throws the signal's reason. */
 export function createFeedReader(
   source: FeedSource,
   { note, signal }: { note: (text: string) => void; signal: AbortSignal },

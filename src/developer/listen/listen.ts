@@ -42,7 +42,7 @@ const UNANSWERED = { firstMs: 250, longestMs: 5000 };
 
 /**
  * Forwards a test project's events to a URL one after the other, until the signal aborts. The position is stored after each response, so
- * that the next run continues there. Errors: AppError for permanent problems.
+ * that the next run continues there. Throws an AppError on permanent problems.
  */
 export async function listen(settings: ListenSettings, control: ListenControl): Promise<void> {
   const { server, apiKey, keyId, forwardTo } = settings;

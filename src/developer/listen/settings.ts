@@ -31,7 +31,7 @@ export type ListenSettings = {
   after: { kind: 'event'; id: string } | { kind: 'beginning' } | { kind: 'latest' } | null;
 };
 
-/** Checks everything that doesn't need a request. Errors: `INVALID_ARGUMENT`; the message never contains the key. */
+/** Checks everything that doesn't need a request. Throws `INVALID_ARGUMENT`; the message never contains the key. */
 export async function readListenSettings(options: ListenOptions & Surroundings): Promise<ListenSettings> {
   const { events, after, env } = options;
   if (options.forwardTo === undefined) {

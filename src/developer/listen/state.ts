@@ -28,7 +28,7 @@ export function stateDirectory(env: NodeJS.ProcessEnv): string {
   return join(base, 'quittance/listen');
 }
 
-/** Locks a route's state. Errors: `CONFLICT` if another process holds the lock. */
+/** Locks a route's state. Throws `CONFLICT` if another process holds the lock. */
 export async function openListenState(dir: string, route: Route): Promise<ListenState> {
   const name = createHash('sha256').update(JSON.stringify(route)).digest('hex').slice(0, 32);
   const path = join(dir, `${name}.json`);

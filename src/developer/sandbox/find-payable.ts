@@ -19,7 +19,7 @@ export type Payable = Pick<InvoicePayment, 'requestedMicro' | 'payableMicro' | '
 
 /**
  * Finds an invoice by its checkout URL, its `inv_…` id, or its external id in the project. With a key, only invoices of the key's own
- * project are found, even by URL. Errors: `NOT_FOUND`, `CONFLICT`.
+ * project are found, even by URL. Throws `NOT_FOUND` or `CONFLICT`.
  */
 export async function findPayable(sandbox: Sandbox, target: string): Promise<Payable> {
   const token = /\/c\/([^/?#]+)/.exec(target)?.[1];
@@ -66,7 +66,7 @@ function unknownName({ isOfKey }: Sandbox, name: string): AppError {
   return new AppError('NOT_FOUND', `${whose} has no invoice ${shown}${advice}`);
 }
 
-/** Creates an invoice in the project. Returns its id, or the refusal. Errors: `SANDBOX_NOT_RUNNING`. */
+/** Creates an invoice in the project. Returns its id, or the refusal. Throws `SANDBOX_NOT_RUNNING`. */
 export async function orderInvoice(
   sandbox: Sandbox,
   { amount, externalId }: { amount: string; externalId: string },

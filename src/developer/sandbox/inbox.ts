@@ -24,7 +24,7 @@ export type InboxOptions = {
 /**
  * The sandbox's receiver, written as an integrator should write one: it verifies the raw bytes before it parses them, stores a webhook
  * before it acknowledges it, and recognises repeats. `POST /` receives; `GET /?type=…&invoiceId=…` lists, newest last. Pages from other
- * websites get a 403, so they can neither read orders nor fill the list. Errors: `PORT_IN_USE`.
+ * websites get a 403, so they can neither read orders nor fill the list. Throws `PORT_IN_USE`.
  */
 export async function startInbox(options: InboxOptions): Promise<{ url: string; stop(): Promise<void> }> {
   const store = openStore(options.file);

@@ -12,8 +12,8 @@ const POLL_MS = 50;
 const EXPIRY_TIMEOUT_MS = 150_000;
 
 /**
- * Brings an invoice's deadline forward to now and waits until the next block makes it EXPIRED. Errors: `CONFLICT` if the invoice already
- * has its payment, `SANDBOX_REFUSED` if it doesn't expire.
+ * Brings an invoice's deadline forward to now and waits until the next block makes it EXPIRED. Throws `CONFLICT` if the invoice already has
+ * its payment, or `SANDBOX_REFUSED` if it doesn't expire.
  */
 export async function letExpire(db: Database, { checkoutToken, reference, readStatus }: Payable): Promise<void> {
   await bringDeadlineForward(db, checkoutToken, unixMs(systemClock.now()));

@@ -20,7 +20,7 @@ export type PayOptions = {
   withInvoice: string | null;
 };
 
-/** Errors: `INVALID_ARGUMENT`. */
+/** Throws `INVALID_ARGUMENT`. */
 export function refuseNeedlessSecond({ scenario, withInvoice }: PayOptions): void {
   if (scenario === 'two-in-one' || withInvoice === null) return;
   throw new AppError('INVALID_ARGUMENT', `--with works only with --scenario two-in-one, not with ${scenario}`);
@@ -88,7 +88,7 @@ async function findHit(
   return id === null ? null : encodeId('inv', id);
 }
 
-/** Sends the transfers of a scenario without waiting for the result. Errors: those of `sendOnDevnet`. */
+/** Sends the transfers of a scenario without waiting for the result. Throws the errors of `sendOnDevnet`. */
 export async function sendPayment(
   sandbox: Sandbox,
   scenario: Scenario,

@@ -21,7 +21,7 @@ const CONTRACTS = {
   multisend: accountToAddress(MULTISEND),
 };
 
-/** Errors: `INVALID_ARGUMENT` for an amount too small for the scenario's mistake. */
+/** Throws `INVALID_ARGUMENT` if the amount is too small for the scenario's mistake. */
 export function sendOnDevnet(payer: Payer, options: Omit<ScenarioOptions, 'contracts'>): Promise<ScenarioResult> {
   return payScenario(payer, { ...options, contracts: CONTRACTS }).catch((error: unknown) => {
     if (!(error instanceof RangeError)) throw error;
@@ -37,8 +37,8 @@ export function sendOnDevnet(payer: Payer, options: Omit<ScenarioOptions, 'contr
 export type DevnetPaymentInput = { address: string; amount: string; scenario: Scenario; node: string };
 
 /**
- * Pays an address on the local network at `node`, from the wallet that every local network has. Errors: `INVALID_ARGUMENT` with all
- * problems at once, `SERVER_UNAVAILABLE`.
+ * Pays an address on the local network at `node`, from the wallet that every local network has. Throws `INVALID_ARGUMENT` with all problems
+ * at once, or `SERVER_UNAVAILABLE`.
  */
 export async function payOnDevnet({ address, amount, scenario, node }: DevnetPaymentInput) {
   const problems: FieldProblem[] = [];

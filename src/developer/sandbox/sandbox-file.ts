@@ -35,7 +35,7 @@ export async function removeSandboxFile(dataDir: string, pid: number | null): Pr
   if (pid === null || text.includes(`"pid": ${pid}\n`)) await rm(path, { force: true });
 }
 
-/** Reads the file of a running sandbox. Errors: `SANDBOX_NOT_RUNNING`. */
+/** Reads the file of a running sandbox. Throws `SANDBOX_NOT_RUNNING`. */
 export async function readSandboxFile(dataDir: string): Promise<SandboxFile> {
   return (await findSandboxFile(dataDir)) ?? sandboxNotRunning(dataDir);
 }

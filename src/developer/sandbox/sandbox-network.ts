@@ -19,7 +19,7 @@ export function sandboxNetwork({
   };
 }
 
-/** Returns the network of a data directory's sandbox, and the sandbox's public URL. Errors: `SANDBOX_NOT_RUNNING`. */
+/** Returns the network of a data directory's sandbox, and the sandbox's public URL. Throws `SANDBOX_NOT_RUNNING`. */
 export async function readSandboxNetwork(dataDir: string): Promise<NetworkConfig & { publicUrl: string }> {
   const file = await readSandboxFile(dataDir);
   return { ...sandboxNetwork(file), publicUrl: file.baseUrl };

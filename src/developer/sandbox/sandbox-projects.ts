@@ -149,7 +149,7 @@ export async function createFreshProject(
 }
 
 /**
- * Ends a project: nothing is sent for it, it accepts no orders, and its keys are revoked. The demo project can't be ended. Errors:
+ * Ends a project: nothing is sent for it, it accepts no orders, and its keys are revoked. The demo project can't be ended. Throws
  * `SANDBOX_REFUSED`.
  */
 export async function endProject(db: Database, projectUuid: string, demoUuid: string): Promise<void> {

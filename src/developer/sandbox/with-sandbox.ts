@@ -16,7 +16,7 @@ export type Sandbox = Omit<SandboxFile, 'retiredAddress'> & {
   isOfKey?: boolean;
 };
 
-/** Runs a command's work on a data directory's sandbox. Errors: `SANDBOX_NOT_RUNNING`. */
+/** Runs a command's work on a data directory's sandbox. Throws `SANDBOX_NOT_RUNNING`. */
 export async function withSandbox<Output>(
   dataDir: string,
   work: (sandbox: Sandbox) => Promise<Output>,

@@ -19,7 +19,7 @@ export type InvoiceOptions = { amount?: string | undefined; externalId?: string 
 
 type InvoiceTrigger = Exclude<Trigger, 'ping' | 'endpoint.disabled' | 'transfer.refunded'>;
 
-/** Creates an invoice in the demo project and makes the event happen to it. Errors: `INVALID_ARGUMENT`, `SANDBOX_REFUSED`. */
+/** Creates an invoice in the demo project and makes the event happen to it. Throws `INVALID_ARGUMENT` or `SANDBOX_REFUSED`. */
 export async function happenToInvoice(
   sandbox: Sandbox,
   { type, options, until }: { type: InvoiceTrigger; options: InvoiceOptions; until: Until },

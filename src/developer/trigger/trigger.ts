@@ -30,7 +30,7 @@ import { type FeedEvent, followFrom, type Until } from './until.ts';
 /** There is a block at least every minute, and the watcher reads it a moment later. Everything else takes seconds. */
 const WAIT_MS = 180_000;
 
-/** Reads which event to trigger. `options` only apply to events about an invoice. Errors: `INVALID_ARGUMENT`. */
+/** Reads which event to trigger. `options` only apply to events about an invoice. Throws `INVALID_ARGUMENT`. */
 export function readTrigger(name: string, { amount, externalId }: InvoiceOptions): Trigger {
   const known = Object.keys(TRIGGERS) as Trigger[];
   const type = known.find((each) => each === name);
@@ -44,7 +44,7 @@ export function readTrigger(name: string, { amount, externalId }: InvoiceOptions
 }
 
 /**
- * Makes an event happen in the sandbox of this data directory, and waits until the feed has it. Errors: `SANDBOX_NOT_RUNNING`,
+ * Makes an event happen in the sandbox of this data directory, and waits until the feed has it. Throws `SANDBOX_NOT_RUNNING` or
  * `SANDBOX_REFUSED`.
  */
 export async function trigger(
@@ -116,7 +116,7 @@ async function prepareEndpoint({ db, projectId }: Sandbox, config: Config, url: 
 }
 
 /**
- * Records a ping for each of the demo project's endpoints that subscribe to pings. Returns the id of the first, `evt_…`. Errors:
+ * Records a ping for each of the demo project's endpoints that subscribe to pings. Returns the id of the first, `evt_…`. Throws
  * `SANDBOX_REFUSED`.
  */
 async function recordPings(sandbox: Sandbox): Promise<string> {

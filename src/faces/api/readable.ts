@@ -24,7 +24,7 @@ export function readable(found: FoundInvoice, deps: ApiDeps, keyId: string) {
   }
 }
 
-/** Returns the invoice whose id is in the path, if it belongs to the caller's project. Errors: `UNAUTHENTICATED`, `INVOICE_NOT_FOUND`. */
+/** Returns the invoice whose id is in the path, if it belongs to the caller's project. Throws `UNAUTHENTICATED` or `INVOICE_NOT_FOUND`. */
 export type ReadInvoice = (request: FastifyRequest) => Promise<ProjectedInvoice>;
 
 export function createReader(deps: ApiDeps): ReadInvoice {

@@ -55,7 +55,7 @@ export type GateLimits = {
  * refused last. An order can be placed again, but a payer without a page may pay twice or not at all.
  *
  * With at most 64 requests, something else causes the lag: the watcher, or other programs on a machine that is too small. That many
- * requests take a twentieth of a second of work. Refusing them wouldn't help, and the service would answer nothing while the lag lasts.
+ * requests take a twentieth of a second. Refusing them wouldn't help, and the service would answer nothing while the lag lasts.
  *
  * Strangers are refused at half the lag of API callers, because strangers cause the lag in a flood. They leave a quarter of the places to
  * API callers.

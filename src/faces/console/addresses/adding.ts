@@ -105,7 +105,7 @@ export function addAddingForm(routes: Routes, deps: ConsoleDeps): void {
   });
 }
 
-/** Reports every problem that can be found without the database. Errors: `INVALID_ARGUMENT`. */
+/** Reports every problem that can be found without the database. Throws `INVALID_ARGUMENT`. */
 function readEntries(list: string): AddressEntry[] {
   const entries = readList(list, 'the list');
   const { problems } = readCandidates(entries, []);
@@ -345,7 +345,7 @@ export const ENDING_FIELD = endingField(
   'Copy them from your wallet, not from this page.',
 );
 
-/** Refuses anything except an address or its end. Errors: `INVALID_ARGUMENT`. */
+/** Refuses anything except an address or its end. Throws `INVALID_ARGUMENT`. */
 export function readEnding(field: string, typed: string | undefined, address: string | undefined): void {
   const text = typed?.trim();
   if (text !== undefined && (text === address || text === address?.slice(-ASKED_LENGTH))) return;

@@ -89,7 +89,7 @@ function addConfirmForm(routes: Routes, deps: ConsoleDeps): void {
   });
 }
 
-/** Finds a change that the visitor may see. Hidden projects are reported as not found. Errors: `NOT_FOUND`. */
+/** Finds a change that the visitor may see. Hidden projects are reported as not found. Throws `NOT_FOUND`. */
 async function find(deps: ConsoleDeps, { visit, request }: Asked): Promise<Subject> {
   const { changeId = '' } = request.params as { changeId?: string };
   const unknown = new AppError('NOT_FOUND', `change ${clip(changeId)} does not exist, or you do not have access to it`);
@@ -208,7 +208,7 @@ function renderRetiring(address: AddressView): Html {
   return html`${renderAddress(address)}<p>${open} payable, but new ones no longer use it. Quittance keeps watching it permanently: transfers to it are recorded, and late payments still count.</p>${last}`;
 }
 
-/** Finds an address of a project that the visitor may see. All others are reported as not found. Errors: `NOT_FOUND`. */
+/** Finds an address of a project that the visitor may see. All others are reported as not found. Throws `NOT_FOUND`. */
 async function findAddress(
   deps: ConsoleDeps,
   { visit, request }: Asked,

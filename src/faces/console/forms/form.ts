@@ -54,12 +54,12 @@ export type Form<Subject, Wanted, Outcome> = {
   begins?: string;
   /** Fields that a link may fill in. */
   filled?: readonly string[];
-  /** Finds the subject if the visitor may see it. Errors: `NOT_FOUND`. */
+  /** Finds the subject if the visitor may see it. Throws `NOT_FOUND`. */
   find(asked: Asked, project: string | undefined): Promise<Subject>;
   show(visit: Visit, subject: Subject): FormView;
-  /** Errors: `INVALID_ARGUMENT`. */
+  /** Throws `INVALID_ARGUMENT`. */
   read(filled: Fields, subject: Subject): Wanted;
-  /** `once` stays the same if the form is submitted twice. Errors: its own. */
+  /** `once` stays the same if the form is submitted twice. Throws its own errors. */
   run(actor: Actor, wanted: Wanted, once: string): Promise<Outcome>;
   done(visit: Visit, subject: Subject, outcome: Outcome): Answer;
 };
@@ -273,8 +273,8 @@ export function byOperation<Input extends TSchema, Wanted, Outcome, Subject>(
 }
 
 /**
- * Adds the submission of a one-button form (`oneClick`). `run` returns the next page, or shows the outcome. Errors: `CONFLICT`, and its
- * own, each with a page.
+ * Adds the submission of a one-button form (`oneClick`). `run` returns the next page, or shows the outcome. Throws `CONFLICT` or its own
+ * errors, each with a page.
  */
 export function addClick(
   { post }: Routes,

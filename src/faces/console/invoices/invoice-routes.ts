@@ -90,7 +90,7 @@ export function addInvoiceRoutes(routes: Routes, deps: ConsoleDeps): void {
   });
 }
 
-/** Finds an invoice that the visitor may see, with its explanation. Errors: `NOT_FOUND`. */
+/** Finds an invoice that the visitor may see, with its explanation. Throws `NOT_FOUND`. */
 async function find(deps: ConsoleDeps, { visit, request }: Asked) {
   const { invoiceId = '' } = request.params as { invoiceId?: string };
   const explanation = await explainSubject(deps, visit.actor, { text: invoiceId, projectId: undefined });

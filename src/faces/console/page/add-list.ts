@@ -25,7 +25,7 @@ export type List<Row> = {
   pageSize: number;
   columns: readonly Column<Row>[];
   filters(visit: Visit): readonly Filter[];
-  /** Errors: `INVALID_ARGUMENT`, shown above the filters. */
+  /** Throws `INVALID_ARGUMENT`, which is shown above the filters. */
   find(visit: Visit, project: ListedProjectView, filters: Fields, before: string | undefined): Promise<Found<Row>>;
   none(visit: Visit, project: ListedProjectView, isFiltered: boolean): Html;
   beside?(visit: Visit, project: ListedProjectView): Html | null;

@@ -30,7 +30,7 @@ export class Forbidden extends Error {
 
 /**
  * Returns the project of a page: the requested one, or else the first one in use with real money, or else the first one. `null` if there is
- * none yet. A hidden project is reported as not found. Errors: `NOT_FOUND`.
+ * none yet. A hidden project is reported as not found. Throws `NOT_FOUND`.
  */
 export function chooseProject({ projects }: Visit, asked: string | undefined): ListedProjectView | null {
   if (asked === undefined)
@@ -72,13 +72,13 @@ export type Fields<Name extends string = string> = Partial<Record<Name, string>>
 const MAX_CHARACTERS = { query: 4000, form: 44_000 };
 const FORM = /^application\/x-www-form-urlencoded\s*(;|$)/i;
 
-/** Reads the query of a request. Errors: `INVALID_ARGUMENT`. */
+/** Reads the query of a request. Throws `INVALID_ARGUMENT`. */
 export function readQuery<const Name extends string>({ url }: FastifyRequest, names: readonly Name[]): Fields<Name> {
   const start = url.indexOf('?');
   return readFields(new URLSearchParams(start === -1 ? '' : url.slice(start)), names, MAX_CHARACTERS.query);
 }
 
-/** Reads the form in a request's body. If `names` is `null`, any fields are accepted. Errors: `INVALID_ARGUMENT`. */
+/** Reads the form in a request's body. If `names` is `null`, any fields are accepted. Throws `INVALID_ARGUMENT`. */
 export function readPostedForm<const Name extends string>(
   { headers, body }: FastifyRequest,
   names: readonly Name[] | null,

@@ -152,7 +152,7 @@ function addPasskeyForms(routes: Routes, deps: ConsoleDeps): void {
 
 const ME = '/settings/me';
 
-/** Errors: `INVALID_ARGUMENT`. */
+/** Throws `INVALID_ARGUMENT`. */
 function parse(created: string): unknown {
   try {
     return JSON.parse(created);

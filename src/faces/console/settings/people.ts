@@ -242,7 +242,7 @@ function addPeopleForms(routes: Routes, deps: ConsoleDeps): void {
 /** A person with their live sessions. */
 type Found = { person: PersonView; sessions: readonly SessionView[]; projects: readonly ListedProjectView[] };
 
-/** Finds the person in the path. Errors: `NOT_FOUND`. */
+/** Finds the person in the path. Throws `NOT_FOUND`. */
 async function findPerson(deps: ConsoleDeps, { visit, request }: Asked): Promise<Found> {
   const { personId = '' } = request.params as { personId?: string };
   const { data: people } = await listPeople.run(deps, visit.actor, {});
@@ -288,7 +288,7 @@ export function rightsFields(
   ];
 }
 
-/** Reads these fields. Ticking no project doesn't give access to all. Errors: `INVALID_ARGUMENT`. */
+/** Reads these fields. Ticking no project doesn't give access to all. Throws `INVALID_ARGUMENT`. */
 export function readRightsFields(filled: Fields, projects: readonly ListedProjectView[]) {
   const projectIds = projects.flatMap(({ projectId }) => (filled[projectId] === undefined ? [] : [projectId]));
   const { role = '', scope } = filled;

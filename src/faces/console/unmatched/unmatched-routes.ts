@@ -95,7 +95,7 @@ ${list.data.length === 0 ? liveNone(renderNone(visit, project, state)) : liveRow
   };
 }
 
-/** Finds a transfer that the visitor may see. Hidden projects are reported as not found. Errors: `NOT_FOUND`. */
+/** Finds a transfer that the visitor may see. Hidden projects are reported as not found. Throws `NOT_FOUND`. */
 async function find(deps: ConsoleDeps, { visit, request }: Asked) {
   const { transferId = '' } = request.params as { transferId?: string };
   const unknown = new AppError(

@@ -221,7 +221,7 @@ const DELIVERIES: readonly Column<DeliveryView>[] = [
 
 export type FoundEndpoint = Awaited<ReturnType<typeof findEndpoint>>;
 
-/** Finds an endpoint that the visitor may see. Errors: `NOT_FOUND`, also for a malformed id. */
+/** Finds an endpoint that the visitor may see. Throws `NOT_FOUND`, also for a malformed id. */
 export async function findEndpoint(deps: ConsoleDeps, { visit, request }: Asked) {
   const { endpointId = '' } = request.params as { endpointId?: string };
   const endpoint = await showEndpoint.run(deps, visit.actor, { endpointId }).catch(asUnknown);

@@ -146,8 +146,8 @@ type Checked = { header: BackupHeader; ending: BackupEnding; authenticity: Authe
 export type Opening = { keyRing: KeyRing | null; identities?: readonly string[] };
 
 /**
- * Reads a whole backup and checks its authenticity. Errors: `BACKUP_DAMAGED` if a byte was changed or is missing and the digest wasn't
- * adapted, `BACKUP_ENCRYPTED` if no identity fits, `INVALID_ARGUMENT` if it isn't a backup, `NOT_FOUND`.
+ * Reads a whole backup and checks its authenticity. Throws `BACKUP_DAMAGED` if a byte was changed or is missing and the digest wasn't
+ * adapted, `BACKUP_ENCRYPTED` if no identity fits, `INVALID_ARGUMENT` if it isn't a backup, or `NOT_FOUND`.
  */
 export async function checkBackup(path: string, opening: Opening): Promise<Checked> {
   const { keyRing } = opening;

@@ -79,7 +79,7 @@ export async function refuseRunning({ db, kind, isStartedHere }: QuietDatabase):
 }
 
 /**
- * Creates a key pair for encrypted backups. The secret key is written to a new file, and nowhere else. Errors: `CONFLICT`,
+ * Creates a key pair for encrypted backups. The secret key is written to a new file, and nowhere else. Throws `CONFLICT` or
  * `INVALID_ARGUMENT`.
  */
 export async function makeKey(
@@ -107,8 +107,8 @@ type Input = { path: string; recipients: readonly string[]; isFinal: boolean; si
 
 /**
  * Writes a backup to a new file. If it `isFinal`, the ledger is closed first, so that nothing can be created that isn't in the file.
- * `recipients` are age public keys. `signal` aborts it and leaves no file behind. Errors: `CONFIG_INVALID`, `CONFLICT`, `INVALID_ARGUMENT`,
- * and those of `refuseForeignLedger`.
+ * `recipients` are age public keys. `signal` aborts it and leaves no file behind. Throws `CONFIG_INVALID`, `CONFLICT`, `INVALID_ARGUMENT`,
+ * or an error from `refuseForeignLedger`.
  */
 export async function createBackup(
   { connection, now, keyRing, release, ...database }: Deps,

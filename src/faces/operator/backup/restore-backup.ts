@@ -141,8 +141,9 @@ const skipPositions = commandOf(
 
 /**
  * Loads a backup into an empty database and migrates it to this release, in a single transaction that calls `finish` at its end. The file
- * is read completely before anything is written, and again while it's loaded. Errors: `BACKUP_DAMAGED`, `BACKUP_TAMPERED`,
- * `BACKUP_UNAUTHENTICATED`, `BACKUP_ENCRYPTED`, `DATABASE_NOT_EMPTY`, `SCHEMA_NEWER` for a backup from a newer release, `SCHEMA_CHANGED`.
+ * is read completely before anything is written, and again while it's loaded. Throws `BACKUP_DAMAGED`, `BACKUP_TAMPERED`,
+ * `BACKUP_UNAUTHENTICATED`, `BACKUP_ENCRYPTED`, `DATABASE_NOT_EMPTY`, `SCHEMA_NEWER` for a backup from a newer release, or
+ * `SCHEMA_CHANGED`.
  */
 export async function loadBackup<Finished>(options: {
   connection: Connection;
@@ -289,8 +290,8 @@ type Deps = QuietDatabase & SecureDeps & Required<Opening> & { connection: Conne
 
 /**
  * Loads a backup into an empty database. Unless it was a final backup, none of its addresses ever gets a new invoice, because payers may
- * have been given amounts after the backup. `unauthenticated` records why a file that no master key can authenticate is accepted. Errors:
- * as for `loadBackup`.
+ * have been given amounts after the backup. `unauthenticated` records why a file that no master key can authenticate is accepted. Throws
+ * the same errors as `loadBackup`.
  */
 export async function restoreBackup(
   { now, random, write, connection, keyRing, identities, hooks, ...database }: Deps,
@@ -351,7 +352,7 @@ const TO_COMPARE = say`compare its addresses with your wallet ("${{ command: 'ad
 
 /**
  * Accepts a ledger that wasn't moved here by our commands. `retires` takes its addresses out of use even if it wasn't recognised as a copy,
- * for example after a server was rolled back to an earlier time. Errors: `CONFLICT`, `LEDGER_CLOSED`.
+ * for example after a server was rolled back to an earlier time. Throws `CONFLICT` or `LEDGER_CLOSED`.
  */
 export async function acceptRestore(
   { now, random, write, ...database }: QuietDatabase & SecureDeps,

@@ -74,7 +74,7 @@ type Asked = { text: string; projectId: string | undefined };
 /**
  * Explains an invoice, a transaction or an address with everything that the ledger knows. All facts come from a single snapshot, so a
  * payment that is recorded in the meantime appears either in all of them or in none. Unknown transactions are explained as well, with what
- * the chain shows about them. Errors: `NOT_FOUND`; `INVALID_ARGUMENT`, with every possible meaning of an ambiguous text.
+ * the chain shows about them. Throws `NOT_FOUND`, or `INVALID_ARGUMENT` with every possible meaning of an ambiguous text.
  */
 export async function explainSubject(deps: Deps, actor: Actor, asked: Asked): Promise<Explanation> {
   const answer = await findSubject(deps, actor, asked);
@@ -420,7 +420,7 @@ type Nodes = Omit<TransactionReaderDeps, 'log' | 'spend' | 'pool'> & { pool: Nod
 export type AskDeps = {
   /** The networks whose nodes can be asked. */
   networks: readonly Network[];
-  /** Runs `work` with a network's nodes. Errors: `SANDBOX_NOT_RUNNING`. */
+  /** Runs `work` with a network's nodes. Throws `SANDBOX_NOT_RUNNING`. */
   withNodes<Output>(network: Network, work: (nodes: Nodes) => Promise<Output>): Promise<Output>;
   log: Logger;
   /** Describes an answer in the same words as the payment page. */

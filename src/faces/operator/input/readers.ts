@@ -262,7 +262,7 @@ function wayOut(kind: string, field: string) {
   return say` If it is a transaction id, write "tx" directly before it, and no word such as "key": ${{ field }} "tx 3a4f…".`;
 }
 
-/** Does the same for an input that is only a note. Errors: `INVALID_ARGUMENT`. */
+/** Does the same for an input that is only a note. Throws `INVALID_ARGUMENT`. */
 export function readOneNote(text: string | undefined, field = 'note'): string {
   const problems: FieldProblem[] = [];
   const note = readNote(text, problems, field);

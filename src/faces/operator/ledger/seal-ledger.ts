@@ -19,7 +19,7 @@ export type SealsView = { good: boolean; tables: Tally[]; wrong: WrongRow[] };
  */
 type AcceptedRowView = { table: string; id: string; was: WrongRow['kind'] | 'missing' | 'put-back' };
 
-/** Returns the sealer of this ledger. Errors: `CONFIG_INVALID`. */
+/** Returns the sealer of this ledger. Throws `CONFIG_INVALID`. */
 async function requireSealer(db: Pick<Sql, 'sealer'>): Promise<Sealer> {
   const sealer = await db.sealer();
   if (sealer !== null) return sealer;
@@ -44,7 +44,7 @@ type Deps = { db: Database; kind: 'external' | 'embedded'; now(): UnixMs; onProg
 
 /**
  * Seals every row that has no MAC, while services keep running. Changed rows are reported, but not touched. If it's interrupted, it can
- * simply be run again. Errors: `CONFIG_INVALID`, `CONFLICT`.
+ * simply be run again. Throws `CONFIG_INVALID` or `CONFLICT`.
  */
 export async function sealLedger({ db, kind, now, onProgress }: Deps, actor: Actor): Promise<SealsView> {
   const sealer = await requireSealer(db);
@@ -90,7 +90,7 @@ const LOOKS_LIKE = {
   bytea: /^([0-9a-f]{2}){1,1023}$/,
 };
 
-/** Finds a row by `TABLE:ID`, the form used in alarms and seal checks. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`, `CONFLICT`. */
+/** Finds a row by `TABLE:ID`, the form used in alarms and seal checks. Throws `INVALID_ARGUMENT`, `NOT_FOUND` or `CONFLICT`. */
 export async function selectChangedRow({ db, kind }: AcceptRowDeps, name: string): Promise<ChangedRow> {
   const [table = '', id = ''] = [name.slice(0, name.indexOf(':')), name.slice(name.indexOf(':') + 1)];
   const source = SEALED_ROWS.find(({ tables }) => tables.some((each) => each.name === table));

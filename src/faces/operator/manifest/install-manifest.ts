@@ -60,7 +60,7 @@ type DraftView = {
 
 const DAY_MS = 86_400_000;
 
-/** Writes a draft of the current state of the database, for a person to review and sign. Errors: `CONFLICT`, `INVALID_ARGUMENT`. */
+/** Writes a draft of the current state of the database, for a person to review and sign. Throws `CONFLICT` or `INVALID_ARGUMENT`. */
 export async function draftManifest(
   { db, now }: { db: Database; now(): UnixMs },
   input: DraftInput,
@@ -191,7 +191,7 @@ export async function readLedgerFacts(db: Database, projectIds: readonly string[
 /** `askLedger` returns `null` if the database doesn't answer. The manifest is then compared only with the previous one in force. */
 type InstallDeps = { now: UnixMs; askLedger(projectIds: readonly string[]): Promise<LedgerFacts | null> };
 
-/** Replaces the manifest in force with a signed one. Running services load it within seconds. Errors: `MANIFEST_REFUSED`. */
+/** Replaces the manifest in force with a signed one. Running services load it within seconds. Throws `MANIFEST_REFUSED`. */
 export async function installManifest(
   settings: ManifestSettings,
   path: string,

@@ -105,7 +105,7 @@ type EnableDeps = KeyDeps & { db: Database; random: Random; config: UrlRules };
 /**
  * Lets shops order from a project through another system's API, with one adapter of each kind. If the adapter already exists, changes its
  * rate or the rate's source, which is queried at once. A rate stays within its bounds. A large change must name the old and the new rate,
- * and every notification channel is notified. A generated secret is shown only once. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`, `CONFLICT`,
+ * and every notification channel is notified. A generated secret is shown only once. Throws `NOT_FOUND`, `INVALID_ARGUMENT`, `CONFLICT` or
  * `CONFIG_INVALID`.
  */
 export const enableAdapter = operation({
@@ -363,7 +363,7 @@ function readDecimal(text: string): bigint {
   throw new Error('the rate bounds are not decimal numbers');
 }
 
-/** Returns the columns for bounds that contain this rate. Errors: `INVALID_ARGUMENT`. */
+/** Returns the columns for bounds that contain this rate. Throws `INVALID_ARGUMENT`. */
 function within(rateMicro: bigint, { minMicro, maxMicro }: RateBounds) {
   if (rateMicro >= minMicro && rateMicro <= maxMicro) return { rateMinMicro: minMicro, rateMaxMicro: maxMicro };
   throw new FieldError(
@@ -470,7 +470,7 @@ const isNear = (said: bigint, actual: bigint, isRead: boolean) => {
 
 /**
  * Whether a change is large: more than a fifth, or to wider bounds. Refuses bounds that don't contain the current rate, so a single change
- * can at most double or halve it. Errors: `INVALID_ARGUMENT`.
+ * can at most double or halve it. Throws `INVALID_ARGUMENT`.
  */
 function judgeChange(before: Adapter, after: StoredRate, confirmed: Confirmation | null) {
   const [old, next] = [before.readMicro ?? before.rateMicro, after.readMicro ?? after.rateMicro];
@@ -519,7 +519,10 @@ async function notifyOfRate(
   }
 }
 
-/** Lists the adapters of a project, including disabled ones. Errors: `NOT_FOUND`, `INVALID_ARGUMENT` (which project). */
+/**
+ * Lists the adapters of a project, including disabled ones. Throws `NOT_FOUND`, or `INVALID_ARGUMENT` if it isn't clear which project is
+ * meant.
+ */
 export const listAdapters = operation({
   action: 'listAdapters',
   summary: "List a project's adapters, for shops that use another system’s API",
@@ -555,7 +558,7 @@ export const listAdapters = operation({
 });
 
 /**
- * Permanently stops an adapter from accepting orders. Shops are still notified of payments for its earlier orders. Errors: `NOT_FOUND`,
+ * Permanently stops an adapter from accepting orders. Shops are still notified of payments for its earlier orders. Throws `NOT_FOUND` or
  * `INVALID_ARGUMENT`.
  */
 export const disableAdapter = operation({

@@ -57,7 +57,7 @@ const viewChange = (change: AddressChange, { role }: Pick<Actor, 'role'>): Addre
 
 const CHANGE = ['<change>', 'chg_…'] as const;
 
-/** Lists the pending changes of a project and the 20 most recently finished, newest first. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
+/** Lists the pending changes of a project and the 20 most recently finished, newest first. Throws `NOT_FOUND` or `INVALID_ARGUMENT`. */
 export const listAddressChanges = operation({
   action: 'listAddressChanges',
   summary: 'List pending address additions, and the most recent finished ones',
@@ -93,7 +93,7 @@ export const listAddressChanges = operation({
   }),
 });
 
-/** Shows a change, and why this actor may not confirm it (`null` if it may). Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
+/** Shows a change, and why this actor may not confirm it (`null` if it may). Throws `NOT_FOUND` or `INVALID_ARGUMENT`. */
 export const showAddressChange = operation({
   action: 'showAddressChange',
   summary: 'Show a pending address addition',
@@ -110,8 +110,8 @@ export const showAddressChange = operation({
 
 /**
  * Adds the addresses of a change at once. Requires another owner than the one who proposed it, or someone who runs commands here, because
- * they have the database anyway. `passedOver` are addresses that the project has received in the meantime. Errors: `INVALID_ARGUMENT`,
- * `NOT_FOUND`, `CONFLICT`.
+ * they have the database anyway. `passedOver` are addresses that the project has received in the meantime. Throws `INVALID_ARGUMENT`,
+ * `NOT_FOUND` or `CONFLICT`.
  */
 export const confirmAddressChange = localOperation({
   action: 'confirmAddressChange',
@@ -150,7 +150,7 @@ export const confirmAddressChange = localOperation({
   }),
 });
 
-/** Withdraws a pending change, so its addresses aren't added. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`, `CONFLICT`. */
+/** Withdraws a pending change, so its addresses aren't added. Throws `INVALID_ARGUMENT`, `NOT_FOUND` or `CONFLICT`. */
 export const withdrawAddressChange = operation({
   action: 'withdrawAddressChange',
   summary: 'Withdraw a pending addition, so that its addresses are not added',
@@ -180,7 +180,7 @@ export const withdrawAddressChange = operation({
   print: ({ addresses }) => ({ text: addresses.map((address) => `withdrawn ${address}`).join('\n') }),
 });
 
-/** Finds the change with this id (`chg_…`). Errors: `INVALID_ARGUMENT`, `NOT_FOUND`. */
+/** Finds the change with this id (`chg_…`). Throws `INVALID_ARGUMENT` or `NOT_FOUND`. */
 async function selectChange(db: Sql, actor: Actor, changeId: string): Promise<AddressChange> {
   const id = decodeId('chg', changeId);
   if (id === null) {
@@ -323,8 +323,8 @@ type Proposed = {
 };
 
 /**
- * Makes addresses wait for another owner or a day, in a transaction that holds the project's lock. Raises the alarm about it. Errors:
- * `INVALID_ARGUMENT`, `CONFLICT`.
+ * Makes addresses wait for another owner or a day, in a transaction that holds the project's lock. Raises the alarm about it. Throws
+ * `INVALID_ARGUMENT` or `CONFLICT`.
  */
 export async function proposeChange(
   tx: Sql,

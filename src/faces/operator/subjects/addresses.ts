@@ -314,7 +314,7 @@ export type Added = { kind: 'added'; view: Of & { added: TronAddress[] }; projec
 /**
  * Adds addresses to a project in the given order, all or none, and reports what nodes know about them. In a project that already has an
  * address, additions by people and keys wait unless all of them are signed. `policy` defaults to the project's. `isFresh` confirms that the
- * ledger never had any of them, not even in data lost in a restore. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`, `CONFLICT`.
+ * ledger never had any of them, not even in data lost in a restore. Throws `INVALID_ARGUMENT`, `NOT_FOUND` or `CONFLICT`.
  */
 export const addAddresses = operation({
   action: 'addAddresses',

@@ -267,9 +267,9 @@ type Ledger = { number: number; id: string };
 
 /**
  * Reads the irreversible blocks from `from` to `to` and verifies them as the watcher does. Passes them on in order, as soon as enough known
- * producers have built on them or the ledger's newest block descends from them. Errors: `NOT_FOUND` if the network was never followed,
- * `INVALID_ARGUMENT` above the ledger, `CHAIN_CONTRADICTION` if no node has blocks that lead to the ledger's, `BLOCK_UNVERIFIABLE` if too
- * few known producers built on them, `NODES_DISAGREE`, `NO_NODE`, `NODE_REFUSED`.
+ * producers have built on them or the ledger's newest block descends from them. Throws `NOT_FOUND` if the network was never followed,
+ * `INVALID_ARGUMENT` above the ledger's blocks, `CHAIN_CONTRADICTION` if no node has blocks that lead to the ledger's, `BLOCK_UNVERIFIABLE`
+ * if too few known producers built on them, `NODES_DISAGREE`, `NO_NODE` or `NODE_REFUSED`.
  */
 export async function readSolid(
   deps: ReadSolidDeps,

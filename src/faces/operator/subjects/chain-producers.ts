@@ -283,7 +283,7 @@ type Passed = {
 
 /**
  * Shows the content of the next block if no node can prove it, and which nodes return it. If the operator has compared it with another
- * source (`isCompared`), lets the block pass, which is recorded permanently. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`, `CONFLICT`.
+ * source (`isCompared`), lets the block pass, which is recorded permanently. Throws `NOT_FOUND`, `INVALID_ARGUMENT` or `CONFLICT`.
  */
 export async function passBlock(
   deps: Deps,
@@ -426,7 +426,7 @@ type ShownBlock = {
 
 /**
  * Shows the content of a block as a node returns it, for a person to judge. No node is paused for it. A forged block isn't proven, whatever
- * it hashes to: a known producer must have signed it. Returns `null` if the node doesn't have the block. Errors: `NODE_REFUSED`,
+ * it hashes to: a known producer must have signed it. Returns `null` if the node doesn't have the block. Throws `NODE_REFUSED`, or
  * `BLOCK_UNVERIFIABLE` if the node's answers contradict each other.
  */
 async function showBlock(

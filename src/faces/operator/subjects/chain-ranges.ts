@@ -109,7 +109,7 @@ export function hintOf(read: ReadSolid): { next?: string } {
 /**
  * Records the transfers that the ledger missed in contiguous blocks at or below the cursor, with the decisions of `applySolidBlocks`. Runs
  * in one transaction that doesn't move the cursor or need the lease, but holds the cursor's lock, so a watcher waits for it. Existing
- * transfers are left alone, so a repeated call is harmless. Returns the counts of the new transfers. Errors: `CHAIN_CONTRADICTION` for a
+ * transfers are left alone, so a repeated call is harmless. Returns the counts of the new transfers. Throws `CHAIN_CONTRADICTION` for a
  * block above the cursor, which only the watcher may record.
  */
 export function recordRescanned(
@@ -142,8 +142,8 @@ export type RescannedView = Awaited<ReturnType<typeof rescanRange>>;
 
 /**
  * Reads the blocks from `from` to `to` again and records, in chain order, what the ledger missed. Repeating or aborting it is harmless.
- * Errors: those of `readSolid`; `CHAIN_CONTRADICTION` if the ledger has a transfer that the chain lacks, or the chain has one that an
- * operator took back. Only an explicit `quittance chain repair` corrects that.
+ * Throws the errors of `readSolid`, or `CHAIN_CONTRADICTION` if the ledger has a transfer that the chain lacks, or if the chain has one
+ * that an operator took back. Only an explicit `quittance chain repair` corrects that.
  */
 export async function rescanRange(
   deps: NodeDeps & { onProgress(blockCount: number, addedCount: number): void },
@@ -202,7 +202,7 @@ export type VerifiedRangeView = Range &
 
 /**
  * Compares our addresses' transfers in the blocks from `from` to `to` with the ledger, without changing anything. `hint` is the command
- * that fixes the differences. Errors: those of `readSolid`.
+ * that fixes the differences. Throws the errors of `readSolid`.
  */
 export async function verifyRange(
   deps: ReadSolidDeps & { onProgress(blockCount: number, differenceCount: number): void },

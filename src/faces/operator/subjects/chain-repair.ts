@@ -194,7 +194,7 @@ async function alarmOf(
   await raiseAlarm(tx, network, { id: uuidV7(now(), random(10)), kind: 'payment-denied', subject: invoiceId, detail });
 }
 
-/** Reads the UUID of a named invoice. Errors: `INVALID_ARGUMENT`. */
+/** Reads the UUID of a named invoice. Throws `INVALID_ARGUMENT`. */
 function readInvoiceId(text: string): string {
   const id = decodeId('inv', text);
   if (id !== null) return id;
@@ -207,7 +207,7 @@ function readInvoiceId(text: string): string {
 /**
  * Shows where the ledger differs from the chain and what each such transfer did, without changing anything; `hint` is the command that
  * does. With an `order`, it takes back what the chain denies and records what was missing. Refuses if a denied transfer had paid an invoice
- * that `invoiceIds` (UUIDs) doesn't name. Errors: those of `planRepair`, `CONFLICT`, `INVALID_ARGUMENT`.
+ * that `invoiceIds` (UUIDs) doesn't name. Throws `CONFLICT`, `INVALID_ARGUMENT`, or an error from `planRepair`.
  */
 async function repairRange(
   deps: NodeDeps & { onProgress(blockCount: number): void },
@@ -284,8 +284,8 @@ const MAX_DIFFERENCES = 1000;
 export type RepairPlan = ReadSolid & { range: Range; differences: PlannedDifference[]; blocks: SolidBlock[] };
 
 /**
- * Reads the blocks from `from` to `to` again and compares them with the ledger, without changing anything. Errors: those of `readSolid`,
- * and `INVALID_ARGUMENT` for more differences than one repair allows.
+ * Reads the blocks from `from` to `to` again and compares them with the ledger, without changing anything. Throws the errors of
+ * `readSolid`, or `INVALID_ARGUMENT` if there are more differences than one repair allows.
  */
 export async function planRepair(
   deps: ReadSolidDeps,

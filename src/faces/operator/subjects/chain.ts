@@ -270,9 +270,7 @@ const OPEN: readonly Column<ChainStatusView['alarms'][number]>[] = [
 
 const closedByOperators = ALARM_KINDS.filter((kind) => ALARMS[kind].endsBy === 'operator');
 
-/**
- * Closes the alarms of a kind, or one about a subject, after an operator has read them. Nothing else closes them. Errors: `NOT_FOUND`.
- */
+/** Closes the alarms of a kind, or one about a subject, after an operator has read them. Nothing else closes them. Throws `NOT_FOUND`. */
 export const acknowledgeAlarms = operation({
   action: 'acknowledgeAlarms',
   summary: 'Close alarms about one-time events',
@@ -321,7 +319,7 @@ export const acknowledgeAlarms = operation({
   }),
 });
 
-/** Reads a kind of alarm that operators may close. Errors: `INVALID_ARGUMENT`. */
+/** Reads a kind of alarm that operators may close. Throws `INVALID_ARGUMENT`. */
 export function readAlarmKind(text: string): AlarmKind {
   const kind = ALARM_KINDS.find((known) => known === text);
   if (kind !== undefined && closedByOperators.includes(kind)) return kind;
@@ -336,7 +334,7 @@ export function readAlarmKind(text: string): AlarmKind {
 
 /**
  * Restarts a halted watcher, once a person who saw the reason confirms that it's settled. `haltedAt` is the time of the halt that the
- * person saw; `null` means any. `reason` is for the record. Errors: `NOT_FOUND`, `CONFLICT` if it has halted again since.
+ * person saw; `null` means any. `reason` is for the record. Throws `NOT_FOUND`, or `CONFLICT` if it has halted again since.
  */
 export const resumeChain = operation({
   action: 'resumeChain',

@@ -216,7 +216,7 @@ const findDeskAttempts = rowsOf(
   (eventId: string, endpointIds: readonly string[], limit: number) => [eventId, endpointIds, limit],
 );
 
-/** Decodes an `evt_…`. Errors: `INVALID_ARGUMENT`. */
+/** Decodes an `evt_…`. Throws `INVALID_ARGUMENT`. */
 export function readEventId(eventId: string): string {
   const uuid = decodeId('evt', eventId);
   if (uuid !== null) return uuid;
@@ -226,7 +226,7 @@ export function readEventId(eventId: string): string {
   );
 }
 
-/** Finds the event with this `evt_…`. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`. */
+/** Finds the event with this `evt_…`. Throws `INVALID_ARGUMENT` or `NOT_FOUND`. */
 async function selectEvent(db: Sql, actor: Actor, eventId: string): Promise<DeskEvent> {
   const [event] = await findDeskEvents(db, [readEventId(eventId)]);
   if (event !== undefined && maySee(actor, event.projectId)) return event;
@@ -247,7 +247,7 @@ const MAX_LOOKED_THROUGH = 10_000n;
 /** A position after every possible event. */
 const NEVER = unixMs(Date.UTC(9999, 0));
 
-/** Lists deliveries, those of the newest events first. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`. */
+/** Lists deliveries, those of the newest events first. Throws `INVALID_ARGUMENT` or `NOT_FOUND`. */
 export const listDeliveries = operation({
   action: 'listDeliveries',
   summary: 'List event deliveries to endpoints, newest first',
@@ -387,7 +387,7 @@ function cutPage(found: DeskDelivery[], limit: number): Page {
   return { deliveries: found.slice(0, limit), nextBefore: null, end: { kind: 'limit' } };
 }
 
-/** Shows an event's deliveries to each endpoint or to one. `askedAt` is the current time. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`. */
+/** Shows an event's deliveries to each endpoint or to one. `askedAt` is the current time. Throws `INVALID_ARGUMENT` or `NOT_FOUND`. */
 export const showDelivery = operation({
   action: 'showDelivery',
   summary: 'Show an event with every delivery attempt, the next planned one, and why the last one failed',

@@ -150,7 +150,7 @@ export type ReplayedPeriodView = Shown<typeof replayedPeriod> & Partial<Record<R
 
 /**
  * Sends the events of a period to an endpoint again. `failing` is pending with a failed last attempt; `all` includes every pending one.
- * `waiting` is the endpoint, if it's disabled. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`, and `USAGE` for many events without a confirmation.
+ * `waiting` is the endpoint, if it's disabled. Throws `INVALID_ARGUMENT`, `NOT_FOUND`, or `USAGE` for many events without a confirmation.
  */
 export const replayPeriod = operation({
   action: 'replayPeriod',
@@ -254,7 +254,7 @@ function refuseForgotten(from: UnixMs, now: UnixMs, retentionDays: number): void
 
 const MANY = 100;
 
-/** Errors: `USAGE`. */
+/** Throws `USAGE`. */
 function refuseMany(total: number, isConfirmed: boolean): void {
   if (total <= MANY || isConfirmed) return;
   throw new AppError(
@@ -354,7 +354,7 @@ const replayed = {
 /** The maximum number of events in one call, which uses a single transaction. */
 const MAX_EVENTS = 500;
 
-/** Reads the UUIDs of the named events (`evt_…`), each once. Errors: `INVALID_ARGUMENT`. */
+/** Reads the UUIDs of the named events (`evt_…`), each once. Throws `INVALID_ARGUMENT`. */
 export function readReplayedEvents(events: readonly string[]): string[] {
   const eventIds = [...new Set(events.map(readEventId))];
   if (eventIds.length <= MAX_EVENTS) return eventIds;
@@ -367,8 +367,8 @@ export function readReplayedEvents(events: readonly string[]): string[] {
 type Target = ReplayCandidate & { endpointId: string };
 
 /**
- * Sends events (UUIDs) again, to one endpoint or to all that they were planned for, all or none. `waiting` are disabled endpoints. Errors:
- * `INVALID_ARGUMENT`, `NOT_FOUND`, and `USAGE` for many events without a confirmation.
+ * Sends events (UUIDs) again, to one endpoint or to all that they were planned for, all or none. `waiting` are disabled endpoints. Throws
+ * `INVALID_ARGUMENT`, `NOT_FOUND`, or `USAGE` for many events without a confirmation.
  */
 export const replayEvents = operation({
   action: 'replayEvents',
@@ -444,7 +444,7 @@ export const replayEvents = operation({
 
 const OUTCOMES = { replayed: 'due now', due: 'already due within seconds', exhausted: 'not sent' } as const;
 
-/** Reports all problems at once. Errors: `NOT_FOUND`. */
+/** Reports all problems at once. Throws `NOT_FOUND`. */
 function refuseUnknown(asked: {
   eventIds: readonly string[];
   events: readonly DeskEvent[];

@@ -15,7 +15,7 @@ const POLL_MS = 1000;
 
 type Asked = { type?: readonly string[] | undefined; limit: string; after?: string | undefined };
 
-/** Reads which events to show. Errors: `INVALID_ARGUMENT`. */
+/** Reads which events to show. Throws `INVALID_ARGUMENT`. */
 export function readTail({ type: types, limit, after }: Asked) {
   const unknown = types?.find((type) => !EVENT_TYPES.some((known) => known === type));
   if (unknown !== undefined) {
@@ -31,7 +31,7 @@ type Input = ReturnType<typeof readTail> & { projectId: string | undefined; foll
 
 /**
  * Yields the stored bodies of a project's newest events, or of those after an event, oldest first. With `follow`, also yields each new
- * event until `signal` aborts. None is skipped or repeated. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`.
+ * event until `signal` aborts. None is skipped or repeated. Throws `INVALID_ARGUMENT` or `NOT_FOUND`.
  */
 export async function* tailEvents(
   { db, signal, pollMs = POLL_MS }: { db: Sql; signal: AbortSignal; pollMs?: number | undefined },

@@ -170,7 +170,7 @@ const MAX_LISTED = 500;
 const FIRST_WINDOW = 500;
 const TIMEOUT_MS = 5000;
 
-/** Reads the filter. Errors: `INVALID_ARGUMENT`. */
+/** Reads the filter. Throws `INVALID_ARGUMENT`. */
 function readInvoiceFilter(input: FilterInput): InvoiceFilter {
   const { from, until } = readPeriod(input);
   const given = input.before === undefined ? null : readInvoiceId('before', input.before);
@@ -184,7 +184,7 @@ function readInvoiceFilter(input: FilterInput): InvoiceFilter {
   };
 }
 
-/** Reads an amount of USDT in the API's format. Errors: `INVALID_ARGUMENT`. */
+/** Reads an amount of USDT in the API's format. Throws `INVALID_ARGUMENT`. */
 function readAmount(field: string, text: string): MicroUsdt {
   const parsed = parseAmount(text);
   if (parsed.kind === 'ok') return parsed.amountMicro;
@@ -254,7 +254,7 @@ function windowOf({ status, policy, amountMicro }: InvoiceFilter, wanted: number
 
 const named = argument('<invoice>', 'invoice id (inv_…) or your order id');
 
-/** Shows an invoice of a project by its id (`inv_…`) or order id, with its checkout link. Errors: `NOT_FOUND`. */
+/** Shows an invoice of a project by its id (`inv_…`) or order id, with its checkout link. Throws `NOT_FOUND`. */
 export const showInvoice = localOperation({
   action: 'showInvoice',
   command: 'invoice show',
@@ -356,7 +356,7 @@ type Deps = Pick<
 export const HAND_KEY_NAME = 'invoices created by hand';
 const MAX_EXTERNAL_ID = 200;
 
-/** Errors: `INVALID_ARGUMENT`. */
+/** Throws `INVALID_ARGUMENT`. */
 function readExternalId(field: string, text: string): string {
   const { length } = [...text];
   if (detectSecret(text) !== null) throw new FieldError(field, 'looks like a secret, and payers may read it');
@@ -371,7 +371,7 @@ function readExternalId(field: string, text: string): string {
 /**
  * Creates an invoice as the API does, and records who created it, in one transaction. Uses the project's own key, whose secret no one has;
  * if that key was revoked, no invoice can be created. The limits for unpaid invoices don't apply, because they are against strangers.
- * Repeating an `idempotencyKey` returns the same invoice. Errors: `NOT_FOUND`, `CONFLICT`.
+ * Repeating an `idempotencyKey` returns the same invoice. Throws `NOT_FOUND` or `CONFLICT`.
  */
 export const createInvoiceByHand = localOperation({
   action: 'createInvoiceByHand',
@@ -433,7 +433,7 @@ export const createInvoiceByHand = localOperation({
   }),
 });
 
-/** Errors: `INVALID_ARGUMENT`. */
+/** Throws `INVALID_ARGUMENT`. */
 function readKey(key: string): string {
   if (/^[!-~]{1,200}$/.test(key)) return key;
   throw new AppError(
@@ -497,8 +497,8 @@ function refusalOf(
 }
 
 /**
- * Withdraws an invoice's page as the API does, and records who did it, in one transaction. Repeating it changes nothing. Errors:
- * `NOT_FOUND`; `CONFLICT` for a paid invoice.
+ * Withdraws an invoice's page as the API does, and records who did it, in one transaction. Repeating it changes nothing. Throws
+ * `NOT_FOUND`, or `CONFLICT` for a paid invoice.
  */
 export const withdrawInvoiceByHand = localOperation({
   action: 'withdrawInvoiceByHand',

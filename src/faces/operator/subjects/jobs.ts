@@ -42,7 +42,7 @@ type JobOrder = JobWork & { network: Network };
 
 type Given = { kind: string; from?: string | undefined; to?: string | undefined };
 
-/** Errors: `INVALID_ARGUMENT`. */
+/** Throws `INVALID_ARGUMENT`. */
 export function readJobWork({ kind: text, from, to }: Given): JobWork {
   const kind = JOB_KINDS.find((each) => each === text);
   if (kind === undefined) throw new FieldError('kind', `is ${clip(text)}: choose ${JOB_KINDS.join(', ')}`);
@@ -116,7 +116,7 @@ type Outcome =
 /** More addresses add no information. */
 const MAX_ODD = 1000;
 
-/** Runs the job's use case. Errors: those of the use case and of `signal`. */
+/** Runs the job's use case. Throws the errors of the use case and of `signal`. */
 async function runJob(deps: WorkDeps, actor: Actor, work: JobWork): Promise<Outcome> {
   if (work.kind === 'reconcile') {
     const onProgress = (done: number, total: number) => deps.onProgress({ done, total, found: 0 });
@@ -149,7 +149,7 @@ type Job = {
 type Running = { job: { -readonly [Name in keyof Job]: Job[Name] }; stopping: AbortController; ended: Promise<void> };
 
 export type Jobs = {
-  /** Errors: `CONFLICT` if the network already has a running job. */
+  /** Throws `CONFLICT` if the network already has a running job. */
   start(actor: Actor, order: JobOrder): Job;
   find(jobId: string): Job | null;
   /** Returns the jobs of a network, newest first. */
@@ -300,7 +300,7 @@ export async function listJobs(
   return { network, data: jobs.list(network).map((job) => describeJob(job, now())) };
 }
 
-/** Shows one job with its outcome. Errors: `NOT_FOUND`. */
+/** Shows one job with its outcome. Throws `NOT_FOUND`. */
 export async function showJob(
   { now, jobs }: ShowJobsDeps,
   _actor: Actor,
@@ -321,8 +321,8 @@ function findJob(jobs: Jobs, jobId: string): Job {
 type StartJobDeps = { db: Sql; now(): UnixMs; networks: readonly Network[]; jobs: Jobs };
 
 /**
- * Starts work that takes minutes, and returns at once. Errors: `FORBIDDEN`, `NOT_FOUND`, `INVALID_ARGUMENT`, `CONFLICT` if a job is already
- * running.
+ * Starts work that takes minutes, and returns at once. Throws `FORBIDDEN`, `NOT_FOUND`, `INVALID_ARGUMENT`, or `CONFLICT` if a job is
+ * already running.
  */
 export async function startJob(
   { db, now, networks, jobs }: StartJobDeps,
@@ -336,7 +336,7 @@ export async function startJob(
   return describeJob(jobs.start(actor, { ...work, network }), now());
 }
 
-/** Ends a job soon. Finished jobs are left alone. Errors: `NOT_FOUND`, `FORBIDDEN`. */
+/** Ends a job soon. Finished jobs are left alone. Throws `NOT_FOUND` or `FORBIDDEN`. */
 export async function stopJob(
   { now, jobs }: { now(): UnixMs; jobs: Jobs },
   actor: Actor,

@@ -149,7 +149,7 @@ export type NewKey = {
 
 /**
  * Reads the properties of a new key and reports all problems at once. `expires` is a duration (`90d`) or a date. `allowedIps` are addresses
- * or CIDR blocks. `scopes` define what the key may do; by default, everything that keys could always do. Errors: `INVALID_ARGUMENT`.
+ * or CIDR blocks. `scopes` define what the key may do; by default, everything that keys could always do. Throws `INVALID_ARGUMENT`.
  */
 export function readNewKey(
   input: {
@@ -199,7 +199,10 @@ export type CreatedKeyView = Shown<typeof made> & { warning?: Text };
 /** `networks` are those with nodes configured here. */
 type CreateDeps = { db: Database; networks: readonly Network[]; now(): UnixMs; random(bytes: number): Uint8Array };
 
-/** Creates a secret key and shows it once; the database keeps only its SHA-256. Errors: `NOT_FOUND`, `INVALID_ARGUMENT` (which project). */
+/**
+ * Creates a secret key and shows it once; the database keeps only its SHA-256. Throws `NOT_FOUND`, or `INVALID_ARGUMENT` if it isn't clear
+ * which project is meant.
+ */
 export const createKey = operation({
   action: 'createKey',
   summary: 'Create a secret key and show it once',
@@ -258,7 +261,7 @@ export const createKey = operation({
 });
 
 /**
- * Decodes a `key_…`. If a secret key is given instead, the error names the id that it contains and doesn't repeat the secret. Errors:
+ * Decodes a `key_…`. If a secret key is given instead, the error names the id that it contains and doesn't repeat the secret. Throws
  * `INVALID_ARGUMENT`.
  */
 function readKeyId(keyId: string): string {
@@ -279,7 +282,7 @@ function readKeyId(keyId: string): string {
   );
 }
 
-/** Revokes a key immediately and permanently. Errors: `NOT_FOUND`. */
+/** Revokes a key immediately and permanently. Throws `NOT_FOUND`. */
 export const revokeKey = operation({
   action: 'revokeKey',
   summary: 'Revoke a key immediately and permanently',

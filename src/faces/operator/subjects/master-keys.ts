@@ -158,7 +158,7 @@ type RotateDeps = { db: Database; now(): UnixMs; config: KeySettings; warn(messa
 /**
  * Encrypts every secret and seals every row with a new key. With a key file, adds the key and removes the old one, unless it's needed for
  * rows that remain. With QUITTANCE_MASTER_KEY, which only the operator changes, uses its first key. An interrupted run can simply be
- * repeated. Errors: `NOT_FOUND`, `CONFLICT`.
+ * repeated. Throws `NOT_FOUND` or `CONFLICT`.
  */
 export async function rotateMasterKey(deps: RotateDeps, actor: Actor): Promise<RotatedMasterKeyView> {
   const { config } = deps;

@@ -110,7 +110,7 @@ export const listChannels = operation({
 
 type SendDeps = KeyDeps & { db: Database; random(bytes: number): Uint8Array };
 
-/** Adds a channel. It's notified of the open alarms, and of everything from now on. Errors: `CONFLICT`, `CONFIG_INVALID`. */
+/** Adds a channel. It's notified of the open alarms, and of everything from now on. Throws `CONFLICT` or `CONFIG_INVALID`. */
 export const addChannel = operation({
   action: 'addChannel',
   summary: 'Add a notification channel for operators; a generated secret is shown once',
@@ -218,7 +218,7 @@ export const CHANNEL_FIELDS: Readonly<Record<ChannelKind, { needs: readonly Fiel
 const ALL_FIELDS = ['url', 'from', 'to', 'token', 'chat', 'secret'] as const;
 type Field = (typeof ALL_FIELDS)[number];
 
-/** Reads the properties of a new channel. Errors: `INVALID_ARGUMENT`, without anything secret. */
+/** Reads the properties of a new channel. Throws `INVALID_ARGUMENT`, without anything secret. */
 function readNewChannel({ kind: text, name: givenName, quiet, summary, timeZone, ...given }: Given) {
   const kind = readChoice('kind', text, CHANNEL_KINDS);
   if (kind === null) throw new FieldError('kind', `is missing: choose ${CHANNEL_KINDS.join(', ')}`);
@@ -249,7 +249,7 @@ type GivenTarget = {
 /** The target of a channel, and its displayed part. `needsSecret` is set for a webhook without a secret. */
 type ReadTarget = { target: Target; shown: string; needsSecret: boolean };
 
-/** Reads the target of a channel, and refuses one that could never be sent to. Errors: `INVALID_ARGUMENT`, without anything secret. */
+/** Reads the target of a channel, and refuses one that could never be sent to. Throws `INVALID_ARGUMENT`, without anything secret. */
 function readTarget(kind: ChannelKind, given: GivenTarget): ReadTarget {
   const { isOwnNetwork, chat = '', secret } = given;
   if (kind === 'email') return readMail(given);
@@ -375,7 +375,7 @@ type ChannelTimes = {
   timeZone: string;
 };
 
-/** Reads quiet hours (`22:00-07:00`) and the minute of the daily summary (`08:00`) in a time zone. Errors: `INVALID_ARGUMENT`. */
+/** Reads quiet hours (`22:00-07:00`) and the minute of the daily summary (`08:00`) in a time zone. Throws `INVALID_ARGUMENT`. */
 function readTimes({
   quiet,
   summary,
@@ -415,7 +415,7 @@ function timeOfMinute(minute: number): string {
   return `${two(Math.floor(minute / 60))}:${two(minute % 60)}`;
 }
 
-/** Decodes a `chn_…`. Errors: `INVALID_ARGUMENT`. */
+/** Decodes a `chn_…`. Throws `INVALID_ARGUMENT`. */
 function readChannelId(channelId: string): string {
   const uuid = decodeId('chn', channelId);
   if (uuid !== null) return uuid;
@@ -425,7 +425,7 @@ function readChannelId(channelId: string): string {
   );
 }
 
-/** Errors: `NOT_FOUND`, also for a removed channel. */
+/** Throws `NOT_FOUND`, also for a removed channel. */
 async function findChannel(db: Sql, { channelId, uuid }: { channelId: string; uuid: string }): Promise<NotifyChannel> {
   const channel = await findNotifyChannel(db, uuid);
   if (channel !== null) return channel;
@@ -438,7 +438,7 @@ async function findChannel(db: Sql, { channelId, uuid }: { channelId: string; uu
 const channelInput = Type.Object({ channelId: argument('<channel>', 'chn_…', 'chn_…') });
 const readChannel = ({ channelId }: { channelId: string }) => ({ channelId, uuid: readChannelId(channelId) });
 
-/** Sends one test message through a channel now, from this process. Its arrival ends a failed channel's alarm. Errors: `NOT_FOUND`. */
+/** Sends one test message through a channel now, from this process. Its arrival ends a failed channel's alarm. Throws `NOT_FOUND`. */
 export const testChannel = operation({
   action: 'testChannel',
   summary: 'Send a test message to a channel now',
@@ -500,7 +500,7 @@ function testMessage(id: string, name: string, at: UnixMs): Message {
   return { id, title, text, isUrgent: false, items: [{ about: 'test', phase: 'test', title }] };
 }
 
-/** Removes a channel permanently: it receives no further messages, and its target is erased. Errors: `NOT_FOUND`. */
+/** Removes a channel permanently: it receives no further messages, and its target is erased. Throws `NOT_FOUND`. */
 export const removeChannel = operation({
   action: 'removeChannel',
   summary: 'Remove a channel permanently: it receives no further messages',

@@ -96,8 +96,8 @@ export function loginOf(text: string): string {
 const MAX_PROJECTS = 1000;
 
 /**
- * Reads the person to invite and reports all problems at once. `projectIds` are `prj_…`; without them, the person sees all projects.
- * Errors: `INVALID_ARGUMENT`.
+ * Reads the person to invite and reports all problems at once. `projectIds` are `prj_…`; without them, the person sees all projects. Throws
+ * `INVALID_ARGUMENT`.
  */
 export function readNewPerson(input: {
   login: string;
@@ -122,7 +122,7 @@ export function readNewPerson(input: {
 /** A person's new rights. Without `projects`, the person keeps the current ones. */
 type NewRights = { role: Role; projects?: string[] | null };
 
-/** Reads a person's new rights. Errors: `INVALID_ARGUMENT`. */
+/** Reads a person's new rights. Throws `INVALID_ARGUMENT`. */
 function readRights(input: {
   role: string;
   projectIds?: readonly string[] | undefined;
@@ -155,12 +155,12 @@ function readParts(
   return { role: role ?? 'viewer', projects: projects.length === 0 ? null : projects };
 }
 
-/** Errors: `NOT_FOUND`. */
+/** Throws `NOT_FOUND`. */
 async function refuseUnknownProjects(db: Sql, actor: Actor, projects: readonly string[] | null): Promise<void> {
   for (const id of projects ?? []) await selectProject(db, actor, encodeId('prj', id));
 }
 
-/** Finds the person with this login or `usr_…`. Errors: `NOT_FOUND`. */
+/** Finds the person with this login or `usr_…`. Throws `NOT_FOUND`. */
 export async function selectPerson(db: Sql, person: string): Promise<Person> {
   const id = decodeId('usr', person);
   const found = await findPerson(db, id === null ? { id, login: loginOf(person) } : { id, login: null });
@@ -168,7 +168,7 @@ export async function selectPerson(db: Sql, person: string): Promise<Person> {
   throw notThere(person);
 }
 
-/** Does the same and locks the person until the transaction ends, for giving the row a new seal. Errors: `NOT_FOUND`, `ROW_CHANGED`. */
+/** Does the same and locks the person until the transaction ends, for giving the row a new seal. Throws `NOT_FOUND` or `ROW_CHANGED`. */
 async function lockToChange(tx: Sql, person: string): Promise<PersonFactors> {
   return (await lockPersonToChange(tx, (await selectPerson(tx, person)).id)) ?? raise(notThere(person));
 }
@@ -187,7 +187,7 @@ const notThere = (person: string) =>
 
 /**
  * Refuses to remove the last owner, or the last one who can sign in, so that someone can still invite others. No one else can remove an
- * owner until the transaction ends. Errors: `CONFLICT`.
+ * owner until the transaction ends. Throws `CONFLICT`.
  */
 async function keepAnOwner(tx: Sql, { id, login, role }: Person): Promise<void> {
   if (role !== 'owner') return;
@@ -232,7 +232,7 @@ const printLink = (invited: InvitedView) => ({
   next: 'copy the link now, because it is not shown again: send it to that person over a private channel',
 });
 
-/** Creates a person who can't do anything yet, and a link for choosing how to sign in. Errors: `CONFLICT`, `CONFIG_INVALID`. */
+/** Creates a person who can't do anything yet, and a link for choosing how to sign in. Throws `CONFLICT` or `CONFIG_INVALID`. */
 export const invitePerson = localOperation({
   action: 'invitePerson',
   command: 'user invite',
@@ -299,7 +299,7 @@ function requireConsoleUrl({ consoleUrl }: Pick<InviteDeps, 'consoleUrl'>): stri
 }
 
 /**
- * Changes a person's role or projects, and ends all their sessions. `person` is a login or `usr_…`. Errors: `NOT_FOUND`, `CONFLICT`,
+ * Changes a person's role or projects, and ends all their sessions. `person` is a login or `usr_…`. Throws `NOT_FOUND`, `CONFLICT` or
  * `ROW_CHANGED`.
  */
 export const changeRole = localOperation({
@@ -346,7 +346,7 @@ export const changeRole = localOperation({
 
 /**
  * Removes a person's passkeys, password and codes, ends their sessions, and creates a new link. Meant for someone who has lost their means
- * of signing in, or who may not be the only one to have them. Errors: `NOT_FOUND`, `CONFIG_INVALID`, `ROW_CHANGED`.
+ * of signing in, or who may not be the only one to have them. Throws `NOT_FOUND`, `CONFIG_INVALID` or `ROW_CHANGED`.
  */
 export const resetPerson = localOperation({
   action: 'resetPerson',
@@ -375,7 +375,7 @@ export const resetPerson = localOperation({
 
 /**
  * Removes a person permanently, with all their means of signing in, even if someone else forged the row. Their actions stay in the audit
- * log. Errors: `NOT_FOUND`, `CONFLICT`.
+ * log. Throws `NOT_FOUND` or `CONFLICT`.
  */
 export const removePerson = localOperation({
   action: 'removePerson',

@@ -175,8 +175,8 @@ const detailed = {
 export type ShownProjectView = Shown<typeof detailed>;
 
 /**
- * Shows a project, and how many addresses, keys and endpoints it has. `hasAccountKeys` is whether it can derive addresses at all. Errors:
- * `NOT_FOUND`, `INVALID_ARGUMENT`.
+ * Shows a project, and how many addresses, keys and endpoints it has. `hasAccountKeys` is whether it can derive addresses at all. Throws
+ * `NOT_FOUND` or `INVALID_ARGUMENT`.
  */
 export const showProject = operation({
   action: 'showProject',
@@ -240,7 +240,7 @@ const countOpen = answerOf(
 
 /**
  * Shows a project's settings with its logo, and how many invoices a change won't affect. `open` counts waiting and confirming invoices,
- * among the newest 10,000. Errors: `NOT_FOUND`.
+ * among the newest 10,000. Throws `NOT_FOUND`.
  */
 export const showSettings = localOperation({
   action: 'showSettings',
@@ -268,7 +268,7 @@ const made = {
 };
 export type NewProjectView = ProjectView & Static<ReturnType<typeof Type.Object<typeof made>>>;
 
-/** Creates a project. Reports all problems of its settings at once. Errors: `INVALID_ARGUMENT`. */
+/** Creates a project. Reports all problems of its settings at once. Throws `INVALID_ARGUMENT`. */
 export const createProject = operation({
   action: 'createProject',
   summary: 'Create a project, permanently tied to one network',
@@ -370,8 +370,8 @@ function refuse(problems: readonly FieldProblem[]): void {
 }
 
 /**
- * Changes settings of a project. Settings that are omitted, or already have the given value, stay unchanged. Existing invoices keep their terms, but their pages show the
- * new brand. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`, `ADDRESS_NOT_VOUCHED`.
+ * Changes a project's settings. Settings that are omitted, or already have the given value, stay unchanged. Existing invoices keep their
+ * terms, but their pages show the new brand. Throws `NOT_FOUND`, `INVALID_ARGUMENT` or `ADDRESS_NOT_VOUCHED`.
  */
 export const updateProject = operation({
   action: 'updateProject',
@@ -414,7 +414,7 @@ export const updateProject = operation({
 
 /**
  * When the policy changes, the surcharge limit follows if it was the old policy's default, or if the new policy has no amounts within it.
- * Errors: `INVALID_ARGUMENT` for a given limit that the policy doesn't allow.
+ * Throws `INVALID_ARGUMENT` if the policy doesn't allow the given limit.
  */
 function surchargeAfter(
   before: ProjectSettings,
@@ -486,7 +486,7 @@ const archiving = {
 
 /**
  * Archives a project. Its keys can read, but can't create invoices. Open invoices continue, and lists omit the project. An order in
- * progress may still get its invoice. Errors: `NOT_FOUND`.
+ * progress may still get its invoice. Throws `NOT_FOUND`.
  */
 export const archiveProject = operation({
   ...archiving,
@@ -503,7 +503,7 @@ export const archiveProject = operation({
     ),
 });
 
-/** Restores an archived project. Errors: `NOT_FOUND`. */
+/** Restores an archived project. Throws `NOT_FOUND`. */
 export const unarchiveProject = operation({
   ...archiving,
   action: 'unarchiveProject',

@@ -59,7 +59,7 @@ const MAX_DAYS = 366;
 /** The latest day, in the year 2999. */
 const DAY = /^[12]\d{3}-\d\d-\d\d$/;
 
-/** Reads the days of a report. The default is this month up to today. Errors: `INVALID_ARGUMENT`. */
+/** Reads the days of a report. The default is this month up to today. Throws `INVALID_ARGUMENT`. */
 export function readReportPeriod(
   given: { from?: string | undefined; to?: string | undefined },
   now: UnixMs,
@@ -97,7 +97,9 @@ const PATIENCE_MS = 15_000;
 
 const Day = (description: string) => Type.Optional(Type.String({ description }));
 
-/** Reports a project's bookkeeping figures by day. No statement takes longer than `patienceMs`. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
+/**
+ * Reports a project's bookkeeping figures by day. No statement takes longer than `patienceMs`. Throws `NOT_FOUND` or `INVALID_ARGUMENT`.
+ */
 export const showReport = operation({
   action: 'showReport',
   summary: "Show a project's daily bookkeeping figures: requested, received, unmatched, outgoing, and balance",

@@ -125,7 +125,7 @@ const viewAll = (rows: readonly SessionRow[], now: UnixMs) => ({
   }),
 });
 
-/** Lists the sessions of everyone, or of one person (login or `usr_…`), most recently used first, at most 1,000. Errors: `NOT_FOUND`. */
+/** Lists the sessions of everyone, or of one person (login or `usr_…`), most recently used first, at most 1,000. Throws `NOT_FOUND`. */
 export const listSessions = localOperation({
   action: 'listSessions',
   command: 'session list',
@@ -163,7 +163,7 @@ export const listOwnSessions = localOperation({
 
 type EndDeps = { db: Database; now(): UnixMs };
 
-/** Ends a session immediately. `sessionId` is `ses_…`. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
+/** Ends a session immediately. `sessionId` is `ses_…`. Throws `NOT_FOUND` or `INVALID_ARGUMENT`. */
 export const endSession = localOperation({
   action: 'endSession',
   command: 'session end',
@@ -186,7 +186,7 @@ export const endOwnSession = localOperation({
   },
 });
 
-/** Ends all of the caller's sessions except one, and returns how many. `keep` is that session's `ses_…`. Errors: `INVALID_ARGUMENT`. */
+/** Ends all of the caller's sessions except one, and returns how many. `keep` is that session's `ses_…`. Throws `INVALID_ARGUMENT`. */
 export const endOtherSessions = localOperation({
   action: 'endOtherSessions',
   input: Type.Object({ keep: Type.String() }),

@@ -206,8 +206,8 @@ export type Redemption = { passkey: unknown; name: string } | { password: string
 type Redeemed = StartedSession & { recoveryCodes: string[] };
 
 /**
- * Redeems an invitation: stores the person's means of signing in, and signs them in. Errors: `NOT_FOUND` (the invitation has ended),
- * `INVALID_ARGUMENT` (`passkey`, `name`, `password` or `code`).
+ * Redeems an invitation: stores the person's means of signing in, and signs them in. Throws `NOT_FOUND` if the invitation has ended, or
+ * `INVALID_ARGUMENT` for `passkey`, `name`, `password` or `code`.
  */
 export async function redeemInvitation(
   deps: SignInDeps,
@@ -378,7 +378,7 @@ const passkeyPurpose = (personId: string) => ['passkey', personId];
 export const requestPasskey = (deps: SignInDeps, { person }: Session) =>
   passkeyCreation(deps, person, passkeyPurpose(person.id));
 
-/** Adds a passkey to the caller. `name` is the person's name for it. Errors: `INVALID_ARGUMENT`. */
+/** Adds a passkey to the caller. `name` is the person's name for it. Throws `INVALID_ARGUMENT`. */
 export const addPasskey = localOperation({
   action: 'addPasskey',
   input: Type.Object({ passkey: Type.Unknown(), name: Type.String() }),
@@ -403,7 +403,7 @@ export const addPasskey = localOperation({
   },
 });
 
-/** Removes one of the caller's passkeys, but never their last means of signing in. Errors: `NOT_FOUND`, `CONFLICT`. */
+/** Removes one of the caller's passkeys, but never their last means of signing in. Throws `NOT_FOUND` or `CONFLICT`. */
 export const removePasskey = localOperation({
   action: 'removePasskey',
   input: Type.Object({ passkeyId: Type.String() }),
@@ -435,7 +435,7 @@ function recordPasskey(
   return recordActions(tx, actor, now(), [{ projectId: null, subject: encodeId('usr', personIdOf(actor)), ...done }]);
 }
 
-/** Only people have passkeys; commands and keys don't. Errors: `NOT_FOUND`. */
+/** Only people have passkeys; commands and keys don't. Throws `NOT_FOUND`. */
 function personIdOf({ kind, id }: Actor): string {
   if (kind === 'console' && id !== null) return id;
   throw new AppError('NOT_FOUND', 'only console users have passkeys');

@@ -66,7 +66,7 @@ const BY = { help: 'name of the person who decided (default: your user name)' };
 /**
  * Records a decision about transfers that paid nothing: for all of them, or for none if one can't be resolved. Earlier resolutions are
  * kept. In the same transaction, the shop is notified, and the page of an invoice that the decision settles stops asking for a payment. No
- * invoice changes its status, because only an exact transfer makes an invoice `PAID`. Errors: `NOT_FOUND`, `CONFLICT`.
+ * invoice changes its status, because only an exact transfer makes an invoice `PAID`. Throws `NOT_FOUND` or `CONFLICT`.
  */
 export const resolveTransfers = operation({
   action: 'resolveTransfers',
@@ -138,7 +138,7 @@ function adviceOnResolved({ resolution, invoice }: ResolvedView): string {
   return `${which}: PAID always means one transfer of exactly the payable amount, so record the fulfilment in your own system`;
 }
 
-/** Reads the UUIDs of transfers (`trf_…`). Errors: `INVALID_ARGUMENT`, with all problems. */
+/** Reads the UUIDs of transfers (`trf_…`). Throws `INVALID_ARGUMENT`, with all problems. */
 function readTransferIds(texts: readonly string[]): string[] {
   const ids = texts.map((text) => decodeId('trf', text));
   const problems: FieldProblem[] = texts.flatMap((text, index) => {
@@ -153,14 +153,14 @@ function readTransferIds(texts: readonly string[]): string[] {
   return ids.filter((id) => id !== null);
 }
 
-/** Errors: `INVALID_ARGUMENT`. */
+/** Throws `INVALID_ARGUMENT`. */
 function needResolution(text: string): ResolutionKind {
   const kind = readResolution(text);
   if (kind !== null) return kind;
   throw new FieldError('resolution', `is ${clip(text)}: choose ${RESOLUTIONS.join(', ')}`);
 }
 
-/** Reads an `inv_…` or an external id, which may be longer. PostgreSQL can't store NUL. Errors: `INVALID_ARGUMENT`. */
+/** Reads an `inv_…` or an external id, which may be longer. PostgreSQL can't store NUL. Throws `INVALID_ARGUMENT`. */
 function readInvoiceName(text: string | undefined): string | null {
   if (text === undefined) return null;
   if (text !== '' && text.length <= 400 && !text.includes('\0')) return text;
@@ -175,7 +175,7 @@ type Decision = {
   before: Awaited<ReturnType<typeof findResolutions>>;
 };
 
-/** Locks transfers that can be resolved until the transaction ends. Errors: `NOT_FOUND`, `CONFLICT`. */
+/** Locks transfers that can be resolved until the transaction ends. Throws `NOT_FOUND` or `CONFLICT`. */
 async function lockDecision(
   tx: Sql,
   actor: Actor,
@@ -362,8 +362,8 @@ type RefundRequest = { transferId: string; txId: string } & Pick<ResolveRequest,
 
 /**
  * Links a transfer that paid nothing to its refund. The ledger must have the refund: sent from an address of the same project to the
- * sender, of exactly the amount, in a later block. Resolves the transfer as `refunded` and notifies the shop, in one transaction. Errors:
- * `NOT_FOUND`, `CONFLICT`.
+ * sender, of exactly the amount, in a later block. Resolves the transfer as `refunded` and notifies the shop, in one transaction. Throws
+ * `NOT_FOUND` or `CONFLICT`.
  */
 export const refundTransfer = operation({
   action: 'refundTransfer',
@@ -451,7 +451,7 @@ export function readRefundNote(txId: string, text: string | undefined, given?: F
   return note;
 }
 
-/** Reads the id of the refund's transaction, from the id or its Tronscan link. Errors: `INVALID_ARGUMENT`. */
+/** Reads the id of the refund's transaction, from the id or its Tronscan link. Throws `INVALID_ARGUMENT`. */
 export function readRefundTx(field: string, text: string): string {
   const transaction = readTransactionReference(text.trim());
   if (transaction.kind === 'id') return transaction.txId;

@@ -41,7 +41,7 @@ import { namedInvoice, selectProject } from '../select.ts';
 
 export const TRANSFER_KINDS = ['unmatched', 'duplicate', 'matched'] as const satisfies TransferKind[];
 
-/** Reads one kind, or `all`. Errors: `INVALID_ARGUMENT`. */
+/** Reads one kind, or `all`. Throws `INVALID_ARGUMENT`. */
 export function readKinds(text: string): readonly TransferKind[] {
   if (text === 'all') return TRANSFER_KINDS;
   const kind = TRANSFER_KINDS.find((known) => known === text);
@@ -225,7 +225,7 @@ const EXPORT_COLUMNS: readonly (readonly [name: string, cell: (row: ExportRow) =
 
 type Selection = ExportFilter & { direction: 'in' | 'out' | 'both' };
 
-/** Errors: `INVALID_ARGUMENT`. */
+/** Throws `INVALID_ARGUMENT`. */
 export function readSelection(input: {
   direction: string;
   kind: string;

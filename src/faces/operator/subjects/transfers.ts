@@ -148,7 +148,7 @@ const transferFields = {
 };
 export type TransferView = Shown<typeof transferFields>;
 
-/** Decodes a `trf_…`. Errors: `INVALID_ARGUMENT`. */
+/** Decodes a `trf_…`. Throws `INVALID_ARGUMENT`. */
 export function readTransferId(text: string): string {
   const id = decodeId('trf', text);
   if (id !== null) return id;
@@ -344,7 +344,7 @@ type ShownTransfers = { view: { data: TransferView[] }; projectNames: string[]; 
 
 /**
  * Shows everything known about one transfer (`trf_…`), or about each transfer to us in a transaction (its id or Tronscan link), from one
- * snapshot. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`.
+ * snapshot. Throws `NOT_FOUND` or `INVALID_ARGUMENT`.
  */
 export const showTransfers = operation({
   action: 'showTransfers',

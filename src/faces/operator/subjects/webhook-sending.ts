@@ -83,7 +83,7 @@ const rotated = { endpointId: text, secret: maybe(text), formerSecretEndsAt: tim
 
 const MAX_OVERLAP_MS = 30 * 86_400_000;
 
-/** Gives an endpoint a new secret, shown only this once if it was generated. Errors: `NOT_FOUND`, `CONFLICT`, `CONFIG_INVALID`. */
+/** Gives an endpoint a new secret, shown only this once if it was generated. Throws `NOT_FOUND`, `CONFLICT` or `CONFIG_INVALID`. */
 export const rotateSecret = operation({
   action: 'rotateSecret',
   summary: 'Give an endpoint a new secret and show it once; the previous secret also signs for a while',
@@ -209,7 +209,7 @@ const MAX_ANSWER = 500;
 
 /**
  * Writes a `ping` event and sends it to one endpoint once, from this process, as a dispatcher would. Disabled and failing endpoints are
- * tested too. The attempt is recorded like any other, but doesn't affect the endpoint's state. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`.
+ * tested too. The attempt is recorded like any other, but doesn't affect the endpoint's state. Throws `INVALID_ARGUMENT` or `NOT_FOUND`.
  */
 export const testEndpoint = operation({
   action: 'testEndpoint',
@@ -396,7 +396,7 @@ const enabled = {
 };
 
 /**
- * Enables an endpoint: resets its failures, closes its alarm, and makes its waiting deliveries due at once. Errors: `NOT_FOUND`,
+ * Enables an endpoint: resets its failures, closes its alarm, and makes its waiting deliveries due at once. Throws `NOT_FOUND` or
  * `CONFLICT`.
  */
 export const enableEndpoint = operation({
@@ -570,7 +570,7 @@ export const notifyDispatchers = answerOf(
 
 const disabled = { endpointId: text, status: literal('disabled'), disabledReason: text };
 
-/** Stops deliveries to an endpoint. Undelivered ones are kept, and later events aren't planned for it. Errors: `NOT_FOUND`, `CONFLICT`. */
+/** Stops deliveries to an endpoint. Undelivered ones are kept, and later events aren't planned for it. Throws `NOT_FOUND` or `CONFLICT`. */
 export const disableEndpoint = operation({
   action: 'disableEndpoint',
   summary: 'Stop sending webhooks to an endpoint until it is enabled again',

@@ -95,7 +95,7 @@ function stateOf({ disabledAt, openUntil, failingSince }: WebhookEndpoint, now: 
   return { status: failingSince === null ? 'active' : 'failing', pausedUntil: null };
 }
 
-/** Finds the endpoint with this `whe_…`. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`. */
+/** Finds the endpoint with this `whe_…`. Throws `INVALID_ARGUMENT` or `NOT_FOUND`. */
 export async function selectEndpoint(db: Sql, actor: Actor, endpointId: string, find = findWebhookEndpoint) {
   const endpoint = await find(db, readEndpointId(endpointId));
   if (endpoint !== null && maySee(actor, endpoint.projectId)) return endpoint;
@@ -105,7 +105,7 @@ export async function selectEndpoint(db: Sql, actor: Actor, endpointId: string, 
   );
 }
 
-/** Decodes a `whe_…`. Errors: `INVALID_ARGUMENT`. */
+/** Decodes a `whe_…`. Throws `INVALID_ARGUMENT`. */
 export function readEndpointId(endpointId: string): string {
   const uuid = decodeId('whe', endpointId);
   if (uuid !== null) return uuid;
@@ -115,7 +115,7 @@ export function readEndpointId(endpointId: string): string {
   );
 }
 
-/** Refuses an action that doesn't apply to an adapter, which has no URL of its own and another form of secret. Errors: `CONFLICT`. */
+/** Refuses an action that doesn't apply to an adapter, which has no URL of its own and another form of secret. Throws `CONFLICT`. */
 export function refuseAdapter({ id, adapter }: Pick<WebhookEndpoint, 'id' | 'adapter'>): void {
   if (adapter === null) return;
   if (adapter === 'price') {
@@ -130,7 +130,7 @@ export function refuseAdapter({ id, adapter }: Pick<WebhookEndpoint, 'id' | 'ada
   );
 }
 
-/** Reads event types; `null` means all. Errors: `INVALID_ARGUMENT`. */
+/** Reads event types; `null` means all. Throws `INVALID_ARGUMENT`. */
 export function readEventTypes(field: string, texts: readonly string[]): EventType[] | null {
   const names = texts.map((text) => text.trim()).filter((text) => text !== '');
   if (names.length === 1 && names[0] === 'all') return null;
@@ -149,7 +149,7 @@ export function readEventTypes(field: string, texts: readonly string[]): EventTy
 /** The limit that the database schema sets. */
 const MAX_LINE = 200;
 
-/** Reads a line of free text that is stored and shown; it may be empty. Errors: `INVALID_ARGUMENT`. */
+/** Reads a line of free text that is stored and shown; it may be empty. Throws `INVALID_ARGUMENT`. */
 export function readLine(field: string, text: string): string {
   const line = text.trim();
   refuseSecret(field, detectSecretInNote(line));
@@ -163,7 +163,7 @@ export function readLine(field: string, text: string): string {
 export type UrlRules = { webhooks: { localTargets: boolean } };
 
 /**
- * Reads a URL and refuses one that could never be delivered to. The query may hold the receiver's token, so no message repeats it. Errors:
+ * Reads a URL and refuses one that could never be delivered to. The query may hold the receiver's token, so no message repeats it. Throws
  * `INVALID_ARGUMENT`.
  */
 export function readWebhookUrl(
@@ -229,7 +229,7 @@ const typesText = ({ eventTypes }: Pick<EndpointView, 'eventTypes'>) => eventTyp
 
 type Random = (size: number) => Uint8Array;
 
-/** Adds an endpoint. A generated secret is shown only this once. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`, `CONFLICT`, `CONFIG_INVALID`. */
+/** Adds an endpoint. A generated secret is shown only this once. Throws `NOT_FOUND`, `INVALID_ARGUMENT`, `CONFLICT` or `CONFIG_INVALID`. */
 export const addEndpoint = operation({
   action: 'addEndpoint',
   summary: 'Add an endpoint and show its signing secret once',
@@ -320,7 +320,7 @@ async function storeEndpoint(tx: Sql, { keyRing, now, random }: StoreDeps, endpo
 
 /**
  * With the same URL twice, a receiver would get each event twice, with two signatures. `exceptId` is the endpoint being changed. No other
- * endpoint is added or moved until the transaction ends. Returns the project's endpoints. Errors: `CONFLICT`.
+ * endpoint is added or moved until the transaction ends. Returns the project's endpoints. Throws `CONFLICT`.
  */
 async function refuseSameUrl(tx: Sql, projectId: string, url: string, exceptId: string | null) {
   await lockProject(tx, projectId);
@@ -343,7 +343,7 @@ const lockProject = commandOf(
 /** Every event is sent to all enabled endpoints, and lists show at most 1,000. */
 const MOST = { enabled: 100, all: 1000 };
 
-/** Refuses one more endpoint beyond a project's limits. Errors: `CONFLICT`. */
+/** Refuses one more endpoint beyond a project's limits. Throws `CONFLICT`. */
 export function refuseTooMany(endpoints: readonly Pick<WebhookEndpoint, 'disabledAt'>[], isNew: boolean): void {
   const enabled = endpoints.filter(({ disabledAt }) => disabledAt === null).length;
   if (enabled < MOST.enabled && !(isNew && endpoints.length >= MOST.all)) return;
@@ -480,8 +480,8 @@ const findActivity = rowsOf(
 const DAY_MS = 86_400_000;
 
 /**
- * Shows an endpoint's health, the results of its deliveries in the last 24 hours, and its signing secrets' fingerprints. Errors:
- * `INVALID_ARGUMENT`, `NOT_FOUND`.
+ * Shows an endpoint's health, the results of its deliveries in the last 24 hours, and its signing secrets' fingerprints. Throws
+ * `INVALID_ARGUMENT` or `NOT_FOUND`.
  */
 export const showEndpoint = operation({
   action: 'showEndpoint',
@@ -565,7 +565,9 @@ const findDay = answerOf(
   ([row]) => row ?? { looked: 0, delivered: 0, waiting: 0, dead: 0, oldest: null },
 );
 
-/** Changes the given properties of an endpoint. Its secret stays the same. Errors: `USAGE`, `INVALID_ARGUMENT`, `NOT_FOUND`, `CONFLICT`. */
+/**
+ * Changes the given properties of an endpoint. Its secret stays the same. Throws `USAGE`, `INVALID_ARGUMENT`, `NOT_FOUND` or `CONFLICT`.
+ */
 export const updateEndpoint = operation({
   action: 'updateEndpoint',
   summary: "Change an endpoint's URL, description or event types",

@@ -10,7 +10,7 @@ import { clip } from '../input/problems.ts';
 
 export { SHARED_DIR, type SharedHome };
 
-/** Lists the embedded databases that root stores apart from their data directories. Errors: `INVALID_ARGUMENT`. */
+/** Lists the embedded databases that root stores apart from their data directories. Throws `INVALID_ARGUMENT`. */
 export async function listSharedDatabases(sharedDir: string): Promise<SharedHome[]> {
   if (process.getuid?.() !== 0) {
     const problem = `the databases in ${sharedDir} belong to root, and only root can read them: run this command as root`;
@@ -20,8 +20,8 @@ export async function listSharedDatabases(sharedDir: string): Promise<SharedHome
 }
 
 /**
- * Selects the databases with these names or paths; by default, those whose data directory is gone. Refuses one that is in use. Errors:
- * `NOT_FOUND`, `CONFLICT`.
+ * Selects the databases with these names or paths; by default, those whose data directory is gone. Refuses one that is in use. Throws
+ * `NOT_FOUND` or `CONFLICT`.
  */
 export function selectSharedDatabases(homes: readonly SharedHome[], named: readonly string[]): readonly SharedHome[] {
   if (named.length === 0) return homes.filter(({ state }) => state === 'orphaned');

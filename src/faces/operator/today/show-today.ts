@@ -188,7 +188,7 @@ const DAYS = 30;
 /** A month may have many figures. The list of concerns doesn't wait longer than this for them. */
 const TIMEOUT_MS = 3000;
 
-/** Shows whether a project is healthy, what needs a person, and recent payments. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
+/** Shows whether a project is healthy, what needs a person, and recent payments. Throws `NOT_FOUND` or `INVALID_ARGUMENT`. */
 export async function showToday(
   deps: Deps,
   actor: Actor,
