@@ -23,7 +23,7 @@ import { chooseServer, SERVER_OPTION } from './terminal/server-option.ts';
 import type { Print, Surroundings, Terminal } from './terminal/terminal.ts';
 
 /**
- * Runs the `quittance` command and returns its exit code. The process ends by itself once nothing is open any more. A command's module is
+ * Runs the `quittance` command and returns its exit code. The process exits on its own once nothing is open any more. A command's module is
  * loaded only when the command runs, so that --help and usage errors appear at once.
  */
 export function main(args: readonly string[], surroundings: Surroundings = process): Promise<ExitCode> {

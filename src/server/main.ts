@@ -49,7 +49,7 @@ function explain(failure: unknown, { dataDir }: Config): unknown {
   return explained instanceof DataDirError && explained.code === 'DATA_DIR_FULL' ? explained : failure;
 }
 
-/** How long a failed start may take to exit on its own. This time is waited for twice. */
+/** How long a failed start may take to exit on its own. The process waits this long twice. */
 const EXIT_MS = 500;
 
 /** Loads the code while PostgreSQL is starting, because each takes a few hundred milliseconds. */

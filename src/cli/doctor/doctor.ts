@@ -17,7 +17,7 @@ import { now, withDatabase } from '../terminal/with-database.ts';
  * Checks run in parallel, so they need connections. A starting instance accepts commands within seconds; if it doesn't, it is the problem.
  */
 const OPENING = { mayCreate: false, mayMigrate: false, takesAnySchema: true, poolSize: 8, patienceMs: 2000 };
-/** A hanging connection may take long to close, and the findings shouldn't wait for it. */
+/** A hanging connection may take a long time to close, and the findings shouldn't wait for it. */
 const CLOSING_MS = 1000;
 
 /** Checks everything around this environment's service, with or without its database. */
@@ -52,7 +52,7 @@ export async function printDoctor(terminal: Terminal): Promise<Result> {
   };
 }
 
-/** A sandbox's networks are known only while it runs. */
+/** A sandbox's networks are known only while it's running. */
 async function findNetworks(config: Config) {
   try {
     const found = await Promise.all(

@@ -37,7 +37,7 @@ type DraftOptions = {
   without?: string[];
 };
 
-/** One account key derives this many addresses in ten seconds. */
+/** Deriving this many addresses from one account key takes ten seconds. */
 const MAX_RESERVE = 10_000;
 const MAX_DAYS = 3650;
 

@@ -14,7 +14,7 @@ import type { Terminal } from './terminal.ts';
 
 /** The slowest operations take seconds: testing an endpoint, and querying nodes. */
 const ANSWER_MS = 60_000;
-/** Ten times the longest list. */
+/** This is ten times the longest list. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 /** Runs an operation on a server with an admin key. Throws `FORBIDDEN`, `SERVER_UNAVAILABLE` or an error of the operation. */
@@ -81,7 +81,7 @@ async function readAnswer({ statusCode, headers, body }: Dispatcher.ResponseData
   throw new AppError(OF_THE_WIRE[code] ?? (code as ErrorCode), detail, { problems });
 }
 
-/** Codes used when the request itself is refused. All other codes are the operation's. */
+/** Codes used when the request itself is refused. All other codes come from the operation. */
 const OF_THE_WIRE: Readonly<Record<string, ErrorCode>> = {
   ...{ UNAUTHENTICATED: 'FORBIDDEN', INVALID_REQUEST: 'INVALID_ARGUMENT', PAYLOAD_TOO_LARGE: 'INVALID_ARGUMENT' },
   ...{ RATE_LIMITED: 'SERVER_UNAVAILABLE', OVERLOADED: 'SERVER_UNAVAILABLE', UNAVAILABLE: 'SERVER_UNAVAILABLE' },

@@ -6,7 +6,7 @@ import { type ExportedRows, writeRows } from '../../faces/operator/export/write-
 import { clip } from '../../faces/operator/input/problems.ts';
 import type { Result, Terminal } from './terminal.ts';
 
-/** Where to write rows, and as csv or json. */
+/** Where to write rows, and whether as CSV or JSON. */
 type Output = { format?: string | undefined; output?: string | undefined };
 type Format = 'csv' | 'json';
 
@@ -48,8 +48,8 @@ export function readFormat({ format, output }: Output, isJsonAsked: boolean): Fo
 }
 
 /**
- * Writes a file completely or not at all: writes under another name first, then renames. Only the owner can read it, because it shows who
- * paid what. Returns the path.
+ * Writes a file completely or not at all: writes under another name first, then renames. Only the owner can read the file, because it shows
+ * who paid what. Returns the path.
  */
 async function replaceFile(path: string, chunks: AsyncIterable<string>): Promise<string> {
   const target = await findTarget(path);
@@ -72,7 +72,7 @@ async function replaceFile(path: string, chunks: AsyncIterable<string>): Promise
   }
 }
 
-/** Renaming would replace a link, a device or a pipe by a file. */
+/** Renaming would replace a link, a device or a pipe with a file. */
 async function findTarget(path: string): Promise<string> {
   const found = await stat(path).catch((error: unknown) => {
     if (isFileError(error) && error.code === 'ENOENT') return null;

@@ -3,7 +3,7 @@ import { renderGeneral } from '../../faces/checkout/lookup/answer.ts';
 import { wordsOf } from '../../faces/checkout/words/words.ts';
 import { html, plainText } from '../../faces/web/html.ts';
 
-/** Words an answer about a transaction without an invoice as the payment page does, in English and without markup. */
+/** Phrases an answer about a transaction without an invoice as the payment page does, in English and without markup. */
 export function describeForPayer(answer: GeneralAnswer): string {
   return plainText(renderGeneral(wordsOf('en'), html`the merchant`, answer));
 }

@@ -97,8 +97,8 @@ const MAX_ENTRIES = 10_000;
 const MAX_BYTES = 10_000_000;
 
 /**
- * Collects addresses from arguments, from standard input (`-`), and from a file. These contain one address on each line, with empty lines
- * and everything after a `#` ignored, or CSV.
+ * Collects addresses from arguments, from standard input (`-`), and from a file. These contain CSV, or one address on each line; empty
+ * lines and everything after a `#` are ignored.
  */
 export async function readAddressList(
   args: readonly string[],

@@ -4,7 +4,7 @@ import { detectSecret, holdsKeyOrId } from '../../faces/operator/input/problems.
 import { describeError, EXIT, type ExitCode } from './describe-error.ts';
 import { createTerminal, printError, type Surroundings, secretProblem, type Terminal } from './terminal.ts';
 
-/** Runs one command of a program and returns its exit code. The process ends by itself once nothing is open any more. */
+/** Runs one command of a program and returns its exit code. The process exits on its own once nothing is open any more. */
 export async function runProgram(
   args: readonly string[],
   surroundings: Surroundings,

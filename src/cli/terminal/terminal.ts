@@ -33,7 +33,7 @@ export type Terminal = Surroundings & {
   /** The server that runs the command; `null` means locally. */
   server(): string | null;
   useServer(url: string): void;
-  /** Prints everything except results, on standard error. */
+  /** Prints everything except results to standard error. */
   note(text: string): void;
 };
 

@@ -106,7 +106,7 @@ async function withEmbedded<Output>(
     readRunningPostgres(config.dataDir),
   );
   if (found.kind === 'running') {
-    // The database is the service's own, because a command's would hold the lock. So others needn't wait for a possibly long export.
+    // The database is the service's own, because a command's would hold the lock. So others don't have to wait for a long export.
     await endTurn();
     return withConnection(around, found.connection, async (opened) => {
       const { db } = opened;
@@ -118,7 +118,7 @@ async function withEmbedded<Output>(
     });
   }
   try {
-    // Routine messages belong in a service's log. A command shows problems, or everything if configured.
+    // Routine messages belong in a service's log. A command shows only problems, or everything if configured.
     const level = config.logLevel === 'info' ? 'warn' : config.logLevel;
     const log = createLogger({ level, destination: terminal.stderr });
     const isNew = !(await isClusterThere(config.dataDir));
@@ -185,7 +185,7 @@ const LOCK_POLL_MS = 100;
 /** A starting instance admits commands shortly before it has migrated. */
 const MIGRATION_PATIENCE_MS = 3000;
 
-/** Takes the lock, unless `findRunning` finds an instance, which makes it unnecessary. A starting instance takes the lock first. */
+/** Takes the lock, unless `findRunning` finds an instance, which makes the lock unnecessary. A starting instance takes the lock first. */
 async function lockPatiently<Found>(
   { dataDir, patienceMs = LOCK_PATIENCE_MS }: { dataDir: string; patienceMs: number | undefined },
   fileName: string,

@@ -12,7 +12,7 @@ import { findNetworkConfig } from './select-network.ts';
 import type { Terminal } from './terminal.ts';
 import type { CommandDatabase } from './with-database.ts';
 
-/** A node that limits requests or restarts answers again within this time. */
+/** A node that is limiting requests or restarting answers again within this time. */
 const PATIENCE_MS = 60_000;
 
 /** Runs a command's work with a network's nodes. Its requests count against the same daily budget. */

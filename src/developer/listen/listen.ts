@@ -16,8 +16,8 @@ import { type ListenState, openListenState } from './state.ts';
 type Answered = Extract<Forwarded, { kind: 'answered' }>;
 
 /**
- * The first report says where it listens. Each further one is an event with its response. `before` is the event to start after in order to
- * see this one again.
+ * The first report says where it listens. Each further report is an event with its response. `before` is the event to start after in order
+ * to see this one again.
  */
 export type ListenReport =
   | { kind: 'listening'; server: string; keyId: string; forwardTo: string; secret: string }
@@ -34,9 +34,9 @@ type ListenControl = {
 
 const POLL_MS = 1000;
 const CONNECT_TIMEOUT_MS = 5000;
-/** The maximum number of events that the feed returns at once. */
+/** The maximum number of events that the feed returns at a time. */
 const PAGE = 100;
-/** An event that was already posted when the command is stopped may still be answered, so that it needn't be sent again. */
+/** An event that was already posted when the command is stopped may still be answered, so that it doesn't have to be sent again. */
 const LAST_ANSWER_MS = 5000;
 const UNANSWERED = { firstMs: 250, longestMs: 5000 };
 
@@ -88,7 +88,7 @@ async function begin({
   // Checks that the feed knows the event before its id is stored.
   const first = after?.kind === 'beginning' ? null : (await feed.read(named, 1)).latest;
   const cursor = named ?? first;
-  // Stored immediately, so that the next run doesn't miss events from before the first response.
+  // It's stored immediately, so that the next run doesn't miss events from before the first response.
   await state.write(cursor);
   return { cursor, isResumed: false };
 }
@@ -119,7 +119,7 @@ async function follow(
   }
 }
 
-/** Posts an event until there is any response. Judging the response is up to the developer. */
+/** Posts an event repeatedly until there is a response of any kind. Judging the response is up to the developer. */
 async function forwardUntilAnswered(
   { settings: { forwardTo: url }, dispatcher, secret, control }: Run,
   event: { id: string; body: Uint8Array },

@@ -17,7 +17,7 @@ export type FeedSource = { server: string; apiKey: string; dispatcher?: Dispatch
 /** A page of 100 events, each under 20 KB, with room to spare. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 const TIMEOUT_MS = 15_000;
-/** The maximum number of characters of an answer to show. */
+/** The maximum number of characters to show of an answer. */
 const MAX_SHOWN = 300;
 
 /** Reads one page: the oldest `limit` events (1 to 100) after the event `after`, or from the first one. Never throws. */

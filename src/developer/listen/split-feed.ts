@@ -1,7 +1,7 @@
 import { decodeId } from '../../core/domain/ids.ts';
 import { asObject } from '../../core/runtime/parse-object.ts';
 
-/** A page of the feed. `events` holds the exact bytes of each event as the server stored and sent it. */
+/** A page from the feed. `events` holds the exact bytes of each event as the server stored and sent it. */
 export type FeedPage = {
   events: Uint8Array[];
   hasMore: boolean;

@@ -88,7 +88,7 @@ async function findHit(
   return id === null ? null : encodeId('inv', id);
 }
 
-/** Sends the transfers of a scenario without waiting for the result. Throws the errors of `sendOnDevnet`. */
+/** Sends a scenario's transfers without waiting for the result. Throws the errors of `sendOnDevnet`. */
 export async function sendPayment(
   sandbox: Sandbox,
   scenario: Scenario,

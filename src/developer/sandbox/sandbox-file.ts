@@ -4,7 +4,10 @@ import { AppError } from '../../core/domain/errors.ts';
 import { writePrivateFile } from '../../core/runtime/private-file.ts';
 import { isRunning } from '../../core/runtime/processes.ts';
 
-/** The content of `<data dir>/sandbox.json`, which scripts can read while a sandbox is ready. Mode 0600, because it holds secrets. */
+/**
+ * The content of `<data dir>/sandbox.json`, which scripts can read while a sandbox is ready. The mode is 0600, because the file holds
+ * secrets.
+ */
 export type SandboxFile = {
   baseUrl: string;
   apiKey: string;
@@ -27,7 +30,7 @@ export function writeSandboxFile(dataDir: string, file: SandboxFile): Promise<vo
   return writePrivateFile(join(dataDir, 'sandbox.json'), `${JSON.stringify(file, null, 2)}\n`);
 }
 
-/** Removes the file of the sandbox with this process id, or of any sandbox. */
+/** Removes the file that belongs to the sandbox with this process id, or to any sandbox. */
 export async function removeSandboxFile(dataDir: string, pid: number | null): Promise<void> {
   const path = join(dataDir, 'sandbox.json');
   const text = pid === null ? '' : await readFile(path, 'utf8').catch(() => '');
@@ -35,12 +38,12 @@ export async function removeSandboxFile(dataDir: string, pid: number | null): Pr
   if (pid === null || text.includes(`"pid": ${pid}\n`)) await rm(path, { force: true });
 }
 
-/** Reads the file of a running sandbox. Throws `SANDBOX_NOT_RUNNING`. */
+/** Reads a running sandbox's file. Throws `SANDBOX_NOT_RUNNING`. */
 export async function readSandboxFile(dataDir: string): Promise<SandboxFile> {
   return (await findSandboxFile(dataDir)) ?? sandboxNotRunning(dataDir);
 }
 
-/** Reads the file of a running sandbox, or returns `null` if none runs. */
+/** Reads a running sandbox's file, or returns `null` if none is running. */
 export async function findSandboxFile(dataDir: string): Promise<SandboxFile | null> {
   const text = await readFile(join(dataDir, 'sandbox.json'), 'utf8').catch(() => null);
   if (text === null) return null;

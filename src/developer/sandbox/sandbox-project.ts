@@ -4,8 +4,8 @@ import { answerOf } from '../../core/store/db/rows-of.ts';
 import { count } from '../../core/store/db/statement.ts';
 
 /**
- * Brings a pending invoice's deadline forward, so that no one has to wait for it. Returns the deadline, or `null` if nothing was changed;
- * only invoices of a local network can be changed.
+ * Brings a pending invoice's deadline forward, so that no one has to wait for it to pass. Returns the deadline, or `null` if nothing was
+ * changed; only invoices of a local network can be changed.
  */
 export const bringDeadlineForward = answerOf(
   'sandbox-invoice-bring-deadline-forward',
@@ -47,7 +47,7 @@ export const findIdOfOrder = answerOf(
   ([row]) => row?.id ?? null,
 );
 
-/** Finds a retired address of a project that can still be paid. */
+/** Finds a project's retired address that can still be paid. */
 export const findRetiredAddress = answerOf(
   'sandbox-retired-address',
   { address: 'address' },

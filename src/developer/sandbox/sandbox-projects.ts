@@ -125,7 +125,10 @@ const MAX_PROJECTS = 500;
 type CreateProject = NonNullable<ServiceOptions['sandbox']>['createProject'];
 type FreshProjectDeps = { db: Database; keyRing: KeyRing; localTargets: boolean };
 
-/** Creates a project for one test, with a key that can do everything, and an endpoint if requested. Stores nothing if it's refused. */
+/**
+ * Creates a project for one test, with a key that can do everything, and an endpoint if requested. Stores nothing if the request is
+ * refused.
+ */
 export async function createFreshProject(
   { db, keyRing, localTargets }: FreshProjectDeps,
   { name, webhookUrl }: Parameters<CreateProject>[0],

@@ -39,7 +39,7 @@ export interface ScenarioResult {
 const LOW_FEE_LIMIT_SUN = 1_000_000n;
 
 /**
- * Pays an invoice as the scenario says (see `scenarios.ts`). The caller makes the network orphan the block of `orphaned`, and lets the
+ * Pays an invoice as the scenario describes (see `scenarios.ts`). The caller makes the network orphan the block of `orphaned`, and lets the
  * invoice expire before `late`. Throws a TypeError if a required option of the scenario is missing, and a RangeError if the amount leaves
  * no room for the scenario's mistake.
  */

@@ -21,7 +21,7 @@ export type PaymentFacts = {
 /** A correct or mistaken way to pay an invoice. The command, its help, the table in the docs and the tests are generated from it. */
 type ScenarioRecord = {
   help: string;
-  /** How the payer's wallet sends it. Default: one USDT transfer that succeeds. */
+  /** How the payer's wallet sends it. The default is one USDT transfer that succeeds. */
   by?: 'two transactions' | 'contract' | 'another token' | 'wallet without USDT' | 'low fee limit';
   /** Requirements beyond an address and an amount: an order, or control over the network. */
   needs?: 'second invoice' | 'fork' | 'expiry' | 'requested amount' | 'retired address';

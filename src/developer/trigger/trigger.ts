@@ -150,7 +150,7 @@ async function recordPing({ db, projectUuid: projectId }: Sandbox, endpointId: s
 }
 
 const AMOUNT_MICRO = 1_000_000n;
-/** Enough for the energy of a transfer. */
+/** Enough for a transfer's energy. */
 const FEE_SUN = 100_000_000n;
 /** How often to check whether the ledger has the outgoing transfer yet. */
 const POLL_MS = 200;

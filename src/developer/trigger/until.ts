@@ -10,7 +10,7 @@ export type FeedEvent = { id: string; type: string; data: Record<string, unknown
 /** Waits for a matching event in the feed. */
 export type Until = (isIt: (event: FeedEvent) => boolean) => Promise<FeedEvent>;
 
-/** The maximum number of events that the feed returns at once. */
+/** The maximum number of events that the feed returns at a time. */
 const PAGE = 100;
 const POLL_MS = 100;
 

@@ -25,7 +25,7 @@ export type AdapterDeps = OrderDeps & {
 };
 
 /**
- * Limit on rejected requests per client network. A shop's server may send many orders at the same time, and each of them holds a token
+ * The limit on rejected requests per client network. A shop's server may send many orders at the same time, and each of them holds a token
  * until its signature is verified.
  */
 export const ADAPTER_FAILURES: RateLimit = { perSecond: 20, burst: 200 };

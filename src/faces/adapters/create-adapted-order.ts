@@ -28,7 +28,7 @@ type Asked = {
   name: string;
   type: string;
   param: string;
-  /** The lifetime of the order in seconds. Only BEpusdt sends it. */
+  /** The order's lifetime in seconds. Only BEpusdt sends it. */
   timeout: string;
 };
 
@@ -56,7 +56,7 @@ export async function createAdaptedOrder(
   const created = refusal === null ? await createOrder(deps, input) : await findEarlier(deps, input);
   if (created === null) throw refusal;
   const invoiceId = await invoiceOf(created, deps, { projectId, network: adapter.network, requestedMicro });
-  // Store the order before the shop gets to know the invoice. If the process dies here, the shop's next attempt gets the same invoice.
+  // Store the order before the shop learns about the invoice. If the process dies here, the shop's next attempt gets the same invoice.
   await insertAdapterOrder(deps.db, { ...order, invoiceId, projectId, endpointId: adapter.id, createdAt: deps.now() });
   const payment = await findInvoicePayment(deps.db, projectId, invoiceId);
   if (payment === null) throw new Error(`invoice ${invoiceId} vanished; invoice rows are never deleted`);
@@ -66,7 +66,7 @@ export async function createAdaptedOrder(
 /** PHP prints at most 14 significant digits of a number, and shops sign the printed text. */
 const MAX_DIGITS = 14;
 
-/** The shortest possible lifetime of an invoice. */
+/** The shortest possible invoice lifetime. */
 const LEAST_SECONDS = 300;
 
 /**
@@ -159,7 +159,7 @@ function readNotifyUrl(text: string, network: Network, localTargets: boolean): s
   return url.href;
 }
 
-/** Reads the link back to the shop. Braces are encoded, because the page would replace `{…}` by the invoice id. */
+/** Reads the link back to the shop. Braces are encoded, because the page would replace `{…}` with the invoice id. */
 function readReturn(text: string): string | null {
   if (text === '') return null;
   const link = readLink(text);
@@ -176,7 +176,7 @@ async function invoiceOf(created: Ordered, deps: AdapterDeps, concerned: Concern
     case 'replayed':
       return created.invoice.id;
     case 'conflict':
-      // This is the same order, at another rate.
+      // This is the same order, at a different rate.
       if (created.rule === 'idempotencyKey') return created.existing.id;
       throw new Refusal(CODES.orderExists, 'order already exists, with other fields: use a new order id');
     case 'amount-unavailable':

@@ -21,7 +21,7 @@ const METHODS = ['GET', 'POST'] as const;
 /** Registers the EPay routes. A shop sends the payer's browser to `submit.php`, or calls `mapi.php` and `api.php` itself. */
 export function registerEpay(app: FastifyInstance, deps: AdapterDeps): void {
   const submit = (request: FastifyRequest, reply: FastifyReply) => redirect(deps, request, reply);
-  // The successor of epusdt accepts EPay orders at the second path.
+  // epusdt's successor accepts EPay orders at the second path.
   for (const path of ['/submit.php', '/payments/epay/v1/order/create-transaction/submit.php']) {
     app.route({ method: [...METHODS], url: BASE + path, ...inWords, handler: submit });
   }

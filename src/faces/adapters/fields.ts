@@ -2,7 +2,7 @@ import type { Adapter } from '../../core/store/outbox/adapter-orders.ts';
 import { type Fields, startedField } from '../../core/webhooks/adapter-signature.ts';
 import { CODES, Refusal } from './refusal.ts';
 
-/** How a field of another system's protocol is handled. Empty fields count as absent. */
+/** How a field in another system's protocol is handled. Empty fields count as absent. */
 type Decision = 'used' | { ignored: string } | { refused: string };
 type Form = Readonly<Record<string, Decision>>;
 
@@ -19,7 +19,7 @@ const BEPUSDT_ORDER = { ...JSON_ORDER, ...used('fiat', 'timeout') };
 const BEPUSDT_TRANSACTION = { ...BEPUSDT_ORDER, ...used('trade_type'), address: ADDRESS, rate: RATE };
 
 /**
- * Every field that requests of each protocol can have, and how it's handled. Any other field is refused, and the error contains its name,
+ * Every field that requests in each protocol can have, and how it's handled. Any other field is refused, and the error contains its name,
  * because an unknown field could change the meaning of an amount.
  */
 export const FORMS = {
@@ -68,7 +68,7 @@ function allowsUsdt(list: string): boolean {
 
 /**
  * Checks the fields of a request. Refuses unknown fields, texts that would make the signed text ambiguous, other currencies, and anything
- * except USDT on TRON. Throws a `Refusal` that contains the field's name.
+ * except USDT on TRON. Throws a `Refusal` that names the field.
  */
 export function checkFields(name: keyof typeof FORMS, fields: Fields, { currency }: Pick<Adapter, 'currency'>): void {
   const form: Form = FORMS[name];

@@ -18,7 +18,7 @@ export function readForm(request: FastifyRequest): Fields {
 
 /**
  * Reads a flat JSON object such as `{"order_id":"A-1","amount":42.10,"notify_url":"https://…"}`. Numbers are read as text, never as floats:
- * `42.10` becomes `42.1`, the form that shops sign. Null fields count as left out.
+ * `42.10` becomes `42.1`, the form that shops sign. Null fields count as absent.
  */
 function readFlatJson(request: FastifyRequest): Fields {
   const text = bodyText(request).trim();

@@ -218,7 +218,7 @@ const PROBLEM_SCHEMA = {
   },
 };
 
-/** The HTTP status of a refused operation. All other codes are 409: the current state doesn't allow it. */
+/** The HTTP status for a refused operation. All other codes are 409: the current state doesn't allow it. */
 const STATUSES: Readonly<Partial<Record<ErrorCode, number>>> = {
   ...{ USAGE: 400, INVALID_ARGUMENT: 400, FORBIDDEN: 403, NOT_FOUND: 404 },
   ...{ NO_NODE: 503, NODE_REFUSED: 503, NODES_DISAGREE: 503, SANDBOX_NOT_RUNNING: 503 },

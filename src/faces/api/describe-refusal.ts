@@ -11,9 +11,7 @@ const MAX_DEPTH = 4;
 const NAME = /^[A-Za-z_][\w-]{0,23}$/;
 const CODE = /^[A-Z_]{1,40}$/;
 
-/**
- * Returns which fields of a request were refused and with which codes, and the shape of its body. Neither contains a value from the body.
- */
+/** Returns a request's refused fields with their codes, and the shape of its body. Neither contains values from the body. */
 export function describeRefusal({ extensions }: Problem, body: unknown): Refusal {
   const errors = errorsOf(extensions).slice(0, MAX_ERRORS);
   return {

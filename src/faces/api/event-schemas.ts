@@ -255,7 +255,7 @@ export function likeliestFields() {
   };
 }
 
-/** Events that are older than these fields have neither. */
+/** Events from before these fields existed have neither. */
 function likeliestOfEvent() {
   const { reason, nearestInvoice } = likeliestFields();
   return { reason: Type.Optional(reason), nearestInvoice: Type.Optional(nearestInvoice) };

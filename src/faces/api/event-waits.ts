@@ -7,7 +7,7 @@ export type Waiter = { keyId: string; projectId: string; types: readonly string[
 export type EventWait = {
   /** Resolves when there may be new events since the last call, or since the wait was opened for the first call. */
   look(): Promise<void>;
-  /** True once the time is over, the server stops, or `end` was called. */
+  /** True once the time is up, the server stops, or `end` was called. */
   isOver(): boolean;
   end(): void;
   close(): void;

@@ -82,5 +82,5 @@ async function confirmKey({ db, authenticator, now }: ApiDeps, keyId: string): P
   throw problemOf('unauthenticated');
 }
 
-/** Limit on failed authentications per client network: enough for a mistake in a loop, but useless for guessing. */
+/** The limit on failed authentications per client network: enough for a mistake in a loop, but useless for guessing. */
 export const FAILURE_LIMIT = { perSecond: 5, burst: 20 };

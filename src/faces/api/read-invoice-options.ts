@@ -8,7 +8,7 @@ import { fieldError, show, typeOf } from './field-errors.ts';
 const MAX_DESCRIPTION = 140;
 const [MAX_PAIRS, MAX_METADATA_BYTES] = [20, 2048];
 const KEY = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$/;
-/** The shortest lifetime of an invoice, for every project. */
+/** The shortest invoice lifetime, for every project. */
 const LEAST_SECONDS = 300;
 
 /** Reads the optional fields of `POST /v1/invoices`. Adds problems that don't depend on the project to `errors`. */

@@ -206,7 +206,7 @@ type RequestBuffer = {
 };
 
 /**
- * The limit per kind for requests that no other limit covers: from strangers, or rejected despite a valid key. At most 30 MB a day and
+ * The limit per kind for requests that no other limit covers: from strangers, or rejected despite a valid key. At most 30 MB per day and
  * kind.
  */
 export const TURNED_AWAY_A_MINUTE = 600;

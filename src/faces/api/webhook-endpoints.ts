@@ -33,7 +33,7 @@ const MAX_BUCKETS = 10_000;
 /** In this case, an operator has to configure the process's master key. */
 const RETRY_SECONDS = 60;
 
-/** The operations that a key can perform on the endpoints of its project, by operation id. They are the same that operators use. */
+/** The operations that a key can perform on its project's endpoints, by operation id. They are the same ones that operators use. */
 const OPERATIONS = {
   listWebhookEndpoints: listEndpoints,
   createWebhookEndpoint: addEndpoint,
@@ -48,7 +48,7 @@ const OPERATIONS = {
 type Deps = ApiDeps & { operations: OperationDeps };
 type Route = { operation: Operation; isCreation: boolean };
 
-/** Registers the operations on webhook endpoints for keys with the scope `webhooks`. Each acts on the project of its key. */
+/** Registers the operations on webhook endpoints for keys with the scope `webhooks`. Each acts on its key's project. */
 export function registerWebhookEndpoints(app: FastifyInstance, deps: Deps): void {
   const limit = createKeyLimit(deps);
   for (const [operationId, { input, ...operation }] of Object.entries(OPERATIONS)) {
@@ -221,7 +221,7 @@ function refusalOf(error: unknown): unknown {
   }
 }
 
-/** The response is the same for a malformed id, an unknown id, and the id of another project. */
+/** The response is the same for a malformed id, an unknown id, and an id from another project. */
 function notFound(): Problem {
   return new Problem('ENDPOINT_NOT_FOUND', "There is no webhook endpoint with this id in this key's project.");
 }

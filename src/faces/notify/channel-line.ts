@@ -33,7 +33,7 @@ type LineDeps = SendDeps & {
   isLeader(): boolean;
 };
 
-/** Sends the messages of one channel in order, regardless of other channels. */
+/** Sends one channel's messages in order, regardless of other channels. */
 export type ChannelLine = {
   /** Starts sending due messages, unless it's already sending. Returns immediately. */
   work(channel: NotifyChannel): void;
@@ -159,7 +159,7 @@ const SINGLES_PER_MINUTE = 5;
 const MINUTE_MS = 60_000;
 const BETWEEN_DIGESTS_MS = 15_000;
 
-/** Limits the messages of one channel. `elapsedMs` is a monotonic clock. */
+/** Limits one channel's messages. `elapsedMs` is a monotonic clock. */
 export function createChannelPace(elapsedMs: () => number): Pace {
   let singles: number[] = [];
   let digestAtMs = Number.NEGATIVE_INFINITY;

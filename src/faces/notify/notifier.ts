@@ -168,8 +168,8 @@ type NewsDeps = { db: Sql; now(): UnixMs; random(bytes: number): Uint8Array };
 const DAY_MS = 86_400_000;
 
 /**
- * Adds the news for each channel to the outbox: alarms, money without an order, new owners, daily summaries. Each beginning and each end
- * gets exactly one row, however many processes run this and however often. Anything that ended more than a day ago is skipped.
+ * Adds each channel's news to the outbox: alarms, money without an order, new owners, daily summaries. Each beginning and each end gets
+ * exactly one row, however many processes run this and however often. Anything that ended more than a day ago is skipped.
  */
 async function collectNews(deps: NewsDeps, channels: readonly NotifyChannel[]): Promise<void> {
   const since = unixMs(Math.max(0, deps.now() - DAY_MS));

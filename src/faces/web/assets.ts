@@ -14,7 +14,7 @@ type Asset = { text: string; version: string; path: string; url: string; type: s
 
 /**
  * Reads an asset at the start, because the files are small and a missing one should be noticed then. Every style sheet begins with
- * `tokens.css`. Comments and spare whitespace are removed.
+ * `tokens.css`. Comments and unnecessary whitespace are removed.
  */
 export function readAsset(name: `${string}.${keyof typeof TYPES}`): Asset {
   const read = (file: string) => readFileSync(new URL(file, PUBLIC), 'utf8');
@@ -44,7 +44,8 @@ export function serveAsset(
 }
 
 /**
- * Removes comments and spare whitespace from one of our style sheets. Its strings must not contain comments, or `{};,>:` next to spaces.
+ * Removes comments and unnecessary whitespace from one of our style sheets. Its strings must not contain comments, or `{};,>:` next to
+ * spaces.
  */
 export function shrinkStyle(text: string): string {
   return text
@@ -118,7 +119,7 @@ export async function sendCompressed(
 
 /** `gzip`, ` br;q=0.5`, `*;q=0`. With a malformed weight, the coding isn't accepted. */
 const ACCEPTED = /^\s*([^\s;]+)\s*(?:;\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\s*)?$/i;
-/** More than any client sends. */
+/** This is more than any client sends. */
 const MAX_CODINGS = 20;
 
 /**

@@ -79,7 +79,7 @@ function findDuplicateKeys(text: string): string[] {
   return [...duplicates];
 }
 
-/** Returns the index of the quotation mark that closes the string starting at `start`. */
+/** Returns the index of the quotation mark that closes the string at `start`. */
 function endOfString(text: string, start: number): number {
   let i = start + 1;
   while (text[i] !== '"') i += text[i] === '\\' ? 2 : 1;

@@ -21,7 +21,7 @@ export function renderQr(address: string, label: string, modulePixels = 5): Html
  * Drawing a code takes a millisecond, which is more than the rest of the page, but the invoices of a project share only a few addresses.
  */
 const drawn = new Map<string, { size: number; path: string }>();
-/** With 3 KB each, 3 MB. */
+/** At 3 KB each, they take 3 MB. */
 const MAX_DRAWN = 1000;
 
 function draw(address: string): { size: number; path: string } {

@@ -343,8 +343,8 @@ type LoopLag = { lagMs(): number; stop(): void };
 const [RESOLUTION_MS, WINDOW_MS] = [20, 250];
 
 /**
- * Measures how long an event at a random moment waits for the event loop, in milliseconds, over the last quarter of a second. The mean of
- * the turns isn't enough: a hundred short turns hide the long one that affected nearly every event.
+ * Measures how many milliseconds an event at a random moment waits for the event loop, over the last quarter of a second. The mean of the
+ * turns isn't enough: a hundred short turns hide the long one that affected nearly every event.
  */
 export function startLoopLag(): LoopLag {
   const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS });

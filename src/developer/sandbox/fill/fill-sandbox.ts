@@ -164,7 +164,7 @@ function shuffled<Item>(items: readonly Item[], random: () => number): Item[] {
     .map(({ item }) => item);
 }
 
-/** Yields reproducible numbers from 0 to 1 for a seed: SHA-256 of the seed and a counter. */
+/** Yields reproducible numbers from 0 to 1 for a seed: the SHA-256 of the seed and a counter. */
 function seededRandom(seed: number): () => number {
   let block = Buffer.alloc(0);
   let [count, at] = [0, 0];

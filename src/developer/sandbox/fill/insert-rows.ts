@@ -30,7 +30,7 @@ const COLUMNS = {
 } as const;
 
 type FilledTable = keyof typeof COLUMNS;
-/** A row by column name; bytes are `\x` and hex. */
+/** A row by column name; bytes are written as `\x` and hex. */
 type FilledRow = Record<string, string | number | boolean | null | readonly string[]>;
 export type FilledRows = { [Table in FilledTable]: FilledRow[] };
 

@@ -192,7 +192,7 @@ ${objects.map(([name, schema]) => renderObject(name, html`${name}`, schema))}`;
 
 type Group = ReturnType<typeof groupOperations>[number];
 
-/** Separates the groups of the main page from the ones that have their own page. */
+/** Separates the groups on the main page from the ones that have their own page. */
 function divide(document: ApiDocument): [Group[], Group[]] {
   const groups = groupOperations(document);
   return [groups.filter(({ tag }) => tag.name !== APART), groups.filter(({ tag }) => tag.name === APART)];

@@ -19,8 +19,8 @@ export type AskDeps = CheckoutDeps & LookUpDeps & { limits: LookupLimits };
 const MAX_BODY_BYTES = 5000;
 
 /**
- * `POST /c/:token/ask` accepts the forms of the page. Each has one field: `fee`, `paste` or `transaction`. The response is the page with
- * the answer.
+ * `POST /c/:token/ask` accepts the page's forms. Each has one field: `fee`, `paste` or `transaction`. The response is the page with the
+ * answer.
  */
 export function registerAsk(app: FastifyInstance, deps: AskDeps): void {
   const schema = { hide: true };

@@ -30,7 +30,7 @@ export function renderBrand({ words, invoice: { brand } }: Branded, logoUrl: str
 
 /**
  * Links to the same page in other languages. Links work without the script, whereas a form would need a button. Each language is written in
- * that language. On the answer to a form, the links lead back to the page itself.
+ * that language. On a page that answers a form, the links lead back to the page itself.
  */
 export function renderLanguages({ language, say }: Words): Html {
   const current = LANGUAGES.find(({ code }) => code === language)?.name ?? language;

@@ -23,7 +23,7 @@ export function registerLogos(app: FastifyInstance, { db }: { db: Sql }): void {
 
 const LOGO_ID = /^[0-9a-f]{32}$/;
 
-/** With 32 KiB each, they take 3.2 MB. */
+/** At 32 KiB each, they take 3.2 MB. */
 const MAX_CACHED = 100;
 
 /**

@@ -257,7 +257,7 @@ ${state === 'paid' ? null : html`<dt>${say('amount')}</dt><dd>${amount}</dd>`}
 const ENERGY = { usual: 64_000, first: 130_000 };
 /** The watcher updates the price once an hour. */
 const STALE_MS = 3 * 60 * 60_000;
-/** The highest price from a node that is accepted. */
+/** The highest accepted price from a node. */
 const MAX_SUN = 1000;
 
 /**

@@ -31,7 +31,7 @@ export type Page = {
 };
 
 /**
- * Why the page must not ask for payment. `unconfirmed`: someone else changed a row or an address, or the address isn't on the signed
+ * Why the page must not ask for payment. `unconfirmed`: someone else changed a row or an address, or the address isn't in the signed
  * manifest. The others are states of the USDT contract: `frozen` concerns the address, and `paused` all transfers.
  */
 export type Suspension = 'unconfirmed' | (typeof STATE_EFFECTS)[ContractState]['page'];

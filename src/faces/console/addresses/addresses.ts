@@ -31,7 +31,7 @@ import { needProject, readPostedForm, readQuery, urlTo, type Visit } from '../pa
 import { addAddingForm, addDerivingForms } from './adding.ts';
 import { addChangeRoutes, addSwitchingForms } from './changes.ts';
 
-/** Adds the list with its capacity, the comparison with the chain, and the forms that change addresses. */
+/** Adds the address list with its capacity, the comparison with the chain, and the forms that change addresses. */
 export function addAddressRoutes(routes: Routes, deps: ConsoleDeps): void {
   const measure = createMeasure(deps);
   routes.get('/addresses', 'listBalances', (asked) => list(deps, measure, asked));

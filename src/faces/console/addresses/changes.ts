@@ -27,7 +27,7 @@ import { ENDING_FIELD, endingField, readEnding } from './adding.ts';
 
 type Subject = { change: AddressChangeView; refusal: string | null; project: ListedProjectView };
 
-/** Adds the pages of a pending addition: showing, confirming and withdrawing it. */
+/** Adds the pages for showing, confirming and withdrawing a pending addition. */
 export function addChangeRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get('/addresses/changes/:changeId', 'showAddressChange', async (asked) => {
     const { done } = readQuery(asked.request, ['done']);
@@ -208,7 +208,7 @@ function renderRetiring(address: AddressView): Html {
   return html`${renderAddress(address)}<p>${open} payable, but new ones no longer use it. Quittance keeps watching it permanently: transfers to it are recorded, and late payments still count.</p>${last}`;
 }
 
-/** Finds an address of a project that the visitor may see. All others are reported as not found. Throws `NOT_FOUND`. */
+/** Finds an address in a project that the visitor may see. All others are reported as not found. Throws `NOT_FOUND`. */
 async function findAddress(
   deps: ConsoleDeps,
   { visit, request }: Asked,

@@ -225,7 +225,7 @@ const COST_OF_BLOCKS =
   "It reads at most 30 blocks per second, so that it does not slow down the watcher and your shops: 1,000 blocks take about a minute, 100,000 can take hours if the nodes are far away. It leaves enough of each node's daily request limit for the watcher.";
 const COST_OF_BOOKS = 'It needs four requests per address, and a few seconds for an address that was never compared.';
 
-/** How often the page of a running job reloads. */
+/** How often a running job's page reloads. */
 const REFRESH_S = 2;
 /** How many rows a page shows; more would exceed 30 kB. */
 const MAX_ROWS = 100;

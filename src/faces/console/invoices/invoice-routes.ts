@@ -35,7 +35,7 @@ import { type Fields, needProject, readPostedForm, readQuery, urlTo, type Visit 
 
 import { consoleText, renderText } from '../page/words.ts';
 
-/** Adds the list, the export, the page of an invoice, and its creation. */
+/** Adds the list, the export, the page for an invoice, and the form that creates one. */
 export function addInvoiceRoutes(routes: Routes, deps: ConsoleDeps): void {
   const { get, post } = routes;
   addList(routes, invoicesList(deps));
@@ -126,7 +126,7 @@ async function replay(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
   const { project, ...shown } = await find(deps, asked);
   const refuse = (said: ReturnType<typeof html>) =>
     invoicePage(visit, project, { ...shown, requestId: request.id, said, isRefused: true });
-  // Excludes events of other invoices, and of projects that the visitor may not see.
+  // Excludes events for other invoices, and events in projects that the visitor may not see.
   if (!shown.explanation.timeline.some((entry) => eventOf(entry) === event)) {
     return refuse(html`<p>This invoice has no event ${clip(event)}.</p>`);
   }
@@ -420,7 +420,7 @@ function supportText({ subject, verdict, timeline }: Explanation, requestId: str
     .replace(/\b(trf|evt|inv|whe|key|prj)_([0-9a-z]{22})([0-9a-z]{4})\b/g, '$1_…$3');
 }
 
-/** Texts cut order ids to these lengths. */
+/** Texts truncate order ids to these lengths. */
 const LENGTHS = [200, 80, 60];
 
 function start(externalId: unknown, length: number): string {

@@ -6,7 +6,7 @@ import { hijackForStream } from '../../web/shed-load.ts';
 import type { ConsoleDeps } from './console-deps.ts';
 import { HEADERS } from './layout.ts';
 
-/** There are fewer people than this who look at a console at once. */
+/** Fewer people than this look at a console at once. */
 const MAX_STREAMS = 200;
 /** How often pages are refreshed without any notification, for changes that the database doesn't announce, such as alarms. */
 const TICK_MS = 10_000;

@@ -118,7 +118,7 @@ const hideFields = (fields: Fields, prefix = '') =>
     ([name, value]) => html`<input type="hidden" name="${prefix}${name}" value="${value ?? ''}">`,
   );
 
-/** Leads back to a form whose session had ended. The form is shown with its input, and not submitted by this. */
+/** Leads back to a form whose session had ended. This shows the form with its input, but doesn't submit it. */
 export function resumePage(path: string, kept: Fields): Page {
   return {
     title: 'You are signed in again',
@@ -220,8 +220,8 @@ export function createRoutes(app: FastifyInstance, deps: ConsoleDeps): Routes {
 }
 
 /**
- * After signing in, people continue where they were. A form keeps its input, but is never submitted by itself. Proofs of identity aren't
- * kept, because each is for one session.
+ * After signing in, people continue where they were. A form keeps its input, but never submits itself. Proofs of identity aren't kept,
+ * because each is for one session.
  */
 async function askToSignIn(deps: ConsoleDeps, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { method, url } = request;

@@ -21,7 +21,7 @@ const PAGE_PATIENCE_MS = 3000;
 /** The time limit for a file, which may take longer but must stay below the general statement timeout. */
 const FILE_PATIENCE_MS = 15_000;
 
-/** Adds the bookkeeping figures, as a page and as files. */
+/** Adds the bookkeeping figures, as a page and as downloads. */
 export function addReportRoutes({ get }: Routes, deps: ConsoleDeps): void {
   get('/reports', 'showReport', (asked) => show(deps, asked));
   get('/reports.csv', 'showReport', (asked) => send(deps, asked, 'csv', writeReport));

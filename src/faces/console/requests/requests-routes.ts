@@ -17,7 +17,7 @@ import { type Column, copyButton, facts, ltr, number, outside } from '../page/pi
 import type { Answer, Asked, Routes } from '../page/routes.ts';
 import { needProject, readQuery, urlTo } from '../page/visit.ts';
 
-/** Adds the list of the shops' API requests, and the page of one request. */
+/** Adds the list of the shops' API requests, and the page for one request. */
 export function addRequestRoutes(routes: Routes, deps: ConsoleDeps): void {
   addList(routes, requestsList(deps));
   routes.get('/requests/:requestId', 'showRequest', (asked) => show(deps, asked));

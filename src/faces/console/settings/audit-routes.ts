@@ -17,7 +17,7 @@ import { alert, copyButton, field, ltr, number, outside, select, table, time } f
 import { type Answer, type Asked, type Routes, sendRows } from '../page/routes.ts';
 import { type Fields, readQuery } from '../page/visit.ts';
 
-/** Adds the audit log, its verification, and its export. */
+/** Adds the pages for the audit log, its verification, and its export. */
 export function addAuditRoutes({ get }: Routes, deps: ConsoleDeps): void {
   get('/settings/audit', 'listAudit', (asked) => list(deps, asked));
   get('/settings/audit.csv', 'exportAudit', (asked) => send(deps, asked, 'csv'));

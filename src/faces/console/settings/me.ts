@@ -20,7 +20,7 @@ import { readQuery } from '../page/visit.ts';
 
 import { ownSessionOf, projectNames, sessionTable } from './people.ts';
 
-/** Adds the pages of the visitor's own account. */
+/** Adds the pages for the visitor's own account. */
 export function addMeRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get('/settings/me', 'listOwnSessions', async ({ visit, request }) => {
     const { done } = readQuery(request, ['project', 'done']);

@@ -23,7 +23,7 @@ import { copyButton, facts, ltr, outside, table, time } from '../page/pieces.ts'
 import type { Asked, Routes } from '../page/routes.ts';
 import { type Fields, readQuery, type Visit } from '../page/visit.ts';
 
-/** Adds the people who may sign in, and their sessions. */
+/** Adds the pages for the people who may sign in, and for their sessions. */
 export function addPeopleRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get('/settings/people', 'listPeople', async ({ visit, request }) => {
     const { removed } = readQuery(request, ['project', 'removed']);
@@ -69,7 +69,7 @@ ${
   });
 }
 
-/** `now` decides whether a link has expired. `said` reports what was just done. */
+/** `now` is used to decide whether a link has expired. `said` reports what was just done. */
 type Now = { now: UnixMs; said: Html | null };
 
 const NOBODY = html`<section class="card empty"><h2>No users yet</h2><p>You used the sandbox link. Invite users, who then choose how to sign in.</p></section>`;
@@ -242,7 +242,7 @@ function addPeopleForms(routes: Routes, deps: ConsoleDeps): void {
 /** A person with their live sessions. */
 type Found = { person: PersonView; sessions: readonly SessionView[]; projects: readonly ListedProjectView[] };
 
-/** Finds the person in the path. Throws `NOT_FOUND`. */
+/** Finds the person named in the path. Throws `NOT_FOUND`. */
 async function findPerson(deps: ConsoleDeps, { visit, request }: Asked): Promise<Found> {
   const { personId = '' } = request.params as { personId?: string };
   const { data: people } = await listPeople.run(deps, visit.actor, {});

@@ -30,7 +30,7 @@ import { type Fields, needProject, readPostedForm, readQuery, urlTo, type Visit 
 
 import { renderText } from '../page/words.ts';
 
-/** Adds a project's settings, the forms that change them, and the form for a new project. */
+/** Adds the pages for a project's settings, the forms that change them, and the form for a new project. */
 export function addProjectRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get('/settings/project', 'showSettings', async ({ visit, request }) => {
     const project = needProject(visit, readQuery(request, ['project']).project);

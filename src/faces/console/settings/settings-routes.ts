@@ -46,7 +46,7 @@ import {
 import { readRightsFields, rightsFields } from './people.ts';
 import { addProjectRoutes } from './project.ts';
 
-/** Adds the overview of settings, and the pages of projects, keys and channels. */
+/** Adds the overview of settings, and the pages for projects, keys and channels. */
 export function addSettingsRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get('/settings', 'showProject', async ({ visit, request }) => {
     const { project } = readQuery(request, ['project']);
@@ -240,7 +240,7 @@ function active(keys: readonly { status: string }[]): string {
   return `${number(keys.filter(({ status }) => status === 'active').length)} active`;
 }
 
-/** Adds the channels that notify operators. */
+/** Adds the pages for the channels that notify operators. */
 function addChannelRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get(CHANNELS_PAGE, 'listChannels', async ({ visit, request }) => {
     const { tested, added, removed } = readQuery(request, ['project', 'tested', 'added', 'removed']);

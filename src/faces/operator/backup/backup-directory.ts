@@ -148,7 +148,7 @@ export function createBackupAges({ now, monotonicMs }: { now(): number; monotoni
       see(name, 0);
       newest = name;
     },
-    /** `kept` has the newest first. */
+    /** `kept` lists the newest first. */
     onListed: (kept: readonly KeptBackup[]) => {
       const [first] = kept;
       newest = first?.name ?? null;

@@ -163,7 +163,7 @@ const UNPROTECTED: Protection = { masterKey: null, recipients: [] };
 
 export type BackupMade = { header: BackupHeader; rowCounts: Record<string, number>; bytes: number };
 
-/** Level 6 compresses 40 MB of rows per second and core. Higher levels save hardly any space. */
+/** Level 6 compresses 40 MB of rows per second on one core. Higher levels save hardly any space. */
 const COMPRESSION_LEVEL = 6;
 
 /**

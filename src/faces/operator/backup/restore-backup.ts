@@ -119,7 +119,7 @@ const raiseFirstIndex = commandOf(
   (index: number) => [index],
 );
 
-/** Makes existing and future account keys continue at an index. */
+/** Makes existing and future account keys continue from an index. */
 async function skipIndexesTo(tx: Sql, index: number): Promise<void> {
   await skipIndexes(tx, index);
   await raiseFirstIndex(tx, index);
@@ -347,7 +347,7 @@ function sealingWith(tx: Sql, sealer: Sealer | null): Sql {
   };
 }
 
-/** What to do after a final backup was restored. After any other restore, `secureCopy` says what to do. */
+/** What to do after restoring a final backup. After any other restore, `secureCopy` says what to do. */
 const TO_COMPARE = say`compare its addresses with your wallet ("${{ command: 'address list' }}"), and check that you created its keys and endpoints, then close this alarm`;
 
 /**

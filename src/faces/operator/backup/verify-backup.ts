@@ -119,7 +119,7 @@ async function removeScratch(parent: string): Promise<void> {
 
 const POLL_MS = 100;
 const NOTE_MS = 5000;
-/** Nodes that limit requests respond again within this time. If they don't, the chain counts as not read. */
+/** Nodes that are limiting requests respond again within this time. If they don't, the chain counts as not read. */
 const STALL_MS = 60_000;
 const MAX_DIFFERENCES = 100;
 /** How many blocks of transfers are queried from the ledger at a time. */

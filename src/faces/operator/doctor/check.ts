@@ -87,8 +87,8 @@ type Ping = { ownAt: number; databaseAt: number };
 export type Block = { number: number; id: string; time: UnixMs };
 
 /**
- * What a node returned. `problem` is why its responses can't be used. `atCommon` is its block at the greatest height that all of the
- * network's nodes call irreversible.
+ * A node's answers. `problem` is why its responses can't be used. `atCommon` is its block at the greatest height that all of the network's
+ * nodes call irreversible.
  */
 export type NodeReport = {
   network: Network;

@@ -153,7 +153,7 @@ export const seals = schemaCheck('seals', async (look) => {
   );
 });
 
-/** The same limit as in the console. */
+/** This is the same limit as in the console. */
 const OLD_MS = 7 * DAY_MS;
 /** Reading a larger file takes longer than a check may. */
 const MAX_READ_BYTES = 256 * 1024 ** 2;

@@ -207,7 +207,7 @@ function notFound(subject: Subject, { projectId }: Asked): AppError {
   );
 }
 
-/** Explains one invoice. `now` decides whether the ledger is lagging behind. */
+/** Explains one invoice. `now` is used to decide whether the ledger is lagging behind. */
 export async function explainInvoice(db: Sql, located: LocatedInvoice, now: UnixMs): Promise<Explanation> {
   const invoice = await findExplainedInvoice(db, located.projectId, located.id);
   if (invoice === null) throw new Error(`invoice ${located.id} is gone, though invoices are never deleted`);

@@ -97,7 +97,7 @@ export async function readStand(db: Sql, network: Network, now: UnixMs): Promise
   }
 }
 
-/** Reads everything that explains an invoice. `now` decides whether the ledger is lagging behind. */
+/** Reads everything that explains an invoice. `now` is used to decide whether the ledger is lagging behind. */
 export async function readInvoiceFacts(db: Sql, invoice: ExplainedInvoice, now: UnixMs) {
   const duplicates = await statements.findDuplicates(db, invoice, MAX_SHOWN);
   const { paidTransferId } = invoice;

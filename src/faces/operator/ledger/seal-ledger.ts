@@ -86,7 +86,7 @@ const LOOKS_LIKE = {
   uuid: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
   int8: /^\d{1,18}$/,
   text: /^[^/]{1,200}$/,
-  // The longest ids are those of passkeys.
+  // Passkeys have the longest ids.
   bytea: /^([0-9a-f]{2}){1,1023}$/,
 };
 

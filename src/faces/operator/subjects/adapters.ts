@@ -87,7 +87,7 @@ const listed = {
   callbacksDisabledAt: of('disabledAt', maybe(time)),
 };
 export type AdapterView = Shown<typeof listed>;
-/** `secret` is a generated secret, shown only this once. A rate for prices has neither. */
+/** `secret` is a generated secret, shown only once. A rate for prices has neither. */
 const enabled = { ...adapterFields, pid: maybe(text), secret: maybe(text) };
 
 function sourceOf({ rateSource, readAt }: StoredRate, now: UnixMs) {
@@ -329,7 +329,7 @@ function readShopSecret(secret: string | undefined): string | null {
 /** `bounds` is null for a fixed rate without its own bounds. */
 type WantedRate = Omit<StoredRate, 'rateMinMicro' | 'rateMaxMicro'> & { bounds: RateBounds | null };
 
-/** Returns the fixed rate, or reads its source now. A source without a usable rate is refused. */
+/** Returns the fixed rate, or reads the current rate from its source. A source without a usable rate is refused. */
 async function findRate(
   { now, config: { webhooks } }: EnableDeps,
   network: Network,
@@ -440,7 +440,7 @@ async function changeRate(
   if (endpoint === null) throw new Error(`adapter ${before.id} disappeared, although endpoints are never deleted`);
   const isSameSource = input.rateSource !== null && input.rateSource === before.rateSource;
   const rateMicro = isSameSource ? before.rateMicro : input.rateMicro;
-  // The rate poller may have read a newer rate meanwhile.
+  // The rate poller may have read a newer rate in the meantime.
   const isNewer = isSameSource && (before.readAt ?? 0) > (input.readAt ?? 0) && (before.readAt ?? 0) <= now;
   const { readMicro, readAt } = isNewer ? before : input;
   const inForce = { minMicro: before.rateMinMicro, maxMicro: before.rateMaxMicro };

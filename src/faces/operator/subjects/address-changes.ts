@@ -235,7 +235,7 @@ const granted = {
   isSound: isAsSealed(SEALED_ACTION),
 } as const;
 
-/** Finds in the newest 100 entries how a person got their role, newest entry first. Returns nothing if no entry mentions it. */
+/** Searches the newest 100 entries for how a person got their role, newest entry first. Returns nothing if no entry mentions it. */
 const findGrants = answerOf(
   'address-change-new-owner',
   granted,

@@ -99,9 +99,9 @@ export type BalanceListView = {
   next: number | null;
 };
 
-/** The number of addresses on a page. Comparing this many with the chain takes seconds. */
+/** The number of addresses per page. Comparing this many with the chain takes seconds. */
 const BALANCES_OF_A_PAGE = 25;
-/** Summing can take long, because a busy address has many transfers. */
+/** Summing can take a long time, because a busy address has many transfers. */
 const TIMEOUT_MS = 3000;
 
 const page = {
@@ -112,8 +112,8 @@ const page = {
 };
 
 /**
- * Lists a page of a project's addresses by position, each with its balance in the ledger and its balance on the chain at the last
- * comparison. Leaves out sums that aren't ready in time. Throws `NOT_FOUND` or `INVALID_ARGUMENT`.
+ * Lists one page of a project's addresses by position, each with its ledger balance and its chain balance at the last comparison. Omits
+ * sums that aren't ready in time. Throws `NOT_FOUND` or `INVALID_ARGUMENT`.
  */
 export const listBalances = localOperation({
   ...page,
@@ -171,7 +171,7 @@ const NEW_MS = 60_000;
 /** How long a person waits until the ledger reaches the nodes' block, which takes up to 24 s while no payment is expected. */
 const PAGE_PATIENCE_MS = 25_000;
 
-/** Compares a page of a project's addresses with the chain now. Throws `NOT_FOUND`, `NO_NODE` or `NODE_REFUSED`. */
+/** Compares one page of a project's addresses with the chain now. Throws `NOT_FOUND`, `NO_NODE` or `NODE_REFUSED`. */
 export const compareBalances = localOperation({
   ...page,
   action: 'compareBalances',

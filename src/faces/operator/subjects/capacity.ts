@@ -42,8 +42,8 @@ const ofAmount = {
 export type AmountCapacityView = Shown<typeof ofAmount>;
 
 /**
- * The effect of each policy on these amounts. `addedBelow` is in USDT. `decimals` is the number of decimals that payers' wallets must
- * support, or `null` if the price's own decimals are enough.
+ * How each policy affects these amounts. `addedBelow` is in USDT. `decimals` is the number of decimals that payers' wallets must support,
+ * or `null` if the price's own decimals are enough.
  */
 const compared = {
   ...{ policy: about.policy, perAddress: whole, decimals: maybe(whole), addedBelow: of('addedMicro', usdt) },
@@ -57,7 +57,7 @@ const ofProject = {
 };
 /** `freeShare` is from 0 to 1. `daysLeft` is `null` if nothing has been used. */
 const verdict = { low: of('isLow', yes), freeShare: maybe(number), daysLeft: maybe(whole) };
-/** The most urgent amounts come first. */
+/** The most urgent amounts are listed first. */
 const ofAmounts = { ...verdict, amounts: list(part(ofAmount)) };
 export type CapacityView = Shown<typeof ofProject & typeof ofAmounts>;
 

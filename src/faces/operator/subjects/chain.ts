@@ -27,7 +27,7 @@ const Flag = Type.Boolean();
 const HaltView = Type.Object({ at: Time, reason: Text });
 const Block = Type.Object({ number: Count, id: Text, time: Time });
 
-/** A reason why a network is behind. `code` is for programs and never changes. */
+/** Why a network is behind. `code` is for programs and never changes. */
 const Cause = Type.Object({
   code: Type.Enum([
     ...(['halted', 'no-watcher', 'watcher-silent', 'alarm', 'agreement', 'nodes', 'catching-up'] as const),
@@ -109,7 +109,7 @@ export async function showStatus(
   return { view, state: { ageMs, isRunning: isLed && (ageMs === null || ageMs <= STATUS_SILENT_MS) } };
 }
 
-/** Describes whether a watcher runs. */
+/** Describes whether a watcher is running. */
 export function sayWatcher({ ageMs, isRunning }: WatcherState): string {
   if (ageMs === null) return isRunning ? 'running, no status written yet' : 'never ran on this network';
   const seconds = Math.max(0, Math.round(ageMs / 1000));

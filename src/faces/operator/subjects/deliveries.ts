@@ -436,7 +436,7 @@ export const showDelivery = operation({
 /** A delivery with the state of its endpoint, and the number of its attempts, which may exceed those shown. */
 type ShownDelivery = { delivery: ShownDeliveryView; endpoint: EndpointView; attemptCount: number };
 
-/** The maximum number of characters of a response in a table. */
+/** The maximum number of characters to show of a response in a table. */
 const MAX_ANSWER = 80;
 
 function deliveryText(shown: ShownDelivery, askedAt: UnixMs): string {

@@ -333,7 +333,10 @@ function add(count: ReplayCount, replayed: readonly Replayed[]): void {
   }
 }
 
-/** Yields the candidates in the order of their events. Events committed meanwhile come after the end, and are planned without a replay. */
+/**
+ * Yields the candidates in the order of their events. Events committed in the meantime come after the end, and are planned without a
+ * replay.
+ */
 async function* walk(db: Sql, filter: ReplayFilter): AsyncGenerator<ReplayCandidate[]> {
   const { projectId, from, until } = filter;
   const end = await findPositionAt(db, projectId, (until + MARGIN_MS) as UnixMs);

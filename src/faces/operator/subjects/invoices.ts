@@ -321,7 +321,7 @@ const BATCH = 500;
 
 /**
  * Yields a project's invoices that match, in batches, newest first. Each batch continues after the last one without a common transaction,
- * which a slow reader would keep open for hours. Invoices created meanwhile aren't included.
+ * which a slow reader would keep open for hours. Invoices created in the meantime aren't included.
  */
 export const exportInvoices = localOperation({
   action: 'exportInvoices',

@@ -166,7 +166,7 @@ type Deps = Pick<OperationDeps, 'db' | 'now' | 'random' | 'log' | 'nodes'>;
 const MAX_KEPT = 10;
 /** The console's pages need the remaining connections. */
 const CONNECTIONS = 2;
-/** A node that limits requests or restarts answers again within this time. */
+/** A node that is limiting requests or restarting answers again within this time. */
 const PATIENCE_MS = 60_000;
 
 /** The jobs of a process, one at a time for each network. */

@@ -192,7 +192,7 @@ export function readNewKey(
   };
 }
 
-/** A new key with its secret, which is shown only this once. `warning` says why no invoice can be created with it yet. */
+/** A new key with its secret, which is shown only once. `warning` says why no invoice can be created with it yet. */
 const made = { keyId: name.keyId, projectId: id('prj'), network: text, name: text, apiKey: text, ...rights };
 export type CreatedKeyView = Shown<typeof made> & { warning?: Text };
 

@@ -267,7 +267,7 @@ export async function reencryptSecrets(db: Database, ring: KeyRing, now: UnixMs)
   return { resealed: resealed + rest.resealed, lostEndpoints: rest.lostEndpoints };
 }
 
-/** Few secrets were added meanwhile. Any others found here can't be decrypted. */
+/** Few secrets were added in the meantime. Any others found here can't be decrypted. */
 async function reencryptRest(tx: Sql, ring: KeyRing, now: UnixMs): Promise<ReencryptResult> {
   const lost = new Set<string>();
   let resealed = 0;

@@ -118,7 +118,7 @@ export const addChannel = operation({
   path: '/notify',
   command: 'notify add',
   does: say`add a notification channel; "-" for ${{ field: 'url' }}, ${{ field: 'token' }} or ${{ field: 'secret' }} reads it from standard input`,
-  // `secret` is a generated signing secret, shown only this once.
+  // `secret` is a generated signing secret, shown only once.
   output: schemaOf({ ...channelFields, secret: maybe(text) }),
   input: Type.Object({
     kind: argumentOf(CHANNEL_KINDS, '<kind>', 'kind of channel'),

@@ -42,7 +42,7 @@ const listed = {
   ...{ seenAt: maybe(time), invitedUntil: maybe(time) },
 };
 export type PersonView = Shown<typeof listed>;
-/** The link is shown only this once. */
+/** The link is shown only once. */
 export type InvitedView = ReturnType<typeof viewPerson> & { link: string; expiresAt: string };
 
 /** Lists the people, oldest first, at most 1,000. */
@@ -168,7 +168,9 @@ export async function selectPerson(db: Sql, person: string): Promise<Person> {
   throw notThere(person);
 }
 
-/** Does the same and locks the person until the transaction ends, for giving the row a new seal. Throws `NOT_FOUND` or `ROW_CHANGED`. */
+/**
+ * Does the same and locks the person until the transaction ends, so that the row can get a new seal. Throws `NOT_FOUND` or `ROW_CHANGED`.
+ */
 async function lockToChange(tx: Sql, person: string): Promise<PersonFactors> {
   return (await lockPersonToChange(tx, (await selectPerson(tx, person)).id)) ?? raise(notThere(person));
 }

@@ -85,7 +85,7 @@ export const newProject = {
   ...look(false),
 };
 
-/** Settings as they are typed. An omitted setting stays unchanged; `null` removes it. */
+/** Settings as the user types them. An omitted setting stays unchanged; `null` removes it. */
 export type SettingsInput = Partial<Given<Static<ReturnType<typeof Type.Object<typeof settings>>>>>;
 
 /** The settings to change. The logo isn't stored yet. */
@@ -188,7 +188,7 @@ function secretIn(text: string, spot: typeof detectSecret): Text | null {
   return kind === null ? null : say`: ${{ secret: kind }}`;
 }
 
-/** Finds links that can't work for a project of this network. */
+/** Finds links that can't work for a project on this network. */
 export function linkProblems(wanted: WantedSettings, network: Network): FieldProblem[] {
   if (keyMode(network) === 'test') return [];
   const reason = 'works only on this machine, but the payers of a mainnet project are elsewhere: use https://';

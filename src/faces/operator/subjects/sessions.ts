@@ -42,7 +42,7 @@ export type From = { origin: string; network: string; userAgent: string | null; 
 /** The session of a request, with the person's current rights. */
 export type Session = { id: string; person: Person; steppedUpUntil: UnixMs | null };
 
-/** A new session. The token is the cookie's value, and shown only this once. */
+/** A new session. The token is the cookie's value, and shown only once. */
 export type StartedSession = { token: string; sessionId: string; person: Person; endsAt: UnixMs };
 
 type Deps = { db: Sql; now(): UnixMs; random(bytes: number): Uint8Array };

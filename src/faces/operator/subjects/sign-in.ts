@@ -202,7 +202,7 @@ export async function openInvitation(deps: SignInDeps, token: string): Promise<O
 /** `name` is the person's name for the passkey. `code` is from the app that scanned this invitation's secret. */
 export type Redemption = { passkey: unknown; name: string } | { password: string; code: string };
 
-/** `recoveryCodes` are shown only this once. With a passkey there are none. */
+/** `recoveryCodes` are shown only once. With a passkey there are none. */
 type Redeemed = StartedSession & { recoveryCodes: string[] };
 
 /**
@@ -315,7 +315,7 @@ export async function requestStepUp(deps: SignInDeps, session: Session, action: 
   };
 }
 
-/** `code` is from an authenticator app, or a recovery code. */
+/** `code` comes from an authenticator app, or is a recovery code. */
 export type StepUpProof = { passkey: unknown } | { code: string };
 
 /**

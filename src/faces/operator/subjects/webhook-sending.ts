@@ -83,7 +83,7 @@ const rotated = { endpointId: text, secret: maybe(text), formerSecretEndsAt: tim
 
 const MAX_OVERLAP_MS = 30 * 86_400_000;
 
-/** Gives an endpoint a new secret, shown only this once if it was generated. Throws `NOT_FOUND`, `CONFLICT` or `CONFIG_INVALID`. */
+/** Gives an endpoint a new secret, shown only once if it was generated. Throws `NOT_FOUND`, `CONFLICT` or `CONFIG_INVALID`. */
 export const rotateSecret = operation({
   action: 'rotateSecret',
   summary: 'Give an endpoint a new secret and show it once; the previous secret also signs for a while',
@@ -204,7 +204,7 @@ const tested = {
 export type TestedEndpointView = Shown<typeof tested>;
 
 type TestDeps = KeyDeps & { db: Database; random: Random; config: UrlRules };
-/** The maximum number of characters of a response in a terminal. */
+/** The maximum number of characters to show of a response in a terminal. */
 const MAX_ANSWER = 500;
 
 /**

@@ -229,7 +229,7 @@ const typesText = ({ eventTypes }: Pick<EndpointView, 'eventTypes'>) => eventTyp
 
 type Random = (size: number) => Uint8Array;
 
-/** Adds an endpoint. A generated secret is shown only this once. Throws `NOT_FOUND`, `INVALID_ARGUMENT`, `CONFLICT` or `CONFIG_INVALID`. */
+/** Adds an endpoint. A generated secret is shown only once. Throws `NOT_FOUND`, `INVALID_ARGUMENT`, `CONFLICT` or `CONFIG_INVALID`. */
 export const addEndpoint = operation({
   action: 'addEndpoint',
   summary: 'Add an endpoint and show its signing secret once',

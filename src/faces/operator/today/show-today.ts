@@ -103,7 +103,7 @@ const MAX_SUMMED = 100;
 const HOUR_MS = 3_600_000;
 const AFTER_ALL_MS = 365 * 24 * HOUR_MS;
 
-/** Sums the payments in blocks since `from` by day; a day may occur twice. `today` is when the current day began. */
+/** Sums the payments in blocks since `from` by day; a day may appear twice. `today` is when the current day began. */
 async function sumPaidByDay(
   db: Sql,
   projectId: string,
