@@ -138,8 +138,8 @@ const withEvents = { ...transfer, event: maybe({ id: 'uuid', isSound: isAsSealed
 type UntoldTransfer = Row<typeof transfer>;
 
 /**
- * If there are this many forged events besides the real one, the transfer counts as notified, so that its event isn't written again and
- * again.
+ * If there are this many forged events in addition to the real one, the transfer counts as notified, so that its event isn't written again
+ * and again.
  */
 const MOST_EVENTS = 20;
 

@@ -9,7 +9,7 @@ export type HeldBack = {
   /** Returns the orders that aren't due for a retry yet. */
   resting(): string[];
   list(): { invoiceId: string; reason: string }[];
-  /** Records a round's result: which of the attempted orders have failed. `isWhole` means that there were no other overdue orders. */
+  /** Records a round's result: which of the attempted orders have failed. `isWhole` means that no other orders were overdue. */
   note(failed: ReadonlyMap<string, string>, tried: readonly string[], isWhole: boolean): void;
 };
 

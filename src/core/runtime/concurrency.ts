@@ -102,7 +102,7 @@ export function inSlices<Item>(sliceMs: number, work: (item: Item) => void): Sli
   };
 }
 
-/** If the event loop is busy, background work gets one part in 96 of it. */
+/** If the event loop is busy, background work gets 1/96 of it. */
 const SHARE = 96;
 const MAX_REST_MS = 2000;
 /** With a shorter interval, an event loop could seem idle between two of a thousand requests. */

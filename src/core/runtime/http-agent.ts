@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import type undici from 'undici';
 
 /**
- * Loads only the parts of undici that a service uses. The whole package also loads its fetch, caches and mocks, which need 3 MB more live
+ * Loads only the parts of undici that a service uses. The whole package also loads its fetch, caches and mocks. They need 3 MB more live
  * memory, and the garbage collector lets the heap grow to four times that.
  */
 const part = createRequire(import.meta.url);

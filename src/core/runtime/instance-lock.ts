@@ -6,8 +6,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 /**
  * Makes this process the only user of the data directory until it calls `release` or dies. Creates the directory if it's missing. Takes
- * over a lock left by a dead process; in case the process id was reused, it also compares the start time. The lock only affects processes
- * on this machine or in this container. Throws DataDirError.
+ * over a lock left by a dead process; it also compares start times, in case the process id was reused. The lock only affects processes on
+ * this machine or in this container. Throws DataDirError.
  */
 export async function lockDataDir(dir: string, fileName = 'instance.lock'): Promise<{ release(): Promise<void> }> {
   const path = join(resolve(dir), fileName);
@@ -37,7 +37,10 @@ export async function lockDataDir(dir: string, fileName = 'instance.lock'): Prom
 const PATIENCE_MS = 4000;
 const POLL_MS = 100;
 
-/** Locks the data directory for a service. If a command holds the lock, waits until it's done. Throws if another service holds it. */
+/**
+ * Locks the data directory for a service. If a command holds the lock, waits until the command is done. Throws if another service holds the
+ * lock.
+ */
 export async function lockForService(dataDir: string): Promise<{ release(): Promise<void> }> {
   const deadline = performance.now() + PATIENCE_MS;
   for (;;) {
@@ -141,14 +144,14 @@ async function makeMissing(dir: string, mode: number): Promise<string[]> {
 }
 
 /**
- * The content of a lock file, such as {"pid":4242,"startedAt":"918273","id":"0b9c…"}. `startedAt` is in clock ticks since boot, or null if
+ * A lock file's contents, such as {"pid":4242,"startedAt":"918273","id":"0b9c…"}. `startedAt` is in clock ticks since boot, or null if
  * there's no /proc.
  */
 type Holder = { pid: number; startedAt: string | null; id: string };
 
 /**
- * The ids of the locks that this process holds or waits for. By its id, it can tell its own lock from that of an earlier process with the
- * same process id.
+ * The ids of the locks that this process holds or waits for. The id distinguishes a process's own lock from an earlier process's lock with
+ * the same process id.
  */
 const heldHere = new Set<string>();
 
@@ -180,9 +183,9 @@ function inUse(dir: string, path: string, by: Holder): DataDirError {
 type Outcome = { kind: 'acquired' } | { kind: 'held'; by: Holder } | { kind: 'retry' };
 
 /**
- * Creates the lock file, or replaces the lock file of a dead holder. The right to replace holder X is itself a lock, `<path>.after-X`,
- * which is acquired the same way. Before the holder of that lock replaces the file, it checks once more that the file still names X. So
- * however many processes start, exactly one of them replaces X, and no live lock is ever replaced.
+ * Creates the lock file, or replaces a dead holder's lock file. The right to replace holder X is itself a lock, `<path>.after-X`, which is
+ * acquired the same way. Before the holder of that lock replaces the file, it checks once more that the file still names X. So no matter
+ * how many processes start, exactly one of them replaces X, and no live lock is ever replaced.
  */
 async function acquire(path: string, own: Holder): Promise<Outcome> {
   if (await createExclusively(path, own)) return { kind: 'acquired' };
@@ -273,7 +276,7 @@ async function processState(pid: number): Promise<{ isRunning: boolean; startedA
 
 /**
  * Deletes the files left behind by processes that were killed while starting: drafts, and succession locks, which have no meaning while the
- * lock is held. The process id is in the name of a draft, because its content may not be written yet.
+ * lock is held. The process id is in the draft's name, because its contents may not be written yet.
  */
 async function removeRemains(path: string, own: Holder): Promise<void> {
   for (const name of await readdir(dirname(path))) {

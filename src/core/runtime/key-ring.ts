@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
 
-/** A key of 32 bytes, with an id of 16 hex digits that database rows refer to. The id reveals nothing about the key. */
+/** A 32-byte key, with an id of 16 hex digits that database rows refer to. The id reveals nothing about the key. */
 export type MasterKey = { id: string; bytes: Buffer };
 
 export type KeySource = { kind: 'setting' } | { kind: 'file'; path: string };
@@ -31,7 +31,7 @@ export function createKeyRing(given: readonly MasterKey[], source: KeySource = {
   };
 }
 
-/** Parses a key of 32 bytes, in base64 (44 characters) or hexadecimal (64). Returns `null` for anything else. */
+/** Parses a 32-byte key in base64 (44 characters) or hexadecimal (64 characters). Returns `null` for anything else. */
 export function parseMasterKey(text: string): MasterKey | null {
   const encoding = /^[0-9a-fA-F]{64}$/.test(text) ? 'hex' : /^[A-Za-z0-9+/]{43}=$/.test(text) ? 'base64' : null;
   return encoding === null ? null : masterKey(Buffer.from(text, encoding));

@@ -2,9 +2,9 @@ import type { Logger } from './log.ts';
 
 /** Limits messages to one per minute and subject. */
 export type LogThrottle = {
-  /** Returns whether a message is due. If it is, it counts as sent. */
+  /** Returns whether a message is due. If it is, the message counts as sent. */
   isDue(subject: string): boolean;
-  /** Call this if the message couldn't be sent, so that it's due again. */
+  /** Call this if the message couldn't be sent, so that it becomes due again. */
   forget(subject: string): void;
 };
 
@@ -35,7 +35,10 @@ export type Tally = {
   note(subject: string): number | null;
 };
 
-/** `now` returns milliseconds. Occurrences after a message are included in the next message, which is only sent at another occurrence. */
+/**
+ * `now` returns milliseconds. Occurrences after a message are included in the next message, which is sent only when there's another
+ * occurrence.
+ */
 export function createTally(now: () => number): Tally {
   const throttle = createLogThrottle(now);
   const counts = new Map<string, number>();
@@ -51,7 +54,8 @@ export function createTally(now: () => number): Tally {
 }
 
 /**
- * Logs lost database connections. It counts them, because a pool loses all of its connections at the same time, and again at each retry.
+ * Logs lost database connections. Occurrences are counted, because a pool loses all of its connections at the same time, and again at each
+ * retry.
  */
 export function logLostConnections(log: Pick<Logger, 'warn'>): (error: Error) => void {
   const lost = createTally(() => performance.now());

@@ -3,9 +3,9 @@ import { type DestinationStream, type LevelWithSilent, type Logger as PinoLogger
 export type Logger = PinoLogger;
 
 /**
- * Creates a logger that writes one JSON object per line, by default to standard output. Of an error, it logs only a fixed list of fields;
- * of instances of other classes, only the class name. Secrets are removed in two ways: by field name, at any depth, and by pattern, wherever
- * a text looks like a secret. The second way is needed because messages, stacks and URLs can contain secrets without a field name.
+ * Creates a logger that writes one JSON object per line, by default to standard output. For errors, it logs only a fixed list of fields;
+ * for instances of other classes, only the class name. Secrets are removed in two ways: by field name, at any depth, and by pattern,
+ * wherever a text looks like a secret. The second way is needed because messages, stacks and URLs can contain secrets without a field name.
  */
 export function createLogger(options: { level: LevelWithSilent; destination?: DestinationStream }): Logger {
   const settings = {
@@ -23,7 +23,7 @@ export function createLogger(options: { level: LevelWithSilent; destination?: De
 
 const REDACTED = '[redacted]';
 
-/** Names whose values are never logged, in any letter case. */
+/** Names, in any letter case, whose values are never logged. */
 const SECRET_NAMES = [
   'x-api-key',
   'apiKey',
@@ -63,8 +63,8 @@ const names = SECRET_NAMES.join('|');
 const SECRET_PATTERNS: readonly RegExp[] = [
   // Matches {"apiKey":"…"}.
   new RegExp(`("(?:${names})":")(?:[^"\\\\]|\\\\.)+`, 'gi'),
-  // Matches the same inside a string that contains JSON: {\"apiKey\":\"…\"}. The pattern starts with only one backslash; if it started with
-  // a run of them, it would be tried at every backslash.
+  // Matches the same pattern inside a string that contains JSON: {\"apiKey\":\"…\"}. The pattern starts with only one backslash; if it
+  // started with a run of them, it would be tried at every backslash.
   new RegExp(`(\\\\"(?:${names})\\\\+"\\s*:\\s*\\\\+")[^"\\\\]+`, 'gi'),
   // Matches qt_live_4fQ…, qt_test_… and qa_….
   /(\bq(?:t_(?:live|test)|a)_)[A-Za-z0-9_-]+/g,
@@ -84,7 +84,7 @@ const SECRET_PATTERNS: readonly RegExp[] = [
 const MAX_LINE_CHARS = 65_536;
 
 /**
- * Redacts a line. If it's too long, replaces it by a line that says so and contains its beginning. The cut never separates a secret from
+ * Redacts a line. If it's too long, replaces it with a line that says so and contains its beginning. The cut never separates a secret from
  * its marker.
  */
 function scrub(line: string): string {
@@ -100,8 +100,8 @@ function redact(text: string): string {
 }
 
 /**
- * The only fields of an error that are logged. Drivers attach whole clients to their errors, including connection keys and every statement.
- * Of instances of other classes, only the name is logged.
+ * The only error fields that are logged. Drivers attach whole clients to their errors, including connection keys and every statement. For
+ * instances of other classes, only the name is logged.
  */
 const TEXT_FIELDS = [
   ...['code', 'severity', 'schema', 'table', 'column', 'dataType', 'constraint', 'routine'],
@@ -201,7 +201,7 @@ function withoutValue(message: string, code: unknown): string {
   return typeof code === 'string' && /^22[0-9A-Z]{3}$/.test(code) ? message.replace(/: ".*$/s, ': "…"') : message;
 }
 
-/** Returns the frames of a stack, without the message before them. */
+/** Returns a stack's frames without the message before them. */
 function framesOf(stack: string, most: number): string | undefined {
   const start = stack.slice(0, 20_000).search(/\n +at /);
   return start < 0 ? undefined : stack.slice(start + 1, start + 1 + most);

@@ -12,8 +12,8 @@ type LoopOptions = {
   /** Records the outcome of each round. */
   health?: LoopHealth | undefined;
   /**
-   * Runs a round and returns the pause before the next one in milliseconds. If it throws, the error is logged and the round is retried. For
-   * a failed round that is already logged, return `failedPauseMs` instead.
+   * Runs a round and returns the pause before the next one in milliseconds. If it throws, the error is logged and the round is retried. If
+   * a failed round is already logged, return `failedPauseMs` instead.
    */
   run(isStopping: () => boolean): Promise<number | { failedPauseMs: number }>;
 };
@@ -83,11 +83,13 @@ export function startLoop({ name, log, maxPauseMs, health, run }: LoopOptions): 
   };
 }
 
-/** Tracks which loops of a process keep failing, whatever they do and whichever process holds a lease. */
+/** Tracks which of a process's loops keep failing, regardless of their work and of which process holds a lease. */
 export type LoopHealth = {
-  /** Records whether a round of a loop failed or finished. */
+  /** Records whether a loop's round failed or finished. */
   note(name: string, hasFailed: boolean): void;
-  /** Checks all loops. Returns those that have failed and finished no round during the last `looks` checks, including this one. */
+  /**
+   * Checks all loops. Returns the loops that have failed, and haven't finished a round, during the last `looks` checks, including this one.
+   */
   look(looks: number): string[];
 };
 

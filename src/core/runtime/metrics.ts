@@ -2,7 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** Creates the Prometheus metrics of one process. Their names contain the units. */
+/** Creates one process's Prometheus metrics. Their names contain the units. */
 export function createMetrics() {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -27,7 +27,7 @@ export function createMetrics() {
   };
 }
 
-/** Creates these series of a counter with the value 0, because to Prometheus a series that starts above 0 hasn't increased. */
+/** Creates these counter series with the value 0, because Prometheus doesn't see an increase in a series that starts above 0. */
 export function beginAtZero<Label extends string>(
   counter: Counter<Label>,
   series: readonly Record<Label, string>[],

@@ -14,9 +14,9 @@ import {
 import { writePrivateFile } from './private-file.ts';
 
 /**
- * Returns the keys of this process: the keys that are already open, otherwise the keys in the setting, otherwise the keys in the data
- * directory of an embedded database. Returns `null` for an external database without the setting, because other processes need the same
- * keys, and also if there's no key file and none may be created. `warn` is called if other users could read the file. Errors: KeyRingError,
+ * Returns this process's keys: the keys that are already open, otherwise the keys in the setting, otherwise the keys in an embedded
+ * database's data directory. Returns `null` for an external database without the setting, because other processes need the same keys. Also
+ * returns `null` if there's no key file and none may be created. `warn` is called if other users could read the file. Errors: KeyRingError,
  * DataDirError.
  */
 export async function openKeyRing(
@@ -45,7 +45,7 @@ export type KeySettings = {
   dataDir: string;
 };
 
-/** Like `openKeyRing`, for callers that can't work without keys. */
+/** Like `openKeyRing`, but for callers that can't work without keys. */
 export async function requireKeyRing(
   settings: KeySettings,
   warn: (message: string) => void = () => undefined,
@@ -83,7 +83,7 @@ async function readAgain(path: string): Promise<MasterKey[]> {
   throw new KeyRingError('KEY_FILE_INVALID', `${path} is missing: restore it from a backup`);
 }
 
-/** Returns the path of the file with the master keys of an embedded database. */
+/** Returns the path of the file with an embedded database's master keys. */
 export function keyFilePath(dataDir: string): string {
   return join(dataDir, 'master-key');
 }
@@ -105,7 +105,7 @@ async function readKeyFile(path: string, warn: (message: string) => void): Promi
   }
 }
 
-/** Room for dozens of keys. A rotation needs two. */
+/** This leaves room for dozens of keys. A rotation needs two. */
 const MAX_BYTES = 4096;
 
 /** Doesn't follow a symbolic link or wait for a pipe, because Quittance never creates either at this path. */
@@ -164,7 +164,7 @@ async function createKeyFile(dataDir: string): Promise<void> {
   }
 }
 
-/** Locks the key file while a process creates or changes it. Throws DataDirError with `DATA_DIR_IN_USE` if it's already locked. */
+/** Locks the key file while a process creates or changes it. Throws a DataDirError with `DATA_DIR_IN_USE` if it's already locked. */
 export function lockKeyFile(dataDir: string): Promise<{ release(): Promise<void> }> {
   return lockDataDir(dataDir, 'master-key.lock');
 }
@@ -187,7 +187,7 @@ async function lockPatiently(dataDir: string): Promise<{ release(): Promise<void
 }
 
 /**
- * Replaces the file atomically with one that contains the keys. Returns only when it's on the disk, because if a key is lost, so are the
+ * Replaces the file atomically with one that contains the keys. Returns only when it's on the disk, because losing a key means losing the
  * secrets encrypted with it. The caller must hold the lock.
  */
 export async function writeKeyFile(path: string, keys: readonly MasterKey[]): Promise<void> {

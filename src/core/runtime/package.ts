@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 
-/** The folder of package.json: the nearest one above this file, which is right both in the sources and in the build. */
+/** The folder that contains package.json: the nearest one above this file, both in the sources and in the build. */
 export const PACKAGE_ROOT = rootAbove(new URL('.', import.meta.url));
 
 function rootAbove(folder: URL): URL {
@@ -10,7 +10,7 @@ function rootAbove(folder: URL): URL {
   return rootAbove(above);
 }
 
-/** Returns the version of this release, from package.json. */
+/** Returns this release's version from package.json. */
 export function readVersion(): string {
   const { version } = JSON.parse(readFileSync(new URL('package.json', PACKAGE_ROOT), 'utf8'));
   return String(version);

@@ -7,7 +7,7 @@ export function parseObject(text: string): Record<string, unknown> {
   }
 }
 
-/** Like `parseObject`, for a value that is already parsed. */
+/** Like `parseObject`, but for a value that is already parsed. */
 export function asObject(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }

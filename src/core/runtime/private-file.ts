@@ -2,8 +2,8 @@ import { open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /**
- * Writes a small file atomically, with mode 0600. The file gets the owner of its directory, even if root writes it. When this returns, the
- * file is on the disk. The caller must hold a lock, so if a draft exists, a killed process left it behind.
+ * Writes a small file atomically, with mode 0600. The file gets its directory's owner, even if root writes it. When this returns, the file
+ * is on the disk. The caller must hold a lock, so any existing draft was left behind by a killed process.
  */
 export async function writePrivateFile(path: string, content: string): Promise<void> {
   const draft = `${path}.draft`;

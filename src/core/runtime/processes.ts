@@ -6,7 +6,7 @@ const LOOK_MS = process.platform === 'linux' ? 500 : 2000;
 
 /**
  * Calls `onDeath` when the npm that started this process is gone. Otherwise this process would keep running unnoticed after `kill -9` of
- * `npm start`. If it was started in any other way, such as with `nohup`, it may outlive its parent.
+ * `npm start`. If it was started in any other way, for example with `nohup`, it may outlive its parent.
  */
 export function whenParentDies(onDeath: () => void): void {
   if (process.env['npm_lifecycle_event'] === undefined) return;
@@ -50,7 +50,7 @@ function askPs(pid: number): Described | undefined {
   return parent ? { parent: Number(parent), args } : undefined;
 }
 
-/** Whether a process with this id exists, whichever user it belongs to. The system reuses process ids after a while. */
+/** Whether any user has a process with this id. The system reuses process ids after a while. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -1,6 +1,6 @@
 /**
- * Determines which share of the process requests may use, because the watcher and webhooks may run in the same process. The share is 1
- * while their work is on time or there isn't any, and 0 while it's late.
+ * Determines how much of the process requests may use, because the watcher and webhooks may run in the same process. The share is 1 while
+ * their work is on time or they have none, and 0 while it's late.
  */
 export type RequestShare = {
   /** Records how long a piece of other work took. It was late if it took longer than `inTimeMs`. */
@@ -11,7 +11,10 @@ export type RequestShare = {
   current(): number;
 };
 
-/** If this many of the last pieces were late, work is lagging. A single one may be due to a pause of the disk or the garbage collector. */
+/**
+ * If this many of the last pieces were late, work is lagging. A single late piece may be due to a pause in the disk or the garbage
+ * collector.
+ */
 const [LATE, LAST] = [2, 3];
 /** After the last late piece, requests get no share for HOLD_MS. Then their share grows gradually over RECOVER_MS. */
 const [HOLD_MS, RECOVER_MS] = [5000, 5000];

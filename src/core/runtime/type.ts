@@ -46,6 +46,6 @@ const makers = {
 
 /**
  * Makes JSON schemas with TypeBox's types. Loading the package itself would load 373 modules, which is a quarter of the start-up time. Both
- * produce the same text. The keys of a record can be any strings.
+ * produce the same text. A record's keys can be any strings.
  */
 export const Type = makers as unknown as Pick<typeof TypeBox, keyof typeof makers>;

@@ -1,14 +1,14 @@
 import { hash } from 'node:crypto';
 import { isSameText, parseSecret } from './sign.ts';
 
-/** The fields of a request as text, by name. */
+/** A request's fields as text, by name. */
 export type Fields = ReadonlyMap<string, string>;
 
 /** The signature itself, and the field that says how it was made. */
 const UNSIGNED = new Set(['signature', 'sign', 'sign_type']);
 
 /**
- * Returns the signature of epusdt and EPay, which is the MD5 of `a=1&b=2` followed by the secret. The fields are sorted by name; empty ones
+ * Returns the signature that epusdt and EPay use: the MD5 of `a=1&b=2` followed by the secret. The fields are sorted by name; empty ones
  * are left out, and nothing is percent-encoded. These protocols offer nothing better; docs/guides/adapters.md explains how weak this is.
  */
 export function signFields(fields: Fields, secret: string): string {
@@ -20,20 +20,21 @@ export function signFields(fields: Fields, secret: string): string {
 }
 
 /**
- * Returns the name of a field that a value would start if the signed text were split again: `x&money=1` would start `money`. If no value
- * does, and this returns `null`, splitting at each `&` that starts a field gives the signed fields again. `isField` says which names count.
+ * Returns the name of a field that would start within a value if the signed text were split again: `x&money=1` would start `money`. If this
+ * returns `null`, no value does, and splitting at each `&` that starts a field gives the signed fields again. `isField` says which names
+ * count.
  */
 export function startedField(value: string, isField: (name: string) => boolean = () => true): string | null {
   for (const [, name = ''] of value.matchAll(/&([^&=]*)=/g)) if (isField(name)) return name;
   return null;
 }
 
-/** Whether fields have this signature. Shops write it in upper or lower case. */
+/** Whether fields have this signature. Shops write the signature in upper or lower case. */
 export function isSigned(fields: Fields, signature: string, secret: string): boolean {
   return isSameText(signature.toLowerCase(), signFields(fields, secret));
 }
 
-/** Converts a stored endpoint secret (`whsec_…`) to the form in which an adapter's shop has it. */
+/** Converts a stored endpoint secret (`whsec_…`) to the form that an adapter's shop uses. */
 export function adapterSecret(stored: string): string {
   return parseSecret(stored).toString('latin1');
 }

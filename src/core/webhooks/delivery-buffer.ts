@@ -1,13 +1,13 @@
 /**
- * The leased deliveries that are waiting for their turn, and the number of attempts in progress. It decides which delivery is next. Targets
- * take turns. Each may have at most `perEndpoint` attempts in progress, and no more than it leaves to the others. A failing target has one
- * place, and all failing targets together have half of the places. A target is an endpoint, or a single callback URL of an adapter. All
- * targets of an adapter together must leave as much to the others as one endpoint does. The buffer itself uses neither the database nor the
- * network.
+ * The leased deliveries that are waiting for their turn, and the number of attempts in progress. The buffer decides which delivery is next.
+ * Targets take turns. Each endpoint may have at most `perEndpoint` attempts in progress, and no more than it leaves for the others. A
+ * failing target gets one place, and all failing targets together get half of the places. A target is an endpoint, or a single callback URL
+ * of an adapter. Together, an adapter's targets must leave as much for the others as a single endpoint does. The buffer itself uses neither
+ * the database nor the network.
  */
 export type DeliveryBuffer<Item> = {
   /**
-   * Adds deliveries that were leased at `nowMs`. Returns the ones that don't fit, because one URL of an adapter must not block the others.
+   * Adds deliveries that were leased at `nowMs`. Returns those that don't fit, because one of an adapter's URLs must not block the others.
    */
   add(items: readonly Item[], nowMs: number): Item[];
   /** Returns the next delivery to attempt. The attempt counts as in progress until `end` is called. */
@@ -32,7 +32,7 @@ export type DeliveryBuffer<Item> = {
 
 /** How many deliveries may be leased for an unknown endpoint. */
 export const DEFAULT_ROOM = 16;
-/** How many deliveries of an adapter may wait, over all of its URLs. */
+/** How many of an adapter's deliveries may wait, across all of its URLs. */
 const ADAPTER_ROOM = 128;
 
 type Leased = { endpointId: string; target: string; isFailing: boolean };
@@ -57,7 +57,7 @@ export function createDeliveryBuffer<Item extends Leased>(limits: Limits): Deliv
   const { concurrency, perEndpoint, maxWaitMs } = limits;
   const targets = new Map<string, Target<Item>>();
   /**
-   * The targets in the order of their turns. Failing ones have their own list and come first, because they have only half of the places.
+   * The targets in the order of their turns. Failing targets have their own list and come first, because they have only half of the places.
    */
   const turns = { failing: new Set<string>(), healthy: new Set<string>() };
   const attempts = createAttemptCount(limits);
@@ -113,7 +113,7 @@ export function createDeliveryBuffer<Item extends Leased>(limits: Limits): Deliv
       attempts.judge(target, isFailure ?? target.isFailing);
       const out = isFailure === true ? takeOut(target, () => true) : [];
       if (target.waiting.length > 0) takeTurn(id, target);
-      // Other URLs of the adapter may have been waiting for this place.
+      // The adapter's other URLs may have been waiting for this place.
       for (const [otherId, other] of target.isShared ? targets : []) {
         if (other.endpointId === target.endpointId && other.waiting.length > 0) takeTurn(otherId, other);
       }
@@ -178,7 +178,7 @@ function takeOut<Item>(target: Target<Item>, isOut: (sinceMs: number) => boolean
   return out.map(({ item }) => item);
 }
 
-/** Returns how many more deliveries of an endpoint may be leased. The look-ahead grows as soon as none is waiting. */
+/** Returns how many more of an endpoint's deliveries may be leased. The look-ahead grows as soon as none is waiting. */
 function roomOf(target: Target<unknown>, perEndpoint: number): number {
   const { isFailing, waiting, underWay } = target;
   if (waiting.length === 0 && !isFailing) target.lookAhead = Math.min(LOOK_AHEAD.most, target.lookAhead * 2);

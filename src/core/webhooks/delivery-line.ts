@@ -28,8 +28,8 @@ import { targetRule } from './target.ts';
  */
 const MAX_LEASED = 2048;
 /**
- * A delivery that has been waiting longer is returned, so that the rest of its lease is always long enough to make an attempt and record
- * it.
+ * A delivery that has been waiting for longer than this is returned, so that the rest of its lease is always long enough to make an attempt
+ * and record it.
  */
 const MAX_WAIT_MS = 2000;
 const RECORD_MARGIN_MS = 3000;
@@ -45,7 +45,7 @@ const PUT_OFF_MS = 5000;
 const FLUSH = { outcomes: 200, ms: 20 };
 /** As long as enough deliveries are waiting, leases can be rarer, because much of their cost doesn't depend on the number of deliveries. */
 const LEASE_AT_LEAST_EVERY_MS = 100;
-/** On an idle machine, it takes 2 ms from the announcement to the attempt. */
+/** On an idle machine, 2 ms pass between the announcement and the attempt. */
 const IN_TIME_MS = 10;
 
 type DeliveryLineOptions = AttemptContext & {
@@ -63,7 +63,7 @@ type DeliveryLineOptions = AttemptContext & {
 
 /** Handles deliveries from the lease until the attempt is recorded. Attempts start and end automatically; the caller runs the rounds. */
 export function createDeliveryLine(options: DeliveryLineOptions): {
-  /** Records the outcomes of attempts. If that isn't possible at the moment, throws, and no outcome is lost. */
+  /** Records the attempts' outcomes. If that isn't possible at the moment, throws without losing any outcome. */
   record(): Promise<void>;
   /**
    * Leases as many deliveries as there's room for, and starts their attempts. Does nothing if there are enough and nothing new was
@@ -72,7 +72,7 @@ export function createDeliveryLine(options: DeliveryLineOptions): {
   lease(): Promise<void>;
   /** Announces that something new may be due. */
   announce(): void;
-  /** Starts no more attempts, returns waiting deliveries, and records attempts in progress once they have ended. */
+  /** Stops starting attempts, returns waiting deliveries, and records attempts in progress once they have ended. */
   end(): Promise<void>;
 } {
   const { db, clock, concurrency, perEndpoint, expediter, wake } = options;
@@ -166,7 +166,7 @@ async function addOrders(
   return { signable, orderless };
 }
 
-/** Wakes the loop once, a number of milliseconds after the first call of `start`. */
+/** Wakes the loop once, a number of milliseconds after the first call to `start`. */
 function createFlushTimer(wake: () => void): { start(): void; stop(): void } {
   let timer: NodeJS.Timeout | undefined;
   return {
@@ -235,8 +235,9 @@ type SecretOpener = (
 ) => Promise<{ signable: SignableDelivery[]; unsignable: LeasedDelivery[] }>;
 
 /**
- * Decrypts the endpoint secrets of a leased batch, and keeps them only for that batch. So a rotation takes effect with the next batch, and
- * no secret stays in memory. A delivery requires the current secret of its endpoint; a previous secret that can't be decrypted is left out.
+ * Decrypts the endpoint secrets of a leased batch, and keeps them only for that batch. This way, a rotation takes effect with the next
+ * batch, and no secret stays in memory. A delivery requires its endpoint's current secret; a previous secret that can't be decrypted is
+ * left out.
  */
 function createSecretOpener({ db, keyRing, log }: { db: Sql; keyRing: KeyRing; log: Logger }): SecretOpener {
   let loggedAt = Number.NEGATIVE_INFINITY;
@@ -259,7 +260,7 @@ function createSecretOpener({ db, keyRing, log }: { db: Sql; keyRing: KeyRing; l
     const secrets = new Map<string, string[]>();
     for (const [index, row] of rows.entries()) {
       const each = opened[index];
-      // The first row of each endpoint is its current secret.
+      // Each endpoint's first row is its current secret.
       if (each?.kind !== 'ok') continue;
       if (row.endsAt === null) secrets.set(row.endpointId, [each.secret]);
       else secrets.get(row.endpointId)?.push(each.secret);
@@ -286,12 +287,13 @@ const MAX_LOGGED = 10;
  */
 type SignableDelivery = LeasedDelivery & { secrets: readonly string[]; order?: AdapterOrder };
 
-/** `random` returns a number from 0 to 1, used for the jitter of retries. */
+/** `random` returns a number from 0 to 1, used for retry jitter. */
 type AttemptContext = SendDeps & { clock: Clock; signingClock?: Clock; log: Logger; random: () => number };
 
 /**
  * Signs and sends one delivery. Returns the outcome, or `null` if the sender was closed. Never throws. If the attempt is early,
- * `hastenedFrom` is when the delivery had been due; after a failure, the next attempt is made at that time, to keep the schedule.
+ * `hastenedFrom` is the time when the delivery would have been due; after a failure, the next attempt is made at that time, to keep to the
+ * schedule.
  */
 async function attemptDelivery(
   context: AttemptContext,
@@ -332,13 +334,14 @@ async function send(context: AttemptContext, delivery: SignableDelivery, nowMs: 
   }
 }
 
-/** The outcomes of attempts and the leases to return, until they are written. The queue is bounded by the maximum number of leases. */
+/** Attempt outcomes and leases to return, until they are written. The queue is bounded by the maximum number of leases. */
 type OutcomeQueue = {
   add(outcome: AttemptOutcome): void;
   /** Returns leases without counting an attempt. The deliveries are due again after `delayMs`. */
   giveBack(deliveries: readonly LeasedDelivery[], delayMs?: number): void;
   /**
-   * Writes the whole queue. If that isn't possible at the moment, throws without losing anything, and the caller must call `flush` again.
+   * Writes the whole queue. If writing isn't possible at the moment, throws without losing anything, and the caller must call `flush`
+   * again.
    */
   flush(): Promise<void>;
   size(): number;
@@ -427,7 +430,7 @@ function isRetryable(error: unknown): boolean {
   return error instanceof Error && 'retryable' in error && error.retryable === true;
 }
 
-/** The part of an event that is used in a callback. */
+/** The part of an event that a callback uses. */
 type Event = {
   data: {
     invoiceId: string;
@@ -440,7 +443,7 @@ type Event = {
 type Told = { network: Network; body: string; order: AdapterOrder; secrets: readonly string[] };
 
 /**
- * Makes one attempt to notify a shop in the form that its system expects. For a payment, the response must contain the system's
+ * Makes one attempt to notify a shop, in the form that the shop's system expects. For a payment, the response must contain the system's
  * acknowledgement. For an expired order, any 2xx is enough.
  */
 async function sendCallback({ sender, localTargets }: SendDeps, told: Told, nowMs: number): Promise<SendResult> {
@@ -448,7 +451,7 @@ async function sendCallback({ sender, localTargets }: SendDeps, told: Told, nowM
   if (stored === undefined) throw new Error('an adapter has no secret');
   const { data } = JSON.parse(told.body) as Event;
   const { fields, numbers } = listFields(told.order, data);
-  // New orders like this are refused, but this one is older than that rule.
+  // New orders like this are refused, but this one dates from before that rule.
   for (const [name, value] of fields) {
     const started = startedField(value);
     if (started === null) continue;
@@ -473,7 +476,7 @@ const NOT_TAKEN = 'not_acknowledged: the receiver returned 2xx, but without the 
 
 type Listed = {
   fields: ReadonlyMap<string, string>;
-  /** The names of the fields that are numbers in JSON. */
+  /** The names of fields that are numbers in JSON. */
   numbers: readonly string[];
 };
 

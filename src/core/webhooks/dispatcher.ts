@@ -19,7 +19,7 @@ const isAway = (error: unknown) => error instanceof AppError && error.code === '
 
 export type DispatcherOptions = {
   db: Database;
-  /** The clock by which deliveries become due. Several processes share them, so it's the database's. */
+  /** The clock that decides when deliveries become due. Several processes share them, so it's the database's. */
   clock: Clock;
   /** The clock for webhook signatures. The default is `clock`. */
   signingClock?: Clock;
@@ -28,24 +28,24 @@ export type DispatcherOptions = {
   log: Logger;
   loops?: LoopHealth;
   metrics: Pick<Metrics, 'deliveryAttempts' | 'oldestUndeliveredSeconds'>;
-  /** Returns a number from 0 to 1, used for the jitter of retries. */
+  /** Returns a number from 0 to 1, used for retry jitter. */
   random: () => number;
   keyRing: KeyRing;
-  /** Whether webhooks of projects on test networks may be sent to this machine, and over http. */
+  /** Whether test network projects' webhooks may be sent to this machine, and over http. */
   localTargets: boolean;
   /** If requests share the process, is notified how long each lease takes. */
   requestShare?: Pick<RequestShare, 'onWork'>;
   /** Maximum number of concurrent attempts, in total and per endpoint. */
   concurrency?: number;
   perEndpoint?: number;
-  /** How long it can take to notice a due retry, or a delivery whose notification was lost. */
+  /** The longest that it can take to notice a due retry, or a delivery whose notification was lost. */
   pollMs?: number;
   attemptTimeoutMs?: number;
   /** Makes the attempts. The default sends them over HTTP. */
   sender?: WebhookSender;
 };
 
-/** Sockets and places are cheap. The slow receivers of a hundred shops must not use all of them. */
+/** Sockets and places are cheap. A hundred shops' slow receivers must not use all of them. */
 const CONCURRENCY = 128;
 /**
  * Even a small server can handle this many at the same time. At 100 ms per response, this means 160 events per second, and ten minutes for
@@ -111,10 +111,11 @@ export function startDispatcher(options: DispatcherOptions): { stop(): Promise<v
 const NOT_RECORDED = 'stopped before every webhook attempt was recorded; Quittance repeats the others';
 /** Most receivers respond faster than this, and one that hangs must not delay Ctrl-C. */
 const STOP_GRACE_MS = 3000;
-/** The grace period, plus the time after which a connection to an unreachable database gives up. */
+/** The grace period, plus the time after which connecting to an unreachable database is given up. */
 const STOP_LIMIT_MS = 8000;
 /**
- * The pause doubles from the first to the longest value, so the dispatcher soon notices that the database is back, and the log stays short.
+ * The pause doubles from the first to the longest value, so that the dispatcher soon notices when the database is back, and the log stays
+ * short.
  */
 const BACKOFF = { firstMs: 250, longestMs: 5000 };
 
@@ -164,7 +165,7 @@ type Wakeup = {
   wait(ms: number): Promise<void>;
 };
 
-/** Returns a pause that can be interrupted. If `wake` is called between two waits, it isn't lost. */
+/** Returns a pause that can be interrupted. A call to `wake` between two waits isn't lost. */
 export function createWakeup(): Wakeup {
   let isAwake = false;
   let resume: (() => void) | undefined;

@@ -15,11 +15,11 @@ import { formatSecret, parseSecret } from './sign.ts';
 export type SigningSecret = { secret: string; endsAt: UnixMs | null };
 
 /**
- * Encrypts and stores the current secret of an endpoint. The end of its previous secret must already be set. Throws a RangeError for a
- * malformed secret; the message doesn't contain the secret.
+ * Encrypts and stores an endpoint's current secret. The end of the endpoint's previous secret must already be set. Throws a RangeError for
+ * a malformed secret; the message doesn't contain the secret.
  */
 export async function addEndpointSecret(tx: Sql, ring: KeyRing, secret: NewSecret): Promise<void> {
-  // Take the lock and reload the keys, so that no rotation drops a key that is about to be used.
+  // Acquire the lock and reload the keys, so that no rotation drops a key that is about to be used.
   await joinEncryption(tx);
   await ring.reload();
   await storeEndpointSecret(tx, ring, secret);
@@ -54,8 +54,7 @@ export async function openEndpointSecrets(ring: KeyRing, rows: readonly StoredSe
 }
 
 /**
- * Returns the newest secrets of an endpoint that can be decrypted, including expired ones, because they show which secret a receiver still
- * uses.
+ * Returns an endpoint's newest secrets that can be decrypted, including expired ones, because they show which secret a receiver still uses.
  */
 export async function openNewestSecrets(
   { db, keyRing }: { db: Sql; keyRing: KeyRing },
@@ -76,7 +75,8 @@ function openEndpointSecret(ring: KeyRing, row: StoredSecret): OpenedSecret {
 }
 
 /**
- * Encrypts a stored secret with the ring's current key. Any result except `ok` means that it couldn't be decrypted, and so hasn't changed.
+ * Encrypts a stored secret with the ring's current key. Any result except `ok` means that the secret couldn't be decrypted, so it hasn't
+ * changed.
  */
 export async function reencryptEndpointSecret(tx: Sql, ring: KeyRing, row: StoredSecret): Promise<Decrypted['kind']> {
   const opened = decrypt(ring, row, placeOf(row));

@@ -6,10 +6,10 @@ export type AddressClass =
   | { scope: 'loopback' | 'private' | 'other'; range: string };
 
 /**
- * Classifies an IP address given as text, without brackets. An address is public if it's outside the IANA registries of special-purpose
- * addresses (iana-ipv4-special-registry, iana-ipv6-special-registry) and multicast, and for IPv6 within 2000::/3. Blocks that are reachable
- * but contain no receivers, such as relays and sinks, aren't public either. Anything but a single address in its standard spelling (such as
- * zone ids, or `0177.0.0.1`) is `other`.
+ * Classifies an IP address given as text, without brackets. An address is public if it's outside the IANA special-purpose address
+ * registries (iana-ipv4-special-registry, iana-ipv6-special-registry) and multicast, and for IPv6 within 2000::/3. Blocks that are
+ * reachable but contain no receivers, such as relays and sinks, aren't public either. Anything but a single address in its standard
+ * spelling (such as zone ids, or `0177.0.0.1`) is `other`.
  */
 export function classifyAddress(ip: string): AddressClass {
   if (isIPv4(ip)) return classifyV4(readV4(ip));
@@ -74,7 +74,7 @@ const V4_MASK = 0xffff_ffffn;
 const PUBLIC: AddressClass = { scope: 'public', range: null };
 const LOOPBACK = 'loopback';
 const PRIVATE = 'private';
-/** Some overlay networks on the Internet use the address range that carriers share. */
+/** Some overlay networks on the Internet use the carriers' shared address range. */
 const CARRIERS = 'shared by carriers';
 const SCOPES: ReadonlyMap<string, 'loopback' | 'private'> = new Map([
   [LOOPBACK, 'loopback'],
@@ -86,7 +86,7 @@ const V4_MAPPED = block('::ffff:0:0/96', 'IPv4-mapped');
 const NAT64 = block('64:ff9b::/96', 'NAT64');
 const GLOBAL_UNICAST = block('2000::/3', 'global unicast');
 
-/** The first block that contains an address provides its description. */
+/** An address's description comes from the first block that contains it. */
 const V4_BLOCKS: readonly Block[] = [
   block('169.254.169.254/32', 'cloud metadata'),
   block('100.100.100.200/32', 'cloud metadata'),

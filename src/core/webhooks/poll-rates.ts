@@ -39,8 +39,8 @@ const CONNECTIONS = 10;
 const KIND = 'rate-old';
 
 /**
- * What this process knows about a source. `hasAnswered`: it has responded or failed since this process started querying. `problem`: why its
- * last response contained no rate. `told`: the text of the alarm.
+ * What this process knows about a source. `hasAnswered`: the source has responded or failed since this process started querying. `problem`:
+ * why its last response didn't contain a rate. `told`: the alarm's text.
  */
 type State = {
   rateSource: string;
@@ -114,7 +114,7 @@ export function startRatePolling(options: Options): { stop(): Promise<void> } {
 
 /**
  * Returns the state of a source. If the source has changed, the state starts from scratch, so that the operator is notified about the new
- * one.
+ * source.
  */
 function stateOf(states: Map<string, State>, { id, rateSource }: SourcedAdapter): State {
   const known = states.get(id);
@@ -179,7 +179,7 @@ export async function askRate(
   network: Network,
   source: RateSource,
 ): Promise<AskedRate | null> {
-  // The time of the request is used, because the rate is at least that old.
+  // The request's time is used, because the rate is at least that old.
   const askedAt = now();
   const { url } = source;
   const rule = targetRule(network, localTargets);
@@ -201,7 +201,7 @@ function decode(answer: Uint8Array): string {
   }
 }
 
-/** Raises the alarm at half of the limit, so that someone can act before orders are refused. */
+/** Raises the alarm at half the limit, so that someone can act before orders are refused. */
 async function watchAges(
   { db, now, log }: Options,
   adapters: readonly SourcedAdapter[],

@@ -37,7 +37,7 @@ import { disableWebhookEndpoint } from '../store/outbox/webhook-endpoints.ts';
 import { quotePage } from './redact.ts';
 
 type RecordDeps = {
-  /** The clock that decides whether an endpoint has been failing too long. The default is the clock of the attempts. */
+  /** The clock that decides whether an endpoint has been failing for too long. The default is the attempts' clock. */
   certainNow?(): UnixMs;
   db: Database;
   log: Logger;
@@ -45,18 +45,18 @@ type RecordDeps = {
   /** Counts how often each target has failed since the last log message. */
   outages: Tally;
   expediter: Pick<Expediter, 'onFailure' | 'onReturn' | 'failingSince'>;
-  /** Limits warnings about web pages for each endpoint. Without it, all of them are logged. */
+  /** Limits warnings about web pages for each endpoint. Without this, all of them are logged. */
   pages?: LogThrottle | undefined;
 };
 type Disabled = { endpointId: string; reason: string };
 type Failing = { id: string; failingSince: UnixMs };
 
 /**
- * Records the outcomes of attempts in the order in which the attempts ended. Updates the deliveries, the attempt log and the state of the
- * endpoints, and disables endpoints if necessary. An adapter has no such state, because a shop's response to the callback for one order
- * says nothing about other orders. Everything is written or nothing, with one exception: if only the endpoints can't be written, their next
- * attempts do that, so that a locked row delays the others by only a second. If the database is unreachable, nothing is written, and the
- * caller retries. Finally, updates the expediting, the metrics and the log.
+ * Records attempt outcomes in the order in which the attempts ended. Updates the deliveries, the attempt log and the endpoints' state, and
+ * disables endpoints if necessary. An adapter has no such state, because a shop's response to the callback for one order says nothing about
+ * other orders. Either everything is written or nothing is, with one exception: if only the endpoints can't be written, their next attempts
+ * write them, so that a locked row delays the others by only a second. If the database is unreachable, nothing is written, and the caller
+ * retries. Finally, updates the expediting, the metrics and the log.
  */
 export async function recordAttempts(
   { db, log, metrics, outages, expediter, certainNow, pages }: RecordDeps,
@@ -95,9 +95,7 @@ export async function recordAttempts(
 
 const MAX_LOGGED = 10;
 
-/**
- * Returns the failures of each endpoint that weren't followed by a success, and a 410 in any case, because no other response cancels it.
- */
+/** Returns each endpoint's failures that weren't followed by a success, and any 410, because no other response cancels it. */
 function failuresByEndpoint(outcomes: readonly AttemptOutcome[]): Map<string, AttemptOutcome[]> {
   const failures = new Map<string, AttemptOutcome[]>();
   for (const outcome of outcomes) {
@@ -112,7 +110,8 @@ function failuresByEndpoint(outcomes: readonly AttemptOutcome[]): Map<string, At
 }
 
 /**
- * Returns the endpoints that accepted a delivery after a failure within these outcomes. The database never stored that these had failed.
+ * Returns the endpoints that accepted a delivery after a failure within these outcomes. The database never recorded that these endpoints
+ * had failed.
  */
 function endpointsBack(outcomes: readonly AttemptOutcome[]): string[] {
   const failed = new Set<string>();
@@ -136,7 +135,7 @@ export function isOutage(outcome: AttemptOutcome): boolean {
   return outcome.kind === 'failed' && (!isCallback(outcome) || AWAY.test(outcome.error ?? ''));
 }
 
-/** Records that an order's shop is down, or that it has responded after an outage, even if this process didn't see the outage. */
+/** Records that an order's shop is down, or that the shop has responded after an outage, even if this process didn't see the outage. */
 function noteCallback(expediter: RecordDeps['expediter'], outcome: AttemptOutcome, now: UnixMs): void {
   const { target, attempt } = outcome.delivery;
   const since = expediter.failingSince(target);
@@ -217,7 +216,7 @@ function logOutcome(
 const DELIVERED = { outcome: 'delivered' } as const;
 const RETRIED = { outcome: 'retried' } as const;
 const DEAD = { outcome: 'dead' } as const;
-/** The label values of the metric `quittance_webhook_attempts_total`. */
+/** The label values for the metric `quittance_webhook_attempts_total`. */
 export const COUNTED_ATTEMPTS = [DELIVERED, RETRIED, DEAD];
 
 /** The log fields that identify an attempt. */
@@ -231,7 +230,7 @@ export function namesOf(delivery: LeasedDelivery) {
 
 /**
  * Disables a failing endpoint in the caller's transaction. Sends an event to the project's other endpoints and raises an alarm for the
- * operator. Its deliveries don't change. Returns `false` if it's already disabled.
+ * operator. Its deliveries don't change. Returns `false` if the endpoint is already disabled.
  */
 async function disableEndpoint(
   tx: Sql,
@@ -262,13 +261,13 @@ async function disableEndpoint(
 
 /** Maximum number of failing and recently recovered targets. The target without news for the longest time is dropped first. */
 const MAX_TARGETS = 1000;
-/** Batch size per statement, because sending has to wait for it. The others follow immediately. */
+/** The batch size per statement is limited, because sending has to wait for the statement. The others follow immediately. */
 const BATCH = 20;
-/** If more deliveries are expedited, the pause of the schedule is repeated for the excess ones. */
+/** If more deliveries are expedited, the excess ones repeat the schedule's pause. */
 const MAX_HASTENED = 10_000;
-/** How often this is read from the database: failures in a process that has exited since, and recoveries seen by another process. */
+/** How often the database is checked for failures in a process that has since exited, and for recoveries seen by another process. */
 const LEARN_EVERY_MS = 30_000;
-/** If an endpoint accepts one event and refuses another, it keeps recovering. */
+/** An endpoint that accepts one event and refuses another keeps recovering. */
 const RETURN_EVERY_MS = 1000;
 /** The pause after a failed statement. */
 const RETRY_MS = 1000;
@@ -276,7 +275,7 @@ const NEVER = Number.POSITIVE_INFINITY;
 const NOT_HASTENED = 'could not move webhook retries forward; retrying';
 
 /**
- * The state of a target. While it's failing, one delivery is expedited at `probeAtMs`. After it has recovered, all waiting ones are
+ * A target's state. While the target is failing, one delivery is expedited at `probeAtMs`. After it has recovered, all waiting ones are
  * expedited at `backAtMs`.
  */
 type Known = { failingSince: UnixMs | null; probeAtMs: number; backAtMs: number; returnedAt: UnixMs | null };
@@ -284,10 +283,10 @@ type Known = { failingSince: UnixMs | null; probeAtMs: number; backAtMs: number;
 export type Expediter = ReturnType<typeof createExpediter>;
 
 /**
- * Notices that a failing receiver has recovered, by expediting deliveries. Whenever the pause of its target is over, it expedites one. As
- * soon as the target has accepted one, it expedites all waiting ones. For an adapter, each URL of a failing shop is a separate target
+ * Notices that a failing receiver has recovered, by expediting deliveries. Whenever a target's pause is over, it expedites one delivery. As
+ * soon as the target has accepted one, it expedites all waiting deliveries. For an adapter, each URL of a failing shop is a separate target
  * (`targetOf`), whose health isn't stored in the database. This state is lost when the process exits. Failing targets are then read from
- * the database. If the original due time of an expedited attempt is lost, the pause of the schedule is repeated.
+ * the database. If an expedited attempt's original due time is lost, the schedule's pause is repeated.
  */
 export function createExpediter({ db, clock, log }: { db: Database; clock: Clock; log: Logger }) {
   const watched = watchTargets(db);
@@ -314,7 +313,7 @@ export function createExpediter({ db, clock, log }: { db: Database; clock: Clock
     failingSince: watched.failingSince,
     /**
      * Expedites everything that is due. Returns whether there was anything. Never throws, because due deliveries must not have to wait for
-     * it.
+     * this.
      */
     round: async (): Promise<boolean> => {
       if (performance.now() < pausedUntilMs) return false;
@@ -328,7 +327,7 @@ export function createExpediter({ db, clock, log }: { db: Database; clock: Clock
     },
     /** Returns how many milliseconds remain until there's something to do. */
     restMs: () => Math.max(0, watched.nextAtMs() - clock.now(), pausedUntilMs - performance.now()),
-    /** If an attempt is early, returns when it had been due, otherwise `null`. Call it once per attempt. */
+    /** If an attempt is early, returns the time when it would have been due, otherwise `null`. Call this once per attempt. */
     takeDueAt: (delivery: LeasedDelivery): UnixMs | null => {
       if (hastened.size === 0) return null;
       const known = hastened.get(keyOf(delivery));
@@ -363,7 +362,7 @@ function watchTargets(db: Database) {
     const ids = new Set(failing.map(({ id }) => id));
     for (const [id, known] of targets) if (!ids.has(id)) Object.assign(known, { failingSince: null, probeAtMs: NEVER });
     for (const { id, failingSince } of failing.toReversed()) {
-      // If the time is further ahead than that, it was set by a wrong clock.
+      // A time that is further ahead than that was set by a wrong clock.
       if ((targets.get(id)?.probeAtMs ?? NEVER) > now + PAUSE.mostMs) onFailure(id, failingSince, now);
     }
     learnedAtMs = now;
@@ -372,7 +371,7 @@ function watchTargets(db: Database) {
     failingSince: (id: string) => targets.get(id)?.failingSince ?? null,
     /** Records a failed attempt to a target, and since when the target has been failing. */
     onFailure,
-    /** Records that a target that had been failing accepted a delivery. */
+    /** Records that a previously failing target has accepted a delivery. */
     onReturn: (id: string, now: UnixMs) => {
       const { returnedAt = null } = targets.get(id) ?? {};
       const isSoon = returnedAt !== null && Math.abs(now - returnedAt) < RETURN_EVERY_MS;
@@ -383,13 +382,13 @@ function watchTargets(db: Database) {
       const due = [...targets].filter(([, known]) => nextMs(known) <= now).slice(0, BATCH);
       return due.map(([target, { backAtMs, returnedAt }]) => ({ target, isBack: backAtMs <= now, returnedAt }));
     },
-    /** Records that these targets were handled. `found` contains the targets for which something was expedited. */
+    /** Records that these targets were handled. `found` contains the targets that have expedited deliveries. */
     asked: (due: readonly Asked[], found: ReadonlySet<string>, now: UnixMs) => {
       for (const { target: id, isBack } of due) {
         const { failingSince, probeAtMs } = targets.get(id) ?? { failingSince: null, probeAtMs: NEVER };
         if (isBack) change(id, { backAtMs: NEVER, returnedAt: now });
         if (probeAtMs > now) continue;
-        // The next probe depends on the outcome of the expedited attempt. If the outcome never arrives, it depends on the database.
+        // The next probe depends on the expedited attempt's outcome. If the outcome never arrives, it depends on the database.
         change(id, { probeAtMs: found.has(id) ? NEVER : now + failurePauseMs(failingSince ?? now, now) });
       }
     },

@@ -1,11 +1,11 @@
 import { parseObject } from '../runtime/parse-object.ts';
 
 /**
- * Redacts the first 8 KiB of an endpoint's response, which is stored in the database and read by an operator. The result has no control or
- * invisible characters, except line feed and tab. Everything that looks like a secret is replaced by `[redacted]`. Secrets are recognised
- * by their name (`"password": …`, `token=…`), by their prefix (`whsec_`, `qt_live_`, `Bearer`) or by their shape (PEM, JWT, the user in a
- * URL, runs of 32 characters that aren't words). The SDK's diagnostic response is kept, because the diagnosis needs its fields. The result
- * has at most 8 KiB in UTF-8, and takes linear time.
+ * Redacts the first 8 KiB of an endpoint's response, which is stored in the database for operators to read. The result has no control or
+ * invisible characters except line feeds and tabs. Everything that looks like a secret is replaced with `[redacted]`. Secrets are
+ * recognised by their name (`"password": …`, `token=…`), by their prefix (`whsec_`, `qt_live_`, `Bearer`) or by their shape (PEM, JWT, the
+ * user in a URL, runs of 32 characters that aren't words). The SDK's diagnostic response is kept, because the diagnosis needs its fields.
+ * The result has at most 8 KiB in UTF-8, and takes linear time.
  */
 export function redactAnswer(bytes: Uint8Array): string {
   const text = new TextDecoder().decode(bytes.subarray(0, MAX_BYTES)).replace(INVISIBLE, '');
@@ -44,11 +44,11 @@ function redact(text: string): string {
     .replace(LONG_RUN, (run) => (isWords(run) ? run : MASK));
 }
 
-/** Matches what follows a name in `"token": `, `\"token\":`, `token=`, `[token] => ` and `<token>`. */
+/** Matches the text after a name in `"token": `, `\"token\":`, `token=`, `[token] => ` and `<token>`. */
 const ASSIGNED = String.raw`\\*["']?\]?[ \t\n]*(?:[:=]>?|>)`;
-/** Matches what follows a name in `define('token', `, but not in a list of names, such as missing ones. */
+/** Matches the text after a name in `define('token', `, but not in a list of names, such as a list of missing fields. */
 const DEFINED = String.raw`\\*["'](?<=\([ \t]*\\*["'][\w-]+\\*["'])[ \t\n]*,`;
-/** Matches what follows a name in `<td>token</td><td>`, as on settings pages. */
+/** Matches the text after a name in `<td>token</td><td>`, as on settings pages. */
 const CELL = String.raw`[ \t\n]*<\/t[dh]>[ \t\n]*<td[^<>]{0,80}>`;
 /** Matches each name with the separator before its value. */
 const NAME = new RegExp(String.raw`(?<![\w-])([\w-]+)(?:${ASSIGNED}|${DEFINED}|${CELL})[ \t\n]*`, 'g');
@@ -58,7 +58,7 @@ const SECRET_NAME =
 const HEADER_NAME = /^(?:proxy-)?authorization$|cookie$/i;
 const HARMLESS_VALUE = /(?:null|true|false|undefined)(?![^\s,;&<>)}\]])/y;
 
-/** Parses only values that follow the name of a secret, so that a name inside another value is found, too. */
+/** Parses only values that follow a secret's name, so that a name inside another value is found as well. */
 function redactNamed(text: string): string {
   let result = '';
   let done = 0;
@@ -127,8 +127,8 @@ const DIAGNOSIS = new Map([
 ]);
 
 /**
- * Returns the diagnostic response with a redacted message, because escapes in it could hide anything. Returns `null` for anything that
- * isn't exactly such a response.
+ * Returns the diagnostic response with a redacted message, because escapes in the message could hide anything. Returns `null` for anything
+ * that isn't exactly such a response.
  */
 function redactDiagnostic(text: string): string | null {
   if (!text.startsWith('{') || !text.includes(DIAGNOSTIC)) return null;
@@ -154,7 +154,7 @@ function isDiagnosis(value: unknown): boolean {
   );
 }
 
-/** If the text was cut off, masks the beginning of a possible secret at its end. */
+/** If the text was cut off, masks a possible secret's beginning at the end of the text. */
 function maskCutRun(text: string): string {
   let start = text.length;
   while (start > 0 && RUN_CHARACTER.test(text.charAt(start - 1))) start -= 1;
@@ -171,8 +171,8 @@ function truncate(text: string): string {
 }
 
 /**
- * Matches the tags with which web pages begin, and PHP's output before an error. A receiver's XML, such as `<Response/>`, doesn't begin
- * with any of them.
+ * Matches the tags that web pages start with, and PHP's output before an error. A receiver's XML, such as `<Response/>`, doesn't start with
+ * any of these.
  */
 const PAGE =
   /^(?:\s|<!--[\s\S]*?-->|<\?xml[^>]*>)*<(?:!doctype\s+html|(?:html|head|body|title|meta|link|script|style|div|center|table|form|h1|br)[\s/>])/i;
@@ -181,8 +181,8 @@ const UNSEEN = /<(script|style|head)\b[\s\S]*?(?:<\/\1\s*>|$)|<!--[\s\S]*?(?:-->
 const MAX_QUOTED = 80;
 
 /**
- * Returns the title of a web page or its first words, or `null` if the response isn't a page. The content type is ignored, because PHP
- * sends everything as `text/html`, including a receiver's `ok`. `answer` must be redacted.
+ * Returns a web page's title or first words, or `null` if the response isn't a page. The content type is ignored, because PHP sends
+ * everything as `text/html`, including a receiver's `ok`. `answer` must be redacted.
  */
 export function quotePage(answer: string | null): string | null {
   if (answer === null || !PAGE.test(answer)) return null;

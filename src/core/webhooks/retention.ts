@@ -10,12 +10,12 @@ import { count } from '../store/db/statement.ts';
 const HOUR_MS = 3_600_000;
 /** A statement of this size takes about ten milliseconds. */
 const BATCH = 1000;
-/** With this limit, a million are deleted per hour. Anything beyond that is a backlog, which is deleted in later hours. */
+/** With this limit, a million are deleted per hour. Anything beyond this is a backlog that is deleted in later hours. */
 const MAX_BATCHES = 1000;
 
 /**
  * Every hour, deletes the deliveries that ended `days` days ago or earlier, with their attempt logs. Keeps pending deliveries, deliveries
- * that wait for a disabled endpoint, and all events.
+ * that are waiting for a disabled endpoint, and all events.
  */
 export function startRetention(options: {
   db: Database;
@@ -33,7 +33,7 @@ export function startRetention(options: {
     maxPauseMs: HOUR_MS,
     run: async (isStopping) => {
       const before = unixMs(Math.max(0, clock.now() - days * 24 * HOUR_MS));
-      // Resumes where it stopped in the previous hour, if it didn't finish.
+      // If it didn't finish in the previous hour, it resumes where it stopped.
       after ??= NIL_UUID;
       let total = 0;
       for (let batch = 0; batch < MAX_BATCHES && after !== null && !isStopping(); batch += 1) {

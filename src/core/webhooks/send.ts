@@ -9,10 +9,10 @@ import { checkTarget, type TargetRule, targetRule } from './target.ts';
 import { createTargetConnector, type LookupAll } from './target-connector.ts';
 
 /**
- * The result of an attempt. `error` is a class, a colon, and the failure in plain words (see `explainError`); it contains nothing of
- * the URL's path and query, nor of the response. `latencyMs` is the time until the status arrived or the attempt failed. `answer` is the
- * first 8 KiB of the response body, unchanged. `date` is its Date header. `aborted` means that Quittance stopped the attempt, which says
- * nothing about the endpoint.
+ * An attempt's result. `error` is a class, a colon, and the failure in plain words (see `explainError`); it contains nothing from the URL's
+ * path and query, or from the response. `latencyMs` is the time until the status arrived or the attempt failed. `answer` is the first 8 KiB
+ * of the response body, unchanged. `date` is its Date header. `aborted` means that Quittance stopped the attempt, which says nothing about
+ * the endpoint.
  */
 export type SendResult =
   | { kind: 'delivered'; status: number; latencyMs: number; answer: Uint8Array }
@@ -51,8 +51,8 @@ export type WebhookSender = {
 export const ATTEMPT_TIMEOUT_MS = 15_000;
 
 /**
- * Creates a sender of webhooks with its own connections. `connections` limits them per origin; it should be the number of concurrent
- * attempts, because waiting for a connection uses up the attempt's time. `lookup` and `ca` are for tests.
+ * Creates a sender of webhooks with its own connections. `connections` limits the connections per origin; it should equal the number of
+ * concurrent attempts, because waiting for a connection uses up the attempt's time. `lookup` and `ca` are for tests.
  */
 export function createWebhookSender(options: {
   connections: number;
@@ -98,7 +98,7 @@ export function createWebhookSender(options: {
   };
 }
 
-/** `localTargets`: whether webhooks of projects on test networks may be sent to this machine, and over http. */
+/** `localTargets`: whether test network projects' webhooks may be sent to this machine, and over http. */
 export type SendDeps = { sender: WebhookSender; localTargets: boolean };
 
 /** Signs a webhook with each of its secrets (`whsec_…`) and sends it once. `id` is `evt_…`. Throws the errors of `signWebhook`. */
@@ -126,11 +126,11 @@ export async function sendSigned(
   });
 }
 
-/** Shorter than the total, so that the socket to an address that drops packets is released before the next attempt. */
+/** Shorter than the total timeout, so that the socket to an address that drops packets is released before the next attempt. */
 const CONNECT_TIMEOUT_MS = 10_000;
 /**
- * An endpoint may ask for longer, but idle sockets of thousands of endpoints aren't worth it. The pool of an origin is closed together with
- * its last socket.
+ * An endpoint may ask for longer, but keeping idle sockets for thousands of endpoints isn't worth it. An origin's pool is closed together
+ * with its last socket.
  */
 const KEEP_ALIVE_MAX_MS = 10_000;
 const MAX_HEADER_BYTES = 16 * 1024;
@@ -203,7 +203,7 @@ type Ended =
   | { kind: 'timeout'; atMs: number }
   | { kind: 'stopped' };
 
-/** Tells undici that no more will be read. */
+/** Tells undici that nothing more will be read. */
 const ENOUGH = new Error('nothing more is read');
 
 /** A request in progress: its deadline, and the function that ends it. */
@@ -214,8 +214,8 @@ function expire(underWay: ReadonlySet<Exchange>, nowMs: number): void {
 }
 
 /**
- * Sends a request and reads the beginning of the response. It uses undici's handlers, because truncating a response with streams would need
- * several of them. It has its own deadline, because undici has no timer for a request that waits for a connection.
+ * Sends a request and reads the beginning of the response. It uses undici's handlers, because truncating a response with streams would take
+ * several streams. It has its own deadline, because undici has no timer for a request that waits for a connection.
  */
 function exchange(
   agent: Agent,
@@ -270,8 +270,8 @@ function exchange(
 const NOTHING = new Uint8Array();
 
 /**
- * Returns the milliseconds of a Retry-After, or `null`. Real values: `120` and `Wed, 21 Oct 2026 07:28:00 GMT` (RFC 9110, 10.2.3 and 5.6.7;
- * the two older date formats are accepted as well).
+ * Returns a Retry-After in milliseconds, or `null`. Real values: `120` and `Wed, 21 Oct 2026 07:28:00 GMT` (RFC 9110, 10.2.3 and 5.6.7; the
+ * two older date formats are accepted as well).
  */
 export function readRetryAfter(header: string | string[] | undefined, nowMs: number): number | null {
   if (typeof header !== 'string') return null;
@@ -320,7 +320,7 @@ const STATUSES: Readonly<Record<number, string>> = {
   429: ' (it received too many requests)',
 };
 
-/** Error codes of Node.js, OpenSSL and undici, with their meaning for the endpoint's operator. The first match is used. */
+/** Error codes from Node.js, OpenSSL and undici, with their meaning for the endpoint's operator. The first match is used. */
 const EXPLANATIONS: readonly (readonly [RegExp, string])[] = [
   [/^(UND_ERR_CONNECT_TIMEOUT|ETIMEDOUT)$/, 'timeout: no connection in time'],
   [/^UND_ERR_(HEADERS|BODY)_TIMEOUT$/, 'timeout: no response in time'],

@@ -10,8 +10,8 @@ export type SignedHeaders = {
 };
 
 /**
- * Signs one attempt: HMAC-SHA256 over `{id}.{timestamp}.{body}`, once per secret, so that during a rotation a receiver can have either
- * secret. Specification: github.com/standard-webhooks/standard-webhooks. `timestampSeconds` is the time of this attempt. Throws a
+ * Signs one attempt: HMAC-SHA256 over `{id}.{timestamp}.{body}`, once per secret, so that a receiver can have either secret during a
+ * rotation. Specification: github.com/standard-webhooks/standard-webhooks. `timestampSeconds` is the time of this attempt. Throws a
  * RangeError if the signed text would be ambiguous, or if a secret is malformed.
  */
 export function signWebhook(message: {
@@ -43,9 +43,9 @@ export type Verification =
   | { kind: 'invalid'; reason: string };
 
 /**
- * Verifies a webhook as a receiver should: using the raw bytes of the body, before parsing anything. A time more than `toleranceSeconds`
- * away from `nowMs` is refused, so that a recorded request can't be replayed later. Real headers: `webhook-id:
- * evt_01h455vb4pex5vsknk084sn02q`, `webhook-timestamp: 1767225600`, `webhook-signature: v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=`.
+ * Verifies a webhook as a receiver should: using the body's raw bytes, before parsing anything. A time more than `toleranceSeconds` away
+ * from `nowMs` is refused, so that a recorded request can't be replayed later. Real headers: `webhook-id: evt_01h455vb4pex5vsknk084sn02q`,
+ * `webhook-timestamp: 1767225600`, `webhook-signature: v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=`.
  */
 export function verifyWebhook(
   rawBody: Uint8Array,
@@ -76,19 +76,19 @@ export function verifyWebhook(
   return { kind: 'valid', id, timestampSeconds: Number(timestamp) };
 }
 
-/** Creates a signing secret: `whsec_` and 32 random bytes in base64. Outside tests, `random` is `randomBytes` of node:crypto. */
+/** Creates a signing secret: `whsec_` and 32 random bytes in base64. Outside tests, `random` is `randomBytes` from node:crypto. */
 export function createWebhookSecret(random: (size: number) => Uint8Array): string {
   const bytes = random(SECRET_BYTES);
   if (bytes.length !== SECRET_BYTES) throw new RangeError(`a webhook secret needs ${SECRET_BYTES} random bytes`);
   return formatSecret(bytes);
 }
 
-/** Formats a secret of 24 to 64 bytes. */
+/** Formats a 24- to 64-byte secret. */
 export function formatSecret(bytes: Uint8Array): string {
   return SECRET_PREFIX + Buffer.from(bytes).toString('base64');
 }
 
-/** Parses a secret into its bytes. Throws a RangeError if it's invalid; the message doesn't contain the secret. */
+/** Parses a secret into its bytes. Throws a RangeError if the secret is invalid; the message doesn't contain the secret. */
 export function parseSecret(secret: string): Buffer {
   const bytes = SECRET.test(secret) ? Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64') : Buffer.alloc(0);
   // Compares the text as well, because several base64 texts can decode to the same bytes.
@@ -106,14 +106,14 @@ const SECRET = /^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/;
 /** Contains no dot, because a dot separates the signed parts. */
 const ID = /^[A-Za-z0-9_-]{1,255}$/;
 const TIMESTAMP = /^[1-9][0-9]{0,11}$/;
-/** During a rotation there are two. Many more than that would only cost the receiver time. */
+/** During a rotation there are two. Many more than this would only cost the receiver time. */
 const MAX_SIGNATURES = 16;
 
 function signature(key: Buffer, id: string, timestamp: string, body: string | Uint8Array): string {
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest('base64')}`;
 }
 
-/** Compares texts of equal length in constant time. The length of a signature isn't secret. */
+/** Compares texts of equal length in constant time. A signature's length isn't secret. */
 export function isSameText(left: string, right: string): boolean {
   const [a, b] = [Buffer.from(left), Buffer.from(right)];
   return a.length === b.length && timingSafeEqual(a, b);

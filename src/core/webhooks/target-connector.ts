@@ -13,9 +13,9 @@ export type LookupAll = (
 
 /**
  * Creates `connect` for an undici Agent that connects only to allowed targets. Literal addresses are checked here, because undici resolves
- * only names. The addresses of a name are checked when connecting, and exactly these are used. A refused target fails with an error whose
- * `code` is `TARGET_REFUSED` and whose message is in plain words. Look-up and connecting may take `connectTimeoutMs` together. `ca`
- * contains certificates (PEM) to trust instead of the well-known ones.
+ * only names. A name's addresses are checked when connecting, and exactly these addresses are used. A refused target fails with an error
+ * whose `code` is `TARGET_REFUSED` and whose message is in plain words. Look-up and connecting may take `connectTimeoutMs` together. `ca`
+ * contains the certificates (PEM) to trust instead of the well-known ones.
  */
 export function createTargetConnector(options: {
   rule: TargetRule;
@@ -58,8 +58,8 @@ export function createCheckedLookup({ rule, lookup }: { rule: TargetRule; lookup
 const MAX_ADDRESSES = 16;
 
 /**
- * Lets concurrent look-ups of the same name share one request, because the system has only two threads for them. If the servers of a name
- * don't respond, the name blocks its thread as long as the resolver keeps trying, even if no attempt is waiting any more. The dispatcher
+ * Lets concurrent look-ups of the same name share one request, because the system has only two threads for them. If a name's servers don't
+ * respond, the name blocks its thread for as long as the resolver keeps trying, even if no attempt is waiting any more. The dispatcher
  * limits how many attempts are waiting.
  */
 function shareLookups(lookup: LookupAll): (name: string) => Promise<LookupAddress[]> {

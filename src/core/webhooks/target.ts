@@ -5,7 +5,7 @@ import { type AddressClass, classifyAddress } from './ip-ranges.ts';
 
 /**
  * `local` allows everything that `public` does, plus http, this machine's loopback addresses and all ports. `own` allows everything that
- * `local` does, plus the addresses of private networks; it's for notifications to operators.
+ * `local` does, plus private network addresses; it's for notifications to operators.
  */
 export type TargetRule = 'public' | 'local' | 'own';
 
@@ -43,7 +43,7 @@ export function checkTarget(url: URL, rule: TargetRule): TargetCheck {
 }
 
 /**
- * Checks the addresses that `name` resolved to. If one of them is forbidden, all are refused, because a name with both internal and
+ * Checks the addresses that `name` resolved to. If any of them is forbidden, all are refused, because a name with both internal and
  * external addresses is either a mistake or an attack.
  */
 export function checkAddresses(name: string, addresses: readonly LookupAddress[], rule: TargetRule): TargetCheck {
@@ -90,7 +90,7 @@ function checkLiteral(ip: string, rule: TargetRule): TargetCheck {
 }
 
 /**
- * What matters are the addresses. But a name that can only be local is refused here, so that whichever caller registers it gets the error
+ * What matters are the addresses. But a name that can only be local is refused here, so that any caller that registers it gets the error
  * immediately.
  */
 function checkName(host: string, rule: TargetRule): TargetCheck {
@@ -114,7 +114,7 @@ const LABEL = /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/;
 const LOCAL_NAMES = /\.(?:localhost|local|internal|home\.arpa|onion)$/;
 
 /**
- * Quotes and shortens a host, which may have hundreds of characters. All of them are printable ASCII, because the URL parser escapes the
+ * Quotes and shortens a host, which may be hundreds of characters long. All of them are printable ASCII, because the URL parser escapes all
  * others.
  */
 function show(text: string): string {

@@ -27,9 +27,9 @@ const FAILING_MS = 15 * 60_000;
 const CHECK_MS = 15_000;
 
 /**
- * Raises an alarm for each endpoint to which all attempts have failed for 15 minutes, and closes it after the first delivery. Does the same
- * for each adapter with an order whose callback has been failing that long, until it has no such orders. Any number of processes may run
- * it.
+ * Raises an alarm for each endpoint whose attempts have all failed for 15 minutes, and closes the alarm after the first delivery. Does the
+ * same for each adapter with an order whose callback has been failing for that long, until the adapter has no such orders. Any number of
+ * processes may run this.
  */
 export function startReceiverWatch({ db, now, log, loops, checkMs = CHECK_MS }: Deps): Loop {
   return startLoop({
@@ -69,15 +69,15 @@ type SecretWatchDeps = {
   db: Database;
   keyRing: KeyRing;
   log: Logger;
-  /** The networks for which receipts are signed. */
+  /** The networks that receipts are signed for. */
   networks: readonly Network[];
-  /** Returns whether the key that signs receipts can be decrypted, or `null` if there's none. */
+  /** Returns whether the receipt signing key can be decrypted, or `null` if there's none. */
   tryReceiptKey(): Promise<{ kind: Decrypted['kind']; masterKeyId: string } | null>;
   checkMs?: number;
   loops?: LoopHealth;
 };
 
-/** It takes only microseconds to decrypt a secret. If that fails, its events wait a minute in any case. */
+/** It takes only microseconds to decrypt a secret. If that fails, its events wait for a minute in any case. */
 const WATCH_SECRETS_CHECK_MS = 30_000;
 /** If more fail, they probably have a common cause. */
 const MAX_ALARMS = 100;
@@ -85,7 +85,7 @@ const KIND = 'secret-damaged';
 
 /**
  * Decrypts every secret in the database, immediately and then every half minute. If a secret was moved, changed or deleted, an alarm is
- * raised, because otherwise its events would just wait. An alarm is closed by the process that raised it, or by a process that starts.
+ * raised, because otherwise its events would just wait. An alarm is closed by the process that raised it, or by a process that is starting.
  * Other processes don't close it, because they may have different keys.
  */
 export function startSecretWatch(deps: SecretWatchDeps): Loop {
@@ -122,7 +122,7 @@ async function findRaised(db: Database): Promise<Finding[]> {
   return found;
 }
 
-/** Returns endpoints with deliveries whose current secret is missing or can't be decrypted. */
+/** Returns endpoints that have deliveries, but whose current secret is missing or can't be decrypted. */
 export async function findDamagedSecrets({ db, keyRing }: { db: Sql; keyRing: KeyRing }): Promise<Finding[]> {
   const found: Finding[] = [];
   for (let after: string | null = NIL_UUID; after !== null && found.length < MAX_ALARMS; ) {
@@ -173,8 +173,8 @@ export async function refuseMissingKeys({ db, keyRing }: { db: Sql; keyRing: Key
 }
 
 /**
- * Describes the signing secrets that can't be decrypted with these keys, or without any keys, and how to fix it. Returns `null` if all can
- * be decrypted.
+ * Describes the signing secrets that can't be decrypted with these keys, or without any keys, and how to fix this. Returns `null` if all
+ * can be decrypted.
  */
 export async function describeMissingSecrets(
   { db, keyRing }: { db: Sql; keyRing: KeyRing | null },
@@ -215,7 +215,7 @@ type EncryptPlainSecretsDeps = {
 };
 
 /**
- * Encrypts the secrets that an earlier release stored as plain text, in the transaction that creates the table of encrypted secrets during
+ * Encrypts the secrets that an earlier release stored as plain text, in the transaction that creates the table for encrypted secrets during
  * an upgrade. Plain secrets are never accepted at any other time.
  */
 export async function encryptPlainSecrets(

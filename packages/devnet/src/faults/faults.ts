@@ -25,12 +25,17 @@ const REFUSING = [
 ] as const;
 
 /**
- * The node responds with valid JSON that is wrong, as broken nodes do: - `empty-infos`, `missing-info` (the last one) and `swapped-infos`
- * (the first two) change `gettransactioninfobyblocknum`. - `empty-block` removes the transactions from blocks. - `lag` responds with the
- * state from `blocks` blocks ago. - `missing-history` has only the last `blocks` and genesis. - `solid-ahead` reports the head as solid. -
- * `wrong-balance` reports one micro-USDT too little. - `wrong-flags` swaps frozen and free, and replaced and not replaced. -
- * `replayed-producers` shows `producers` instead of the current ones. - `missing-logs` omits logs from `eth_getLogs` (all, or the transfers
- * to `to`), like a node that hasn't indexed them. - `limited-logs` responds to `eth_getLogs` with a provider's error.
+ * The node responds with valid JSON that is wrong, as broken nodes do:
+ * - `empty-infos`, `missing-info` (the last one) and `swapped-infos` (the first two) change `gettransactioninfobyblocknum`.
+ * - `empty-block` removes the transactions from blocks.
+ * - `lag` responds with the state from `blocks` blocks ago.
+ * - `missing-history` has only the last `blocks` and genesis.
+ * - `solid-ahead` reports the head as solid.
+ * - `wrong-balance` reports one micro-USDT too little.
+ * - `wrong-flags` swaps frozen and free, and replaced and not replaced.
+ * - `replayed-producers` shows `producers` instead of the current ones.
+ * - `missing-logs` omits logs from `eth_getLogs` (all, or the transfers to `to`), like a node that hasn't indexed them.
+ * - `limited-logs` responds to `eth_getLogs` with a provider's error.
  */
 const BROKEN = [
   'empty-infos',

@@ -320,7 +320,7 @@ function accountResourceJson(state: StateReader, account: AccountHex): object {
   return { freeNetLimit: 600, TotalNetLimit: 43_200_000_000, TotalEnergyLimit: 180_000_000_000 };
 }
 
-/** Returns all current and previous producers. False fields are omitted, so a former producer has no `isJobs`. */
+/** Returns all current and previous producers. False fields are omitted, so a previous producer has no `isJobs`. */
 function witnessesJson(view: LedgerView, { visible, witnesses }: { visible: boolean; witnesses: readonly Witness[] }) {
   const latest = new Map<number, Block>();
   const produced = view.produced();

@@ -281,7 +281,7 @@ const STATUSES: ReadonlyMap<Fault['kind'], { readonly status: number; readonly m
   ['unavailable-503', { status: 14, message: '' }],
 ]);
 
-/** Ends a call in place of the node, or never ends it. Returns false if the node itself should respond. */
+/** Ends a call instead of the node, or never ends it. Returns false if the node itself should respond. */
 function refuseCall(faults: readonly Fault[], stream: ServerHttp2Stream): boolean {
   for (const { kind } of faults) {
     if (kind === 'hang') return true;

@@ -46,7 +46,7 @@ export async function withQuorum(
   return block;
 }
 
-/** Returns the nodes to ask besides the one that provided the blocks. */
+/** Returns the nodes to ask in addition to the one that provided the blocks. */
 export function othersFor({ agreement }: FollowDeps, nodes: readonly Node[], first: Node): Node[] {
   return ofDifferentOperators(
     nodes.filter(({ operator }) => operator !== first.operator),

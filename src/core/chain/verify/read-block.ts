@@ -256,7 +256,7 @@ export async function readGenesis(deps: ReadDeps, node: Node): Promise<Genesis> 
   });
 }
 
-/** Reads the newest block that the node calls irreversible, whoever signed it. Costs one request. */
+/** Reads the newest block that the node calls irreversible, regardless of who signed it. Costs one request. */
 export async function readNewestSolid(deps: ReadDeps, node: Node): Promise<SolidHeader> {
   return readHeader(deps, node, 'solid');
 }

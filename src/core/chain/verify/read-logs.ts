@@ -217,8 +217,8 @@ function readEvent(txId: string, { logIndex, topics, data }: UsdtLog): ContractE
 }
 
 /**
- * When Tether destroys the balance of a frozen account, there's no Transfer log. The books record it as a transfer to an account that
- * nobody owns.
+ * When Tether destroys the balance of a frozen account, there's no Transfer log. The books record it as a transfer to an account that no
+ * one owns.
  */
 function burnedBy({ txId, logIndex, account, amountMicro }: ContractEvent): ChainTransfer[] {
   if (account === null || amountMicro === null || amountMicro === 0n) return [];

@@ -18,7 +18,7 @@ const listed = {
 
 const COLUMNS = listColumns(listed, '', { projects: 'projects::text[]' });
 
-/** A key of the admin API. `projects` contains the UUIDs of the projects that it may see, or is `null` for all. */
+/** An admin API key. `projects` contains the UUIDs of the projects that the key may see, or is `null` for all. */
 type ListedAdminKey = Row<typeof listed>;
 
 type NewAdminKey = Pick<ListedAdminKey, 'id' | 'name' | 'role' | 'projects' | 'allowedCidrs' | 'expiresAt'> & {

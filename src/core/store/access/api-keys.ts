@@ -36,8 +36,8 @@ const SELECT = `select k.id, k.project_id, k.name, k.network, k.secret_sha256, k
    from api_keys k join projects p on p.id = k.project_id`;
 
 /**
- * Returns a key that is neither revoked nor expired, with the project settings that a request needs. Ignores a row that was inserted
- * without the master key.
+ * Returns a key that is neither revoked nor expired, together with the project settings that a request needs. Ignores a row that was
+ * inserted without the master key.
  */
 export const findValidApiKey = answerOf(
   'api-key-authenticate',

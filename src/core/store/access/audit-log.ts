@@ -14,7 +14,7 @@ const actor = {
   requestId: 'text?',
 } as const;
 
-/** The person or process that acted, and the origin of the request. */
+/** The person or process that acted, and the request's origin. */
 export type RecordedActor = Row<typeof actor>;
 
 const columns = {
@@ -28,7 +28,7 @@ const columns = {
 
 /**
  * An operator's action. `subject` is what the action affected: an address (T…), an id (prj_…, whe_…, key_…), a block id or a network.
- * `detail` depends on the action and contains no secrets.
+ * `detail` depends on the action and never contains secrets.
  */
 export type OperatorAction = Row<typeof columns>;
 
@@ -86,7 +86,7 @@ const told = { ...columns, isSound: isAsSealed(SEALED_ACTION) } as const;
 const sources = { isSound: sealColumn(SEALED_ACTION, '') };
 
 /**
- * Returns the newest 1,000 actions on a subject, oldest first, without entries that have a wrong seal. An address can be in projects of
+ * Returns the newest 1,000 actions on a subject, oldest first, except entries with a wrong seal. An address can belong to projects on
  * several networks.
  */
 export const listOperatorActions = answerOf(
@@ -105,8 +105,8 @@ const found = {
 } as const;
 
 /**
- * Returns the actions after an entry of the log: actions on the given subjects, and actions of the given kinds on any subject. Entries with
- * a wrong seal are left out.
+ * Returns the actions after a log entry: actions on the given subjects, and actions of the given kinds on any subject. Entries with a wrong
+ * seal are left out.
  */
 export const findActionsSince = answerOf(
   'operator-action-since',
@@ -142,7 +142,7 @@ export const listAuditEntries = rowsOf(
 const link = { seq: count, fields: 'text[]', hash: hex(), seal: 'text?' } as const;
 
 /**
- * An entry in the form that is hashed: its fields as text, in order, with a leading `+`, or `-` for null. `seal` is the result of
+ * An entry in the form that is hashed: its fields as text, in order, each with a leading `+`, or `-` for null. `seal` is the result of
  * `sealColumn`.
  */
 export type AuditLink = Row<typeof link>;
@@ -163,7 +163,7 @@ export const readAuditLinks = rowsOf(
 
 const head = { seq: count, hash: hex() } as const;
 
-/** The number and hash of the newest entry. If a copy is kept elsewhere, it shows later whether the log up to that entry was rewritten. */
+/** The newest entry's number and hash. A copy that is kept elsewhere shows later whether the log up to that entry was rewritten. */
 export type AuditHead = Row<typeof head>;
 
 export const findAuditHead = answerOf(

@@ -13,8 +13,8 @@ import {
 export type ReceiptKeyDeps = { db: Database; keyRing: KeyRing; now(): UnixMs; random(size: number): Uint8Array };
 
 /**
- * Creates the first key that signs receipts, unless one exists. `refused` means that other secrets are encrypted with master keys that this
- * process doesn't have, so processes with those keys couldn't decrypt the new key.
+ * Creates the first key for signing receipts, unless one exists. `refused` means that other secrets are encrypted with master keys that
+ * this process doesn't have, so processes with those keys couldn't decrypt the new key.
  */
 export async function ensureReceiptKey(deps: ReceiptKeyDeps): Promise<'there' | 'refused'> {
   if ((await findCurrentReceiptKey(deps.db)) !== null) return 'there';
@@ -41,8 +41,8 @@ export async function storeNewReceiptKey(tx: Sql, { keyRing, now, random }: Rece
 const PRIVATE_KEY_BYTES = 32;
 
 /**
- * Encrypts the key that signs receipts with the current master key. When this returns, it's no longer encrypted with any other master key
- * of the ring. `lost` means that no key can decrypt it, so it's left unchanged.
+ * Encrypts the receipt signing key with the current master key. When this returns, the key is no longer encrypted with any other master key
+ * in the ring. `lost` means that no master key can decrypt it, so it's left unchanged.
  */
 export async function reencryptReceiptKey(db: Database, keyRing: KeyRing): Promise<'unchanged' | 'resealed' | 'lost'> {
   return db.transaction(async (tx) => {
@@ -58,7 +58,7 @@ export async function reencryptReceiptKey(db: Database, keyRing: KeyRing): Promi
 
 type OpenedReceiptKey = { kind: 'ok'; key: ReceiptKey } | Exclude<Decrypted, { kind: 'ok' }>;
 
-/** Decrypts the stored key. If its master key is unknown, it reloads the master keys, because they may have been rotated. */
+/** Decrypts the stored key. If its master key is unknown, this reloads the master keys, because they may have been rotated. */
 export async function openReceiptKey(keyRing: KeyRing, stored: CurrentReceiptKey): Promise<OpenedReceiptKey> {
   let opened = decrypt(keyRing, stored, placeOf(stored.id));
   if (opened.kind === 'unknown-key') {

@@ -40,7 +40,7 @@ export const findInvitation = answerOf(
   (rows) => rows.filter(({ isSound, person }) => isSound && person.isSound)[0] ?? null,
 );
 
-/** Redeems an invitation. Returns `false` if it was already redeemed or has ended. */
+/** Redeems an invitation. Returns `false` if the invitation was already redeemed or has ended. */
 export const consumeInvitation = answerOf(
   'invitation-take',
   { personId: 'uuid' },

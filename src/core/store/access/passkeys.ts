@@ -16,7 +16,7 @@ const passkey = {
   isSound: isAsSealed(SEALED_PASSKEY),
 } as const;
 
-/** `id` is assigned by the authenticator. `counter` is its signature counter, which stays 0 if the authenticator has none. */
+/** `id` is assigned by the authenticator. `counter` is its signature counter, which stays at 0 if the authenticator doesn't count. */
 export type Passkey = Omit<Row<typeof passkey>, 'isSound'>;
 
 /** Stores a passkey. Returns `false` if one with this id already exists. */

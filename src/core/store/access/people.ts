@@ -13,7 +13,7 @@ const person = {
   projects: 'text[]?',
 } as const;
 
-/** A user of the console. `projects` contains the UUIDs of the projects that they may see, or is `null` for all. */
+/** A console user. `projects` contains the UUIDs of the projects that they may see, or is `null` for all. */
 export type Person = Row<typeof person>;
 
 /** The fields and their SQL, for statements that join people as `p`. `isSound` means that the person's seal is valid. */
@@ -63,7 +63,7 @@ const factors = {
   totpStep: maybeCount,
 } as const;
 
-/** A person with the stored data that verifies their password and code. */
+/** A person with the stored data for verifying their password and code. */
 export type PersonFactors = Row<typeof factors>;
 
 const told = { ...factors, isSound: isAsSealed(SEALED_PERSON) } as const;
@@ -168,7 +168,7 @@ export const forgetFactors = commandOf(
   ],
 );
 
-/** Stores a person's password and encrypted TOTP secret. `step` is the period of the code that confirmed the secret. */
+/** Stores a person's password and encrypted TOTP secret. `step` is the time step of the code that confirmed the secret. */
 export const storePassword = commandOf(
   'person-password',
   `update people set password_hash = $2, master_key_id = $3, totp_sealed = $4, totp_step = $5, misses = 0, mac = $6 where id = $1`,
@@ -178,7 +178,7 @@ export const storePassword = commandOf(
   ],
 );
 
-/** Accepts the code of a period, unless a code of the same or a later period was already used. Resets the failed attempts. */
+/** Accepts the code for a time step, unless a code for the same or a later step was already used. Resets the failed attempts. */
 export const consumeTotpStep = answerOf(
   'person-take-step',
   { id: 'uuid' },
@@ -208,8 +208,8 @@ export const takeMiss = answerOf(
 const sealedTotp = { ...factors, masterKeyId: 'text', totpSealed: 'bytea', seal: 'text?' } as const;
 
 /**
- * Returns the TOTP secrets that other master keys encrypt, with their people: the first 500 after an id, locked until the transaction ends.
- * `seal` is the result of `sealColumn`.
+ * Returns the TOTP secrets that are encrypted with other master keys, with their people: the first 500 after an id, locked until the
+ * transaction ends. `seal` is the result of `sealColumn`.
  */
 export const lockTotpUnderOtherKeys = rowsOf(
   'person-totp-under-other-keys',
@@ -226,7 +226,7 @@ export const reencryptTotpRow = commandOf(
   (id: string, totp: Encrypted, mac: Buffer | null) => [id, totp.masterKeyId, totp.sealed, mac],
 );
 
-/** Counts the TOTP secrets by the master key that encrypts them. */
+/** Counts the TOTP secrets by the master key that they are encrypted with. */
 export const countTotpByKey = answerOf(
   'person-totp-by-key',
   { masterKeyId: 'text', total: count },

@@ -42,7 +42,7 @@ export const findCurrentReceiptKey = rowOf(
 
 const publicKeys = { publicKey: 'bytea', seal: sealed(SEALED_RECEIPT_KEY) } as const;
 
-/** Returns all public keys that ever signed, newest first: the first thousand. */
+/** Returns all public keys that were ever used for signing, newest first, at most a thousand. */
 export const readPublicReceiptKeys = answerOf(
   'receipt-keys-public',
   publicKeys,

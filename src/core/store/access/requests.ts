@@ -3,10 +3,10 @@ import { type UnixMs, unixMs } from '../../domain/time.ts';
 import { answerOf, commandOf } from '../db/rows-of.ts';
 
 /**
- * A request that was answered: `{"id": "req_01h4…", "method": "POST", "route": "/v1/invoices", "status": 409, "code": "AMOUNT_UNAVAILABLE",
+ * An answered request: `{"id": "req_01h4…", "method": "POST", "route": "/v1/invoices", "status": 409, "code": "AMOUNT_UNAVAILABLE",
  * "external_id": "order-1042", "took_ms": 3}`. Members without a value may be left out. `route` is the pattern, never the path, because a
- * path may contain anything. `errors` contains the fields that were refused, and `body` the shape of the body: `{amount: number,
- * externalId: string}`.
+ * path may contain anything. `errors` contains the refused fields, and `body` contains the shape of the body: `{amount: number, externalId:
+ * string}`.
  */
 export type LoggedRequest = {
   id: string;
@@ -30,23 +30,23 @@ const SECOND_MS = 1000;
 const WEEK_MS = 604_800_000;
 const SLOTS = 6;
 
-/** Returns the second in which a time lies, because requests are grouped by second. */
+/** Returns the second that a time falls into, because requests are grouped by second. */
 export function secondOf(time: UnixMs): UnixMs {
   return unixMs(time - (time % SECOND_MS));
 }
 
-/** Returns the number of the partition for a time. */
+/** Returns the partition number for a time. */
 export function slotOf(time: UnixMs): number {
   return Math.floor(time / WEEK_MS) % SLOTS;
 }
 
-/** The columns of a request in the table that its batch `b` is unpacked into. Ids are compared byte by byte. */
+/** A request's columns in the table that its batch `b` is unpacked into. Ids are compared byte by byte. */
 export const UNPACKED = `json_to_recordset(b.requests::json) as r (id text collate "C", method text, route text, status int4, code text,
      external_id text, took_ms int4, errors text, body text)`;
 
 // `JSON.stringify` writes JSON without line breaks, so the batches can be lines of a single text without escaping. The commit doesn't wait
 // for the disk or a standby, because that would delay the commits of new invoices.
-/** Writes batches. If the server crashes within the next second, they may be lost. Batches that were already written are left unchanged. */
+/** Writes batches. If the server crashes within the next second, they may be lost. Existing batches are left unchanged. */
 export const insertRequests = commandOf(
   'requests-insert',
   `insert into requests (slot, at, project_id, key_id, first_id, last_id, count, requests)
@@ -80,7 +80,7 @@ function edgesOf([one, ...others]: RequestBatch['requests']): { first: string; l
   return { first, last };
 }
 
-/** Deletes the requests of whole weeks that ended before a time. */
+/** Deletes requests by whole weeks, if the week ended before a time. */
 export const forgetOldRequests = answerOf(
   'requests-forget-old',
   { isDone: 'bool' },

@@ -18,13 +18,13 @@ const session = {
   person: group(PERSON_SHAPE),
 } as const;
 
-/** A session with the current state of its person. `proof` is the factor with which it was started. */
+/** A session, with its person's current state. `proof` is the factor that it was started with. */
 export type SessionRow = Omit<Row<typeof session>, 'isSound'>;
 
 const SEAL = { isSound: sealColumn(SEALED_SESSION, 's.') };
 const SESSION = `select ${listColumns(session, 's.', { ...SEAL, person: PERSON_SOURCES })} from sessions s join people p on p.id = s.person_id`;
 
-/** The condition that the session hasn't ended, and isn't older than the limits in parameters 1 (last use) and 2 (start). */
+/** The condition that the session hasn't ended and isn't older than the limits in parameters 1 (last use) and 2 (start). */
 const LIVE = 's.ended_at is null and p.removed_at is null and s.seen_at > $1 and s.created_at > $2';
 
 /** Drops sessions that were inserted without the master key, or whose people were. */
@@ -84,7 +84,7 @@ export const touchSession = commandOf(
   ],
 );
 
-/** Ends a session, optionally only if it belongs to a person. Returns `null` if there is no such open session. */
+/** Ends a session, optionally only if it belongs to a person. Returns `null` if no such session is open. */
 export const endSessionRow = rowOf(
   'session-end',
   { id: 'uuid', personId: 'uuid' },
@@ -93,7 +93,7 @@ export const endSessionRow = rowOf(
   (id: string, now: UnixMs, personId: string | null) => [id, new Date(now), personId],
 );
 
-/** Ends all sessions of a person. Returns how many there were. */
+/** Ends all of a person's sessions. Returns how many there were. */
 export const endSessionsOf = answerOf(
   'session-end-all',
   { id: 'uuid' },
@@ -155,7 +155,7 @@ export const hasSignedInFrom = answerOf(
   ([row]) => row?.known === true,
 );
 
-/** Marks a challenge as used. Returns `false` if it was already used. */
+/** Marks a challenge as used. Returns `false` if the challenge was already used. */
 export const spendChallenge = answerOf(
   'challenge-spend',
   { sha256: 'bytea' },

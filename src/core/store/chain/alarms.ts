@@ -69,7 +69,7 @@ const close = answerOf(
   ({ length }) => length,
 );
 
-/** Marks a sealed alarm as ended by a process without a master key. This is valid only if no process has one. */
+/** Marks a sealed alarm as ended by a process without a master key. This is valid only if no process has a key. */
 const ENDED_WITHOUT_KEY = '00'.repeat(24);
 
 async function closeAll(db: Sql, alarms: readonly Named[]): Promise<number> {
@@ -106,8 +106,8 @@ const findUnseen = rowsOf(
 );
 
 /**
- * Closes open alarms that haven't been seen for ten minutes, if their kind is raised again every minute as long as the problem lasts. The
- * process that raised them is no longer running.
+ * Closes open alarms that haven't been seen for ten minutes, if alarms of their kind are raised again every minute as long as the problem
+ * lasts. The process that raised them is no longer running.
  */
 export async function resolveUnseenAlarms(db: Sql, kinds: readonly AlarmKind[]): Promise<void> {
   await closeAll(db, await findUnseen(db, kinds));
@@ -121,9 +121,9 @@ const readAlarms = rowsOf(
   (network: Network, [kind, subject]: readonly [string, string]) => [network, kind, subject],
 );
 
-/** If someone closes more alarms than this directly in the database, they also close fake ones, which gives them away. */
+/** If someone closes more alarms than this directly in the database, they also close fake ones, which reveals them. */
 const CLOSED_LATELY = 1000;
-/** Seals the text of an alarm, whether or not the alarm is over. */
+/** Seals an alarm's text, whether or not the alarm is over. */
 const SEALED_WORDS = { ...SEALED_ALARM, needed: null };
 
 const readClosed = rowsOf(
@@ -137,7 +137,7 @@ const readClosed = rowsOf(
 );
 
 /**
- * Returns the seal of an alarm's end if that end wasn't written by Quittance, and otherwise null. `end` is the result of `sealColumn` with
+ * If Quittance didn't write an alarm's end, returns that end's seal, otherwise null. `end` is the result of `sealColumn` with
  * `SEALED_CLOSED`.
  */
 function falseEnd(sealer: Sealer | null, end: string | null): OpenedSeal | null {
@@ -160,13 +160,13 @@ export const sealsOfAlarm = (row: string) =>
   `${sealColumn(SEALED_CLOSED, row)} as "end", ${sealColumn(SEALED_WORDS, row)} as words`;
 
 /**
- * `isSound`: Quittance wrote the text. `unknownKey`: the id of the master key with which the end was sealed, if this process doesn't have
- * that key. `falseMac`: the MAC of the end in hex, or some other text if the end has none.
+ * `isSound`: Quittance wrote the text. `unknownKey`: the id of the master key that sealed the end, if this process doesn't have that key.
+ * `falseMac`: the end's MAC in hex, or some other text if the end has none.
  */
 type Silenced = Alarm & { isSound: boolean; unknownKey: string | null; falseMac: string };
 
 /**
- * Returns alarms of a network that were closed directly in the database, from the last thousand raised. They count as open, because no one
+ * Returns a network's alarms that were closed directly in the database, from the last thousand raised. They count as open, because no one
  * has read them and their cause may still exist.
  */
 export async function findSilenced(db: Sql, network: Network): Promise<Silenced[]> {
@@ -187,8 +187,8 @@ export function isEndWithoutKey({ unknownKey }: Pick<Silenced, 'unknownKey'>): b
 }
 
 /**
- * Whether processes of the previous release, which didn't seal the ends of alarms, may still be running. This is assumed for an hour after
- * the upgrade.
+ * Whether processes from the previous release, which didn't seal the ends of alarms, may still be running. This is assumed for an hour
+ * after the upgrade.
  */
 export const isUpgrading = answerOf(
   'alarms-upgrading',
@@ -215,8 +215,8 @@ export const reopenAlarms = answerOf(
 );
 
 /**
- * Returns the open alarms of a network, from the oldest 100,000, separated into valid and forged ones. Alarms about projects come last,
- * because there may be many. So no one can hide an alarm among forged ones or by marking it as over.
+ * Returns a network's open alarms, from the oldest 100,000, separated into valid and forged ones. Alarms about projects come last, because
+ * there may be many. This way, no one can hide an alarm among forged ones or by marking it as over.
  */
 export async function findSoundAlarms(db: Sql, network: Network): Promise<{ alarms: Alarm[]; madeUp: Alarm[] }> {
   const alarms: Alarm[] = [];
@@ -253,7 +253,7 @@ export async function findOpenAlarms(db: Sql, network: Network): Promise<Alarm[]
   return [...shown, { ...first, kind: 'row-changed', subject: '', detail, seenCount: madeUp.length }];
 }
 
-/** Whether an open alarm of any network reports a changed or missing row with one of these subjects. */
+/** Whether an open alarm on any network reports a changed or missing row with one of these subjects. */
 export const hasAlarm = answerOf(
   'alarm-about-row',
   { any: 'bool' },
@@ -281,7 +281,7 @@ const countStored = answerOf(
   (rows) => new Map(rows.map((row) => [row.kind, row.count])),
 );
 
-/** Counts the open alarms of a network by kind, including alarms that were closed directly in the database. */
+/** Counts a network's open alarms by kind, including alarms that were closed directly in the database. */
 export async function countOpenAlarms(db: Sql, network: Network): Promise<Map<AlarmKind, number>> {
   const counts = await countStored(db, network);
   const hidden = new Map<AlarmKind, number>();

@@ -9,7 +9,7 @@ import { count, maybe, maybeCount, maybeText, type Row, statement, text } from '
 import type { Freeze } from '../ledger/addresses.ts';
 import { outgoingStands, stands } from '../ledger/standing.ts';
 
-/** The statements that return addresses whose balance is checked. */
+/** The statements that return addresses for balance checks. */
 export const BALANCE_CHECKS = ['balance-check-due', 'balance-check-list'] as const;
 
 const BOOKED = {
@@ -39,15 +39,15 @@ const selectDue = statement(
 );
 
 /**
- * Returns addresses that were never checked or whose check is due, the ones that have been due longest first. If a check was postponed by
- * more than a day, it's due, because Quittance never postpones one that far. Addresses that fail their integrity check are left out,
- * because they have an alarm of their own.
+ * Returns addresses that were never checked or whose check is due, longest overdue first. If a check was postponed by more than a day, it's
+ * due, because Quittance never postpones one that far. Addresses that fail their integrity check are left out, because they have their own
+ * alarm.
  */
 export function findDueAddresses(db: Sql, network: Network, now: UnixMs, limit: number): Promise<BookedAddress[]> {
   return db.run(selectDue, [network, new Date(now), limit], []);
 }
 
-/** Returns all addresses of a network, oldest first. */
+/** Returns all of a network's addresses, oldest first. */
 export const listBookedAddresses = rowsOf(
   BALANCE_CHECKS[1],
   BOOKED,
@@ -55,8 +55,8 @@ export const listBookedAddresses = rowsOf(
   (network: Network, limit: number) => [network, limit],
 );
 
-// An annulled transfer moved no money. An incoming transfer without a producer is older than the recording of outgoing transfers. It's left
-// out below the opening; otherwise all money that has left since would seem to be missing.
+// An annulled transfer moved no money. An incoming transfer without a producer dates from before outgoing transfers were recorded. It's
+// left out below the opening; otherwise all money that has left since would seem to be missing.
 const MOVEMENTS = `(
      select block_number, amount_micro as micro, producer is null as is_one_sided from transfers t
      where address_id = $1 and ${stands('t')}
@@ -79,7 +79,7 @@ export async function sumMovements(db: Sql, addressId: string, upTo: number): Pr
 }
 
 /**
- * Returns the recorded movements of an address above `above` and up to `upTo`, by height. The ones below `summedUpTo` are added up at that
+ * Returns an address's recorded movements above `above` and up to `upTo`, by height. Movements below `summedUpTo` are added up at that
  * height.
  */
 export const findMovements = rowsOf(
@@ -101,13 +101,13 @@ export type BalanceCheck = {
   checkedBlock: number;
   balanceMicro: bigint;
   expectedMicro: bigint;
-  /** The origin of the node that was asked. */
+  /** The asked node's origin. */
   node: string;
   checkedAt: UnixMs;
   dueAt: UnixMs;
 };
 
-/** Stores the result of a check. The opening of the first check never changes. */
+/** Stores a check's result. The opening from the first check never changes. */
 export const saveBalanceCheck = commandOf(
   'balance-check-upsert',
   `insert into balance_checks as b (address_id, project_id, network, opening_micro, opening_block, good_block, checked_block,
@@ -134,7 +134,7 @@ export const saveBalanceCheck = commandOf(
   ],
 );
 
-/** Makes the checks of all addresses of a network due, active or retired, for example after an incident. */
+/** Makes the checks of all of a network's addresses due, active or retired, for example after an incident. */
 export const markChecksDue = commandOf(
   'balance-check-mark-due',
   'update balance_checks set due_at = least(due_at, checked_at) where network = $1',

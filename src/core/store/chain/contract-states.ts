@@ -6,7 +6,7 @@ import { answerOf } from '../db/rows-of.ts';
 import { maybeCount, maybeText, type Row, statement, text } from '../db/statement.ts';
 import type { Freeze } from '../ledger/addresses.ts';
 
-/** The pause of the contract; see migration 0037. */
+/** The contract's pause; see migration 0037. */
 export type Pause = 'seen' | 'paused';
 
 const frozen = { address: 'address', freezeState: text<Freeze>(), freezeBlock: maybeCount } as const;
@@ -19,14 +19,14 @@ const selectFrozen = statement(
 );
 
 /**
- * Returns the oldest 1,000 frozen addresses of a network, from any project. An address that fails its integrity check is left out, because
- * it has an alarm of its own.
+ * Returns a network's oldest 1,000 frozen addresses, from any project. An address that fails its integrity check is left out, because it
+ * has its own alarm.
  */
 export function findFrozen(db: Sql, network: Network): Promise<Row<typeof frozen>[]> {
   return db.run(selectFrozen, [network], []);
 }
 
-/** Returns `null` if no block of the network has been examined yet. */
+/** Returns `null` if no block on the network has been examined yet. */
 export const findPause = answerOf(
   'contract-pause',
   { solidNumber: maybeCount, pauseState: maybeText<Pause>(), pauseBlock: maybeCount },
@@ -36,7 +36,7 @@ export const findPause = answerOf(
 );
 
 /**
- * Sets which addresses are frozen by blocks that can still be orphaned. An address whose state comes from an irreversible block doesn't
+ * Stores which addresses are frozen by blocks that can still be orphaned. An address whose state comes from an irreversible block doesn't
  * change.
  */
 export const setSeenFreezes = answerOf(
@@ -50,7 +50,7 @@ export const setSeenFreezes = answerOf(
   ({ length }) => length > 0,
 );
 
-/** Like `setSeenFreezes`, but for the pause of the contract. */
+/** Like `setSeenFreezes`, but for the contract's pause. */
 export const setSeenPause = answerOf(
   'contract-pause-seen',
   { network: 'text' },
@@ -62,7 +62,7 @@ export const setSeenPause = answerOf(
 
 type Change = { account: AccountHex; isFrozen: boolean; block: number };
 
-/** Records that an irreversible block froze or unfroze an address of a project. Returns whether that changed anything. */
+/** Records that an irreversible block froze or unfroze a project's address. Returns whether that changed anything. */
 export const setFreeze = answerOf(
   'contract-freeze',
   { id: 'uuid' },
@@ -85,7 +85,7 @@ export const setPause = answerOf(
   ({ length }) => length > 0,
 );
 
-/** The text of the alarm that reports the replacement. It stays in the database, because the replacement is recorded nowhere else. */
+/** The alarm text that reports the replacement. It stays in the database, because the replacement is recorded nowhere else. */
 export const REPLACED = 'the USDT contract emitted Deprecate';
 
 /** Returns the irreversible block in which Tether replaced the contract, or `null` if none was recorded. */

@@ -9,7 +9,7 @@ import type { Lease } from './leases.ts';
 const BLOCK = { number: count, id: 'text', time: 'timestamptz' } as const;
 
 /**
- * How far a network's watcher has got. `solid` is the newest recorded block. `head` is the newest examined block, which isn't below it.
+ * How far a network's watcher has got. `solid` is the newest recorded block. `head` is the newest examined block, which is never below it.
  * Block ids are 64 hex characters.
  */
 export type ChainCursor = { solid: Row<typeof BLOCK>; head: Row<typeof BLOCK> };
@@ -70,7 +70,7 @@ export const insertCursor = answerOf(
   ({ length }) => length === 1,
 );
 
-/** Returns the id of block 0 of the followed network, or `null` if it is unknown. */
+/** Returns the id of the followed network's block 0, or `null` if it's unknown. */
 export const findGenesisId = answerOf(
   'chain-cursor-genesis',
   { genesisId: 'text?' },
@@ -131,10 +131,7 @@ export const markLive = commandOf(
   (network: Network) => [network],
 );
 
-/**
- * Returns when the first invoice of a network was created, or `null` if there are none. It's read only once, for a network without a
- * cursor.
- */
+/** Returns when a network's first invoice was created, or `null` if it has none. It's read only once, for a network without a cursor. */
 export const findEarliestInvoiceTime = answerOf(
   'invoice-earliest',
   { createdAt: 'timestamptz?' },

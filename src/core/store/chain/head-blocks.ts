@@ -82,14 +82,14 @@ export type Sighting = Row<typeof sighting>;
 
 const rows = jsonRows(sighting);
 
-/** Inserts sightings. Existing ones, which belong to a block that was kept, stay unchanged. */
+/** Inserts sightings. Existing sightings, which belong to a block that was kept, stay unchanged. */
 export const insertSightings = commandOf(
   'sighting-insert',
   `insert into sightings (network, ${rows.columns}) select $1, ${rows.columns} from ${rows.table('$2')} on conflict do nothing`,
   (network: Network, sightings: Sighting[]) => [network, rows.bind(sightings)],
 );
 
-/** Returns which of these invoices have a sighting. */
+/** Returns which of these invoices have been sighted. */
 export const findDetected = answerOf(
   'sightings-of-invoices',
   { invoiceId: 'uuid' },

@@ -32,9 +32,9 @@ export type Incoming = Row<typeof INCOMING>;
 
 const MAX_INT8 = 2n ** 63n - 1n;
 
-// Retired addresses are included, because they are watched permanently. A transfer that is already in the ledger is left out, so blocks can
-// safely be replayed. So is an annulled transfer, unless $7 reinstates it. For all ways to `PAID`, this statement alone decides whether a
-// transfer was later than an invoice. A trigger refuses to link an invoice to an earlier transfer.
+// Retired addresses are included, because they are still watched. A transfer that is already in the ledger is left out, so blocks can
+// safely be replayed. An annulled transfer is left out as well, unless $7 reinstates it. For all ways to `PAID`, this statement alone
+// decides whether a transfer was later than an invoice. A trigger refuses to link an invoice to an earlier transfer.
 const select = statement(
   INCOMING_TRANSFERS,
   INCOMING,
@@ -52,12 +52,12 @@ const select = statement(
    order by t.index`,
 );
 
-/** A transfer with the id and time of its block. */
+/** A transfer with its block's id and time. */
 export type PlacedTransfer = ChainTransfer & { blockId: string; blockTime: UnixMs };
 
 /**
- * Finds in one join which transfers go to our addresses, and which invoice each of them would pay. Keeps the order. `isAgain` includes
- * annulled transfers. `leftOut` receives the rows, with their `index`, whose address fails its integrity check.
+ * Finds, in one join, which transfers go to our addresses and which invoice each of them would pay. Keeps the order. `isAgain` includes
+ * annulled transfers. `leftOut` receives the rows whose address fails its integrity check, with their `index`.
  */
 export async function findIncoming(
   tx: Sql,
@@ -70,8 +70,8 @@ export async function findIncoming(
   const parameters = [
     network,
     transfers.map(({ to }) => to),
-    // An amount beyond int8 can't match any reservation, and a transfer to its own sender brings no money, so neither can pay an invoice.
-    // Both are still found by their address.
+    // An amount beyond int8 can't match any reservation, and a transfer to its own sender doesn't bring in any money, so neither can pay an
+    // invoice. Both are still found by their address.
     transfers.map(({ amount, from, to }) => (amount > MAX_INT8 || from === to ? null : amount)),
     transfers.map(({ txId }) => txId),
     transfers.map(({ logIndex }) => BigInt(logIndex)),
@@ -98,8 +98,8 @@ const insertArrivals = commandOf(
 );
 
 /**
- * Remembers transfers that were just examined, in any block. As long as a transfer is remembered, no invoice gets its address and amount.
- * If a fork moves it to another block, the first block counts.
+ * Remembers transfers that have just been examined, in any block. As long as a transfer is remembered, no invoice gets its address and
+ * amount. If a fork moves it to another block, the first block counts.
  */
 export async function noteArrivals(
   tx: Sql,
@@ -119,7 +119,7 @@ export async function noteArrivals(
 /** A transaction can wait for a block for at most 24 hours. */
 const KEPT_MS = 24 * 60 * 60_000;
 
-/** Deletes remembered transfers that were first seen more than a day before a given time of the chain. */
+/** Deletes remembered transfers that were first seen more than a day before a given chain time. */
 export const forgetOldArrivals = commandOf(
   'arrival-forget',
   'select from forget_old_arrivals($1, $2)',
@@ -134,7 +134,7 @@ const ourAccounts = rowsOf(
   (network: Network, accounts: readonly AccountHex[]) => [network, accounts],
 );
 
-/** Returns which of the accounts are addresses of a project, whether active or retired. */
+/** Returns which of the accounts are a project's addresses, whether active or retired. */
 export async function findOurAccounts(
   db: Sql,
   network: Network,

@@ -12,13 +12,12 @@ export function watcherLease(network: Network): string {
 }
 
 /**
- * If a lease would end later than this many of its lengths from now, it was granted while the database's clock was ahead. Its holder either
- * renews it within seconds or is dead, so other processes don't have to wait for the recorded end. Waiting for the row's lock takes less
- * time.
+ * A lease that ends more than this many lease lengths from now was granted while the database's clock was ahead. Its holder either renews
+ * it within seconds or is dead, so other processes don't have to wait for the recorded end. Waiting for the row's lock takes less time.
  */
 const MOST_TTLS = 4;
 
-/** The limit in the database. Beyond it the epoch starts again, so that a forged value can't block a lease. */
+/** The limit in the database. Beyond this value, the epoch starts again, so that a forged value can't block a lease. */
 const MOST_EPOCH = 1_000_000_000_000_000;
 
 const acquire = statement(
@@ -41,7 +40,7 @@ export async function acquireLease(db: Sql, name: string, holder: string, ttlMs:
   return row === undefined ? null : { name, holder, epoch: row.epoch };
 }
 
-/** Renews a lease. Returns `false` if it was lost. */
+/** Renews a lease. Returns `false` if the lease was lost. */
 export const renewLease = answerOf(
   'lease-renew',
   { epoch: 'int8' },

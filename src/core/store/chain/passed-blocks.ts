@@ -16,8 +16,8 @@ const passed = {
 } as const;
 
 /**
- * A block that no node could prove, but that an operator let pass. `blockId` is 64 hex characters, as is `digest`, which covers everything
- * that nodes showed of the block.
+ * A block that no node could prove but that an operator let pass. `blockId` has 64 hex characters, and so has `digest`, which covers
+ * everything that nodes showed for the block.
  */
 export type PassedBlock = Row<typeof passed>;
 
@@ -33,7 +33,7 @@ const listPassed = rowsOf(
 );
 
 /**
- * Returns the block that an operator let pass at a height, or the newest if there were several decisions. Rows with a wrong seal are
+ * Returns the block that an operator let pass at a height, or the newest one if there were several decisions. Rows with a wrong seal are
  * ignored, however many there are.
  */
 export async function findPassedBlock(db: Sql, network: Network, number: number): Promise<PassedBlock | null> {
@@ -53,7 +53,7 @@ const insert = statement(
   `insert into passed_blocks (network, ${rows.columns}) select $1, ${rows.columns} from ${rows.table('$2')}`,
 );
 
-/** Records that an operator let a block pass. A constraint refuses a second record of the same block. */
+/** Records that an operator let a block pass. A constraint refuses a second record for the same block. */
 export async function insertPassedBlock(tx: Sql, network: Network, block: PassedBlock): Promise<void> {
   const mac = hexSeal(await tx.sealer(), SEALED_PASSED, { ...block, network });
   await tx.run(insert, [network, rows.bind([{ ...block, mac }])]);

@@ -13,12 +13,12 @@ const columns = {
   /** `first`: no set existed before. `vote`: members changed. `key`: a witness permission changed. `operator`: a command set it. */
   reason: text<'first' | 'vote' | 'key' | 'operator'>(),
   producers: json<readonly { account: AccountHex; signer: AccountHex }[]>(),
-  /** The origins of the nodes that reported it. */
+  /** The origins of the nodes that reported the set. */
   nodes: 'text[]',
   seal: sealed(SEALED_PRODUCERS),
 } as const;
 
-/** The accounts that may produce blocks, each with the account of its signing key (its witness permission). */
+/** The accounts that may produce blocks, each with its signing key's account (its witness permission). */
 export type ProducerSet = Omit<Row<typeof columns>, 'adoptedAt' | 'seal'>;
 
 /** Returns the newest sets, newest first. */
@@ -32,8 +32,8 @@ export const findProducerSets = rowsOf(
 const confirmed = { ...columns, confirmedAt: 'timestamptz' } as const;
 
 /**
- * Returns the set with which a change is compared, and when it was last confirmed. It's the newest set that was in force before a given
- * time or was accepted by an operator, or otherwise the very first set. Returns `null` if there's none.
+ * Returns the set to compare a change with, and when that set was last confirmed. It's the newest set that was in force before a given time
+ * or was accepted by an operator, or otherwise the very first set. Returns `null` if there's none.
  */
 export const findBaseline = rowOf(
   'producer-sets-baseline',
@@ -48,7 +48,7 @@ export const findBaseline = rowOf(
   (network: Network, time: UnixMs) => [network, new Date(time)],
 );
 
-/** Puts a set into force on which nodes agreed at its `chainTime`. The previous set was in force until it was last confirmed. */
+/** Puts into force a set that nodes agreed on at its `chainTime`. The previous set was in force until it was last confirmed. */
 export const insertProducerSet = commandOf(
   'producer-set-insert',
   `with adopted as (

@@ -16,7 +16,7 @@ export type SetAside =
 
 const idOf = (...parts: readonly (string | number)[]) => parts.join(' ');
 const MAX_REASON = 2000;
-/** The longest pause between two retries. If a row has a later time, someone else wrote it. */
+/** The longest pause between two retries. A row with a later time was written by someone else. */
 const LONGEST = "interval '5 minutes'";
 
 const inserted = {
@@ -77,7 +77,7 @@ const waiting = {
 } as const;
 export type WaitingRow = Row<typeof waiting>;
 
-/** Returns a network's set-aside items, the ones that have been due longest first. */
+/** Returns a network's set-aside items, longest overdue first. */
 export const findSetAside = rowsOf(
   'set-aside-find',
   waiting,
@@ -89,7 +89,7 @@ export const findSetAside = rowsOf(
   (network: Network, limit: number) => [network, limit],
 );
 
-/** Decodes a row. Returns `null` if it wasn't written by Quittance. */
+/** Decodes a row. Returns `null` if Quittance didn't write it. */
 export function readSetAside({ id, content, reason }: Pick<WaitingRow, 'id' | 'content' | 'reason'>): SetAside | null {
   const [, kind, invoiceId = ''] = id.split(' ');
   const told = JSON.parse(content);
@@ -109,7 +109,7 @@ export const postponeSetAside = commandOf(
   (id: string, reason: string) => [id, reason.slice(0, MAX_REASON)],
 );
 
-/** Deletes an item that has been recorded, or that no longer concerns our addresses. */
+/** Deletes an item that has been recorded or no longer involves our addresses. */
 export const forgetSetAside = commandOf('set-aside-forget', 'select from forget_set_aside($1)', (id: string) => [id]);
 
 const among = statement(
@@ -121,7 +121,7 @@ const among = statement(
      where s.network = $1 and s.account = decode(t.account, 'hex') and s.amount_micro = t.amount and s.id <> t.id)`,
 );
 
-/** Returns the positions of transfers for which an equal transfer is already set aside, because that one must be recorded first. */
+/** Returns the positions of transfers for which an equal transfer is already set aside, because the earlier one must be recorded first. */
 export async function findBehindSetAside(
   tx: Sql,
   network: Network,

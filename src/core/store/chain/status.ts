@@ -9,14 +9,14 @@ export type ChainStatus = {
   /** Why the chain isn't visible, or `null`. */
   blind: string | null;
   headNumber: number;
-  /** Height up to which blocks are irreversible, proven by headers that this process verified. */
+  /** Height up to which blocks are irreversible, as proven by headers that this process verified. */
   ownSolidNumber: number;
-  /** Height up to which blocks are irreversible, according to the node that was asked. */
+  /** Height up to which blocks are irreversible, according to the asked node. */
   nodeSolidNumber: number;
   processedNumber: number;
   /** The numbers are `null` as long as they are unknown. */
   catchUp: { blocksPerSecond: number | null; secondsLeft: number | null } | null;
-  /** The first irreversible block for which too few operators agree on the logs so far. Older releases don't write this field. */
+  /** The first irreversible block whose logs too few operators agree on so far. Older releases don't write this field. */
   openBlock?: number | null;
   nodes: readonly NodeStatus[];
   /** The energy price, or `null` if nodes haven't reported it yet. Older releases don't write this field. */
@@ -68,13 +68,13 @@ export const findChainStatus = rowOf(
 /** A node's pause, as recorded by another process or by this one before a restart. */
 export type RememberedPause = { url: string; failures: number; pausedForMs: number; reason: string | null };
 
-/** An older series of failures says nothing about the current state of a node. */
+/** An older series of failures says nothing about a node's current state. */
 const REMEMBERED_MS = 10 * 60_000;
 
 /**
  * Returns the remaining pauses of nodes, by `url`, from the last watcher's status. A node with consecutive failures is included even if its
- * pause is over. If a node requested a long pause, the process that adopts it limits it like a new one. Pauses that began before the first
- * status was written are missing.
+ * pause is over. If a node requested a long pause, the process that adopts the pause limits it like a new one. Pauses that began before the
+ * first status was written are missing.
  */
 export async function findRememberedPauses(db: Sql, network: Network, now: UnixMs): Promise<RememberedPause[]> {
   const found = await findChainStatus(db, network);
@@ -90,7 +90,7 @@ export async function findRememberedPauses(db: Sql, network: Network, now: UnixM
     .filter(({ failures, pausedForMs }) => failures > 0 || pausedForMs > 0);
 }
 
-/** Returns the complete node entries of a status. The row has no seal, so its content may be invalid, which must not stop the watcher. */
+/** Returns a status's complete node entries. The row has no seal, so its contents may be invalid, which must not stop the watcher. */
 function readNodes(
   status: { nodes?: unknown } | null,
 ): Pick<NodeStatus, 'url' | 'failures' | 'pausedForMs' | 'reason'>[] {

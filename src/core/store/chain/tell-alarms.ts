@@ -8,7 +8,7 @@ import { findAlarmSubjects, raiseAlarm, resolveAlarms } from './alarms.ts';
 
 /** A current problem. `detail` says what happened and what to do. */
 export type Finding = { network: Network; subject: string; detail: string };
-/** Without `log`, nothing is logged. Commands that print their results leave it out. */
+/** Without `log`, nothing is logged. Commands that print their results omit it. */
 type Telling = { db: Sql; log?: Logger | undefined };
 
 /** Raises an alarm, and logs it if it is new. */
@@ -53,7 +53,7 @@ export async function settleAlarms(
 }
 
 /**
- * Returns a function that raises an alarm at most once a minute per subject, for problems that any statement may run into repeatedly. It
+ * Returns a function that raises an alarm at most once a minute per subject, for problems that any statement may encounter repeatedly. It
  * never throws. After a failure, the alarm is due again.
  */
 export function createTeller({ db, log, now }: { db(): Sql; log: Logger; now(): number }) {

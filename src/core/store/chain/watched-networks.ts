@@ -2,13 +2,13 @@ import { NETWORKS, type Network } from '../../domain/network.ts';
 import { rowsOf } from '../db/rows-of.ts';
 import { text } from '../db/statement.ts';
 
-/** If no watcher has run for this long, no standby has taken over, because that would take only 10 s. */
+/** If no watcher has run for this long, no standby has taken over, because taking over takes only 10 s. */
 export const UNWATCHED_MS = 60_000;
 
 /**
  * Returns how each network is watched. `wasWatched`: a watcher has held its lease or followed its blocks at some time, because both leave
  * permanent rows. `wasSeen`: a node has returned a block at some time. `seenAt`: when the last lease ended, or `null` if a lease is held or
- * none ever was. `isSilent`: no lease is held, and none has been for `UNWATCHED_MS`. `takesMoney`: the network has an active address.
+ * none ever was. `isSilent`: no lease is held or has been held for `UNWATCHED_MS`. `takesMoney`: the network has an active address.
  */
 export const findWatchedNetworks = rowsOf(
   'watched-networks',

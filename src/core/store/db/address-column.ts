@@ -11,15 +11,15 @@ export type DamagedAddress = { network: string; account: AccountHex; stored: str
 
 /** An address in the database with its project (UUID). Its text matches its account. */
 export type OwnAddress = { network: string; projectId: string; account: AccountHex; address: TronAddress };
-/** The stored settings with which invoices of a project (UUID) are created. */
+/** A project (UUID) and the stored settings that its invoices are created with. */
 export type OwnRule = { network: string; projectId: string; policy: Policy; maxSurchargeMicro: bigint };
 type StoredAddress = OwnAddress & { id: string; mac: string | null };
 
 type ReadAddress = ({ kind: 'ok' } & StoredAddress) | ({ kind: 'damaged' } & DamagedAddress);
 
 /**
- * The SQL of a column of the type `address`: network, project, account, id, MAC and text, separated by spaces. `table` is the name or alias
- * of `addresses`.
+ * The SQL for a column of type `address`: network, project, account, id, MAC and text, separated by spaces. `table` is the name or alias of
+ * `addresses`.
  */
 export function addressColumn(table: string): string {
   const parts = ['network', 'project_id', `account`, 'id', 'mac', 'address'].map((name) => {
@@ -34,8 +34,8 @@ const MAX_KNOWN = 20_000;
 const known = new Map<string, ReadAddress>();
 
 /**
- * Reads a column of the type `address`. People see the text, but the watcher looks for the account, so the stored text must be the one that
- * is computed from the account.
+ * Reads a column of type `address`. People see the text, but the watcher looks for the account, so the stored text must match the one
+ * computed from the account.
  */
 export function readAddress(column: string): ReadAddress {
   const before = known.get(column);
@@ -63,14 +63,14 @@ function splitAddress(column: string): StoredAddress {
 export type AddressChecks = {
   onDamaged?: OnDamagedAddress | undefined;
   refuse?: ((address: OwnAddress, statement: string) => string | null) | undefined;
-  /** Like `refuse`, but for the settings with which an invoice would be created. */
+  /** Like `refuse`, but for the settings that an invoice would be created with. */
   refuseRule?: ((rule: OwnRule) => string | null) | undefined;
   /** Whether to leave out the row of an address, as if the address weren't ours. */
   passesOver?: ((address: OwnAddress, statement: string) => boolean) | undefined;
 };
 
 /**
- * Replaces each value of the type `address` by the address. Errors: `ADDRESS_DAMAGED`, `ADDRESS_NOT_VOUCHED` for a refused address,
+ * Replaces each value of type `address` with the address. Errors: `ADDRESS_DAMAGED`, `ADDRESS_NOT_VOUCHED` for a refused address,
  * `ROW_CHANGED` for a wrong seal. With `leftOut`, nothing is thrown.
  */
 export function readAddresses(
@@ -120,7 +120,7 @@ function readColumn(
   if (passesOver?.(read, name) === true) return 'passed-over';
   const reason = refuse?.(read, name) ?? null;
   if (reason !== null) return new AppError('ADDRESS_NOT_VOUCHED', `${reason} (${name})`);
-  // Some statements return the state of the address's seal in a field of their own.
+  // Some statements return the state of the address's seal in a separate field.
   const tells = sealColumns.some(({ table }) => table === SEALED_ADDRESS);
   const problem = sealing === null || tells ? null : examineSeal(read, sealing, name);
   return problem ?? read.address;

@@ -3,7 +3,7 @@ import { findLedgerIdentity, newLedgerId, refuseForeignLedger, takeLedger } from
 import { recordProof } from './prove-key.ts';
 
 /**
- * Runs at the start of a service. Marks a new database as the home of its ledger. Refuses a copy, and a ledger that was moved elsewhere.
+ * Runs when a service starts. Marks a new database as the home of its ledger. Refuses a copy, and a ledger that was moved elsewhere.
  * `isSealed` makes a new ledger require seals from the beginning. Returns the ledger's id. Errors: `DATABASE_COPIED`, `LEDGER_CLOSED`,
  * `CONFIG_INVALID`.
  */

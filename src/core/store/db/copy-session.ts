@@ -12,7 +12,7 @@ export type BackupSession = Sql & {
   copyIn(text: string): Writable & { rowCount: number };
 };
 
-/** The text of values must not depend on settings of the server, the database or the user. */
+/** The text of values must not depend on server, database or user settings. */
 const SETTINGS = `set statement_timeout = 0; set idle_in_transaction_session_timeout = 0; set client_encoding = 'UTF8';
   set datestyle = 'ISO, MDY'; set intervalstyle = 'postgres'; set timezone = 'UTC'; set bytea_output = 'hex';
   set extra_float_digits = 1; set row_security = off; set lock_timeout = '30s'`;
@@ -20,7 +20,7 @@ const SETTINGS = `set statement_timeout = 0; set idle_in_transaction_session_tim
 const CONNECT_TIMEOUT_MS = 10_000;
 
 /**
- * Runs `work` in one transaction of the given mode. If `work` throws or the connection is lost, the transaction is rolled back and the
+ * Runs `work` in one transaction with the given mode. If `work` throws or the connection is lost, the transaction is rolled back and the
  * error is rethrown.
  */
 export async function inBackupSession<Output>(

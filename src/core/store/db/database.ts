@@ -18,7 +18,7 @@ export type Sql = {
   sealer(mayCreate?: boolean): Promise<Sealer | null>;
 };
 
-/** One connection that runs transactions one after the other. */
+/** A single connection that runs transactions one after another. */
 export type Session = Sql & Pick<Database, 'transaction'>;
 
 export type Database = Sql & {
@@ -28,11 +28,11 @@ export type Database = Sql & {
    */
   transaction<Result>(work: (tx: Sql) => Promise<Result>): Promise<Result>;
   /**
-   * Like `transaction`, but read-only and with a single snapshot: every statement sees the state at the time of the first one, so the
+   * Like `transaction`, but read-only and with a single snapshot: every statement sees the state at the time of the first statement, so the
    * results are consistent.
    */
   snapshot<Result>(work: (tx: Sql) => Promise<Result>): Promise<Result>;
-  /** Runs `work` on a connection outside the pool, whose session locks and settings end with it. */
+  /** Runs `work` on a connection outside the pool. Session locks and settings end with the connection. */
   session<Result>(work: (session: Session) => Promise<Result>): Promise<Result>;
   /** Returns why no invoice may be created under these project settings, or `null`. */
   refuseRule(rule: OwnRule): string | null;
@@ -52,33 +52,33 @@ type DatabaseOptions = {
   /** The number of database connections for this process, 1 to 100. */
   poolSize: number;
   applicationName: string;
-  /** The admission check that all pools of a process share. By default, the pool has its own. */
+  /** The admission check that all of a process's pools share. By default, the pool has its own. */
   admission?: Admission;
   /** Called when an idle connection breaks. Queries report their own errors. */
   onError(error: Error): void;
   /** Checks the addresses that statements read. A damaged address fails its statement in any case. */
   addressChecks?: AddressChecks;
-  /** Seals the rows that are written and checks the ones that are read. Without it, neither happens. */
+  /** Seals the rows that are written, and checks the rows that are read. Without it, neither happens. */
   seals?: Seals;
   /** Called when the database refuses a statement because it's short of disk space, memory or connections. */
   onShortage?(what: string): void;
 };
 
 /**
- * The seals of a process. `open` loads the keys when they are first needed, and returns `null` if there are none. `mayCreate` means that a
- * key to seal with may be created.
+ * A process's seals. `open` loads the keys when they are first needed, and returns `null` if there are none. `mayCreate` means that a
+ * sealing key may be created.
  */
 export type Seals = { judge: SealJudge; open(sql: Sql, mayCreate: boolean): Promise<Sealer | null> };
 
 type Watch = Pick<DatabaseOptions, 'addressChecks' | 'seals' | 'onShortage' | 'admission'>;
 
-/** How long a request waits for a free connection before it fails with 503. Shorter than the timeout of any client. */
+/** How long a request waits for a free connection before it fails with 503. Shorter than any client's timeout. */
 export const CONNECT_TIMEOUT_MS = 5000;
 /** A statement that takes longer is broken or blocked, because even the longest ones take milliseconds. */
 const STATEMENT_TIMEOUT_MS = 20_000;
 /**
- * Transactions make no network calls, so if one is idle for this long, its process is paused or cut off. Its locks would block others,
- * above all a standby that needs a watcher's lease. This is therefore shorter than that lease.
+ * Transactions make no network calls, so a transaction that is idle for this long belongs to a process that is paused or cut off. Its locks
+ * would block others, above all a standby that needs a watcher's lease. So this is shorter than that lease.
  */
 const IDLE_IN_TRANSACTION_MS = 5000;
 /** It takes minutes to build an index on a large ledger. On the server, the time is limited by the statement's own setting. */
@@ -98,11 +98,12 @@ const readTimestamp = pg.types.getTypeParser(TIMESTAMPTZ) as (text: string) => D
 const LAST_MS = 8_640_000_000_000_000;
 
 /**
- * Replaces `infinity` and years beyond the range of `Date` by the limits of that range. Such values were written by someone else, and must
- * not make a statement fail.
+ * Replaces `infinity` and years outside the range of `Date` with the limits of that range. Such values were written by someone else, and
+ * must not make a statement fail.
  */
 function readTime(text: string): number {
-  // This is the usual format, parsed in a tenth of the time, because a page may contain thousands of times.
+  // This is the usual format. Parsing it separately takes a tenth of the time, which matters, because a page may contain thousands of
+  // times.
   if (text[4] === '-' && text.endsWith('+00')) return Date.parse(`${text.slice(0, 10)}T${text.slice(11, -3)}Z`);
   const time = Number(readTimestamp(text));
   return Number.isNaN(time) ? LAST_MS : Math.max(-LAST_MS, Math.min(time, LAST_MS));
@@ -206,7 +207,7 @@ export function sqlOn(
     },
     sealer: async (mayCreate = true) => (seals === undefined ? null : seals.open(sql, mayCreate)),
     script: async (text) => {
-      // The types don't include the timeout of a single query.
+      // The types don't include a single query's timeout.
       const query: pg.QueryConfig & { query_timeout: number } = { text, query_timeout: SCRIPT_TIMEOUT_MS };
       await (queryable as pg.Pool).query(query).catch(fail);
     },
@@ -223,9 +224,11 @@ function bindable(value: Parameter, sealer: Sealer | null): unknown {
   return value;
 }
 
-/** Set explicitly, whatever the database's default is, because a transaction that reads after acquiring a lock must see earlier commits. */
+/**
+ * Set explicitly, regardless of the database's default, because a transaction that reads after acquiring a lock must see earlier commits.
+ */
 const WRITING = 'begin isolation level read committed';
-/** Such a transaction doesn't block anyone who reads or writes rows, and it may take long to check the rows that it has read. */
+/** Such a transaction doesn't block anyone who reads or writes rows, and checking the rows that it has read may take long. */
 const READING = `begin isolation level repeatable read read only; set local idle_in_transaction_session_timeout = '60s'`;
 
 async function inTransaction<Result>(

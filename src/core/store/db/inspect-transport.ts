@@ -1,6 +1,6 @@
 import pg from 'pg';
 
-/** How node-postgres connects to the server of a URL. `host` is a name or an address, without brackets. */
+/** How node-postgres connects to the server in a URL. `host` is a name or an address, without brackets. */
 export type DatabaseTransport =
   | { kind: 'socket' }
   /** Encrypted, and the server's certificate and name are verified. */
@@ -44,7 +44,7 @@ function reasonOf(error: unknown): string {
   return 'has options that node-postgres rejects';
 }
 
-/** Describes the database of a URL as node-postgres understands it, without user and password: `db.example.com:5432/quittance`. */
+/** Describes the database in a URL as node-postgres understands it, without the user and password: `db.example.com:5432/quittance`. */
 export function describeDatabase(connectionString: string): string {
   const { host, port, database } = new pg.Client({ connectionString });
   return `${host}:${port}/${database ?? ''}`;

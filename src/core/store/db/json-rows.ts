@@ -5,9 +5,9 @@ import { columnOf, isHex, type Row, type Shape } from './statement.ts';
 type JsonRows<Fields extends Shape> = {
   /** For example `"id", "project_id", …`. */
   columns: string;
-  /** The SQL that turns a parameter's rows into the table `t`. */
+  /** The SQL for turning a parameter's rows into the table `t`. */
   table(parameter: `$${number}`): string;
-  /** Returns the text to bind to that parameter. Fields of the rows that aren't in the shape are left out. */
+  /** Returns the text to bind to that parameter. Row fields that aren't in the shape are left out. */
   bind(rows: readonly Row<Fields>[]): string;
 };
 

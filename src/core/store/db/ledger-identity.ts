@@ -6,7 +6,7 @@ import { answerOf, rowOf } from './rows-of.ts';
 import { listColumns, type Row, statement } from './statement.ts';
 import { hasProjects } from './tables.ts';
 
-/** `id` (UUID) stays with a ledger wherever it's moved. `isHere` means that this is the database where it was last used. */
+/** `id` (UUID) stays with a ledger wherever it's moved. `isHere` means that this is the database where the ledger was last used. */
 export type LedgerIdentity = {
   id: string;
   isHere: boolean;
@@ -23,9 +23,9 @@ export type LedgerIdentity = {
 };
 
 /**
- * Returns the id of a new ledger. The version of this UUID says whether seals were required from the beginning (8) or not (4). If a ledger
- * already has projects, it's older than its id. Every seal covers the id, so changing the id invalidates all seals. Therefore no one can
- * remove the requirement unnoticed, whichever machines use the ledger.
+ * Returns the id of a new ledger. The version of this UUID says whether seals were required from the beginning (8) or not (4). A ledger
+ * that already has projects is older than its id. Every seal covers the id, so changing the id invalidates all seals. This way, no one can
+ * remove the requirement unnoticed, no matter which machines use the ledger.
  */
 export async function newLedgerId(db: Sql, isSealed: boolean): Promise<string> {
   const id = randomUUID();
@@ -41,7 +41,7 @@ export function requiresSeals(id: string): boolean {
 
 const [VERSION_PLACE, SEALED_VERSION] = [14, '8'];
 
-/** Whether the schema has the table of ledger identities. */
+/** Whether the schema has a table for ledger identities. */
 export const hasLedgerIdentity = answerOf(
   'ledger-identity-is-there',
   { isThere: 'bool' },
@@ -50,7 +50,7 @@ export const hasLedgerIdentity = answerOf(
   ([row]) => row?.isThere === true,
 );
 
-/** The values that distinguish this database from its copies. A copy of the server's files has the same values and isn't noticed. */
+/** The values that distinguish this database from its copies. A copy of the server's files has the same values, so it isn't noticed. */
 const marks = { systemIdentifier: 'text?', databaseOid: 'int8', timeline: 'int4?' } as const;
 
 const findServer = rowOf(
@@ -84,7 +84,7 @@ const identity = { id: 'uuid', ...marks, closedAt: 'timestamptz?', firstIndex: '
 
 const findMarked = rowOf('ledger-identity', identity, `select ${listColumns(identity)} from ledger_identity`, () => []);
 
-/** Returns the ledger's identity, and whether this is where it was last used. Returns `null` before the first start of a service. */
+/** Returns the ledger's identity, and whether this is where it was last used. Returns `null` before a service's first start. */
 export async function findLedgerIdentity(db: Sql): Promise<LedgerIdentity | null> {
   const row = await findMarked(db);
   if (row === null) return null;
@@ -122,8 +122,8 @@ const take = statement(
 );
 
 /**
- * Marks the database as the home of the ledger. Without `isAnew`, only if it isn't marked yet. An existing mark keeps its id and first
- * index.
+ * Marks the database as the home of the ledger. Without `isAnew`, does this only if the database isn't marked yet. An existing mark keeps
+ * its id and first index.
  */
 export async function takeLedger(
   db: Sql,
@@ -140,14 +140,16 @@ const close = statement(
   'update ledger_identity set closed_at = coalesce(closed_at, now()) returning closed_at',
 );
 
-/** After the commit, no process of any release can create an invoice in this database. Waits for transactions that are creating some. */
+/**
+ * After the commit, no process from any release can create an invoice in this database. Waits for transactions that are creating invoices.
+ */
 export async function closeLedger(tx: Sql): Promise<void> {
   await tx.script('alter table invoices enable trigger invoices_of_a_closed_ledger');
   const rows = await tx.run(close, []);
   if (rows.length !== 1) throw new Error('the ledger has no identity yet');
 }
 
-/** Why a ledger is refused for which `isLossy` applies. */
+/** Why a ledger with `isLossy` is refused. */
 export const LOST =
   'this server was promoted, but lacks invoices that the previous primary had acknowledged, so it would give their amounts to other orders. Restore the previous primary if its data still exists; otherwise stop every process and run "quittance restore accept --retire-addresses". See "The database went back" in docs/guides/incidents.md';
 

@@ -51,7 +51,7 @@ export function stepsOf(text: string): Step[] {
 
 export type MigrationHooks = {
   onBegin?: (names: string[]) => void;
-  /** Called with the names of other sessions that hold locks which the upgrade needs. It retries after `pauseMs`. */
+  /** Called with the names of other sessions that hold locks that the upgrade needs. It retries after `pauseMs`. */
   onBlocked?: (blockers: string, pauseMs: number) => void;
   /** Encrypts the secrets that releases before 0004 stored as plain text. Without this function, a ledger with such secrets is refused. */
   encryptPlainSecrets?: (tx: Sql) => Promise<void>;
@@ -59,8 +59,8 @@ export type MigrationHooks = {
 
 /**
  * Upgrades the schema and the runtime role's grants to this release, and returns the names of the migrations that it applied. Many
- * processes may call it concurrently. If nothing is missing, even a user who owns nothing may call it. It uses one transaction, unless a
- * migration has steps; then the steps before a failure stay applied, and the next call resumes from there. It delays creating and reading
+ * processes may call this concurrently. If nothing is missing, even a user who owns nothing may call this. It uses one transaction, unless
+ * a migration has steps; then the steps before a failure stay applied, and the next call resumes from there. It delays creating and reading
  * invoices by at most a second. If it needs longer, it releases its locks and retries with growing pauses, up to `patienceMs` in total.
  * `onBegin` is called before work that may take minutes. `migrations` is for the schema of an older release; with it, nothing is granted
  * and the schema isn't checked. Errors:
@@ -111,7 +111,7 @@ export async function migrate(
   });
 }
 
-/** The migration that created the table of encrypted secrets. Before that, an older release stored secrets as plain text. */
+/** The migration that created the table for encrypted secrets. Earlier releases stored secrets as plain text. */
 const TABLE_OF_ENCRYPTED_SECRETS = 4;
 /** A migration raises this if it finds data that it must not change. */
 const REFUSED = 'QT008';
@@ -130,7 +130,7 @@ export async function migrateWithin(tx: Sql, known: Migration[], hooks: Migratio
   return missing.map(({ name }) => name);
 }
 
-/** A migration that isn't in the database, or only partly: `done` of its steps were already applied. */
+/** A migration that the database doesn't have, or has only partly: `done` of its steps were already applied. */
 type Missing = Migration & { done: number };
 
 async function findMissing(sql: Sql, known: Migration[]): Promise<{ isMade: boolean; missing: Missing[] }> {
@@ -161,8 +161,8 @@ async function applyWhole(
 }
 
 /**
- * Applies a migration step by step, and records with each step how many are completed. So processes of the previous release know that an
- * upgrade is in progress, and don't check the schema. A later start resumes from there.
+ * Applies a migration step by step, and records with each step how many are completed. This way, processes from the previous release know
+ * that an upgrade is in progress, and don't check the schema. A later start resumes from there.
  */
 async function applySteps(
   session: Session,
@@ -235,7 +235,7 @@ export async function lockMigrations(tx: Sql): Promise<void> {
 }
 
 /**
- * Returns how many of this release's migrations aren't in the database. Errors: as for `migrate`. With `mayBeUpgrading`, an unfinished
+ * Returns how many of this release's migrations the database doesn't have. Errors: as for `migrate`. With `mayBeUpgrading`, an unfinished
  * upgrade to a newer release isn't an error.
  */
 export async function pendingMigrations(db: Sql, { mayBeUpgrading = false } = {}): Promise<number> {
@@ -261,7 +261,7 @@ const recordApplied = statement(
    on conflict (version) do update set name = excluded.name, sha256 = excluded.sha256, applied_at = now()`,
 );
 
-/** Returns the migrations of a database, in order. */
+/** Returns a database's migrations in order. */
 export const findApplied = rowsOf(
   'schema-applied',
   { version: 'int4', name: 'text', sha256: 'text' },
@@ -271,7 +271,7 @@ export const findApplied = rowsOf(
 
 export type AppliedMigration = Pick<Migration, 'version' | 'name' | 'sha256'>;
 
-/** Returns the migrations that aren't in a database, or only partly. */
+/** Returns the migrations that a database doesn't have, or has only partly. */
 async function readMissing<Known extends AppliedMigration>(
   db: Sql,
   known: readonly Known[],
@@ -301,26 +301,24 @@ async function readMissing<Known extends AppliedMigration>(
     .filter(({ done: steps }) => steps !== Number.POSITIVE_INFINITY);
 }
 
-/** Serialises the migrations of processes that start at the same time. The number is arbitrary: it's "quittan" in hexadecimal. */
+/** Serialises migrations by processes that start at the same time. The number is arbitrary: it's "quittan" in hexadecimal. */
 const UPGRADE_LOCK = 0x71756974;
 
-/**
- * The longest total time for which one transaction of an upgrade waits for locks. Sessions that queue behind it have to wait equally long.
- */
+/** The longest total time that one upgrade transaction waits for locks. Sessions that queue behind it have to wait just as long. */
 const LOCK_WAIT_MS = 1000;
 const LOOK_MS = 200;
 const FIRST_PAUSE_MS = 1000;
 const MAX_PAUSE_MS = 15_000;
 
 /**
- * Runs one transaction of an upgrade. If others hold locks that it needs, retries after a pause. `outside a transaction` is for work that
+ * Runs one upgrade transaction. If other sessions hold locks that it needs, retries after a pause. `outside a transaction` is for work that
  * doesn't block anyone, so it may wait.
  */
 type LockRetry = (work: (tx: Sql) => Promise<unknown>, kind?: 'outside a transaction') => Promise<void>;
 
 const blocker = { pid: 'int4', user: 'text?', application: 'text?', state: 'text?', seconds: 'int4?' } as const;
 
-/** The columns of `blocker` for a session `a` of pg_stat_activity. Most users can't see the state and time of other users' sessions. */
+/** The columns of `blocker` for a session `a` of pg_stat_activity. Most users can't see the state and times of other users' sessions. */
 const BLOCKER = `b.pid, a.usename::text as user, a.application_name as application, a.state,
   extract(epoch from clock_timestamp() - a.xact_start)::int4 as seconds`;
 
@@ -347,7 +345,7 @@ const cancel = answerOf(
   () => undefined,
 );
 
-/** `patienceMs` is how long each transaction is retried. `pid` is the process id of the session. */
+/** `patienceMs` is how long each transaction is retried. `pid` is the session's process id. */
 function createLockRetry(
   db: Database,
   session: Session,
@@ -378,7 +376,7 @@ function createLockRetry(
   };
 }
 
-/** The SQLSTATEs of a lock timeout and of a deadlock victim. */
+/** The SQLSTATEs for a lock timeout and for a deadlock victim. */
 const BLOCKED = ['55P03', '40P01'];
 const CANCELLED = '57014';
 
@@ -443,7 +441,7 @@ function describeSeconds(seconds: number): string {
 
 /**
  * Waits until no other process is upgrading, and then makes others wait until the connection ends. It polls, because a session that waits
- * inside PostgreSQL holds a snapshot, and a concurrent index build would wait for that snapshot.
+ * inside PostgreSQL holds a snapshot that a concurrent index build would wait for.
  */
 async function takeTurn(session: Sql, patienceMs: number): Promise<void> {
   const begun = performance.now();

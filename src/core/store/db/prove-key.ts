@@ -10,7 +10,7 @@ import {
   SEALED_RECEIPT_KEY,
 } from './sealed-tables.ts';
 
-/** Tables that every release since the first seals has had, with the same fields. */
+/** Tables that every release since the introduction of seals has had, with the same fields. */
 const SAMPLED: readonly SealedTable[] = [SEALED_ADDRESS, SEALED_ACCOUNT_KEY, SEALED_RECEIPT_KEY, SEALED_CURSOR];
 const SAMPLE_ROWS = 10;
 
@@ -41,8 +41,8 @@ const readSample = rowsOf(
 );
 
 /**
- * Refuses master keys that have never sealed anything in this ledger, before rows are reported as changed or written with these keys. A
- * ledger without sealed rows accepts any key. Throws `CONFIG_INVALID`.
+ * Refuses master keys that have never sealed anything in this ledger, before rows are reported as changed, or are written with these keys.
+ * A ledger without sealed rows accepts any key. Throws `CONFIG_INVALID`.
  */
 export async function refuseUnknownKey(sql: Sql, sealer: Sealer): Promise<void> {
   const { hasProofs, hasSeals } = await findParts(sql);

@@ -29,7 +29,7 @@ export function answerOf<const Fields extends Shape, Values extends readonly unk
   return async (db, ...values) => answer(await read(db, ...values));
 }
 
-/** Like `rowsOf`, for a statement that returns at most one row. */
+/** Like `rowsOf`, but for a statement that returns at most one row. */
 export function rowOf<const Fields extends Shape, Values extends readonly unknown[]>(
   ...declaration: Parameters<typeof rowsOf<Fields, Values>>
 ): Run<Values, Row<Fields> | null> {

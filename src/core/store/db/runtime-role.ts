@@ -3,12 +3,14 @@ import { PACKAGE_ROOT } from '../../runtime/package.ts';
 import type { Sql } from './database.ts';
 import { answerOf, rowOf } from './rows-of.ts';
 
-/** The group role of deploy/roles.sql. Its members may run the service but own nothing. */
+/** The group role in deploy/roles.sql. Its members may run the service but own nothing. */
 export const RUNTIME_ROLE = 'quittance_runtime';
 
 const GRANTS = new URL('deploy/roles.sql', PACKAGE_ROOT);
 
-/** Grants the group role the rights that this release needs, if the role exists. If it doesn't, the service runs as the owner. */
+/**
+ * Grants the group role the rights that this release needs, if the role exists. If the role doesn't exist, the service runs as the owner.
+ */
 export async function grantRuntimeRole(tx: Sql): Promise<void> {
   const found = await findRole(tx, RUNTIME_ROLE);
   if (found?.isThere) await tx.script(await readFile(GRANTS, 'utf8'));
@@ -22,8 +24,7 @@ const findRole = rowOf(
 );
 
 /**
- * Returns whether the tables exist, and which rights the user has to them. If there are no tables, `isOwner` says whether the user may
- * create them.
+ * Returns whether the tables exist, and the user's rights to them. If there are no tables, `isOwner` says whether the user may create them.
  */
 export const findOwnership = answerOf(
   'schema-ownership',

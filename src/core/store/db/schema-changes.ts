@@ -32,7 +32,7 @@ const closed = statement(
 
 /**
  * Makes the transaction wait for table locks at most a second. Describing an object locks its table, and a watcher usually has only two
- * connections, so payments must not have to wait for one that is waiting itself.
+ * connections, so payments must not have to wait for a connection that is itself waiting.
  */
 export async function waitBriefly(tx: Sql): Promise<void> {
   await tx.script(`set local lock_timeout = '1s'`);
@@ -71,7 +71,7 @@ export function nameChange({ name, expected, found }: SchemaChange): string {
 
 const MAX_NAMED = 20;
 
-/** Refuses a database whose guarantees differ from this release. Call it in a transaction. Throws `SCHEMA_CHANGED`. */
+/** Refuses a database whose guarantees differ from this release's. Call it in a transaction. Throws `SCHEMA_CHANGED`. */
 export async function refuseChangedSchema(tx: Sql): Promise<void> {
   const changes = await findSchemaChanges(tx);
   if (changes.length === 0) return;
@@ -84,15 +84,15 @@ export async function refuseChangedSchema(tx: Sql): Promise<void> {
 }
 
 /**
- * Every object that the ledger's guarantees depend on, by name, as PostgreSQL describes it, in a form that is the same in all versions.
- * Owners are left out, and so are objects that only affect speed or size. `isHarmless` means that the object may exist without being part
- * of this release.
+ * Every object that the ledger's guarantees depend on, by name, as described by PostgreSQL in a form that all versions share. Owners are
+ * left out, and so are objects that only affect speed or size. `isHarmless` means that the object may exist without being part of this
+ * release.
  */
 type SchemaObjects = Map<string, { definition: string; isHarmless: boolean }>;
 
-// The session's role can disable all triggers, and a setting of the user or the database applies to future connections. Tables and
-// functions in the current schema are named without the schema. An object that depends on one of our tables is always listed, no matter who
-// created it. pg_constraint also has rows for constraint triggers (t) and, since PostgreSQL 18, for not null (n).
+// The session's role can disable all triggers, and a user or database setting applies to future connections. Tables and functions in the
+// current schema are named without the schema. An object that depends on one of our tables is always listed, no matter who created it.
+// pg_constraint also has rows for constraint triggers (t) and, since PostgreSQL 18, for not null (n).
 const select = statement(
   'schema-objects',
   { name: 'text', definition: 'text', isHarmless: 'bool' },
@@ -172,10 +172,7 @@ const select = statement(
    from ours c join pg_policy p on p.polrelid = c.oid`,
 );
 
-/**
- * Reads the current schema of the ledger's tables. Call it in a transaction, because a setting of the user may make PostgreSQL quote every
- * name.
- */
+/** Reads the ledger tables' current schema. Call it in a transaction, because a user setting may make PostgreSQL quote every name. */
 export async function readSchemaObjects(tx: Sql): Promise<SchemaObjects> {
   await tx.script('set local quote_all_identifiers = off');
   const rows = await tx.run(select, [[...BACKED_UP, ...LEFT_OUT]]);

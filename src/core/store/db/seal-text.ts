@@ -1,6 +1,6 @@
 /** Separates the parts of a seal's text: the MAC, and the values that it covers. */
 const SEPARATOR = '\x1f';
-/** Stands for a part that is null. Inside texts, this character and `SEPARATOR` are escaped as this character followed by `1` or `2`. */
+/** Represents a null part. Inside texts, this character and `SEPARATOR` are escaped as this character followed by `1` or `2`. */
 export const NULL_PART = '\x1e';
 const [SQL_SEPARATOR, SQL_NULL_PART] = [`E'\\x1f'`, `E'\\x1e'`];
 
@@ -10,8 +10,8 @@ export function macSql(column: string): string {
 }
 
 /**
- * The SQL for any further part, preceded by the separator. `type` is the type of the sealed field. The two characters can occur only in
- * texts, because JSON escapes them.
+ * The SQL for any further part, preceded by the separator. `type` is the sealed field's type. The two characters can occur only in texts,
+ * because JSON escapes them.
  */
 export function partSql(sql: string, type: string): string {
   const escaped = `replace(replace(${sql}, ${SQL_NULL_PART}, ${SQL_NULL_PART} || '1'), ${SQL_SEPARATOR}, ${SQL_NULL_PART} || '2')`;
@@ -23,7 +23,7 @@ function isJson(type: string): boolean {
   return type.startsWith('text[]') || type.startsWith('json');
 }
 
-/** Builds the text of a row from its MAC (hex) and its values. */
+/** Builds a row's text from its MAC (hex) and its values. */
 export function sealText(mac: string | null, values: readonly (string | null)[]): string {
   const parts = values.map((value) =>
     value === null ? NULL_PART : value.replaceAll(NULL_PART, `${NULL_PART}1`).replaceAll(SEPARATOR, `${NULL_PART}2`),
@@ -43,7 +43,7 @@ export function splitSeal(text: string): string[] {
   return parts;
 }
 
-/** Returns the value of a part, in the same form as `canonical`. */
+/** Returns a part's value in the same form as `canonical`. */
 export function readPart(part: string | undefined, type: string): string | null {
   if (part === undefined || part === NULL_PART) return null;
   if (isJson(type)) return canonical(JSON.parse(part));
@@ -52,7 +52,7 @@ export function readPart(part: string | undefined, type: string): string | null 
     : part;
 }
 
-/** Returns the same text for a value that was read and for one that is about to be bound. */
+/** Returns the same text for a value that was read and a value that is about to be bound. */
 export function canonical(value: unknown): string | null {
   if (value === null || value === undefined) return null;
   if (typeof value === 'string') return value;

@@ -3,20 +3,20 @@ import { canonical, macSql, NULL_PART, partSql, readPart } from './seal-text.ts'
 
 /**
  * A table whose rows have a MAC, so that an attacker who can access the database but doesn't have the master key can't insert or change
- * rows unnoticed. The MAC is in a column of the row (`mac`). It covers, in order, all columns that may only change together with it.
+ * rows unnoticed. The MAC is in one of the row's columns (`mac`). It covers, in order, all columns that may change only together with it.
  */
 export type SealedTable<Fields extends SealedFields = SealedFields> = {
-  /** The purpose of the derived key: the name of the table, and of the sealed part if it isn't the whole row. */
+  /** The purpose of the derived key: the name of the table, and the name of the sealed part if it isn't the whole row. */
   readonly name: string;
   readonly fields: Fields;
   readonly mac: string;
-  /** The SQL condition for rows that need a MAC; all other rows need none. `row` is a prefix for their columns. */
+  /** The SQL condition for rows that need a MAC; other rows don't need one. `row` is a prefix for their columns. */
   readonly needed: ((row: string) => string) | null;
   /** Set if rows are read only once, so that results aren't cached. */
   readonly isReadOnce: boolean;
   /**
-   * Fields that were added later, when rows had already been sealed without them. A null value adds nothing to the MAC, so the MACs of
-   * these rows stay valid.
+   * Fields that were added when rows had already been sealed without them. A null value adds nothing to the MAC, so the existing MACs of
+   * these rows remain valid.
    */
   readonly later: readonly string[];
 };
@@ -32,15 +32,15 @@ type SealedType =
   | 'deadline';
 
 /**
- * What is wrong with a row. `unsealed`: it has no MAC. `unknown-key`: this process doesn't have the key of the MAC. `moved`: its MAC is
- * valid, but the columns next to it belong to another row.
+ * What is wrong with a row. `unsealed`: the row has no MAC. `unknown-key`: this process doesn't have the key for the MAC. `moved`: the MAC
+ * is valid, but the columns next to it belong to another row.
  */
 export type SealProblem = {
   table: string;
   id: string;
   network: string | null;
   kind: 'unsealed' | 'changed' | 'unknown-key' | 'moved';
-  /** The id of the master key, as contained in the MAC. */
+  /** The master key's id, as contained in the MAC. */
   keyId?: string | null;
 };
 
@@ -51,15 +51,15 @@ export type Sealer = {
   keyId(): string;
   /** Verifies a column made by `sealColumn`. Returns the covered fields and the problem, if there is one. */
   open(table: SealedTable, column: string): OpenedSeal;
-  /** Whether this process doesn't have the key of a MAC (hex). */
+  /** Whether this process doesn't have the key for a MAC (hex). */
   lacksKeyOf(mac: string): boolean;
   /** Loads the keys again, because another process may have created a new one. */
   reload(): Promise<void>;
 };
 type SealedRow = { readonly [name: string]: unknown };
 /**
- * `parts` are the parts of the text made by `sealColumn`: the MAC, followed by the values that it covers (see `coveredValues`). `keyId` is
- * the id of the master key in the MAC.
+ * `parts` are the parts of the text that `sealColumn` makes: the MAC, followed by the values that it covers (see `coveredValues`). `keyId`
+ * is the id of the master key in the MAC.
  */
 export type OpenedSeal = {
   parts: readonly string[];
@@ -75,7 +75,7 @@ export function sealedTable<const Fields extends SealedFields>(
   return { name, fields, mac, needed, isReadOnce, later };
 }
 
-/** A parameter that is replaced by the row's MAC, or by null if rows aren't sealed. */
+/** A parameter that is replaced with the row's MAC, or with null if rows aren't sealed. */
 export type SealParameter = { readonly table: SealedTable; readonly row: SealedRow };
 
 export function sealOf<Fields extends SealedFields>(
@@ -99,9 +99,9 @@ export function isSealParameter(value: unknown): value is SealParameter {
 }
 
 /**
- * The SQL of a field `seal: sealed(TABLE)`: the MAC and the covered values as a single text, or null if the row needs no MAC. `row` is a
- * prefix such as `i.`. The text is concatenated, because `json_build_array` takes twice as long, which was most of the cost of reading a
- * sealed row.
+ * The SQL of a field `seal: sealed(TABLE)`: the MAC and the covered values as a single text, or null if the row doesn't need a MAC. `row`
+ * is a prefix such as `i.`. The text is concatenated, because `json_build_array` takes twice as long, and that was most of the cost of
+ * reading a sealed row.
  */
 export function sealColumn({ fields, mac, needed }: SealedTable, row: string): string {
   const covered = Object.entries(fields).map(([name, type]) => {
@@ -117,7 +117,7 @@ export function coveredValues({ fields }: SealedTable, { parts }: Pick<OpenedSea
 }
 
 /**
- * The SQL of the values that a row's MAC covers, together with `beside`, as a single text. Fields that were added later are included only
+ * The SQL for the values that a row's MAC covers, together with `beside`, as a single text. Fields that were added later are included only
  * if they have a value.
  */
 export function contentColumn({ fields, later }: SealedTable, row: string, beside: string): string {
@@ -137,7 +137,7 @@ function textOf(row: string, name: string, type: SealedFields[string]): string {
     case 'bytea':
       return `encode(${column}, 'hex')`;
     case 'timestamptz':
-      // Infinity can't be expressed in milliseconds. As text it differs from every sealed value, so no statement fails because of it.
+      // Infinity can't be expressed in milliseconds. As text, it differs from every sealed value, so no statement fails because of it.
       return `case when isfinite(${column}) then (date_part('epoch', ${column}) * 1000)::int8::text else ${column}::text end`;
     case 'text[]':
     case 'json':
@@ -169,11 +169,11 @@ export type SealColumn = {
 
 /** What happens if a seal is wrong. `require`: the row can't be read. */
 export type SealMode = 'warn' | 'require';
-/** `isOlder` means that the ledger is older than the requirement of seals, so rows of older releases may have none. */
+/** `isOlder` means that the ledger is older than the seal requirement, so rows from older releases may have no seals. */
 type Judging = { mode: SealMode; isOlder: boolean };
 export type SealJudge = Judging & { onProblem(problem: SealProblem, judging: Judging): void };
 
-/** A row that failed its check, by SQL column names, with the error. */
+/** A row that failed its check, keyed by SQL column names, with the error. */
 export type LeftOut = { row: Readonly<Record<string, unknown>>; error: AppError };
 
 /**
@@ -208,7 +208,7 @@ export async function readSeals(
   leaveOut(rows, refused, leftOut);
 }
 
-/** Removes the refused rows from `rows`. If no list was given for them, throws the first error. */
+/** Removes the refused rows from `rows`. If no list was given for the failures, throws the first error. */
 export function leaveOut(
   rows: Record<string, unknown>[],
   refused: ReadonlyMap<unknown, AppError>,

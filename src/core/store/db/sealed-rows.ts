@@ -5,17 +5,19 @@ import { type SealedTable, sealColumn } from './seal.ts';
 import * as tables from './sealed-tables.ts';
 import { count } from './statement.ts';
 
-/** A row with its seals: for each table, the result of `sealColumn`, or null if the row needs no seal. `key` identifies the row. */
+/**
+ * A row with its seals: for each table, the result of `sealColumn`, or null if the row doesn't need that seal. `key` identifies the row.
+ */
 export type StoredRow = { key: string; seals: readonly (string | null)[] };
 /** For each table: the seal as it was read, and the new MAC in hex. Null keeps the current MAC. */
 export type Resealed = { key: string; seals: readonly ({ seal: string; mac: string } | null)[] };
 
 /**
- * All rows of one database table, valid or not. A key consists of the texts of its columns, separated by `/`; `idPlace` is the position of
- * the id in it.
+ * All rows in one database table, valid or not. A key consists of its columns' texts, separated by `/`; `idPlace` is the id's position in
+ * the key.
  */
 export type SealedRows = {
-  /** The sealed tables to which the rows belong. */
+  /** The sealed tables that the rows belong to. */
   tables: readonly SealedTable[];
   keyTypes: readonly KeyType[];
   idPlace: number;
@@ -23,7 +25,7 @@ export type SealedRows = {
   start: string;
   /** Returns the next 1,000 rows after a key. */
   read(db: Sql, after: string): Promise<StoredRow[]>;
-  /** Counts the next 50,000 rows after a key by the master key of their MAC; `null` stands for rows without a MAC. */
+  /** Counts the next 50,000 rows after a key by their MAC's master key; `null` means rows without a MAC. */
   count(db: Sql, after: string): Promise<{ keyId: string | null; rows: number; last: string }[]>;
   /** Returns the first 500 rows with an id, because some ids match several rows. */
   find(db: Sql, id: string): Promise<StoredRow[]>;
@@ -40,7 +42,7 @@ type KeyColumn = { column: string; type: KeyType };
 const LOWEST = { uuid: '00000000-0000-0000-0000-000000000000', int8: '0', text: '', bytea: '' } as const;
 const ID: KeyColumn = { column: 'id', type: 'uuid' };
 const BY_NETWORK: KeyColumn = { column: 'network', type: 'text' };
-/** The primary key of invoices begins with the project. */
+/** The invoices' primary key starts with the project. */
 const PROJECT: KeyColumn = { column: 'project_id', type: 'uuid' };
 const TX_ID: KeyColumn = { column: 'tx_id', type: 'bytea' };
 const BY_SHA256: KeyColumn = { column: 'sha256', type: 'bytea' };
@@ -94,7 +96,7 @@ export const SEALED_ROWS: readonly SealedRows[] = [
   rowsOfTable([tables.SEALED_PASSED], [{ column: 'id', type: 'int8' }]),
 ];
 
-/** Whether this database user may change the MACs of rows, which the service's own user may not. */
+/** Whether this database user may change rows' MACs, which the service's own user may not. */
 export const mayReseal = answerOf(
   'seals-may-update',
   { isAllowed: 'bool' },
@@ -130,7 +132,7 @@ type Source = {
   name: string;
 };
 
-/** The columns of the key, the SQL that makes one text of them, and the SQL that parses such a text. */
+/** The key's columns, the SQL that joins them into one text, and the SQL that parses such a text. */
 function keyOf({ columns }: Source) {
   return {
     listed: columns.map(({ column }) => `t.${column}`).join(', '),
@@ -153,7 +155,7 @@ function readerOf(source: Source): Pick<SealedRows, 'read' | 'find'> {
     seals: tables.map((_table, place) => read[`seal_${place}`] as string | null),
   });
   const id = columns[idPlace] ?? ID;
-  // The primary keys of these tables begin with the project.
+  // These tables' primary keys start with the project.
   const isOfProject = columns[0] === PROJECT;
   return {
     read: answerOf(
@@ -201,13 +203,13 @@ function writerOf(source: Source): SealedRows['reseal'] {
   const parameters = tables.flatMap((_table, place) => [`$${2 * place + 2}::text[]`, `$${2 * place + 3}::text[]`]);
   const given = tables.flatMap((_table, place) => [`seal_${place}`, `mac_${place}`]);
   const keyOfFree = columns.map(({ column }) => `free.${column}`).join(', ');
-  // Compares digests, because it would cost a kilobyte per event to send the texts back.
+  // Compares digests, because sending the texts back would cost a kilobyte per event.
   const digests = tables.map((table) => `encode(sha256(convert_to(${sealColumn(table, 't.')}, 'UTF8')), 'hex')`);
   const isAsRead = digests.map((digest, place) => `(free.seal_${place} is null or ${digest} = free.seal_${place})`);
   return answerOf(
     `seals-write-${name}`,
     { key: 'text' },
-    // With the lateral join, each row is found by its key, whatever the planner makes of the arrays.
+    // With the lateral join, each row is found by its key, whatever the planner assumes about the arrays.
     `with free as materialized (
        select g.*, ${listed} from unnest($1::text[], ${parameters.join(', ')}) g (given_key, ${given.join(', ')})
        cross join lateral (
@@ -230,7 +232,7 @@ function sha256(seal: string | undefined): string | null {
   return seal === undefined ? null : createHash('sha256').update(seal).digest('hex');
 }
 
-/** The SQL that sets each MAC column to its new MAC, if one of its seals has one. */
+/** The SQL that sets each MAC column to its new MAC, if one of its seals has a new MAC. */
 function newMacs(tables: readonly SealedTable[]): string {
   return [...new Set(tables.map(({ mac }) => mac))]
     .map((column) => {

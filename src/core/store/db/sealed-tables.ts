@@ -1,7 +1,7 @@
 import { DEFAULT_UNPAID_LIMITS } from '../../domain/unpaid.ts';
 import { sealedTable } from './seal.ts';
 
-/** The facts of an order that never change. Its status has a seal of its own once it has changed. */
+/** The facts about an order that never change. Once its status has changed, the status has its own seal. */
 export const SEALED_INVOICE = sealedTable(
   'invoices',
   {
@@ -13,7 +13,7 @@ export const SEALED_INVOICE = sealedTable(
   { later: ['options'] },
 );
 
-/** The fact that an order is paid, and the paying transfer. */
+/** The fact that an order is paid, and the transfer that paid it. */
 export const SEALED_PAID = sealedTable(
   'invoices.paid',
   { id: 'uuid', projectId: 'uuid', network: 'text', status: 'text', paidTransferId: 'uuid?' },
@@ -46,7 +46,7 @@ export const SEALED_TRANSFER = sealedTable('transfers', {
   invoiceId: 'uuid?',
 });
 
-/** A transfer from one of our addresses. It has no id, because it's identified by the chain. */
+/** A transfer from one of our addresses. It has no id, because its place on the chain identifies it. */
 export const SEALED_OUTGOING = sealedTable('outgoing_transfers', {
   ...{ txId: 'bytea', logIndex: 'int4', network: 'text', projectId: 'uuid', addressId: 'uuid' },
   ...{ blockNumber: 'int8', blockId: 'bytea', blockTime: 'timestamptz', toAddress: 'text', amountMicro: 'numeric' },
@@ -112,7 +112,7 @@ export const SEALED_READ_RATE = sealedTable(
   { mac: 'read_mac', needed: (row) => `${row}rate_source is not null` },
 );
 
-/** The data of an adapter's order that isn't in its invoice. */
+/** The part of an adapter order's data that isn't in its invoice. */
 export const SEALED_ADAPTER_ORDER = sealedTable('adapter_orders', {
   ...{ invoiceId: 'uuid', projectId: 'uuid', endpointId: 'uuid', dialect: 'text', notifyUrl: 'text' },
   ...{ returnUrl: 'text?', amount: 'text', name: 'text?', type: 'text?', param: 'text?' },
@@ -124,7 +124,7 @@ export const SEALED_ACCOUNT_KEY = sealedTable('account_keys', {
   xpub: 'text',
 });
 
-/** The fact that a master key is used to seal rows of this ledger. */
+/** The fact that a master key is used to seal rows in this ledger. */
 export const SEALED_PROOF = sealedTable('ledger_proofs', { keyId: 'text' }, { isReadOnce: true });
 
 export const SEALED_RECEIPT_KEY = sealedTable('receipt_keys', { id: 'text', publicKey: 'bytea' });
@@ -148,7 +148,7 @@ export const SEALED_PROJECT = sealedTable(
   { later: ['archivedAt', 'embedOrigins'] },
 );
 
-/** A project's limits on unpaid orders. The default limits need no seal, because it harms no one if someone sets them. */
+/** A project's limits on unpaid orders. The default limits don't need a seal, because setting them doesn't harm anyone. */
 export const SEALED_LIMITS = sealedTable(
   'projects.limits',
   { id: 'uuid', network: 'text', maxUnpaid: 'int4?', maxUnpaidPerMinute: 'int4?' },
@@ -216,7 +216,7 @@ export const SEALED_CHANNEL = sealedTable('notify_channels', {
   removedAt: 'timestamptz?',
 });
 
-/** A notification, until it is sent. */
+/** A notification that hasn't been sent yet. */
 export const SEALED_NOTIFICATION = sealedTable(
   'notifications',
   {
@@ -225,7 +225,7 @@ export const SEALED_NOTIFICATION = sealedTable(
   { needed: (row) => `${row}status = 'waiting'`, isReadOnce: true },
 );
 
-/** An open alarm. Its id isn't sealed, because an alarm that is raised again keeps the id of its row, which isn't known at that time. */
+/** An open alarm. Its id isn't sealed, because an alarm that is raised again keeps its row's id, which isn't known at that time. */
 export const SEALED_ALARM = sealedTable(
   'alarms',
   { kind: 'text', network: 'text', subject: 'text', detail: 'text' },
@@ -274,7 +274,7 @@ export const SEALED_INVITATION = sealedTable(
   { needed: (row) => `${row}ended_at is null`, isReadOnce: true },
 );
 
-/** The time of the last use isn't sealed, but a session ends at most a week after its start. */
+/** The last use isn't sealed, but a session ends at most a week after its start. */
 export const SEALED_SESSION = sealedTable(
   'sessions',
   {
@@ -304,7 +304,7 @@ export const SEALED_ANNULMENT = sealedTable('transfer_annulments', {
   reason: 'text',
 });
 
-/** How an operator resolved a transfer that paid nothing. */
+/** How an operator resolved a transfer that didn't pay an invoice. */
 export const SEALED_RESOLUTION = sealedTable('transfer_resolutions', {
   transferId: 'uuid',
   projectId: 'uuid',
@@ -315,7 +315,7 @@ export const SEALED_RESOLUTION = sealedTable('transfer_resolutions', {
   resolvedAt: 'timestamptz',
 });
 
-/** The fact that the payer of an invoice looked up a transfer that paid nothing. */
+/** The fact that an invoice's payer looked up a transfer that didn't pay an invoice. */
 export const SEALED_CLAIM = sealedTable('transfer_claims', {
   transferId: 'uuid',
   invoiceId: 'uuid',
@@ -324,7 +324,7 @@ export const SEALED_CLAIM = sealedTable('transfer_claims', {
   claimedAt: 'timestamptz',
 });
 
-/** A block that no node could prove, but that an operator let pass. */
+/** A block that no node could prove but that an operator let pass. */
 export const SEALED_PASSED = sealedTable('passed_blocks', {
   number: 'int8',
   network: 'text',

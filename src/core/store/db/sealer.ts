@@ -5,14 +5,14 @@ import { canonical, splitSeal, TOO_DEEP } from './seal-text.ts';
 
 type Mac = (text: string) => Buffer;
 
-/** The MAC in a row consists of the id of the master key (8 bytes) and the first half of an HMAC-SHA-256. */
+/** The MAC in a row consists of the master key's id (8 bytes) and the first half of an HMAC-SHA-256. */
 const [KEY_ID_BYTES, TAG_BYTES] = [8, 16];
 /** Size of the cache of verified rows: a few megabytes. */
 const MAX_KNOWN = 10_000;
 
 /**
- * Seals rows of the ledger `ledgerId` with keys that are derived from the ring's first key, one per table. Verifies seals made with any key
- * of the ring.
+ * Seals rows in the ledger `ledgerId` with keys derived from the ring's first key, one per table. Verifies seals made with any of the
+ * ring's keys.
  */
 export function createSealer(ring: KeyRing, ledgerId: string): Sealer {
   const keys = new Map<string, Mac>();
@@ -70,7 +70,7 @@ export function createSealer(ring: KeyRing, ledgerId: string): Sealer {
 }
 
 /**
- * Each value is preceded by its length, so that no two rows give the same bytes. A field that was added later is included with its name,
+ * Each value is preceded by its length, so that no two rows produce the same bytes. A field that was added later is included with its name,
  * but only if it has a value.
  */
 function tagOf(mac: Mac, { fields, later }: SealedTable, values: readonly (string | null)[]): Buffer {
@@ -90,7 +90,7 @@ const SCRATCH_BYTES = 8192;
 const MOST_BYTES_EACH = 3;
 
 /**
- * Returns a function that computes the HMAC-SHA-256 (RFC 2104) of texts in UTF-8. The key must not exceed 64 bytes. `createHmac` would
+ * Returns a function that computes the HMAC-SHA-256 (RFC 2104) of UTF-8 texts. The key must not exceed 64 bytes. `createHmac` would
  * allocate an OpenSSL object per MAC, which cost 2 % more CPU per created invoice.
  */
 export function createHmacSha256(key: Buffer): (text: string) => Buffer {

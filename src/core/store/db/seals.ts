@@ -10,8 +10,8 @@ import { createSealer } from './sealer.ts';
 type Given = { mode: SealMode | 'ledger'; onProblem: SealJudge['onProblem'] };
 
 /**
- * `keyRing` returns `null` if the process has no master key, and then the process neither seals nor verifies. It may create a key to seal
- * with.
+ * `keyRing` returns `null` if the process has no master key; in that case, the process neither seals nor verifies. It may create a key to
+ * seal with.
  */
 export function createSeals(
   { mode, onProblem }: Given,
@@ -48,7 +48,7 @@ export function createSeals(
         return opened;
       }
       if (!mayCreate) return null;
-      // A command is running before the first start of a service. Its writes may be rolled back, so the next statement has to check again.
+      // A command is running before a service's first start. Its writes may be rolled back, so the next statement has to check again.
       const id = await newLedgerId(sql, mode !== 'warn');
       await takeLedger(sql, { id, firstIndex: 0 }, { isAnew: false });
       return openRing(sql, ring, (await findLedgerIdentity(sql))?.id ?? id);

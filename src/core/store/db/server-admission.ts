@@ -20,11 +20,11 @@ const MAX_REMEMBERED = 100;
 
 const READ_ONLY = `current_setting('transaction_read_only') as read_only`;
 const NO_POSITION = 'null::int as timeline, null::numeric as lsn';
-// A standby has no position of its own. As in all other statements, names aren't schema-qualified.
+// A standby doesn't have its own position. As in all other statements, names aren't schema-qualified.
 const POSITION = `case when not pg_is_in_recovery() then ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int end as timeline,
   case when not pg_is_in_recovery() then pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0') end as lsn`;
 
-/** SQLSTATE classes of a server that is down or shutting down. Any other error means that the server doesn't reveal its position. */
+/** SQLSTATE classes for a server that is down or shutting down. Any other error means that the server doesn't reveal its position. */
 const AWAY = /^(08|53|57|58)/;
 
 /**
@@ -38,7 +38,7 @@ const AWAY = /^(08|53|57|58)/;
  *   before such a commit. It's marked, so that no process starts with it.
  *
  * WAL after the last acknowledged commit may be lost in a failover to a synchronous standby, so it doesn't count here. After a refusal,
- * every newer timeline is refused until a server of the known timeline is back, because it's unknown what a newer timeline branched from.
+ * every newer timeline is refused until a server of the known timeline is back, because it's unknown where a newer timeline branched off.
  * The next attempt connects again. A server that doesn't reveal its position is accepted. `timeoutMs` limits the wait for its response.
  */
 export function createAdmission(timeoutMs: number): Admission {
@@ -124,7 +124,7 @@ async function look(
   });
 }
 
-/** Has the same code as a write on a server that can't write (read_only_sql_transaction). */
+/** It has the same code as a write to a server that can't write (read_only_sql_transaction). */
 class UnfitServerError extends Error {
   readonly code = '25006';
 }

@@ -40,9 +40,9 @@ type Narrow<Type> = {
   readonly [KIND]?: Type;
 };
 /**
- * The MAC of the row to which the other fields belong. It's verified whenever the row is read. `isReady`: the column was already built by a
- * subquery. `isTold`: this is a field which says whether the row is valid, and the statement doesn't fail; otherwise it isn't a field of
- * the row.
+ * The MAC of the row that the other fields belong to. It's verified whenever the row is read. `isReady`: the column was already built by a
+ * subquery. `isTold`: this is a field that says whether the row is valid, and the statement doesn't fail; otherwise it isn't a field in the
+ * row.
  */
 type Seal<IsTold extends boolean = boolean> = {
   readonly sealed: SealedTable;
@@ -56,7 +56,7 @@ type Group<Fields extends Shape> = { readonly fields: Fields; readonly mayLack: 
 /** Like `Group`, but null if the first field is null, as after a left join. */
 type Maybe<Fields extends Shape> = { readonly fields: Fields; readonly mayLack: true };
 
-/** The fields of a row. Each column is named after its field, in snake case (`txId` is `tx_id`). */
+/** A row's fields. Each column is named after its field, in snake case (`txId` is `tx_id`). */
 export type Shape = { readonly [name: string]: ColumnType | Narrow<unknown> | Group<Shape> | Maybe<Shape> | Seal };
 
 export type Row<Fields extends Shape> = {
@@ -79,7 +79,7 @@ export const maybeText = <Type extends string = string>(): Narrow<Type | null> =
 /** Bytes as hex: a block id, a transaction id, or an account. */
 export const hex = <Type extends string = string>(): Narrow<Type> => ({ column: 'text', isHex: true });
 export const maybeHex: Narrow<string | null> = { column: 'text?', isHex: true };
-/** A `jsonb` value of this type. PostgreSQL doesn't keep the order of its members. */
+/** A `jsonb` value of this type. PostgreSQL doesn't preserve the order of its members. */
 export const json = <Type>(): Narrow<Type> => ({ column: 'text', isJson: true });
 /** An amount in millionths. The column is `numeric` by default. */
 export const micro = <Type extends bigint = bigint>(column: 'numeric' | 'int8' = 'numeric'): Narrow<Type> => ({
@@ -113,8 +113,8 @@ export type Parameter =
   | SealParameter;
 
 /**
- * `columns`: the returned columns by SQL name, in order. `addressColumns`: the columns of the type `address`. `sealColumns`: the columns
- * with seals. `read` converts a row to its fields.
+ * `columns`: the returned columns by SQL name, in order. `addressColumns`: the columns of type `address`. `sealColumns`: the columns with
+ * seals. `read` converts a row to its fields.
  */
 export type Statement<Fields extends Shape = Shape> = {
   name: string;
@@ -126,11 +126,11 @@ export type Statement<Fields extends Shape = Shape> = {
   read(row: Record<string, unknown>): Row<Fields>;
 };
 
-/** Every statement of the program. A test prepares each one and compares its columns. */
+/** Every statement in the program. A test prepares each one and compares its columns. */
 export const allStatements: Statement[] = [];
 
 /**
- * Declares an SQL statement, which is prepared once per connection under its name. `shape` declares the fields of its rows, and thus the
+ * Declares an SQL statement, which is prepared once per connection under its name. `shape` declares the fields of its rows, and so the
  * returned columns in order; a test checks it against PostgreSQL.
  */
 export function statement<const Fields extends Shape>(name: string, shape: Fields, text: string): Statement<Fields> {
@@ -139,7 +139,7 @@ export function statement<const Fields extends Shape>(name: string, shape: Field
   return declared;
 }
 
-/** Like `statement`, for statements that aren't part of the program. */
+/** Like `statement`, but for statements that aren't part of the program. */
 export function unlistedStatement<const Fields extends Shape>(
   name: string,
   shape: Fields,
@@ -151,10 +151,10 @@ export function unlistedStatement<const Fields extends Shape>(
   return { name, text, shape, columns, addressColumns, sealColumns, read: readerOf(shape) as Reader<Row<Fields>> };
 }
 
-/** The SQL for fields that aren't columns of the table. For a group, it's the SQL of its fields, or the prefix of its columns. */
+/** The SQL for fields that aren't table columns. For a group, it's the SQL of its fields, or the prefix of its columns. */
 type Sources = { readonly [name: string]: string | Sources | undefined };
 
-/** Lists the columns of a shape for the text of a statement: `t.log_index, encode(t.tx_id, 'hex') as tx_id` with the prefix `t.`. */
+/** Lists a shape's columns for a statement's text: `t.log_index, encode(t.tx_id, 'hex') as tx_id` with the prefix `t.`. */
 export function listColumns(shape: Shape, prefix = '', sources: Sources = {}, before = ''): string {
   const listed = Object.entries(shape).map(([name, field]) => {
     const [own, column] = [`${prefix}${snakeCase(name)}`, `${before}${snakeCase(name)}`];

@@ -3,8 +3,8 @@ import { answerOf } from './rows-of.ts';
 import { count, type Row, statement } from './statement.ts';
 
 /**
- * The tables in a backup. Each one comes after the tables to which it refers. Only invoices refer forward, to the paying transfer, by a key
- * that is checked at the end.
+ * The tables in a backup. Each table comes after the tables that it refers to. Only invoices refer forward, to the paying transfer, through
+ * a key that is checked at the end.
  */
 export const BACKED_UP = [
   'logos',
@@ -83,7 +83,7 @@ const list = statement(
 
 export type BackupTable = Row<typeof list.shape>;
 
-/** Returns the tables to back up that exist in the database, in order. */
+/** Returns the existing tables to back up, in order. */
 export async function findBackupTables(db: Sql): Promise<BackupTable[]> {
   const found = await db.run(list, [BACKED_UP]);
   return BACKED_UP.flatMap((name) => found.filter((table) => table.name === name));
@@ -115,9 +115,7 @@ const functions = statement(
      where c.relnamespace = quote_ident(current_schema())::regnamespace and c.relname = any($1::text[]))`,
 );
 
-/**
- * Drops our tables and the functions of their triggers and constraints, because a backup is loaded into the schema from which it was made.
- */
+/** Drops our tables and their trigger and constraint functions, because a backup is loaded into the schema that it was made from. */
 export async function dropTables(tx: Sql, names: readonly string[]): Promise<void> {
   if (names.length === 0) return;
   const used = await tx.run(functions, [names]);
@@ -133,7 +131,7 @@ const sequences = statement(
    where c.relnamespace = quote_ident(current_schema())::regnamespace and c.relname = any($1::text[])`,
 );
 
-/** Moves every sequence past the highest number of its table. */
+/** Moves every sequence past its table's highest number. */
 export async function advanceSequences(tx: Sql): Promise<void> {
   for (const { table, column } of await tx.run(sequences, [BACKED_UP])) {
     const [name, id] = [quote(table), quote(column)];
@@ -156,7 +154,7 @@ function quote(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
-/** Counts the connections of services. A running service always has at least one, except for a few seconds after losing it. */
+/** Counts the services' connections. A running service always has at least one, except for a few seconds after losing it. */
 export const countServiceConnections = answerOf(
   'backup-service-connections',
   { count },

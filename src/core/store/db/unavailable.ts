@@ -3,8 +3,8 @@ import { shortageOf } from '../../domain/shortage.ts';
 import { reasonOf } from '../../runtime/reason-of.ts';
 
 /**
- * Rethrows an error of node-postgres. If the database doesn't respond or is short of a resource, it's rethrown as `DATABASE_UNAVAILABLE`;
- * in case of a shortage, `onShortage` is called first.
+ * Rethrows a node-postgres error. If the database doesn't respond or is short of a resource, the error is rethrown as
+ * `DATABASE_UNAVAILABLE`; in case of a shortage, `onShortage` is called first.
  */
 export function rethrow(error: unknown, onShortage?: (what: string) => void): never {
   if (!isUnavailable(error)) throw error;
@@ -18,8 +18,8 @@ export function rethrow(error: unknown, onShortage?: (what: string) => void): ne
 }
 
 /**
- * Whether an error came from a server that keeps working. Then the statement had no effect, and the cause may be its input or locks held by
- * others. After any other error, its effect is unknown, or every other statement would fail as well.
+ * Whether an error came from a server that keeps working. In that case, the statement had no effect, and the cause may be its input or
+ * locks held by others. After any other error, its effect is unknown, or every other statement would fail as well.
  */
 export function isOfStatement(error: unknown): boolean {
   if (!(error instanceof AppError)) return true;
@@ -32,8 +32,8 @@ export function isTimeout(error: unknown): boolean {
 }
 
 /**
- * The SQLSTATE classes of a server that is down, full or shutting down: 08, 53, 57P, 58. Also the codes of a refused server (25006), of a
- * database that doesn't accept connections (55000), and of our own timeouts.
+ * The SQLSTATE classes for a server that is down, full or shutting down: 08, 53, 57P, 58. Also the codes for a refused server (25006), for
+ * a database that doesn't accept connections (55000), and for our own timeouts.
  */
 function isUnavailable(error: unknown): boolean {
   const code = (error as { code?: unknown }).code;

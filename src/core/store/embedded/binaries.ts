@@ -7,13 +7,13 @@ import type { Logger } from '../../runtime/log.ts';
 import { EmbeddedPostgresError, errorCode } from './error.ts';
 import { canReach, type SystemUser } from './user.ts';
 
-/** The root of a PostgreSQL installation (with bin, lib and share) and its version, such as `18.4.0-beta.17`. */
+/** A PostgreSQL installation's root (with bin, lib and share) and its version, such as `18.4.0-beta.17`. */
 export type Binaries = { root: string; version: string; majorVersion: string };
 
 /**
  * Finds the PostgreSQL that npm installed for this platform, or the one in a package (`packageRoot`), and makes sure that the user can run
  * it. If the user can't reach the installation (below /root or in a private home directory), it's copied, once per version. It's also
- * copied if the links of its libraries are missing and can't be created because the place is read-only.
+ * copied if its library links are missing and can't be created because the place is read-only.
  */
 export async function findBinaries(options: {
   user: SystemUser | undefined;
@@ -54,7 +54,7 @@ async function findPackage(packageRoot?: string): Promise<{ root: string; versio
 }
 
 /**
- * Creates the symbolic links of PostgreSQL's libraries. npm packages can't contain links, so the package lists them in pg-symlinks.json,
+ * Creates the symbolic links for PostgreSQL's libraries. npm packages can't contain links, so the package lists them in pg-symlinks.json,
  * such as [{"source":"native/lib/libpq.so.5.18","target":"native/lib/libpq.so.5"}]. Its install script creates them, but may not have run.
  * Returns false if some are missing and the place is read-only.
  */
@@ -89,7 +89,7 @@ async function findParent(user: SystemUser | undefined, sharedDir: string): Prom
   );
 }
 
-/** Creates the directory if it is missing. Returns false if that fails or another user can change the directory. */
+/** Creates the directory if it is missing. Returns false if that fails or if another user can change the directory. */
 export async function isOurs(path: string): Promise<boolean> {
   await mkdir(path).then(
     () => chmod(path, 0o755),
@@ -169,7 +169,7 @@ async function putInPlace(root: string, draft: string, copy: string): Promise<vo
   } catch (error) {
     if (errorCode(error) !== 'ENOTEMPTY' && errorCode(error) !== 'EEXIST') throw error;
     if (isComplete(root, copy)) return;
-    // The damaged remains of an earlier copy occupy the name.
+    // The damaged remains of an earlier copy have the same name.
     const damaged = `${draft}.damaged`;
     await rename(copy, damaged);
     await rename(draft, copy);

@@ -16,8 +16,7 @@ export function dataPath(home: string): string {
 }
 
 /**
- * Finds the existing cluster of the data directory, by its location file or in its default place. Returns undefined if there has been no
- * start yet.
+ * Finds the data directory's existing cluster, through the location file or in the default place. Returns undefined before the first start.
  */
 export async function findCluster(
   dataDir: string,
@@ -94,9 +93,8 @@ export async function runSingleUser(
 }
 
 /**
- * Returns the password of the database's superuser from `postgres.password`, or creates one. If a cluster's password file was lost, for
- * example because a backup didn't include it, the cluster gets a new password. That is safe, because the owner of its files could set one
- * anyway.
+ * Returns the database superuser's password from `postgres.password`, or creates one. If a cluster's password file was lost, for example
+ * because a backup didn't include it, the cluster gets a new password. That is safe, because the owner of its files could set one anyway.
  */
 export async function readOrCreatePassword(
   dataDir: string,

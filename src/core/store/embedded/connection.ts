@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { EmbeddedPostgresError, errorCode, readIfExists } from './error.ts';
 
-/** The address of a PostgreSQL server. `host` is the directory of its Unix socket. */
+/** A PostgreSQL server's address. `host` is its Unix socket's directory. */
 export type PostgresConnection = { host: string; port: number; user: string; password: string; database: string };
 
 /**
@@ -39,7 +39,7 @@ function parseConnection(text: string): PostgresConnection | undefined {
   }
 }
 
-/** A local server responds within milliseconds. This limits how long we wait for one that hangs. */
+/** A local server responds within milliseconds. This limits the wait for a connection that hangs. */
 const CONNECT_TIMEOUT_MS = 5_000;
 
 /** Runs `work` on a new connection. */

@@ -54,15 +54,15 @@ import {
  */
 export type EmbeddedPostgres = { connection: PostgresConnection; owner: PostgresConnection; stop(): Promise<void> };
 
-/** How PostgreSQL exited without having been stopped. `logTail` is the end of its log. */
+/** How PostgreSQL exited without having been stopped. `logTail` is the end of PostgreSQL's log. */
 export type UnexpectedExit = { code: number | null; signal: NodeJS.Signals | null; logTail: string };
 
 /**
  * Runs the PostgreSQL that npm installed, on the data directory. The first start creates the directory and takes about a second; later
  * starts take 0.1 s. It listens only on a Unix socket, and exits together with this process, however this process exits. `onExit` is called
- * if it exits unexpectedly. `isDurable: false` is for tests: it's faster, but data may not survive a power failure. `sharedDir` is where
- * root puts files that PostgreSQL's user must be able to reach but can't reach elsewhere. `needsOwnUser` refuses the user `nobody`, because
- * every program of that user can read its files; by default this is only a warning. Errors: DataDirError, EmbeddedPostgresError.
+ * if PostgreSQL exits unexpectedly. `isDurable: false` is for tests: it's faster, but data may not survive a power failure. `sharedDir` is
+ * where root puts files that PostgreSQL's user must be able to reach but can't reach elsewhere. `needsOwnUser` refuses the user `nobody`,
+ * because every program of that user can read its files; by default this is only a warning. Errors: DataDirError, EmbeddedPostgresError.
  */
 export async function startEmbeddedPostgres(options: {
   dataDir: string;
@@ -83,7 +83,7 @@ export async function startEmbeddedPostgres(options: {
   }
 }
 
-/** These settings are for a small machine that also runs Node.js. They keep everything on that protects acknowledged data. */
+/** These settings are for a small machine that also runs Node.js. They keep all protections for acknowledged data on. */
 const SETTINGS = {
   listen_addresses: '',
   port: '5432', // Only part of the socket file's name.
@@ -245,8 +245,8 @@ function connectionRefused(dataDir: string, cause: Error): EmbeddedPostgresError
 const USER = 'quittance_service';
 
 /**
- * Creates the user for the service and commands, in the group role of deploy/roles.sql, and returns its connection. Its password changes at
- * each start. The superuser has a different password, which is stored in a file.
+ * Creates the user for the service and commands, as a member of the group role in deploy/roles.sql, and returns the user's connection. Its
+ * password changes at each start. The superuser has a different password, which is stored in a file.
  */
 export async function makeRuntimeUser(owner: PostgresConnection): Promise<PostgresConnection> {
   const password = randomBytes(24).toString('base64url');
@@ -263,23 +263,20 @@ export async function makeRuntimeUser(owner: PostgresConnection): Promise<Postgr
 }
 
 /**
- * When PostgreSQL's log exceeds ten megabytes, it's cut to its last one. It's needed only to explain a failure, and the explanation is at
- * its end.
+ * When PostgreSQL's log exceeds ten megabytes, it's cut to the last megabyte. It's needed only to explain a failure, and the explanation is
+ * at its end.
  */
 const MAX_LOG_BYTES = 10 * 1024 * 1024;
 const KEPT_LOG_BYTES = 1024 * 1024;
 const TRIM_INTERVAL_MS = 60_000;
-/** This much of the log contains the reason of a failed start. */
+/** This much of the log contains the reason for a failed start. */
 const MAX_TAIL_BYTES = 16_384;
 
 function logPath(home: string): string {
   return join(home, 'postgres.log');
 }
 
-/**
- * Cuts the log if it's too long. The server may be running, because it only appends, but a line that is written at the same time may be
- * lost.
- */
+/** Cuts the log if it's too long. The server may be running, because it only appends, but a line written at the same time may be lost. */
 async function trimLog(home: string): Promise<void> {
   if ((await logSize(home)) <= MAX_LOG_BYTES) return;
   const log = await openLog(home, constants.O_RDWR | constants.O_APPEND);
@@ -351,7 +348,7 @@ async function createCluster(options: {
   await removeDrafts(home);
   const draft = await mkdtemp(`${home}.draft-`); // mode 0700
   try {
-    // If someone has replaced the draft with a link, this changes only the owner of the link.
+    // If someone has replaced the draft with a link, this changes only the link's owner.
     if (user) await lchown(draft, user.uid, user.gid);
     if (dirname(home) !== dataDir) await recordDataDir(draft, await realpath(dataDir));
     await initialize(draft, { password, user, binaries });
@@ -367,8 +364,8 @@ async function createCluster(options: {
 }
 
 /**
- * Returns a subdirectory of the data directory. If PostgreSQL's user can't reach that, returns a place in root's shared directory, named
- * after a hash of the path.
+ * Returns a subdirectory of the data directory. If PostgreSQL's user can't reach the data directory, returns a place in root's shared
+ * directory, named after a hash of the path.
  */
 async function chooseHome(options: {
   dataDir: string;
@@ -418,7 +415,7 @@ async function initialize(
   const passwordFile = join(draft, 'password');
   await writePrivateFile(passwordFile, password);
   const initdb = join(binaries.root, 'bin', 'initdb');
-  // Uses the same type of shared memory as the server, so that nothing remains in /dev/shm after a kill.
+  // Uses the same kind of shared memory as the server, so that nothing remains in /dev/shm after a kill.
   const locale = ['--encoding=UTF8', '--locale-provider=libc', '--locale=C', '--set=dynamic_shared_memory_type=mmap'];
   const login = [`--username=${SUPERUSER}`, `--pwfile=${passwordFile}`, '--auth=scram-sha-256'];
   const init = await runAs(user, initdb, ['--no-sync', '--no-instructions', `--pgdata=${data}`, ...locale, ...login]);
@@ -430,8 +427,8 @@ async function initialize(
 }
 
 /**
- * Deletes the drafts of interrupted initialisations. The caller must hold the lock of the data directory, so that no draft is in use. An
- * initdb that briefly outlives its process may still be writing, and the next start removes what it leaves.
+ * Deletes the drafts of interrupted initialisations. The caller must hold the data directory's lock, so that no draft is in use. An initdb
+ * that briefly outlives its process may still be writing, and the next start removes whatever it leaves.
  */
 async function removeDrafts(home: string): Promise<void> {
   for (const name of await readdir(dirname(home))) {

@@ -17,7 +17,7 @@ export class EmbeddedPostgresError extends Error {
   }
 }
 
-/** Returns the text of a file, or undefined if it doesn't exist. */
+/** Returns a file's text, or undefined if the file doesn't exist. */
 export async function readIfExists(path: string): Promise<string | undefined> {
   return readFile(path, 'utf8').catch((error) => {
     if (errorCode(error) === 'ENOENT') return undefined;

@@ -36,7 +36,7 @@ export function explainFailure(path: string, output: string, program: string): E
   );
 }
 
-/** Returns the error for a PostgreSQL that exited without having been stopped. `logTail` is the end of its log. */
+/** Returns the error for a PostgreSQL that exited without having been stopped. `logTail` is the end of PostgreSQL's log. */
 export function endedByItself(
   dataDir: string,
   { code, signal, logTail }: { code: number | null; signal: string | null; logTail: string },
@@ -49,13 +49,13 @@ export function endedByItself(
   );
 }
 
-// These are English messages of PostgreSQL 18; LC_ALL=C makes sure that they are in English.
+// These are PostgreSQL 18's English messages; LC_ALL=C makes sure that messages are in English.
 const DISK_FULL = /No space left on device|Disk quota exceeded/;
 const NAMELESS_USER = /could not look up (effective|local) user ID/;
 const OTHER_VERSION = /database files are incompatible with server/;
 const DAMAGED = /could not open (control )?file|could not locate a valid checkpoint|required WAL directory|PANIC:/;
 
-/** The reason is at the end of a log. */
+/** The reason is at the end of the log. */
 const MAX_LINES = 12;
 
 function lastLines(text: string): string {

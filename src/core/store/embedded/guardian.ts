@@ -5,7 +5,7 @@ import { dataPath } from './cluster.ts';
 import { readPostmaster, stopPostmaster } from './postmaster.ts';
 import { type SystemUser, spawnError, spawnOptions } from './user.ts';
 
-/** How the guardian exited. Its exit code is the one of postgres. */
+/** How the guardian exited. Its exit code is postgres's exit code. */
 type GuardianExit = { code: number | null; signal: NodeJS.Signals | null };
 
 /** A running guardian. `exited` never rejects. `stop` is a fast shutdown with a time limit, and may be called more than once. */
@@ -21,7 +21,7 @@ export const CLUSTER_IN_USE = 75;
  *
  * The work is shared by two shells, because a shell can't wait for its input and its child at the same time. SIGUSR1 ends the watcher while
  * it's waiting for input. While it's stopping postgres, the watcher exits on its own, so that its `sleep` doesn't remain. If flock(1) is
- * available, the guardian also holds a lock, which the kernel keeps until the last process of the cluster is gone. The lock excludes other
+ * available, the guardian also holds a lock, which the kernel keeps until the cluster's last process is gone. The lock excludes other
  * containers on the same volume, whose processes aren't visible here, and makes a successor wait until this guardian has cleaned up.
  */
 const SCRIPT = `
@@ -92,7 +92,7 @@ export async function startGuardian(options: {
     child.once('exit', (code, signal) => resolve({ code, signal }));
   }).then(async (exit) => {
     child.stdin?.destroy();
-    // A killed guardian couldn't stop postgres. Its watcher may be doing so already, but another signal does no harm.
+    // A killed guardian couldn't stop postgres. Its watcher may be doing this already, but another signal does no harm.
     if (exit.signal !== null) await stopRemaining(data, socketDir, user);
     return exit;
   });

@@ -8,8 +8,8 @@ import { isServed } from './postmaster.ts';
 import { removeAsOwner, runAs, type SystemUser } from './user.ts';
 
 /**
- * Root's directory for databases whose data directory can't be reached by PostgreSQL's user. Each is named after a hash of the path of its
- * data directory.
+ * Root's directory for databases whose data directory can't be reached by PostgreSQL's user. Each is named after a hash of its data
+ * directory's path.
  */
 export const SHARED_DIR = '/var/lib/quittance';
 
@@ -19,14 +19,15 @@ const HOME = /^[0-9a-f]{16}(?:\.(?:replaced|draft)-[0-9A-Za-z-]+)?$/;
 const RECORD = 'data-directory';
 const MAX_RECORD_BYTES = 8192;
 
-/** Records to which data directory a database belongs, so that this is still known when that directory is gone. */
+/** Records which data directory a database belongs to, so that this is still known after the directory is gone. */
 export async function recordDataDir(home: string, dataDir: string): Promise<void> {
   if ((await readRecord(home)) !== dataDir) await writePrivateFile(join(home, RECORD), `${dataDir}\n`);
 }
 
 /**
- * `running`: PostgreSQL is serving it. `used`: its data directory exists and refers to it. `replaced`: its data directory exists but uses
- * another database. `orphaned`: its data directory is gone. `unknown`: it was never started by a release that records the data directory.
+ * `running`: PostgreSQL is serving it. `used`: its data directory exists and refers to the database. `replaced`: its data directory exists
+ * but uses another database. `orphaned`: its data directory is gone. `unknown`: it was never started by a release that records the data
+ * directory.
  */
 export type SharedHome = {
   home: string;
@@ -67,7 +68,7 @@ async function stateOf(home: string, dataDir: string | null): Promise<SharedHome
   if (dataDir === null) return 'unknown';
   try {
     await stat(dataDir);
-    // A draft is either being created, or is deleted at the next start of its data directory.
+    // A draft is either being created, or will be deleted when its data directory is next started.
     if (home.includes('.draft-')) return 'used';
     return (await readIfExists(join(dataDir, LOCATION_FILE)))?.trim() === home ? 'used' : 'replaced';
   } catch (error) {
@@ -92,8 +93,8 @@ async function readRecord(home: string): Promise<string | null> {
 }
 
 /**
- * Deletes a database with only its owner's rights, unless it's in use by now. It uses the same lock as a server, even one in another
- * container. Returns false if anything remains.
+ * Deletes a database using only its owner's rights, unless the database is in use by now. It uses the same lock as a server, even one in
+ * another container. Returns false if anything remains.
  */
 export async function removeSharedHome(home: string): Promise<boolean> {
   const owner = ownerOf(await lstat(home));

@@ -10,7 +10,7 @@ import { runAs, type SystemUser } from './user.ts';
 /** A server as described in PostgreSQL's data directory (`miscinit.c CreateLockFile`). */
 export type Postmaster = { pid: number; socketDir: string; isReady: boolean };
 
-/** The prefix of our socket directories' names. */
+/** The prefix for our socket directories' names. */
 export const SOCKET_DIR_PREFIX = 'quittance-';
 
 /**
@@ -27,10 +27,10 @@ export async function readPostmaster(data: string): Promise<Postmaster | undefin
 }
 
 /**
- * Stops a PostgreSQL that outlived its process and removes its remains. That is only possible if its guardian was killed as well. The
- * caller must hold the lock of the data directory. postmaster.pid belongs to PostgreSQL's user, who may have written anything into it, so
- * signals and deletions use only that user's rights. Returns true if there's a postmaster.pid that doesn't belong to any process of this
- * cluster.
+ * Stops a PostgreSQL that has outlived its process, and removes its remains. That is only possible if its guardian was killed as well. The
+ * caller must hold the data directory's lock. postmaster.pid belongs to PostgreSQL's user, who may have written anything into it, so
+ * signals and deletions use only that user's rights. Returns true if there's a postmaster.pid that doesn't belong to any of this cluster's
+ * processes.
  */
 export async function stopOrphan(data: string, user: SystemUser | undefined): Promise<boolean> {
   const postmaster = await readPostmaster(data);
@@ -42,7 +42,7 @@ export async function stopOrphan(data: string, user: SystemUser | undefined): Pr
   return (await readPostmaster(data)) !== undefined;
 }
 
-/** Removes everything that PostgreSQL creates in its socket directory. If it contains anything else, the directory is kept. */
+/** Removes everything that PostgreSQL creates in its socket directory. If the directory contains anything else, it's kept. */
 const REMOVE_SOCKET = 'test -L "$0" || { rm -f -- "$0/.s.PGSQL.5432" "$0/.s.PGSQL.5432.lock"; rmdir -- "$0"; }';
 
 /** Whether PostgreSQL serves the database in `home`, even if it runs in another container, whose guardian holds the lock. */
@@ -56,8 +56,8 @@ export async function isServed(home: string, user: SystemUser | undefined): Prom
 const IS_LOCKED = 'command -v flock >/dev/null && test -f "$0" && ! flock -n "$0" true';
 
 /**
- * Process ids are reused, so the process must also belong to the user, and its working directory must be the data directory, as it is for
- * every postmaster.
+ * Process ids are reused, so the process must also belong to the user, and its working directory must be the data directory, as for every
+ * postmaster.
  */
 async function isPostmasterOf(data: string, pid: number, user: SystemUser | undefined): Promise<boolean> {
   if (!isRunning(pid)) return false;

@@ -5,7 +5,7 @@ import type { Connection } from '../db/database.ts';
 import { startEmbeddedPostgres } from './embedded.ts';
 import { endedByItself } from './failure.ts';
 
-/** The database of a service. `owner` creates and changes its tables; only an embedded database has one. */
+/** A service's database. `owner` creates and changes its tables; only an embedded database has one. */
 export type ServiceDatabase = { connection: Connection; owner?: Connection; stop(): Promise<void> };
 
 /** Locks a data directory for a service and runs its database. `fail` is called with the reason if the database exits unexpectedly. */

@@ -2,12 +2,12 @@ import { spawn } from 'node:child_process';
 import { lstat, readFile, rm, rmdir } from 'node:fs/promises';
 import { EmbeddedPostgresError, errorCode } from './error.ts';
 
-/** A user of the operating system, with its numeric ids. */
+/** An operating system user, with its numeric ids. */
 export type SystemUser = { name: string; uid: number; gid: number };
 
 /**
  * Chooses the user to run PostgreSQL as; undefined means the current user. PostgreSQL refuses to run as root (`main.c check_root`), so root
- * uses the owner of an existing cluster, or otherwise `quittance`, `postgres` or `nobody`. An unused uid would be better than `nobody`, but
+ * uses an existing cluster's owner, or otherwise `quittance`, `postgres` or `nobody`. An unused uid would be better than `nobody`, but
  * initdb requires a user name.
  */
 export async function choosePostgresUser(
@@ -37,7 +37,10 @@ export function pickUser(passwd: string, clusterOwner: { uid: number; gid: numbe
 /** The uid of `nobody`. Any program may run as this user, and all of them can read and change each other's files. */
 const NOBODY = 65_534;
 
-/** Returns why the user shouldn't own a database and what to do, or undefined if it may. `home` belongs to an existing cluster. */
+/**
+ * Returns why the user shouldn't own a database and what to do, or undefined if the user may own one. `home` belongs to an existing
+ * cluster.
+ */
 export function sharedUserProblem(user: SystemUser | undefined, home: string | undefined): string | undefined {
   if (user === undefined || (user.name !== 'nobody' && user.uid !== NOBODY)) return undefined;
   return (
@@ -72,7 +75,7 @@ export async function canWrite(user: SystemUser | undefined, path: string): Prom
 
 /**
  * The options for starting processes as the user. They get none of our environment variables (DATABASE_URL, PGOPTIONS, LD_LIBRARY_PATH …),
- * and run in `/`, because every user may use it as working directory.
+ * and run in `/`, because every user may use it as a working directory.
  */
 export function spawnOptions(user: SystemUser | undefined) {
   return {
@@ -82,10 +85,10 @@ export function spawnOptions(user: SystemUser | undefined) {
   };
 }
 
-/** How much of the end of a command's output is kept, which is enough for its error message. */
+/** How much of the end of a command's output is kept. This is enough for the error message. */
 const MAX_OUTPUT_CHARS = 16_384;
 
-/** Runs a command as the user and waits until it exits. `output` contains the last 16 KB that it wrote to both streams. */
+/** Runs a command as the user and waits until it exits. `output` contains the last 16 KB that the command wrote to both streams. */
 export function runAs(
   user: SystemUser | undefined,
   file: string,
@@ -108,15 +111,15 @@ export function runAs(
 }
 
 /**
- * Deletes files that the user may have changed, with only that user's rights, because between check and deletion a directory could be
- * replaced with a link to anywhere. Undefined means the current user. A file that can't be deleted is kept.
+ * Deletes files that the user may have changed, using only that user's rights, because a directory could be replaced with a link to
+ * anywhere between check and deletion. Undefined means the current user. A file that can't be deleted is kept.
  */
 export async function removeAs(user: SystemUser | undefined, path: string): Promise<void> {
   if (user === undefined) await rm(path, { recursive: true, force: true });
   else await runAs(user, '/bin/sh', ['-c', 'rm -rf -- "$0"', path]);
 }
 
-/** Deletes a directory with its owner's rights, like `removeAs`. Returns false if a part of it remains. */
+/** Deletes a directory with its owner's rights, like `removeAs`. Returns false if any part of it remains. */
 export async function removeAsOwner(path: string): Promise<boolean> {
   const { uid, gid } = await lstat(path);
   await removeAs(uid === process.getuid?.() ? undefined : { name: `uid ${uid}`, uid, gid }, path).catch(() => {});

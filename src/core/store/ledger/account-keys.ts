@@ -29,7 +29,7 @@ const SELECT = `select k.id, k.project_id, k.xpub,
    ${sealColumn(SEALED_ACCOUNT_KEY, 'k.')} as seal
    from account_keys k`;
 
-/** Finds the key with this xpub in any project of the network. */
+/** Finds the key with this xpub in any of the network's projects. */
 export const findAccountKey = rowOf(
   'account-key-find',
   columns,
@@ -37,7 +37,7 @@ export const findAccountKey = rowOf(
   (network: Network, xpub: string) => [network, xpub],
 );
 
-/** Returns the oldest 100 keys of a project. */
+/** Returns a project's oldest 100 keys. */
 export const listAccountKeys = rowsOf(
   'account-key-list',
   columns,
@@ -64,7 +64,7 @@ export type NewAccountKey = {
   autoDeriveLimit: number;
 };
 
-/** Stores a key of a project that derives addresses from `firstIndex` on. Does nothing if a project of this network already has it. */
+/** Stores a project's key, which derives addresses from `firstIndex` on. Does nothing if a project on this network already has the key. */
 export const insertAccountKey = commandOf(
   'account-key-insert',
   `insert into account_keys (id, project_id, network, xpub, first_index, auto_derive_limit, mac)

@@ -34,7 +34,7 @@ const columns = {
 } as const;
 const COLUMNS = listColumns(columns);
 
-/** The account key from which the addresses are derived, and the settings with which it's stored if it's new. */
+/** The account key that the addresses are derived from, and the settings to store it with if it's new. */
 type Derivation = { xpub: AccountXpub; keyFirstIndex: number; autoDeriveLimit: number; indexes: readonly number[] };
 
 /**
@@ -46,7 +46,7 @@ export type AddressChange = Omit<
   'addresses' | 'kind' | 'indexes' | 'xpub' | 'keyFirstIndex' | 'autoDeriveLimit'
 > & { addresses: readonly TronAddress[]; derivation: Derivation | null };
 
-/** The addresses were parsed when the change was proposed, and never change after that. */
+/** The addresses were parsed when the change was proposed, and never change afterwards. */
 function readChange(row: Row<typeof columns>): AddressChange {
   const { kind: _, addresses, indexes, xpub, keyFirstIndex, autoDeriveLimit, ...change } = row;
   const isDerived = indexes !== null && xpub !== null && keyFirstIndex !== null && autoDeriveLimit !== null;
@@ -95,7 +95,7 @@ export const findAddressChange = answerOf(
   ([row]) => (row === undefined ? null : readChange(row)),
 );
 
-/** Returns a project's pending changes and the 20 that ended most recently, newest first. */
+/** Returns a project's pending changes and the 20 most recently ended ones, newest first. */
 export const findAddressChanges = answerOf(
   'address-change-list',
   columns,
@@ -116,7 +116,7 @@ export const findWaitingChanges = answerOf(
   readChanges,
 );
 
-/** Returns the oldest 1,000 pending changes of a network, without their addresses. */
+/** Returns a network's oldest 1,000 pending changes, without their addresses. */
 export const listWaitingOfNetwork = rowsOf(
   'address-change-waiting-of-network',
   { id: 'uuid', projectId: 'uuid' },
@@ -124,7 +124,7 @@ export const listWaitingOfNetwork = rowsOf(
   (network: Network) => [network],
 );
 
-/** Returns the changes of a network that are due: the 100 that have been due longest. */
+/** Returns a network's due changes: the 100 that have been due longest. */
 export const findDueChanges = answerOf(
   'address-change-due',
   { id: 'uuid' },
@@ -135,7 +135,7 @@ export const findDueChanges = answerOf(
 
 export type AddressChangeEnd = { state: 'applied' | 'withdrawn' | 'failed'; at: UnixMs; by: string; reason?: string };
 
-/** Ends a change. Returns `false` if it has already ended. */
+/** Ends a change. Returns `false` if the change has already ended. */
 export const endAddressChange = answerOf(
   'address-change-end',
   { id: 'uuid' },
@@ -150,7 +150,9 @@ const proposer = {
   isKeySound: isAsSealed(SEALED_ADMIN_KEY, { isOfOther: true }),
 } as const;
 
-/** Whether the person who proposed a change is still an owner with a valid seal. If a key proposed it, that key must not be revoked. */
+/**
+ * Whether the person who proposed a change is still an owner with a valid seal. If a key proposed the change, that key must not be revoked.
+ */
 export const isProposerOwner = answerOf(
   'address-change-proposer',
   proposer,

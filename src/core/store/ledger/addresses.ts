@@ -12,7 +12,7 @@ import { hex, listColumns, maybeText, type Row, type Shape, statement, text } fr
 /** How far an address is frozen by Tether; see migration 0037. */
 export type Freeze = 'seen' | 'frozen' | 'lifted';
 
-/** `blocked`: permanently retired. `frozen`: by Tether. `unfrozen`: Tether has unfrozen it, but it hasn't been activated again. */
+/** `blocked`: permanently retired. `frozen`: by Tether. `unfrozen`: Tether has unfrozen the address, but it hasn't been activated again. */
 export const LIFE_STATUSES = ['active', 'retired', 'blocked', 'frozen', 'unfrozen'] as const;
 type Life = { retiredAt: number | null; barredAt?: number | null; freezeState: Freeze | null };
 
@@ -25,7 +25,7 @@ export function lifeStatusOf({ retiredAt, barredAt = null, freezeState }: Life):
 
 /**
  * The SQL that says whether an address is used for new invoices, which means that it's neither retired nor frozen by Tether. `row` is the
- * prefix of its columns.
+ * prefix for its columns.
  */
 export const isInUse = (row: string) => `${row}retired_at is null and ${row}freeze_state is null`;
 
@@ -73,9 +73,9 @@ export type NewAddresses = {
 /** The only statement that inserts addresses. */
 export const ADDING = 'address-insert';
 
-// The accounts are sorted, so that two projects can't deadlock when they add the same ones.
+// The accounts are sorted, so that two projects can't deadlock when they add the same accounts.
 /**
- * Adds addresses at the end of the project's list and returns the ones that were added. All others already belong to a project of this
+ * Adds addresses at the end of the project's list and returns the ones that were added. All others already belong to a project on this
  * network. If two additions run concurrently, one of them fails, unless both have acquired the project's lock (`lockProject`).
  */
 export async function insertAddresses(
@@ -111,7 +111,7 @@ const insert = statement(
    returning ${addressColumn('addresses')} as address`,
 );
 
-/** Adds one address. Returns `false` if a project of this network already has it. */
+/** Adds one address. Returns `false` if a project on this network already has the address. */
 export async function insertAddress(
   db: Sql,
   entry: NewAddress & {
@@ -136,10 +136,12 @@ const ownedColumns = {
   freezeState: maybeText<Freeze>(),
 } as const;
 
-/** An address of any project of a network. A blocked address was in a ledger that was restored, and never gets new invoices. */
+/**
+ * An address belonging to any of a network's projects. A blocked address was in a ledger that was restored, so it never gets new invoices.
+ */
 export type OwnedAddress = Row<typeof ownedColumns>;
 
-/** Returns those of the given accounts that are addresses of a project of this network, in any order. */
+/** Returns which of the given accounts are addresses of a project on this network, in any order. */
 export const findAddresses = rowsOf(
   'address-find',
   ownedColumns,
@@ -182,7 +184,7 @@ function noAddresses(): AddressCounts {
   return { active: { tail: 0, 'tail-4': 0, 'tail-3': 0, exact: 0 }, retired: 0 };
 }
 
-/** Retires addresses (by UUID), so that they get no new invoices, but are still watched permanently. Returns the ones that were active. */
+/** Retires addresses (by UUID), so that they get no new invoices, but are still watched. Returns the addresses that were active. */
 export const markRetired = answerOf(
   'address-retire',
   { id: 'uuid' },
@@ -221,7 +223,7 @@ const listAllTexts = rowsOf(
   (network: Network, after: string) => [network, after],
 );
 
-/** Returns all addresses of a network as they are stored, in batches. The caller must check whether each text matches its account. */
+/** Returns all of a network's addresses as they are stored, in batches. The caller must check whether each text matches its account. */
 export async function* listStored(db: Sql, network: Network): AsyncGenerator<(OwnAddress & { isRetired: boolean })[]> {
   for (let after: string | undefined = FIRST_UUID; after !== undefined; ) {
     const rows: (Omit<OwnAddress, 'network'> & { id: string; isRetired: boolean })[] = await listAllTexts(
@@ -243,7 +245,7 @@ const listTexts = rowsOf(
 
 const FIRST_UUID = '00000000-0000-0000-0000-000000000000';
 
-/** Returns up to `limit` addresses of a network whose text doesn't match their account, in any order. */
+/** Returns up to `limit` of a network's addresses whose text doesn't match their account, in any order. */
 export async function findDamagedAddresses(db: Sql, network: Network, limit: number): Promise<DamagedAddress[]> {
   const damaged: DamagedAddress[] = [];
   for (let after: string | undefined = FIRST_UUID; after !== undefined && damaged.length < limit; ) {

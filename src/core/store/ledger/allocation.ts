@@ -10,7 +10,7 @@ import { isInUse } from './addresses.ts';
 /**
  * The statements below find free amounts. They search active addresses (neither retired nor frozen) with the project's policy, after the
  * hint, because nothing before the hint is free. An amount isn't free while an invoice has it, nor for a day after a transfer of this
- * amount arrived.
+ * amount has arrived.
  */
 
 // A scalar subquery is evaluated only once, and the index on positions is scanned from there. A join would scan all addresses before that
@@ -35,7 +35,7 @@ export type Candidate = Place & { isSound: boolean };
 /** A page of up to `limit` addresses after a position, in order. */
 export type Page = { after: number; limit: number };
 
-/** Returns the active addresses of a policy. */
+/** Returns the active addresses with a policy. */
 export const findFirstPlaces = rowsOf(
   OFFERED_ADDRESSES[0],
   place,
@@ -107,7 +107,7 @@ export const hasExactBehindHint = answerOf(
 );
 
 /**
- * Stores the position up to which all `capacity` amounts of a range are reserved. Addresses and epoch are read in one snapshot, so if an
+ * Stores the position up to which all `capacity` amounts in a range are reserved. Addresses and epoch are read in one snapshot, so if an
  * address is reactivated in the meantime, the hint has an outdated epoch.
  */
 export const advanceHint = commandOf(
@@ -140,7 +140,7 @@ export const advanceHint = commandOf(
   ],
 );
 
-/** Counts the active addresses of a project, and those that Tether froze. */
+/** Counts a project's active addresses, and its addresses that Tether froze. */
 export const countAddressesInUse = answerOf(
   'allocation-count-addresses',
   { inUse: count, frozen: count },

@@ -36,7 +36,7 @@ const COLUMNS = `p.id, p.network, p.policy, p.max_surcharge_micro, p.created_at,
 /** The facts about a project that determine its capacity. `createdAt` is the database's time. */
 export type CapacityProject = Row<typeof columns>;
 
-/** Returns the next 100 projects of a network after `afterId`, by id, without archived ones. */
+/** Returns a network's next 100 projects after `afterId`, by id, without archived ones. */
 export const listCapacityProjects = rowsOf(
   'capacity-projects',
   columns,
@@ -63,7 +63,7 @@ const use = {
   countedSince: 'timestamptz',
 } as const;
 
-/** `firstUseAt` is the first use within the scanned invoices. `countedSince` is the time from which invoices were scanned. */
+/** `firstUseAt` is the first use within the scanned invoices. `countedSince` is the time from which on invoices were counted. */
 export type RecentUse = Row<typeof use>;
 
 /**
@@ -134,7 +134,7 @@ const selectReserved = statement(
    group by r.number`,
 );
 
-/** Returns for each range, in order, on how many active addresses with the policy it can be used, and how much of it is reserved. */
+/** For each range, in order, returns how many active addresses with the policy can use it, and how much of it is reserved. */
 export async function countReserved(
   db: Sql,
   projectId: string,

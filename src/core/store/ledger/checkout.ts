@@ -46,7 +46,7 @@ import { resolutionColumn } from './resolution-column.ts';
 import { stands } from './standing.ts';
 
 /**
- * The channel for changes of invoice status. Each commit sends a notification with the invoice's id (migration 0005), or with `ALL_PAGES`
+ * The channel for invoice status changes. Each commit sends a notification with the invoice's id (migration 0005), or with `ALL_PAGES`
  * (migration 0034).
  */
 export const INVOICES_CHANNEL = 'quittance_invoices';
@@ -77,29 +77,29 @@ const columns = {
   statusSeal: sealed(SEALED_STATUS),
   withdrawnAt: 'timestamptz?',
   withdrawnSeal: sealed(SEALED_WITHDRAWN),
-  /** Whether a current resolution of a transfer refers to the invoice and settles it. */
+  /** Whether a transfer's current resolution refers to the invoice and settles it. */
   isSettled: 'bool',
   settledSeal: sealedBefore(SEALED_RESOLUTION, { isOfOther: true }),
-  /** The amount of an unmatched transfer that the payer looked up and that hasn't been resolved. */
+  /** The amount of an unresolved, unmatched transfer that the payer looked up. */
   claimedMicro: maybeMicro<MicroUsdt>(),
   claimSeal: sealedBefore(SEALED_CLAIM, { isOfOther: true }),
   claimedSeal: sealedBefore(SEALED_TRANSFER, { isOfOther: true }),
   options: 'text?',
   address: 'address',
   brand: group(brand),
-  /** The return link of an adapter's order, which is used instead of the project's. */
+  /** An adapter order's return link, which is used instead of the project's. */
   orderReturnUrl: 'text?',
   orderSeal: sealedBefore(SEALED_ADAPTER_ORDER, { isOfOther: true }),
   /** The origins that may embed the page, as in the header. */
   embedOrigins: 'text?',
   brandSeal: sealedBefore(SEALED_PROJECT, { isOfOther: true }),
-  /** The id of a second transfer with exactly the payable amount that hasn't been resolved. */
+  /** The id of an unresolved second transfer of exactly the payable amount. */
   secondTxId: maybeHex,
   secondSeal: sealedBefore(SEALED_TRANSFER, { isOfOther: true }),
   /** Whether the invoice is `PAID` although its transfer was annulled, because it isn't on the chain. */
   isDenied: 'bool',
   denialSeal: sealedBefore(SEALED_ANNULMENT, { isOfOther: true }),
-  /** The network's block 0, which shows if a wallet is on another network. `null` if unknown. */
+  /** The network's block 0, which shows whether a wallet is on another network. `null` if unknown. */
   genesisId: maybeHex,
   /** `null` if no block has been examined yet. */
   head: maybe(chainHead),
@@ -114,8 +114,8 @@ const columns = {
 } as const;
 
 /**
- * An invoice with everything that the payer's page needs. `hadPayment` means that it's waiting again because the block of its payment was
- * orphaned, and that it wasn't withdrawn.
+ * An invoice, with everything that the payer's page needs. `hadPayment` means that the invoice is waiting again because its payment's block
+ * was orphaned, and that it wasn't withdrawn.
  */
 export type CheckoutInvoice = Omit<
   Row<typeof columns>,

@@ -19,7 +19,7 @@ export type Listed = (typeof LISTED)[number];
 export type Subject = Listed | 'settings';
 
 const page = { id: 'uuid', number: count, content: 'bytea', seal: isAsSealed(SEALED_PAGE), before: 'bytea?' } as const;
-/** A page of a network's inventory. `seal` says whether its seal is valid. `before` is the content of the previous page. */
+/** A page of a network's inventory. `seal` says whether its seal is valid. `before` is the previous page's contents. */
 export type InventoryPage = Row<typeof page>;
 
 const PAGE = `select p.id, p.number, p.content, ${sealColumn(SEALED_PAGE, 'p.')} as seal, b.content as before
@@ -51,7 +51,7 @@ export const insertInventoryPage = commandOf(
   },
 );
 
-/** Replaces the content of a page, unless it has changed since it was read. Returns whether it was replaced. */
+/** Replaces a page's contents, unless they have changed since they were read. Returns whether they were replaced. */
 export const updateInventoryPage = answerOf(
   'inventory-page-update',
   { id: 'uuid' },
@@ -115,15 +115,16 @@ const ofEvents = rowsOf(
 );
 
 /**
- * `isSealed` means that the seal is valid. `unpaidInvoiceId` is the invoice that this transfer paid, if that invoice isn't `PAID` by it.
+ * `isSealed` means that the seal is valid. `unpaidInvoiceId` is the invoice that this transfer paid, if that invoice isn't marked as `PAID`
+ * by this transfer.
  */
 type ListedRow = { id: string; isSealed: boolean; unpaidInvoiceId: string | null };
 
-/** Returns the next rows of a network by id, after one id and up to and including another. */
+/** Returns a network's next rows by id, after one id and up to and including another. */
 export async function readListed(db: Sql, subject: Listed, range: Range): Promise<ListedRow[]> {
   switch (subject) {
     case 'invoices':
-      // If a change never happened, its seal is null, which doesn't count as wrong.
+      // The seal for a change that never happened is null, which doesn't count as wrong.
       return (await ofInvoices(db, range)).map(({ id, seal, ...others }) => ({
         ...{ id, isSealed: seal && ![others.paid, others.withdrawn, others.statusSeal].includes(false) },
         unpaidInvoiceId: null,

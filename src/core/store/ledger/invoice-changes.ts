@@ -10,7 +10,7 @@ import { SEALED_PAID, SEALED_STATUS } from '../db/sealed-tables.ts';
 import { listColumns, maybeHex, micro, type Row, statement, text } from '../db/statement.ts';
 import { projected } from './invoices.ts';
 
-/** The fields needed for a change of status and its event. */
+/** The fields needed for a status change and its event. */
 const changeable = {
   ...projected,
   projectId: 'uuid',
@@ -55,7 +55,7 @@ const selectOverdue = statement(
 );
 
 /**
- * Returns pending invoices whose deadline isn't later than `clock`, earliest first, without the ones in `without`. `leftOut` is the same as
+ * Returns pending invoices whose deadline isn't later than `clock`, earliest first, except the ones in `without`. `leftOut` is the same as
  * for `findChangeable`.
  */
 export function findOverdue(
@@ -90,7 +90,7 @@ const update = statement(
    returning i.id`,
 );
 
-/** Applies changes of status to invoices that haven't changed since they were read, and counts their events. Throws if one has changed. */
+/** Applies status changes to invoices that haven't changed since they were read, and counts their events. Throws if one has changed. */
 export async function updateStatuses(tx: Sql, network: Network, updates: StatusUpdate[]): Promise<void> {
   const sealer = await tx.sealer();
   const paidMac = (row: StatusUpdate) => {

@@ -21,7 +21,7 @@ export type NewInvoice = {
   options: string | null;
   checkoutToken: string;
   now: UnixMs;
-  /** The time of a clock that ignores recent forward jumps; see `createSteadyClock`. */
+  /** The time according to a clock that ignores recent forward jumps; see `createSteadyClock`. */
   steadyAt: UnixMs;
 };
 
@@ -71,8 +71,8 @@ const ALONE = `(select ${FIELDS.map(([name, type], i) => `$${i + 1}::${type} as 
 const MANY = `unnest(${FIELDS.map(([, type], i) => `$${i + 1}::${type}[]`).join(', ')}) m (${FIELDS.map(([name]) => name).join(', ')})`;
 
 // A statement for many invoices can wait for another such statement only at an amount. Both reserve amounts in the same order, so they
-// can't deadlock. If an idempotency key or external id is being used by another statement, the invoice gets no row. A statement for a
-// single invoice holds no locks while it waits.
+// can't deadlock. If another statement is using the idempotency key or external id, the invoice doesn't get a row. A statement for a single
+// invoice holds no locks while it waits.
 const KEPT_APART = `where (select set_config('lock_timeout', '1s', true)) is not null
      and pg_try_advisory_xact_lock(hashtextextended(p.id || ' key ' || m.idempotency_key, 0))
      and pg_try_advisory_xact_lock(hashtextextended(p.id || ' order ' || m.external_id, 0))
@@ -81,9 +81,9 @@ const KEPT_APART = `where (select set_config('lock_timeout', '1s', true)) is not
 /**
  * An invoice's payment must be later than this: later than the newest block that had been examined when the invoice was inserted. If no
  * blocks have been visible for a while, it's the estimated chain time minus two minutes. The estimate starts from when the end of the chain
- * was last visible (`markLive`), so it does no harm if a clock is always wrong by the same amount. It's skipped if the clocks of process
- * and database differ by a minute, because then one of them was set forward since. The two minutes cover clock errors that may be
- * undetected: 30 s at that time, and a minute now. A bound that is too late would lose a payment.
+ * was last visible (`markLive`), so it does no harm if a clock is consistently wrong by the same amount. It's skipped if the process's and
+ * the database's clocks differ by a minute, because this means that one of them has been set forward since. The two minutes cover clock
+ * errors that may be undetected: 30 s at that time, and a minute now. A bound that is too late would lose a payment.
  */
 const PAYABLE_AFTER = `coalesce(greatest(s.seen_time,
      case when m.steady_at between now() - interval '1 minute' and now() + interval '1 minute' then s.live_time end), 'epoch')`;
@@ -128,9 +128,9 @@ const statements = {
 };
 
 /**
- * Creates invoices in one statement, in the given order. Each is created as if it were alone, or not at all. The result is `null` if the
- * idempotency key or external id is taken or currently being used, if no word is free, or if the address is inactive. It's also `null` if
- * the rules have changed, the project is archived, or the key is invalid. If there's an error, none of them is created.
+ * Creates invoices in one statement, in the given order. Each invoice is created as if it were alone, or not at all. The result is `null`
+ * if the idempotency key or external id is taken or currently being used, if no word is free, or if the address is inactive. It's also
+ * `null` if the rules have changed, the project is archived, or the key is invalid. If there's an error, none of them are created.
  */
 export async function insertInvoices(db: Sql, invoices: readonly PlacedInvoice[]): Promise<(CreatedInvoice | null)[]> {
   const sealer = await db.sealer();
@@ -151,8 +151,7 @@ export async function insertInvoices(db: Sql, invoices: readonly PlacedInvoice[]
 }
 
 /**
- * Refuses a row that was changed by a trigger which someone planted. Its MAC would be wrong, but that would only be noticed later. Throws
- * `ROW_CHANGED`.
+ * Refuses a row that was changed by a planted trigger. Its MAC would be wrong, but this would only be noticed later. Throws `ROW_CHANGED`.
  */
 function refuseOther(wanted: PlacedInvoice, row: CreatedInvoice): void {
   const isAsWanted =
@@ -167,7 +166,9 @@ function refuseOther(wanted: PlacedInvoice, row: CreatedInvoice): void {
   throw new AppError('ROW_CHANGED', `the database stored invoice ${wanted.id} differently than requested`);
 }
 
-/** A shop can shorten the lifetime of an invoice, but can never extend it beyond the project's, even if that has just been changed. */
+/**
+ * A shop can shorten an invoice's lifetime, but can never extend it beyond the project's limit, even if that limit has just been changed.
+ */
 function deadlineOf({ now, rule, options }: PlacedInvoice): UnixMs {
   const { expiresInSeconds = Number.POSITIVE_INFINITY } = readOptions(options);
   return unixMs(now + Math.min(expiresInSeconds * 1000, rule.invoiceLifetimeMs));

@@ -5,7 +5,7 @@ import { answerOf } from '../db/rows-of.ts';
 import { count, listColumns } from '../db/statement.ts';
 import { maybeProjected } from './invoices.ts';
 
-/** `after` is a UUID; the page contains the ids above it, in order of creation. `window` is the maximum number of invoices to scan. */
+/** `after` is a UUID; the page contains the ids after it, in creation order. `window` is the maximum number of invoices to scan. */
 export type InvoicePageQuestion = {
   keyId: string;
   after: string;

@@ -6,7 +6,7 @@ import { answerOf, rowsOf } from '../db/rows-of.ts';
 import { SEALED_INVOICE, SEALED_PAID, SEALED_STATUS } from '../db/sealed-tables.ts';
 import { listColumns, maybe, micro, type Row, sealed, text } from '../db/statement.ts';
 
-/** The columns of the invoice fields in the API. */
+/** The columns for the API's invoice fields. */
 export const projected = {
   id: 'uuid',
   externalId: 'text',
@@ -63,7 +63,7 @@ export const findInvoiceByExternalId = answerOf(
   ([row]) => toFound(row),
 );
 
-/** Converts the row that was found for a key. If there's no row, the key is invalid. */
+/** Converts the row found for a key. The key is invalid if there's no row. */
 export function toFound(row: Row<typeof maybeProjected> | undefined): FoundInvoice {
   if (row === undefined) return { kind: 'key-not-valid' };
   return row.invoice === null ? { kind: 'none' } : { kind: 'found', invoice: row.invoice };

@@ -13,7 +13,7 @@ const insert = statement(
   'insert into logos (id, type, content) values ($1, $2, $3) on conflict (id) do nothing',
 );
 
-/** Stores a logo. Its id is the first 32 hex characters of the SHA-256 of its bytes. */
+/** Stores a logo. A logo's id is the first 32 hex characters of the SHA-256 of its bytes. */
 export async function insertLogo(db: Sql, { type, content }: Logo): Promise<string> {
   const id = createHash('sha256').update(content).digest('hex').slice(0, 32);
   await db.run(insert, [id, type, content]);

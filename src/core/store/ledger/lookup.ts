@@ -23,7 +23,7 @@ import {
 import { chainHead, HEAD, JOIN_HEAD } from './paying-transfer.ts';
 import { payableAfter, stands } from './standing.ts';
 
-/** The invoice that a payer is asking about, and the records of the transaction in the ledger that belong to this invoice. */
+/** The invoice that a payer is asking about, and the ledger's records of the transaction that belong to this invoice. */
 const columns = {
   network: text<Network>(),
   seal: sealed(SEALED_INVOICE),
@@ -53,12 +53,12 @@ const columns = {
   }),
 } as const;
 
-// A single statement, so that the cursor and the recorded transfers are consistent. Rows of the transaction that belong to another invoice,
-// or to none, are left out, because the answer must not depend on them. `offset 0` makes PostgreSQL read only the few transfers of the
-// transaction; otherwise it would read all transfers of the project as long as it believes the table to be small.
+// This is a single statement, so that the cursor and the recorded transfers are consistent. Rows of the transaction that belong to another
+// invoice, or to none, are left out, because the answer must not depend on them. `offset 0` makes PostgreSQL read only the few transfers of
+// the transaction; otherwise it would read all transfers of the project as long as it believes the table to be small.
 /**
- * Finds what is needed for a look-up by checkout token. `txId` is 64 hex characters, or `null` if the payer gave no id. Returns `null` if
- * the link is unknown.
+ * Finds the data for a look-up by checkout token. `txId` is 64 hex characters, or `null` if the payer gave no id. Returns `null` if the
+ * link is unknown.
  */
 export const findLookup = rowOf(
   'lookup-select',
@@ -113,7 +113,7 @@ export const findLookup = rowOf(
 /** Payers rarely need more than one or two corrections. */
 const MAX_OF_INVOICE = 3;
 /**
- * Records that a payer asked about a transaction (`txId`: 64 hex characters) on the page of a link, given by its token. At most three
+ * Records that a payer asked about a transaction (`txId`: 64 hex characters) on the page behind a link, given by its token. At most three
  * requests and claims are kept per invoice, and none for a paid one.
  */
 export const requestClaim = commandOf(

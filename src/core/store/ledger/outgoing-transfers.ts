@@ -42,7 +42,7 @@ const insert = statement(
    returning log_index`,
 );
 
-// Adds another record of a log if all its earlier records were annulled. A denied transfer is reinstated only if $3 allows it.
+// Adds another record of a log if all its earlier records were annulled. A denied transfer is reinstated only if $3 allows that.
 const correct = statement(
   'outgoing-correct',
   { logIndex: 'int4' },
@@ -59,8 +59,8 @@ const correct = statement(
 );
 
 /**
- * Records outgoing transfers. Skips the ones that are already in the ledger and, unless `isAgain`, annulled ones. Returns how many were
- * new.
+ * Records outgoing transfers. Skips transfers that are already in the ledger and, unless `isAgain`, annulled transfers. Returns how many
+ * were new.
  */
 export async function insertOutgoing(
   tx: Sql,

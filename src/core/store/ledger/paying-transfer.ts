@@ -16,8 +16,8 @@ export const payingTransfer = {
 export type PayingTransfer = Omit<Row<typeof payingTransfer>, 'seal'>;
 
 /**
- * Joins `t`, which has these columns, to `invoices i`. For a PAID invoice, it's the transfer that paid it. For a CONFIRMING one, it's the
- * sighting that is earliest on the chain.
+ * Joins `t`, which has these columns, to `invoices i`. For a PAID invoice, this is the transfer that paid it. For a CONFIRMING invoice,
+ * it's the earliest sighting on the chain.
  */
 export const JOIN_PAYING_TRANSFER = `left join lateral (
      select t.tx_id, t.log_index, t.block_number, t.block_id, t.block_time, t.from_address as from, ${sealColumn(SEALED_TRANSFER, 't.')} as seal
@@ -29,7 +29,7 @@ export const JOIN_PAYING_TRANSFER = `left join lateral (
       order by s.block_number, s.position, s.tx_id, s.log_index limit 1)
    ) t on true`;
 
-/** The newest examined block of a network. */
+/** A network's newest examined block. */
 export const chainHead = { number: count, time: 'timestamptz' } as const;
 
 export type ChainHead = Row<typeof chainHead>;
@@ -37,10 +37,10 @@ export type ChainHead = Row<typeof chainHead>;
 /** The SQL for its columns after `JOIN_HEAD`. */
 export const HEAD = { number: 'coalesce(h.number, c.solid_number)', time: 'coalesce(h.block_time, c.solid_time)' };
 
-/** Joins `h`, the newest examined block above the irreversible one, to the cursor `c` of its network. */
+/** Joins `h`, the newest examined block above the irreversible one, to its network's cursor `c`. */
 export const JOIN_HEAD_BLOCK = `left join lateral (
      select number, block_time from head_blocks where network = c.network order by number desc limit 1) h on true`;
 
-/** Joins `c`, the cursor of the network, and `h` to `invoices i`. */
+/** Joins `c`, the network's cursor, and `h` to `invoices i`. */
 export const JOIN_HEAD = `left join chain_cursors c on c.network = i.network
    ${JOIN_HEAD_BLOCK}`;

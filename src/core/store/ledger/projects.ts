@@ -8,7 +8,7 @@ import { sealColumn, sealOf } from '../db/seal.ts';
 import { SEALED_LIMITS, SEALED_PROJECT } from '../db/sealed-tables.ts';
 import { count, isAsSealed, listColumns, type Row, sealed, statement, text } from '../db/statement.ts';
 
-/** The settings of a project that an operator may change. */
+/** The project settings that an operator may change. */
 const settings = {
   name: 'text',
   policy: text<Policy>(),
@@ -107,8 +107,8 @@ const rule = {
 } as const;
 
 /**
- * Returns the settings of existing projects (UUIDs) for comparison with a manifest. Seals aren't checked, because only the values matter
- * here.
+ * Returns the settings of existing projects (given by UUID), to compare them with a manifest. Seals aren't checked, because only the values
+ * matter here.
  */
 export const listRules = rowsOf(
   'project-rules',
@@ -125,7 +125,7 @@ export const findProject = answerOf(
   ([row]) => (row === undefined ? null : judged(row)),
 );
 
-// With "no key update", rows that only refer to the project aren't blocked, such as the events of its invoices.
+// With "no key update", rows that only refer to the project, such as its invoices' events, aren't blocked.
 const lock = statement('project-lock', columns, `select ${COLUMNS} from projects where id = $1 for no key update`);
 
 /**
@@ -139,8 +139,8 @@ export async function lockProject(tx: Sql, id: string): Promise<Project> {
 }
 
 /**
- * Returns the oldest 1,000 projects, out of these (UUIDs) or out of all: the active ones, the archived ones, or both (`null`), with active
- * ones first.
+ * Returns the oldest 1,000 projects, out of these (UUIDs) or all projects: the active ones, the archived ones, or both (`null`), with
+ * active ones first.
  */
 export const findProjects = answerOf(
   'project-list',

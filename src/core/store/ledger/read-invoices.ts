@@ -4,7 +4,7 @@ import type { Database } from '../db/database.ts';
 import { listColumns, statement } from '../db/statement.ts';
 import { type FoundInvoice, findInvoice, maybeProjected, toFound } from './invoices.ts';
 
-/** Low, so that reads are batched and leave most of the pool to creations. These values weren't tuned by measurement. */
+/** The limit is low, so that reads are batched and leave most of the pool to creations. These values weren't tuned by measurement. */
 const MAX_UNDER_WAY = 2;
 const MAX_TOGETHER = 100;
 
@@ -28,7 +28,7 @@ export function createInvoiceReader(db: Database, now: () => UnixMs): Ask<Invoic
 
 const columns = { number: 'int4', isKeyValid: 'bool', ...maybeProjected } as const;
 
-// The lateral subquery makes PostgreSQL find each invoice by its primary key, however small it believes the table to be.
+// The lateral subquery makes PostgreSQL find each invoice by its primary key, however small it thinks the table is.
 const selectMany = statement(
   'invoice-select-many',
   columns,

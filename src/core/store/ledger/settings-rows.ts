@@ -27,29 +27,29 @@ const shape = (table: SealedTable) =>
   }) as const;
 
 /**
- * A row that people create and change, or that describes a person. `id` is a UUID, or hex for a passkey. `ownerId` is the UUID that is used
- * in the audit log: the row's own, or the person's for a passkey. `state` contains the sealed values, and whether the row is revoked or
- * retired. `account` is set for an address, as hex. `seal` says whether the row's seal is valid; it isn't checked for rows that need none.
+ * A row that people create and change, or that describes a person. `id` is a UUID, or hex for a passkey. `ownerId` is the UUID used in the
+ * audit log: the row's own, or the person's for a passkey. `state` contains the sealed values, and whether the row is revoked or retired.
+ * `account` is set for an address, as hex. `seal` says whether the row's seal is valid; it isn't checked for rows that don't need one.
  */
 type SettingRow = Row<ReturnType<typeof shape>>;
 
 /**
- * A kind of settings. `prefix` is the prefix of its ids in the audit log; addresses appear there as text, and account keys not at all.
- * `besides` contains actions on a row that don't change it.
+ * A kind of settings. `prefix` is the prefix of its ids in the audit log; addresses appear there as text, and account keys don't appear at
+ * all. `besides` contains actions on a row that don't change it.
  */
 export type SettingTable = {
   table: string;
-  /** The part of a row to compare. If it's empty, that is the sealed values, and whether the row has ended. */
+  /** The part of a row to compare. If it's empty, the sealed values are compared, and whether the row has ended. */
   part: string;
   prefix: IdPrefix | null;
   besides: readonly RecordedAction[];
-  /** Returns the next 1,000 rows of a network after an id. */
+  /** Returns a network's next 1,000 rows after an id. */
   read(db: Sql, network: Network, after: string): Promise<SettingRow[]>;
 };
 
 const OF_PROJECT = 't.project_id in (select id from projects where network = $1)';
 
-/** These rows don't belong to any network, so they are on the page of each network. */
+/** These rows don't belong to any network, so they are on each network's page. */
 const OF_NONE = '$1::text is not null';
 
 export const SETTING_TABLES: readonly SettingTable[] = [

@@ -12,28 +12,28 @@ export const annulmentShape = {
 } as const;
 export type Annulment = NonNullable<Row<typeof annulmentShape>['annulment']>;
 
-/** The columns of `annulmentShape` for `listColumns`, from a joined annulment `n`. */
+/** The `annulmentShape` columns for `listColumns`, from a joined annulment `n`. */
 export const ANNULMENT_COLUMNS = {
   annulment: { deniedBy: "encode(n.denied_by, 'hex')", at: 'n.annulled_at', by: 'n.annulled_by', reason: 'n.reason' },
 } as const;
 
-/** The SQL that says whether a row of `transfers` wasn't annulled. `alias` is the table's alias. */
+/** The SQL that says whether a `transfers` row wasn't annulled. `alias` is the table's alias. */
 export function stands(alias: string): string {
   return `not exists (select from transfer_annulments n where n.transfer_id = ${alias}.id)`;
 }
 
-/** The SQL for the time after which an invoice's payment must have been made, as in `may_pay`. `row` is a prefix. */
+/** The SQL for the time after which an invoice's payment must be made, as in `may_pay`. `row` is a prefix. */
 export function payableAfter(row: string): string {
   return `coalesce(${row}payable_after, ${row}created_at - interval '10 minutes')`;
 }
 
-/** Joins `outgoing_annulments n` to a row of `outgoing_transfers`. */
+/** Joins `outgoing_annulments n` to an `outgoing_transfers` row. */
 export function outgoingAnnulment(alias: string): string {
   return `n.network = ${alias}.network and n.tx_id = ${alias}.tx_id and n.log_index = ${alias}.log_index
      and n.correction = ${alias}.correction`;
 }
 
-/** The SQL that says whether a row of `outgoing_transfers` wasn't annulled. */
+/** The SQL that says whether an `outgoing_transfers` row wasn't annulled. */
 export function outgoingStands(alias: string): string {
   return `not exists (select from outgoing_annulments n where ${outgoingAnnulment(alias)})`;
 }

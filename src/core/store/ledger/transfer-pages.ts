@@ -33,7 +33,7 @@ const listed = {
 export type ListedTransfer = Omit<NonNullable<Row<typeof listed>['transfer']>, 'seal'> &
   Pick<Row<typeof listed>, 'invoice'> & { refund: Refund | null };
 
-/** `after` is a UUID; the page contains the ids above it, in the order in which transfers were recorded. */
+/** `after` is a UUID; the page contains the ids after it, in the order in which the transfers were recorded. */
 export type TransferPageQuestion = { keyId: string; after: string; kinds: readonly TransferKind[]; limit: number };
 
 // The page is selected first, so that an index determines the order.
@@ -79,7 +79,7 @@ export async function findTransferPage(
   now: UnixMs,
 ): Promise<ListedTransfer[] | null> {
   const { keyId, after, kinds, limit } = question;
-  // If the condition is in the text of the statement, PostgreSQL can use the index of transfers that pay nothing.
+  // If the condition is in the statement's text, PostgreSQL can use the index of transfers that pay nothing.
   const select = kinds.includes('matched') ? page : unsettledPage;
   const rows = await db.run(select, [keyId, after, kinds, limit, new Date(now)]);
   if (rows.length === 0) return null;

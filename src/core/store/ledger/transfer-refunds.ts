@@ -23,7 +23,7 @@ export const refundShape = {
 type Found = Row<typeof refundShape>['refund'];
 export type Refund = Omit<NonNullable<Found>, 'isSound' | 'isSentSound'>;
 
-/** The columns of `refundShape` for `listColumns`, from `r` of `joinRefund`. */
+/** The `refundShape` columns for `listColumns`, from `r` in `joinRefund`. */
 export const REFUND_COLUMNS = { refund: 'r.' } as const;
 
 /** The SQL that says whether an outgoing transfer can be the refund of a transfer. */
@@ -32,7 +32,7 @@ function sendsBack(outgoing: string, transfer: string): string {
      and ${outgoing}.amount_micro = ${transfer}.amount_micro`;
 }
 
-/** Joins the refund of a row of `transfers` as `r`. A refund is ignored if its outgoing transfer turned out not to be on the chain. */
+/** Joins a `transfers` row's refund as `r`. A refund is ignored if its outgoing transfer turned out not to be on the chain. */
 export function joinRefund(transfer: string): string {
   return `left join lateral (
      select f.tx_id, f.log_index, o.block_number, o.block_time, ${addressColumn('b')} as "from",
@@ -51,10 +51,10 @@ export function soundRefund(found: Found): Refund | null {
   return refund;
 }
 
-/** The transfer that is refunded by an outgoing transfer. */
+/** The transfer that an outgoing transfer refunds. */
 export const refundOfShape = { refundOf: maybe({ transferId: 'uuid', isSound: isAsSealed(SEALED_REFUND) }) } as const;
 
-/** Joins the refunded transfer to a row of `outgoing_transfers` as `r`. */
+/** Joins the refunded transfer to an `outgoing_transfers` row as `r`. */
 export function joinRefundOf(outgoing: string): string {
   return `left join lateral (
      select f.transfer_id, ${sealColumn(SEALED_REFUND, 'f.')} as is_sound

@@ -33,14 +33,14 @@ const incoming = {
   producer: hex<AccountHex>(),
 } as const;
 
-/** A transfer to one of our addresses, in the form in which it's stored. */
+/** A transfer to one of our addresses, in its stored form. */
 export type NewTransfer = Row<typeof incoming>;
 
 const rows = jsonRows({ ...incoming, mac: maybeHex });
 
 /**
- * Records transfers, and marks the ones that paid nothing, so that events are written for them. The caller must leave out transfers that
- * are already in the ledger. A constraint refuses a second record, unless all earlier ones were annulled.
+ * Records transfers, and marks those that didn't pay an invoice, so that events are written for them. The caller must leave out transfers
+ * that are already in the ledger. A constraint refuses a second record, unless all earlier ones were annulled.
  */
 export async function insertTransfers(tx: Sql, network: Network, transfers: readonly NewTransfer[]): Promise<void> {
   const sealer = await tx.sealer();

@@ -65,7 +65,7 @@ const mostOf = ({ maxUnpaid, maxUnpaidPerMinute }: UnpaidLimits) =>
   maxUnpaid === null && maxUnpaidPerMinute === null ? null : Math.max(maxUnpaid ?? 0, maxUnpaidPerMinute ?? 0);
 
 /**
- * Returns a project's limits and its number of unpaid invoices in the last 30 minutes, counted up to the higher limit. Returns `null` if
+ * Returns a project's limits and its number of unpaid invoices in the last 30 minutes, counting up to the higher limit. Returns `null` if
  * the project doesn't exist.
  */
 export async function countUnpaid(db: Sql, projectId: string, now: UnixMs): Promise<Unpaid | null> {
@@ -76,7 +76,7 @@ export async function countUnpaid(db: Sql, projectId: string, now: UnixMs): Prom
   return { ...found, ...(most === null ? NOTHING : await countUpTo(db, projectId, now, most)) };
 }
 
-/** Returns the most frequent amount of these invoices with its count, or `null` if there are none or nothing is counted. */
+/** Returns the most frequent amount among these invoices, with its count, or `null` if there are none or nothing is counted. */
 export async function findBusiestUnpaid(db: Sql, projectId: string, now: UnixMs) {
   const found = await findUnpaidLimits(db, projectId);
   const most = found && mostOf(found);

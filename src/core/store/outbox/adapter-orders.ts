@@ -6,12 +6,12 @@ import { SEALED_ADAPTER_ORDER, SEALED_API_KEY, SEALED_ENDPOINT, SEALED_READ_RATE
 import { isAsSealed, listColumns, type Row, text } from '../db/statement.ts';
 import { sealReadRate, type WebhookEndpoint } from './webhook-endpoints.ts';
 
-/** The systems that adapters imitate, and `price`: the rate of a currency in which the API accepts prices. */
+/** The systems that adapters imitate, and `price`: the rate of a currency that the API accepts prices in. */
 export const ADAPTER_KINDS = ['epusdt', 'bepusdt', 'epay', 'price'] as const;
 export type AdapterKind = (typeof ADAPTER_KINDS)[number];
 export type Dialect = Exclude<AdapterKind, 'price'> | 'gmpay';
 
-/** The SQL that says whether an endpoint `w` gets an event `e`. An adapter's endpoint gets only the payments of its own orders. */
+/** The SQL that says whether an endpoint `w` gets an event `e`. An adapter's endpoint gets only payments for its own orders. */
 export const WANTS_EVENT = `(w.event_types is null or e.type = any(w.event_types))
        and (w.adapter is null or exists (
          select from adapter_orders o where o.project_id = e.project_id and o.invoice_id = e.invoice_id and o.endpoint_id = w.id))`;
@@ -28,7 +28,7 @@ const adapter = {
   rateMaxMicro: 'int8',
   readMicro: 'int8?',
   readAt: 'timestamptz?',
-  /** Since this time, its callbacks are disabled and it accepts no orders. */
+  /** Since this time, its callbacks have been disabled and it hasn't accepted any orders. */
   disabledAt: 'timestamptz?',
   isSound: isAsSealed(SEALED_ENDPOINT),
   isReadSound: isAsSealed(SEALED_READ_RATE),
@@ -38,9 +38,9 @@ const SEALS = { isSound: sealColumn(SEALED_ENDPOINT, 'w.'), isReadSound: sealCol
 const ADAPTER = listColumns(adapter, 'w.', SEALS);
 
 /**
- * An adapter. Its id is also that of the API key with which it creates invoices. `rateMicro` is the price of one USDT in `currency`, in
- * millionths. If there is a `rateSource`, the price is instead `readMicro`, which it returned for the time `readAt`. A constraint keeps
- * both prices within `rateMinMicro` and `rateMaxMicro`.
+ * An adapter. Its id is also the id of the API key that it creates invoices with. `rateMicro` is the price of one USDT in `currency`, in
+ * millionths. If there is a `rateSource`, the price is instead `readMicro`, which the source returned for the time `readAt`. A constraint
+ * keeps both prices within `rateMinMicro` and `rateMaxMicro`.
  */
 export type Adapter = Omit<Row<typeof adapter>, 'isSound' | 'isReadSound'>;
 
@@ -71,7 +71,7 @@ const order = {
 
 const ORDER = listColumns(order, 'o.', { isSound: sealColumn(SEALED_ADAPTER_ORDER, 'o.') });
 
-/** The data of an adapter's order that isn't in its invoice. `amount` is in the adapter's currency, as the shop wrote it. */
+/** The part of an adapter order's data that isn't in its invoice. `amount` is in the adapter's currency, as the shop wrote it. */
 export type AdapterOrder = Omit<Row<typeof order>, 'isSound'>;
 
 /** Stores an order. An existing one is left unchanged. */
@@ -86,7 +86,7 @@ export const insertAdapterOrder = commandOf(
   ],
 );
 
-/** Returns the adapter's order of an invoice (UUID), if its seal is valid. */
+/** Returns an invoice's adapter order (by the invoice's UUID), if its seal is valid. */
 export const findAdapterOrder = answerOf(
   'adapter-order-find',
   order,
@@ -95,7 +95,7 @@ export const findAdapterOrder = answerOf(
   (rows) => rows.find(({ isSound }) => isSound) ?? null,
 );
 
-/** Returns the orders of these events (UUIDs), if their seals are valid. An event has at most one, because its invoice has. */
+/** Returns these events' orders (by the events' UUIDs), if their seals are valid. An event has at most one, because its invoice has. */
 export const findCallbackOrders = answerOf(
   'adapter-orders-of-events',
   { eventId: 'uuid', ...order },
@@ -106,7 +106,7 @@ export const findCallbackOrders = answerOf(
   (rows) => new Map<string, AdapterOrder>(rows.filter(({ isSound }) => isSound).map((row) => [row.eventId, row])),
 );
 
-/** Returns the oldest 1,000 adapters of a project, with the time when they stopped accepting orders. */
+/** Returns a project's oldest 1,000 adapters, with the time when they stopped accepting orders. */
 export const findAdapters = rowsOf(
   'adapter-list',
   { ...adapter, createdAt: 'timestamptz', revokedAt: 'timestamptz?' },
@@ -119,8 +119,8 @@ export const findAdapters = rowsOf(
 const priceRate = { ...adapter, isKeySound: isAsSealed(SEALED_API_KEY, { isOfOther: true }) };
 
 /**
- * Returns the rates at which the API converts prices of a project, oldest first, if their seals are valid. Disabling a rate removes the seal
- * of its key, so the rate stays disabled even if someone clears that in the database. The caller checks `isReadSound`.
+ * Returns the rates that the API converts a project's prices at, oldest first, if their seals are valid. Disabling a rate removes its key's
+ * seal, so the rate stays disabled even if someone enables it again in the database. The caller checks `isReadSound`.
  */
 export const findPriceRates = answerOf(
   'price-rates',
@@ -133,7 +133,7 @@ export const findPriceRates = answerOf(
   (rows) => rows.filter(({ isSound, isKeySound }) => isSound && isKeySound),
 );
 
-/** A fixed rate, or a source with the rate that it returned, and the bounds for either of them. */
+/** A fixed rate, or a source with the rate that it returned, and the bounds for either one. */
 export type StoredRate = Pick<
   Adapter,
   'rateMicro' | 'rateSource' | 'rateMinMicro' | 'rateMaxMicro' | 'readMicro' | 'readAt'
@@ -163,7 +163,7 @@ const sourced = {
 /** An adapter whose rate comes from a source. */
 export type SourcedAdapter = Row<typeof sourced>;
 
-/** Returns the adapters that accept orders and have a rate source: the oldest 10,000 of all projects. */
+/** Returns the adapters that accept orders and have a rate source: the oldest 10,000 across all projects. */
 export const listSourcedAdapters = rowsOf(
   'adapter-rates-list',
   sourced,

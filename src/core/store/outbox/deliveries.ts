@@ -8,21 +8,19 @@ import { SEALED_ENDPOINT, SEALED_EVENT } from '../db/sealed-tables.ts';
 import { count, isAsSealed, maybe, type Row, statement, text } from '../db/statement.ts';
 import { isPaused } from './endpoint-health.ts';
 
-/** In the database, a count stops at this limit, so that a single row can't make a statement fail for all deliveries. */
+/** Counts in the database stop at this limit, so that a single row can't make a statement fail for all deliveries. */
 const MOST_ATTEMPTS = 1_000_000;
 
 /**
- * Longer than the time in the buffer (2 s), an attempt (15 s) and recording it together, but short enough that a crash of the sender is
- * hardly noticed.
+ * Longer than the time in the buffer (2 s), an attempt (15 s) and recording it together, but short enough that a sender crash is hardly
+ * noticed.
  */
 export const LEASE_MS = 25_000;
 
 const leased = {
   eventId: 'uuid',
   endpointId: 'uuid',
-  /**
-   * The endpoint's project. The seals of the endpoint and the event are compared with it, so that events can't be sent to another project.
-   */
+  /** The endpoint's project. The endpoint's and the event's seals are compared with it, so that events can't be sent to another project. */
   projectId: 'uuid',
   /** The number counts from 1. Together with the end of the lease, it's the fencing token. */
   attempt: 'int4',
@@ -32,13 +30,13 @@ const leased = {
   network: text<Network>(),
   /** The adapter's kind, if the endpoint belongs to an adapter. */
   adapter: 'text?',
-  /** The callback URL of an adapter's order. Its seal is checked when it is used. */
+  /** The callback URL of an adapter order. Its seal is checked when the URL is used. */
   callbackUrl: 'text?',
-  /** Attempts to this endpoint are failing, so it gets only one at a time. */
+  /** Attempts to this endpoint are failing, so it gets only one attempt at a time. */
   isFailing: 'bool',
   /** The endpoint was paused, and this attempt probes whether it works again. */
   isProbe: 'bool',
-  /** Whether the seals of the event and its endpoint are valid. */
+  /** Whether the event's and its endpoint's seals are valid. */
   isEventSound: isAsSealed(SEALED_EVENT),
   isEndpointSound: isAsSealed(SEALED_ENDPOINT),
 } as const;
@@ -55,15 +53,15 @@ export const targetOf = (endpointId: string, callbackUrl: string | null) =>
 
 /**
  * `waiting` uses the index to jump from endpoint to endpoint, so that endpoints without work and long queues cost nothing. Endpoints for
- * which the caller holds no deliveries come first. `seen` contains the deliveries that are due first at each endpoint, a few thousand at
- * most in total.
+ * which the caller doesn't hold any deliveries come first. `seen` contains each endpoint's earliest due deliveries, a few thousand at most
+ * in total.
  *
- * During the first hour after the earlier delivery was created, an event waits for an earlier event of its invoice. After that, it waits
- * only while the earlier one is due or in progress, so that a backlog arrives in order. While the earlier one waits for its next attempt,
- * the later one is postponed until then (`until`); otherwise `seen` would contain thousands of such events again and again. If both are
- * due, the later one is put behind the earlier one; otherwise a few dozen such events at the front, whose earlier ones are behind those in
- * `seen`, would block the endpoint permanently. In all other cases its time doesn't change. An attempt that was counted but not logged is
- * in progress.
+ * An event waits for an earlier event of the same invoice during the first hour after the earlier delivery was created. After that, it
+ * waits only while the earlier one is due or in progress, so that a backlog arrives in order. While the earlier one waits for its next
+ * attempt, the later one is postponed until then (`until`); otherwise `seen` would contain thousands of such events again and again. If
+ * both are due, the later one is put behind the earlier one. Otherwise, a few dozen such events at the front, with earlier events that lie
+ * beyond `seen`, would block the endpoint permanently. In all other cases its time doesn't change. An attempt that was counted but not
+ * logged is in progress.
  *
  * Rows are found again by their physical location (ctid). The planner's statistics don't reflect a queue that was empty a minute ago, so it
  * would scan the whole queue for each row. A row that has changed in the meantime has another location and is skipped.
@@ -144,9 +142,9 @@ const lease = statement(
 );
 
 /**
- * Leases up to `limit` due deliveries, the ones that are due first for each endpoint, and counts an attempt for each. `room` limits how
- * many each endpoint can get. Endpoints that aren't in it get `defaultRoom`, or 1 while their attempts fail. A paused endpoint gets none,
- * and then one. If a sender crashes, its deliveries are leased again after the lease has expired. Concurrent senders never get the same
+ * Leases up to `limit` due deliveries, starting with each endpoint's earliest, and counts an attempt for each. `room` limits how many each
+ * endpoint can get. Endpoints that aren't in it get `defaultRoom`, or 1 while their attempts are failing. A paused endpoint gets none, and
+ * then one. If a sender crashes, its deliveries are leased again after the lease has expired. Concurrent senders never get the same
  * delivery. `isMore` means that a delivery was postponed, so call this again immediately for the ones behind it.
  */
 export async function leaseDueDeliveries(
@@ -170,14 +168,14 @@ export async function leaseDueDeliveries(
   return { deliveries, isMore: (rows[0]?.deferred ?? 0) > 0 };
 }
 
-/** This form makes the planner use the primary key. If it used an index of pending deliveries, it would scan all of it. */
+/** This form makes the planner use the primary key. If it used an index on pending deliveries, it would scan the whole index. */
 export const IS_PENDING = "d.status not in ('delivered', 'dead')";
 
 /**
  * Undoes leases whose attempts weren't made or weren't finished. These attempts don't count, and the deliveries are due from `dueAt` on. If
- * there's nothing to wait for, they must be due immediately; otherwise later events of their invoices would overtake them. Leases end at
- * whole milliseconds, but these deliveries are due a microsecond earlier, so that no row looks as if an earlier lease had become valid
- * again. Returns how many leases were still held.
+ * there's nothing to wait for, the deliveries must be due immediately; otherwise later events of their invoices would overtake them. Leases
+ * end at whole milliseconds, but these deliveries are due a microsecond earlier, so that no row looks as if an earlier lease had become
+ * valid again. Returns how many leases were still held.
  */
 export const returnDeliveries = answerOf(
   'delivery-give-back',

@@ -4,8 +4,8 @@ import { statement } from '../db/statement.ts';
 import { IS_PENDING, type LeasedDelivery, tokens } from './deliveries.ts';
 
 /**
- * The outcome of an attempt. `nextAttemptAt` is set after a failure; null means that this was the last attempt. `status` is the HTTP
- * status. `error` is null if the attempt succeeded. `answer` is the beginning of the endpoint's response.
+ * An attempt's outcome. `nextAttemptAt` is set after a failure; null means that this was the last attempt. `status` is the HTTP status.
+ * `error` is null if the attempt succeeded. `answer` is the beginning of the endpoint's response.
  */
 export type AttemptOutcome = {
   delivery: LeasedDelivery;
@@ -21,8 +21,8 @@ export type AttemptOutcome = {
 };
 
 /**
- * An attempt is in the log if and only if it counted. If its number was already used, the attempt replaces the logged one, because the log
- * must never prevent an outcome from being recorded. A row without an event is an endpoint that has recovered.
+ * An attempt is in the log if and only if it was counted. If its number was already used, the attempt replaces the logged one, because the
+ * log must never prevent an outcome from being recorded. A row without an event means an endpoint that has recovered.
  */
 const record = statement(
   'delivery-record',

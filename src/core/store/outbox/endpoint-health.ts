@@ -34,8 +34,8 @@ const beImpatient = statement(
 );
 
 /**
- * Returns those of the endpoints that are enabled, locked until the transaction ends. They are locked in the order of their projects, as
- * they are for events, because disabling an endpoint records an event. From now on, the transaction waits for any lock at most a second.
+ * Returns which of the endpoints are enabled, locked until the transaction ends. They are locked in the order of their projects, as they
+ * are for events, because disabling an endpoint records an event. From now on, the transaction waits for any lock at most a second.
  */
 export async function lockEndpointHealth(tx: Sql, ids: readonly string[]): Promise<FailingEndpoint[]> {
   await tx.run(beImpatient, []);
@@ -43,8 +43,8 @@ export async function lockEndpointHealth(tx: Sql, ids: readonly string[]): Promi
 }
 
 /**
- * The SQL that says whether an endpoint is paused at a given time. It must have failed often enough, and the pause can't exceed the
- * schema's limit, so that no one can block an endpoint by changing a single column.
+ * The SQL that says whether an endpoint is paused at a given time. The endpoint must have failed often enough, and the pause can't exceed
+ * the schema's limit, so that no one can block an endpoint by changing a single column.
  */
 export function isPaused(endpoint: string, now: string): string {
   return `coalesce(${endpoint}.open_until > ${now} and ${endpoint}.open_until <= ${now} + interval '10 minutes'
@@ -60,7 +60,7 @@ export const saveEndpointHealth = commandOf(
   },
 );
 
-/** Counts the pending deliveries of an endpoint. */
+/** Counts an endpoint's pending deliveries. */
 export const countUndelivered = answerOf(
   'endpoint-undelivered-count',
   { count },
@@ -82,8 +82,8 @@ export const findLongFailingEndpoints = rowsOf(
 );
 
 /**
- * Returns up to a thousand callback URLs of adapters' orders that are failing, judging by their pending deliveries, with the approximate
- * time since when.
+ * Returns up to a thousand failing callback URLs of adapter orders, judging by their pending deliveries, each with the approximate time
+ * since when it has been failing.
  */
 export const findFailingCallbackUrls = rowsOf(
   'callback-urls-failing',
@@ -98,7 +98,7 @@ export const findFailingCallbackUrls = rowsOf(
 
 /**
  * Returns the first 100 adapters with orders whose callbacks have been failing since before a given time, each with the number of such
- * orders and the first one.
+ * orders and the first order.
  */
 export const findLongFailingCallbacks = rowsOf(
   'callbacks-long-failing',
@@ -112,7 +112,7 @@ export const findLongFailingCallbacks = rowsOf(
   (before: UnixMs) => [new Date(before)],
 );
 
-/** Returns the thousand endpoints that started failing most recently, and since when. */
+/** Returns the thousand endpoints that started failing most recently, and the time when each started. */
 export const findFailingEndpoints = rowsOf(
   'endpoint-health-failing',
   { id: 'uuid', failingSince: 'timestamptz' },

@@ -6,14 +6,14 @@ import { SEALED_EVENT } from '../db/sealed-tables.ts';
 import { sealedBefore, statement } from '../db/statement.ts';
 
 /**
- * `after` is the UUID of an event, or null to start from the beginning. `limit` is the maximum number of events per page. If `types` is
- * given, the next 10,000 events are searched for these types.
+ * `after` is an event's UUID, or null to start from the beginning. `limit` is the maximum number of events per page. If `types` is given,
+ * the next 10,000 events are searched for these types.
  */
 export type FeedQuestion = { keyId: string; after: string | null; limit: number; types?: readonly EventType[] | null };
 
 /**
- * The stored bodies of a project's events, oldest first, and the UUID of the project's newest event. `nextId` is the last event that was
- * scanned, or `after` if there was none; the next page starts after it. `hasMore` means that more events follow it.
+ * The stored bodies of a project's events, oldest first, and the UUID of its newest event. `nextId` is the last scanned event, or `after`
+ * if there was none; the next page starts after it. `hasMore` means that more events follow it.
  */
 export type FeedPage = { bodies: string[]; hasMore: boolean; latestId: string | null; nextId: string | null };
 
@@ -23,7 +23,7 @@ export type FoundFeedPage =
   | { kind: 'unknown-cursor' }
   | { kind: 'key-not-valid' };
 
-/** No index covers the type, because it would slow down every payment. It takes a few hundredths of a second to scan this many events. */
+/** No index covers the type, because it would slow down every payment. Scanning this many events takes a few hundredths of a second. */
 const WINDOW = 10_000;
 /** No project has this many events, and adding the number to a position doesn't overflow. */
 const NO_WINDOW = Number.MAX_SAFE_INTEGER;
@@ -60,7 +60,7 @@ const select = statement(
 );
 
 /**
- * Returns the events of the key's project after another event, ordered by position, oldest first. Positions are committed in order and
+ * Returns the events of the key's project after a given event, ordered by position, oldest first. Positions are committed in order and
  * without gaps (see `recordEvents`), so no event can ever appear below one that was already read. The page is read in a single statement,
  * so it's consistent.
  */

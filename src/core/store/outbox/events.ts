@@ -9,12 +9,12 @@ import { WANTS_EVENT } from './adapter-orders.ts';
 import { expediteChosen, mayBeExpedited } from './expedite-deliveries.ts';
 
 /**
- * The channel on which the dispatcher listens. A notification only makes it check, so if one is lost, the delay is at most one polling
+ * The channel that the dispatcher listens on. A notification only triggers a check, so if one is lost, the delay is at most one polling
  * interval.
  */
 export const DELIVERIES_CHANNEL = 'quittance_deliveries';
 
-/** The channel on which readers listen that wait for events. The payload is the UUID of a project, a space, and the type of a new event. */
+/** The channel that readers listen on while they wait for events. The payload is a project's UUID, a space, and a new event's type. */
 export const EVENTS_CHANNEL = 'quittance_events';
 
 export type NewEvent = {
@@ -31,12 +31,12 @@ export type NewEvent = {
 const MOST_EARLIER = 100;
 
 /**
- * New events are due immediately. Even if a writer's clock is ahead, they must not be delayed, so the earlier of its time and the
+ * New events are due immediately. Deliveries must not be delayed even if a writer's clock is ahead, so the earlier of its time and the
  * database's time is used.
  */
 const DUE = 'least($2, now())';
 
-/** A retry of the same invoice at the same endpoint becomes due as well, because the new event has to wait for it. */
+/** A retry for the same invoice at the same endpoint becomes due as well, because the new event has to wait for it. */
 const insertDeliveries = statement(
   'delivery-insert',
   { notified: 'text?' },
@@ -59,8 +59,8 @@ const insertDeliveries = statement(
 );
 
 /**
- * Records events in the caller's transaction, and plans a delivery to each enabled endpoint that wants their type. For adapters, deliveries
- * are planned even while they are disabled, because their shops have no feed.
+ * Records events in the caller's transaction, and plans a delivery to each enabled endpoint that wants events of their type. For adapters,
+ * deliveries are planned even while they are disabled, because their shops have no feed.
  */
 export async function insertEvents(tx: Sql, network: Network, events: NewEvent[], now: UnixMs): Promise<void> {
   if (events.length === 0) return;
@@ -68,12 +68,12 @@ export async function insertEvents(tx: Sql, network: Network, events: NewEvent[]
   await tx.run(insertDeliveries, [events.map(({ id }) => id), new Date(now)]);
 }
 
-// Assigns the positions of a batch in one step. The row of a project's stream stays locked until the commit, so the next writer gets its
+// Assigns a batch's positions in one step. The row of a project's stream stays locked until the commit, so the next writer gets its
 // positions only after these have been committed or rolled back. Thus positions are committed in order and without gaps. Projects are
 // locked in the order of their ids, so that two batches can't deadlock.
 /**
- * Records events for the feed. The caller must plan their deliveries. A reader who sees position n of a project can also read everything
- * below it. Other writers of the same projects have to wait until the caller's transaction ends, so it should end soon.
+ * Records events for the feed. The caller must plan their deliveries. A reader that sees position n in a project can also read everything
+ * below it. Other writers for the same projects have to wait until the caller's transaction ends, so it should end soon.
  */
 export async function recordEvents(tx: Sql, network: Network, events: NewEvent[], now: UnixMs): Promise<void> {
   const sealer = await tx.sealer();

@@ -4,17 +4,17 @@ import { rowsOf } from '../db/rows-of.ts';
 import { isPaused } from './endpoint-health.ts';
 
 /**
- * Maximum number of attempts per delivery. Beyond it, attempts are made only on schedule, so that the attempt log doesn't grow without
- * limit.
+ * Maximum number of attempts per delivery. Beyond this number, attempts are made only on schedule, so that the attempt log doesn't grow
+ * without limit.
  */
 const MOST_ATTEMPTS = 240;
-/** How many deliveries per endpoint are considered, soonest first. After a short outage, no more than this are waiting. */
+/** How many deliveries per endpoint are considered, soonest first. After a short outage, no more than this many are waiting. */
 const MOST_SEEN = 5000;
 
 /**
- * The SQL that says whether a waiting delivery may be expedited. If it's in progress (counted but not logged), it isn't waiting. If it
- * failed before its endpoint last recovered, it was refused because of its own content; otherwise it would have arrived then. A replay
- * plans it from scratch.
+ * The SQL that says whether a waiting delivery may be expedited. A delivery in progress (counted but not logged) isn't waiting. A delivery
+ * that failed before its endpoint last recovered was refused because of its own contents; otherwise it would have arrived at that time. A
+ * replay plans such a delivery from scratch.
  */
 export const mayBeExpedited = (d: string, returnedAt = "'-infinity'") => `(${d}.attempt_count = 0 or (
   ${d}.max_attempts < ${MOST_ATTEMPTS} and coalesce(${d}.last_error, '') not like '%${PAUSE_ASKED}' and exists (
@@ -25,11 +25,11 @@ export const mayBeExpedited = (d: string, returnedAt = "'-infinity'") => `(${d}.
       and a.attempted_at + interval '1 millisecond' * coalesce(a.latency_ms, 0) < ${returnedAt})))`;
 
 /**
- * Makes the deliveries of a CTE `chosen (tuple, due_at)` due now. They are found by location, as in a lease, and rows that have changed in
+ * Makes the deliveries in a CTE `chosen (tuple, due_at)` due now. They are found by location, as in a lease, and rows that have changed in
  * the meantime are skipped. The due time is compared as well, because PostgreSQL versions before November 2025 follow a row that has moved,
- * and would treat a delivery in progress as waiting. Each delivery gets one extra attempt, so that the schedule isn't used up. A delivery
- * that was expedited but not attempted already has its extra attempt, so no delivery gets more than its schedule. Because of the
- * microsecond, the row doesn't look as if an earlier lease had become valid again.
+ * and would treat a delivery in progress as waiting. Each delivery gets one extra attempt, so that this doesn't use up the schedule. A
+ * delivery that was expedited but not yet attempted already has its extra attempt, so no delivery gets more than its schedule. Because of
+ * the microsecond, the row doesn't look as if an earlier lease had become valid again.
  */
 export const expediteChosen = (now: string) => `picked as materialized (
      select d.*, chosen.due_at from chosen cross join lateral (
@@ -46,10 +46,10 @@ const AT_TARGET = `(asked.url is null or exists (
            where o.project_id = d.project_id and o.invoice_id = d.invoice_id and o.notify_url = asked.url))`;
 
 /**
- * Makes waiting deliveries due now. For a target that has recovered, these are all deliveries, except events that must wait for an earlier
- * event of their invoice. For a failing target, it's only the one that was expedited least often. Nothing is expedited if the target is
- * paused, or if something else is due there that isn't waiting for an earlier event. Deliveries to which an adapter's shop responded during
- * its outage aren't expedited. `returnedAt` is the previous recovery. Returns when each delivery had been due.
+ * Makes waiting deliveries due now. For a target that has recovered, these are all deliveries except events that must wait for an earlier
+ * event of the same invoice. For a failing target, it's only the least often expedited one. Nothing is expedited if the target is paused,
+ * or if another delivery that isn't waiting for an earlier event is due there. Deliveries that an adapter's shop responded to during its
+ * outage aren't expedited. `returnedAt` is the previous recovery. Returns when each delivery had been due.
  */
 export const bringDeliveriesForward = rowsOf(
   'delivery-hasten-waiting',

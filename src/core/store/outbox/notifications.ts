@@ -46,7 +46,7 @@ export const planNotification = answerOf(
   ({ length }) => length === 1,
 );
 
-/** Whether the outbox contains the beginning of a subject for a channel. */
+/** Whether the outbox contains a subject's beginning for a channel. */
 export const isPlanned = answerOf(
   'notification-is-planned',
   { isPlanned: 'bool' },
@@ -62,7 +62,7 @@ const IS_DUE = `n.channel_id = $1 and n.status = 'waiting'
 /** Which notifications may be sent to a channel. With `onlyUrgent`, the others wait until quiet hours are over. */
 export type Due = { channelId: string; now: UnixMs; onlyUrgent: boolean };
 
-/** Returns the number of unclaimed notifications for a channel, counted up to 1,000, and the time of the first one. */
+/** Returns the number of a channel's unclaimed notifications, counting up to 1,000, and the time of the first one. */
 export const peekNotifications = answerOf(
   'notification-peek',
   { count, oldestAt: 'timestamptz?' },
@@ -115,7 +115,7 @@ export const giveUpNotifications = answerOf(
   ({ length }) => length,
 );
 
-/** Deletes up to 1,000 notifications that ended before a given time, except the ones whose alarm is still open. */
+/** Deletes up to 1,000 notifications that ended before a given time, except those whose alarm is still open. */
 export const forgetOldNotifications = answerOf(
   'notification-forget-old',
   { isDone: 'bool' },

@@ -12,7 +12,7 @@ const settings = {
   id: 'uuid',
   kind: text<ChannelKind>(),
   name: 'text',
-  /** The part of the target that isn't secret. */
+  /** The non-secret part of the target. */
   shown: 'text',
   /** Quiet hours and the time of the daily summary, as minutes of the day in the channel's time zone. */
   quietFrom: 'int4?',
@@ -69,7 +69,7 @@ export const insertNotifyChannel = answerOf(
 /** This is enough for all operators, and few enough to be read every few seconds. */
 export const MAX_CHANNELS = 100;
 
-/** Returns the channels that weren't removed, oldest first. */
+/** Returns the channels that haven't been removed, oldest first. */
 export const listNotifyChannels = rowsOf(
   'notify-channel-list',
   columns,
@@ -119,7 +119,7 @@ export const reencryptTargetRow = commandOf(
   (id: string, { masterKeyId, sealed }: Encrypted) => [id, masterKeyId, sealed],
 );
 
-/** Counts the targets by the master key with which they are encrypted. */
+/** Counts the targets by the master key that they are encrypted with. */
 export const countTargetsByKey = answerOf(
   'notify-channels-by-key',
   { masterKeyId: 'text', total: count },

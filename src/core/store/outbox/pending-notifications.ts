@@ -10,7 +10,7 @@ import { count, hex, isAsSealed, json, listColumns, micro, type Row, text } from
 import { resolutionColumn } from '../ledger/resolution-column.ts';
 import { stands } from '../ledger/standing.ts';
 
-/** The columns of a notification for a channel. `wasRaised` means that the channel was or will be notified of the beginning. */
+/** The columns for a channel's notification. `wasRaised` means that the channel has been or will be notified of the beginning. */
 const forChannel = { channelId: 'uuid', wasRaised: 'bool' } as const;
 
 const alarm = {
@@ -23,7 +23,7 @@ const alarm = {
   resolvedAt: 'timestamptz?',
   /** Whether Quittance wrote the text. This can't be checked if the alarm is resolved. */
   seal: isAsSealed(SEALED_ALARM),
-  /** The seals of the alarm's end and text; see `isSilenced` and `areWordsSound`. */
+  /** The seals on the alarm's end and text; see `isSilenced` and `areWordsSound`. */
   end: 'text?',
   words: 'text',
 } as const;
@@ -35,8 +35,8 @@ const told = (about: string, phase: string) =>
 const ABOUT_ALARM = `'alarm:' || a.id`;
 
 /**
- * Returns the first 500 alarms that a channel must be notified of: open ones, ones that were raised and ended since the channel was added,
- * and reported ones that have ended. Alarms that ended before `since` are skipped.
+ * Returns the first 500 alarms that a channel must be notified of: open alarms, alarms that were raised and ended since the channel was
+ * added, and reported alarms that have ended. Alarms that ended before `since` are skipped.
  */
 export const findPendingAlarms = rowsOf(
   'news-alarms',
@@ -68,8 +68,8 @@ const MONEY = `t.id as transfer_id, t.network, t.project_id, p.name as project_n
   ${sealColumn(SEALED_TRANSFER, 't.')} as seal`;
 
 /**
- * Returns the first 500 unmatched transfers that haven't been reported to a channel and that arrived since it was added, but not before
- * `since`.
+ * Returns the first 500 unmatched transfers that arrived after a channel was added, but not before `since`, and haven't been reported to
+ * it.
  */
 export const findPendingTransfers = rowsOf(
   'news-money',
@@ -108,8 +108,8 @@ const owner = {
 export type PendingOwnerChange = Row<typeof owner & { readonly channelId: 'uuid' }>;
 
 /**
- * Returns the first 500 unreported entries of the audit log that make someone an owner, or give an owner a new link. They are later than
- * the channel, and not before `since`.
+ * Returns the first 500 unreported audit log entries that make someone an owner or give an owner a new link. They are later than the
+ * channel, and not before `since`.
  */
 export const findPendingOwnerChanges = rowsOf(
   'news-owners',
@@ -122,7 +122,7 @@ export const findPendingOwnerChanges = rowsOf(
   (since: UnixMs) => [new Date(since)],
 );
 
-/** Returns the totals of a day for each network: paid invoices and unmatched transfers. */
+/** Returns a day's totals for each network: paid invoices and unmatched transfers. */
 export const sumDay = rowsOf(
   'news-day',
   { network: text<Network>(), paid: count, paidMicro: micro(), strays: count, strayMicro: micro() },

@@ -16,7 +16,7 @@ const columns = {
   adapter: 'text?',
   currency: 'text?',
   rateMicro: 'int8?',
-  /** The source of the rate, if it isn't fixed. */
+  /** The rate's source, if the rate isn't fixed. */
   rateSource: 'text?',
   createdAt: 'timestamptz',
   failingSince: 'timestamptz?',
@@ -27,7 +27,7 @@ const columns = {
   seal: sealed(SEALED_ENDPOINT),
 } as const;
 
-/** `eventTypes` is null for all types. `openUntil`: no attempt is made before this time, because earlier ones kept failing. */
+/** `eventTypes` is null for all types. `openUntil`: no attempt is made before this time, because earlier attempts kept failing. */
 export type WebhookEndpoint = Row<typeof columns>;
 
 const COLUMNS = listColumns(columns);
@@ -77,7 +77,7 @@ export function sealReadRate(row: { id: string; projectId: string; readMicro: bi
   return row.readMicro === null ? null : sealOf(SEALED_READ_RATE, row);
 }
 
-/** Returns the oldest 1,000 endpoints of a project. */
+/** Returns a project's oldest 1,000 endpoints. */
 export const listWebhookEndpoints = rowsOf(
   'webhook-endpoint-list',
   columns,
@@ -96,8 +96,8 @@ type ChangedEndpoint = Pick<WebhookEndpoint, 'id' | 'projectId'> & Partial<typeo
 type EndpointSettings = { url: string; description: string; eventTypes: readonly string[] | null };
 
 /**
- * Changes an endpoint. A new URL clears the record of failures, because these say nothing about it. Undelivered events are sent to the new
- * URL when they are next due. Types apply only to future events. Returns `false` if the id is unknown.
+ * Changes an endpoint. A new URL clears the failure record, because the old failures say nothing about it. Undelivered events are sent to
+ * the new URL when they are next due. Types apply only to future events. Returns `false` if the id is unknown.
  */
 export const changeWebhookEndpoint = answerOf(
   'webhook-endpoint-change',
@@ -114,7 +114,7 @@ export const changeWebhookEndpoint = answerOf(
   ({ length }) => length === 1,
 );
 
-/** Enables an endpoint and clears its record of failures. Returns `false` if the id is unknown. */
+/** Enables an endpoint and clears its failure record. Returns `false` if the id is unknown. */
 export const enableWebhookEndpoint = answerOf(
   'webhook-endpoint-enable',
   { id: 'uuid' },
@@ -125,7 +125,7 @@ export const enableWebhookEndpoint = answerOf(
   ({ length }) => length === 1,
 );
 
-/** Disables an endpoint. Its deliveries are left unchanged. Returns `false` if it is already disabled or unknown. */
+/** Disables an endpoint. Its deliveries are left unchanged. Returns `false` if the endpoint is already disabled or unknown. */
 export const disableWebhookEndpoint = answerOf(
   'webhook-endpoint-disable',
   { id: 'uuid' },

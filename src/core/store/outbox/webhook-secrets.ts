@@ -15,10 +15,10 @@ const columns = {
 
 const COLUMNS = listColumns(columns);
 
-/** An encrypted secret. `endsAt` is null for the current secret of an endpoint. */
+/** An encrypted secret. `endsAt` is null for an endpoint's current secret. */
 export type StoredSecret = Row<typeof columns>;
 
-/** Stores the current secret of an endpoint. If there was another current secret, its end must already be set. */
+/** Stores an endpoint's current secret. If there was another current secret, its end must already be set. */
 export const insertWebhookSecret = commandOf(
   'webhook-secret-insert',
   `insert into webhook_secrets (id, project_id, endpoint_id, master_key_id, sealed, created_at)
@@ -33,8 +33,7 @@ export const insertWebhookSecret = commandOf(
 );
 
 /**
- * Returns the secrets with which the endpoints' webhooks are signed at `now`: for each endpoint the current one, followed by those that
- * have an end.
+ * Returns the secrets that sign the endpoints' webhooks at `now`: for each endpoint the current one, followed by those that have an end.
  */
 export const findActiveSecrets = rowsOf(
   'webhook-secrets-active',
@@ -56,7 +55,7 @@ export const findCurrentSecrets = rowsOf(
   (after: string) => [after],
 );
 
-/** Returns the newest 16 secrets of an endpoint, including expired ones, because a receiver may still use one of them. */
+/** Returns an endpoint's newest 16 secrets, including expired ones, because a receiver may still use one of them. */
 export const findNewestSecrets = rowsOf(
   'webhook-secrets-newest',
   columns,
@@ -64,7 +63,7 @@ export const findNewestSecrets = rowsOf(
   (endpointId: string) => [endpointId],
 );
 
-/** Sets the end of all secrets of an endpoint that would otherwise be used longer. Returns how many there were. */
+/** Sets the end of all of an endpoint's secrets that would otherwise be used for longer. Returns how many there were. */
 export const endWebhookSecrets = answerOf(
   'webhook-secrets-end',
   { id: 'uuid' },
@@ -90,7 +89,7 @@ export const reencryptWebhookSecret = commandOf(
   (id: string, { masterKeyId, sealed }: Encrypted) => [id, masterKeyId, sealed],
 );
 
-/** Counts the secrets by the id of the master key with which they are encrypted: all of them, and those used for signing at `now`. */
+/** Counts the secrets by the id of the master key that they are encrypted with: all of them, and those used for signing at `now`. */
 export const countSecretsByKey = answerOf(
   'webhook-secrets-by-key',
   { masterKeyId: 'text', total: count, signing: count },
@@ -116,7 +115,7 @@ export const findSecretsUnderOtherKeys = rowsOf(
 /** The number of the advisory lock for encrypting secrets. */
 const ENCRYPTION = 5_140_912_377_401_882_913n;
 
-/** Prevents rotations of the master key until the transaction ends. Several transactions can encrypt secrets at the same time. */
+/** Prevents master key rotations until the transaction ends. Several transactions can encrypt secrets at the same time. */
 export const joinEncryption = answerOf(
   'webhook-sealing-join',
   { isLocked: 'bool' },
