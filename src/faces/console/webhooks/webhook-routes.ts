@@ -61,7 +61,7 @@ import {
 
 const PAGE_SIZE = '25';
 
-/** Adds the pages for the endpoints, for the results of their events, and for the actions on both. */
+/** Adds the pages for the endpoints, their events' results, and the actions on both. */
 export function addWebhookRoutes(routes: Routes, deps: ConsoleDeps): void {
   const { get, post } = routes;
   get('/webhooks', 'listEndpoints', async ({ visit, request }) => {

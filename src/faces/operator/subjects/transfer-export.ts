@@ -328,7 +328,7 @@ const incomingShape = {
   }),
   seal: sealedBefore({ ...SEALED_TRANSFER, isReadOnce: true }),
 } as const;
-/** A transfer to one of our addresses, for the books. Ids are UUIDs, `txId` is 64 hex characters. */
+/** The bookkeeping view of a transfer to one of our addresses. Ids are UUIDs, `txId` is 64 hex characters. */
 type ExportedTransfer = Omit<Row<typeof incomingShape>, 'seal'>;
 
 /** Returns a project's next transfers above the id `after` and up to `last` (UUIDs), in the order of their records. */
@@ -363,7 +363,7 @@ const findIncomingAfter = rowsOf(
   ],
 );
 
-/** A transfer from one of our addresses, for the books. */
+/** The bookkeeping view of a transfer from one of our addresses. */
 type ExportedOutgoing = Row<typeof shared>;
 
 /** A position in the chain: a transfer's identity in a network, with its block. */
