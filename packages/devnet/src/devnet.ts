@@ -62,7 +62,7 @@ export interface Devnet extends Pick<NodeServer, 'url' | 'solidityUrl' | 'grpcUr
   /**
    * Orphans the last `depth` blocks above the solid one, and replaces them with a branch that is one block longer. With `keepTransactions`
    * (the default), their transactions are included in later blocks, except those that refer to an orphaned block, as on a real network.
-   * Otherwise they are dropped. Returns the blocks of the new branch.
+   * Otherwise they are dropped. Returns the new branch's blocks.
    */
   fork(options: { readonly depth: number; readonly keepTransactions?: boolean }): BlockMark[];
   /** Returns all current and previous producers, by index. */
@@ -74,7 +74,7 @@ export interface Devnet extends Pick<NodeServer, 'url' | 'solidityUrl' | 'grpcUr
   setProducers(indexes: readonly number[]): void;
   /** Replaces the first `count` producers with new ones, and returns their indexes. */
   replaceProducers(count: number): readonly number[];
-  /** Changes the key of a producer's witness permission, which signs its next block. */
+  /** Changes a producer's witness permission key, which signs its next block. */
   rotateSigner(index: number): void;
   readonly usdt: OwnerCalls;
   /**
@@ -221,7 +221,7 @@ export function startTicker({
 }
 
 /**
- * The calls that the owner of the USDT contract can make. Each call submits a transaction, which waits for the next block, and returns the
+ * The calls that the USDT contract's owner can make. Each call submits a transaction, which waits for the next block, and returns the
  * transaction's id.
  */
 export interface OwnerCalls {
@@ -238,7 +238,7 @@ export interface OwnerCalls {
   /** The address can still receive, but its transfers revert. */
   addBlackList(address: string): string;
   removeBlackList(address: string): string;
-  /** Destroys the balance of a frozen address, without a Transfer event. */
+  /** Destroys a frozen address's balance without a Transfer event. */
   destroyBlackFunds(address: string): string;
   /** Changes the owner's balance, without a Transfer event. */
   issue(amountMicro: bigint): string;
@@ -308,7 +308,7 @@ export type PoisonKind = (typeof POISONS)[number];
 /** For `huge-infos`: how many bytes of JSON, in which shape, and in how many transactions (default: one). */
 export type PoisonOptions = Partial<Noise> & { readonly transactions?: number };
 
-/** A field that java-tron doesn't know. It has the same number as the one in block 79072107 of the main network. */
+/** A field that java-tron doesn't know. It has the same number as the field in block 79072107 on the main network. */
 const UNKNOWN_FIELD = writeInt64(1002, 1);
 
 /**

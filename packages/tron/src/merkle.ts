@@ -7,10 +7,10 @@ const EMPTY_ROOT = '00'.repeat(32);
 const HASH_BYTES = 32;
 
 /**
- * Returns the root to which a block header commits (64 hex characters), computed over the protobuf bytes of whole Transactions in block
- * order. A leaf is the sha256 of the bytes, an inner node is sha256(left‖right), and if the number of nodes is odd, the last one moves up
- * unchanged (java-tron `MerkleTree`). Leaves and inner nodes are hashed in the same way, so callers with an untrusted tree must refuse a
- * leaf of 64 bytes, which could be an inner node.
+ * Returns the root that a block header commits to (64 hex characters), computed over the protobuf bytes of whole Transactions in block
+ * order. A leaf is the sha256 of the bytes, an inner node is sha256(left‖right), and the last of an odd number of nodes moves up unchanged
+ * (java-tron `MerkleTree`). Leaves and inner nodes are hashed in the same way, so callers with an untrusted tree must refuse a leaf of 64
+ * bytes, which could be an inner node.
  */
 export function txTrieRoot(transactions: readonly Uint8Array[], hash: Sha256Hex = sha256Hex): string {
   return rootOfLeaves(
@@ -19,7 +19,7 @@ export function txTrieRoot(transactions: readonly Uint8Array[], hash: Sha256Hex 
   );
 }
 
-/** Like `txTrieRoot`, but from the hashes of the transactions (64 hex characters each). */
+/** Like `txTrieRoot`, but computed from the transactions' hashes (64 hex characters each). */
 export function rootOfLeaves(leaves: readonly string[], hash: Sha256Hex = sha256Hex): string {
   const [first] = leaves;
   if (first === undefined) return EMPTY_ROOT;

@@ -45,9 +45,9 @@ export function scanMessage(bytes: Uint8Array, start: number, end: number): Scan
 }
 
 /**
- * Calls `visit` with each top-level field of the message in order, except groups. Their number isn't limited, because the sender of a
- * transaction may have appended thousands. Returns whether the bytes could come from an encoder (no groups, no overlong varints). Returns
- * null for malformed bytes, like `scanMessage`, and if `visit` returns `false`.
+ * Calls `visit` with each top-level field of the message in order, except groups. Their number isn't limited, because a transaction's
+ * sender may have appended thousands. Returns whether the bytes could come from an encoder (no groups, no overlong varints). Returns null
+ * for malformed bytes, like `scanMessage`, and if `visit` returns `false`.
  */
 export function visitFields(
   bytes: Uint8Array,

@@ -2,7 +2,7 @@ import { writeHex } from './hex.ts';
 import { type ScannedField, visitFields } from './scan-message.ts';
 import { contractRetNumber, SUCCESS } from './transaction.ts';
 
-/** A whole Transaction, in the form to which its block commits. `rawData` is the part of `whole` whose sha256 is the transaction id. */
+/** A whole Transaction, in the form that its block commits to. `rawData` is the part of `whole` whose sha256 is the transaction id. */
 export type TransactionBytes = {
   readonly whole: Uint8Array;
   readonly rawData: Uint8Array;
@@ -11,7 +11,7 @@ export type TransactionBytes = {
   readonly isSuccess: boolean;
 };
 
-/** The integers in Tron.proto `Transaction.Result` other than `ret` and `contractRet`. The sender of a transaction may have set them. */
+/** The integers in Tron.proto `Transaction.Result` other than `ret` and `contractRet`. The transaction's sender may have set them. */
 const RESULT_INTEGERS: readonly (readonly [name: string, number: number])[] = [
   ['withdraw_amount', 15],
   ['unfreeze_amount', 16],

@@ -347,7 +347,7 @@ async function comparePause(deps: StateDeps): Promise<boolean | null> {
   const shown = await readFlag(node, deps.usdt, { method: 'paused()' });
   const isPaused = shown.isSet;
   if (isPaused === null || known.pauseState === 'seen' || isPaused === (known.pauseState === 'paused')) return true;
-  // Until the ledger has all blocks up to that height, it may still learn the state from one of them.
+  // Until the ledger has all blocks up to that height, it may still learn the state from one of those blocks.
   if (((await findCursor(deps.db, deps.network))?.solid.number ?? 0) < shown.high) return false;
   if (!(await isAgreed(deps, node, shown, { method: 'paused()' }, known.pauseBlock))) return false;
   await deps.db.transaction(async (tx) => {

@@ -21,7 +21,7 @@ export type Forecast = {
   freeShare: number;
   perDay7: number;
   perDay30: number;
-  /** Whole days until no amount is free at each rate, rounded down; `null` if none was used. */
+  /** The whole days (rounded down) until no amounts are free, at each rate; `null` if no amount was used. */
   daysLeft7: number | null;
   daysLeft30: number | null;
   /** The smaller of the two. */

@@ -8,7 +8,7 @@ export function formatCheckoutToken(random: Uint8Array): string {
 
 const TOKEN = /^[1-9A-HJ-NP-Za-km-z]{16,22}$/;
 
-/** Whether text has the form of a checkout token. Whether the token exists is known only to the database. */
+/** Whether a text has the form of a checkout token. Whether the token exists is known only to the database. */
 export function isCheckoutToken(text: string): boolean {
   return TOKEN.test(text);
 }

@@ -63,5 +63,5 @@ export type ContractEvent = {
   detail: string;
 };
 
-/** The account that consists of zero bytes, whose key no one has. */
+/** The account made of zero bytes, whose key no one has. */
 export const BURNED_TO = '0'.repeat(40) as AccountHex;

@@ -9,7 +9,7 @@ const EPOCH_MS = Date.UTC(2026, 0, 1);
 const INDEXES_A_SECOND = 2;
 const LAST_INDEX = 2 ** 31 - 1;
 
-/** Returns the lowest index that certainly has never been used, whatever happened to the ledger before. */
+/** Returns the lowest index that has certainly never been used, no matter what happened to the ledger before. */
 export function indexAt(now: UnixMs): number {
   const seconds = Math.max(0, Math.floor((now - EPOCH_MS) / 1000));
   return Math.min(LAST_INDEX, 1 + seconds * INDEXES_A_SECOND);

@@ -4,7 +4,7 @@ import { parseUrl } from './url.ts';
 
 /**
  * Where the price of one USDT comes from. `url` returns JSON that contains the number at `path` and its time at `timePath` (JSON pointers,
- * RFC 6901, such as `/tether/cny`). Without `timePath`, the time of the request is used. `min` and `max` are decimals.
+ * RFC 6901, such as `/tether/cny`). Without `timePath`, the request's time is used. `min` and `max` are decimals.
  */
 export type RateSource = {
   url: string;
@@ -48,7 +48,7 @@ export function readRateSource(text: string): RateSource {
   };
 }
 
-/** Returns the origin of a source, without its path and query, because these may contain a token. */
+/** Returns a source's origin, without the path and query, because these may contain a token. */
 export function originOf({ url }: Pick<RateSource, 'url'>): string {
   return parseUrl(url)?.origin ?? 'invalid URL';
 }

@@ -25,7 +25,7 @@ export type NoRefund<Sent extends SentBack = SentBack> =
 
 /**
  * Finds the refund among one transaction's outgoing transfers. It must go to the sender, have exactly the same amount, be in a later block,
- * and not yet be the refund of another transfer. Returns the first one if there are several.
+ * and not yet be another transfer's refund. Returns the first one if there are several.
  */
 export function findRefund<Sent extends SentBack>(
   came: Refundable,

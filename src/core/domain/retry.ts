@@ -8,8 +8,8 @@ const DELAYS_SECONDS = [0, 5, 30, 120, 600, 1800, 3600, 7200, 21_600, 43_200, 86
 export const MAX_ATTEMPTS = DELAYS_SECONDS.length;
 
 /**
- * Returns the position of an attempt in the schedule, starting at 1. A replay raises `maxAttempts`, which restarts the schedule. A delivery
- * with a `maxAttempts` of 1 is at the end of its schedule from the start.
+ * Returns an attempt's position in the schedule, starting at 1. A replay raises `maxAttempts`, which restarts the schedule. A delivery with
+ * a `maxAttempts` of 1 is at the end of its schedule from the start.
  */
 export function schedulePosition(attempt: number, maxAttempts: number): number {
   return Math.max(1, MAX_ATTEMPTS - (maxAttempts - attempt));

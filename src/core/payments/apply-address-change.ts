@@ -39,7 +39,7 @@ type Cause = { kind: 'due' } | { kind: 'confirmed'; actor: RecordedActor };
 type Applied =
   /** `passedOver` contains the addresses that the project has got some other way in the meantime. */
   | { kind: 'applied'; change: AddressChange; added: TronAddress[]; passedOver: TronAddress[] }
-  /** Nothing was added, and the change is over. `detail` is the text of its alarm. */
+  /** Nothing was added, and the change is over. `detail` is its alarm's text. */
   | { kind: 'failed'; change: AddressChange; reason: string; detail: string }
   /** The change was already over, or isn't due yet. */
   | { kind: 'none' };

@@ -18,8 +18,8 @@ import { type Compared, compareTransfers } from './mismatch/diagnose-transfers.t
 import { guardWhileLeading, type Leading } from './watching.ts';
 
 // A claim is created when an invoice's payer looks up an unmatched transfer to the invoice's address. It doesn't credit anything. The page
-// says that the money arrived, the shop gets the event `transfer.claimed`, and operators see the transfer at the top of the unmatched ones.
-// Anyone who has an invoice's link can make a claim, so an operator must check the sender and the amount before acting on it.
+// says that the money arrived, the shop gets the event `transfer.claimed`, and operators see the transfer at the top of the unmatched
+// transfers. Anyone who has an invoice's link can make a claim, so an operator must check the sender and the amount before acting on it.
 
 /** A single claim must not block others, but more than this many wouldn't help an operator. */
 const MAX_OF_TRANSFER = 5;

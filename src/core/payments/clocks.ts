@@ -202,7 +202,7 @@ function duration(ms: number): string {
   return `${Math.round(ms / unitMs)} ${name}`;
 }
 
-/** With a larger error, the expiry of a five-minute invoice would be off by more than a fifth. */
+/** With a larger error, a five-minute invoice's expiry would be off by more than a fifth. */
 const TOLERANCE_MS = 60_000;
 
 /**

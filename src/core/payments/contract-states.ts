@@ -75,7 +75,7 @@ export async function showPendingEvents(deps: Deps, events: readonly ContractEve
 
 type AlarmDeps = Pick<Deps, 'network'> & Partial<Pick<Deps, 'log'>>;
 
-/** Raises the alarm for each current state, and closes the alarms of all others. It's idempotent. */
+/** Raises the alarm for each current state, and closes all other states' alarms. It's idempotent. */
 export async function followStates(deps: AlarmDeps, db: Sql): Promise<void> {
   const frozen = (await findFrozen(db, deps.network)).filter(({ freezeState }) => freezeState !== 'lifted');
   const pause = (await findPause(db, deps.network))?.pauseState ?? null;

@@ -102,7 +102,8 @@ export async function createInvoice(deps: CreateDeps, input: CreateInput): Promi
   if (first !== null) return { kind: 'created', invoice: first };
 
   // There can be no row for several reasons: a unique constraint failed, none of the tried amounts was free, the policy changed, the
-  // project was archived, or the key was revoked. Each can also happen between two statements, so every round checks all of them.
+  // project was archived, or the key was revoked. Any of these can also happen between two statements, so every round checks for all of
+  // them.
   for (let round = 1; ; round++) {
     const earlier = await askAgain(deps, input, now);
     if (earlier.kind !== 'new') return earlier;
@@ -373,7 +374,7 @@ function offer(invoice: NewInvoice, rule: Rule, { place, words }: Offer): { invo
 /** An address, and the amounts on it that can be offered to one invoice. */
 type Offer = { place: Place; words: readonly MicroUsdt[] };
 
-/** The places in an amount range that are known to be free. Other requests may have taken some of them since. */
+/** The places in an amount range that are known to be free. Other requests may have taken some of these places since. */
 type Free = { at: UnixMs; offers: Offer[] };
 
 /**

@@ -18,7 +18,7 @@ const MAX_UNCHANGED = 2;
 
 /**
  * Creates an invoice within the project's limits on unpaid invoices. If no payable amount is free, it derives addresses first, if possible.
- * On a network that was never watched, no invoice is created. A repeated request always succeeds, because it creates nothing.
+ * No invoice is created on a network that was never watched. A repeated request always succeeds, because it creates nothing.
  */
 export async function createOrder(deps: OrderDeps, input: CreateInput): Promise<Ordered> {
   const { network } = input;

@@ -26,7 +26,7 @@ export type Capacity = {
 
 /** Maximum number of amounts to measure; the most requested amounts are measured. */
 const MAX_AMOUNTS = 100;
-/** Maximum number of further amounts for which an invoice was refused, latest first. */
+/** Maximum number of further amounts that were refused for an invoice, latest first. */
 const MAX_REFUSED = 20;
 /**
  * Reading this many invoices takes a few tenths of a second. If there were more in 30 days, the rate is calculated from the latest ones.
@@ -104,7 +104,7 @@ async function measureAmounts(
   const entries = uses.map((use) => ({ use, range: payableRange(project, use.requestedMicro) }));
   const ranges = entries.map(({ range }) => range);
   const counts = await countReserved(db, id, policy, ranges);
-  // All of them were counted from the same time.
+  // All amounts were counted from the same time.
   const usedBefore = await findUsedBefore(db, id, policy, ranges, uses[0]?.countedSince ?? now);
   return entries.map(({ use, range }, index) => {
     const { addresses, reserved } = counts[index] ?? { addresses: 0n, reserved: 0n };

@@ -124,8 +124,8 @@ async function ensureDataDir(dir: string): Promise<void> {
 }
 
 /**
- * Creates the directory and its missing parents, and returns the ones that it created. Node's own recursive mkdir never returns below
- * /proc.
+ * Creates the directory and its missing parents, and returns the directories that it created. Node's own recursive mkdir never returns
+ * below /proc.
  */
 async function makeMissing(dir: string, mode: number): Promise<string[]> {
   try {

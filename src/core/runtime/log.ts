@@ -111,7 +111,7 @@ const NUMBER_FIELDS = ['errno', 'port', 'statusCode'] as const;
 
 const MAX_FIELD = 200;
 const MAX_MESSAGE = 1000;
-/** In characters. The frames that lead to the error are more useful than the frames of its cause. */
+/** In characters. The frames that lead to the error are more useful than its cause's frames. */
 const MAX_STACK = { own: 1500, cause: 500 };
 /** Limits for an error and its causes, whatever they contain. */
 const MAX_ERRORS = 6;

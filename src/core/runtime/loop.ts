@@ -9,7 +9,7 @@ type LoopOptions = {
   log: Logger;
   /** After repeated failures, the pause doubles from 100 ms up to this limit. */
   maxPauseMs: number;
-  /** Records the outcome of each round. */
+  /** Records each round's outcome. */
   health?: LoopHealth | undefined;
   /**
    * Runs a round and returns the pause before the next one in milliseconds. If it throws, the error is logged and the round is retried. If

@@ -17,7 +17,7 @@ function object(properties: Record<string, Schema>, options?: Options): Schema {
   return { type: 'object', ...(required.length > 0 ? { required } : {}), properties, ...options };
 }
 
-/** Combines the properties of all parts. A duplicate property is a mistake. */
+/** Combines all parts' properties. A duplicate property is a mistake. */
 function interfaceOf(heritage: readonly { properties: Record<string, Schema> }[], own: Record<string, Schema>): Schema {
   const entries = [...heritage.map(({ properties }) => properties), own].flatMap(Object.entries);
   const properties = Object.fromEntries(entries);

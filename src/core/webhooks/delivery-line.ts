@@ -218,7 +218,7 @@ function createAttempts(options: DeliveryLineOptions, { buffer, queue, putOff }:
   };
   return {
     begin,
-    /** Starts no more attempts. Resolves when the ones in progress have ended. */
+    /** Starts no more attempts. Resolves when the attempts in progress have ended. */
     end: async () => {
       isEnding = true;
       await Promise.all(underWay);

@@ -194,8 +194,8 @@ export function createWakeup(): Wakeup {
 const REFRESH_MS = 5000;
 
 /**
- * Updates the age of the oldest undelivered event. `refresh` returns immediately, so that neither a scrape nor the dispatcher has to wait
- * for the database. `ended` resolves when no query is in progress.
+ * Updates the oldest undelivered event's age. `refresh` returns immediately, so that neither a scrape nor the dispatcher has to wait for
+ * the database. `ended` resolves when no query is in progress.
  */
 function createUndeliveredGauge({
   db,

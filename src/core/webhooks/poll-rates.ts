@@ -54,7 +54,7 @@ type State = {
 /**
  * Queries the adapters' rate sources until it's stopped, and raises an alarm for each rate that is older than half of its limit. Only one
  * process works at a time, while the others stand by. Rates are stored with their adapters, for all processes. If there are many sources,
- * the ones that have been waiting longest are queried first, even if others hang.
+ * those that have been waiting longest are queried first, even if others hang.
  */
 export function startRatePolling(options: Options): { stop(): Promise<void> } {
   const { db, now, log, localTargets, holder, pollMs = POLL_MS, timeoutMs = ATTEMPT_TIMEOUT_MS } = options;
@@ -113,7 +113,7 @@ export function startRatePolling(options: Options): { stop(): Promise<void> } {
 }
 
 /**
- * Returns the state of a source. If the source has changed, the state starts from scratch, so that the operator is notified about the new
+ * Returns a source's state. If the source has changed, the state starts from scratch, so that the operator is notified about the new
  * source.
  */
 function stateOf(states: Map<string, State>, { id, rateSource }: SourcedAdapter): State {

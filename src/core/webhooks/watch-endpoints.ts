@@ -166,7 +166,7 @@ const REMEDIES: Readonly<Record<Kind, string>> = {
   'unknown-key': 'Give this process that key, after its own ("quittance master-key status")',
 };
 
-/** Before anything is signed, checks that this process has the keys of the signing secrets. If not, throws `CONFIG_INVALID`. */
+/** Before anything is signed, checks that this process has the keys for the signing secrets. If not, throws `CONFIG_INVALID`. */
 export async function refuseMissingKeys({ db, keyRing }: { db: Sql; keyRing: KeyRing }, now: UnixMs): Promise<void> {
   const missing = await describeMissingSecrets({ db, keyRing }, now);
   if (missing !== null) throw new AppError('CONFIG_INVALID', `${missing}; nothing is started`);

@@ -15,7 +15,7 @@ export interface PendingTransaction {
   readonly hidden?: HiddenFields;
 }
 
-/** Why a node refuses a broadcast, with the values of `GrpcAPI.Return.response_code` and the text of its message. */
+/** Why a node refuses a broadcast, with the `GrpcAPI.Return.response_code` value and the message text. */
 export interface Refusal {
   readonly code:
     | 'SIGERROR'

@@ -17,7 +17,7 @@ export interface BlockTransaction {
   readonly info: InfoBody;
 }
 
-/** `turn` is the index of the producer. The genesis block has no producer (-1) and no signature. */
+/** `turn` is the producer's index. The genesis block has no producer (-1) and no signature. */
 export interface Block {
   readonly id: string;
   readonly header: BlockHeaderJson & {
@@ -125,7 +125,7 @@ function headerOf(block: {
   };
 }
 
-/** Returns the whole Transaction in the form to which its block commits, including fields that JSON omits. */
+/** Returns the whole Transaction in the form that its block commits to, including fields that JSON omits. */
 export function transactionBytesOf({ contractRet, ...transaction }: BlockTransaction): Uint8Array {
   return wholeTransaction({
     ...transaction,

@@ -25,7 +25,7 @@ export interface Chain {
   solidNumber(): number;
   /** Returns a block on the current branch, or null. */
   block(number: number): Block | null;
-  /** Returns the height of a transaction on the current branch, or null. */
+  /** Returns a transaction's height on the current branch, or null. */
   heightOf(transactionId: string): number | null;
   stateAt(number: number): StateReader;
   /** Returns how many blocks each producer has made up to a height, by its index. */
@@ -55,8 +55,8 @@ interface Recent {
 }
 
 /**
- * Manages the current branch: recent blocks with their undo data, and an index of all others. `readBlock` reads a block, given the position
- * of its line.
+ * Manages the current branch: recent blocks with their undo data, and an index of all others. `readBlock` reads a block, given its line's
+ * position.
  */
 export function createChain(start: ChainStart, readBlock: (position: number) => Block): Chain {
   const { positions, transactionHeights } = start;
@@ -128,7 +128,7 @@ export function createChain(start: ChainStart, readBlock: (position: number) => 
 
 type Turns = ReturnType<typeof createTurns>;
 
-/** Counts the blocks of each producer, by its index. */
+/** Counts each producer's blocks, by its index. */
 function createTurns(start: ChainStart) {
   const latest = [...start.latestByTurn];
   const produced = [...(start.producedByTurn ?? [])];

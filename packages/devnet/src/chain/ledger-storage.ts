@@ -36,7 +36,7 @@ export interface LedgerStorage {
   writeSubmitted(transaction: string): void;
   writeFork(fork: Omit<LedgerRecord & { kind: 'fork' }, 'kind'>): void;
   writeSchedule(schedule: Schedule): void;
-  /** Returns the position of the block's line. */
+  /** Returns the position of the block's line in the log. */
   writeBlock(block: Block, change: StateChange): number;
   /** Takes a snapshot if it's due. */
   maintain(chain: Chain): void;
@@ -322,7 +322,7 @@ function endOfLastLine(file: number, size: number): number {
 /** A solid block with all state that is derived from the chain up to it, so that the chain doesn't have to be replayed from genesis. */
 interface Snapshot {
   readonly number: number;
-  /** The position in the log after the line of the solid block. */
+  /** The position in the log after the solid block's line. */
   readonly logPosition: number;
   /** The position of each block's line, by height, up to `number`. */
   readonly positions: number[];

@@ -36,7 +36,7 @@ export interface Ledger {
   solidNumber(): number;
   pendingCount(): number;
   submit(transaction: SentTransaction): SubmitResult;
-  /** Adds these fields (hex), which java-tron doesn't know, to the header of the next block. They aren't kept across restarts. */
+  /** Adds these fields (hex), which java-tron doesn't know, to the next block's header. They aren't kept across restarts. */
   hideInNextHeader(fields: string): void;
   /** Adds one block with the pending transactions, in the order in which they arrived. The time must be later than the head's. */
   produceBlock(options: { readonly timestampMs: number }): Block;

@@ -18,7 +18,7 @@ export interface BlockMark {
 /** A larger number in one call is a mistake. This many blocks take about a minute. */
 const MAX_MINED = 1_000_000;
 
-/** Makes blocks. In the slot of a stalled producer there's no block: time advances, but the height doesn't. */
+/** Makes blocks. There's no block in a stalled producer's slot: time advances, but the height doesn't. */
 export function mineBlocks(
   ledger: Ledger,
   count: number,

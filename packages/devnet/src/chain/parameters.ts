@@ -6,7 +6,7 @@ export type Parameters = Readonly<Record<string, unknown>>;
 /** The exception thrown by java-tron's JSON parser. */
 const PARSE_ERROR = 'org.tron.core.services.http.JsonFormat$ParseException';
 
-/** A request to which a node responds with status 200 and `{"Error":"class … : …"}`. Some errors have no class. */
+/** A request that a node answers with status 200 and `{"Error":"class … : …"}`. Some errors have no class. */
 export class ParameterError extends Error {
   override name = 'ParameterError';
   readonly #javaClass: string | null;
@@ -43,14 +43,14 @@ export function exactBoolean(parameters: Parameters, name: string): boolean {
   throw new ParameterError(`${position(parameters, name)}: Expected "true" or "false".`, PARSE_ERROR);
 }
 
-/** Returns the hex of an id in lower case. */
+/** Returns an id as lowercase hex. */
 export function idParameter(parameters: Parameters, name: string): string {
   const text = exactText(parameters, name).replace(/^0x/i, '').toLowerCase();
   if (/^[0-9a-f]*$/.test(text)) return text;
   throw new ParameterError(`${position(parameters, name)}: INVALID hex String`, PARSE_ERROR);
 }
 
-/** Returns the position of a value in a body with these parameters and without spaces, as java-tron counts it. */
+/** Returns a value's position in a body that has these parameters and no spaces, as java-tron counts it. */
 function position(parameters: Parameters, name: string): string {
   const entries = Object.entries(parameters);
   const before = entries.slice(0, Object.keys(parameters).indexOf(name));

@@ -1,6 +1,8 @@
 import { MAX_PRODUCERS, type Producer, producerAccount, producerSigner, producersOf } from '../evm/keys.ts';
 
-/** The block producers. A producer is identified by its index, from which its keys are derived, so any index can become a producer. */
+/**
+ * The block producers. A producer is identified by its index, and its keys are derived from the index, so any index can become a producer.
+ */
 export interface Schedule {
   readonly genesisCount: number;
   /** The producers, in the order of their turns. */
@@ -8,7 +10,7 @@ export interface Schedule {
   /** All current and previous producers, in ascending order. */
   readonly known: readonly number[];
   readonly stalled: readonly number[];
-  /** How often the key of each witness permission was changed, by index. If absent, it was never changed. */
+  /** How often each witness permission's key was changed, by index. If absent, it was never changed. */
   readonly rotations: Readonly<Record<string, number>>;
 }
 
@@ -22,7 +24,7 @@ export interface Witness extends Producer {
 /** The main network has a few hundred candidates. */
 const MAX_CANDIDATES = 1_000;
 
-/** Returns the producers of a new network: 0 to `count` - 1. */
+/** Returns a new network's producers: 0 to `count` - 1. */
 export function firstSchedule(count: number): Schedule {
   const active = [...producersOf(count).keys()];
   return { genesisCount: count, active, known: active, stalled: [], rotations: {} };

@@ -51,12 +51,12 @@ export function signatureOf({ name, inputs }: ContractFunction): string {
   return `${name}(${inputs.map((input) => input.split(' ')[1]).join(',')})`;
 }
 
-/** Returns the first four bytes of the hash of a function signature, in hex. */
+/** Returns the first four bytes of a function signature's hash, in hex. */
 export function selectorOf(signature: string): string {
   return bytesToHex(keccak_256(utf8ToBytes(signature))).slice(0, 8);
 }
 
-/** Returns the hash of an event signature, in hex. */
+/** Returns an event signature's hash in hex. */
 export function topicOf(signature: string): string {
   return bytesToHex(keccak_256(utf8ToBytes(signature)));
 }

@@ -3,8 +3,7 @@ import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import type { AccountHex } from '@quittance/tron/address';
 
 /**
- * A call from one contract to another, as it appears in the info of their transaction. If the call transfers no value, `callValueInfo` is
- * empty.
+ * A call from one contract to another, as it appears in their transaction's info. If the call transfers no value, `callValueInfo` is empty.
  */
 export interface InternalTransactionJson {
   readonly hash: string;

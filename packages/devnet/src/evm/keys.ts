@@ -5,7 +5,7 @@ import type { AccountHex } from '@quittance/tron/address';
 import { accountFromPublicKey } from '@quittance/tron/public-key';
 import { DEVNET_CONTRACTS } from '@quittance/tron/usdt';
 
-/** The text from which every key and contract address of a devnet is derived. These keys are public, and worthless anywhere else. */
+/** The text that all of a devnet's keys and contract addresses are derived from. These keys are public, and worthless anywhere else. */
 const SEED = 'quittance devnet 1';
 
 export interface KeyPair {
@@ -22,7 +22,7 @@ export interface Producer {
   readonly signer: KeyPair;
 }
 
-/** Returns the first producers of a devnet, in the order of their turns. */
+/** Returns a devnet's first producers, in the order of their turns. */
 export function producersOf(count: number): Producer[] {
   if (!Number.isInteger(count) || count < 1 || count > MAX_PRODUCERS) {
     throw new RangeError(`a devnet has 1 to ${MAX_PRODUCERS} producers, not ${count}`);

@@ -48,7 +48,7 @@ export function createJournal(base: StateReader): Journal {
   return { changes, get, set, add: (key, amount) => set(key, get(key) + amount) };
 }
 
-/** Moves the changes of a journal into the journal below it. */
+/** Moves a journal's changes into the journal below it. */
 export function keepChanges(from: Journal, into: Journal): void {
   for (const [key, value] of from.changes) into.set(key, value);
 }

@@ -35,10 +35,7 @@ export function transactionJson(transaction: BlockTransaction, visible: boolean)
   return { ret: [resultJson(contractRetNumber(contractRet) ?? 0, hidden)], signature: signatures, ...unsigned };
 }
 
-/**
- * Returns the info of a transaction, with its fields in the node's order. With `visible`, the addresses in contracts and logs are in
- * base58.
- */
+/** Returns a transaction's info, with the fields in the node's order. With `visible`, the addresses in contracts and logs are in base58. */
 export function infoJson(block: Block, { id, info }: BlockTransaction, visible: boolean): InfoJson {
   const { fee, noise, ...body } = info;
   const json: InfoJson = {

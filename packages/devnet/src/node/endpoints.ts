@@ -146,7 +146,7 @@ function triggerJson({ ledger, parameters, visible, now }: EndpointContext): unk
   };
 }
 
-/** `triggerconstantcontract` runs a call on the state of the endpoint's head, and discards its changes. */
+/** `triggerconstantcontract` runs a call on the state at the endpoint's head, and discards its changes. */
 function constantCallJson({ ledger, view, parameters, visible, now }: EndpointContext): unknown {
   const contract = triggerOf(parameters);
   if (contractAt(contract.contract) === null) return missingContractJson(visible);
@@ -170,7 +170,7 @@ function constantCallJson({ ledger, view, parameters, visible, now }: EndpointCo
   };
 }
 
-/** `estimateenergy` returns the energy that a call needs on the state of the endpoint's head. */
+/** `estimateenergy` returns the energy that a call needs in the state at the endpoint's head. */
 function estimateEnergyJson({ view, parameters, visible }: EndpointContext): unknown {
   const contract = triggerOf(parameters);
   if (contractAt(contract.contract) === null) return missingContractJson(visible);

@@ -135,7 +135,7 @@ async function readBody(request: IncomingMessage): Promise<string | null> {
   return length > MAX_BODY_BYTES ? null : Buffer.concat(chunks).toString('utf8');
 }
 
-/** Returns the fields of a JSON body, or its list if that is allowed. An empty body has no fields. */
+/** Returns a JSON body's fields, or its list if a list is allowed. An empty body has no fields. */
 function parametersOf(body: string, isListAllowed = false): Parameters {
   if (body.trim() === '') return {};
   let parsed: unknown;
@@ -150,7 +150,7 @@ function parametersOf(body: string, isListAllowed = false): Parameters {
   throw new ParameterError('can not cast to JSONObject.', JSON_ERROR);
 }
 
-/** Returns the fields of a query string, with the same types as in a JSON body. */
+/** Returns a query string's fields, with the same types as in a JSON body. */
 function queryParameters(query: URLSearchParams): Parameters {
   const entries = [...query].map(([name, text]) => {
     if (NUMBERS.includes(name) && /^-?\d{1,15}$/.test(text)) return [name, Number(text)] as const;

@@ -61,7 +61,7 @@ interface FilteredLog {
   readonly blockHash: string;
   readonly blockNumber: string;
   readonly data: string;
-  /** Counts all logs of the block, including the ones that don't match. */
+  /** Counts all logs in the block, including those that don't match. */
   readonly logIndex: string;
   readonly removed: false;
   readonly topics: readonly string[];
@@ -147,7 +147,7 @@ function rangeOf(
   return { from, to };
 }
 
-/** Returns the height of a bound, or null for the head or for no bound. */
+/** Returns a bound's height, or null for the head or for no bound. */
 function heightOf(bound: string, solid: number): number | null {
   const tag = bound.toLowerCase();
   if (tag === 'pending') throw invalidParams('TAG pending not supported');

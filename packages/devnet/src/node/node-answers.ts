@@ -30,7 +30,7 @@ export interface Sickness {
   readonly resealed: Map<string, Resealed>;
 }
 
-/** Fills in the defaults of the faults as of now. Without faults, the node is healthy. */
+/** Fills in the faults' current defaults. Without faults, the node is healthy. */
 export function fallSick(ledger: Ledger, faults: readonly Fault[]): Sickness {
   const solidNumber = ledger.solidNumber();
   return { faults: faults.map((fault) => settleFault(fault, solidNumber)), resealed: new Map() };

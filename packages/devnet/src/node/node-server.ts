@@ -270,7 +270,7 @@ function listen(server: Http2Server, host: string, port: number): Promise<number
 const GRPC_HEADERS = { ':status': 200, 'content-type': 'application/grpc' };
 
 /**
- * The statuses with which java-tron, or a server in front of it, ends a call. All other refusals come from a proxy, which responds with its
+ * The statuses that java-tron, or a server in front of it, ends a call with. All other refusals come from a proxy, which responds with its
  * own page. java-tron's message is empty for a limit (`RateLimiterInterceptor`), and is this text for a lite node
  * (`LiteFnQueryGrpcInterceptor`).
  */

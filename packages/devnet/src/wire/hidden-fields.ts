@@ -65,7 +65,7 @@ export function unsignedBytes(rawData: Uint8Array, result: Uint8Array): Uint8Arr
   return concatBytes(writeElement(RAW_DATA, rawData), writeElement(RET, result));
 }
 
-/** Returns the bytes of a Result, given as JSON. */
+/** Returns the bytes of a Result that is given as JSON. */
 export function resultBytesOf(json: object): Uint8Array {
   return encodeMessage(RESULT, json);
 }

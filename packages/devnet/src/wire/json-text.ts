@@ -62,8 +62,7 @@ export function longList(element: object, count: number): Verbatim {
 }
 
 /**
- * Returns the text of a response piece by piece; a single array if no part of it is long. Like java-tron's responses, it ends with a
- * newline.
+ * Returns a response's text piece by piece; a single array if no part of it is long. Like java-tron's responses, it ends with a newline.
  */
 export function jsonPieces(answer: unknown): Iterable<string> {
   const verbatim: Verbatim[] = [];

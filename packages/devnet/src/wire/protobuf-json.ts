@@ -11,7 +11,7 @@ interface Field {
   readonly isList: boolean;
 }
 
-/** The fields of a message by their JSON names, in the order of their numbers. */
+/** A message's fields by their JSON names, in field number order. */
 export type Schema = Readonly<Record<string, Field>>;
 
 export function field(number: number, kind: Kind): Field {

@@ -58,7 +58,7 @@ export function createCatchUp(deps: FollowDeps, { window, signers, quorum, avoid
     const isSigned = blocks.every(({ read }) => producers !== null && isSignedBy(producers, read.block));
     return isLinked && isSigned ? range : ahead.again(range);
   };
-  /** Checks the blocks of a range and adds them to the window. */
+  /** Checks a range's blocks and adds them to the window. */
   const take = async ({ source, blocks }: AheadRange, nodes: readonly Node[]): Promise<void> => {
     assertLater(
       deps,

@@ -18,7 +18,7 @@ const STUCK_BLOCKS = 200;
 /** If the newest block is older than this many block times, either Quittance or the network has fallen behind. */
 const FAR_BEHIND_BLOCKS = 60;
 
-/** Knows up to which height the chain is irreversible: according to our own count of producers, and according to the nodes. */
+/** Knows the height up to which the chain is irreversible, according to our own count of producers and according to the nodes. */
 export type Solid = {
   /** Returns the height up to which our own verified headers prove it. It's never below the newest recorded block. */
   own(): number;

@@ -86,7 +86,7 @@ export function createFollower(
         : await followNewest(turn, progress);
       while (hasChanged && !isStopping() && (await expireInvoices(watching, window.detectedTime(), held)).isMoreLeft);
       // This is the age of the examined block, not of the node's newest block, because a node whose chain is shorter than ours shows
-      // nothing new, even if its newest block is recent. Catching up can take long, so the age is measured at the start of the call.
+      // nothing new, even if its newest block is recent. Catching up can take a long time, so the age is measured at the start of the call.
       const after = hasChanged ? await findCursor(deps.db, deps.network) : null;
       return { pauseMs, examinedAgeMs: readAt - (after ?? cursor).head.time };
     },

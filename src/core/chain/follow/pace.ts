@@ -69,7 +69,8 @@ export function createBatchPace(longestMs: number, earnedPerBlock: () => number)
       // The delay can't have been longer than this. If the clock was set back, later requests must not stay late permanently.
       delayMs = Math.min(delayMs, nowMs - blockTime);
       if (isLate || (misses > 0 && nowMs - lastMissMs > blockMs * KNOWN_SHARE)) {
-        // The block had already existed for a while, and only this node or the one asked before it lacked it. So there's nothing to learn.
+        // The block had already existed for a while, and only this node or the previously asked node lacked it. So there's nothing to
+        // learn.
         earlierMs = blockMs / EARLIER_SHARE;
       } else if (misses > 0) {
         delayMs = nowMs - blockTime;

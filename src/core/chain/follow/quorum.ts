@@ -30,7 +30,7 @@ export function needsAgreement({ block, logs }: ReadBlock): boolean {
   return isOpen || logs.isForwarded || logs.transfers.some(({ isProven }) => !isProven);
 }
 
-/** Creates a window block from one node's answer, and adds the answers of the other nodes that already have the block. */
+/** Creates a window block from one node's answer, and adds the answers from the other nodes that already have the block. */
 export async function withQuorum(
   deps: FollowDeps,
   read: ReadBlock,
@@ -57,10 +57,10 @@ export function othersFor({ agreement }: FollowDeps, nodes: readonly Node[], fir
 /** Collects the logs that other operators show for the blocks in the window. */
 export type Quorum = {
   /**
-   * Requests the logs of blocks on which too few operators agree, oldest first, from operators that haven't shown theirs yet. If operators
-   * differ, all of them are asked again periodically. Disagreement about a block that all of them must have raises an alarm. If too few
-   * operators are available to reach agreement, no node is asked. `isNewestAsked` means that they were asked for the newest block a moment
-   * ago.
+   * Requests logs for the blocks that too few operators agree on, oldest first, from operators that haven't shown theirs yet. If operators
+   * differ, all of them are asked again periodically. If they disagree about a block that all of them must have, an alarm is raised. If too
+   * few operators are available to reach agreement, no node is asked. `isNewestAsked` means that they were asked for the newest block a
+   * moment ago.
    */
   gather(nodes: readonly Node[], options: { isNewestAsked: boolean }): Promise<void>;
   /**

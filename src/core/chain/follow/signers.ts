@@ -21,7 +21,7 @@ const RETRY_BLOCKS = 20;
 
 /** Knows the producers and their keys, and determines which producer signed a block. */
 export type Signers = {
-  /** Returns the producers by which blocks are judged at the moment, or `null` before the first start. */
+  /** Returns the producers that blocks are currently judged by, or `null` before the first start. */
   known(): KnownProducers | null;
   /**
    * Returns the known producer's key that signed the block, or `null`. At the head, a block that no known key signed is refused after the

@@ -20,7 +20,7 @@ import { explainedBy, ofCheckpointChain, type Walk } from '../verify/walk-produc
 import type { FollowDeps } from './following.ts';
 
 /**
- * Chooses the block from which a new network is followed, and finds its producers. `agreement` operators must show the same block 0,
+ * Chooses the first block to follow on a new network, and finds the network's producers. `agreement` operators must show the same block 0,
  * producers and starting block. If the release ships a checkpoint, a walk from it must lead to those producers. Whether a block is
  * irreversible depends on the producers that built on it. Nothing is stored until all of these conditions are met. Errors:
  * `NODES_DISAGREE`, `NO_NODE`, `BLOCK_UNVERIFIABLE`, `NODE_REFUSED`, `CHAIN_CONTRADICTION`.
@@ -59,7 +59,7 @@ export async function startCursor(deps: FollowDeps, nodes: readonly Node[], walk
 }
 
 /**
- * Returns the producers to which the checkpoint leads. If they don't include enough of the producers that the nodes report, the nodes are
+ * Returns the producers that the checkpoint leads to. If they don't include enough of the producers that the nodes report, the nodes are
  * paused.
  */
 async function walked(
@@ -163,9 +163,9 @@ const FIRST_STEP_BLOCKS = 250;
 const MAX_BUILT_BLOCKS = 108;
 
 /**
- * Returns the block from which a new network is followed. Normally it's `built`, which is irreversible. If invoices were created while no
- * node was answering, it's the newest block that is certainly older than the first invoice, so that no payment is missed. Costs two
- * requests for each doubling of the distance, and eight more. Errors: as for `readHeaderAt`.
+ * Returns the first block to follow on a new network. Normally it's `built`, which is irreversible. If invoices were created while no node
+ * was answering, it's the newest block that is certainly older than the first invoice, so that no payment is missed. Costs two requests for
+ * each doubling of the distance, and eight more. Errors: as for `readHeaderAt`.
  */
 async function findStartingBlock(
   deps: ReadDeps,

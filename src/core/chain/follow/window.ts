@@ -29,7 +29,7 @@ export type WindowBlock = {
   /** Whether the operator compared the block and let it pass, after too many unproven blocks. */
   isPassed: boolean;
   votes: Map<string, Vote>;
-  /** The logs on which enough operators agree. */
+  /** The logs that enough operators agree on. */
   agreed: { logs: BlockLogs; evidence: Evidence } | null;
   /** How much of the block is stored in the database as sighted. */
   detected: 'nothing' | 'proven' | 'everything';
@@ -121,7 +121,7 @@ export function createWindow(solid: Linked, judgedUpTo: number) {
     orphaned.push(...gone.filter(({ detected }) => detected !== 'nothing'));
     orphaned.splice(0, orphaned.length - MAX_ORPHANED);
   };
-  /** Returns the time of the newest block before the first open or unjudged block, or the time of the solid block if there's none. */
+  /** Returns the time of the newest block before the first open or unjudged block, or the solid block's time if there's none. */
   const timeBefore = (isOpen: (block: WindowBlock) => boolean): UnixMs => {
     const first = blocks.findIndex((block) => block.number > judged || isOpen(block));
     const last = first < 0 ? blocks.at(-1) : blocks[first - 1];
@@ -161,7 +161,7 @@ export function createWindow(solid: Linked, judgedUpTo: number) {
       base = { number: last.number, id: last.id, time: last.time };
       blocks.splice(0, count);
     },
-    /** Call this when it's known up to which height blocks were read with the current successor. */
+    /** Call this when the height up to which blocks were read with the current successor is known. */
     onJudged: (upTo: number) => {
       judged = upTo;
     },

@@ -57,8 +57,8 @@ export function infosOf(number: number, ...contracts: AccountHex[]): Question<Sh
 }
 
 /**
- * Asks for the outcome of one transaction. The answer is `null` if the node knows no block that contains it. If `contracts` is `null`, all
- * logs are kept.
+ * Asks for one transaction's outcome. The answer is `null` if the node knows no block that contains it. If `contracts` is `null`, all logs
+ * are kept.
  */
 export function infoOf(txId: string, contracts: readonly AccountHex[] | null): Question<ShownInfo | null> {
   return {

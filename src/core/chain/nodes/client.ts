@@ -52,7 +52,7 @@ export type NodeClientOptions = {
   timeoutMs?: number;
   /** A limit below the questions' own limits. */
   maxAnswerBytes?: number;
-  /** The node's name in messages. Default: the origin of its URL. */
+  /** The node's name in messages. Default: its URL's origin. */
   origin?: string;
 };
 

@@ -1,6 +1,6 @@
 /** Selects the parts of a JSON answer to keep. The answer arrives in chunks and can be of any size. */
 export type JsonShape = {
-  /** Names of the members to skip, by the name of their container. An element of an array has the array's name. */
+  /** Names of the members to skip, by their container's name. An element of an array has the array's name. */
   skipped?: Readonly<Record<string, ReadonlySet<string>>>;
   /** For each array's name, a function that returns the part of an element to keep. `''` stands for an array that is the whole answer. */
   elements?: Readonly<Record<string, (element: unknown) => unknown>>;
@@ -32,7 +32,7 @@ type Container = {
   /** `null` if the container is skipped. */
   value: Record<string, unknown> | unknown[] | null;
   isArray: boolean;
-  /** The name of the member that holds the container. An element has the name of its array. */
+  /** The name of the member that holds the container. An element has its array's name. */
   name: string;
   skips: ReadonlySet<string> | undefined;
   /** In an object: the name of the member whose value comes next, once it has been read. */

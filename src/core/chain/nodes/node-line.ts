@@ -323,7 +323,7 @@ function createBucket(perSecond: number, clockMs: () => number) {
   };
 }
 
-/** Extends the timeout of a question after a late answer, for all nodes on a network. */
+/** Extends a question's timeout after a late answer, for all nodes on a network. */
 type AdaptiveTimeout = {
   /** Call this when an answer was late. The next answer to the same question, from any node, may take twice as long. */
   grow(question: Question<unknown>): void;

@@ -34,7 +34,7 @@ export type NodePool = {
   /** Restores a previous process's pauses, by the nodes' origins. Pauses of unknown nodes are ignored. */
   restore(pauses: readonly RememberedPause[]): void;
   /**
-   * Sets the id of block 0 (64 hex characters), by which nodes are recognised. If it's `null`, it isn't known yet, and all nodes are
+   * Sets the id of block 0 (64 hex characters), which identifies a node's network. If it's `null`, it isn't known yet, and all nodes are
    * accepted.
    */
   setGenesis(id: string | null): void;
@@ -356,7 +356,7 @@ function readShown(shown: ShownHeader | null): { id: string | null } {
 export type RecogniseDeps = { db: Sql; network: Network; pool: Pick<NodePool, 'setGenesis'> };
 
 /**
- * Sets the genesis block (block 0) by which the pool recognises nodes. Returns whether it's known; for a private network, that's only after
+ * Sets the genesis block (block 0) that the pool recognises nodes by. Returns whether it's known; for a private network, that's only after
  * the first start.
  */
 export async function recogniseNodes({ db, network, pool }: RecogniseDeps): Promise<boolean> {

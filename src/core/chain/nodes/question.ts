@@ -120,7 +120,7 @@ export class AnswerTooLarge extends AppError {
   }
 }
 
-/** Wraps an error that occurred after the answer had begun. The node was reached in any case, whatever then went wrong. */
+/** Wraps an error that occurred after the answer had begun. The node was reached in any case, no matter what went wrong afterwards. */
 export function afterReached(error: unknown): Error {
   if (error instanceof TransportRefusal || error instanceof AnswerTooLarge) return error;
   return new TransportRefusal({ reason: reasonOf(error), retryAfterMs: null, wasReached: true, isLimit: false });

@@ -21,7 +21,7 @@ export type Checkpoint = {
 
 export type Member = { account: AccountHex; signer: AccountHex };
 
-/** A checkpoint in the form in which it's shipped, printed and checked, with addresses in Base58. Block 0 can't be a checkpoint. */
+/** A checkpoint in the form that is shipped, printed and checked, with addresses in Base58. Block 0 can't be a checkpoint. */
 export type CheckpointFile = {
   network: string;
   number: number;

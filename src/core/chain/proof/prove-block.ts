@@ -45,11 +45,11 @@ export type ShownTransactionFacts = {
 export type ExaminedBlock = ProvenHeader & { isProven: boolean; transactions: ShownTransactionFacts[] };
 
 const HASH = /^[0-9a-f]{64}$/;
-/** The height of block 0, with which its id starts. */
+/** The height of block 0, which its id starts with. */
 const GENESIS_PREFIX = '0'.repeat(16);
 const NO_ROOT = '00'.repeat(32);
 
-/** The size of an inner node of the transactions' Merkle tree. A transaction of exactly this size could pass for a whole subtree. */
+/** The size of an inner node in the transactions' Merkle tree. A transaction of exactly this size could pass for a whole subtree. */
 const NODE_BYTES = 64;
 
 const sha256: Sha256Hex = (bytes) => hash('sha256', bytes, 'hex');
@@ -155,7 +155,7 @@ function decoded(shown: ShownHeader): BlockHeaderFields {
   return fields;
 }
 
-/** Reads the facts of a transaction from its bytes. `usdt` is the contract's address (21 bytes). */
+/** Reads a transaction's facts from its bytes. `usdt` is the contract's address (21 bytes). */
 export function describeTransaction(
   txId: string,
   { rawData, isSuccess }: Pick<TransactionBytes, 'rawData' | 'isSuccess'>,

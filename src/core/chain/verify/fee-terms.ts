@@ -38,8 +38,8 @@ export type KnownTerms = {
    */
   noteReplaced(number: number, named?: AccountHex | null): void;
   /**
-   * Returns the height of the replacement as long as the successor is unknown, and infinity otherwise. Transfers of the successor may be
-   * missing in that block and in all later ones. Asks immediately, and then at most once a minute.
+   * Returns the replacement's height while the successor is unknown, and infinity otherwise. Transfers of the successor may be missing in
+   * that block and in all later ones. Asks immediately, and then at most once a minute.
    */
   unansweredFrom(deps: TermsDeps): Promise<number>;
   /** Returns the successors that single nodes named most recently. They are only for display, because one operator isn't trusted. */

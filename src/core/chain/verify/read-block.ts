@@ -115,8 +115,8 @@ export async function readLogsOf(deps: ReadDeps, node: Node, block: ExaminedBloc
 }
 
 /**
- * Reads the logs of a block from the separate gRPC API of a node that is normally asked over HTTP. Bytes can be read in a fraction of the
- * time that JSON takes, which matters if a stranger has filled the block. Returns `null` if the node has no such API or its answer can't be
+ * Reads a block's logs from the separate gRPC API of a node that is normally asked over HTTP. Bytes can be read in a fraction of the time
+ * that JSON takes, which matters if a stranger has filled the block. Returns `null` if the node has no such API or its answer can't be
  * used. The node isn't blamed for either.
  */
 async function readByBytes(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<BlockLogs | null> {

@@ -39,9 +39,9 @@ const NO_PREFIX = '0'.repeat(24);
 const MAX_TOPICS = 4;
 
 /**
- * Checks a `gettransactioninfobyblocknum` answer against the block and reads the logs of the USDT contract. `[]` could come from an empty
- * block, an unknown block, a node without history or a faulty node, so count and ids must match one by one. `terms`: the known terms that
- * explain a fee on a direct transfer. `successor`: the contract that the replaced USDT contract forwards calls to (`upgradedAddress`); its
+ * Checks a `gettransactioninfobyblocknum` answer against the block and reads the USDT contract's logs. `[]` could come from an empty block,
+ * an unknown block, a node without history or a faulty node, so count and ids must match one by one. `terms`: the known terms that explain
+ * a fee on a direct transfer. `successor`: the contract that the replaced USDT contract forwards calls to (`upgradedAddress`); its
  * transfers count as USDT's. Errors, both retryable: `NODE_REFUSED` (these aren't the infos of this block), `BLOCK_UNVERIFIABLE` (they
  * contradict the block).
  */
@@ -79,7 +79,7 @@ export function readLogs(
         digest.update(`${txId} ${logIndex} ${topics.join()} ${data}${isOfSuccessor ? ' of its successor' : ''}\n`);
     }
     const events = usdtLogs.flatMap((log) => (log.isOfSuccessor ? [] : readEvent(txId, log)));
-    // No other node is asked for the logs of a direct call, so such a call must not contain any other event.
+    // No other node is asked for a direct call's logs, so such a call must not contain any other event.
     if (transaction.call !== null && events.length > 0) throw contradicts(`the transfer ${txId} has another event`);
     logs.events.push(...events);
     logs.transfers.push(...events.flatMap(burnedBy));
@@ -217,8 +217,8 @@ function readEvent(txId: string, { logIndex, topics, data }: UsdtLog): ContractE
 }
 
 /**
- * When Tether destroys the balance of a frozen account, there's no Transfer log. The books record it as a transfer to an account that no
- * one owns.
+ * When Tether destroys a frozen account's balance, there's no Transfer log. The books record it as a transfer to an account that no one
+ * owns.
  */
 function burnedBy({ txId, logIndex, account, amountMicro }: ContractEvent): ChainTransfer[] {
   if (account === null || amountMicro === null || amountMicro === 0n) return [];

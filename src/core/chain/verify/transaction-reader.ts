@@ -150,7 +150,7 @@ function isTooLarge(facts: TransactionFacts): boolean {
   return facts.kind === 'unavailable' && facts.why === 'too-large';
 }
 
-/** Reserves the requests of one question in advance, because half a question would be wasted. */
+/** Reserves a question's requests in advance, because half a question would be wasted. */
 function createPurse(spend: () => boolean): () => boolean {
   let left = 0;
   return () => {

@@ -10,7 +10,7 @@ import { type BlockMark, checked, type ReadDeps, readHeaderIfThere } from './rea
 
 type WalkDeps = ReadDeps & { now(): UnixMs };
 
-/** Derives the current producers from those of a checkpoint, using signatures alone. */
+/** Derives the current producers from a checkpoint's producers, using signatures alone. */
 export type Walk = {
   checkpoint: Checkpoint;
   /**
@@ -206,10 +206,9 @@ function assertLinked(parent: ProvenHeader | undefined, { number, id, parentId }
 
 /**
  * Returns the producers of a run's blocks, as many as were known before, or `null` if too few of the known members built on a whole round.
- * Only blocks that they built on count, because anyone can append blocks.
- * This proves who produced a block, but not with which key: a block id doesn't cover the signature, so nodes can show different ones.
- * Therefore a signature proves a new key only if it's the producer's own address. A new member that signs with another key becomes a member
- * without a vote.
+ * Only blocks that they built on count, because anyone can append blocks. This proves who produced a block, but not which key signed it: a
+ * block id doesn't cover the signature, so nodes can show different ones. Therefore a signature proves a new key only if it's the
+ * producer's own address. A new member that signs with another key becomes a member without a vote.
  */
 export function membersAfter(known: readonly Member[], run: readonly ProvenHeader[]): Member[] | null {
   const voters = new Set(known.map(({ account }) => account));

@@ -104,7 +104,7 @@ export function fillReturnUrl(url: string, id: string): string {
   return url.replaceAll(PLACE, id);
 }
 
-/** Whether a project's payers may see the ids of their invoices, which is the case if the return link contains them. */
+/** Whether a project's payers may see their invoices' ids, which is the case if the return link contains them. */
 export function showsInvoiceId(url: string | null): boolean {
   return url?.includes(PLACE) ?? false;
 }

@@ -18,8 +18,8 @@ export type ProjectEntry = {
 export type ManifestNetworks = { readonly [Each in Network]?: { readonly [projectId: string]: ProjectEntry } };
 
 /**
- * The addresses signed by the owner of the money. `serial` increases with each manifest. `previous` is the previous head's digest, or
- * `null` in the first manifest. All members are sorted by name, as are projects and addresses.
+ * The addresses signed by the money's owner. `serial` increases with each manifest. `previous` is the previous head's digest, or `null` in
+ * the first manifest. All members are sorted by name, as are projects and addresses.
  */
 export type Manifest = {
   ledgerId: string;

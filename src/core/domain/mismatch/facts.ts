@@ -45,7 +45,7 @@ export type MismatchFacts = {
   };
   /** How amounts are made unique at the receiving address. */
   policy: Policy;
-  /** The candidate invoices, a few hundred at most: the ones with a similar amount, and the newest unpaid ones. */
+  /** The candidate invoices, a few hundred at most: those with a similar amount, and the newest unpaid ones. */
   invoices: readonly Suspect[];
   siblings: readonly Sibling[];
   sender: Sender;

@@ -115,7 +115,7 @@ export function feeDeducted(invoice: Suspect, amountMicro: bigint): Slip[] {
   return slips;
 }
 
-/** `baseMicro` is the amount from which the share was deducted, and `base` describes it. */
+/** `baseMicro` is the amount that the share was deducted from, and `base` describes it. */
 function shareDeducted(baseMicro: bigint, base: string, amountMicro: bigint): Slip[] {
   if (amountMicro * WHOLE_SHARE < baseMicro * (WHOLE_SHARE - MAX_SHARE) - WHOLE_SHARE) return [];
   for (const [share, weight] of SHARES) {

@@ -11,7 +11,7 @@ type AmountRange = { low: bigint; high: bigint };
 /** Higher than any payable amount: 12 digits before the decimal point, 6 after it, and a surcharge. */
 const MAX_PAYABLE_MICRO = 10n ** 18n + 1_000_000n;
 const CENT = 10_000n;
-/** The precisions to which an amount may be rounded: 0.00001 to 1 USDT. */
+/** The precisions that an amount may be rounded to: 0.00001 to 1 USDT. */
 const ROUNDING_UNITS = [10n, 100n, 1_000n, CENT, 100_000n, 1_000_000n];
 
 /**

@@ -14,7 +14,7 @@ const ONE_USDT = 1_000_000n;
 
 /**
  * How much likelier such an address is for a depositing merchant than for a customer. A customer can't send from the project's own address,
- * but may use the same exchange wallet from which the merchant once deposited. The chance that two addresses share the 7 characters that
+ * but may use the exchange wallet that the merchant once deposited from. The chance that two addresses share the 7 characters that
  * poisoners imitate is 1 in 10¹².
  */
 const RATIO = { isOurs: 1e12, hasDeposited: 1e3, hasReceived: 1e2, resembles: 1e9 } as const;

@@ -4,7 +4,7 @@ import { isNetwork, type Network, WIRE_ASSET, WIRE_NETWORK } from '../network.ts
 
 /**
  * A statement about a paid invoice. It's shown to third parties, so it contains nothing that leads back to the invoice or depends on the
- * time of the request.
+ * request's time.
  */
 export type Receipt = {
   version: 1;

@@ -4,7 +4,7 @@ import type { Sql } from '../../store/db/database.ts';
 import type { OpenedSeal, Sealer, SealProblem } from '../../store/db/seal.ts';
 import { SEALED_ACTION } from '../../store/db/sealed-tables.ts';
 
-/** Checking a page takes a few milliseconds, during which the rest of the process is blocked. */
+/** Checking a page blocks the rest of the process for a few milliseconds. */
 const PAGE = 250;
 
 /**
@@ -21,7 +21,7 @@ export const BEGINNING: Place = { seq: 0, hash: '0'.repeat(64), isSealed: false 
  */
 export type LogProblem = { seq: number; name: string; message: string; passed: number };
 
-/** `entries`: the number of entries on the page. `unsealed`: how many of them precede the first sealed one. */
+/** `entries`: the number of entries on the page. `unsealed`: how many entries precede the first sealed one. */
 export type VerifiedPage = { place: Place; entries: number; unsealed: number; problems: LogProblem[] };
 
 /** `kept` is a head from an earlier check. Without a sealer, only the hashes are checked. */

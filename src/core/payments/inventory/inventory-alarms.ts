@@ -13,7 +13,7 @@ const PREFIX: Record<Listed, IdPrefix> = { invoices: 'inv', transfers: 'trf', ev
 const SEE = 'docs/reference/alarms.md';
 
 /**
- * Raises `rows-missing` for missing rows, except the ones that an operator has accepted. Resolves the alarm for the rows in `listed` that
+ * Raises `rows-missing` for missing rows, except those that an operator has accepted. Resolves the alarm for the rows in `listed` that
  * exist.
  */
 export async function tellMissing(

@@ -14,7 +14,7 @@ import type { Keeping } from './keeping.ts';
 
 /**
  * Younger rows aren't listed yet. Ids increase with the clock of the process that creates the row, and its transaction may commit a few
- * seconds later. A row that commits even later is never listed. Until rows are listed, this process remembers the ones that it has seen.
+ * seconds later. A row that commits even later is never listed. Until rows are listed, this process remembers the rows that it has seen.
  */
 const SETTLE_MS = 60_000;
 /**

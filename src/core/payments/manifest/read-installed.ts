@@ -43,7 +43,7 @@ type ManifestText =
   | { kind: 'unreadable'; code: string }
   | { kind: 'refused'; reason: string };
 
-/** Returns the text of a manifest file. Checks the size first, so that a process never reads more than a manifest can contain. */
+/** Returns a manifest file's text. Checks the size first, so that a process never reads more than a manifest can contain. */
 export async function readManifestText(path: string): Promise<ManifestText> {
   try {
     const file = await open(path, 'r');

@@ -244,7 +244,7 @@ const findSiblings = rowsOf(
   'mismatch-siblings',
   { transferId: 'uuid', amountMicro: 'numeric', at: 'timestamptz', isUnmatched: 'bool', resolution: 'text?' },
   // The limits are in the inner query, and annulled transfers are filtered outside it. So PostgreSQL walks an index up to the limit
-  // whatever its statistics say, and a sender with many transfers costs no more than one with few.
+  // whatever its statistics say, and a sender with many transfers doesn't cost more than a sender with few.
   `select q.id as transfer_id, s.amount_micro, s.block_time as at, s.kind = 'unmatched' as is_unmatched,
      (select ${resolutionColumn('r.')} from transfer_resolutions r where r.transfer_id = s.id order by r.id desc limit 1) as resolution
    from unnest($1::uuid[], $2::uuid[], $3::text[], $4::timestamptz[]) as q (id, project_id, sender, at)

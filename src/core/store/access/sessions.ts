@@ -75,7 +75,7 @@ export const listLiveSessions = answerOf(
   soundOf,
 );
 
-/** Records the use of a session, unless a recent use is already recorded. */
+/** Records that a session was used, unless a recent use is already recorded. */
 export const touchSession = commandOf(
   'session-touch',
   'update sessions set seen_at = $2 where id = $1 and ended_at is null and seen_at <= $3',

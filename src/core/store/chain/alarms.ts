@@ -150,7 +150,7 @@ export function isSilenced(sealer: Sealer | null, end: string | null): boolean {
   return falseEnd(sealer, end) !== null;
 }
 
-/** Whether an alarm, even one that is over, still has the text with which Quittance raised it. `words` is the result of `sealColumn`. */
+/** Whether an alarm, even one that is over, still has the text that Quittance raised it with. `words` is the result of `sealColumn`. */
 export function areWordsSound(sealer: Sealer | null, words: string): boolean {
   return sealer === null || sealer.open(SEALED_WORDS, words).problem === null;
 }
@@ -263,7 +263,7 @@ export const hasAlarm = answerOf(
   ([row]) => row?.any === true,
 );
 
-/** Returns the subjects of the open alarms of a kind, up to the oldest 1,000. */
+/** Returns the subjects of a kind's open alarms, up to the oldest 1,000. */
 export const findAlarmSubjects = answerOf(
   'alarm-subjects',
   { subject: 'text' },

@@ -32,7 +32,7 @@ export const findCursor = answerOf(
 const lock = statement('chain-cursor-lock', {}, 'select from chain_cursors where network = $1 for update');
 
 /**
- * Returns the cursor, locked until the end of the transaction. Call `checkLease` in the same transaction. Locking and reading are separate
+ * Returns the cursor, locked until the transaction ends. Call `checkLease` in the same transaction. Locking and reading are separate
  * statements, because a single statement that had to wait for the lock would combine the new cursor with the old head blocks.
  */
 export async function lockCursor(tx: Sql, network: Network): Promise<ChainCursor | null> {

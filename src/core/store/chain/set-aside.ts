@@ -121,7 +121,7 @@ const among = statement(
      where s.network = $1 and s.account = decode(t.account, 'hex') and s.amount_micro = t.amount and s.id <> t.id)`,
 );
 
-/** Returns the positions of transfers for which an equal transfer is already set aside, because the earlier one must be recorded first. */
+/** Returns the positions of transfers that already have an equal transfer set aside, because the earlier one must be recorded first. */
 export async function findBehindSetAside(
   tx: Sql,
   network: Network,

@@ -65,7 +65,7 @@ export type AddressChecks = {
   refuse?: ((address: OwnAddress, statement: string) => string | null) | undefined;
   /** Like `refuse`, but for the settings that an invoice would be created with. */
   refuseRule?: ((rule: OwnRule) => string | null) | undefined;
-  /** Whether to leave out the row of an address, as if the address weren't ours. */
+  /** Whether to leave out an address's row, as if the address weren't ours. */
   passesOver?: ((address: OwnAddress, statement: string) => boolean) | undefined;
 };
 

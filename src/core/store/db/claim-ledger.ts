@@ -3,8 +3,8 @@ import { findLedgerIdentity, newLedgerId, refuseForeignLedger, takeLedger } from
 import { recordProof } from './prove-key.ts';
 
 /**
- * Runs when a service starts. Marks a new database as the home of its ledger. Refuses a copy, and a ledger that was moved elsewhere.
- * `isSealed` makes a new ledger require seals from the beginning. Returns the ledger's id. Errors: `DATABASE_COPIED`, `LEDGER_CLOSED`,
+ * Runs when a service starts. Marks a new database as its ledger's home. Refuses a copy, and a ledger that was moved elsewhere. `isSealed`
+ * makes a new ledger require seals from the beginning. Returns the ledger's id. Errors: `DATABASE_COPIED`, `LEDGER_CLOSED`,
  * `CONFIG_INVALID`.
  */
 export async function claimLedger(db: Sql, { isSealed }: { isSealed: boolean }): Promise<string> {

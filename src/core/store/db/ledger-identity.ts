@@ -10,7 +10,7 @@ import { hasProjects } from './tables.ts';
 export type LedgerIdentity = {
   id: string;
   isHere: boolean;
-  /** The server's timeline, and the timeline on which the ledger was last used; `null` if the server doesn't reveal it. */
+  /** The server's timeline, and the timeline that the ledger was last used on; `null` if the server doesn't reveal it. */
   timeline: number | null;
   formerTimeline: number | null;
   /** Whether a process found that the server was promoted without some of the commits that another server had acknowledged. */
@@ -23,8 +23,8 @@ export type LedgerIdentity = {
 };
 
 /**
- * Returns the id of a new ledger. The version of this UUID says whether seals were required from the beginning (8) or not (4). A ledger
- * that already has projects is older than its id. Every seal covers the id, so changing the id invalidates all seals. This way, no one can
+ * Returns a new ledger's id. The version of this UUID says whether seals were required from the beginning (8) or not (4). A ledger that
+ * already has projects is older than its id. Every seal covers the id, so changing the id invalidates all seals. This way, no one can
  * remove the requirement unnoticed, no matter which machines use the ledger.
  */
 export async function newLedgerId(db: Sql, isSealed: boolean): Promise<string> {
@@ -122,8 +122,8 @@ const take = statement(
 );
 
 /**
- * Marks the database as the home of the ledger. Without `isAnew`, does this only if the database isn't marked yet. An existing mark keeps
- * its id and first index.
+ * Marks the database as the ledger's home. Without `isAnew`, does this only if the database isn't marked yet. An existing mark keeps its id
+ * and first index.
  */
 export async function takeLedger(
   db: Sql,

@@ -62,8 +62,8 @@ export type MigrationHooks = {
  * processes may call this concurrently. If nothing is missing, even a user who owns nothing may call this. It uses one transaction, unless
  * a migration has steps; then the steps before a failure stay applied, and the next call resumes from there. It delays creating and reading
  * invoices by at most a second. If it needs longer, it releases its locks and retries with growing pauses, up to `patienceMs` in total.
- * `onBegin` is called before work that may take minutes. `migrations` is for the schema of an older release; with it, nothing is granted
- * and the schema isn't checked. Errors:
+ * `onBegin` is called before work that may take minutes. `migrations` is for an older release's schema; with it, nothing is granted and the
+ * schema isn't checked. Errors:
  *
  * - `CONFIG_INVALID` if the server is too old.
  * - `MIGRATIONS_PENDING` if something is missing and the user isn't the owner.

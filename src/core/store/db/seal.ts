@@ -6,7 +6,7 @@ import { canonical, macSql, NULL_PART, partSql, readPart } from './seal-text.ts'
  * rows unnoticed. The MAC is in one of the row's columns (`mac`). It covers, in order, all columns that may change only together with it.
  */
 export type SealedTable<Fields extends SealedFields = SealedFields> = {
-  /** The purpose of the derived key: the name of the table, and the name of the sealed part if it isn't the whole row. */
+  /** The derived key's purpose: the table's name, and the sealed part's name if it isn't the whole row. */
   readonly name: string;
   readonly fields: Fields;
   readonly mac: string;
@@ -47,7 +47,7 @@ export type SealProblem = {
 /** Creates and verifies MACs for one ledger. */
 export type Sealer = {
   seal(table: SealedTable, row: SealedRow): Buffer;
-  /** Returns the id of the master key used for sealing. */
+  /** Returns the id of the master key that is used for sealing. */
   keyId(): string;
   /** Verifies a column made by `sealColumn`. Returns the covered fields and the problem, if there is one. */
   open(table: SealedTable, column: string): OpenedSeal;
@@ -85,7 +85,7 @@ export function sealOf<Fields extends SealedFields>(
   return { table, row };
 }
 
-/** Returns the MAC of a row in hex, for a parameter that contains many rows, or null if rows aren't sealed. */
+/** Returns a row's MAC in hex, for a parameter that contains many rows, or null if rows aren't sealed. */
 export function hexSeal<Fields extends SealedFields>(
   sealer: Sealer | null,
   table: SealedTable<Fields>,

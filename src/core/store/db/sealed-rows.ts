@@ -30,8 +30,8 @@ export type SealedRows = {
   /** Returns the first 500 rows with an id, because some ids match several rows. */
   find(db: Sql, id: string): Promise<StoredRow[]>;
   /**
-   * Gives rows new MACs, unless they have changed since they were read. Returns the keys of the updated rows. Skips locked rows, so that it
-   * can't deadlock with others.
+   * Gives rows new MACs, unless they have changed since they were read. Returns the updated rows' keys. Skips locked rows, so that it can't
+   * deadlock with others.
    */
   reseal(db: Sql, rows: readonly Resealed[]): Promise<string[]>;
 };

@@ -4,7 +4,7 @@ import type pg from 'pg';
 type Position = { timeline: number; lsn: bigint };
 
 export type Admission = {
-  /** Decides whether the server of a new connection may be used. If not, rejects with an error that counts as `DATABASE_UNAVAILABLE`. */
+  /** Decides whether a new connection's server may be used. If not, rejects with an error that counts as `DATABASE_UNAVAILABLE`. */
   admit(client: pg.ClientBase): Promise<void>;
   /** Returns the newest position that any connection has seen. */
   met(): Position;

@@ -94,7 +94,7 @@ export async function runSingleUser(
 
 /**
  * Returns the database superuser's password from `postgres.password`, or creates one. If a cluster's password file was lost, for example
- * because a backup didn't include it, the cluster gets a new password. That is safe, because the owner of its files could set one anyway.
+ * because a backup didn't include it, the cluster gets a new password. This is safe, because the files' owner could set one anyway.
  */
 export async function readOrCreatePassword(
   dataDir: string,

@@ -60,7 +60,7 @@ export const listAddresses = rowsOf(
 export type NewAddress = { id: string; account: AccountHex; address: TronAddress };
 
 /**
- * `policy`: `null` means the project's policy. `accountKeyId`: the key from which all `entries` were derived, each with its `index`;
+ * `policy`: `null` means the project's policy. `accountKeyId`: the key that all `entries` were derived from, each with its `index`;
  * otherwise null.
  */
 export type NewAddresses = {
@@ -75,8 +75,8 @@ export const ADDING = 'address-insert';
 
 // The accounts are sorted, so that two projects can't deadlock when they add the same accounts.
 /**
- * Adds addresses at the end of the project's list and returns the ones that were added. All others already belong to a project on this
- * network. If two additions run concurrently, one of them fails, unless both have acquired the project's lock (`lockProject`).
+ * Adds addresses at the end of the project's list, and returns the added ones. All others already belong to a project on this network. If
+ * two additions run concurrently, one of them fails, unless both have acquired the project's lock (`lockProject`).
  */
 export async function insertAddresses(
   db: Sql,

@@ -82,7 +82,7 @@ export const findReservedInPart = answerOf(
   ([row]) => row?.reserved ?? [],
 );
 
-/** Returns active `exact` addresses for which the amount is free. */
+/** Returns active `exact` addresses where the amount is free. */
 export const findFreeExact = rowsOf(
   OFFERED_ADDRESSES[2],
   place,

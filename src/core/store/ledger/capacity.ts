@@ -68,8 +68,8 @@ export type RecentUse = Row<typeof use>;
 
 /**
  * Returns how much each amount was used in the last 7 and 30 days, according to the latest `maxInvoices` invoices, in any order. `width` is
- * the width of the range of payable amounts for one request. `amounts` contains the requested amounts, or how many of the most frequent
- * ones to return.
+ * how wide the range of payable amounts is for one request. `amounts` contains the requested amounts, or how many of the most frequent ones
+ * to return.
  */
 export const findRecentUse = rowsOf(
   'capacity-use',

@@ -78,7 +78,7 @@ const ofInvoices = rowsOf(
   {
     ...{ id: 'uuid', seal: isAsSealed(once(SEALED_INVOICE)), paid: isAsSealed(once(SEALED_PAID)) },
     withdrawn: isAsSealed(once(SEALED_WITHDRAWN)),
-    /** The number of the newest event, with which the status seal is compared. */
+    /** The newest event's number, which the status seal is compared with. */
     eventCount: 'int4',
     statusSeal: isAsSealed(statusWithEvents),
   },

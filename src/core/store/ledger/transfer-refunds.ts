@@ -26,7 +26,7 @@ export type Refund = Omit<NonNullable<Found>, 'isSound' | 'isSentSound'>;
 /** The `refundShape` columns for `listColumns`, from `r` in `joinRefund`. */
 export const REFUND_COLUMNS = { refund: 'r.' } as const;
 
-/** The SQL that says whether an outgoing transfer can be the refund of a transfer. */
+/** The SQL that says whether an outgoing transfer can be a transfer's refund. */
 function sendsBack(outgoing: string, transfer: string): string {
   return `${outgoing}.project_id = ${transfer}.project_id and ${outgoing}.to_address = ${transfer}.from_address
      and ${outgoing}.amount_micro = ${transfer}.amount_micro`;

@@ -52,9 +52,9 @@ export const targetOf = (endpointId: string, callbackUrl: string | null) =>
   callbackUrl === null ? endpointId : `${endpointId} ${callbackUrl}`;
 
 /**
- * `waiting` uses the index to jump from endpoint to endpoint, so that endpoints without work and long queues cost nothing. Endpoints for
- * which the caller doesn't hold any deliveries come first. `seen` contains each endpoint's earliest due deliveries, a few thousand at most
- * in total.
+ * `waiting` uses the index to jump from endpoint to endpoint, so that endpoints without work and long queues cost nothing. Endpoints
+ * without deliveries held by the caller come first. `seen` contains each endpoint's earliest due deliveries, a few thousand at most in
+ * total.
  *
  * An event waits for an earlier event of the same invoice during the first hour after the earlier delivery was created. After that, it
  * waits only while the earlier one is due or in progress, so that a backlog arrives in order. While the earlier one waits for its next
@@ -145,7 +145,7 @@ const lease = statement(
  * Leases up to `limit` due deliveries, starting with each endpoint's earliest, and counts an attempt for each. `room` limits how many each
  * endpoint can get. Endpoints that aren't in it get `defaultRoom`, or 1 while their attempts are failing. A paused endpoint gets none, and
  * then one. If a sender crashes, its deliveries are leased again after the lease has expired. Concurrent senders never get the same
- * delivery. `isMore` means that a delivery was postponed, so call this again immediately for the ones behind it.
+ * delivery. `isMore` means that a delivery was postponed, so call this again immediately for the deliveries behind it.
  */
 export async function leaseDueDeliveries(
   db: Sql,

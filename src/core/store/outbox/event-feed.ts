@@ -29,7 +29,7 @@ const WINDOW = 10_000;
 const NO_WINDOW = Number.MAX_SAFE_INTEGER;
 
 // The innermost query makes PostgreSQL find the cursor by its primary key first, and only then check the project. So an event of another
-// project and an unknown one take equally long, whatever the size of the project.
+// project and an unknown one take equally long, whatever the project's size.
 const select = statement(
   'event-feed',
   {

@@ -31,8 +31,8 @@ export type NewEvent = {
 const MOST_EARLIER = 100;
 
 /**
- * New events are due immediately. Deliveries must not be delayed even if a writer's clock is ahead, so the earlier of its time and the
- * database's time is used.
+ * New events are due immediately. Deliveries must not be delayed even if a writer's clock is ahead, so the earlier of the writer's time and
+ * the database's time is used.
  */
 const DUE = 'least($2, now())';
 
