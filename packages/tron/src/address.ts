@@ -12,7 +12,7 @@ export type ParsedAddress =
   | { readonly kind: 'ok'; readonly address: TronAddress; readonly account: AccountHex }
   | { readonly kind: 'invalid'; readonly reason: string };
 
-/** Every address of 21 bytes with the prefix 0x41 and a 4-byte checksum has exactly 34 base58 characters. */
+/** Every 21-byte address with the prefix 0x41 and a 4-byte checksum has exactly 34 base58 characters. */
 const ADDRESS_LENGTH = 34;
 
 const PREFIX = 0x41;

@@ -21,7 +21,7 @@ type AlarmRow = {
   endsBy: 'cause' | 'operator';
   /** What happened. */
   means: string;
-  /** What is stopped or threatened while the alarm is open. */
+  /** The things that are stopped or threatened while the alarm is open. */
   impact: string;
   /** What to do, and in some cases what closes the alarm. */
   advice: Text;

@@ -10,7 +10,7 @@ export type AmountUse = {
   used30Days: bigint;
   /** When the amount was first used; `null` if never, or before `countedSince`. */
   firstUseAt: UnixMs | null;
-  /** When counting starts: 30 days ago, or later if there was too much to count. */
+  /** The time when counting starts: 30 days ago, or later if there was too much to count. */
   countedSince: UnixMs;
 };
 

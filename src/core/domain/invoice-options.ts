@@ -27,8 +27,8 @@ export function formatOptions(options: InvoiceOptions): string | null {
 }
 
 /**
- * Parses such a text. If a value has the wrong type, someone wrote it directly to the database. It's dropped, because pages must show only
- * text.
+ * Parses such a text. If a value has the wrong type, someone wrote it directly to the database. Such a value is dropped, because pages must
+ * show only text.
  */
 export function readOptions(text: string | null): InvoiceOptions {
   if (text === null) return {};

@@ -26,8 +26,8 @@ export function describePrice({ rate, rateAt, rateSource, ...price }: ConvertedP
 const MOST = 10n ** 18n - 1n;
 
 /**
- * Converts a price to USDT, rounded up to a millionth, so that no merchant gets less and no payer pays a millionth too much. Both arguments
- * are in millionths. Returns `null` if no invoice can have the result.
+ * Converts a price to USDT and rounds it up to a millionth, so that no merchant gets less and no payer pays a millionth too much. Both
+ * arguments are in millionths. Returns `null` if no invoice can have the result.
  */
 export function convertPrice(amountMicro: MicroUsdt, rateMicro: bigint): MicroUsdt | null {
   if (rateMicro <= 0n) throw new RangeError('a rate is not positive');

@@ -17,8 +17,8 @@ export const DEFAULT_UNPAID_LIMITS = { maxUnpaid: 600, maxUnpaidPerMinute: 120 }
 
 export const MINUTE_MS = 60_000;
 /**
- * The same for all projects, regardless of the invoice lifetime. If only waiting invoices were counted, the limit would have no effect with
- * a short lifetime, and would stop honest shops with a long one.
+ * This is the same for all projects, regardless of their invoice lifetime. If only waiting invoices were counted, the limit would have no
+ * effect with a short lifetime, and would stop honest shops with a long one.
  */
 export const UNPAID_MS = 30 * MINUTE_MS;
 

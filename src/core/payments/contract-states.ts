@@ -16,7 +16,7 @@ import { type Finding, settleAlarms, tellAlarm } from '../store/chain/tell-alarm
 import type { Sql } from '../store/db/database.ts';
 import { type Watching, withCursor } from './watching.ts';
 
-/** What the operator should do next when the contract names its successor. */
+/** The operator's next steps when the contract names its successor. */
 const WHEN_REPLACED =
   ': it now forwards payments to that contract. Quittance accepts them if nodes from two operators agree on it. With nodes from only one operator, payments are held: add a ' +
   'node from another operator. Check whether Tether asks holders to move to the new token.';

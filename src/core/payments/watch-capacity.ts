@@ -181,7 +181,7 @@ type ReliefDeps = { db: Database; now(): UnixMs; random(bytes: number): Uint8Arr
 /** One address is added for every four in use. After that, two thirds of the pool are used. It takes 25 ms to add 25. */
 const IN_USE_PER_ADDED = 4n;
 const MAX_ADDED = 25;
-/** A process checks a pool for the first time after it has used this share of what one address can hold for the amount: 45 of 900. */
+/** A process first checks a pool after it has used this share of one address's capacity for the amount: 45 of 900. */
 const FIRST_LOOK_SHARE = 20n;
 /** How long Quittance remembers that a project can't derive addresses. */
 const BARE_MS = 1000;

@@ -8,7 +8,7 @@ import type { Lease } from '../store/chain/leases.ts';
 import { endAlarm, tellAlarm } from '../store/chain/tell-alarms.ts';
 import type { Database, Sql } from '../store/db/database.ts';
 
-/** What is needed to record a network's chain. `random(n)` returns n random bytes; `publicUrl` becomes part of events. */
+/** The input for recording a network's chain. `random(n)` returns n random bytes; `publicUrl` becomes part of events. */
 export type Recording = {
   db: Database;
   network: Network;
@@ -67,8 +67,8 @@ export function whileLeading(db: Database, network: Network, isLeader: () => boo
 }
 
 /**
- * What background work alongside a watcher needs. `isLeader` returns whether this process follows the network; only one process does at a
- * time.
+ * The input for background work alongside a watcher. `isLeader` returns whether this process follows the network; only one process does at
+ * a time.
  */
 export type Leading = {
   db: Database;

@@ -33,7 +33,7 @@ export type DispatcherOptions = {
   keyRing: KeyRing;
   /** Whether test network projects' webhooks may be sent to this machine, and over http. */
   localTargets: boolean;
-  /** If requests share the process, is notified how long each lease takes. */
+  /** If requests share the process, this receives the duration of each lease. */
   requestShare?: Pick<RequestShare, 'onWork'>;
   /** Maximum number of concurrent attempts, in total and per endpoint. */
   concurrency?: number;

@@ -39,8 +39,8 @@ const CONNECTIONS = 10;
 const KIND = 'rate-old';
 
 /**
- * What this process knows about a source. `hasAnswered`: the source has responded or failed since this process started querying. `problem`:
- * why its last response didn't contain a rate. `told`: the alarm's text.
+ * This process's knowledge about a source. `hasAnswered`: the source has responded or failed since this process started querying.
+ * `problem`: why its last response didn't contain a rate. `told`: the alarm's text.
  */
 type State = {
   rateSource: string;

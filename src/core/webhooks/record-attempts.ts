@@ -309,7 +309,7 @@ export function createExpediter({ db, clock, log }: { db: Database; clock: Clock
   return {
     onFailure: watched.onFailure,
     onReturn: watched.onReturn,
-    /** Returns since when a target has been failing, as far as this process knows. */
+    /** Returns the time when a target started failing, as far as this process knows. */
     failingSince: watched.failingSince,
     /**
      * Expedites everything that is due. Returns whether there was anything. Never throws, because due deliveries must not have to wait for
@@ -369,7 +369,7 @@ function watchTargets(db: Database) {
   };
   return {
     failingSince: (id: string) => targets.get(id)?.failingSince ?? null,
-    /** Records a failed attempt to a target, and since when the target has been failing. */
+    /** Records a failed attempt to a target, and the time when the target started failing. */
     onFailure,
     /** Records that a previously failing target has accepted a delivery. */
     onReturn: (id: string, now: UnixMs) => {

@@ -142,7 +142,7 @@ const BODY_TIME_MS = 1000;
 const MAX_DATE_LENGTH = 100;
 export const USER_AGENT = 'Quittance-Webhooks/2';
 
-/** How much later than its deadline an attempt may be ended. One timer for all attempts costs less than two for each. */
+/** How long after its deadline an attempt may be ended. One timer for all attempts costs less than two for each. */
 const SWEEP_MS = 100;
 
 type Target = { kind: 'ok'; origin: string; path: string } | { kind: 'refused'; error: string };

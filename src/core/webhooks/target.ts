@@ -90,7 +90,7 @@ function checkLiteral(ip: string, rule: TargetRule): TargetCheck {
 }
 
 /**
- * What matters are the addresses. But a name that can only be local is refused here, so that any caller that registers it gets the error
+ * Only the addresses matter. But a name that can only be local is refused here, so that any caller that registers it gets the error
  * immediately.
  */
 function checkName(host: string, rule: TargetRule): TargetCheck {

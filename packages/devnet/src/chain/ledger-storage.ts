@@ -351,9 +351,9 @@ const POSITION_BYTES = 8;
 const TRANSACTION_BYTES = 40;
 
 /**
- * There are three files: `snapshot.json`, which is replaced as a whole, and two indexes with fixed-width entries. Only as many entries
- * count as `snapshot.json` says. Solid blocks never change, so entries are only appended. Any entries after those were written by a process
- * that was killed, and are overwritten.
+ * There are three files: `snapshot.json`, which is replaced as a whole, and two indexes with fixed-width entries. Only the number of
+ * entries given in `snapshot.json` counts. Solid blocks never change, so entries are only appended. Any entries after those were written by
+ * a process that was killed, and are overwritten.
  */
 function openSnapshots(dataDir: string): Snapshots {
   const path = join(dataDir, 'snapshot.json');

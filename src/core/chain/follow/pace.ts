@@ -45,8 +45,8 @@ const KNOWN_STEPS = 9;
 const MIN_STEP_MS = 100;
 
 /**
- * Learns how long after its timestamp a block becomes readable on the node, whatever the offset between the two clocks. The estimate uses
- * blocks that were found just after a miss. `longestMs` is the block time; the chain may be faster. `earnedPerBlock` returns how many
+ * Learns how long after its timestamp a block becomes readable on the node, regardless of the offset between the two clocks. The estimate
+ * uses blocks that were found just after a miss. `longestMs` is the block time; the chain may be faster. `earnedPerBlock` returns how many
  * requests for the irreversible block may be spent per block while payers are waiting.
  */
 export function createBatchPace(longestMs: number, earnedPerBlock: () => number): Pace {

@@ -77,7 +77,7 @@ export function createQuorum(deps: FollowDeps, window: ChainWindow): Quorum {
   let nextMs = 0;
   /** Time at which differing operators are asked again. */
   let disputeNextMs = 0;
-  /** The time since when many blocks have been waiting for further operators, or `null` if only a few are waiting. */
+  /** The time when many blocks started waiting for further operators, or `null` if only a few are waiting. */
   let openSinceMs: number | null = null;
 
   const gather = async (

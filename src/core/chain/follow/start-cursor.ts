@@ -89,8 +89,8 @@ async function walked(
 }
 
 /**
- * Determines which network is meant: the one whose nodes belong to the most operators, who must be at least as many as the required
- * agreement. Nodes on other networks are left out, whatever their position in the list.
+ * Determines which network is meant: the one whose nodes belong to the most operators. There must be at least as many operators as must
+ * agree. Nodes on other networks are left out, whatever their position in the list.
  */
 async function findNetwork(deps: FollowDeps, nodes: readonly Node[]): Promise<{ genesis: Genesis; members: Node[] }> {
   const { agreement, pool } = deps;

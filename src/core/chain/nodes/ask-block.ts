@@ -85,8 +85,8 @@ export function blocksBetween(first: number, last: number): Question<ShownBlock[
 }
 
 /**
- * Asks for a header of the irreversible chain or of the whole chain, by default the newest one. The answer is `null` if the node doesn't
- * have it.
+ * Asks for a header (by default the newest) on the irreversible chain or on the whole chain. The answer is `null` if the node doesn't have
+ * it.
  */
 export function headerAt(side: 'solid' | 'any', number?: number): Question<ShownHeader | null> {
   const what = number === undefined ? 'its newest block' : `block ${number}`;

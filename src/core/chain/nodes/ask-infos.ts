@@ -189,8 +189,8 @@ function readLog(bytes: Uint8Array, isWanted: (bytes: Uint8Array, start: number,
 }
 
 /**
- * Whether an address, with or without the prefix 41, belongs to one of the contracts. Also true for bytes that aren't an address, which a
- * later check refuses.
+ * Whether an address, with or without the prefix 41, belongs to one of the contracts. It's also true for bytes that aren't an address,
+ * which a later check refuses.
  */
 function isLogOf(contracts: readonly Uint8Array[]) {
   return (bytes: Uint8Array, start: number, end: number): boolean => {

@@ -43,7 +43,7 @@ export function createMessageReader(shape: MessageShape, visit: FieldVisitor) {
       onEnd();
     }
   };
-  /** Begins a field of `length` bytes, and reads those that are in the chunk from `at` onwards. Returns the index after them. */
+  /** Begins a field of `length` bytes, and reads the bytes that are in the chunk from `at` onwards. Returns the index after them. */
   const begin = (field: number, wireType: number, length: number, chunk: Uint8Array, at: number): number => {
     if (position + length > top.end) throw new BadMessage('a field is longer than the message around it');
     const wanted = wireType === DELIMITED ? top.shape[field] : undefined;

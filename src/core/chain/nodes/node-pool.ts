@@ -56,10 +56,10 @@ type NodePoolOptions = {
   createClient?(options: NodeClientOptions): NodeClient;
 };
 
-/** The timeout of small answers if no other node is available. */
+/** The timeout for small answers if no other node is available. */
 const ALONE_TIMEOUT_MS = 10_000;
 /**
- * The timeout of small answers if another node is available, as a share of the block time, so that the other node can still answer before
+ * The timeout for small answers if another node is available, as a share of the block time, so that the other node can still answer before
  * the block time is over.
  */
 const FAILOVER_SHARE = 0.6;
@@ -241,7 +241,7 @@ function createNodeMember(options: NodeLineOptions): NodeMember {
 
 /** Recognises by the genesis block whether a node is on the right network. */
 type NodeIdentity = {
-  /** Also true as long as no genesis block is known, when all nodes are accepted. */
+  /** It's also true while no genesis block is known, because all nodes are accepted then. */
   isRecognised(): boolean;
   isWrong(): boolean;
   wrongReason(): string | null;

@@ -5,8 +5,8 @@ import { type Node, ofDifferentOperators } from '../nodes/node.ts';
 import type { NodePool } from '../nodes/node-pool.ts';
 
 /**
- * The terms of the transfer fee in Tether's contract (see `calcFee` in its source). 0 `basisPoints` means no fee, which has always been the
- * case so far.
+ * The terms of the transfer fee in Tether's contract (see `calcFee` in its source). If `basisPoints` is 0, there's no fee, which has always
+ * been the case so far.
  */
 export type FeeTerms = { owner: AccountHex; basisPoints: bigint; maxFee: bigint };
 
@@ -38,7 +38,7 @@ export type KnownTerms = {
    */
   noteReplaced(number: number, named?: AccountHex | null): void;
   /**
-   * Returns the replacement's height while the successor is unknown, and infinity otherwise. Transfers of the successor may be missing in
+   * Returns the replacement's height while the successor is unknown, and infinity otherwise. The successor's transfers may be missing in
    * that block and in all later ones. Asks immediately, and then at most once a minute.
    */
   unansweredFrom(deps: TermsDeps): Promise<number>;

@@ -25,10 +25,10 @@ import {
 import type { KnownTerms } from './fee-terms.ts';
 import { type BlockLogs, NoLogOfCall, readLogs } from './read-logs.ts';
 
-/** What is needed to check a network's blocks. `slotMs`: block times are multiples of this; `null` if unknown. */
+/** The input for checking a network's blocks. `slotMs`: block times are multiples of this; `null` if unknown. */
 export type ChainParameters = { usdt: AccountHex; slotMs: number | null };
 
-/** What a check depends on, apart from the node. `agreement`: how many operators must agree. */
+/** The input that a check depends on, apart from the node. `agreement`: how many operators must agree. */
 export type ReadDeps = ChainParameters & {
   db: Sql;
   network: Network;
@@ -206,7 +206,7 @@ function contractsOf({ usdt, fees }: ReadDeps, { number }: ExaminedBlock): Accou
   return successor === null ? [usdt] : [usdt, successor];
 }
 
-/** Whether a transaction can have logs. Only successful contract calls and creations can, whichever contract they call. */
+/** Whether a transaction can have logs. Only successful contract calls and creations can, no matter which contract they call. */
 function mayHaveLogs({ isSuccess, isContract }: ShownTransactionFacts): boolean {
   return isSuccess && isContract !== false;
 }

@@ -16,7 +16,7 @@ export type BlockLogs = {
   digest: string;
   /** Whether a direct call appeared to be split in a way that no known contract terms explain. Its whole amount counts. */
   hasOddSplit: boolean;
-  /** Whether a direct call logged nothing itself, because the contract was replaced. Then its effect relies on nodes alone. */
+  /** Whether a direct call logged nothing itself, because the contract was replaced. In that case, its effect relies on nodes alone. */
   isForwarded: boolean;
   /** The contract that replaced USDT's and whose transfers are included, or `null` if none was known. */
   successor: AccountHex | null;

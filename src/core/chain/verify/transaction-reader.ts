@@ -320,7 +320,7 @@ function readContract(rawData: Uint8Array, usdt: AccountHex): Pick<Done, 'trx' |
   return { trx: { to: contract.to, amountSun: contract.amountSun }, isTrc10, isUsdtCall };
 }
 
-/** Asks for a transaction by its id, in any block. The answer is `null` if the node doesn't have it. */
+/** Asks for a transaction by id, in any block. The answer is `null` if the node doesn't have it. */
 export function transactionBy(txId: string): Question<TransactionBytes | null> {
   const found = (bytes: TransactionBytes | null) => {
     if (bytes === null) throw new TypeError(`its answer for ${txId} is not a transaction`);

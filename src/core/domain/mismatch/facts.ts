@@ -34,7 +34,7 @@ export type Sender = {
   resembles: string | null;
 };
 
-/** What is known about an unmatched or duplicate transfer. */
+/** The known facts about an unmatched or duplicate transfer. */
 export type MismatchFacts = {
   transfer: {
     /** May exceed the maximum amount of an invoice. */

@@ -44,7 +44,7 @@ const OTHER_CENTS = { uptoMicro: 1_000_000n, weight: 0.03 / 100 };
 /** How far an amount minus a share may deviate because of rounding. */
 const SHARE_ROUNDING_MICRO = 1n;
 
-/** Of the payers who pay the requested amount, the share who also lose a fee. */
+/** The share of payers who also lose a fee, among those who pay the requested amount. */
 const FEE_AND_ROUNDED = 0.3;
 
 function feeWeight(feeMicro: bigint): number {

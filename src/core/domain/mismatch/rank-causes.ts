@@ -28,7 +28,7 @@ export const EQUALLY_NEAR = 0.5;
 
 /** `high`: all other causes together have at most 3 %, and all other invoices less than a tenth. */
 const HIGH = { cause: 0.97, invoice: 0.92 };
-/** `medium`: likelier than everything else together, with at most about six candidate invoices. */
+/** `medium`: likelier than everything else combined, with at most about six candidate invoices. */
 const MEDIUM = { cause: 0.5, invoice: 0.15 };
 
 const AMOUNT_RULES: readonly SlipRule[] = [
@@ -92,7 +92,7 @@ export function rankDuplicate(facts: MismatchFacts, repeated: Suspect): Cause[] 
   return [first, ...others.map((finding) => toCause([finding], 0, facts.transfer))];
 }
 
-/** Sorts the likeliest first, and equally likely ones by how far they are from the invoice's amount. */
+/** Sorts the likeliest causes first, and equally likely ones by their distance from the invoice's amount. */
 function sortByWeight(findings: readonly Finding[], amountMicro: bigint): Finding[] {
   const distance = ({ invoices: [invoice] }: Finding) =>
     invoice === undefined ? 0n : absolute(amountMicro - invoice.payableMicro);

@@ -2,7 +2,7 @@ import type { Alarm } from '../../store/chain/alarms.ts';
 import type { Listed, Subject } from '../../store/ledger/inventory.ts';
 import type { Leading } from '../watching.ts';
 
-/** What is needed to keep a network's inventory. `seen` is the end that this process last saw, to detect a reset to an earlier end. */
+/** The state for keeping a network's inventory. `seen` is the end that this process last saw, to detect a reset to an earlier end. */
 export type Keeping = Leading & {
   random(bytes: number): Uint8Array;
   seen: Map<Subject, { number: number; bytes: number }>;

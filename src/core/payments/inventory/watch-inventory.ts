@@ -177,7 +177,7 @@ async function lookAtDeliveries(keeping: Keeping): Promise<void> {
 
 const SUBJECTS: readonly Subject[] = [...LISTED, 'settings'];
 
-/** Stores where the inventory was last seen to end. It's stored outside the database, so it survives a restart. */
+/** Stores the last known end of the inventory. It's stored outside the database, so it survives a restart. */
 function createSeenMark({ db, log, seen }: Keeping, mark: ExternalCheckpoint | null) {
   let line: LedgerLine | null = null;
   let written = '';

@@ -27,8 +27,8 @@ const columns = {
 } as const;
 
 /**
- * An operator's action. `subject` is what the action affected: an address (T…), an id (prj_…, whe_…, key_…), a block id or a network.
- * `detail` depends on the action and never contains secrets.
+ * An operator's action. `subject` is the thing that the action affected: an address (T…), an id (prj_…, whe_…, key_…), a block id or a
+ * network. `detail` depends on the action and never contains secrets.
  */
 export type OperatorAction = Row<typeof columns>;
 

@@ -164,7 +164,7 @@ export const spendChallenge = answerOf(
   (rows) => rows.length > 0,
 );
 
-/** Deletes up to 1,000 each of the sessions that began, and the invitations and challenges that ended, before a given time. */
+/** Deletes sessions that began, and invitations and challenges that ended, before a given time: up to 1,000 of each. */
 export const forgetOldSessions = answerOf(
   'session-forget-old',
   { isDone: 'bool' },

@@ -10,7 +10,7 @@ import { count, isAsSealed, listColumns, type Row, text } from '../db/statement.
 const ALARM = {
   id: 'uuid',
   kind: text<AlarmKind>(),
-  /** What the alarm is about within its kind: a block, an address or a transaction. May be empty. */
+  /** The alarm's subject within its kind: a block, an address or a transaction. May be empty. */
   subject: 'text',
   detail: 'text',
   raisedAt: 'timestamptz',

@@ -7,7 +7,7 @@ import { SEALED_PRODUCERS } from '../db/sealed-tables.ts';
 import { json, listColumns, type Row, sealed, text } from '../db/statement.ts';
 
 const columns = {
-  /** `adoptedAt` is when this process adopted the set, by its own clock. */
+  /** `adoptedAt` is the time when this process adopted the set, by its own clock. */
   chainTime: 'timestamptz',
   adoptedAt: 'timestamptz',
   /** `first`: no set existed before. `vote`: members changed. `key`: a witness permission changed. `operator`: a command set it. */

@@ -12,7 +12,7 @@ import { rethrow } from './unavailable.ts';
 export type Sql = {
   /** Runs a statement. If a row fails its integrity check, the statement fails; with `leftOut`, the row is moved there instead. */
   run<F extends Shape>(statement: Statement<F>, values: readonly Parameter[], leftOut?: LeftOut[]): Promise<Row<F>[]>;
-  /** Runs plain SQL without parameters, possibly several statements. Only for migrations; it may take up to an hour. */
+  /** Runs plain SQL without parameters, possibly several statements. This is only for migrations; it may take up to an hour. */
   script(text: string): Promise<void>;
   /** Returns the sealer, or `null` if rows aren't sealed. With `mayCreate`, which is the default, a missing key may be created. */
   sealer(mayCreate?: boolean): Promise<Sealer | null>;
@@ -225,10 +225,11 @@ function bindable(value: Parameter, sealer: Sealer | null): unknown {
 }
 
 /**
- * Set explicitly, regardless of the database's default, because a transaction that reads after acquiring a lock must see earlier commits.
+ * This is set explicitly, regardless of the database's default, because a transaction that reads after acquiring a lock must see earlier
+ * commits.
  */
 const WRITING = 'begin isolation level read committed';
-/** Such a transaction doesn't block anyone who reads or writes rows, and checking the rows that it has read may take long. */
+/** Such a transaction doesn't block anyone who reads or writes rows, and checking the rows that it has read may take a long time. */
 const READING = `begin isolation level repeatable read read only; set local idle_in_transaction_session_timeout = '60s'`;
 
 async function inTransaction<Result>(

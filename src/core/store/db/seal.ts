@@ -32,8 +32,8 @@ type SealedType =
   | 'deadline';
 
 /**
- * What is wrong with a row. `unsealed`: the row has no MAC. `unknown-key`: this process doesn't have the key for the MAC. `moved`: the MAC
- * is valid, but the columns next to it belong to another row.
+ * The problem with a row. `unsealed`: the row has no MAC. `unknown-key`: this process doesn't have the key for the MAC. `moved`: the MAC is
+ * valid, but the columns next to it belong to another row.
  */
 export type SealProblem = {
   table: string;
@@ -167,7 +167,7 @@ export type SealColumn = {
   beside: readonly (readonly [string, number, SealedFields[string]])[];
 };
 
-/** What happens if a seal is wrong. `require`: the row can't be read. */
+/** The consequence of a wrong seal. `require`: the row can't be read. */
 export type SealMode = 'warn' | 'require';
 /** `isOlder` means that the ledger is older than the seal requirement, so rows from older releases may have no seals. */
 type Judging = { mode: SealMode; isOlder: boolean };

@@ -276,7 +276,10 @@ function logPath(home: string): string {
   return join(home, 'postgres.log');
 }
 
-/** Cuts the log if it's too long. The server may be running, because it only appends, but a line written at the same time may be lost. */
+/**
+ * Cuts the log if it's too long. This is safe while the server is running, because the server only appends, but a line written at the same
+ * time may be lost.
+ */
 async function trimLog(home: string): Promise<void> {
   if ((await logSize(home)) <= MAX_LOG_BYTES) return;
   const log = await openLog(home, constants.O_RDWR | constants.O_APPEND);

@@ -67,7 +67,7 @@ const use = {
 export type RecentUse = Row<typeof use>;
 
 /**
- * Returns how much each amount was used in the last 7 and 30 days, according to the latest `maxInvoices` invoices, in any order. `width` is
+ * Returns how often each amount was used in the last 7 and 30 days, judging by the latest `maxInvoices` invoices, in any order. `width` is
  * how wide the range of payable amounts is for one request. `amounts` contains the requested amounts, or how many of the most frequent ones
  * to return.
  */

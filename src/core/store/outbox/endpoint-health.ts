@@ -83,7 +83,7 @@ export const findLongFailingEndpoints = rowsOf(
 
 /**
  * Returns up to a thousand failing callback URLs of adapter orders, judging by their pending deliveries, each with the approximate time
- * since when it has been failing.
+ * when it started failing.
  */
 export const findFailingCallbackUrls = rowsOf(
   'callback-urls-failing',
