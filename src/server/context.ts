@@ -91,7 +91,7 @@ export type ServiceOptions = {
   sandbox?: SandboxControls;
   log: Logger;
   clock?: Clock;
-  /** Whether to compare the clock with the clocks of the database and the chain. By default, only the system clock is compared. */
+  /** Whether to compare the clock with the database's and the chain's. By default, only the system clock is compared. */
   comparesClocks?: boolean;
   /** The block time of the networks, needed if a local one is faster than the real 3,000 ms. */
   blockMs?: number;
@@ -127,13 +127,13 @@ export type Context = Databases &
     certainNow(): UnixMs;
     random(bytes: number): Uint8Array;
     networks: Network[];
-    /** All requests to the nodes of a network go through one pool, because it tracks the nodes' budgets and pauses. */
+    /** All requests to a network's nodes go through one pool, because it tracks the nodes' budgets and pauses. */
     pools: NetworkPool[];
     /** Whether invoices can be created, with details for operators. */
     readiness(): Promise<Readiness>;
     /** Returns the URL that payers use. Without the setting, it's the address on which the API listens. */
     publicUrl(): string;
-    /** Call this with the URL of the API as soon as it listens. */
+    /** Call this with the API's URL as soon as the API is listening. */
     onListening(url: string): void;
   };
 

@@ -21,7 +21,7 @@ import { isLossyLedger, LOST } from '../core/store/db/ledger-identity.ts';
 import { pendingMigrations } from '../core/store/db/migrate.ts';
 
 /**
- * If no watcher reports, the network counts as blind when its newest examined block is older than this, which is 20 blocks of the main
+ * If no watcher reports, the network counts as blind when its newest examined block is older than this, which is 20 blocks on the main
  * network.
  */
 const BLIND_AFTER_MS = 60_000;
@@ -86,7 +86,7 @@ async function findProblem(db: Database): Promise<string | null> {
     if (pending > 0) return `${pending} migrations are not applied; run: quittance migrate`;
     return (await isLossyLedger(db)) ? LOST : null;
   } catch (error) {
-    // The error message contains the host of the database, so it's only logged.
+    // The error message contains the database's host, so it's only logged.
     if (error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE') {
       return shortageBehind(error) ?? 'the database does not respond';
     }

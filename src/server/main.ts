@@ -18,7 +18,7 @@ type Running = { stop(): Promise<void> };
 /** `healthUrl` is the URL of `GET /healthz`, or `null` if the process has no server. */
 type Started = Running & { healthUrl: string | null };
 
-/** Starts the parts of a process that use its database. */
+/** Starts the parts of a process that use the database. */
 export type Start = (config: Config, log: Logger, database: ServiceDatabase) => Promise<Started>;
 
 /**

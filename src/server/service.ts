@@ -32,7 +32,7 @@ import {
 import { retryUntilReady } from './retry-until-ready.ts';
 
 export type Service = {
-  /** The URL of the API, or `null` without the role `api`. */
+  /** The API's URL, or `null` without the role `api`. */
   url: string | null;
   metricsUrl: string | null;
   db: Database;
@@ -53,7 +53,7 @@ export async function loadRoles(roles: Config['roles']): Promise<void> {
   ]);
 }
 
-/** Starts the roles of a process on one database. `stop` stops them in reverse order, within seconds. */
+/** Starts a process's roles on one database. `stop` stops them in reverse order, within seconds. */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { config, log } = options;
   const known = prepareTroubles(options);
@@ -72,7 +72,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     await Promise.all(poolsOf(databases).map((pool) => pool.close()));
   };
   try {
-    // Check the key first. With the master key of another ledger, nothing may be written, and no row may be reported as changed.
+    // Check the key first. With another ledger's master key, nothing may be written, and no row may be reported as changed.
     await retryUntilReady(log, () => db.sealer(false));
     await prepareSchema(options, db);
     const isSealed = options.keyRing !== null && (config.rowMacs === 'ledger' || config.rowMacs === 'require');
@@ -158,7 +158,7 @@ function migratePatiently(db: Database, { log, keyRing, clock }: ServiceOptions)
 
 /**
  * Records in the data directory that this ledger requires seals. From then on, a ledger that doesn't require them is refused, because the
- * owner of the tables could remove every seal and change the ledger's id. Throws `CONFIG_INVALID`.
+ * tables' owner could remove every seal and change the ledger's id. Throws `CONFIG_INVALID`.
  */
 async function keepRequirement(
   { dataDir, rowMacs }: Partial<Pick<Config, 'dataDir' | 'rowMacs'>>,
@@ -212,7 +212,7 @@ const LOG_MS = 3_600_000;
 const LAST_LOOK_MS = 1000;
 
 /**
- * Publishes the newest entry of the audit log: its number as a metric, and its number and hash in the log. It's logged at the start, at the
+ * Publishes the newest entry in the audit log: its number as a metric, and its number and hash in the log. It's logged at the start, at the
  * end, and at most once an hour in between. These records later show whether the audit log was rewritten or truncated.
  */
 export function startAuditHead({ db, log, metrics }: Pick<Context, 'db' | 'log' | 'metrics'>): Loop {

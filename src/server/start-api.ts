@@ -46,7 +46,7 @@ import { retryUntilReady } from './retry-until-ready.ts';
 const MAX_BUCKETS = 10_000;
 /** For up to this long, a new key may count as unknown. Unknown keys are refused if their network has used up its limit for wrong keys. */
 const TOUCH_KEYS_MS = 30_000;
-/** Most outages of the database, during which no key can be created, are shorter than this. */
+/** Most database outages, during which no key can be created, are shorter than this. */
 const NEW_KEY_S = 600;
 
 /**

@@ -32,8 +32,8 @@ import type { Context, ServiceOptions } from './context.ts';
 import { listenOn } from './listen.ts';
 
 /**
- * The console has its own connections, so that a report never slows down the creation of invoices. Four are enough for a few people who
- * click now and again.
+ * The console has its own connections, so that a report never slows down creating invoices. Four are enough for a few people who click now
+ * and again.
  */
 const POOL_SIZE = 4;
 /** A person is waiting. A node that limits our requests recovers within this time; otherwise the response says that it didn't respond. */
@@ -86,7 +86,7 @@ export async function startConsole(
       ...(sandboxToken === undefined ? {} : { sandboxToken }),
     });
     const at = await listenOn(app, settings, { port: 'QUITTANCE_CONSOLE_PORT', host: 'QUITTANCE_CONSOLE_HOST' });
-    // Browsers support passkeys only for host names, and keep the cookies of a page at `localhost`.
+    // Browsers support passkeys only for host names, and keep cookies for a page at `localhost`.
     url = at.replace('//127.0.0.1:', '//localhost:');
   } catch (error) {
     await app.close();

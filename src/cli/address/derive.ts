@@ -18,7 +18,7 @@ import { now, withDatabase } from '../terminal/with-database.ts';
 
 type Input = Parameters<typeof deriveAddresses.read>[0];
 
-/** Adds the next addresses of an account key. The operator must first confirm that a new key belongs to the wallet. */
+/** Adds the next addresses from an account key. The operator must first confirm that a new key belongs to the wallet. */
 export async function printDerived(terminal: Terminal, _operation: LocalOperation, typed: Typed): Promise<Result> {
   const input = typed.input as Input;
   const actor = cliActor(terminal, typed.by);

@@ -58,7 +58,7 @@ function wasAsked({ code, exitCode }: CommanderError): boolean {
   return isShown || (code === 'commander.help' && exitCode === 0);
 }
 
-/** Commander shows the help of a group that was called without a command, but that is a mistake. */
+/** Commander shows a group's help if the group was called without a command, but that is a mistake. */
 function usageError(error: CommanderError): AppError {
   if (error.code === 'commander.help') return new AppError('USAGE', 'no command was given: choose one from the help');
   // Commander repeats unknown input, which may be a secret. It appends its own list of choices, which is excluded because a dozen names in

@@ -20,7 +20,7 @@ export type Surroundings = {
   readonly stderr: NodeJS.WritableStream;
 };
 
-/** The environment and output of a command. If a command writes to `stdout` itself, that is its whole result. */
+/** A command's environment and output. If a command writes to `stdout` itself, that is its whole result. */
 export type Terminal = Surroundings & {
   readonly json: boolean;
   /**

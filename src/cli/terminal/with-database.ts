@@ -179,7 +179,7 @@ async function isClusterThere(dataDir: string): Promise<boolean> {
 type Locked = { kind: 'locked'; release(): Promise<void> };
 type Running<Connection> = { kind: 'running'; connection: Connection };
 
-/** Another command, or the start of an instance, takes less time than this. */
+/** Another command, or an instance's start, takes less time than this. */
 const LOCK_PATIENCE_MS = 15_000;
 const LOCK_POLL_MS = 100;
 /** A starting instance admits commands shortly before it has migrated. */

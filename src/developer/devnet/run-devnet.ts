@@ -36,7 +36,9 @@ type DevnetView = Pick<
   | 'payer'
 > & { dataDir: string | null };
 
-/** Reads the network's settings and reports all problems at once. The bounds are those of the environment variables with the same names. */
+/**
+ * Reads the network's settings and reports all problems at once. The bounds are the same as for the environment variables with these names.
+ */
 export function readDevnetSettings(input: DevnetInput, { devnet, dataDir }: Config): DevnetSettings {
   const problems: FieldProblem[] = [];
   const whole = (field: keyof DevnetInput, least: number, most: number, fallback: number) => {

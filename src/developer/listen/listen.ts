@@ -177,7 +177,7 @@ type Forwarded =
 
 /** The same time limit as for a real webhook. */
 const TIMEOUT_MS = 15_000;
-/** The first line of a refusal is enough. */
+/** A refusal's first line is enough. */
 const MAX_ANSWER_BYTES = 8 * 1024;
 const ANSWER_MS = 1000;
 const MAX_LINE = 200;

@@ -18,7 +18,7 @@ export type Payable = Pick<InvoicePayment, 'requestedMicro' | 'payableMicro' | '
 };
 
 /**
- * Finds an invoice by its checkout URL, its `inv_…` id, or its external id in the project. With a key, only invoices of the key's own
+ * Finds an invoice by its checkout URL, its `inv_…` id, or its external id in the project. With a key, only invoices in the key's own
  * project are found, even by URL. Throws `NOT_FOUND` or `CONFLICT`.
  */
 export async function findPayable(sandbox: Sandbox, target: string): Promise<Payable> {

@@ -20,7 +20,7 @@ export type SandboxFile = {
   grpcSolidityUrl: string;
   usdtContract: string;
   addresses: string[];
-  /** Another address of the demo project, which gets no new invoices. */
+  /** Another of the demo project's addresses, which gets no new invoices. */
   retiredAddress: string;
   payer: { address: string; privateKey: string };
   pid: number;

@@ -5,7 +5,7 @@ import { count } from '../../core/store/db/statement.ts';
 
 /**
  * Brings a pending invoice's deadline forward, so that no one has to wait for it to pass. Returns the deadline, or `null` if nothing was
- * changed; only invoices of a local network can be changed.
+ * changed; only invoices on a local network can be changed.
  */
 export const bringDeadlineForward = answerOf(
   'sandbox-invoice-bring-deadline-forward',

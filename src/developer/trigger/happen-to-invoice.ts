@@ -79,7 +79,7 @@ type Created = { id: string; invoice: Payable };
 
 async function makeInvoice(sandbox: Sandbox, wanted: Parameters<typeof orderInvoice>[1]): Promise<Created> {
   const { status, invoiceId, detail = status } = await orderInvoice(sandbox, wanted);
-  // A conflict also returns an id, but that of the existing invoice.
+  // A conflict also returns an id, but it's the existing invoice's.
   if (status === 201 && invoiceId !== undefined)
     return { id: invoiceId, invoice: await findPayable(sandbox, invoiceId) };
   if (status === 409) throw new AppError('CONFLICT', `the invoice was refused: ${detail}`);

@@ -44,7 +44,7 @@ export function readTrigger(name: string, { amount, externalId }: InvoiceOptions
 }
 
 /**
- * Makes an event happen in the sandbox of this data directory, and waits until the feed has it. Throws `SANDBOX_NOT_RUNNING` or
+ * Makes an event happen in this data directory's sandbox, and waits until the feed has it. Throws `SANDBOX_NOT_RUNNING` or
  * `SANDBOX_REFUSED`.
  */
 export async function trigger(

@@ -198,9 +198,7 @@ async function invoiceOf(created: Ordered, deps: AdapterDeps, concerned: Concern
   }
 }
 
-/**
- * One cent of a USDT. Requested amounts are whole cents, because payers type them; the tail of the payable amount comes after the cents.
- */
+/** One cent in USDT. Requested amounts are whole cents, because payers type them; the payable amount's tail comes after the cents. */
 const CENT = 10_000n;
 const ONE_USDT = 1_000_000n;
 /**

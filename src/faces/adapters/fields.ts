@@ -67,8 +67,8 @@ function allowsUsdt(list: string): boolean {
 }
 
 /**
- * Checks the fields of a request. Refuses unknown fields, texts that would make the signed text ambiguous, other currencies, and anything
- * except USDT on TRON. Throws a `Refusal` that names the field.
+ * Checks a request's fields. Refuses unknown fields, texts that would make the signed text ambiguous, other currencies, and anything except
+ * USDT on TRON. Throws a `Refusal` that names the field.
  */
 export function checkFields(name: keyof typeof FORMS, fields: Fields, { currency }: Pick<Adapter, 'currency'>): void {
   const form: Form = FORMS[name];

@@ -44,7 +44,7 @@ function readFlatJson(request: FastifyRequest): Fields {
   return collect(fields);
 }
 
-/** Reads the fields of a body according to its content type. */
+/** Reads a body's fields according to its content type. */
 export function readBody(request: FastifyRequest): Fields {
   if (/\?./.test(request.url))
     throw malformed('the URL has a query: send all fields in the body, and the URL without "?"');

@@ -30,7 +30,7 @@ const FAILURE_LIMIT: RateLimit = { perSecond: 5, burst: 20 };
 const DOCUMENT_LIMIT: RateLimit = { perSecond: 5, burst: 50 };
 const MAX_BUCKETS = 10_000;
 
-/** `consoleUrl` is the URL of this server. */
+/** `consoleUrl` is this server's URL. */
 export type AdminDeps = OperationDeps & { consoleUrl(): string };
 
 const ACTOR = Symbol('actor');

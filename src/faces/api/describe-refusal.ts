@@ -1,7 +1,7 @@
 import type { LoggedRequest } from '../../core/store/access/requests.ts';
 import type { Problem } from '../web/problem.ts';
 
-/** The fields of the request log that explain why a request was refused. */
+/** The request log fields that explain why a request was refused. */
 type Refusal = Pick<LoggedRequest, 'errors' | 'body'>;
 
 const MAX_ERRORS = 10;

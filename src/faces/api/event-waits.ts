@@ -27,14 +27,14 @@ type WaitLimits = { ofKey: number; total: number; lookMs: number };
 type OnCount = (count: number) => void;
 
 /**
- * Each wait holds a connection of its own, and the limit for connections is 12,000. A key needs one wait per consumer. Without a
- * notification, a wait checks again after 10 s.
+ * Each wait holds its own connection, and the limit for connections is 12,000. A key needs one wait per consumer. Without a notification, a
+ * wait checks again after 10 s.
  */
 const WAIT_LIMITS: WaitLimits = { ofKey: 10, total: 500, lookMs: 10_000 };
 
 type Open = Waiter & { wake(): void; end(): void };
 
-/** Tracks the requests of this process that are waiting for events. Each holds a timer, but no database connection. */
+/** Tracks this process's requests that are waiting for events. Each holds a timer, but no database connection. */
 export function createEventWaits(onCount: OnCount, { ofKey, total, lookMs }: WaitLimits = WAIT_LIMITS): EventWaits {
   const open = createFairQueue<Open>();
   let isStopped = false;

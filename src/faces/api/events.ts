@@ -46,7 +46,7 @@ async function list(deps: ApiDeps, request: FastifyRequest, reply: FastifyReply)
 
 /** Returns `null` if the response must be sent immediately. */
 function openWait({ waits }: ApiDeps, { raw }: FastifyReply, waiter: Waiter, waitMs: number): EventWait | null {
-  // A pipelined request has no connection of its own yet, so nothing would show that the client has disconnected.
+  // A pipelined request doesn't have its own connection yet, so nothing would show that the client has disconnected.
   if (raw.socket === null || raw.destroyed) return null;
   const wait = waits.open(waiter, waitMs);
   if (wait === null) return null;

@@ -34,7 +34,7 @@ import {
 
 const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
 
-/** Registers `POST /v1/invoices`, the routes of one invoice, and `GET /v1/invoices`. */
+/** Registers `POST /v1/invoices`, the routes for one invoice, and `GET /v1/invoices`. */
 export function registerInvoices(app: FastifyInstance, deps: ApiDeps): void {
   const readInvoice = createReader(deps);
   const creating = { ...deps, sharing: createSharing(deps) };
@@ -84,7 +84,7 @@ type Converted = Pick<CreateFields, 'options'> & {
   refusal: Problem | null;
 };
 
-/** Converts the price of a request, if it has one, at the current rate. A repeated request succeeds despite `errors` and `refusal`. */
+/** Converts a request's price, if it has one, at the current rate. A repeated request succeeds despite `errors` and `refusal`. */
 async function convert({ db, now }: ApiDeps, { projectId }: Caller, fields: CreateFields): Promise<Converted> {
   const { options, requestedMicro } = fields;
   const { price } = options;

@@ -119,7 +119,7 @@ function webhookHeader(name: string, description: string, schema: object): objec
   return { name, in: 'header', required: true, description, schema };
 }
 
-/** The parts of the published document that aren't in the descriptions of the routes. */
+/** The parts of the published document that aren't in the route descriptions. */
 
 type Parts = Record<string, unknown>;
 type Parameter = Parts & { schema: { type?: string } };

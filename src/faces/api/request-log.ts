@@ -40,7 +40,7 @@ const PAUSE_MS = 1000;
 const SHORT_PAUSE_MS = 250;
 /** The longest pause after a failure. */
 const MAX_PAUSE_MS = 5000;
-/** Together with the other parts of the process, this stays within the time for a shutdown. */
+/** Together with the other parts of the process, this stays within the time allowed for a shutdown. */
 const STOP_MS = 5000;
 
 /** Logs answered requests to the shop API. It writes them in the background: up to 500 per statement, and one statement at a time. */

@@ -15,14 +15,14 @@ import { readQuery, wrongValue } from './read-query.ts';
 type SandboxCaller = { projectId: string; apiKey: string };
 
 /**
- * Controls that exist only in a sandbox, so that a shop's tests don't need a shell. They act on the project of the caller's key, so that
- * tests which share a sandbox don't affect each other. These throw an `AppError` with the reason.
+ * Controls that exist only in a sandbox, so that a shop's tests don't need a shell. They act on the caller's own project, so that tests
+ * which share a sandbox don't affect each other. These throw an `AppError` with the reason.
  */
 export type SandboxControls = {
   scenarios: readonly string[];
-  /** Pays an invoice of the caller's project (given by id, checkout URL or externalId) in one of the ways in which people pay. */
+  /** Pays an invoice in the caller's project (given by id, checkout URL or externalId) in one of the ways in which people pay. */
   pay(caller: SandboxCaller, invoice: string, scenario: string): Promise<object>;
-  /** Moves the deadlines of the project's waiting invoices closer. */
+  /** Brings the deadlines of the project's waiting invoices closer. */
   advance(caller: SandboxCaller, seconds: number): Promise<object>;
   createProject(wanted: { name: string; webhookUrl: string | null }): Promise<FreshProject>;
   endProject(caller: SandboxCaller): Promise<void>;

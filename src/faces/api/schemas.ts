@@ -3,7 +3,7 @@ import { SCOPES } from '../../core/domain/scope.ts';
 import { Type } from '../../core/runtime/type.ts';
 import { PROBLEMS } from '../web/problem.ts';
 
-/** The schemas of the public API, which serialise the responses and are published in /openapi.json. */
+/** The public API's schemas, which serialise the responses and are published in /openapi.json. */
 
 const status = Type.Union(
   INVOICE_STATUSES.map((value) => Type.Literal(value)),
@@ -99,7 +99,7 @@ const PaymentSchema = Type.Object(
   { title: 'Payment' },
 );
 
-/** The payment of a paid invoice, which always has a transaction. */
+/** A paid invoice's payment, which always has a transaction. */
 export const PaidPaymentSchema = Type.Object({ ...paymentFields, transaction }, { title: 'PaidPayment' });
 
 const withdrawnAt = Type.String({

@@ -30,7 +30,7 @@ export type HttpTarget = Own &
     | { kind: 'ntfy'; url: string; topic: string; token: string | null }
     | { kind: 'webhook'; url: string; secret: string }
   );
-/** The address of a channel, including its passwords and tokens. */
+/** A channel's address, including its passwords and tokens. */
 export type Target = MailTarget | HttpTarget;
 
 /** Encrypts the target and stores it with its channel. Returns `false` if the name is already in use. */

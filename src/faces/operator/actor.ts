@@ -12,7 +12,7 @@ export type Actor = {
   kind: 'cli' | 'console' | 'admin' | 'key';
   name: string;
   role: Role;
-  /** The UUID of the person, the admin key or the API key. */
+  /** The UUID of the person, admin key or API key. */
   id: string | null;
   projects: readonly string[] | null;
   origin: string | null;

@@ -47,7 +47,7 @@ export function secretMessage(kind: string, place = 'argument'): string {
   return `this looks like ${kind}. Quittance never needs one, and you should never paste it anywhere. ${where}: delete it there and, if it is real, move the funds or replace it.`;
 }
 
-/** Writes a text in the terms of the command line. */
+/** Writes a text in command-line terms. */
 export function writeText(text: Text): string {
   return text instanceof Message ? text.write({ field: optionOf, step: formatHint, secret: secretMessage }) : text;
 }
@@ -58,8 +58,8 @@ export function asWritten(_key: string, value: unknown): unknown {
 }
 
 /**
- * The output of a command. `next` is shown only to people. With `hasFailed`, the command exits with 1, because the finding is bad.
- * `refusal` means that the result is only a preview, and says how to confirm it.
+ * A command's output. `next` is shown only to people. With `hasFailed`, the command exits with 1, because the finding is bad. `refusal`
+ * means that the result is only a preview, and says how to confirm it.
  */
 export type Printed = { text: string; next?: Text; hasFailed?: boolean; refusal?: Text };
 /** A heading, the member or function that fills it, and the text for null. */

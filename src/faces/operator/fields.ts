@@ -15,12 +15,12 @@ export const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([
 export const Said = Type.Unsafe<Text>(Type.String());
 
 /**
- * A member of a view. `schema` is its public type. `show` computes it from the column of the same name, from the column `of`, or from the
+ * A member in a view. `schema` is its public type. `show` computes it from the column with the same name, from the column `of`, or from the
  * whole row if `of` is `*`.
  */
 export type Field<Inner = never, Outer = unknown> = { of?: string; schema: TSchema; show(value: Inner): Outer };
 type Fields = Readonly<Record<string, Field>>;
-/** The public view of a row. */
+/** A row's public view. */
 export type Shown<Of extends Fields> = {
   [Name in keyof Of]: Of[Name] extends Field<never, infer Outer> ? Outer : never;
 };
@@ -82,7 +82,7 @@ export function schemaOf(fields: Fields, more: Record<string, TSchema> = {}): TS
 export const listOf = <const Of extends Fields>(fields: Of, more: Record<string, TSchema> = {}) =>
   Type.Object({ data: Type.Array(schemaOf(fields)), ...more });
 
-/** Returns the public view of a row, without its other columns. */
+/** Returns a row's public view, without its other columns. */
 export function show<const Of extends Fields>(fields: Of, row: object): Shown<Of> {
   const shown = Object.entries(fields).map(([name, { of: column = name, show: make }]) => [
     name,

@@ -98,8 +98,8 @@ export type LocalOperation<
   run(deps: Deps, actor: Actor, wanted: Wanted): Promise<Outcome>;
   view(outcome: Outcome): object;
   /**
-   * The command that runs it, its help text, and its output for people. The fields of the input declare the options. `isSecretTyped` is set
-   * if a secret was typed on the command line.
+   * The command that runs it, its help text, and its output for people. The input's fields declare the options. `isSecretTyped` is set if a
+   * secret was typed on the command line.
    */
   command?: string;
   does?: Text;

@@ -3,7 +3,7 @@ import { NETWORK_CHOICE } from '../../core/domain/network.ts';
 import { type TSchema, Type } from '../../core/runtime/type.ts';
 
 /**
- * How a command accepts a member of an input: as an argument, or as an option with the name that `optionOf` gives it. `value` is its
+ * How a command accepts an input's member: as an argument, or as an option with the name that `optionOf` gives it. `value` is its
  * placeholder in the help, such as `<key_…>`; a flag has none. `conflicts` names members that exclude it. `isSecret` lets `-` read it from
  * standard input. `isRemovable` adds a second option, `--no-…`, that sets the member to `null`. With `file`, the value is a path and the
  * member gets the file's name and content. With `entries`, the values are texts with their places, and an option names a file that holds
@@ -31,7 +31,7 @@ export const membersOf = (input: TSchema) => (input as { properties?: Record<str
 /** Returns how a command accepts a field, or `undefined` if it doesn't accept it. */
 export const declaredOption = (schema: TSchema): Option | undefined => (schema as Optioned)[OPTION];
 
-/** Adds the option to a schema of the wire format. The property isn't enumerable, so it doesn't appear in generated documents. */
+/** Adds the option to a wire format schema. The property isn't enumerable, so it doesn't appear in generated documents. */
 function option<Schema extends TSchema>(schema: Schema, declared: Option): Schema {
   return Object.defineProperty(schema, OPTION, { value: declared });
 }

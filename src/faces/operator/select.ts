@@ -85,7 +85,7 @@ export const namedInvoice = { id: 'uuid', externalId: 'text', status: text<Invoi
 /** An invoice with the fields that operators recognise it by. `id` is a UUID. */
 export type NamedInvoice = Row<typeof namedInvoice>;
 
-/** Finds an invoice of the project by its id (UUID) or external id. If both match, the id wins. */
+/** Finds an invoice in the project by its id (UUID) or external id. If both match, the id wins. */
 export const findNamedInvoice = rowOf(
   'desk-invoice-select',
   namedInvoice,

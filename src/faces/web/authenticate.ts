@@ -70,7 +70,7 @@ type AuthenticatorDeps = {
 };
 
 /**
- * Finds the caller of a request. A key that was valid before is read again without using a token. Any other key uses a token of the client
+ * Finds a request's caller. A key that was valid before is read again without using a token. Any other key uses a token of the client
  * network's bucket, which is returned if the key is valid. So the bucket limits the database load of wrong keys.
  */
 export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {

@@ -2,20 +2,20 @@ import { BlockList, isIP } from 'node:net';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Problem } from './problem.ts';
 
-/** The sender of a request: its address in the form of `plainAddress`, and the network by which requests are counted. */
+/** A request's sender: its address in the form of `plainAddress`, and the network by which requests are counted. */
 export type Client = { ip: string; network: string };
 
 const CLIENT = Symbol('client');
 type ReadRequest = FastifyRequest & { [CLIENT]?: Client };
 
-/** Returns the sender of a request, behind the trusted proxies. */
+/** Returns a request's sender, behind the trusted proxies. */
 export function clientOf(request: ReadRequest): Client {
   const client = request[CLIENT];
   if (client === undefined) throw new Error('the client address of the request was not read');
   return client;
 }
 
-/** Reads the sender of each request. Register it before every hook that needs the sender. */
+/** Reads each request's sender. Register it before every hook that needs the sender. */
 export function readClients(app: FastifyInstance, isProxy: (ip: string) => boolean): void {
   app.addHook('onRequest', (request: ReadRequest, _reply, done) => {
     const ip = readClient(request, isProxy);

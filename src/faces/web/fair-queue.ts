@@ -4,9 +4,9 @@ export type FairQueue<Item> = {
   remove(holder: string, item: Item): void;
   count(): number;
   countOf(holder: string): number;
-  /** Removes and returns the oldest item of the holder whose turn it is. The holders take turns. */
+  /** Removes and returns the oldest item that belongs to the holder whose turn it is. The holders take turns. */
   takeNext(): Item | undefined;
-  /** Removes and returns the oldest item of a holder. */
+  /** Removes and returns a holder's oldest item. */
   takeOldest(holder: string): Item | undefined;
   /** Returns the holder with the most items. */
   largest(): string | undefined;
@@ -14,7 +14,7 @@ export type FairQueue<Item> = {
 };
 
 export function createFairQueue<Item>(): FairQueue<Item> {
-  // Maps and Sets keep their insertion order. The first holder of the map is the next one.
+  // Maps and Sets keep their insertion order. The first holder in the map is the next one.
   const held = new Map<string, Set<Item>>();
   /** The holders by their number of items. */
   const bySize: Set<string>[] = [];

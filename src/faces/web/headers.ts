@@ -6,7 +6,7 @@ import { Problem } from './problem.ts';
 const JSON_TYPE =
   /^application\/json[ \t]*(;[ \t]*(?!charset=)([\w!#$&^.+-]+=([\w!#$%&'*+.^`|~-]+|"[^"\\]{0,100}"))?[ \t]*|;[ \t]*charset=("utf-8"|utf-8)[ \t]*)*$/i;
 
-/** Checks the headers of a body before it is read: JSON in UTF-8, not compressed, at most `maxBytes`. Throws the problem. */
+/** Checks a body's headers before it is read: JSON in UTF-8, not compressed, at most `maxBytes`. Throws the problem. */
 export function checkJsonHeaders(request: FastifyRequest, maxBytes: number): void {
   const type = singleHeader(request, 'content-type');
   if (type === undefined || !JSON_TYPE.test(type)) {
@@ -42,7 +42,7 @@ export function singleHeader(request: FastifyRequest, name: string): string | un
 
 /**
  * Returns the raw values of a header, one per occurrence; Node.js joins them with a comma. `name` is in lower case. Node's
- * `headersDistinct` returns the same, but it sorts all headers of each request.
+ * `headersDistinct` returns the same, but it sorts each request's headers.
  */
 export function headerValues({ rawHeaders }: IncomingMessage, name: string): string[] {
   const values: string[] = [];

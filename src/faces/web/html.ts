@@ -27,7 +27,7 @@ export function betweenTags(text: string): Html {
   return new SafeHtml(text.replace(/[&<>]/g, (character) => ESCAPES[character] ?? ''));
 }
 
-/** Returns the text as a reader of the page sees it. Paragraphs are separated by a space. */
+/** Returns the text as a reader sees it on the page. Paragraphs are separated by a space. */
 export function plainText({ html: text }: Html): string {
   const bare = text.replaceAll('</p><p', '</p> <p').replaceAll(/<[^>]*>/g, '');
   return bare.replaceAll(/&(?:amp|lt|gt|quot|#39);/g, (escaped) => UNESCAPES.get(escaped) ?? escaped);

@@ -37,7 +37,7 @@ const STOP_MS = 1000;
 type Open = { response: ServerResponse; beatsLeft: number };
 
 /**
- * Manages the streams of one process. Each stream gets the server's time as an event `beat`, immediately and then every 15 s from a single
+ * Manages one process's streams. Each stream gets the server's time as an event `beat`, immediately and then every 15 s from a single
  * timer. If a browser misses it, it knows that the connection is dead. A reader that stops reading is disconnected.
  */
 export function createLiveStreams({ now, beatMs = BEAT_MS }: { now(): UnixMs; beatMs?: number }): LiveStreams {

@@ -29,7 +29,7 @@ export type Places = {
   underWay: Record<Exclude<QueueName, 'live'>, number>;
   /** The maximum number of these for strangers. */
   strangers: number;
-  /** Requests that begin per turn of the event loop. */
+  /** The number of requests that begin per turn of the event loop. */
   perTurn: number;
 };
 
@@ -41,7 +41,7 @@ export type GateLimits = {
   most: Places;
   /** The number of places while the process's other work is late. */
   least: Places;
-  /** The limit of a queue's waiting requests plus all requests in progress. For streams, only the waiting ones. */
+  /** The limit for a queue's waiting requests plus all requests in progress. For streams, only the waiting ones. */
   room: Record<QueueName, number>;
   maxWaitMs: number;
   /** The minimum time for which a refusal is held, the maximum number held at a time, and the maximum number sent per second. */
@@ -60,8 +60,8 @@ export type GateLimits = {
  * Strangers are refused at half the lag of API callers, because strangers cause the lag in a flood. They leave a quarter of the places to
  * API callers.
  *
- * 128 requests keep ten database connections and the processor busy. More in progress aren't faster, only later. 256 more waiting ones are
- * a tenth of a second of work. The 500 page requests that one client network may send at once fit twice. Sixteen per turn take a few
+ * 128 requests keep ten database connections and the processor busy. More in progress aren't faster, only later. 256 more waiting ones take
+ * a tenth of a second. The 500 page requests that one client network may send at once fit twice. Sixteen per turn take a few
  * milliseconds, and that many reads share one statement.
  *
  * If the watcher or the webhooks share the process and are late, requests get fewer places. Under a flood, that work then waits only for a

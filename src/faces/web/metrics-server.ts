@@ -10,7 +10,7 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 
 type Served = {
   registry: Registry;
-  /** Runs before each read of the metrics. */
+  /** Runs each time before the metrics are read. */
   refresh(): void;
   readiness(): Promise<{ isReady: boolean; body: object }>;
 };

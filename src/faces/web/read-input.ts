@@ -10,8 +10,8 @@ const LEFT_OUT = '-';
 type Given = Pick<FastifyRequest, 'params' | 'query' | 'body'>;
 
 /**
- * Reads the input of an operation: the members in its path, and the ones in the query or the body. Each has the type that the schema
- * declares; the operation itself parses the values. Throws the problem.
+ * Reads an operation's input: the members in its path, and the ones in the query or the body. Each has the type that the schema declares;
+ * the operation itself parses the values. Throws the problem.
  */
 export function readInput(operation: { method: string; input: object }, request: Given): object {
   const schema = operation.input as Schema;

@@ -20,7 +20,7 @@ import { shedLoad } from './shed-load.ts';
 
 type ServerOptions = {
   publicUrl(): string;
-  /** Addresses and CIDR blocks of the proxies whose X-Forwarded-For can be relied on. If it's empty, there are none. */
+  /** Addresses and CIDR blocks for the proxies whose X-Forwarded-For can be relied on. If it's empty, there are none. */
   trustProxy: readonly string[];
   now(): UnixMs;
   random(bytes: number): Uint8Array;
@@ -117,7 +117,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
 
 function tellOfAnswers(app: FastifyInstance, options: ServerOptions): void {
   const lines = createRequestLines({ ...options, isOn: options.requestLines === true });
-  // Not `onResponse`, because Fastify would add listeners to the stream of each response.
+  // Not `onResponse`, because Fastify would add listeners to each response's stream.
   app.addHook('onSend', (request: TimedRequest, reply, payload, done) => {
     const route = request.routeOptions.url ?? 'none';
     const labels = { method: request.method, route, status: String(reply.statusCode) };
@@ -170,7 +170,7 @@ function answerMethod(request: FastifyRequest, reply: FastifyReply, methods: str
     return reply.send(new Problem('ROUTE_NOT_FOUND', detail));
   }
   const allow = methods.join(', ');
-  // The response doesn't allow any other origin, so pages of other origins can't send requests that need permission.
+  // The response doesn't allow any other origin, so pages from other origins can't send requests that need permission.
   if (request.method === 'OPTIONS') return reply.code(204).header('Allow', allow).send();
   const detail = `${request.method} is not allowed at this URL; use ${allow}.`;
   return reply.send(new Problem('METHOD_NOT_ALLOWED', detail, { headers: { Allow: allow } }));

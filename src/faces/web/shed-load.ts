@@ -37,7 +37,7 @@ const COUNTED: readonly Refusal[] = ['lag', 'full', 'late'];
 /** The queue of a request that is in progress, and of one whose body hasn't arrived yet. */
 const BEGUN = Symbol('begun');
 const READING = Symbol('reading');
-/** Releases the place of a started request. */
+/** Releases a started request's place. */
 const END = Symbol('end');
 /** Takes the place again. */
 const RESUME = Symbol('resume');
@@ -125,15 +125,15 @@ export function shedLoad(
 }
 
 /**
- * Takes a response out of the server's control, to use it for a stream. An open stream causes no work, so the place of its request is
- * released; the server would never notice the end of the stream.
+ * Takes a response out of the server's control, to use it for a stream. An open stream causes no work, so its request's place is released;
+ * the server would never notice that the stream has ended.
  */
 export function hijackForStream(request: FastifyRequest, reply: FastifyReply): void {
   reply.hijack();
   endPlace(request);
 }
 
-/** Releases the place of a request while it waits for something else. */
+/** Releases a request's place while it waits for something else. */
 export async function waitWithoutPlace<Result>(request: CountedRequest, wait: () => Promise<Result>): Promise<Result> {
   endPlace(request);
   const result = await wait();
@@ -145,7 +145,7 @@ function endPlace(request: CountedRequest): void {
   if (request[BEGUN] !== undefined) request[END]?.();
 }
 
-/** Returns the queue of a request, and its client in that queue. Turns are by key for callers with a key, and by network for all others. */
+/** Returns a request's queue, and its client in that queue. Turns are by key for callers with a key, and by network for all others. */
 function placeOf(
   request: FastifyRequest,
   recognize: ShedLoadDeps['recognize'],

@@ -24,7 +24,7 @@ export type NetworkConfig = Readonly<{
   agreement: number;
 }>;
 
-/** The configuration of one process. It is deeply frozen. */
+/** One process's configuration. It is deeply frozen. */
 export type Config = Readonly<{
   /** Set if no network is configured. Then everything runs in this one process, including a local network. */
   sandbox: boolean;

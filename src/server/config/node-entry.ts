@@ -4,13 +4,13 @@ import { httpUrl } from './url-problems.ts';
 
 export type ParsedNode = { kind: 'ok'; node: NodeSpec } | { kind: 'invalid'; reason: string };
 
-/** The limits of a TronGrid key: https://developers.tron.network/reference/rate-limits. Without a key TronGrid allows less. */
+/** The limits for a TronGrid key: https://developers.tron.network/reference/rate-limits. Without a key TronGrid allows less. */
 const TRONGRID = { host: 'trongrid.io', requestsPerSecond: 15, requestsPerDay: 100_000, solidityPort: '50052' };
 /** The ports of java-tron's gRPC services (`node.rpc.port`, `node.rpc.solidityPort`). */
 const GRPC = { port: '50051', solidityPort: '50061' };
 
 /**
- * Parses one entry of a node list: a URL whose fragment, which is never sent, may contain options. Examples:
+ * Parses one entry in a node list: a URL whose fragment, which is never sent, may contain options. Examples:
  * `grpc://node.example.com:50051#operator=ours`, `http://node.example.com:8090#solidity=http://node.example.com:8091`,
  * `https://api.trongrid.io#rps=15&daily=100000&key=…`. A reason contains no key, password or path.
  */
@@ -74,7 +74,7 @@ function readUrl(text: string): NodeUrl | Invalid {
   return { kind: 'ok', url: `grpc${tls}://${place}`, isGrpc, hostname, host: place, port };
 }
 
-/** Reads the URLs of a node's other APIs: the solidity API, and the gRPC and JSON-RPC APIs of an HTTP node. */
+/** Reads the URLs for a node's other APIs: the solidity API, and an HTTP node's gRPC and JSON-RPC APIs. */
 function readSides(
   main: NodeUrl,
   { solidity, grpc, jsonrpc }: Partial<Record<OptionName, string>>,
@@ -119,14 +119,14 @@ function usualSolidityUrl({ url, port, hostname }: NodeUrl): string | null {
   return url.replace(/\d+$/, solidityPort);
 }
 
-/** Whether TronGrid runs all sides of a node, so that the TronGrid key may be sent to it. */
+/** Whether TronGrid runs all of a node's APIs, so that the TronGrid key may be sent to it. */
 export function isTronGridNode(spec: NodeSpec): boolean {
   return urlsOf(spec).every((each) => isUnder(new URL(each).hostname, TRONGRID.host));
 }
 
 type OptionName = 'operator' | 'rps' | 'daily' | 'key' | 'header' | 'solidity' | 'grpc' | 'jsonrpc';
 
-/** The value of the option `jsonrpc` that turns JSON-RPC off. */
+/** The value for the option `jsonrpc` that turns JSON-RPC off. */
 const OFF = 'off';
 /** If a key were sent in one of these headers, it would change the request, or wouldn't arrive. */
 const RESERVED_HEADERS =

@@ -58,7 +58,7 @@ function sentence(variable: Variable, text: string, problem: SettingProblem): st
   return `${variable} ${shown} ${problem.text.replace(/^(is|must|holds|has|starts|names|does) /, 'it $1 ')}`;
 }
 
-/** The largest edit distance of a misspelled name. */
+/** The largest edit distance for a misspelled name. */
 const MAX_MISSPELT_LETTERS = 2;
 
 /** Variables that are read only by commands, and by integrators' programs that run next to the service on a developer's machine. */

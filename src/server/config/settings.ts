@@ -109,17 +109,17 @@ export const SECRET_VARIABLES: readonly Variable[] = [
   'QUITTANCE_BACKUP_RECIPIENT',
 ];
 
-/** The variable that contains the nodes of each network. */
+/** The variable that contains each network's nodes. */
 export const NODE_VARIABLES: Readonly<Record<Network, Extract<Variable, `QUITTANCE_${string}_NODES`>>> = {
   mainnet: 'QUITTANCE_MAINNET_NODES',
   nile: 'QUITTANCE_NILE_NODES',
   devnet: 'QUITTANCE_DEVNET_NODES',
 };
 
-/** The URL of a node may also contain a key. */
+/** A node's URL may also contain a key. */
 const IN_FILES: readonly Variable[] = [...SECRET_VARIABLES, ...Object.values(NODE_VARIABLES)];
 
-/** Variables that can be read from a file: `DATABASE_URL_FILE` is the path of a file with the value of `DATABASE_URL`. */
+/** Variables that can be read from a file: `DATABASE_URL_FILE` is the path to a file with the value for `DATABASE_URL`. */
 export const FILE_VARIABLES: ReadonlyMap<string, Variable> = new Map(
   IN_FILES.map((variable) => [`${variable}_FILE`, variable]),
 );
@@ -180,7 +180,7 @@ function single<Value>(fallback: Value, read: (text: string) => { value: Value }
   };
 }
 
-/** Reports the problems of the entries. If there are none, reports if there are too many entries or duplicates. */
+/** Reports the problems with the entries. If there are none, reports if there are too many entries or duplicates. */
 function list<Entry extends string, Value extends readonly Entry[] | undefined>(
   fallback: Value,
   problemOf: (entry: string) => string | null,
@@ -205,7 +205,7 @@ function roleProblem(entry: string): string | null {
   return ROLES.some((role) => role === entry) ? null : `${showValue(entry)} must be one of ${ROLES.join(', ')}`;
 }
 
-/** More than a handful of nodes add load, but no safety. The limit of 20 bounds the work of each poll. */
+/** More than a handful of nodes add load, but no safety. The limit of 20 bounds the work for each poll. */
 function nodeList(): Setting<string[] | undefined> {
   return list(undefined, nodeProblem, { is: 'a comma-separated list of 1 to 20 different URLs', max: 20 });
 }

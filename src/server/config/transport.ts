@@ -42,7 +42,7 @@ const AT_STAKE: readonly Variable[] = [
   ...NETWORKS.filter((network) => !isLocalNetwork(network)).map((network) => NODE_VARIABLES[network]),
 ];
 
-/** Finds the Node.js variable that makes every TLS connection of the process accept any certificate. */
+/** Finds the Node.js variable that makes every TLS connection in the process accept any certificate. */
 export function certificateProblems(
   env: NodeJS.ProcessEnv,
   { present }: { present: ReadonlySet<Variable> },

@@ -26,7 +26,7 @@ export function publicUrlProblem(text: string): UrlProblem {
   return null;
 }
 
-/** The origin of the console. Browsers keep its cookie and offer passkeys only over https or on localhost. */
+/** The console's origin. Browsers keep its cookie and offer passkeys only over https or on localhost. */
 export function consoleUrlProblem(text: string): UrlProblem {
   const problem = publicUrlProblem(text);
   if (problem !== null) return problem.replace('https://pay.', 'https://console.');

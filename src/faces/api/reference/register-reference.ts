@@ -198,7 +198,7 @@ function divide(document: ApiDocument): [Group[], Group[]] {
   return [groups.filter(({ tag }) => tag.name !== APART), groups.filter(({ tag }) => tag.name === APART)];
 }
 
-/** Returns the named objects in the requests and successful responses of these operations. */
+/** Returns the named objects in these operations' requests and successful responses. */
 function objectsOf({ components }: ApiDocument, groups: readonly Group[]): Record<string, Schema> {
   const named = groups.flatMap(({ operations }) =>
     operations.flatMap(({ details: { requestBody, responses } }) =>
@@ -312,7 +312,7 @@ export const LANGUAGES: readonly { id: string; name: string; write(request: Exam
   { id: 'java', name: 'Java', write: writeJava },
 ];
 
-/** Shows only the programs of the chosen language, in browsers that support `:has`. */
+/** Shows only the programs in the chosen language, in browsers that support `:has`. */
 const CHOICE = `${LANGUAGES.map(({ id }) => `main:has(#in-${id}:checked) .${id}`).join(',')}{display:block}`;
 const STYLE = readAsset('docs.css').text + CHOICE;
 
@@ -356,7 +356,7 @@ function prose(text = ''): Html {
   return html`${text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`))}`;
 }
 
-/** Renders the members of an object, each with its type and meaning. */
+/** Renders an object's members, each with its type and meaning. */
 function fieldList({ properties = {}, required = [] }: Schema): Html {
   const rows = Object.entries(properties).map(([name, schema]) =>
     row(name, describeValue(schema, `${required.includes(name) ? '' : ', optional'}`)),
@@ -376,7 +376,7 @@ function row(name: string, value: Html): Html {
 `;
 }
 
-/** Renders the type and meaning of a value, with the members of an unnamed object. */
+/** Renders a value's type and meaning, with the members if it's an unnamed object. */
 function describeValue(schema: Schema, more = ''): Html {
   const { properties, required } = schema.items ?? schema;
   const members = properties === undefined ? null : fieldList({ properties, required });

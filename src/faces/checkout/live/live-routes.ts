@@ -67,7 +67,7 @@ export function registerLive(app: FastifyInstance, deps: LiveDeps): void {
     const page = await pages.open(asked.token, asked.reader);
     if (page === null) return reply.code(404).send(UNKNOWN_LINK);
     reply.headers(STREAM_HEADERS);
-    // A pipelined request has no connection of its own yet, so nothing would show that the client has disconnected.
+    // A pipelined request doesn't have its own connection yet, so nothing would show that the client has disconnected.
     if (reply.raw.socket === null) {
       page.close();
       throw tooManyOpen();
@@ -280,7 +280,7 @@ const LOOK_MS = 1500;
 const SWEEP_MS = 20_000;
 /** The longest pause while the database is down, which is short because payers are waiting. */
 const MAX_PAUSE_MS = 5000;
-/** Maximum number of links per query of a sweep, so that a change that was notified waits for only one query. */
+/** The maximum number of links in each query of a sweep, so that a change that was notified waits for only one query. */
 const MAX_TOGETHER = 500;
 
 /**

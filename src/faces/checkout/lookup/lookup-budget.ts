@@ -10,14 +10,14 @@ export type LookupBudget = {
 
 /**
  * The default of QUITTANCE_LOOKUPS_PER_MINUTE. It allows at most 17,340 requests a day. Together with the watcher's 75,000, this is less
- * than the 100,000 of a TronGrid key.
+ * than a TronGrid key's 100,000.
  */
 const PER_MINUTE = 6;
 /** A burst may use up the budget of this many minutes. */
 const BURST_MINUTES = 5;
 /** The limit for a link: ten transactions in a burst, and after that as often as the page tells payers to check again. */
 const LINK: RateLimit = { perSecond: 1 / 60, burst: 10 };
-/** This many look-ups count as the first ones of a link or client that hasn't asked recently. */
+/** This many look-ups count as the first ones by a link or client that hasn't asked recently. */
 const FIRST: RateLimit = { perSecond: 1 / 600, burst: 2 };
 const MAX_NAMES = 10_000;
 

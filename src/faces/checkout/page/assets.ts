@@ -1,4 +1,4 @@
 import { readAsset } from '../../web/assets.ts';
 
-/** The assets of the payer's page. The style is inlined into each page; `embed` is for shops' own pages. */
+/** The payer page's assets. The style is inlined into each page; `embed` is for shops' own pages. */
 export const ASSETS = { css: readAsset('checkout.css'), js: readAsset('checkout.js'), embed: readAsset('embed.js') };

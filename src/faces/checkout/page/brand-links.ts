@@ -22,8 +22,8 @@ export function renderSupport({ words, invoice }: BrandedInvoice): Html {
 }
 
 /**
- * Renders the link back to the merchant, if there is one. Payers are never redirected. On the page of a paid invoice the link is the next
- * step, so it's a button.
+ * Renders the link back to the merchant, if there is one. Payers are never redirected. On a paid invoice's page, the link is the next step,
+ * so it's a button.
  */
 export function renderReturn({ words, invoice }: BrandedInvoice, look: 'link' | 'button'): Html | null {
   const url = returnUrlOf(invoice);

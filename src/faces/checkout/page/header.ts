@@ -5,7 +5,7 @@ import type { Branded } from './brand-links.ts';
 import type { Page } from './page-state.ts';
 import { renderMerchant } from './pieces.ts';
 
-/** Shows the merchant, the purpose of the payment, and the language switch. */
+/** Shows the merchant, the payment's purpose, and the language switch. */
 export function renderHeader(page: Page): Html {
   const { description, brand } = page.invoice;
   const purpose =

@@ -3,7 +3,7 @@ import type { UnixMs } from '../../../core/domain/time.ts';
 import { PART_NAMES, type PartName, partKey, renderPart, titleOf } from './page-parts.ts';
 import { type LinkPage, lookOf, type PageState, shopStateOf } from './page-state.ts';
 
-/** A message to the page's script, with the HTML of each changed part. */
+/** A message to the page's script, with each changed part's HTML. */
 export type LiveMessage = {
   version: string;
   state: PageState;

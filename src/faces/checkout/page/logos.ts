@@ -3,7 +3,7 @@ import type { Sql } from '../../../core/store/db/database.ts';
 import { findLogo, type Logo } from '../../../core/store/ledger/logos.ts';
 import { Problem } from '../../web/problem.ts';
 
-/** The bytes of a logo never change. The headers keep browsers from running anything in it, and allow only our own pages to show it. */
+/** A logo's bytes never change. The headers keep browsers from running anything in it, and allow only our own pages to show it. */
 const LOGO_HEADERS = {
   'Cache-Control': 'public, max-age=31536000, immutable',
   'Content-Security-Policy': "default-src 'none'; sandbox; frame-ancestors 'none'",

@@ -13,7 +13,7 @@ import { DATA_HEADERS } from './headers.ts';
  */
 const LIMIT: RateLimit = { perSecond: 50, burst: 500 };
 const MAX_BUCKETS = 10_000;
-/** Responses of these routes are pages for people; all others are JSON. */
+/** Responses from these routes are pages for people; all others are JSON. */
 const PAGES = new Set(['/c/:token', '/c/:token/ask', '/c/:token/receipt', '/c/*']);
 
 /** Other public paths that cost a query. */

@@ -101,7 +101,7 @@ export function renderPart(name: PartName, page: LinkPage, look: PageLook, quest
 
 const MINUTE_MS = 60_000;
 
-/** The title of the browser window. */
+/** The browser window's title. */
 export function titleOf(page: LinkPage, { title, heading, values }: PageLook): string {
   const { words } = page;
   if (!isReadable(page)) return words.text(heading);
@@ -260,9 +260,7 @@ const STALE_MS = 3 * 60 * 60_000;
 /** The highest accepted price from a node. */
 const MAX_SUN = 1000;
 
-/**
- * The approximate cost of a transfer in TRX for a payer who has no energy, such as `6.4` and `13`. `sun` is the price per unit of energy.
- */
+/** A transfer's approximate cost in TRX for a payer who has no energy, such as `6.4` and `13`. `sun` is the price per unit of energy. */
 type NetworkFee = { sun: number; usual: string; first: string };
 
 /** Returns `null` if the price is unknown or too old, or if the page is blind. */

@@ -11,7 +11,7 @@ import type { TextKey } from '../words/catalogue.ts';
 import type { Words } from '../words/words.ts';
 
 /**
- * `usdt` contains the USDT contract of each network that this process knows. `proofOf` returns the proof that an address is in the signed
+ * `usdt` contains the USDT contract for each network that this process knows. `proofOf` returns the proof that an address is in the signed
  * manifest.
  */
 export type Site = {
@@ -32,7 +32,7 @@ export type Page = {
 
 /**
  * Why the page must not ask for payment. `unconfirmed`: someone else changed a row or an address, or the address isn't in the signed
- * manifest. The others are states of the USDT contract: `frozen` concerns the address, and `paused` all transfers.
+ * manifest. The others are states that the USDT contract can be in: `frozen` concerns the address, and `paused` all transfers.
  */
 export type Suspension = 'unconfirmed' | (typeof STATE_EFFECTS)[ContractState]['page'];
 
@@ -84,7 +84,7 @@ type Look = {
   title: 'titlePay' | 'titleFound' | 'titlePaid' | null;
   /** Whether the page shows how to pay: immediately, or after one more click. */
   pay: 'open' | 'folded' | null;
-  /** The label of the form for looking up a transaction. If it is `null`, the page has no such form. */
+  /** The label for the transaction look-up form. If it is `null`, the page has no such form. */
   question: TextKey | null;
   /** Whether the payer is waiting for the network; in that case, the page says if Quittance can't see it. */
   waits: boolean;

@@ -40,7 +40,7 @@ ${main}
 `.html;
 }
 
-/** Only computed colours of the palette, with six hex digits each, are inserted into the style. */
+/** Only computed colours from the palette, with six hex digits each, are inserted into the style. */
 function accentStyle(accent: string | null): string {
   if (accent === null) return '';
   const { light, dark } = accentPalette(accent);

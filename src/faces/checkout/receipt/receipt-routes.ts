@@ -114,8 +114,7 @@ function composeReceipt(
 }
 
 /**
- * Renders the receipt of a paid invoice for people, on screen and on paper. `isSigned` means that there's also a signed receipt for
- * programs.
+ * Renders a paid invoice's receipt for people, on screen and on paper. `isSigned` means that there's also a signed receipt for programs.
  */
 export function renderReceipt(
   page: Page,

@@ -11,7 +11,5 @@ export type TextKey = { [Key in keyof English]: English[Key] extends string ? Ke
 /** Texts whose form depends on a number. */
 export type PluralKey = Exclude<keyof English, TextKey>;
 
-/**
- * The texts of a language. Tests check that it has every key of the English catalogue. `{name}` is a placeholder, and `**…**` is strong.
- */
+/** A language's texts. Tests check that it has every key in the English catalogue. `{name}` is a placeholder, and `**…**` is strong. */
 export type Catalogue = Record<TextKey, string> & Record<PluralKey, PluralForms>;

@@ -115,7 +115,7 @@ type Shown = ShownCapacity & {
   changes: readonly AddressChangeView[];
   said: Html | null;
   isFirst: boolean;
-  /** Whether this process can query nodes of the network. */
+  /** Whether this process can query the network's nodes. */
   canCompare: boolean;
   after: string | undefined;
 };

@@ -126,7 +126,7 @@ ${live('job-list', renderJobs(visit, project, seen.jobs))}`,
 }
 
 type Status = Awaited<ReturnType<typeof showStatus>>;
-/** `jobs` is `null` if this process has no nodes of the network. */
+/** `jobs` is `null` if this process has no nodes for the network. */
 type Seen = Status & { producers: ProducersView; jobs: JobListView | null; now: number };
 
 function renderHalt(visit: Visit, project: ListedProjectView, { halt }: ChainStatusView): Html | null {
@@ -192,7 +192,7 @@ function renderNodes({ watcher, updatedAt }: ChainStatusView): Html | null {
   return html`<section class="card flush" aria-labelledby="nodes"><h2 id="nodes">Nodes <small>as of ${time(updatedAt)} UTC</small></h2>${table('Nodes', NODES, watcher.nodes)}</section>`;
 }
 
-/** How much of a node's message a list shows. */
+/** How much of a node's message is shown in a list. */
 const MAX_REASON = 200;
 
 const NODES: readonly Column<NodeView>[] = [

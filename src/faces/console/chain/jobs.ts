@@ -154,7 +154,7 @@ function jobForm(deps: ChainDeps, kind: JobKind): JobForm {
   };
 }
 
-/** Rescans the blocks of a comparison that found missing transfers. */
+/** Rescans the blocks in a comparison that found missing transfers. */
 function repairForm(deps: ChainDeps): JobForm {
   return {
     ...formOf(deps, 'rescan'),
@@ -255,7 +255,7 @@ ${renderResult(visit, project, job)}`,
   };
 }
 
-/** The words of the command, with the first sentence large. */
+/** The command's words, with the first sentence large. */
 function renderSaid({ said }: JobView): Html | null {
   const [first, ...others] = said;
   if (first === undefined) return null;

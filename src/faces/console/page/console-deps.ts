@@ -11,7 +11,7 @@ import type { RunningProcess } from '../../operator/system/show-system.ts';
 import type { SettingView } from '../../operator/system/views.ts';
 import type { Html } from '../../web/html.ts';
 
-/** Asks the person of a request to prove their identity again, for an action that is shown. */
+/** Asks the person who sent a request to prove their identity again, for an action that is shown. */
 export type StepUp = {
   /** Whether the person has given a proof in the last five minutes. */
   isRecent: boolean;
@@ -27,7 +27,7 @@ type Example = Pick<ProjectView, 'network' | 'policy' | 'lifetimeMs'> & {
   now: UnixMs;
 };
 
-/** `publicUrl` is the origin of the payment pages. */
+/** `publicUrl` is the payment pages' origin. */
 export type ConsoleDeps = { publicUrl(): string } & OperationDeps & {
     /** The console's own origin, such as `https://console.example.com`. Forms are accepted only from there. */
     consoleUrl(): string;
@@ -46,12 +46,12 @@ export type ConsoleDeps = { publicUrl(): string } & OperationDeps & {
      * created for.
      */
     sessionOf(request: FastifyRequest): string;
-    /** Signs forms; all processes of a console share it. If absent, it's random for each process. */
+    /** Signs forms; all of a console's processes share it. If absent, it's random for each process. */
     formKey?: Uint8Array;
     /** Renders a payment page that can't be paid, or the reason why there is none, as a document whose style carries the nonce. */
     renderExample(request: FastifyRequest, shown: Example | { problem: Html }): { html: string; nonce: string };
     process: RunningProcess;
-    /** The environment variables of this process. */
+    /** This process's environment variables. */
     settings: readonly SettingView[];
     /** Checks everything around this process. */
     examine(actor: Actor): Promise<DoctorView>;

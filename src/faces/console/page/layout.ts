@@ -30,8 +30,8 @@ const SCREENS: readonly (readonly [name: string, path: string, key: string, acti
 const screensOf = ({ actor }: Visit) => SCREENS.filter(([, , , action]) => isAllowed(actor, action));
 
 /**
- * `about` is the project of the page, `beside` the content to the right of the heading. With `refreshS`, the browser reloads the page after
- * that many seconds. `isFraming` is set if the page contains a frame of the console.
+ * `about` is the page's project, and `beside` is the content to the right of the heading. With `refreshS`, the browser reloads the page
+ * after that many seconds. `isFraming` is set if the page contains a frame with a console page.
  */
 export type Page = {
   title: string;
@@ -122,7 +122,7 @@ function renderSwitch(visit: Visit, about: ListedProjectView): Html | null {
 /** Pages that every project has within a screen. */
 const OF_PROJECT = ['/settings/project', '/settings/keys'];
 
-/** When the project changes, an item of the old project leads to the new project's list. */
+/** When the project changes, an item in the old project leads to the new project's list. */
 function listOf(path: string): string {
   return OF_PROJECT.find((each) => path.startsWith(each)) ?? screenAt(path)?.[1] ?? '/';
 }
@@ -185,7 +185,7 @@ const STATUS: Readonly<Record<string, readonly [status: number, title: string]>>
   ADDRESS_NOT_VOUCHED: [503, 'An address is not signed'],
 };
 
-/** Shows the same words as the command line, as a list. `labels` are the labels of a form's fields. */
+/** Shows the same words as the command line, as a list. `labels` are the labels for a form's fields. */
 export function describeProblem({ text, problems }: AppError, labels: Labels = {}): Html {
   const list = problems.map(({ message }) => html`<li>${renderText(message, labels)}</li>`);
   return html`<p>${renderText(text, labels)}</p>${list.length === 0 ? null : html`<ul>${list}</ul>`}`;
@@ -231,7 +231,7 @@ function failurePage(requestId: string): Page {
 type AnswerError = (error: unknown, request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
 /**
- * Answers every error of a page with a page. Logs each unexpected error and, once a minute for each code, why pages are temporarily
+ * Answers every error on a page with a page. Logs each unexpected error and, once a minute for each code, why pages are temporarily
  * refused. The load gate reports requests refused before they begin.
  */
 export function createAnswerError(

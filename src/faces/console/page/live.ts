@@ -41,7 +41,7 @@ export function addLive(app: FastifyInstance, deps: ConsoleDeps): void {
   app.get('/live', { schema: { hide: true } }, async (request, reply) => {
     reply.headers({ ...HEADERS, ...STREAM_HEADERS });
     if ((await deps.findActor(request)) === null) return reply.code(204).send();
-    // A pipelined request has no connection of its own, so its end couldn't be noticed.
+    // A pipelined request doesn't have its own connection, so its end couldn't be noticed.
     if (open.size >= MAX_STREAMS || reply.raw.socket === null || request.method === 'HEAD') {
       const requests = open.size < MAX_STREAMS ? null : tally.note('full');
       if (requests !== null)

@@ -62,8 +62,8 @@ export function copyButton(text: string, label: string): Html {
 export type Column<Row> = readonly [name: string, cell: (row: Row) => Html | string, kind?: 'number'];
 
 /**
- * Renders a table that narrow screens show as cards. Its roles are repeated, because those styles remove them. The first cell of a row
- * holds its link, which the keys `j` and `k` move through.
+ * Renders a table that narrow screens show as cards. Its roles are repeated, because those styles remove them. A row's first cell holds its
+ * link; the keys `j` and `k` move through these links.
  */
 export function table<Row>(caption: string, columns: readonly Column<Row>[], rows: readonly Row[]): Html {
   const heads = columns.map(([name, , kind]) => html`<th role="columnheader" scope="col"${kindOf(kind)}>${name}</th>`);

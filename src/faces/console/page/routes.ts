@@ -75,7 +75,7 @@ type Shown = {
   passkey: Awaited<ReturnType<typeof requestSignIn>>;
   /** Where to continue. */
   next: string;
-  /** The input of a form whose session ended, which was being submitted to `next`. `null` if there was no form. */
+  /** The input from a form whose session ended while it was being submitted to `next`. `null` if there was no form. */
   kept: Fields | null;
   login: string;
   problem: string | null;
@@ -128,7 +128,7 @@ export function resumePage(path: string, kept: Fields): Page {
 }
 
 /**
- * Refuses a write that doesn't come from a page of the console. Browsers report a request's origin in `Sec-Fetch-Site`, older ones only in
+ * Refuses a write that wasn't sent from a console page. Browsers report a request's origin in `Sec-Fetch-Site`, older ones only in
  * `Origin`. A client that sends neither isn't a browser, and the console is for browsers.
  */
 export function checkOrigin({ headers }: FastifyRequest, consoleUrl: string): void {

@@ -7,7 +7,7 @@ import type { Actor } from '../../operator/actor.ts';
 import { clip, FieldError } from '../../operator/input/problems.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 
-/** The request of a signed-in person. `projects` are those that the person may see, archived ones last. */
+/** A signed-in person's request. `projects` are those that the person may see, archived ones last. */
 export type Visit = {
   actor: Actor;
   projects: readonly ListedProjectView[];
@@ -29,8 +29,8 @@ export class Forbidden extends Error {
 }
 
 /**
- * Returns the project of a page: the requested one, or else the first one in use with real money, or else the first one. `null` if there is
- * none yet. A hidden project is reported as not found. Throws `NOT_FOUND`.
+ * Returns a page's project: the requested one, or else the first one in use with real money, or else the first one. `null` if there is none
+ * yet. A hidden project is reported as not found. Throws `NOT_FOUND`.
  */
 export function chooseProject({ projects }: Visit, asked: string | undefined): ListedProjectView | null {
   if (asked === undefined)
@@ -68,11 +68,11 @@ export function urlTo(
 /** The values of filled-in fields. */
 export type Fields<Name extends string = string> = Partial<Record<Name, string>>;
 
-/** The longest value of a field in a query and in a form: a thousand addresses, or a logo in base64. */
+/** The longest field value in a query and in a form: a thousand addresses, or a logo in base64. */
 const MAX_CHARACTERS = { query: 4000, form: 44_000 };
 const FORM = /^application\/x-www-form-urlencoded\s*(;|$)/i;
 
-/** Reads the query of a request. Throws `INVALID_ARGUMENT`. */
+/** Reads a request's query. Throws `INVALID_ARGUMENT`. */
 export function readQuery<const Name extends string>({ url }: FastifyRequest, names: readonly Name[]): Fields<Name> {
   const start = url.indexOf('?');
   return readFields(new URLSearchParams(start === -1 ? '' : url.slice(start)), names, MAX_CHARACTERS.query);

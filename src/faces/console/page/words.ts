@@ -173,7 +173,7 @@ function linkOf(step: Hint): Link | null {
   return exact ?? (url === undefined || label === undefined ? null : { url, label });
 }
 
-/** Returns the page about the subject of a step. */
+/** Returns the page about a step's subject. */
 function exactLinkOf({ command, args: [given] = [], input = {} }: Hint): Link | null {
   const { from, to } = input;
   if ((command === 'chain rescan' || command === 'chain verify') && /^\d+$/.test(`${from}`))

@@ -118,7 +118,7 @@ function linkTo(subject: string): Html {
     : html`<a href="${place}${encodeURIComponent(subject)}">${outside(subject, 200)}</a>`;
 }
 
-/** Shows the parts of an entry in words, and its hash. */
+/** Shows an entry's parts in words, and its hash. */
 function renderDetail({ detail, projectId, requestId, hash }: AuditEntryView): Html {
   const parts = Object.entries(detail as object).filter(([, value]) => value !== null && value !== '');
   const shown = parts.map(

@@ -91,7 +91,7 @@ const PASSKEYS: readonly Column<PasskeyView>[] = [
   ],
 ];
 
-/** The owner of a sandbox isn't a person with an account. */
+/** A sandbox's owner isn't a person with an account. */
 function signedOutPage(): Page {
   return {
     title: 'Your account',

@@ -128,7 +128,7 @@ function linkBadge(until: string, now: UnixMs): Html {
 
 type Shown = Now & { person: PersonView; sessions: readonly SessionView[]; own: string | null };
 
-/** Shows one person, with the actions of an owner. */
+/** Shows one person, with the actions that an owner can take. */
 function personPage(visit: Visit, { person, sessions, own, now, said }: Shown): Page {
   const { personId, login, name, role, projects, createdAt, seenAt, invitedUntil } = person;
   const at = `/settings/people/${personId}`;

@@ -29,7 +29,7 @@ import { checkOrigin, KEPT, resumePage, signInPage } from '../page/routes.ts';
 import { type Fields, readPostedForm, readQuery } from '../page/visit.ts';
 
 /**
- * The name of the session cookie. Over HTTPS, the `__Host-` prefix prevents other hosts of the domain from setting or reading it. Without
+ * The name of the session cookie. Over HTTPS, the `__Host-` prefix prevents other hosts in the domain from setting or reading it. Without
  * HTTPS, which is only allowed on this machine, browsers refuse that prefix.
  */
 const nameAt = (consoleUrl: string) => (isSecure(consoleUrl) ? '__Host-quittance' : 'quittance');
@@ -48,7 +48,7 @@ function readSessionToken({ headers }: Pick<FastifyRequest, 'headers'>, consoleU
   return new Set(found).size === 1 ? (found[0] ?? null) : null;
 }
 
-/** Gives the browser the token of a new session; `null` removes it. */
+/** Gives the browser a new session's token; `null` removes it. */
 function writeSessionToken(reply: FastifyReply, consoleUrl: string, token: string | null): void {
   const attributes = `Path=/; HttpOnly; SameSite=Strict${isSecure(consoleUrl) ? '; Secure' : ''}`;
   const value = token === null ? '; Max-Age=0' : token;

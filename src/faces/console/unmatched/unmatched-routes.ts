@@ -158,7 +158,7 @@ type State = (typeof STATES)[number];
 
 const NAMES: Record<State, string> = { open: 'Waiting', resolved: 'Resolved', all: 'All' };
 
-/** Sums up the open transfers of the list by likeliest cause, largest sum first. */
+/** Sums up the open transfers in the list by likeliest cause, largest sum first. */
 function renderSums({ data: listed, nextBefore }: TransferListView): Html | null {
   const sums = new Map<CauseCode, { code: CauseCode; count: number; micro: bigint }>();
   for (const { amount, reason, resolution } of listed) {

@@ -47,7 +47,7 @@ export function webhooksPage(
   };
 }
 
-/** Shows the rate of each adapter. */
+/** Shows each adapter's rate. */
 const RATES: readonly Column<AdapterView>[] = [
   ['Adapter', ({ adapterId, kind }) => html`<a class="row" href="/webhooks/${adapterId}">${kind}</a>`],
   ['1 USDT costs', ({ rate, currency }) => ltr(`${rate} ${currency}`)],

@@ -176,7 +176,7 @@ export async function findNewestBackup(db: Sql): Promise<NewestBackup | null> {
   const verifiedAtOf = (subject: string) => good.find((each) => each.subject === subject)?.actedAt ?? null;
   for (const { action, subject, detail, actedAt } of actions) {
     const { file, isFinal = false } = detail;
-    // If seals aren't required, the contents of a row can't be trusted.
+    // If seals aren't required, a row's contents can't be trusted.
     if (action !== 'backup.created' || typeof file !== 'string') continue;
     const verifiedAt = verifiedAtOf(subject);
     if (verifiedAt === null && isUnverified(file)) continue;

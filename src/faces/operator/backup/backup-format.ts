@@ -142,7 +142,7 @@ const cursor = { network: 'text', block: count, time: 'timestamptz' } as const;
 
 type LedgerCursor = Row<typeof cursor>;
 
-/** Returns the newest recorded block of each network. */
+/** Returns each network's newest recorded block. */
 export const findCursors = rowsOf(
   'backup-cursors',
   cursor,
@@ -238,13 +238,13 @@ export type Authenticity =
   | { kind: 'unknown-key'; masterKeyId: string; hasKeys: boolean }
   | { kind: 'unsigned' };
 
-/** HMAC-SHA-256 over the digest of all preceding bytes, with a key derived only for backups of this ledger. */
+/** HMAC-SHA-256 over the digest of all preceding bytes, with a key derived only for this ledger's backups. */
 export function macOf(key: MasterKey, ledgerId: string | null, digest: Buffer): Buffer {
   const macKey = deriveKey(key, { purpose: 'quittance backup mac 1', salt: ledgerId ?? '' });
   return createHmac('sha256', macKey).update(digest).digest();
 }
 
-/** Checks a backup's MAC with the master key whose id is in the backup, which can be any key of the ring. */
+/** Checks a backup's MAC with the master key whose id is in the backup; this can be any key in the ring. */
 export function authenticate(
   keyRing: KeyRing | null,
   ledgerId: string | null,

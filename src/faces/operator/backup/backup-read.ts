@@ -80,7 +80,7 @@ async function* decryptWith(
   for (const identity of identities) decrypter.addIdentity(identity);
   let failed: unknown;
   try {
-    // Rethrows errors of the source unchanged, so that they aren't mistaken for a wrong key.
+    // Rethrows errors from the source unchanged, so that they aren't mistaken for a wrong key.
     const watched = async function* () {
       try {
         yield* source;

@@ -167,7 +167,7 @@ export type BackupMade = { header: BackupHeader; rowCounts: Record<string, numbe
 const COMPRESSION_LEVEL = 6;
 
 /**
- * Writes all rows of the ledger, from a single snapshot, to a file while the service keeps running. The file appears only when it's
+ * Writes all rows in the ledger, from a single snapshot, to a file while the service keeps running. The file appears only when it's
  * complete and synced to the disk, and only its owner can read it. The memory needed doesn't depend on the size. An existing file is never
  * replaced.
  */

@@ -57,7 +57,7 @@ type SecureDeps = { now(): UnixMs; random(bytes: number): Uint8Array; write(text
 
 /**
  * Makes it safe to continue with an outdated copy of a ledger, in the caller's transaction. None of its addresses gets a new invoice, no
- * address that was derived after the copy is derived again, and no position of the feed is used twice. `origin` says where the data is
+ * address that was derived after the copy is derived again, and no position in the feed is used twice. `origin` says where the data is
  * from, such as "a backup of 2026-11-21T20:39:00.000Z". Returns how many addresses were permanently retired.
  */
 export async function secureCopy(tx: Sql, deps: SecureDeps, by: RecordedActor, origin: string): Promise<number> {
@@ -80,7 +80,7 @@ export async function secureCopy(tx: Sql, deps: SecureDeps, by: RecordedActor, o
   return barred.length;
 }
 
-/** Raises an alarm on every network of the ledger. It says what was restored, and what to do before it can be closed. */
+/** Raises an alarm on every network in the ledger. It says what was restored, and what to do before it can be closed. */
 async function raiseRestored(
   tx: Sql,
   { now, random, write }: SecureDeps,
@@ -148,7 +148,7 @@ const skipPositions = commandOf(
 export async function loadBackup<Finished>(options: {
   connection: Connection;
   path: string;
-  /** A key of this ring must authenticate the backup. */
+  /** A key in this ring must authenticate the backup. */
   keyRing?: KeyRing | null;
   /** Also accepts a backup that no available key can authenticate. */
   takesUnauthenticated?: boolean;
@@ -232,7 +232,7 @@ async function makeRoom(session: BackupSession): Promise<void> {
   await dropTables(session, tables);
 }
 
-/** Copies the rows of each table. All constraints and triggers of the schema stay active, except for one. */
+/** Copies each table's rows. All constraints and triggers in the schema stay active, except for one. */
 async function load(
   session: BackupSession,
   path: string,

@@ -161,7 +161,7 @@ async function rescanScratch(
 
 type Rescan = { scratch: { db: Database; connection: Connection }; running: Database | null; network: Network };
 
-/** Without `end`, waits for the newest irreversible block of the nodes. Returns the last block read, or why reading stopped. */
+/** Without `end`, waits for the nodes' newest irreversible block. Returns the last block read, or why reading stopped. */
 async function untilRead(
   db: Database,
   network: Network,
@@ -250,7 +250,7 @@ const REFUSED: Readonly<Record<string, string>> = {
 
 /**
  * Restores a backup to a scratch database, compares its sums with the backup's own sums and with the running ledger, and reads the chain
- * from there on. It leaves nothing behind except an entry in the audit log of the running ledger, if the backup belongs to it.
+ * from there on. It leaves nothing behind except an entry in the running ledger's audit log, if the backup belongs to it.
  */
 export async function verifyBackup(deps: Deps, actor: Actor, input: Input): Promise<Verified> {
   try {

@@ -115,7 +115,7 @@ export const masterKey = schemaCheck('master-key', async (look) => {
   );
 });
 
-/** How many rows of each table are read, which takes a few tenths of a second. */
+/** How many rows are read from each table, which takes a few tenths of a second. */
 const SEALED_ROWS_READ = 1000;
 
 export const seals = schemaCheck('seals', async (look) => {

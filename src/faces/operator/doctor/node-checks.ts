@@ -32,7 +32,7 @@ import {
 const NODE_MS = 2500;
 
 /**
- * Requests four headers from each node of each network. It doesn't use the pool, because the pool leaves out faulty nodes. Never throws.
+ * Requests four headers from each node on each network. It doesn't use the pool, because the pool leaves out faulty nodes. Never throws.
  */
 export async function askNodes(networks: readonly DoctorNetwork[]): Promise<NodeReport[]> {
   const reports = await Promise.all(networks.map(askNetwork));

@@ -414,7 +414,7 @@ async function explainStranger(
   };
 }
 
-/** The nodes of one network. */
+/** One network's nodes. */
 type Nodes = Omit<TransactionReaderDeps, 'log' | 'spend' | 'pool'> & { pool: NodePool };
 
 export type AskDeps = {

@@ -153,7 +153,7 @@ export async function readInvoiceFacts(db: Sql, invoice: ExplainedInvoice, now: 
 async function findNear(db: Sql, invoice: ExplainedInvoice, exactIds: readonly string[]) {
   const linked = await statements.findLinkedTransfers(db, invoice, MAX_SHOWN);
   const others = linked.filter((id) => !exactIds.includes(id));
-  // Returns the first, the last and the nearest in amount, up to the limit of each.
+  // Returns the first, the last and the nearest in amount, up to the limit for each.
   const { total, isAll, ids } = await statements.findCandidates(db, invoice, MAX_SHOWN);
   const resolutions = await findResolutions(db, ids);
   // If an operator has linked a transfer to another invoice, or marked it as the merchant's own, it's settled.

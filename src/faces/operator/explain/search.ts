@@ -28,7 +28,7 @@ export type Subject = { text: string } & (
   | { form: 'external-id'; hint: Text | null }
 );
 
-/** The page of an address in a block explorer, such as https://tronscan.org/#/address/T…. */
+/** An address's page in a block explorer, such as https://tronscan.org/#/address/T…. */
 const ADDRESS_LINK = /^https?:\/\/[^\s/]+\/(?:\S*\/)?address\/([0-9A-Za-z]+)/i;
 
 /** A checkout link, such as https://pay.example.com/c/JNLz4ctfh2r9UKkyGMbYTd. */
@@ -119,8 +119,8 @@ function readAmountRange(plain: string): Search['amount'] {
 const LIMIT = 20;
 const TIMEOUT_MS = 3000;
 /**
- * These searches have no index, because each index would slow down the creation of invoices. They search only the newest rows, with one
- * limit for all projects together.
+ * These searches have no index, because each index would slow down creating invoices. They search only the newest rows, with one limit for
+ * all projects together.
  */
 const LOOKED = 10_000;
 

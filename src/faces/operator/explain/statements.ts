@@ -57,7 +57,7 @@ export const locateCheckout = locateBy('explain-invoice-by-checkout', 'checkout_
 
 const eventSubject = { invoice: maybe(located), txId: maybeHex } as const;
 
-/** Finds the invoice of an event, or the transaction if the event is about a transfer. */
+/** Finds an event's invoice, or the transaction if the event is about a transfer. */
 export const locateEvent = rowsOf(
   'explain-event-by-id',
   eventSubject,
@@ -119,7 +119,7 @@ const bindWithin = (named: string, projects: Actor['projects'], limit: number) =
 /** Counting more than this would take seconds. */
 export const MAX_COUNTED = 100_000;
 
-/** Returns the newest duplicates of an invoice and their number, counted up to 100,000. */
+/** Returns an invoice's newest duplicates and their number, counted up to 100,000. */
 export const findDuplicates = answerOf(
   'explain-duplicates',
   { id: 'uuid', total: count },
@@ -140,7 +140,7 @@ const CLOCK_ERROR_MS = 600_000;
 /**
  * Finds unmatched transfers that may have been meant for an invoice: they arrived after it was created, at its address or with one of its
  * amounts. Returns the first and last `limit`, the `limit` that are nearest in amount, and how many there are. A mistaken payment usually
- * arrives soon after its invoice or has a similar amount, and operators ask about today's transfers, so only the first and last 2,000 of
+ * arrives soon after its invoice or has a similar amount, and operators ask about today's transfers, so only the first and last 2,000 in
  * the project are read. `isAll` is false if there may be more.
  */
 export const findCandidates = answerOf(
@@ -203,7 +203,7 @@ const sightingShape = {
   from: 'text',
   amountMicro: micro<MicroUsdt>('int8'),
 } as const;
-/** A transfer of the exact amount in a block that isn't irreversible yet. */
+/** A transfer for the exact amount, in a block that isn't irreversible yet. */
 export type ExplainedSighting = Row<typeof sightingShape>;
 
 const SIGHTINGS = `select ${listColumns(sightingShape, 's.', { externalId: 'i.external_id', blockId: "encode(h.block_id, 'hex')", blockTime: 'h.block_time', from: 's.from_address' })}
@@ -240,7 +240,7 @@ export type ExplainedEvent = Row<typeof eventShape>;
 
 const EVENT = listColumns(eventShape, 'e.');
 
-/** Returns the newest events of an invoice. */
+/** Returns an invoice's newest events. */
 export const findEventsOfInvoice = rowsOf(
   'explain-events-of-invoice',
   eventShape,
@@ -328,7 +328,7 @@ const attemptShape = {
 /** The outcome of an attempt. `status` is the HTTP status, or `null` if there was no response. */
 export type ExplainedAttempt = Row<typeof attemptShape>;
 
-/** Returns the newest logged attempts of each delivery up to a limit, oldest first. */
+/** Returns the newest logged attempts for each delivery up to a limit, oldest first. */
 export const findAttempts = rowsOf(
   'explain-attempts',
   attemptShape,
@@ -378,7 +378,7 @@ const ADDRESS = listColumns(addressShape, 'a.', {
   },
 });
 
-/** Finds the addresses of an account, at most one on each network. */
+/** Finds an account's addresses, at most one on each network. */
 export const findExplainedAddresses = rowsOf(
   'explain-address-select',
   addressShape,

@@ -287,7 +287,7 @@ export function describeIncoming(transfer: TransferRecord): TimelineEntry {
   };
 }
 
-/** Describes the creation of an address that has no recorded action. */
+/** Describes how an address without a recorded action was created. */
 export function describeAdding({ createdAt: at, position, policy }: ExplainedAddress): TimelineEntry {
   const text = `address number ${position} of the project, policy ${policy}`;
   return { at, kind: 'added', text, details: ['the person who added it was not recorded'], data: { position, policy } };

@@ -24,7 +24,7 @@ import type {
 import { EVENTS_SEARCHED, type ExplainedOutgoing, MAX_COUNTED } from './statements.ts';
 import { describeAnnulment, describeOutcome, isInProgress, refundedBy, timelineOfRefund } from './timeline.ts';
 
-/** A sentence of a verdict, possibly with next steps. A false value stands for a row whose condition doesn't hold. */
+/** A sentence in a verdict, possibly with next steps. A false value stands for a row whose condition doesn't hold. */
 type Row = Text | readonly [says: Text, ...next: Step[]] | false | null | undefined;
 
 export type Verdict = { verdict: Text[]; next: Step[] };

@@ -23,7 +23,7 @@ function csvCell(cell: string | number | null): string {
 
 type Cell = string | number | null | undefined;
 
-/** Rows of an export in batches, with their columns by name, and the words for one row and for several. */
+/** An export's rows in batches, with their columns by name, and the words for one row and for several. */
 export type ExportedRows<Row> = {
   columns: readonly (readonly [name: string, cell: (row: Row) => Cell])[];
   batches: AsyncIterable<Row[]>;

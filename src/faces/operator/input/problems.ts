@@ -72,10 +72,10 @@ function spotSeedPhrase(text: string): string | null {
   return null;
 }
 
-/** The words of the BIP-39 lists: Latin with 3 to 9 letters, single Chinese characters, Japanese in Hiragana, Korean. */
+/** The words in the BIP-39 lists: Latin with 3 to 9 letters, single Chinese characters, Japanese in Hiragana, Korean. */
 const SEED_WORD = /^(\p{Script=Latin}{3,9}|\p{Script=Han}|\p{Script=Hiragana}{2,8}|\p{Script=Hangul}{2,4})$/u;
 
-/** Text between two words of a phrase: list punctuation, and numbers of up to two digits (`1. word`, `#1 word`, `1=word`). */
+/** Text between two words in a phrase: list punctuation, and numbers of up to two digits (`1. word`, `#1 word`, `1=word`). */
 const SEPARATOR = /^([,;"'[\]|/_*•+~·\\→-]|#?\d{1,2}(\s?[.):=])?)$/;
 
 /** None of these words is in a BIP-39 list. Words with fewer than 3 letters don't have to be listed. */

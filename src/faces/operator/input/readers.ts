@@ -60,7 +60,7 @@ export function isCsv(text: string): boolean {
 
 /**
  * Reads the addresses in a CSV text, from the column with the heading `address` or from the only column. If cells look like secrets,
- * returns those instead, so that they are refused. Messages never repeat the cells of other columns.
+ * returns those instead, so that they are refused. Messages never repeat the cells in other columns.
  */
 export function readCsvAddresses(text: string, source: string): AddressEntry[] {
   const read = readCsvRows(text);
@@ -83,7 +83,7 @@ function isHeading(cell: string): boolean {
   return cell.trim().toLowerCase() === 'address';
 }
 
-/** If a row has a missing or an extra cell, the address column may contain the cell of another column. */
+/** If a row has a missing or an extra cell, the address column may contain another column's cell. */
 function namedColumn(head: CsvRow, rows: readonly CsvRow[], column: number, source: string): AddressEntry[] {
   const width = countCells(head);
   const ragged = rows.find((row) => row.cells.length < width || countCells(row) > width);

@@ -19,7 +19,7 @@ export type SealsView = { good: boolean; tables: Tally[]; wrong: WrongRow[] };
  */
 type AcceptedRowView = { table: string; id: string; was: WrongRow['kind'] | 'missing' | 'put-back' };
 
-/** Returns the sealer of this ledger. Throws `CONFIG_INVALID`. */
+/** Returns this ledger's sealer. Throws `CONFIG_INVALID`. */
 async function requireSealer(db: Pick<Sql, 'sealer'>): Promise<Sealer> {
   const sealer = await db.sealer();
   if (sealer !== null) return sealer;

@@ -33,8 +33,8 @@ import { readSettings, type SettingsInput } from '../subjects/project-settings.t
 import { checkExpansion, type ManifestFile, readManifestFile, writeManifestFile } from './sign-manifest.ts';
 
 /**
- * `previous` is the manifest in force. `reserve` is how many addresses of each account key are included before they are derived. `added`
- * contains addresses of the project `projectId` that aren't in the database yet. `left` contains addresses in the database that the draft
+ * `previous` is the manifest in force. `reserve` is how many addresses from each account key are included before they are derived. `added`
+ * contains addresses for the project `projectId` that aren't in the database yet. `left` contains addresses in the database that the draft
  * leaves out. `settings` are the project's settings when this manifest is in force.
  */
 type DraftInput = {
@@ -60,7 +60,7 @@ type DraftView = {
 
 const DAY_MS = 86_400_000;
 
-/** Writes a draft of the current state of the database, for a person to review and sign. Throws `CONFLICT` or `INVALID_ARGUMENT`. */
+/** Writes a draft from the database's current state, for a person to review and sign. Throws `CONFLICT` or `INVALID_ARGUMENT`. */
 export async function draftManifest(
   { db, now }: { db: Database; now(): UnixMs },
   input: DraftInput,

@@ -53,7 +53,7 @@ export function writeManifestFile(path: string, signed: SignedManifest): Promise
 }
 
 /**
- * Checks that every address is valid, and that the addresses of a range are derived from its account key (1 ms for each address). Throws
+ * Checks that every address is valid, and that the addresses in a range are derived from its account key (1 ms for each address). Throws
  * `MANIFEST_REFUSED`.
  */
 export function checkExpansion({ networks }: SignedManifest['manifest']): void {

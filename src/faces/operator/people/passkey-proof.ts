@@ -236,7 +236,7 @@ function describeKey({ id, transports }: Passkey) {
   return { id: id.toString('base64url'), transports };
 }
 
-/** The domain of the passkeys, which is the console's host name. */
+/** The passkeys' domain, which is the console's host name. */
 function nameOf(consoleUrl: string): string {
   return new URL(consoleUrl).hostname;
 }

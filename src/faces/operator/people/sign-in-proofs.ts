@@ -152,7 +152,7 @@ export function totpStepOf(secret: Uint8Array, code: string, now: UnixMs): numbe
 /** The format of an authenticator app's code. Anything else is treated as a recovery code. */
 export const TOTP_CODE = /^\d{6}$/;
 
-/** Calculates the code of a period (RFC 4226, section 5.3). */
+/** Calculates a period's code (RFC 4226, section 5.3). */
 export function totpCode(secret: Uint8Array, step: number): string {
   const counter = Buffer.alloc(8);
   counter.writeBigUInt64BE(BigInt(step));
@@ -204,7 +204,7 @@ export async function openTotp(
 }
 
 /**
- * Encrypts every TOTP secret with the current master key, in batches of 500, and renews the seal of each row whose seal was valid. `lost`
+ * Encrypts every TOTP secret with the current master key, in batches of 500, and renews the seals of rows whose seal was valid. `lost`
  * holds the logins of people whose secret no key decrypts. Their rows stay as they are, and the owner has to give them a new link.
  */
 export async function reencryptTotp(db: Database, ring: KeyRing): Promise<{ resealed: number; lost: string[] }> {
@@ -256,7 +256,7 @@ type Buckets = {
 };
 type CreateBuckets = (perSecond: number, burst: number, maxBuckets: number) => Buckets;
 
-/** The sign-in limits of one process. */
+/** One process's sign-in limits. */
 export type SignInLimits = {
   /** Uses up one attempt to sign in with a login from a network. `isKnown` means that the person has signed in from that network before. */
   take(attempt: Attempt): { kind: 'pass' } | { kind: 'limited'; retryAfterSeconds: number };
@@ -275,9 +275,9 @@ const NETWORK = { perSecond: 1 / 15, burst: 20 };
 const MAX_BUCKETS = 10_000;
 
 /**
- * Creates the limits of a process. No limit applies to an account as a whole, because a stranger with many networks could use it up and
- * lock the person out. Guesses from many networks are still unlikely to succeed, because both the password and the code have to be right at
- * the same time.
+ * Creates a process's limits. No limit applies to an account as a whole, because a stranger with many networks could use it up and lock the
+ * person out. Guesses from many networks are still unlikely to succeed, because both the password and the code have to be right at the same
+ * time.
  */
 export function createSignInLimits(createBuckets: CreateBuckets, derive: Derive = deriveByScrypt): SignInLimits {
   const pairs = createBuckets(PAIR.perSecond, PAIR.burst, MAX_BUCKETS);

@@ -500,7 +500,7 @@ function judgeChange(before: Adapter, after: StoredRate, confirmed: Confirmation
   return { isLarge, areBoundsNew };
 }
 
-/** Notifies every channel, in the transaction of the change. */
+/** Notifies every channel, in the same transaction as the change. */
 async function notifyOfRate(
   tx: Sql,
   { actor, now, random }: { actor: Actor; now: UnixMs; random: Random },
@@ -520,8 +520,7 @@ async function notifyOfRate(
 }
 
 /**
- * Lists the adapters of a project, including disabled ones. Throws `NOT_FOUND`, or `INVALID_ARGUMENT` if it isn't clear which project is
- * meant.
+ * Lists a project's adapters, including disabled ones. Throws `NOT_FOUND`, or `INVALID_ARGUMENT` if it isn't clear which project is meant.
  */
 export const listAdapters = operation({
   action: 'listAdapters',

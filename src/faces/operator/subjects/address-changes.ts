@@ -35,8 +35,8 @@ import { recordActions, recordedActor } from '../record-actions.ts';
 import { selectProject } from '../select.ts';
 
 /**
- * An addition of addresses, pending or finished. `derivationIndexes` has the index of each address from 0; `null` if the addresses were
- * given. `origin` is where it was proposed from; owners see it. `reason` is why it failed.
+ * A pending or finished addition of addresses. `derivationIndexes` has each address's index, from 0; `null` if the addresses were given.
+ * `origin` is where it was proposed from; owners see it. `reason` is why it failed.
  */
 const shown = {
   ...{ changeId: of('id', id('chg')), projectId: id('prj'), network: choice(NETWORKS) },
@@ -57,7 +57,7 @@ const viewChange = (change: AddressChange, { role }: Pick<Actor, 'role'>): Addre
 
 const CHANGE = ['<change>', 'chg_…'] as const;
 
-/** Lists the pending changes of a project and the 20 most recently finished, newest first. Throws `NOT_FOUND` or `INVALID_ARGUMENT`. */
+/** Lists a project's pending changes and its 20 most recently finished ones, newest first. Throws `NOT_FOUND` or `INVALID_ARGUMENT`. */
 export const listAddressChanges = operation({
   action: 'listAddressChanges',
   summary: 'List pending address additions, and the most recent finished ones',
@@ -109,8 +109,8 @@ export const showAddressChange = operation({
 });
 
 /**
- * Adds the addresses of a change at once. Requires another owner than the one who proposed it, or someone who runs commands here, because
- * they have the database anyway. `passedOver` are addresses that the project has received in the meantime. Throws `INVALID_ARGUMENT`,
+ * Adds a change's addresses at once. Requires another owner than the one who proposed it, or someone who runs commands here, because they
+ * have the database anyway. `passedOver` are addresses that the project has received in the meantime. Throws `INVALID_ARGUMENT`,
  * `NOT_FOUND` or `CONFLICT`.
  */
 export const confirmAddressChange = localOperation({
@@ -388,7 +388,7 @@ function refuseWaiting(waiting: readonly AddressChange[], addresses: readonly Tr
 
 export const operations = [listAddressChanges, confirmAddressChange, withdrawAddressChange, showAddressChange];
 
-/** Every USDT contract, including devnet's fake one and those of the configured networks. None of them is a wallet address. */
+/** Every USDT contract, including devnet's fake one and those on the configured networks. None of them is a wallet address. */
 export function usdtContracts({
   networks,
 }: {

@@ -236,7 +236,7 @@ type DeriveDeps = Pick<OperationDeps, 'db' | 'now' | 'random'> & {
 };
 
 /**
- * Adds the next addresses of an account key. The caller has verified that a new key belongs to the project's wallet. In a project that
+ * Adds the next addresses from an account key. The caller has verified that a new key belongs to the project's wallet. In a project that
  * already has an address, addresses added by people have to wait unless all of them are signed. Throws `CONFLICT`.
  */
 export const deriveAddresses = localOperation({

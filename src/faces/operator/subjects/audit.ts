@@ -122,7 +122,7 @@ export const listAudit = operation({
   }),
 });
 
-/** The columns of an export, in order. Scripts and spreadsheets rely on the order, so add new columns at the end. */
+/** An export's columns, in order. Scripts and spreadsheets rely on the order, so add new columns at the end. */
 const AUDIT_COLUMNS: ExportedRows<AuditEntryView>['columns'] = [
   ['number', ({ seq }) => seq],
   ['at', ({ at }) => at],
@@ -229,7 +229,7 @@ export const verifyAudit = operation({
   }),
 });
 
-/** Verifies the log with the seals of a ledger whose key the database doesn't know. */
+/** Verifies the log with the seals from a ledger whose key the database doesn't know. */
 export async function verifyLog({ db, sealer, kept }: ChainVerification): Promise<VerifiedAuditView> {
   const accepted: LogProblem[] = [];
   let [place, entries, unsealed] = [BEGINNING, 0, 0];

@@ -53,7 +53,7 @@ const listWithChecks = rowsOf(
 );
 
 /**
- * Sums the transfers to and from each of these addresses (UUIDs) above the block of its last comparison, or all its transfers if it has
+ * Sums the transfers to and from each of these addresses (UUIDs) above the block at its last comparison, or all its transfers if it has
  * never been compared. Corrections below that block are included from the next comparison on.
  */
 const sumSinceCheck = answerOf(
@@ -75,7 +75,7 @@ const micro: Field<bigint, string> = { ...text, show: formatSigned };
  */
 const shown = {
   ...{ address, policy: choice(POLICIES), position: whole, ...life, isSigned: maybe(yes), ledger: maybe(text) },
-  // The balances on the chain and in the ledger at the block of the last comparison. The `ledger` above is the current one.
+  // The balances on the chain and in the ledger at the block where they were last compared. The `ledger` above is the current one.
   chain: {
     ...maybe(
       part({

@@ -56,12 +56,12 @@ export function readHeight(field: string, text: string): number {
   throw new FieldError(field, `${clip(text)} is not a block number: use a whole number of 1 or more`);
 }
 
-/** Returns a range as the input of another use case. */
+/** Returns a range as the input for another use case. */
 export function rangeInput(network: string, range: Range): { network: string; from: string; to: string } {
   return { network, ...heights(range) };
 }
 
-/** Returns a range as the input of a use case that doesn't need the network's name. */
+/** Returns a range as the input for a use case that doesn't need the network's name. */
 export function heights({ from, to }: Range): { from: string; to: string } {
   return { from: String(from), to: String(to) };
 }
@@ -122,7 +122,7 @@ export const findOurAddresses = answerOf(
   (rows) => new Map(rows.map((row) => [row.account, row])),
 );
 
-/** Returns the transfers of these transactions that an operator took back. */
+/** Returns the transfers in these transactions that an operator took back. */
 const findTakenBack = rowsOf(
   'annulment-taken-back',
   { ...TRANSFER_KEY, blockId: 'text', address: 'address', amountMicro: 'numeric' },
@@ -237,7 +237,7 @@ function amountOf(micro: bigint): string {
   return formatAmount(microUsdt(micro));
 }
 
-/** The maximum by which the clock of the server that added an address may be ahead of the chain's clock, with a wide margin. */
+/** How far the clock on the server that added an address may be ahead of the chain's clock, with a wide margin. */
 const CLOCK_MARGIN_MS = 10 * 60_000;
 
 /**

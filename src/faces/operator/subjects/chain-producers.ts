@@ -43,7 +43,7 @@ export type ProducersView = Shown<typeof listed>;
 
 const MAX_LISTED = 100;
 
-/** Lists every adopted producer set, newest first, with the time and the reason of its adoption and the nodes that reported it. */
+/** Lists every adopted producer set, newest first, with the time of and reason for its adoption, and the nodes that reported it. */
 export async function findProducers(db: Sql, network: Network): Promise<ProducersView> {
   return show(listed, { network, data: await findProducerSets(db, network, MAX_LISTED) });
 }
@@ -413,7 +413,7 @@ type ShownBlock = {
   id: string;
   parentId: string;
   time: UnixMs;
-  /** A digest of the block's whole content (64 hex characters). Nodes that return the same content have the same digest. */
+  /** A digest over the block's whole content (64 hex characters). Nodes that return the same content have the same digest. */
   digest: string;
   transactionCount: number;
   /** The USDT transfers in the logs that the node returns. */

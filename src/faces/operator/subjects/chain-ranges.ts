@@ -109,8 +109,8 @@ export function hintOf(read: ReadSolid): { next?: string } {
 /**
  * Records the transfers that the ledger missed in contiguous blocks at or below the cursor, with the decisions of `applySolidBlocks`. Runs
  * in one transaction that doesn't move the cursor or need the lease, but holds the cursor's lock, so a watcher waits for it. Existing
- * transfers are left alone, so a repeated call is harmless. Returns the counts of the new transfers. Throws `CHAIN_CONTRADICTION` for a
- * block above the cursor, which only the watcher may record.
+ * transfers are left alone, so a repeated call is harmless. Returns the numbers of new transfers. Throws `CHAIN_CONTRADICTION` for a block
+ * above the cursor, which only the watcher may record.
  */
 export function recordRescanned(
   recording: Recording,

@@ -194,7 +194,7 @@ async function alarmOf(
   await raiseAlarm(tx, network, { id: uuidV7(now(), random(10)), kind: 'payment-denied', subject: invoiceId, detail });
 }
 
-/** Reads the UUID of a named invoice. Throws `INVALID_ARGUMENT`. */
+/** Reads a named invoice's UUID. Throws `INVALID_ARGUMENT`. */
 function readInvoiceId(text: string): string {
   const id = decodeId('inv', text);
   if (id !== null) return id;

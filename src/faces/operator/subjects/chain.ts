@@ -97,7 +97,7 @@ export async function showStatus(
     examined: cursor && { ...cursor.head, time: toIso(cursor.head.time) },
     halt: halt && { at: toIso(halt.at), reason: halt.reason },
     updatedAt: found && toIso(found.updatedAt),
-    // The path of a node's URL may be a provider's secret.
+    // The path in a node's URL may be a provider's secret.
     watcher: status && {
       ...status,
       nodes: status.nodes.map((node) => ({ ...node, url: parseUrl(node.url) === null ? '' : nodeOrigin(node.url) })),
@@ -118,7 +118,7 @@ export function sayWatcher({ ageMs, isRunning }: WatcherState): string {
 
 export type Standing = {
   status: ChainStatus | null;
-  /** The age of the status, or `null` if no watcher ever wrote one. */
+  /** The status's age, or `null` if no watcher ever wrote one. */
   ageMs: number | null;
   /** Whether a process holds the lease. */
   isLed: boolean;
@@ -137,7 +137,7 @@ export function whyBehind(standing: Standing): Cause[] {
   const held: Cause[] = [];
   if (halt !== null)
     held.push({ code: 'halted', text: `the watcher has been halted since ${toIso(halt.at)}: ${halt.reason}` });
-  // The status of a stopped or hanging watcher says nothing about the present.
+  // A stopped or hanging watcher's status says nothing about the present.
   if (!isLed || ageMs === null || status === null) return [...held, absent(standing)];
   if (ageMs > STATUS_SILENT_MS) return [...held, silent(ageMs)];
   const holding = alarms.filter(({ kind }) => alarmRow(kind).holdsBlocks);

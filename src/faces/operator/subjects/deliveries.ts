@@ -135,7 +135,7 @@ function isIndexed(status: DeliveryFilter['status']): boolean {
 }
 
 /**
- * Returns deliveries of the events in a range of positions, newest first. The other filters have no index, so the caller must limit the
+ * Returns deliveries for the events in a range of positions, newest first. The other filters have no index, so the caller must limit the
  * range unless the status `isIndexed`.
  */
 function listRange(db: Sql, projectId: string, { first, end }: PositionRange, filter: DeliveryFilter) {
@@ -247,7 +247,7 @@ const MAX_LOOKED_THROUGH = 10_000n;
 /** A position after every possible event. */
 const NEVER = unixMs(Date.UTC(9999, 0));
 
-/** Lists deliveries, those of the newest events first. Throws `INVALID_ARGUMENT` or `NOT_FOUND`. */
+/** Lists deliveries, those for the newest events first. Throws `INVALID_ARGUMENT` or `NOT_FOUND`. */
 export const listDeliveries = operation({
   action: 'listDeliveries',
   summary: 'List event deliveries to endpoints, newest first',

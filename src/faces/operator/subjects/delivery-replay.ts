@@ -74,7 +74,7 @@ const findReplayCandidates = rowsOf(
   ],
 );
 
-/** An endpoint that needs more attempts has another problem, and the log of one delivery must end somewhere. */
+/** An endpoint that needs more attempts has another problem, and one delivery's log must end somewhere. */
 const MAX_REPLAYED_ATTEMPTS = 1000;
 
 /** `due` will be attempted within seconds anyway. `exhausted` has had 1,000 attempts. */
@@ -84,7 +84,7 @@ type Replayed = Row<typeof replayedRow>;
 /**
  * Makes events due at an endpoint now, whatever their previous result, each with a full schedule of further attempts. With `statuses`, only
  * events whose delivery has one of those statuses now. Returns one result for each event, in order, but none for an event that is skipped
- * or belongs to another project. A delivery counts as planned now, so that events of one invoice wait for each other again; microseconds
+ * or belongs to another project. A delivery counts as planned now, so that one invoice's events wait for each other again; microseconds
  * keep the order of events in a batch. A pending delivery that is due soon or may be in progress is attempted anyway.
  */
 export const replayDeliveries = rowsOf(
@@ -149,7 +149,7 @@ const replayedPeriod = { endpointId: text, from: time, until: time, isDryRun: ye
 export type ReplayedPeriodView = Shown<typeof replayedPeriod> & Partial<Record<Replayed['outcome'], number>>;
 
 /**
- * Sends the events of a period to an endpoint again. `failing` is pending with a failed last attempt; `all` includes every pending one.
+ * Sends a period's events to an endpoint again. `failing` is pending with a failed last attempt; `all` includes every pending one.
  * `waiting` is the endpoint, if it's disabled. Throws `INVALID_ARGUMENT`, `NOT_FOUND`, or `USAGE` for many events without a confirmation.
  */
 export const replayPeriod = operation({

@@ -143,7 +143,7 @@ const findDeskInvoices = answerOf(
   }),
 );
 
-/** Returns one invoice of a project. */
+/** Returns one invoice in a project. */
 const findDeskInvoice = rowOf(
   'invoice-desk-select',
   listed,
@@ -254,7 +254,7 @@ function windowOf({ status, policy, amountMicro }: InvoiceFilter, wanted: number
 
 const named = argument('<invoice>', 'invoice id (inv_…) or your order id');
 
-/** Shows an invoice of a project by its id (`inv_…`) or order id, with its checkout link. Throws `NOT_FOUND`. */
+/** Shows an invoice in a project by its id (`inv_…`) or order id, with its checkout link. Throws `NOT_FOUND`. */
 export const showInvoice = localOperation({
   action: 'showInvoice',
   command: 'invoice show',
@@ -300,7 +300,7 @@ const toText = (invoice: InvoiceView) =>
     ['payment link', 'checkoutUrl'],
   ]);
 
-/** The columns of an export in order. Scripts and spreadsheets rely on it, so new columns go last. */
+/** An export's columns, in order. Scripts and spreadsheets rely on it, so new columns go last. */
 const COLUMNS: ExportedRows<InvoiceView>['columns'] = [
   ['createdAt', ({ createdAt }) => createdAt],
   ['invoiceId', ({ invoiceId }) => invoiceId],

@@ -36,7 +36,7 @@ export const JOB_ACTIONS = {
   reconcile: 'reconcileNow',
 } as const satisfies Record<JobKind, ActionName>;
 
-/** The work of a job. A reconciliation covers all addresses. */
+/** A job's work. A reconciliation covers all addresses. */
 export type JobWork = { kind: 'verify' | 'rescan'; range: Range } | { kind: 'reconcile'; range: null };
 type JobOrder = JobWork & { network: Network };
 
@@ -57,9 +57,9 @@ function nameWork({ kind, range }: JobWork): string {
 }
 
 /**
- * A job of this process. `done` and `total` count blocks or addresses. `found` counts differences, or recorded transfers, so far. `said` is
- * the outcome in the words of the command. `result` is `null` until the job is done. `odd` are addresses that aren't good, each with a
- * comment, at most 1,000.
+ * A job in this process. `done` and `total` count blocks or addresses. `found` counts differences, or recorded transfers, so far. `said` is
+ * the outcome in the command's words. `result` is `null` until the job is done. `odd` are addresses that aren't good, each with a comment,
+ * at most 1,000.
  */
 export type JobView = {
   jobId: string;
@@ -152,7 +152,7 @@ export type Jobs = {
   /** Throws `CONFLICT` if the network already has a running job. */
   start(actor: Actor, order: JobOrder): Job;
   find(jobId: string): Job | null;
-  /** Returns the jobs of a network, newest first. */
+  /** Returns a network's jobs, newest first. */
   list(network: Network): readonly Job[];
   /** Ends a job soon, between two transactions. Finished jobs are left alone. */
   stop(jobId: string): void;
@@ -169,7 +169,7 @@ const CONNECTIONS = 2;
 /** A node that is limiting requests or restarting answers again within this time. */
 const PATIENCE_MS = 60_000;
 
-/** The jobs of a process, one at a time for each network. */
+/** A process's jobs, one at a time for each network. */
 export function createJobs({ db, now, random, log, nodes }: Deps): Jobs {
   const running = new Map<Network, Running>();
   const ended = new Map<string, Job>();
@@ -291,7 +291,7 @@ function sayEnd({ state, error, order, progress }: Job): Text[] {
 
 type ShowJobsDeps = { now(): UnixMs; jobs: Jobs };
 
-/** Lists the jobs of a network that this process knows, newest first. */
+/** Lists the jobs that this process knows for a network, newest first. */
 export async function listJobs(
   { now, jobs }: ShowJobsDeps,
   _actor: Actor,

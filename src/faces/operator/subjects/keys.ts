@@ -98,7 +98,7 @@ const listed = {
 };
 export type KeyView = Shown<typeof listed>;
 
-/** Lists the keys of a project without their secrets, oldest first, at most 1,000. */
+/** Lists a project's keys without their secrets, oldest first, at most 1,000. */
 export const listKeys = operation({
   action: 'listKeys',
   summary: "List a project's keys, without their secrets",
@@ -148,8 +148,8 @@ export type NewKey = {
 };
 
 /**
- * Reads the properties of a new key and reports all problems at once. `expires` is a duration (`90d`) or a date. `allowedIps` are addresses
- * or CIDR blocks. `scopes` define what the key may do; by default, everything that keys could always do. Throws `INVALID_ARGUMENT`.
+ * Reads a new key's properties and reports all problems at once. `expires` is a duration (`90d`) or a date. `allowedIps` are addresses or
+ * CIDR blocks. `scopes` define what the key may do; by default, everything that keys could always do. Throws `INVALID_ARGUMENT`.
  */
 export function readNewKey(
   input: {

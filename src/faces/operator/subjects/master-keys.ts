@@ -65,7 +65,7 @@ export const showMasterKeys = operation({
   command: 'master-key status',
   does: 'list the master keys, where they come from, and how many secrets each one encrypts',
   input: Type.Object({}),
-  // `source` is the variable, the path of the file, or `none`.
+  // `source` is the variable, the file's path, or `none`.
   output: schemaOf({ source: text, keys: list(part(shown)) }),
   read: () => ({}),
   run: async ({ db, now, config, note }: KeyDeps) => {
@@ -128,7 +128,7 @@ export async function findMasterKeys(
   return { view: { source, keys }, missing: await describeMissingKeys(deps) };
 }
 
-/** Returns the name of the variable, or the path of the file. */
+/** Returns the variable's name, or the file's path. */
 function nameSource(source: KeySource): string {
   return source.kind === 'file' ? source.path : 'QUITTANCE_MASTER_KEY';
 }
@@ -246,7 +246,7 @@ async function reencrypt(
 type ReencryptResult = { resealed: number; lostEndpoints: string[] };
 
 /**
- * Encrypts every secret with the current key of the ring, in batches of 500. When this returns, the other keys of the ring protect no
+ * Encrypts every secret with the ring's current key, in batches of 500. When this returns, the other keys in the ring no longer protect any
  * secret that they can decrypt, and no process with the same keys continues to encrypt with them. It may be interrupted and repeated at any
  * time, while services run.
  */
@@ -295,8 +295,7 @@ export const operations = [showMasterKeys];
 type Resealed = { resealed: number; left: Map<string, number> };
 
 /**
- * Seals rows again with the current key of the ring if another of its keys sealed them. Rows that were changed or have no seal are left
- * alone.
+ * Seals rows again with the ring's current key if another of its keys sealed them. Rows that were changed or have no seal are left alone.
  */
 export async function resealRows({
   db,

@@ -206,7 +206,7 @@ type Given = GivenTarget & {
   timeZone: string | undefined;
 };
 
-/** The fields that make up the target of each kind of channel. */
+/** The fields that make up the target for each kind of channel. */
 export const CHANNEL_FIELDS: Readonly<Record<ChannelKind, { needs: readonly Field[]; takes: readonly Field[] }>> = {
   email: { needs: ['url', 'from', 'to'], takes: [] },
   telegram: { needs: ['token', 'chat'], takes: ['url'] },
@@ -218,7 +218,7 @@ export const CHANNEL_FIELDS: Readonly<Record<ChannelKind, { needs: readonly Fiel
 const ALL_FIELDS = ['url', 'from', 'to', 'token', 'chat', 'secret'] as const;
 type Field = (typeof ALL_FIELDS)[number];
 
-/** Reads the properties of a new channel. Throws `INVALID_ARGUMENT`, without anything secret. */
+/** Reads a new channel's properties. Throws `INVALID_ARGUMENT`, without anything secret. */
 function readNewChannel({ kind: text, name: givenName, quiet, summary, timeZone, ...given }: Given) {
   const kind = readChoice('kind', text, CHANNEL_KINDS);
   if (kind === null) throw new FieldError('kind', `is missing: choose ${CHANNEL_KINDS.join(', ')}`);
@@ -246,10 +246,10 @@ type GivenTarget = {
   isOwnNetwork: boolean;
 };
 
-/** The target of a channel, and its displayed part. `needsSecret` is set for a webhook without a secret. */
+/** A channel's target, and its displayed part. `needsSecret` is set for a webhook without a secret. */
 type ReadTarget = { target: Target; shown: string; needsSecret: boolean };
 
-/** Reads the target of a channel, and refuses one that could never be sent to. Throws `INVALID_ARGUMENT`, without anything secret. */
+/** Reads a channel's target, and refuses one that could never be sent to. Throws `INVALID_ARGUMENT`, without anything secret. */
 function readTarget(kind: ChannelKind, given: GivenTarget): ReadTarget {
   const { isOwnNetwork, chat = '', secret } = given;
   if (kind === 'email') return readMail(given);
@@ -375,7 +375,7 @@ type ChannelTimes = {
   timeZone: string;
 };
 
-/** Reads quiet hours (`22:00-07:00`) and the minute of the daily summary (`08:00`) in a time zone. Throws `INVALID_ARGUMENT`. */
+/** Reads quiet hours (`22:00-07:00`) and the time of the daily summary (`08:00`) in a time zone. Throws `INVALID_ARGUMENT`. */
 function readTimes({
   quiet,
   summary,

@@ -210,7 +210,7 @@ async function canSignIn(tx: Sql, id: string): Promise<boolean> {
   return keys.length > 0 || (await findFactors(tx, { id, login: null }))?.passwordHash != null;
 }
 
-/** `consoleUrl` is the configured origin of the console, never one from a request. */
+/** `consoleUrl` is the console's configured origin, never one from a request. */
 type InviteDeps = Pick<OperationDeps, 'db' | 'now' | 'random' | 'consoleUrl'>;
 
 /** A person's access neither expires nor has a list of addresses. */

@@ -40,7 +40,7 @@ const limits = (most: { default?: string }, mostPerMinute: { default?: string })
   ),
   maxUnpaidPerMinute: line('<n>', 'maximum unpaid invoices in one minute; or none', mostPerMinute),
 });
-/** The parts of a project that payers see. */
+/** The parts of a project that are visible to payers. */
 const look = (isRemovable: boolean) => ({
   support: removable(
     '<contact>',
@@ -99,7 +99,7 @@ const MAX_COUNT = 1_000_000;
 type Needed = Pick<ProjectSettings, 'name' | 'invoiceLifetimeMs'>;
 type NeededInput = { name: string; lifetime: string };
 
-/** Reads the given settings. Problems are added to `problems`, and the value of a wrong setting must not be used. */
+/** Reads the given settings. Problems are added to `problems`, and a wrong setting's value must not be used. */
 export function readSettings(input: SettingsInput & NeededInput, problems: FieldProblem[]): WantedSettings & Needed;
 export function readSettings(input: SettingsInput, problems: FieldProblem[]): WantedSettings;
 export function readSettings(input: SettingsInput, problems: FieldProblem[]): WantedSettings {

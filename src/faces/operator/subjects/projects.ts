@@ -268,7 +268,7 @@ const made = {
 };
 export type NewProjectView = ProjectView & Static<ReturnType<typeof Type.Object<typeof made>>>;
 
-/** Creates a project. Reports all problems of its settings at once. Throws `INVALID_ARGUMENT`. */
+/** Creates a project. Reports all problems with its settings at once. Throws `INVALID_ARGUMENT`. */
 export const createProject = operation({
   action: 'createProject',
   summary: 'Create a project, permanently tied to one network',

@@ -51,15 +51,15 @@ export const ReportView = Type.Object({
 export type ReportView = Static<typeof ReportView>;
 type ReportDay = ReportView['days'][number];
 
-/** The first and last day of a report in UTC, such as `2026-11-01`. */
+/** A report's first and last day in UTC, such as `2026-11-01`. */
 export type ReportPeriod = { from: string; to: string };
 
-/** The days of a leap year, so that every year fits in one request. */
+/** The days in a leap year, so that every year fits in one request. */
 const MAX_DAYS = 366;
 /** The latest day, in the year 2999. */
 const DAY = /^[12]\d{3}-\d\d-\d\d$/;
 
-/** Reads the days of a report. The default is this month up to today. Throws `INVALID_ARGUMENT`. */
+/** Reads a report's days. The default is this month up to today. Throws `INVALID_ARGUMENT`. */
 export function readReportPeriod(
   given: { from?: string | undefined; to?: string | undefined },
   now: UnixMs,
@@ -87,7 +87,7 @@ export function dayOf(time: UnixMs): string {
   return new Date(time).toISOString().slice(0, 10);
 }
 
-/** Returns the start of a day. */
+/** Returns when a day starts. */
 function startOf(day: string): UnixMs {
   return unixMs(Date.parse(day));
 }
@@ -237,10 +237,10 @@ type Kept = Pick<Openings, 'compared' | 'annulled'> & {
   paid: ReadonlyMap<string, readonly PaidDay[]>;
 };
 
-// Summing up a month of a busy project takes a few tenths of a second. Sums of rows recorded at least an hour before today change only if a
+// Summing up a busy project's month takes a few tenths of a second. Sums of rows recorded at least an hour before today change only if a
 // transfer is taken back, or if an address is compared with the chain for the first time.
 const memories = new WeakMap<Database, Map<string, Kept>>();
-/** The maximum number of projects to keep. Ten years of one project are about 15,000 sums. */
+/** The maximum number of projects to keep. Ten years in one project are about 15,000 sums. */
 const MAX_KEPT = 50;
 const HOUR_MS = 3_600_000;
 
@@ -383,7 +383,7 @@ const findOpenings = answerOf(
   ([row]) => row ?? { openingMicro: 0n, compared: 0, uncompared: 0, annulled: 0 },
 );
 
-/** The columns of a report in order. Scripts and spreadsheets rely on it, so new columns go last. */
+/** A report's columns, in order. Scripts and spreadsheets rely on it, so new columns go last. */
 const CSV_COLUMNS: readonly (readonly [name: string, cell: (day: ReportDay, report: ReportView) => string | number])[] =
   [
     ['day', ({ day }) => day],

@@ -33,8 +33,8 @@ const row = {
 } as const;
 
 /**
- * `projectId` and `key` are `null` without a valid key, `route` is `null` for an unknown URL. `errors` are the refused fields; an empty name
- * stands for the whole body. `body` is the shape of a refused body, without its values.
+ * `projectId` and `key` are `null` without a valid key, `route` is `null` for an unknown URL. `errors` are the refused fields; an empty
+ * name stands for the whole body. `body` is a refused body's shape, without its values.
  */
 const shown = {
   requestId: of('id', text),
@@ -69,7 +69,7 @@ const findRequest = rowOf(
 
 /**
  * `projectId` is the nil UUID for requests without a valid key. `notBefore` and `before` are ids in the order of their times. `statusClass`
- * is the first digit of the status.
+ * is the status's first digit.
  */
 type Filter = { projectId: string; notBefore: string; before: string } & Fits;
 type Fits = { statusClass: number | null; keyId: string | null; externalId: string | null };
@@ -115,7 +115,7 @@ const findRequests = answerOf(
 
 /** Problems have the status classes 4 and 5. The API never returns 1xx or 3xx. */
 const STATUS_CLASSES = ['2xx', '4xx', '5xx'] as const;
-/** The maximum number of requests to search for a page, plus the rest of a second. Takes a tenth of a second. */
+/** The maximum number of requests to search for a page, plus the rest of a second. This takes a tenth of a second. */
 const WINDOW = 10_000;
 /** The window if every request matches. It's still more than a page needs. */
 const SHORT_WINDOW = 1000;
@@ -162,7 +162,7 @@ const COLUMNS: readonly Column<RequestView>[] = [
   ['EXTERNAL ID', ({ externalId }) => shorten(externalId ?? '', 40)],
 ];
 
-/** Lists requests of the last 30 days, newest first. Searches about 10,000 at most for a page. */
+/** Lists requests from the last 30 days, newest first. Searches about 10,000 at most for a page. */
 export const listRequests = operation({
   action: 'listRequests',
   summary: 'List API requests from the last 30 days, newest first',
@@ -227,7 +227,7 @@ function nobodyFor({ projects, name }: Actor): string {
   );
 }
 
-/** Shows the result of one request of the last 30 days, and the invoice that its externalId has now. */
+/** Shows the result of one request from the last 30 days, and the invoice that has its externalId now. */
 export const showRequest = operation({
   action: 'showRequest',
   summary: 'Show an API request from the last 30 days and its result',

@@ -36,10 +36,10 @@ const TOKEN_BYTES = 32;
 /** The limits that the database schema sets. */
 const MAX_TEXT = 200;
 
-/** The origin of a request. `network` is the part of its address by which clients are counted. */
+/** A request's origin. `network` is the part of its address by which clients are counted. */
 export type From = { origin: string; network: string; userAgent: string | null; requestId: string | null };
 
-/** The session of a request, with the person's current rights. */
+/** A request's session, with the person's current rights. */
 export type Session = { id: string; person: Person; steppedUpUntil: UnixMs | null };
 
 /** A new session. The token is the cookie's value, and shown only once. */
@@ -47,7 +47,7 @@ export type StartedSession = { token: string; sessionId: string; person: Person;
 
 type Deps = { db: Sql; now(): UnixMs; random(bytes: number): Uint8Array };
 
-/** Finds the session of a token and records its use. Returns `null` if it has ended or never existed. */
+/** Finds a token's session and records its use. Returns `null` if it has ended or never existed. */
 export async function findSession({ db, now }: Pick<Deps, 'db' | 'now'>, token: string): Promise<Session | null> {
   if (!/^[\w-]{43}$/.test(token)) return null;
   const found = await findLiveSession(db, hashOf(token), liveSince(now()));
@@ -96,7 +96,7 @@ export async function openSession(
   return { token, sessionId: id, person, endsAt: endOf({ seenAt: createdAt, createdAt }) };
 }
 
-/** Returns the actor of a session. `origin` is the network address of the request. */
+/** Returns a session's actor. `origin` is the network address of the request. */
 export function personActor(
   { id, login, role, projects }: Person,
   { origin, requestId }: Pick<From, 'origin' | 'requestId'>,

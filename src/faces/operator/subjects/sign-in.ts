@@ -79,7 +79,7 @@ export type SignInOutcome =
   | { kind: 'refused' }
   | { kind: 'limited'; retryAfterSeconds: number };
 
-/** Requests any passkey of this console, because the person isn't known before they sign in. */
+/** Requests any passkey for this console, because the person isn't known before they sign in. */
 const SIGN_IN = ['sign-in'] as const;
 export const requestSignIn = (deps: SignInDeps) => passkeyRequest(deps, null, SIGN_IN);
 
@@ -319,8 +319,8 @@ export async function requestStepUp(deps: SignInDeps, session: Session, action: 
 export type StepUpProof = { passkey: unknown } | { code: string };
 
 /**
- * Records that the person of a session proved their identity again, which is valid for five minutes. A passkey must have signed the
- * challenge of this action in this session. `actor` is that person. Returns `null` if the proof is someone else's, is for another action,
+ * Records that a session's person proved their identity again; the proof is valid for five minutes. A passkey must have signed the
+ * challenge for this action in this session. `actor` is that person. Returns `null` if the proof is someone else's, is for another action,
  * or was used before.
  */
 export async function stepUp(

@@ -344,7 +344,7 @@ const addResolutions = statement(
    from jsonb_array_elements($1::text::jsonb) with ordinality as entries (r, place) order by place`,
 );
 
-/** Adds resolutions. Constraints refuse matched transfers and invoices of another project. */
+/** Adds resolutions. Constraints refuse matched transfers and invoices from another project. */
 async function insertResolutions(tx: Sql, resolutions: readonly NewResolution[], now: UnixMs): Promise<void> {
   const sealer = await tx.sealer();
   const rows = resolutions.map((row) => ({
@@ -361,8 +361,8 @@ async function insertResolutions(tx: Sql, resolutions: readonly NewResolution[],
 type RefundRequest = { transferId: string; txId: string } & Pick<ResolveRequest, 'note' | 'invoice' | 'seenAt'>;
 
 /**
- * Links a transfer that paid nothing to its refund. The ledger must have the refund: sent from an address of the same project to the
- * sender, of exactly the amount, in a later block. Resolves the transfer as `refunded` and notifies the shop, in one transaction. Throws
+ * Links a transfer that paid nothing to its refund. The ledger must have the refund: sent from an address in the same project to the
+ * sender, for exactly the amount, in a later block. Resolves the transfer as `refunded` and notifies the shop, in one transaction. Throws
  * `NOT_FOUND` or `CONFLICT`.
  */
 export const refundTransfer = operation({

@@ -49,7 +49,7 @@ export function readKinds(text: string): readonly TransferKind[] {
   throw new FieldError('kind', `is ${clip(text)}: choose ${TRANSFER_KINDS.join(', ')} or all`);
 }
 
-/** Converts the bounds of a period for PostgreSQL. */
+/** Converts a period's bounds for PostgreSQL. */
 export function toDates({ from, until }: Record<'from' | 'until', UnixMs | null>): (Date | null)[] {
   return [from, until].map((time) => (time === null ? null : new Date(time)));
 }
@@ -173,7 +173,7 @@ const selectResolutions = statement(
 /** An operator's decision about a transfer that paid nothing. Ids are UUIDs. */
 export type Resolution = Omit<Row<typeof selectResolutions.shape>, 'seal'>;
 
-/** Returns the newest 100 resolutions of each transfer (UUIDs), oldest first. Transfers without a resolution have no entry. */
+/** Returns each transfer's newest 100 resolutions (UUIDs), oldest first. Transfers without a resolution have no entry. */
 export async function findResolutions(db: Sql, transferIds: readonly string[]): Promise<Map<string, Resolution[]>> {
   const found = new Map<string, Resolution[]>();
   for (const row of await db.run(selectResolutions, [transferIds])) {
@@ -182,7 +182,7 @@ export async function findResolutions(db: Sql, transferIds: readonly string[]): 
   return found;
 }
 
-/** A line of an export: a transfer, the facts of an incoming one, and the likeliest reason why it paid nothing. */
+/** A line in an export: a transfer, the facts of an incoming one, and the likeliest reason why it paid nothing. */
 type ExportRow = {
   project: Project;
   transfer: ExportedOutgoing;
@@ -193,7 +193,7 @@ type ExportRow = {
 type Cell = string | number | null | undefined;
 const idOf = (kind: 'trf' | 'inv', found: { id: string } | null | undefined) => found && encodeId(kind, found.id);
 
-/** The columns of an export in order. Scripts and spreadsheets rely on it, so new columns go last. Cells that don't apply are empty. */
+/** An export's columns, in order. Scripts and spreadsheets rely on it, so new columns go last. Cells that don't apply are empty. */
 const EXPORT_COLUMNS: readonly (readonly [name: string, cell: (row: ExportRow) => Cell])[] = [
   ['direction', ({ incoming }) => (incoming === undefined ? 'out' : 'in')],
   ['time', ({ transfer }) => toIso(transfer.blockTime)],
@@ -290,7 +290,7 @@ async function* outgoingRows(db: Sql, project: Project, filter: ExportFilter): A
 
 type ExportFilter = { kinds: readonly TransferKind[]; from: UnixMs | null; until: UnixMs | null };
 
-/** Returns the most recently recorded transfer of a project. */
+/** Returns a project's most recently recorded transfer. */
 const findNewestTransfer = rowOf(
   'export-newest',
   { id: 'uuid' },
@@ -298,7 +298,7 @@ const findNewestTransfer = rowOf(
   (projectId: string) => [projectId],
 );
 
-/** The columns of a transfer in either direction. */
+/** A transfer's columns, in either direction. */
 const shared = {
   txId: hex(),
   logIndex: 'int4',

@@ -83,7 +83,7 @@ const listed = {
   resolution: maybe(choice(RESOLUTIONS)),
 };
 export type ListedTransferView = Shown<typeof listed>;
-/** `nextBefore` is the last transfer of this page if there is another page. */
+/** `nextBefore` is the last transfer on this page if there is another page. */
 export type TransferListView = { data: ListedTransferView[]; nextBefore: string | null };
 
 const signed: Field<bigint, string> = { ...text, show: formatSigned };
@@ -162,7 +162,7 @@ export function noTransferId(text: string): Text {
 type DeskFilter = {
   kinds: readonly TransferKind[];
   state: 'open' | 'resolved' | 'all';
-  /** The period of the block time: at or after `from`, before `until`. */
+  /** The period for the block time: at or after `from`, before `until`. */
   from: UnixMs | null;
   until: UnixMs | null;
   /** Selects only transfers recorded before this one (UUID). */
@@ -339,7 +339,7 @@ const MAX_TRANSFERS = 500;
 /** The maximum number of deliveries to read for one transfer; no one has this many endpoints. */
 const MAX_DELIVERIES = 100;
 
-/** `projectNames` has the project of each transfer, for people. `hint` is the command that resolves the first open one. */
+/** `projectNames` has each transfer's project name, for people. `hint` is the command that resolves the first open one. */
 type ShownTransfers = { view: { data: TransferView[] }; projectNames: string[]; hint: Hint | null };
 
 /**

@@ -334,7 +334,7 @@ async function recordPing(
   return ping;
 }
 
-/** Plans the only attempt of a test and leases it to the caller, so that no dispatcher sends it too. */
+/** Plans a test's only attempt and leases it to the caller, so that no dispatcher sends it too. */
 const insertTestDelivery = commandOf(
   'test-delivery-insert',
   `insert into deliveries (event_id, endpoint_id, project_id, invoice_id, sequence, attempt_count, max_attempts, next_attempt_at,
@@ -410,7 +410,7 @@ export const enableEndpoint = operation({
   input: Type.Object({ endpointId: endpointIdInput }),
   read: ({ endpointId }) => ({ endpointId }),
   run: async ({ db, now }: ActDeps, actor, { endpointId }) => {
-    // Runs before attempts resume, so that events of one invoice keep their order.
+    // Runs before attempts resume, so that one invoice's events keep their order.
     const hastened = await hasten({ db, now }, (await selectEndpoint(db, actor, endpointId)).id);
     const endpoint = await db.transaction(async (tx) => {
       const found = await selectEndpoint(tx, actor, endpointId, lockWebhookEndpoint);

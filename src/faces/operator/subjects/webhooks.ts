@@ -62,7 +62,9 @@ const endpointFields = {
   ...{ failingSince: maybe(time), pausedUntil: maybe(time), disabledAt: maybe(time), disabledReason: maybe(text) },
 };
 export type EndpointView = Shown<typeof endpointFields>;
-/** The outcome of an attempt. `error` is `null` if it was delivered. `webPage` is the title or first words of a web page that answered. */
+/**
+ * The outcome of an attempt. `error` is `null` if it was delivered. `webPage` is the title, or first words, of a web page that answered.
+ */
 export const attemptFields = {
   ...{ attemptedAt: time, latencyMs: maybe(whole), status: maybe(whole), error: maybe(text) },
   webPage: { ...of('answer', maybe(text)), show: quotePage },
@@ -115,7 +117,7 @@ export function readEndpointId(endpointId: string): string {
   );
 }
 
-/** Refuses an action that doesn't apply to an adapter, which has no URL of its own and another form of secret. Throws `CONFLICT`. */
+/** Refuses an action that doesn't apply to an adapter, which doesn't have its own URL and has another form of secret. Throws `CONFLICT`. */
 export function refuseAdapter({ id, adapter }: Pick<WebhookEndpoint, 'id' | 'adapter'>): void {
   if (adapter === null) return;
   if (adapter === 'price') {
@@ -188,7 +190,7 @@ export function readWebhookUrl(
 }
 
 const URL_EXAMPLE = 'https://shop.example.com/webhooks';
-/** The URL may contain a token of the receiver, but it's shown in lists, so it must not contain one of our secrets. */
+/** The URL may contain one of the receiver's tokens, but it's shown in lists, so it must not contain one of our secrets. */
 const OUR_SECRET = /whsec_|qt_(?:live|test)_|qa_[0-9a-z]{26}/;
 /** The limit that the database schema sets. */
 const MAX_URL_LENGTH = 2048;

@@ -14,7 +14,7 @@ export async function showEnvironment(
   return { data: [...settings] };
 }
 
-/** A process of the service. `release` is the version of this program. */
+/** One of the service's processes. `release` is the version of this program. */
 export type RunningProcess = { release: string; roles: readonly string[]; startedAt: UnixMs };
 
 type Deps = { db: Sql; now(): UnixMs; process: RunningProcess };

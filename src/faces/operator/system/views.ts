@@ -3,9 +3,7 @@ import { nullable, Time } from '../fields.ts';
 
 const Text = Type.String();
 
-/**
- * A variable of the environment. `value` is the effective value. It's `null` for a secret, which is never shown, and if there is no value.
- */
+/** An environment variable. `value` is the effective value. It's `null` for a secret, which is never shown, and if there is no value. */
 export const SettingView = Type.Object({
   ...{ name: Text, value: nullable(Text), isSet: Type.Boolean(), isSecret: Type.Boolean() },
 });

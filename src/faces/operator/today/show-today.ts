@@ -95,8 +95,8 @@ const countAnnulments = answerOf(
 type PaidDay = Awaited<ReturnType<typeof sumRecorded>>[number];
 
 /**
- * Summing up a month of a busy project takes a tenth of a second or more. Sums of rows recorded at least an hour before today change only
- * if a transfer is taken back.
+ * Summing up a busy project's month takes a tenth of a second or more. Sums of rows recorded at least an hour before today change only if a
+ * transfer is taken back.
  */
 const summed = new Map<string, PaidDay[]>();
 const MAX_SUMMED = 100;

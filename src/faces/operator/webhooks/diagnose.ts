@@ -334,7 +334,7 @@ function clockDiagnosis(
 ): Diagnosis | null {
   const begun = attemptedAt / 1000;
   const ended = begun + (latencyMs ?? 0) / 1000;
-  // The clock was read at some moment of the attempt, so only this smallest difference is certain.
+  // The clock was read at some moment during the attempt, so only this smallest difference is certain.
   const offset = shownSeconds > ended ? shownSeconds - ended : Math.min(0, shownSeconds + 1 - begun);
   const seconds = Math.round(Math.abs(offset));
   if (seconds < CLOCK_LIMIT_SECONDS) return null;
