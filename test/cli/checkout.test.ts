@@ -13,7 +13,7 @@ import { newDirectory, runProcess } from './run-cli.ts';
 
 const IS_ROOT = process.getuid?.() === 0;
 const NOBODY = 65_534;
-const VERSION = 'src/core/runtime/version.ts';
+const VERSION = 'src/core/runtime/package.ts';
 
 /** The files that --version and --help load, and some more of each kind. */
 const SOURCES = [
@@ -104,7 +104,7 @@ describe('a checkout runs its sources as they are', () => {
   test('when the build was torn, edited, or lost what it says of itself', async () => {
     const checkout = await copyCopy(built);
     const dist = (name: string) => join(checkout, 'dist', name);
-    writeFileSync(dist('core/runtime/version.js'), '');
+    writeFileSync(dist('core/runtime/package.js'), '');
     writeFileSync(dist('cli/main.js'), 'export const main = () => 7;\n');
     writeFileSync(dist('faces/checkout/words/fr.json'), '{}');
     rmSync(dist('server/service.js'));
@@ -151,9 +151,9 @@ describe('a checkout runs its sources as they are', () => {
     const checkout = await copyCopy(built);
     change(checkout, 'return String(version)', 'throw new Error(version as string)');
     const lines = readFileSync(join(checkout, VERSION), 'utf8').split('\n');
-    const line = lines.findIndex((text) => text.includes('throw new Error')) + 1;
+    const line = lines.findIndex((text) => text.includes('throw new Error(version')) + 1;
     const { stderr } = await runVersion(checkout);
-    expect(stderr).toContain(`runtime/version.js:${line}:${(lines[line - 1] ?? '').indexOf('new Error') + 1}`);
+    expect(stderr).toContain(`runtime/package.js:${line}:${(lines[line - 1] ?? '').indexOf('new Error') + 1}`);
   });
 });
 
@@ -161,11 +161,11 @@ describe('a checkout that cannot build says why and what to do, and runs nothing
   test.each(
     someCases(
       [
-        ['is no TypeScript', 'String(version', /src\/core\/runtime\/version\.ts\(\d+,\d+\): '\)' expected\./],
+        ['is no TypeScript', 'String(version', /src\/core\/runtime\/package\.ts\(\d+,\d+\): '\)' expected\./],
         [
           'needs more than that its types are erased',
           'enum A { B }',
-          /src\/core\/runtime\/version\.ts\(\d+,3\): .*cannot be erased/,
+          /src\/core\/runtime\/package\.ts\(\d+,3\): .*cannot be erased/,
         ],
       ],
       2,
@@ -271,7 +271,7 @@ describe('of what others left among the temporary files', () => {
       const args = ['-f', '-e', 'trace=%file', '-o', trace, process.execPath, commandOf(checkout), command];
       spawnSync('strace', args, { env: { ...process.env, TMPDIR: temporary } });
       const lines = readFileSync(trace, 'utf8').split('\n');
-      expect(lines.some((line) => line.includes('dist/core/runtime/version.js'))).toBe(true);
+      expect(lines.some((line) => line.includes('dist/core/runtime/package.js'))).toBe(true);
       expect(lines.filter((line) => line.includes(`"${temporary}`))).toEqual([]);
     }
   });

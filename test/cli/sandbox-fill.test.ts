@@ -90,7 +90,7 @@ test('only the ledger of a sandbox is filled', async () => {
   const before = await query('select count(*)::int as count from invoices');
   expect(await fill()).toMatchObject({
     code: 4,
-    json: { error: { message: expect.stringContaining('a project of nile') } },
+    json: { error: { message: expect.stringContaining('a nile project') } },
   });
   expect(await query('select count(*)::int as count from invoices')).toEqual(before);
 });

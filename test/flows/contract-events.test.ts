@@ -100,7 +100,7 @@ test('Tether pauses the contract: an alarm tells it, what is sent meanwhile fail
   service.devnet.mine();
   const failed = await payDirectly(service, order);
   service.devnet.mineUntilSolid();
-  expect(await untilAlarm(service, 'contract-paused')).toContain('paused all transfers');
+  expect(await untilAlarm(service, 'contract-paused')).toContain('paused all USDT transfers');
   await untilRecorded(service);
   expect(await evidenceOf(service, failed)).toEqual([]);
   expect(await statusOf(service, order)).toBe('PENDING');
@@ -282,7 +282,7 @@ test('an alarm about the contract that cannot be stored holds its block, and is 
   service.devnet.mineUntilSolid();
   await eventually(failures, (count) => count >= before + 2);
   await runSql(service, 'drop trigger no_alarms on alarms');
-  expect(await untilAlarm(service, 'contract-paused')).toContain('paused all transfers');
+  expect(await untilAlarm(service, 'contract-paused')).toContain('paused all USDT transfers');
   await untilRecorded(service);
 });
 

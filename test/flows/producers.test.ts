@@ -86,7 +86,7 @@ describe('a vote replaces producers', () => {
     const after = await newOrder(service);
     await payDirectly(service, after);
     service.devnet.mineUntilSolid(QUICK);
-    expect(await untilAlarm(service, 'producers-refused')).toContain('3 are new');
+    expect(await untilAlarm(service, 'producers-refused')).toContain('3 of them are new');
     expect((await newOrder(service)).id).toMatch(/^inv_/);
     expect(await statusOf(service, after)).not.toBe('PAID');
     expect(await sets()).toHaveLength(1);
