@@ -60,7 +60,10 @@ async function run(
   load: () => Promise<Start>,
 ): Promise<Started> {
   const parts = createParts();
-  const loading = load();
+  let hasLoaded = false;
+  const loading = load().finally(() => {
+    hasLoaded = true;
+  });
   try {
     const [database, start] = await Promise.all([parts.add(startDatabase(config, log, fail)), loading]);
     const { healthUrl } = await parts.add(start(config, log, database));
@@ -75,15 +78,15 @@ async function run(
       delay(FAILED_START_LIMIT_MS, undefined, { signal: late.signal }).catch(() => undefined),
     ]);
     late.abort();
-    // A supervisor is waiting for the exit code, so exit even if something keeps the process open.
+    // A supervisor is waiting for the exit code, so exit even if something keeps the process open. If the database fails first, that may be
+    // the code, which is still being loaded.
     const exit = () => {
-      log.warn({ resources: process.getActiveResourcesInfo() }, 'a failed start left something open; exiting anyway');
+      if (hasLoaded)
+        log.warn({ resources: process.getActiveResourcesInfo() }, 'a failed start left something open; exiting anyway');
       process.exit();
     };
-    // If the database fails first, the code is still being loaded, and nothing else can be open. After that, wait twice: on a busy machine,
-    // the first timer may be due before the event loop has had a chance to end.
-    const waitForExit = () => setTimeout(() => setTimeout(exit, EXIT_MS).unref(), EXIT_MS).unref();
-    loading.then(waitForExit, waitForExit);
+    // Wait twice: on a busy machine, the first timer may be due before the event loop has had a chance to end.
+    setTimeout(() => setTimeout(exit, EXIT_MS).unref(), EXIT_MS).unref();
     throw error;
   }
 }
