@@ -293,7 +293,7 @@ function accountOf(address: string): AccountHex {
   throw new TypeError(`${address} is not a TRON address: ${parsed.reason}`);
 }
 
-/** The kinds of data that a stranger or a producer can put on the chain so that JSON omits bytes or gets too large. */
+/** The kinds of data that a stranger or a producer can put on the chain so that JSON omits bytes or becomes too large. */
 export const POISONS = [
   'unknown-outer-field',
   'unknown-result-field',

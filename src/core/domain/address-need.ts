@@ -6,7 +6,7 @@ export type ExpectedOrders = { perDay: number; prices: number };
 
 type Rule = { policy: Policy; maxSurchargeMicro: bigint };
 
-/** How many days one address lasts, and how many addresses are used up in 90 and in 365 days. */
+/** The number of days that one address lasts, and the number of addresses that are used up in 90 and in 365 days. */
 export type AddressNeed = { daysOfOne: number; for90Days: number; for365Days: number };
 
 /**

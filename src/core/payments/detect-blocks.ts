@@ -86,7 +86,8 @@ export function detectBlocks(
       ...failed.map(({ item, error }) => [item.invoice.id, reasonOf(error)] as const),
       ...unsound.map(({ row, error }) => [String(row['id']), error.message] as const),
     ]);
-    // An invoice that isn't marked as sighted can still be marked as paid later, but one with a stale sighting would keep that sighting.
+    // An invoice that isn't marked as sighted can still be marked as paid later, but an invoice with a stale sighting would keep that
+    // sighting.
     const waiting = lost.flatMap((invoice): SetAside[] => {
       const reason = reasons.get(invoice.invoiceId);
       return reason === undefined ? [] : [{ kind: 'invoice', invoice, reason }];

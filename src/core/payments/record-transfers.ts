@@ -48,7 +48,7 @@ export type Decided = {
 
 /**
  * Determines the kind of each transfer to or from our addresses. The caller's transaction must hold the cursor's lock, so that no other
- * process decides at the same time.
+ * process can decide at the same time.
  */
 export async function decideTransfers(
   recording: Recording,

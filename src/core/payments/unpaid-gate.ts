@@ -14,7 +14,7 @@ export type UnpaidGate = { enter(projectId: string): Promise<Entered> };
 /** A count's maximum age. If counting is slow, counts become rarer, so that they take at most a twentieth of the time. */
 const FRESH_MS = { least: 1000, most: 10_000 };
 const REST_PER_LOOK = 20;
-/** A payment may make room before ageing does, so callers are never asked to wait longer than this. */
+/** A payment may make room before ageing does, so callers are never asked to wait for longer than this. */
 const LONGEST_RETRY_S = 60;
 const MAX_REMEMBERED = 10_000;
 

@@ -40,7 +40,7 @@ export function startLoop({ name, log, maxPauseMs, health, run }: LoopOptions): 
     const message = reasonOf(error);
     if (!throttle.isDue(message)) return;
     failures.told = failures.count;
-    // Log a transient error by its message alone, because its stack doesn't help anyone.
+    // Log only the message of a transient error, because its stack doesn't help anyone.
     const isExpected = error instanceof Error && 'retryable' in error && error.retryable === true;
     const what = isExpected ? { reason: message } : { err: error };
     log.warn({ ...what, loop: name, failures: failures.count }, `${name} failed; retrying`);

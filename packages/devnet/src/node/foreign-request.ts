@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http';
 
 /**
  * Returns why a request isn't from a program on this machine, or null if it is. Any website can make a browser on this machine send
- * requests to a loopback port. It can use its own name as soon as that resolves to 127.0.0.1 (`Host: evil.example:40123`), or this
- * machine's name with the site as `Origin`, or any body that is declared as a form or text. `host` is the listener's configured host.
+ * requests to a loopback port. The site can use its own name as soon as the name resolves to 127.0.0.1 (`Host: evil.example:40123`), or
+ * this machine's name with the site as `Origin`, or any body that is declared as a form or text. `host` is the listener's configured host.
  */
 export function foreignRequest({ method, headersDistinct, socket }: IncomingMessage, host: string): string | null {
   const { host: hosts = [], origin: origins = [], 'content-type': types = [] } = headersDistinct;

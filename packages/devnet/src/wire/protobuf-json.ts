@@ -35,7 +35,7 @@ export function encodeMessage(schema: Schema, json: object): Uint8Array {
   return concatBytes(...parts);
 }
 
-/** Returns the known fields of a message as JSON, or null if the bytes are malformed. Zero and empty fields are omitted. */
+/** Returns a message's known fields as JSON, or null if the bytes are malformed. Zero and empty fields are omitted. */
 export function decodeMessage(schema: Schema, bytes: Uint8Array): Record<string, unknown> | null {
   const fields = readMessage(bytes);
   if (fields === null) return null;

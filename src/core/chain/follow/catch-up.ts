@@ -16,7 +16,7 @@ import type { ChainWindow, WindowBlock } from './window.ts';
 export type CatchUp = {
   /**
    * Replays the irreversible blocks after the newest verified one up to `last`, in order and without gaps, and reads ranges ahead. Ranges
-   * that have arrived are recorded together, because one transaction takes as long for several ranges as for one. Returns at `last`, when
+   * that have arrived are recorded together, because a transaction takes no longer for several ranges than for one. Returns at `last`, when
    * the window is full, or when `isStopping` returns true. Throws if a block can't be read or verified. The next call resumes at the same
    * place.
    */
@@ -127,8 +127,7 @@ type AheadRange = { source: Node; blocks: AheadBlock[] };
 
 type ReadAhead = {
   /**
-   * Returns the next blocks in order, up to the first that can't be read, or `null` at the end. Throws if the preferred node can't provide
-   * any.
+   * Returns the next blocks in order, up to the first unreadable one, or `null` at the end. Throws if the preferred node can't provide any.
    */
   next(): Promise<AheadRange | null>;
   isNextThere(): boolean;
@@ -146,7 +145,7 @@ const MAX_AHEAD = 64;
 const MAX_RANGE_FAILURES = 3;
 const PARALLEL_BLOCKS = 4;
 /**
- * Another node may take this many times as long as the preferred one, and at least `MIN_LATE_MS`. After this time, the range is requested
+ * Another node may take this many times as long as the preferred node, and at least `MIN_LATE_MS`. After this time, the range is requested
  * from the preferred node.
  */
 const MAX_TIMES_LATER = 4;
@@ -305,7 +304,7 @@ async function readOneByOne(
   return ready;
 }
 
-/** Returns the result, or `null` if it fails or takes longer than `ms`. */
+/** Returns the result, or `null` if the call fails or takes longer than `ms`. */
 async function withinMs<Result>(ms: number, result: Promise<Result>): Promise<Result | null> {
   const over = new AbortController();
   try {

@@ -204,7 +204,7 @@ export function createFinalizer(
 
   const judgeableUpTo = async (): Promise<number> => {
     const unanswered = await fees.unansweredFrom(deps);
-    // Waiting gains nothing if there's only one operator, because a successor that only one operator names is never trusted.
+    // Waiting doesn't help if there's only one operator, because a successor that only one operator names is never trusted.
     const held = agreement > 1 ? unanswered - 1 : Number.POSITIVE_INFINITY;
     const { number: recorded } = window.base();
     if (held <= recorded && recorded < solid.reported()) {

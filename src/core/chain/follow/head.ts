@@ -46,7 +46,7 @@ export function createHead(deps: FollowDeps, { window, signers, avoidance, pace 
   /** Operators whose irreversible chain differs from ours, with the reason for each. */
   const forks = new Map<string, string>();
 
-  /** Returns `null` if the node doesn't have the next block, or not yet with its infos. */
+  /** Returns `null` if the node doesn't have the next block, or doesn't have its infos yet. */
   const readNext = async (node: Node): Promise<ReadBlock | null> => {
     const read = pace.isOverdue(deps.now()) ? readBlock : readHeadBlock;
     const next = await read(deps, node, window.tip().number + 1).catch((error: unknown) => {

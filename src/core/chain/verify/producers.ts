@@ -111,8 +111,8 @@ export async function nameProducers(
 type ProducersAnswer = { node: Node; producers: ProducerSet['producers'] };
 
 /**
- * Returns the producers that `agreement` operators report. Asks the preferred nodes first, and more nodes as long as these differ or fail.
- * A node that reports different producers is paused.
+ * Returns the producers that `agreement` operators report. Asks the preferred nodes first, and then more nodes as long as the answers
+ * differ or fail. A node that reports different producers is paused.
  */
 async function readAgreed(
   { agreement, pool }: ProducerDeps,

@@ -165,7 +165,7 @@ function claimOf({ id, parentId, time, producer, transactions }: ExaminedBlock):
 /** For a single block, infos don't take more requests than logs. */
 const MIN_BLOCKS = 2;
 
-/** The blocks for which logs were enough, and the nodes whose logs couldn't be used for any block. */
+/** The blocks where logs were enough, and the nodes whose logs couldn't be used for any block. */
 type ReadByLogs = { blocks: ReadBlock[]; useless: Node[] };
 
 /**

@@ -44,7 +44,10 @@ const MAX_QUESTIONS = 20;
 const MAX_OF_ONE_LINK = 4;
 /** If a node fails or doesn't have the transaction, another one may have it. */
 const MAX_NODES = 2;
-/** Enough for one whole question: either two nodes don't know the transaction, or the first one shows it. After a failure it takes more. */
+/**
+ * This is enough for one whole question: either two nodes don't know the transaction, or the first node shows it. After a failure it takes
+ * more.
+ */
 const REQUESTS_A_SPEND = 2;
 /**
  * A transaction in an irreversible block, and its size, never change. Above that block, transactions may appear, move or disappear with

@@ -17,7 +17,7 @@ export type LookupInvoice = {
   createdAt: UnixMs;
   /** A payment must be in a block after this time. */
   payableAfter: UnixMs;
-  /** The time of the first block in which the transaction was seen with exactly this transfer. A fork may have moved it since then. */
+  /** The time of the first block where the transaction was seen with exactly this transfer. A fork may have moved it since then. */
   firstSeenAt: UnixMs | null;
   /** The transaction that paid the invoice, or the first one that is about to. */
   payingTxId: string | null;

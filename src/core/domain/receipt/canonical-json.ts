@@ -2,8 +2,8 @@
 export type CanonicalValue = string | number | { readonly [name: string]: CanonicalValue };
 
 /**
- * Serialises a value by the JSON Canonicalization Scheme (RFC 8785): members are sorted by their UTF-16 units, without white space. Equal
- * values always give equal bytes. Throws a RangeError for a number that isn't a safe integer, and for an unpaired surrogate.
+ * Serialises a value according to the JSON Canonicalization Scheme (RFC 8785): members are sorted by their UTF-16 units, without white
+ * space. Equal values always give equal bytes. Throws a RangeError for a number that isn't a safe integer, and for an unpaired surrogate.
  */
 export function canonicalJson(value: CanonicalValue): string {
   if (typeof value === 'string') {

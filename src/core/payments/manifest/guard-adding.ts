@@ -7,7 +7,7 @@ import { type ManifestSettings, readInstalled } from './read-installed.ts';
 const OFFERED: readonly string[] = OFFERED_ADDRESSES;
 
 /**
- * Returns the checks for the operators' connection pools. Operators must be able to see unsigned addresses, but in the mode `enforce` they
+ * Returns the checks for the operators' connection pools. Operators must be able to see unsigned addresses, but in `enforce` mode they
  * can't add them or create invoices on them.
  */
 export function guardAdditions({

@@ -51,7 +51,7 @@ export const readPublicReceiptKeys = answerOf(
   (rows) => rows.map((row) => row.publicKey),
 );
 
-/** Replaces the current key's private part by the same key encrypted under another master key. */
+/** Replaces the current key's private part with the same key encrypted under another master key. */
 export const reencryptReceiptKeyRow = commandOf(
   'receipt-key-reseal',
   'update receipt_keys set master_key_id = $2, sealed = $3 where id = $1 and retired_at is null',

@@ -148,7 +148,7 @@ export async function countReserved(
   return counts;
 }
 
-/** Returns the positions of the ranges in which an amount was reserved before a given time, including on retired addresses. */
+/** Returns the positions of the ranges where an amount was reserved before a given time, including on retired addresses. */
 export const findUsedBefore = answerOf(
   'capacity-used-before',
   { number: 'int4' },

@@ -37,8 +37,8 @@ export type ProjectSettings = Row<typeof settings>;
 export type Project = Omit<Row<typeof columns>, 'seal' | 'areLimitsSound'>;
 
 /**
- * If limits were changed directly in the database, replaces them with the defaults. Otherwise an attacker could use them to stop a shop, or
- * to let a flood through.
+ * Replaces limits that were changed directly in the database with the defaults. Otherwise an attacker could use them to stop a shop, or to
+ * let a flood through.
  */
 function judged({ areLimitsSound, ...project }: Row<typeof columns>): Project {
   return areLimitsSound ? project : { ...project, ...DEFAULT_UNPAID_LIMITS };
