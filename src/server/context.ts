@@ -78,7 +78,7 @@ export type ServiceOptions = {
   keyRing: KeyRing | null;
   /**
    * Where the role `console` listens, and the configuration for its use cases. If it's absent or `null`, the console is off. `url` is the
-   * origin that operators see, or `null` for the address on which the console listens. `sandboxToken` signs its holder in as the owner.
+   * origin that operators see, or `null` for the address that the console listens on. `sandboxToken` signs its holder in as the owner.
    */
   console?:
     | (NonNullable<Config['console']> & {
@@ -131,7 +131,7 @@ export type Context = Databases &
     pools: NetworkPool[];
     /** Whether invoices can be created, with details for operators. */
     readiness(): Promise<Readiness>;
-    /** Returns the URL that payers use. Without the setting, it's the address on which the API listens. */
+    /** Returns the URL that payers use. Without the setting, it's the address that the API listens on. */
     publicUrl(): string;
     /** Call this with the API's URL as soon as the API is listening. */
     onListening(url: string): void;

@@ -29,7 +29,9 @@ export async function printDatabases(terminal: Terminal, sharedDir = SHARED_DIR)
   };
 }
 
-/** Deletes the named databases; by default, those whose data directory is gone. Throws `INVALID_ARGUMENT`, `CONFLICT` or `NOT_FOUND`. */
+/**
+ * Deletes the named databases, or by default the ones whose data directory is gone. Throws `INVALID_ARGUMENT`, `CONFLICT` or `NOT_FOUND`.
+ */
 export async function printRemovedDatabases(
   terminal: Terminal,
   named: readonly string[],

@@ -3,7 +3,7 @@ import type { Network } from '../../core/domain/network.ts';
 import { readSandboxNetwork } from '../../developer/sandbox/sandbox-network.ts';
 import type { Config, NetworkConfig } from '../../server/config/config.ts';
 
-/** Returns the networks with nodes configured here; in a sandbox, the one that it creates. */
+/** Returns the networks with nodes configured here; in a sandbox, the network that the sandbox creates. */
 export function configuredNetworks({ sandbox, networks }: Pick<Config, 'sandbox' | 'networks'>): Network[] {
   return sandbox ? ['devnet'] : (Object.keys(networks) as Network[]);
 }

@@ -8,8 +8,8 @@ export const SERVER_OPTION = [
 
 /**
  * Sets where the command runs. If a command has its own `--server` option, the command keeps the value, although Commander also assigns it
- * to the program. QUITTANCE_SERVER has no effect without a key. QUITTANCE_URL, which "listen" and shops' programs read, never has an effect
- * here.
+ * to the program. QUITTANCE_SERVER only has an effect if there is a key. QUITTANCE_URL, which "listen" and shops' programs read, never has
+ * an effect here.
  */
 export function chooseServer(terminal: Terminal, program: CommandUnknownOpts, command: CommandUnknownOpts): void {
   const given: unknown = program.getOptionValue('server');

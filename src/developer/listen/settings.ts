@@ -20,7 +20,7 @@ export type ListenOptions = {
 type Surroundings = { env: NodeJS.ProcessEnv; dataDir(): string };
 
 export type ListenSettings = {
-  /** This URL has no trailing slash. */
+  /** This URL doesn't have a trailing slash. */
   server: string;
   apiKey: string;
   keyId: string;

@@ -178,8 +178,8 @@ export function consoleLink(link: string): string {
 }
 
 /**
- * An installed package has no sources, so npm's scripts don't work there. A package that npm didn't install, such as the Debian package,
- * has no npx. `--no` keeps npx from fetching whatever the registry holds under our name.
+ * An installed package doesn't include the sources, so npm's scripts don't work there. A package that npm didn't install, such as the
+ * Debian package, has no npx. `--no` keeps npx from fetching whatever the registry holds under our name.
  */
 function quittanceCommand(): string {
   if (existsSync(new URL('src/', PACKAGE_ROOT))) return 'npm run quittance --';

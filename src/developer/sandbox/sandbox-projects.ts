@@ -36,14 +36,15 @@ export type DemoSecrets = {
   endpointId: string;
   webhookSecret: string;
   addresses: DemoAddress[];
-  /** The address gets no new invoices, but is watched like the others. */
+  /** The address doesn't get new invoices, but it's watched like the others. */
   retired: DemoAddress;
 };
 
 const ADDRESSES = 3;
 
 /**
- * Reads or creates the demo project's secrets. They are written before the project is created, so that a crash in between leaves no orphan.
+ * Reads or creates the demo project's secrets. They are written before the project is created, so that a crash in between doesn't leave an
+ * orphan.
  */
 export async function loadDemoSecrets(dataDir: string, nowMs: number): Promise<DemoSecrets> {
   const path = join(dataDir, 'sandbox-secrets.json');
@@ -52,7 +53,7 @@ export async function loadDemoSecrets(dataDir: string, nowMs: number): Promise<D
     throw error;
   });
   const kept = text === null ? null : (JSON.parse(text) as Omit<DemoSecrets, 'retired'> & Partial<DemoSecrets>);
-  // Data directories from earlier releases have no retired address.
+  // Data directories from earlier releases don't have a retired address.
   if (kept?.retired !== undefined) return kept as DemoSecrets;
   const secrets = { ...(kept ?? createSecrets(nowMs)), retired: createAddress(nowMs) };
   await writePrivateFile(path, `${JSON.stringify(secrets, null, 2)}\n`);

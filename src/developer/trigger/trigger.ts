@@ -184,7 +184,7 @@ async function isTied(...[deps, wanted]: [Parameters<typeof tieRefund.run>[0], P
   );
 }
 
-/** The address gets no invoices, but is watched. */
+/** The address doesn't get invoices, but it's watched. */
 async function adopt(
   deps: Parameters<typeof tieRefund.run>[0],
   { projectId }: Sandbox,

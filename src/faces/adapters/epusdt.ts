@@ -147,7 +147,7 @@ async function cancel(deps: AdapterDeps, { adapter }: Admitted, tradeId: string)
   return { trade_id: encodeId('inv', invoice.id) };
 }
 
-/** epusdt has no status for a payment that can still be orphaned, so `CONFIRMING` is reported as waiting. */
+/** epusdt doesn't have a status for payments that can still be orphaned, so `CONFIRMING` is reported as waiting. */
 const STATUS: Readonly<Record<InvoiceStatus, number>> = { PENDING: 1, CONFIRMING: 1, PAID: 2, EXPIRED: 3 };
 
 /** BEpusdt has two more statuses: 4 means cancelled, and 5 means that a payment is being confirmed. */

@@ -102,7 +102,7 @@ const CURSOR_ERROR = {
   message: 'is not the id of an event in this project; send the id of the last event that you handled',
 };
 
-/** The response contains the bodies byte for byte as they are stored, which is also how webhooks contain them. */
+/** The response contains the bodies byte for byte as they are stored, as webhooks do. */
 function writePage({ bodies, hasMore, latestId, nextId }: FeedPage, isFiltered: boolean): string {
   const next = isFiltered ? `,"next":${writeId(nextId)}` : '';
   return `{"data":[${bodies.join(',')}],"hasMore":${hasMore},"latest":${writeId(latestId)}${next}}`;

@@ -62,7 +62,9 @@ function lacking(scope: Scope, { keyId, scopes }: Caller): Problem {
   );
 }
 
-/** A route that needs no body still accepts one, because some clients always send one. A body without required fields may be absent. */
+/**
+ * A route that doesn't need a body still accepts one, because some clients always send one. A body without required fields may be absent.
+ */
 function takesBody({ headers, routeOptions }: FastifyRequest): boolean {
   const hasBody = headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
   const { required } = (routeOptions.schema?.body ?? {}) as { required?: readonly string[] };

@@ -190,7 +190,7 @@ function open({ content, ...response }: Parts): Parts {
   return { ...response, content: Object.fromEntries(opened) };
 }
 
-/** Whether a body is required, which it isn't if it has no required members. */
+/** Whether a body is required; it isn't if it has no required members. */
 function needsBody({ content }: RequestBody): boolean {
   return Object.values(content).some(
     ({ schema: { required = [], minProperties = 0 } }) => required.length + minProperties > 0,

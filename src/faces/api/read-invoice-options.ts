@@ -99,7 +99,7 @@ function refuse(errors: FieldError[], error: FieldError): null {
   return null;
 }
 
-/** The limits for the key's project: the maximum lifetime, and the sites to which payers may be sent. */
+/** The limits for the key's project: the maximum lifetime, and the sites that payers may be sent to. */
 export type OptionRule = { network: Network; invoiceLifetimeMs: number; returnOrigins: readonly string[] };
 
 /** Returns the problems with the options for this project. A repeat of an earlier request succeeds despite these problems. */

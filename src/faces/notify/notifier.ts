@@ -43,14 +43,11 @@ export type NotifierOptions = {
   random(bytes: number): Uint8Array;
   keyRing: KeyRing;
   installation?: Installation;
-  /** The network on which an alarm is raised if a channel fails. If it's `null`, such failures are only logged. */
+  /** The network where an alarm is raised if a channel fails. If it's `null`, such failures are only logged. */
   network: Network | null;
   /** Identifies this process in the lease. */
   holder: string;
-  /**
-   * Whether no process renews the lease. In that case every process sends, which is safe, because each row of the outbox is claimed only
-   * once.
-   */
+  /** Whether no process renews the lease. In that case every process sends, which is safe, because each outbox row is claimed only once. */
   isStalled?(): boolean;
   loops?: LoopHealth;
   pollMs?: number;
@@ -271,7 +268,7 @@ function alarmWords(news: PendingAlarm): Words {
       body: `${text}\n\nRaised at ${toIso(raisedAt)}. Details: quittance chain status --network ${network}, and docs/reference/alarms.md#${news.kind}`,
     };
   }
-  // The text of a resolved alarm isn't repeated, because it has no seal.
+  // A resolved alarm's text isn't repeated, because it has no seal.
   return {
     title: oneLine(`ALARM on ${network}: ${named}`, MAX_TITLE),
     body: `It was raised at ${toIso(raisedAt)} and is resolved.`,

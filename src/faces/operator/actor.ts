@@ -21,7 +21,7 @@ export type Actor = {
   limits?: KeyLimits;
 };
 
-/** When a key expires, and from which addresses it may be used. `null` means that it never expires, or may be used from anywhere. */
+/** When a key expires, and the addresses that it may be used from. `null` means that it never expires, or may be used from anywhere. */
 export type KeyLimits = { expiresAt: UnixMs | null; allowedCidrs: readonly string[] | null };
 
 /**

@@ -27,7 +27,7 @@ export function authorize(actor: Actor, action: ActionName): void {
   );
 }
 
-/** Access that an actor wants to grant. `projects` are UUIDs; `null` means all. A key for a single project has no role. */
+/** Access that an actor wants to grant. `projects` are UUIDs; `null` means all. A key for a single project doesn't have a role. */
 type Grant = KeyLimits & { role?: Role; projects?: readonly string[] | null };
 
 /**

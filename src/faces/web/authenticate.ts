@@ -20,7 +20,7 @@ export type KnownKey = {
   policy: Policy;
   maxSurchargeMicro: bigint;
   invoiceLifetimeMs: number;
-  /** The project's sites to which payers may be sent. */
+  /** The project's sites that payers may be sent to. */
   returnOrigins: readonly string[];
 };
 

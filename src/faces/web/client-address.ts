@@ -2,7 +2,7 @@ import { BlockList, isIP } from 'node:net';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Problem } from './problem.ts';
 
-/** A request's sender: its address in the form of `plainAddress`, and the network by which requests are counted. */
+/** A request's sender: its address in the form of `plainAddress`, and the network that its requests are counted under. */
 export type Client = { ip: string; network: string };
 
 const CLIENT = Symbol('client');
@@ -74,7 +74,7 @@ export function plainAddress(text: string): string | null {
   return [24, 16, 8, 0].map((shift) => (bits >>> shift) & 0xff).join('.');
 }
 
-/** Returns the network by which requests are counted. An IPv6 client owns a whole /64, whichever address in it is used. */
+/** Returns the network that requests are counted under. An IPv6 client owns a whole /64, whichever address in it is used. */
 export function clientNetwork(ip: string): string {
   if (isIP(ip) !== 6) return ip;
   const [head = '', tail] = ip.split('::');

@@ -8,7 +8,7 @@ export type QueueName = (typeof LINES)[number];
 export type Refusal = 'lag' | 'full' | 'late' | 'gone';
 
 /**
- * A request for which no work has been done yet. Exactly one of `begin` and `refuse` is called, once. The clients of a queue take turns;
+ * A request that no work has been done for yet. Exactly one of `begin` and `refuse` is called, once. The clients of a queue take turns;
  * `client` is a network or a key.
  */
 type Ticket = { client: string; begin(): void; refuse(why: Refusal, isHeld: boolean): void; isGone(): boolean };
@@ -44,7 +44,7 @@ export type GateLimits = {
   /** The limit for a queue's waiting requests plus all requests in progress. For streams, only the waiting ones. */
   room: Record<QueueName, number>;
   maxWaitMs: number;
-  /** The minimum time for which a refusal is held, the maximum number held at a time, and the maximum number sent per second. */
+  /** The minimum time to hold a refusal, the maximum number held at a time, and the maximum number sent per second. */
   holdMs: number;
   held: number;
   heldPerSecond: number;
@@ -79,7 +79,7 @@ export const LIMITS: GateLimits = {
   heldPerSecond: 1000,
 };
 
-/** In the order in which they are served. */
+/** The queues, in the order in which they are served. */
 export const LINES = ['page', 'live', 'api', 'stranger'] as const;
 /** Every fourth request is chosen in this order, so that no flood of pages blocks the API permanently. */
 const OTHER_WAY = ['api', 'stranger', 'live', 'page'] as const;

@@ -32,9 +32,9 @@ type ServerOptions = {
   requestShare?(): number;
   /** Whether a host name (`Host` without the port) is ours. By default every name is. */
   isOurHost?(name: string): boolean;
-  /** Returns a key that is known to be valid (UUIDs), so that its requests don't have to wait behind those of strangers. */
+  /** Returns a key that is known to be valid (UUIDs), so that its requests don't have to wait behind strangers' requests. */
   recognize?(apiKey: string, client: Client): { id: string; projectId: string } | null;
-  /** Whether every response is logged, in addition to those that always are. The default is `false`. */
+  /** Whether every response is logged, and not only the ones that always are. The default is `false`. */
   requestLines?: boolean | undefined;
   /** Formats errors for URLs that don't use `application/problem+json`. */
   showProblem?(url: string, problem: Problem, id: string): { headers: Record<string, string>; body: string } | null;
@@ -150,7 +150,7 @@ function measureLag(app: FastifyInstance): () => number {
   return lag.lagMs;
 }
 
-/** The paths to which plugins for other payment servers send orders. */
+/** The paths where plugins for other payment servers send orders. */
 const OF_ADAPTERS =
   /(^|\/)(create-transaction|create-order|check-status|cancel-transaction|submit\.php|mapi\.php|api\.php)(\/|$)/;
 
@@ -309,7 +309,7 @@ function newRequestId({ now, random }: Pick<ServerOptions, 'now' | 'random'>): s
   return encodeId('req', uuidV7(now(), random(10)));
 }
 
-/** Handles requests to which Node.js would respond on its own, or not at all. */
+/** Handles requests that Node.js would respond to on its own, or not at all. */
 function bearOddRequests(app: FastifyInstance): void {
   // Reads all headers that fit into 16 KiB. By default Node.js ignores those after the 2,000th, including a second key.
   app.server.maxHeadersCount = 0;

@@ -31,7 +31,7 @@ export type Config = Readonly<{
   host: string;
   /** 0 selects any free port. */
   port: number;
-  /** An origin without a trailing slash. If it's `null`, links contain the address on which the server listens. */
+  /** An origin without a trailing slash. If it's `null`, links contain the address that the server listens on. */
   publicUrl: string | null;
   /** The console's origin, in the same form. */
   consoleUrl: string | null;
@@ -47,7 +47,7 @@ export type Config = Readonly<{
   devnet: Readonly<{ blockMs: number; producers: number }>;
   /** `null` means that metrics are off. */
   metrics: Readonly<{ host: string; port: number }> | null;
-  /** The address on which the console listens. `null` means that the console is off. */
+  /** The address that the console listens on. `null` means that the console is off. */
   console: Readonly<{ host: string; port: number }> | null;
   logLevel: Settings['QUITTANCE_LOG_LEVEL'];
   /** Whether the shops' requests are stored for 30 days, without bodies. */
@@ -60,7 +60,7 @@ export type Config = Readonly<{
   trustProxy: readonly string[];
   /** The keys as configured. The first one encrypts all secrets in the database. `null` means that the setting is absent. */
   masterKeys: readonly string[] | null;
-  /** The age public keys with which backups are encrypted. If there are none, backups aren't encrypted. */
+  /** The age public keys that backups are encrypted with. If there are none, backups aren't encrypted. */
   backupRecipients: readonly string[];
   /** Where scheduled backups are stored, how often they are made, and how many are kept. `null` means no backups. */
   backups: Readonly<{ directory: string; intervalMs: number; keep: number; recipients: readonly string[] }> | null;
@@ -201,7 +201,7 @@ function deepFreeze<Value extends object>(value: Value): Value {
 }
 
 /**
- * Variables of which only a part may be shown, such as the database's host and the operators of nodes, and variables whose value isn't a
+ * Variables that may be shown only in part, such as the database's host and the operators of nodes, and variables whose value isn't a
  * string.
  */
 const IN_PART: ReadonlyMap<Variable, (value: unknown) => string> = new Map([

@@ -51,7 +51,7 @@ export function parseNode(text: string): ParsedNode {
 type NodeUrl = { kind: 'ok'; url: string; isGrpc: boolean; hostname: string; host: string; port: string };
 type Invalid = { kind: 'invalid'; reason: string };
 
-/** gRPC has no default port and no path. The WHATWG parser parses hosts only for schemes such as `http`. */
+/** gRPC has neither a default port nor a path. The WHATWG parser parses hosts only for schemes such as `http`. */
 function readUrl(text: string): NodeUrl | Invalid {
   const invalid = (reason: string): Invalid => ({ kind: 'invalid', reason });
   const [, scheme, tls = ''] = /^(grpc)(s?):\/\//i.exec(text) ?? [];

@@ -307,7 +307,7 @@ function sweepAddresses(rows: FilledRows, projectId: string): void {
   }
 }
 
-/** The wallet in which the shop keeps its money. */
+/** The wallet where the shop keeps its money. */
 const SAFE = accountToAddress('5a'.repeat(20) as AccountHex);
 
 function blockIdOf(number: number): string {

@@ -55,7 +55,7 @@ export type Schema = {
 
 export type Operation = { method: string; path: string; details: OperationDetails };
 
-/** Groups the operations by tag, in the order of the document, without tags that have no operations. */
+/** Groups the operations by tag, in document order, without tags that have no operations. */
 export function groupOperations({ tags, paths }: ApiDocument) {
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, details]): Operation => ({ method: method.toUpperCase(), path, details })),

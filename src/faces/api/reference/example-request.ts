@@ -3,7 +3,7 @@ import { type ApiDocument, type Operation, resolveSchema, type Schema } from './
 /** The integrator's secret, which examples read from an environment variable. */
 export type Secret = { variable: string };
 
-/** A request that is ready to be sent. `body` is JSON. */
+/** A request that is ready to send. `body` is JSON. */
 export type ExampleRequest = {
   method: string;
   url: string;

@@ -340,7 +340,7 @@ ${main}
 `.html;
 }
 
-/** Renders the page to which the `type` of every error links. */
+/** Renders the page that every error's `type` links to. */
 function renderErrors(): string {
   const problems = Object.entries(PROBLEMS).map(
     ([code, { status, title, advice }]) =>

@@ -41,7 +41,7 @@ const schema = { hide: true };
 /**
  * `GET /c/:token/live` streams a page's changes as server-sent events of the type `page`, each of which is a `LiveMessage`. `GET
  * /c/:token/parts` returns the same to clients that poll. `v`, or the header `Last-Event-ID`, is the version that the reader sees. Status
- * 204 means that nothing is new, or that nothing will change any more.
+ * 204 means that nothing is new, or that nothing will ever change again.
  */
 export function registerLive(app: FastifyInstance, deps: LiveDeps): void {
   const pages = createLivePages(deps);

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-/** Returns the nonce with which a page marks its own scripts and styles. Injected content doesn't have it. */
+/** Returns the nonce that a page marks its own scripts and styles with. Injected content doesn't have it. */
 export function newNonce(): string {
   return randomBytes(16).toString('base64');
 }
@@ -18,7 +18,7 @@ export const DATA_HEADERS = {
 export type PageOrigins = { connectTo: readonly string[]; frameOn: string | null };
 
 /**
- * Returns the headers for a page below a link. `connectTo` contains the origins to which a wallet's script may connect when it runs in the
+ * Returns the headers for a page below a link. `connectTo` contains the origins that a wallet's script may connect to when it runs in the
  * page; the page itself connects to none. `frameOn` contains the origins that may embed the page, separated by spaces, as the operator
  * configured them.
  */

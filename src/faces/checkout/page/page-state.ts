@@ -84,7 +84,7 @@ type Look = {
   title: 'titlePay' | 'titleFound' | 'titlePaid' | null;
   /** Whether the page shows how to pay: immediately, or after one more click. */
   pay: 'open' | 'folded' | null;
-  /** The label for the transaction look-up form. If it is `null`, the page has no such form. */
+  /** The label for the transaction look-up form. If it is `null`, the page doesn't have this form. */
   question: TextKey | null;
   /** Whether the payer is waiting for the network; in that case, the page says if Quittance can't see it. */
   waits: boolean;

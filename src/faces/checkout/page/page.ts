@@ -95,7 +95,7 @@ function renderFooter(page: Page): Html {
   return html`<footer>${renderSupport(page)}${renderReturn(page, 'link')}${renderProofLink(page)}</footer>`;
 }
 
-/** Renders a link for readers who verify the address with a key that the page doesn't know. The file name needs no translation. */
+/** Renders a link for readers who verify the address with a key that the page doesn't know. The file name doesn't need to be translated. */
 export function renderProofLink(page: Page): Html | null {
   const { network, address } = page.invoice;
   if (page.site.proofOf(network, address) === null) return null;

@@ -44,13 +44,13 @@ export function registerCheckout(app: FastifyInstance, deps: CheckoutDeps): void
     const addressProof = suspensionOf(page.invoice) === null ? deps.site.proofOf(network, address) : null;
     return addressProof === null ? reply.code(404).send(UNPROVEN) : { address, addressProof };
   });
-  // Matches truncated links, and links to which a chat application has added text.
+  // Matches truncated links, and links with text added by a chat application.
   app.get('/c/*', { schema }, (request, reply) => answerPage(request, reply, async () => null));
   serveAsset(app, ASSETS.js);
   serveAsset(app, ASSETS.embed, 'cross-origin');
 }
 
-/** Returns the origins to which the page may connect, and the origins that may embed it. */
+/** Returns the origins that the page may connect to, and the origins that may embed it. */
 export function originsOf({ invoice: { network, embedOrigins } }: Page): PageOrigins {
   return { connectTo: WALLET_NODES[network], frameOn: embedOrigins };
 }

@@ -16,7 +16,7 @@ type Deps = {
 };
 
 export type ReceiptSigner = {
-  /** Creates the first key if that is allowed. If receipts can't be signed here, logs the reason. */
+  /** Creates the first key if allowed. If receipts can't be signed here, logs the reason. */
   prepare(): Promise<void>;
   /** Returns the current signing key, whichever process rotated it. Returns `null` if there's none or it can't be decrypted here. */
   currentKey(): Promise<ReceiptKey | null>;

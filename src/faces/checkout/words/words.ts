@@ -27,8 +27,8 @@ export type Words = {
 };
 
 /**
- * The files are read at the start, so that a missing file prevents the start. They aren't imported, because early releases of Node.js 22
- * warn about JSON modules.
+ * The files are read at startup, so that a missing file prevents it. They aren't imported, because early releases of Node.js 22 warn about
+ * JSON modules.
  */
 export const CATALOGUES = Object.fromEntries(
   LANGUAGES.map(({ code }) => {

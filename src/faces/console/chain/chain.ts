@@ -137,7 +137,7 @@ function renderHalt(visit: Visit, project: ListedProjectView, { halt }: ChainSta
   return html`<section class="card" aria-labelledby="halt"><h2 id="halt">The watcher is halted, so no invoice becomes paid</h2><div class="notice"><p>${time(halt.at)} UTC: ${renderKept(halt.reason, MAX_TEXT)}</p></div><p>Find out which one is correct, the ledger or the chain.</p>${step}</section>`;
 }
 
-/** The longest alarm text that is stored. */
+/** The maximum length of a stored alarm text. */
 const MAX_TEXT = 2000;
 
 function renderStanding({ view, state, now }: Seen): Html {

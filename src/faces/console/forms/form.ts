@@ -75,7 +75,7 @@ export function formPage(
   filled: Fields | null,
   refused: Refused,
 ): Page {
-  // A form that is shown again shows the current state, so it must also be decided on that state.
+  // A form that is shown again shows the current state, so the decision must also be based on that state.
   const shown = fields.map((each) =>
     renderField(filled === null || each.kind === 'seen' ? each : { ...each, value: filled[each.name] }),
   );

@@ -52,7 +52,7 @@ export function renderText(text: Text, labels: Labels = {}): Html {
   return html`${parts}`;
 }
 
-/** Prefers a link, because people in the console have no shell. Steps without a page are for someone with access to the machine. */
+/** Prefers a link, because people in the console don't have a shell. Steps without a page are for someone with access to the machine. */
 function renderStep(step: Hint): Html {
   const link = linkOf(step);
   if (link !== null) return html`<a href="${link.url}">${link.label}</a>`;

@@ -423,7 +423,7 @@ function readBrand(
 /** With this header, browsers would refuse to show the example on its own, because it's sandboxed. */
 const { 'Cross-Origin-Opener-Policy': _, ...OTHERS } = HEADERS;
 
-/** Only console pages may frame it. The sandbox runs no script, submits no form, opens no window and has no cookie. */
+/** Only console pages may frame it. The sandbox doesn't run scripts, submit forms, open windows or have cookies. */
 function headers(nonce: string) {
   const policy = `default-src 'none'; style-src 'nonce-${nonce}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox`;
   return { ...OTHERS, 'Content-Security-Policy': policy };

@@ -181,7 +181,7 @@ export function addSignInRoutes(app: FastifyInstance, deps: SignInRouteDeps): vo
 /** The console's largest form, with a password and a passkey. */
 const MAX_BODY_BYTES = 80 * 1024;
 
-/** Returns the input of the form to which the person returns after signing in. */
+/** Returns the input of the form that the person returns to after signing in. */
 function keptIn(form: Fields): Fields | null {
   const kept = Object.entries(form).flatMap(([name, value]) =>
     name.startsWith(KEPT) ? [[name.slice(KEPT.length), value] as const] : [],

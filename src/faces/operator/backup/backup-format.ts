@@ -20,7 +20,7 @@ const Texts = Type.Array(Text);
 const RowCounts = Type.Record(Text, Count);
 
 /**
- * `authenticatedBy` is the master key that its MAC was made with, `recipients` are the keys with which it's encrypted, and `auditHead` is
+ * `authenticatedBy` is the master key that its MAC was made with, `recipients` are the keys that it's encrypted with, and `auditHead` is
  * its newest audit log entry.
  */
 export const BackupView = Type.Object({
@@ -62,7 +62,7 @@ export const Rescanned = Type.Union([
 ]);
 export type Rescanned = Static<typeof Rescanned>;
 
-/** A file that was refused before its contents were examined. `recipients` is the number of keys with which it's encrypted. */
+/** A file that was refused before its contents were examined. `recipients` is the number of keys that it's encrypted with. */
 export const RefusedBackupView = Type.Object({
   ...{ file: Text, good: Type.Literal(false), authenticity: Text, reason: Said, recipients: Count },
 });

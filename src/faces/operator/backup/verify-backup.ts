@@ -267,7 +267,7 @@ export async function verifyBackup(deps: Deps, actor: Actor, input: Input): Prom
 async function verifyIn(scratch: Scratch, deps: Deps, actor: Actor, { path, takesUnauthenticated, readsChain }: Input) {
   const { header, authenticity, rowCounts } = await loadBackup({
     ...{ connection: scratch.owner, path, takesUnauthenticated, keyRing: deps.keyRing, identities: deps.identities },
-    // A database that is thrown away needs no key for sealing.
+    // A database that will be thrown away doesn't need a key for sealing.
     hooks: deps.keyRing === null ? {} : deps.hooks,
     finish: async (tx, { ledger }) => {
       if (ledger !== null) await takeLedger(tx, ledger, { isAnew: true });

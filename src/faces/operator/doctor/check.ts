@@ -55,7 +55,7 @@ export function doctorSettings(
   };
 }
 
-/** Returns the URL at which this machine can reach one of its own ports. */
+/** Returns the URL where this machine can reach one of its own ports. */
 function urlOf({ host, port }: { host: string; port: number }): string | null {
   const name = ['0.0.0.0', '::'].includes(host) ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
   return port === 0 ? null : `http://${name}:${port}`;
@@ -166,7 +166,7 @@ export function atStake({ isLive }: Pick<Look, 'isLive'>, says: Text, fix: Text)
   return isLive ? failed(says, fix) : warning(says, fix);
 }
 
-/** If there are more findings of one kind, they usually have the same cause. */
+/** Several findings of the same kind usually have the same cause. */
 const MAX_TOLD = 5;
 
 /** Combines findings about several nodes, projects or networks into one, which shows the worst. `none` is used if there are no findings. */

@@ -346,7 +346,7 @@ export const addressesAttested = schemaCheck('addresses-attested', async (look) 
   return good(`the manifest (serial ${serial}) contains all ${count} active addresses`);
 });
 
-/** How many of the newest outgoing transfers are read for each project, and how many of those for each address. */
+/** How many of the newest outgoing transfers are read for each project, and how many for each address among them. */
 const [OF_PROJECT, OF_ADDRESS] = [1000, 20];
 const SWEPT_WITHIN = '6 hours';
 const LEAST_SWEEPS = 3;
@@ -354,7 +354,7 @@ const LEAST_SENDERS = 3;
 
 /**
  * Finds addresses whose whole balance was always sent to the same place soon after several senders had paid, because this is how exchanges
- * sweep the deposit addresses of their customers. Returns at most ten.
+ * sweep their customers' deposit addresses. Returns at most ten.
  */
 const findSwept = rowsOf(
   'doctor-swept',

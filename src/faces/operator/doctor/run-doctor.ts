@@ -166,7 +166,7 @@ async function within<Answer>(ms: number, answer: Promise<Answer>): Promise<Answ
   }
 }
 
-/** All checks, in the order in which they are shown. */
+/** All checks, in display order. */
 export const CHECKS: readonly Check[] = [
   ...[environment.configuration, environment.nodeRelease, environment.clockDatabase, environment.clockChain],
   ...[environment.database, environment.postgresRelease, environment.databaseRights, environment.databaseDisk],

@@ -73,8 +73,8 @@ type Asked = { text: string; projectId: string | undefined };
 
 /**
  * Explains an invoice, a transaction or an address with everything that the ledger knows. All facts come from a single snapshot, so a
- * payment that is recorded in the meantime appears either in all of them or in none. Unknown transactions are explained as well, with what
- * the chain shows about them. Throws `NOT_FOUND`, or `INVALID_ARGUMENT` with every possible meaning of an ambiguous text.
+ * payment that is recorded in the meantime appears either in all of them or in none. Unknown transactions are explained too, with the facts
+ * that the chain shows about them. Throws `NOT_FOUND`, or `INVALID_ARGUMENT` with every possible meaning of an ambiguous text.
  */
 export async function explainSubject(deps: Deps, actor: Actor, asked: Asked): Promise<Explanation> {
   const answer = await findSubject(deps, actor, asked);
@@ -82,7 +82,7 @@ export async function explainSubject(deps: Deps, actor: Actor, asked: Asked): Pr
   throw severalFit(asked.text, answer);
 }
 
-/** Where to search, and how to explain an invoice to which a text leads. */
+/** Where to search, and how to explain an invoice that a text leads to. */
 type Scope = { db: Sql; projects: Actor['projects']; now: UnixMs; tell: typeof explainInvoice };
 
 /**
@@ -317,7 +317,7 @@ async function explainOrphaned({ db, projects }: Scope, subject: Transaction): P
   };
 }
 
-/** Explains that a transaction isn't in the ledger, and up to which block the ledger knows each chain. */
+/** Explains that a transaction isn't in the ledger, and how far the ledger knows each chain. */
 async function explainUnknown({ db, projects, now }: Scope, subject: Transaction): Promise<Explanation> {
   const stands: Stand[] = [];
   for (const network of NETWORKS) stands.push(await readStand(db, network, now));

@@ -149,7 +149,7 @@ export async function readInvoiceFacts(db: Sql, invoice: ExplainedInvoice, now: 
   };
 }
 
-/** Finds unmatched transfers that are related to the invoice: those that are linked to it, and those that were probably meant for it. */
+/** Finds unmatched transfers that are linked to the invoice, or that were probably meant for it. */
 async function findNear(db: Sql, invoice: ExplainedInvoice, exactIds: readonly string[]) {
   const linked = await statements.findLinkedTransfers(db, invoice, MAX_SHOWN);
   const others = linked.filter((id) => !exactIds.includes(id));

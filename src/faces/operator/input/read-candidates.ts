@@ -9,7 +9,7 @@ export type Candidate = { account: AccountHex; address: TronAddress };
 /** The account of 20 zero bytes, T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb, whose key no one has. */
 const BURN_ACCOUNT = '0'.repeat(40);
 
-/** Separates the entries into addresses and problems. A text that is refused is repeated only if it looks like an address. */
+/** Separates the entries into addresses and problems. A refused text is repeated only if it looks like an address. */
 export function readCandidates(
   entries: readonly AddressEntry[],
   contracts: readonly AccountHex[],
@@ -77,7 +77,7 @@ export function refusedAddresses(
   return new AppError(code, message, { problems: [...problems.slice(0, MAX_PROBLEMS), ...more] });
 }
 
-/** Explains a refused text that is another kind of address or was copied incompletely. Returns `null` otherwise. */
+/** Explains why a text was refused, if it's another kind of address or was copied incompletely. Returns `null` otherwise. */
 function foreignFormat(text: string): Text | null {
   const [, extended] = /^([A-Za-z]pub)[1-9A-HJ-NP-Za-km-z]{80,}$/.exec(text) ?? [];
   if (extended !== undefined) {
@@ -110,7 +110,7 @@ const FOREIGN_FORMATS: readonly (readonly [RegExp, string])[] = [
 
 /**
  * Whether a message may repeat a text that was refused. Only texts in the form of an address may be shown, because anything else could be a
- * secret or a part of one. Solana addresses have no form of their own: they are 32 bytes, like a private key.
+ * secret or a part of one. Solana addresses don't have their own form: they are 32 bytes, like a private key.
  */
 function isShowable(text: string): boolean {
   return isMeantAsAddress(text) || SHOWABLE.some((form) => form.test(text));

@@ -27,7 +27,7 @@ type Purpose = readonly string[];
 
 /**
  * Creates a challenge for a passkey: a nonce, its expiry, the SHA-256 of its purpose, and an HMAC of all three with a key derived from the
- * master key. So a challenge needs no row until it's answered, and strangers who request many of them can't fill a table.
+ * master key. So a challenge doesn't need a row until it's answered, and strangers who request many of them can't fill a table.
  */
 function createChallenge(
   { keyRing, now, random }: { keyRing: KeyRing; now(): UnixMs; random(bytes: number): Uint8Array },

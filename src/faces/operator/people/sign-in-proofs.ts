@@ -74,7 +74,7 @@ function unitOf(text: string): string {
 
 /**
  * 32 MiB and three passes: one of the scrypt settings that OWASP's Password Storage Cheat Sheet considers equivalent (N=2^15, r=8, p=3).
- * With those that need more memory and fewer passes, a few simultaneous sign-ins would exhaust a small machine.
+ * With the settings that need more memory and fewer passes, a few simultaneous sign-ins would exhaust a small machine.
  */
 const COST = { logN: 15, r: 8, p: 3 };
 const KEY_BYTES = 32;

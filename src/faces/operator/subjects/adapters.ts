@@ -60,7 +60,7 @@ function formatRate(rateMicro: bigint): string {
 }
 
 const rate = { ...text, show: formatRate };
-/** The source of a rate, the time to which the rate applies, and whether that time is too long ago for an order. */
+/** The source of a rate, the time that the rate applies to, and whether that time is too long ago for an order. */
 const source = {
   ...{ origin: text, url: text, path: text, timePath: maybe(text), min: text, max: text, maxAge: text },
   ...{ at: time, ageSeconds: whole, isTooOld: yes },
@@ -395,7 +395,7 @@ const TOLD: Readonly<Record<AdapterKind, EventType[]>> = {
   epusdt: ['invoice.paid'],
   bepusdt: ['invoice.paid', 'invoice.expired'],
   epay: ['invoice.paid'],
-  // A price has no orders of its own, so nothing is sent for it.
+  // A price doesn't have its own orders, so nothing is sent for it.
   price: ['invoice.paid'],
 };
 

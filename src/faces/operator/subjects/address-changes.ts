@@ -109,8 +109,8 @@ export const showAddressChange = operation({
 });
 
 /**
- * Adds a change's addresses at once. Requires another owner than the one who proposed it, or someone who runs commands here, because they
- * have the database anyway. `passedOver` are addresses that the project has received in the meantime. Throws `INVALID_ARGUMENT`,
+ * Adds a change's addresses at once. Requires a different owner from the one who proposed it, or someone who runs commands here, because
+ * they have the database anyway. `passedOver` are addresses that the project has received in the meantime. Throws `INVALID_ARGUMENT`,
  * `NOT_FOUND` or `CONFLICT`.
  */
 export const confirmAddressChange = localOperation({

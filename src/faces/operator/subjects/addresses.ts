@@ -497,8 +497,8 @@ const switching = {
 };
 
 /**
- * Retires all of these addresses or none. They get no new invoices but are watched permanently. Can be repeated safely. Throws `NOT_FOUND`
- * or `INVALID_ARGUMENT`.
+ * Retires all of these addresses or none. They don't get new invoices, but they are still watched. Can be repeated safely. Throws
+ * `NOT_FOUND` or `INVALID_ARGUMENT`.
  */
 export const retireAddresses = operation({
   ...switching,

@@ -211,8 +211,8 @@ export type ReconciledAddress = { address: string } & (
 );
 
 /**
- * `firstChecked` are the addresses that were compared for the first time. `hints` are commands that show the blocks in which a difference
- * must have arisen.
+ * `firstChecked` are the addresses that were compared for the first time. `hints` are commands that show the blocks where a difference must
+ * have arisen.
  */
 type ReconciledNow = {
   view: { network: Network; node: string; data: ReconciledAddress[] };

@@ -433,7 +433,7 @@ export const showDelivery = operation({
   },
 });
 
-/** A delivery with the state of its endpoint, and the number of its attempts, which may exceed those shown. */
+/** A delivery with its endpoint's state, and the number of its attempts, which may be higher than the number shown. */
 type ShownDelivery = { delivery: ShownDeliveryView; endpoint: EndpointView; attemptCount: number };
 
 /** The maximum number of characters to show of a response in a table. */

@@ -287,7 +287,7 @@ async function makeLink(
 /** The token follows this path. */
 export const INVITATION_PATH = '/invitation/';
 
-/** The SHA-256 under which the database stores a token of 256 random bits. */
+/** The SHA-256 that the database stores for a token of 256 random bits. */
 export function hashToken(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }

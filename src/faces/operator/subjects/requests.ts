@@ -54,7 +54,7 @@ export type ShownRequestView = RequestView & { invoiceId: string | null };
 /** `looked` is how many requests were searched. The next page begins before `nextBefore`; `null` on the last page. */
 export type RequestListView = { data: RequestView[]; looked: number; nextBefore: string | null };
 
-/** `req_…` ids contain the second in which the request arrived. */
+/** `req_…` ids contain the second when the request arrived. */
 const findRequest = rowOf(
   'request-desk-select',
   row,

@@ -36,7 +36,7 @@ const TOKEN_BYTES = 32;
 /** The limits that the database schema sets. */
 const MAX_TEXT = 200;
 
-/** A request's origin. `network` is the part of its address by which clients are counted. */
+/** A request's origin. `network` is the part of its address that clients are counted by. */
 export type From = { origin: string; network: string; userAgent: string | null; requestId: string | null };
 
 /** A request's session, with the person's current rights. */
@@ -75,8 +75,8 @@ function endOf({ seenAt, createdAt }: Pick<SessionRow, 'seenAt' | 'createdAt'>):
 }
 
 /**
- * Opens a session, in the transaction in which the person proved their identity, and records it. The token is always new; one that the
- * browser already had is never reused.
+ * Opens a session and records it, in the same transaction as the person's proof of identity. The token is always new; one that the browser
+ * already had is never reused.
  */
 export async function openSession(
   tx: Sql,

@@ -104,7 +104,7 @@ const JOINS = `join projects p on p.id = t.project_id
    ${joinRefund('t')}
    left join lateral (select created_at from events where transfer_id = t.id order by created_at limit 1) e on true`;
 
-/** Returns the transfers with these UUIDs, in the order in which they were recorded. */
+/** Returns the transfers with these UUIDs, in recording order. */
 export const findTransfers = rowsOf(
   'transfer-records-by-ids',
   shape,

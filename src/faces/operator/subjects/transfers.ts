@@ -174,7 +174,7 @@ type DeskFilter = {
 const MAX_LIMIT = 500;
 
 /**
- * Lists transfers to a project's addresses: first those that payers claim, then the newest. By default only those that paid nothing and
+ * Lists transfers to a project's addresses: first the ones that payers claim, then the newest. By default only those that paid nothing and
  * have no resolution yet.
  */
 export const listTransfers = operation({
@@ -326,7 +326,7 @@ function asked(only: string): string {
 const listUnsettled = statement('desk-list-unsettled', row, listText("u.kind <> 'matched'"));
 const listAll = statement('desk-list', row, listText('true'));
 
-/** Returns transfers to a project's addresses: first those that payers claim, then the newest. Omits those that were taken back. */
+/** Returns transfers to a project's addresses: first those that payers claim, then the newest. Omits transfers that were taken back. */
 function listDeskTransfers(db: Sql, projectId: string, filter: DeskFilter): Promise<DeskTransfer[]> {
   const { kinds, state, from, until, before, limit } = filter;
   // With this condition in its text, the statement can use the index of transfers that paid nothing.

@@ -20,7 +20,7 @@ export async function listSharedDatabases(sharedDir: string): Promise<SharedHome
 }
 
 /**
- * Selects the databases with these names or paths; by default, those whose data directory is gone. Refuses one that is in use. Throws
+ * Selects the databases with these names or paths, or by default the ones whose data directory is gone. Refuses one that is in use. Throws
  * `NOT_FOUND` or `CONFLICT`.
  */
 export function selectSharedDatabases(homes: readonly SharedHome[], named: readonly string[]): readonly SharedHome[] {
@@ -43,7 +43,7 @@ function select(homes: readonly SharedHome[], name: string): SharedHome {
   return found;
 }
 
-/** Deletes them. `failed` are those that are in use by now, or that couldn't be removed completely. */
+/** Deletes them. `failed` are the databases that are in use by now, or that couldn't be removed completely. */
 export async function removeSharedDatabases(chosen: readonly SharedHome[]) {
   const [removed, failed]: [SharedHome[], SharedHome[]] = [[], []];
   for (const each of chosen) ((await removeSharedHome(each.home)) ? removed : failed).push(each);

@@ -6,7 +6,7 @@ import type { SigningSecret } from '../../../core/webhooks/endpoint-secrets.ts';
 import { quotePage } from '../../../core/webhooks/redact.ts';
 import { parseSecret } from '../../../core/webhooks/sign.ts';
 
-/** An attempt in the form in which it is made and recorded. */
+/** An attempt in the form in which it's made and recorded. */
 export type DiagnosedAttempt = {
   /** The HTTP status; `null` without a response. */
   status: number | null;
