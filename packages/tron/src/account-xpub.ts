@@ -3,8 +3,8 @@ import { type AccountHex, accountToAddress, type TronAddress } from './address.t
 import { accountFromPublicKey } from './public-key.ts';
 
 /**
- * The extended public key of an account, m/44'/195'/account', as text of 111 characters. With this key, a wallet can be watched, but its
- * money can't be spent.
+ * An account's extended public key, m/44'/195'/account', as 111 characters of text. With this key, a wallet can be watched, but its money
+ * can't be spent.
  */
 export type AccountXpub = string & { readonly brand: 'AccountXpub' };
 

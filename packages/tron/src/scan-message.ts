@@ -16,7 +16,7 @@ export type ScannedField = {
  */
 export type ScannedMessage = { readonly fields: readonly ScannedField[]; readonly isCanonical: boolean };
 
-/** The supported wire types of protobuf: varint, 8 bytes, length-delimited, the start and end of a group, 4 bytes. */
+/** The supported protobuf wire types: varint, 8 bytes, length-delimited, the start and end of a group, 4 bytes. */
 const [VARINT, FIXED64, DELIMITED, GROUP, GROUP_END, FIXED32] = [0, 1, 2, 3, 4, 5];
 
 /** A 64-bit varint has at most ten bytes of seven bits each. */

@@ -2,7 +2,7 @@ import { keccak_256 } from '@noble/hashes/sha3.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import type { AccountHex } from '@quittance/tron/address';
 
-/** A state of the USDT contract, or of an account in it. */
+/** A state of the USDT contract or of one of its accounts. */
 export type ContractState = 'paused' | 'frozen';
 
 /**

@@ -70,8 +70,8 @@ export function asSum(amount: string): string {
 }
 
 /**
- * Formats an amount as payers type it, with as many decimals as needed, but at least two: `25.001000` → `25.001`, `25.000000` → `25.00`.
- * The last decimal of a tail is never 0, so all decimals of a tail are kept.
+ * Formats an amount as payers type it, with as many decimals as needed, but at least two: `25.001000` → `25.001`, `25.000000` → `25.00`. A
+ * tail's last decimal is never 0, so all of its decimals are kept.
  */
 export function asTyped(amount: string): string {
   return amount.replace(/0{1,4}$/, '');

@@ -6,7 +6,7 @@ export type Ask<Question, Answer> = (question: Question) => Promise<Answer>;
 type CoalesceOptions<Question, Answer> = {
   /** Answers one or more questions in the given order. If it rejects, every caller gets the rejection. */
   answer(questions: Question[]): Promise<Answer[]>;
-  /** Maximum number of concurrent calls of `answer`. Below it, a question never waits for another one. */
+  /** Maximum number of concurrent calls to `answer`. Below it, a question never waits for another one. */
   maxUnderWay: number;
   /** Maximum number of questions per call. The others wait for the next call. */
   maxTogether: number;

@@ -18,7 +18,7 @@ import {
   textParameter,
 } from '../chain/parameters.ts';
 
-/** Returns the `txID`, `raw_data` and `raw_data_hex` of a transaction, which are part of every response with a transaction. */
+/** Returns a transaction's `txID`, `raw_data` and `raw_data_hex`, which are part of every response with a transaction. */
 export function unsignedTransactionJson(rawDataHex: string, visible: boolean) {
   const rawData = hexToBytes(rawDataHex);
   const raw = decodeRawTransaction(rawData);

@@ -197,7 +197,7 @@ export function assertLater(
   }
 }
 
-/** The clock of a private network may be ahead of this server's clock. */
+/** A private network's clock may be ahead of this server's clock. */
 function isOfTheFuture({ slotMs, now }: FollowDeps, time: UnixMs): boolean {
   return slotMs !== null && time > now() + MAX_AHEAD_MS;
 }

@@ -101,7 +101,7 @@ const WORD = /^(?:[0-9a-f]{64})+$/i;
 
 /**
  * Asks for the result of calling a contract method, such as `balanceOf(address)`, with one 32-byte argument in hex or none. Nodes only know
- * the state of their newest block and of their newest irreversible block.
+ * the state at their newest block and at their newest irreversible block.
  */
 export function constantCall(
   side: 'solid' | 'any',

@@ -116,7 +116,7 @@ async function readBeginning(body: Body): Promise<string> {
   return text;
 }
 
-/** An object of three characters takes about 64 bytes of memory, so this much text needs at most 11 MB. */
+/** A three-character object takes about 64 bytes of memory, so this much text needs at most 11 MB. */
 const UNSCANNED_BYTES = 512 * 1024;
 /** Approximate memory per value. */
 const VALUE_BYTES = 64;
@@ -126,10 +126,10 @@ const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
 const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d];
 
 /**
- * Reads a JSON answer in bounded memory. A small answer is parsed in one piece. In a larger one, the elements of the outermost array, such
- * as the blocks of a range, are parsed one by one as they arrive. Only the parts that `shape` selects are held, and no single parse blocks
- * the process for long. If an answer has too many values to hold, it's read byte by byte instead, at a seventh of the speed, keeping only
- * what `shape` selects.
+ * Reads a JSON answer in bounded memory. A small answer is parsed in one piece. In a larger answer, the outermost array's elements, such as
+ * a range's blocks, are parsed one by one as they arrive. Only the parts that `shape` selects are held, and no single parse blocks the
+ * process for long. If an answer has too many values to hold, it's read byte by byte instead, at a seventh of the speed, keeping only what
+ * `shape` selects.
  */
 export function createAnswerReader(shape: JsonShape, maxHeldBytes: number): JsonReader {
   const chunks: Uint8Array[] = [];

@@ -62,7 +62,7 @@ export type NodeHealth = {
   answerMs: number | null;
 };
 
-/** Returns the first node of each operator, in order of preference, for up to `count` operators. */
+/** Returns each operator's first node, in order of preference, for up to `count` operators. */
 export function ofDifferentOperators<Named extends Pick<Node, 'operator'>>(
   nodes: readonly Named[],
   count: number,

@@ -3,8 +3,8 @@ import { reasonOf } from '../../runtime/reason-of.ts';
 import type { JsonShape } from './json-reader.ts';
 
 /**
- * The kinds of questions that have a substitute: infos can replace logs, single blocks can replace ranges, and JSON can replace the bytes
- * of infos. If such a question fails, only questions of the same kind are paused, never the node.
+ * The kinds of questions that have a substitute: infos can replace logs, single blocks can replace ranges, and JSON can replace infos as
+ * bytes. If such a question fails, only questions of the same kind are paused, never the node.
  */
 export type Substitutable = 'logs' | 'ranges' | 'bytes';
 

@@ -189,7 +189,7 @@ const keys = new Map<string, { signer: AccountHex; key: KeyObject }>();
 
 /**
  * Returns the account that signed a header, or `null` if the signature is invalid. Recovering a key from a signature takes 1.4 ms, but
- * verifying one with a known key needs only a quarter of that (OpenSSL), so the key of the producer's earlier blocks is tried first.
+ * verifying one with a known key needs only a quarter of that (OpenSSL), so the key from the producer's earlier blocks is tried first.
  */
 export function recoverProducer(producer: AccountHex, header: Uint8Array, signatureHex: string): AccountHex | null {
   const known = keys.get(producer);

@@ -70,7 +70,7 @@ export function solidHeightBy(
 type ProducerDeps = { db: Sql; network: Network; agreement: number; pool: Pick<NodePool, 'report'> };
 
 /**
- * Asks nodes of different operators for the current producers, and adopts the set that `agreement` of them report if a vote can have caused
+ * Asks different operators' nodes for the current producers, and adopts the set that `agreement` of them report if a vote can have caused
  * the change. Per period, it accepts so few new members that they can't decide anything on their own. The key of the producer `suspect` is
  * requested again; `clock` is this server's clock. Returns the set that is current afterwards. Errors: `NODES_DISAGREE`; `NODE_REFUSED` if
  * too few nodes answer.

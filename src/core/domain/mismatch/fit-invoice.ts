@@ -5,7 +5,7 @@ import { alreadyPaid, confidenceOf, EQUALLY_NEAR, findingsOf, otherInvoices, sum
 
 /**
  * How an unmatched or duplicate transfer may have been meant for one invoice. `share` (from 0 to 1) is the weight of this explanation among
- * all explanations; `rivals` is the number of other invoices that explain the transfer about as well or better.
+ * all explanations; `rivals` is the number of other invoices that explain the transfer equally well or better.
  */
 export type Fit = { cause: Cause; share: number; rivals: number };
 

@@ -102,8 +102,7 @@ const LAST_MS = 8_640_000_000_000_000;
  * must not make a statement fail.
  */
 function readTime(text: string): number {
-  // This is the usual format. Parsing it separately takes a tenth of the time, which matters, because a page may contain thousands of
-  // times.
+  // This is the usual format. Parsing it separately takes a tenth of the time, which matters because a page may contain thousands of times.
   if (text[4] === '-' && text.endsWith('+00')) return Date.parse(`${text.slice(0, 10)}T${text.slice(11, -3)}Z`);
   const time = Number(readTimestamp(text));
   return Number.isNaN(time) ? LAST_MS : Math.max(-LAST_MS, Math.min(time, LAST_MS));

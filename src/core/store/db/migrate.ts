@@ -318,7 +318,7 @@ type LockRetry = (work: (tx: Sql) => Promise<unknown>, kind?: 'outside a transac
 
 const blocker = { pid: 'int4', user: 'text?', application: 'text?', state: 'text?', seconds: 'int4?' } as const;
 
-/** The columns of `blocker` for a session `a` of pg_stat_activity. Most users can't see the state and times of other users' sessions. */
+/** The `blocker` columns for a session `a` in pg_stat_activity. Most users can't see the state and times of other users' sessions. */
 const BLOCKER = `b.pid, a.usename::text as user, a.application_name as application, a.state,
   extract(epoch from clock_timestamp() - a.xact_start)::int4 as seconds`;
 

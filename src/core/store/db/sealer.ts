@@ -7,7 +7,7 @@ type Mac = (text: string) => Buffer;
 
 /** The MAC in a row consists of the master key's id (8 bytes) and the first half of an HMAC-SHA-256. */
 const [KEY_ID_BYTES, TAG_BYTES] = [8, 16];
-/** Size of the cache of verified rows: a few megabytes. */
+/** Size of the verified-row cache: a few megabytes. */
 const MAX_KNOWN = 10_000;
 
 /**

@@ -70,7 +70,7 @@ export const countReservedByPart = answerOf(
   ([row]) => row?.reserved ?? [],
 );
 
-/** Returns the amounts of one part of a range that aren't free on an address. */
+/** Returns the amounts in one part of a range that aren't free on an address. */
 export const findReservedInPart = answerOf(
   'allocation-select-reserved',
   { reserved: 'int8[]' },

@@ -54,8 +54,8 @@ const columns = {
 } as const;
 
 // This is a single statement, so that the cursor and the recorded transfers are consistent. Rows of the transaction that belong to another
-// invoice, or to none, are left out, because the answer must not depend on them. `offset 0` makes PostgreSQL read only the few transfers of
-// the transaction; otherwise it would read all transfers of the project as long as it believes the table to be small.
+// invoice, or to none, are left out, because the answer must not depend on them. `offset 0` makes PostgreSQL read only the transaction's
+// few transfers; otherwise it would read all of the project's transfers as long as it thinks the table is small.
 /**
  * Finds the data for a look-up by checkout token. `txId` is 64 hex characters, or `null` if the payer gave no id. Returns `null` if the
  * link is unknown.

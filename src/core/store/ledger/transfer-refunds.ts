@@ -8,7 +8,7 @@ import { SEALED_OUTGOING, SEALED_REFUND } from '../db/sealed-tables.ts';
 import { count, hex, isAsSealed, maybe, micro, type Row } from '../db/statement.ts';
 import { outgoingStands } from './standing.ts';
 
-/** The refund of a transfer on the chain: a transfer of exactly the same amount to the sender. */
+/** A transfer's refund on the chain: a transfer of exactly the same amount to the sender. */
 export const refundShape = {
   refund: maybe({
     txId: hex(),
