@@ -62,8 +62,8 @@ Output:
   standard output: check the exit code to tell them apart.`;
 
 /**
- * Declares every command. Only types are imported here, so that showing help stays fast. A subject's commands are loaded with its
- * operations if `isWanted` returns true for their group; other modules are loaded by their actions.
+ * Declares every command. Only types are imported here so that showing help stays fast. A subject's commands are loaded with its operations
+ * if `isWanted` returns true for their group; other modules are loaded by their actions.
  */
 export async function addCommands(
   program: Command,

@@ -140,8 +140,8 @@ async function keysOf(config: Config, log: Logger): Promise<KeyRing | null> {
 type End = { reason: string; failure: unknown };
 
 /**
- * The first signal requests a stop. A second signal, or any signal before `begin`, makes the process exit immediately. A process that is
- * only half started has nothing to finish, and the embedded database exits on its own.
+ * The first signal requests a stop. A second signal, or any signal before `begin`, makes the process exit immediately. A half-started
+ * process has nothing to finish, and the embedded database exits on its own.
  */
 function untilStopped(log: Logger) {
   let hasBegun = false;

@@ -26,7 +26,7 @@ const SPEAKER = 'while read -r state; do systemd-notify "$state" || echo "cannot
 
 /**
  * Finds the supervisor in the environment: `NOTIFY_SOCKET=/run/systemd/notify`, `WATCHDOG_USEC=60000000` and `WATCHDOG_PID=4711`
- * (sd_notify(3), sd_watchdog_enabled(3)). Removes all three from `env`, so that no child sends notifications in our name. Node.js has no
+ * (sd_notify(3), sd_watchdog_enabled(3)). Removes all three from `env` so that no child sends notifications in our name. Node.js has no
  * Unix datagram sockets, so the messages are sent by the program `systemd-notify`, which exists wherever systemd does.
  */
 export function findServiceManager(env: NodeJS.ProcessEnv, log: Logger): ServiceManager {

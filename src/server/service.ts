@@ -44,7 +44,7 @@ export type Service = {
   stop(): Promise<void>;
 };
 
-/** Loads the code of these roles in advance, so that nothing has to wait for it when the database is available. */
+/** Loads the code of these roles in advance so that nothing has to wait for it when the database is available. */
 export async function loadRoles(roles: Config['roles']): Promise<void> {
   await Promise.all([
     roles.includes('api') && import('./start-api.ts'),

@@ -32,7 +32,7 @@ import type { Context, ServiceOptions } from './context.ts';
 import { listenOn } from './listen.ts';
 
 /**
- * The console has its own connections, so that a report never slows down creating invoices. Four are enough for a few people who click now
+ * The console has its own connections so that a report never slows down creating invoices. Four are enough for a few people who click now
  * and again.
  */
 const POOL_SIZE = 4;

@@ -41,7 +41,7 @@ const LAST_ANSWER_MS = 5000;
 const UNANSWERED = { firstMs: 250, longestMs: 5000 };
 
 /**
- * Forwards a test project's events to a URL one after the other, until the signal aborts. The position is stored after each response, so
+ * Forwards a test project's events to a URL one after the other, until the signal aborts. The position is stored after each response so
  * that the next run continues there. Throws an AppError on permanent problems.
  */
 export async function listen(settings: ListenSettings, control: ListenControl): Promise<void> {
@@ -88,7 +88,7 @@ async function begin({
   // Checks that the feed knows the event before its id is stored.
   const first = after?.kind === 'beginning' ? null : (await feed.read(named, 1)).latest;
   const cursor = named ?? first;
-  // It's stored immediately, so that the next run doesn't miss events from before the first response.
+  // It's stored immediately so that the next run doesn't miss events from before the first response.
   await state.write(cursor);
   return { cursor, isResumed: false };
 }

@@ -152,8 +152,8 @@ function list(store: Store, query: URLSearchParams): object[] {
 type Store = { keep(received: Received): void; all(): Received[] };
 
 /**
- * Keeps the newest webhooks in memory and in a file. Each line in the file is one `Received`. A repeat adds a line with the same id, so
- * that reading the file counts the attempts again. Lines damaged by a crash are skipped.
+ * Keeps the newest webhooks in memory and in a file. Each line in the file is one `Received`. A repeat adds a line with the same id so that
+ * reading the file counts the attempts again. Lines damaged by a crash are skipped.
  */
 function openStore(file: string): Store {
   mkdirSync(dirname(file), { recursive: true });

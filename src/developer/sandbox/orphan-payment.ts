@@ -20,7 +20,7 @@ const BLOCK_TIMEOUT_MS = 150_000;
 
 /**
  * Waits until a payment is in a block and its invoice is CONFIRMING. Then makes devnet orphan that block and drop the payment; the block's
- * other payments reappear. Doesn't wait for CONFIRMING if the payment would soon be irreversible. Throws `SANDBOX_REFUSED`.
+ * other payments reappear. It doesn't wait for CONFIRMING if the payment would soon be irreversible. Throws `SANDBOX_REFUSED`.
  */
 export async function orphanPayment(
   { nodeUrl }: Pick<SandboxFile, 'nodeUrl'>,

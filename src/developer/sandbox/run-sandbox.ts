@@ -64,7 +64,7 @@ export async function runSandbox(
     const inbox = await parts.add(
       startInbox({ host: '127.0.0.1', port: 0, file: join(dataDir, 'inbox.jsonl'), getSecret, clock: systemClock }),
     );
-    // Runs before the service starts, so that nothing is sent to the inbox's previous port.
+    // Runs before the service starts so that nothing is sent to the inbox's previous port.
     await seedDemoProject(db, keyRing, secrets, inbox.url);
     const networks = { devnet: sandboxNetwork(devnet) };
     const { blockMs } = config.devnet;

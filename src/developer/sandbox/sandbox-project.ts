@@ -4,7 +4,7 @@ import { answerOf } from '../../core/store/db/rows-of.ts';
 import { count } from '../../core/store/db/statement.ts';
 
 /**
- * Brings a pending invoice's deadline forward, so that no one has to wait for it to pass. Returns the deadline, or `null` if nothing was
+ * Brings a pending invoice's deadline forward so that no one has to wait for it to pass. Returns the deadline, or `null` if nothing was
  * changed; only invoices on a local network can be changed.
  */
 export const bringDeadlineForward = answerOf(

@@ -43,7 +43,7 @@ export type DemoSecrets = {
 const ADDRESSES = 3;
 
 /**
- * Reads or creates the demo project's secrets. They are written before the project is created, so that a crash in between doesn't leave an
+ * Reads or creates the demo project's secrets. They are written before the project is created so that a crash in between doesn't leave an
  * orphan.
  */
 export async function loadDemoSecrets(dataDir: string, nowMs: number): Promise<DemoSecrets> {
@@ -167,7 +167,7 @@ export async function endProject(db: Database, projectUuid: string, demoUuid: st
     await disableEndpoint.run(deps, ACTOR, { endpointId: encodeId('whe', id), reason: 'the project has ended' });
   }
   await archiveProject.run(deps, ACTOR, { projectId: encodeId('prj', projectUuid) });
-  // Keys are revoked last, so that an interrupted request can be repeated.
+  // Keys are revoked last so that an interrupted request can be repeated.
   for (const { id, revokedAt } of await listApiKeys(db, projectUuid)) {
     if (revokedAt === null) await revokeKey.run(deps, ACTOR, { uuid: id });
   }

@@ -23,7 +23,7 @@ type ScenarioRecord = {
   help: string;
   /** How the payer's wallet sends it. The default is one USDT transfer that succeeds. */
   by?: 'two transactions' | 'contract' | 'another token' | 'wallet without USDT' | 'low fee limit';
-  /** Requirements beyond an address and an amount: an order, or control over the network. */
+  /** The requirements beyond an address and an amount: an order, or control over the network. */
   needs?: 'second invoice' | 'fork' | 'expiry' | 'requested amount' | 'retired address';
   to?: 'stranger';
   /** Micro-USDT sent instead of the payable amount; `null` if the amount leaves no room for the mistake. */

@@ -1,6 +1,6 @@
 import type { EventType } from '../../core/domain/event.ts';
 
-/** How to make each event happen. Only types are imported, so that showing help stays fast. */
+/** How to make each event happen. Only types are imported so that showing help stays fast. */
 export const TRIGGERS = {
   'invoice.confirming': 'an invoice is created and paid exactly',
   'invoice.paid': 'the same, until its block is irreversible',

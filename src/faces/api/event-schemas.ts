@@ -155,7 +155,7 @@ export const EVENT_SCHEMAS = {
   }),
 } as const satisfies Record<EventType, object>;
 
-/** The schema of events that a later release may send. It's the last member of the union, so that known events match their own schemas. */
+/** The schema of events that a later release may send. It's the last member of the union so that known events match their own schemas. */
 const OtherEventSchema = Type.Object(
   {
     ...{ id: Type.String(), type: Type.String(), timestamp: Type.String({ format: 'date-time' }) },

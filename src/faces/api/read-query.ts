@@ -5,7 +5,7 @@ import { type FieldError, Problem } from '../web/problem.ts';
 type Query = Record<string, string | undefined>;
 
 /**
- * Returns the query parameters, each of which may occur only once. Unknown parameters are refused, so that a typo isn't silently ignored.
+ * Returns the query parameters, each of which may occur only once. Unknown parameters are refused so that a typo isn't silently ignored.
  */
 export function readQuery(request: FastifyRequest, known: string[]): Query {
   const { query, errors } = inspectQuery(request, known);

@@ -15,7 +15,7 @@ import { readQuery, wrongValue } from './read-query.ts';
 type SandboxCaller = { projectId: string; apiKey: string };
 
 /**
- * Controls that exist only in a sandbox, so that a shop's tests don't need a shell. They act on the caller's own project, so that tests
+ * Controls that exist only in a sandbox, so that a shop's tests don't need a shell. They act on the caller's own project so that tests
  * which share a sandbox don't affect each other. These throw an `AppError` with the reason.
  */
 export type SandboxControls = {

@@ -39,7 +39,7 @@ export async function storeChannel(
   ring: KeyRing,
   { channel, target }: { channel: ChannelSettings; target: Target },
 ): Promise<boolean> {
-  // Take the lock and reload the keys, so that no rotation drops a key that is about to be used.
+  // Take the lock and reload the keys so that no rotation drops a key that is about to be used.
   await joinEncryption(tx);
   await ring.reload();
   return insertNotifyChannel(tx, channel, encrypt(ring, Buffer.from(JSON.stringify(target)), placeOf(channel)));

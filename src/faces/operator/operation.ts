@@ -64,10 +64,7 @@ export type OperationDeps = {
 /** Checks addresses against the manifest in force. */
 export type Vouching = Pick<AddressGuard, 'vouchesFor' | 'isGuarded'>;
 
-/**
- * For commands. Commands that use this add addresses without waiting for a signature, and their lists don't show which addresses are
- * signed.
- */
+/** Commands that use this add addresses without waiting for a signature, and their lists don't show which addresses are signed. */
 export const NO_MANIFEST: Vouching = { vouchesFor: () => false, isGuarded: () => false };
 
 export type NodeAccess = {

@@ -22,16 +22,16 @@ type Connection = { network: string; isOfProxy: boolean; isKnown: boolean; open:
 const CALLER = Symbol('caller');
 type CallerSocket = Socket & { [CALLER]?: true };
 
-/** Marks a connection as having carried a known caller's request, so that strangers' connections are closed first. */
+/** Marks a connection as having carried a known caller's request so that strangers' connections are closed first. */
 export function noteCaller(socket: CallerSocket): void {
   socket[CALLER] = true;
 }
 
 /**
- * Limits connections, so that a single client can't use up all of them. Idle connections are closed first, which HTTP allows at any time.
- * If a network exceeds its limit, its oldest connection is closed, unless it comes from a trusted proxy. If all places are taken, the
- * network with the most connections loses its oldest one, strangers first. A response or stream in progress is interrupted only in favour
- * of another network, and only if the strangers of one network have more than half of all places.
+ * Limits connections so that a single client can't use up all of them. Idle connections are closed first, which HTTP allows at any time. If
+ * a network exceeds its limit, its oldest connection is closed, unless it comes from a trusted proxy. If all places are taken, the network
+ * with the most connections loses its oldest one, strangers first. A response or stream in progress is interrupted only in favour of
+ * another network, and only if the strangers of one network have more than half of all places.
  */
 export function boundConnections(
   server: Server,

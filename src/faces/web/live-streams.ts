@@ -24,7 +24,7 @@ export const STREAM_HEADERS = {
 
 /** Half of the time for which the server allows silence (30 s), and less than proxies usually allow (60 s). */
 const BEAT_MS = 15_000;
-/** One hour plus up to 12 minutes, so that streams opened together don't reconnect together. */
+/** One hour plus up to 12 minutes so that streams opened together don't reconnect together. */
 const LIFE_BEATS = { least: 240, spread: 48 };
 /** A whole page has 10 KB. If several of them haven't been read, the reader must be gone. */
 const MAX_WAITING_BYTES = 64 * 1024;

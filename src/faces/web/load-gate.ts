@@ -81,10 +81,10 @@ export const LIMITS: GateLimits = {
 
 /** The queues, in the order in which they are served. */
 export const LINES = ['page', 'live', 'api', 'stranger'] as const;
-/** Every fourth request is chosen in this order, so that no flood of pages blocks the API permanently. */
+/** Every fourth request is chosen in this order so that no flood of pages blocks the API permanently. */
 const OTHER_WAY = ['api', 'stranger', 'live', 'page'] as const;
 const OTHER_WAY_EVERY = 4;
-/** Every sixteenth request is chosen in this order, so that no flood of known callers keeps new callers from becoming known. */
+/** Every sixteenth request is chosen in this order so that no flood of known callers keeps new callers from becoming known. */
 const STRANGERS_FIRST = ['stranger', 'api', 'live', 'page'] as const;
 const STRANGERS_FIRST_EVERY = 16;
 
@@ -220,7 +220,7 @@ function createPlaces(limits: () => Places) {
  */
 function createRefusals({ holdMs, held: most, heldPerSecond }: GateLimits) {
   let held = 0;
-  // In whole steps, so that Node.js keeps few timer lists.
+  // In whole steps so that Node.js keeps few timer lists.
   const timeOf = () => holdMs * (1 + Math.floor((held * 1000) / (heldPerSecond * holdMs)));
   const hold = (send: (isHeld: boolean) => void) => {
     if (held >= most) return send(false);

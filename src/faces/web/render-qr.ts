@@ -7,7 +7,7 @@ const QUIET_MODULES = 4;
 /**
  * Renders an address's QR code as an SVG. It's black on white in every colour scheme, because scanners expect that. It contains nothing but
  * the address, because wallets disagree about everything else. The SVG is a single path in which the runs of each row are strokes.
- * `modulePixels` is a whole number, so that the edges are sharp. An address has 29 modules per side, or 37 with the quiet zone.
+ * `modulePixels` is a whole number so that the edges are sharp. An address has 29 modules per side, or 37 with the quiet zone.
  */
 export function renderQr(address: string, label: string, modulePixels = 5): Html {
   const { size, path } = drawn.get(address) ?? draw(address);

@@ -62,7 +62,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     requestTimeout: REQUEST_TIMEOUT_MS,
     connectionTimeout: REQUEST_TIMEOUT_MS * 2,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    // A hook refuses a missing Host, so that the error looks like every other one.
+    // A hook refuses a missing Host so that the error looks like every other one.
     http: {
       headersTimeout: REQUEST_TIMEOUT_MS,
       connectionsCheckingInterval: CHECK_MS,
@@ -446,7 +446,7 @@ type Connection = { open: Set<Exchange>; newest: Exchange | null; isOver: boolea
 
 /**
  * Responds, on the raw socket, to invalid HTTP and to requests that arrive too slowly. Earlier requests on the same connection are answered
- * first, so that the client doesn't mistake the refusal for one of their responses.
+ * first so that the client doesn't mistake the refusal for one of their responses.
  */
 export function createClientErrors(deps: Deps) {
   const connections = new WeakMap<Socket, Connection>();

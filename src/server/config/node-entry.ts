@@ -119,7 +119,7 @@ function usualSolidityUrl({ url, port, hostname }: NodeUrl): string | null {
   return url.replace(/\d+$/, solidityPort);
 }
 
-/** Whether TronGrid runs all of a node's APIs, so that the TronGrid key may be sent to it. */
+/** Whether TronGrid runs all of a node's APIs so that the TronGrid key may be sent to it. */
 export function isTronGridNode(spec: NodeSpec): boolean {
   return urlsOf(spec).every((each) => isUnder(new URL(each).hostname, TRONGRID.host));
 }

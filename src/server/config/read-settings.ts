@@ -77,7 +77,7 @@ function readStrangers(env: NodeJS.ProcessEnv) {
     if (INTEGRATOR_VARIABLES.includes(variable)) continue;
     const isOurs = variable.startsWith('QUITTANCE_');
     const meant = nearest(variable);
-    // Another program's variable may have a name similar to ours. If ours is set as well, it isn't a typo.
+    // Another program's variable may have a name similar to ours. If our variable is set too, it isn't a typo.
     if (meant.length > 0 && (isOurs || !meant.some((name) => (env[name]?.trim() ?? '') !== ''))) {
       errors.push({
         variable,

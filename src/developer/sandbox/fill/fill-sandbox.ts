@@ -79,7 +79,7 @@ export async function fillSandbox(
     projectId: decodeId('prj', project.projectId) ?? '',
     endpointId: decodeId('whe', endpoint.endpointId) ?? '',
   };
-  // Read before the addresses are added, so that their opening balances are at or above every block in the generated data.
+  // Read before the addresses are added so that their opening balances are at or above every block in the generated data.
   const solid = (await findCursor(db, 'devnet'))?.solid.number ?? 0;
   const addresses = await addAddresses(db, ids.projectId, invoices, end);
   const draw = payableDrawer(addresses, random);

@@ -280,7 +280,7 @@ const LOOK_MS = 1500;
 const SWEEP_MS = 20_000;
 /** The longest pause while the database is down, which is short because payers are waiting. */
 const MAX_PAUSE_MS = 5000;
-/** The maximum number of links in each query of a sweep, so that a change that was notified waits for only one query. */
+/** The maximum number of links in each query of a sweep so that a change that was notified waits for only one query. */
 const MAX_TOGETHER = 500;
 
 /**
@@ -481,7 +481,7 @@ export function createLiveReads({
     let batch = new Map<string, PendingRead[]>();
     try {
       const invoices = await inTurn('invoices', async () => {
-        // The batch is taken as late as possible, so that it includes reads that were requested during the previous query.
+        // The batch is taken as late as possible so that it includes reads that were requested during the previous query.
         batch = takeFirst(due, MAX_TOGETHER);
         return readTogether(db, [...batch.keys()]);
       });

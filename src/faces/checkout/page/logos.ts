@@ -10,7 +10,7 @@ const LOGO_HEADERS = {
   'Cross-Origin-Resource-Policy': 'same-origin',
 };
 
-/** `GET /logos/:id` returns a merchant's logo. Recently used logos are cached, so that pages don't cost a query each. */
+/** `GET /logos/:id` returns a merchant's logo. Recently used logos are cached so that pages don't cost a query each. */
 export function registerLogos(app: FastifyInstance, { db }: { db: Sql }): void {
   const find = cacheLogos((id) => findLogo(db, id));
   app.get('/logos/:id', { schema: { hide: true } }, async (request, reply) => {

@@ -154,7 +154,7 @@ ${renderSumHeading(html`<h2 id="amount-label">${say('sendExactly')}</h2>`, price
 <section class="scan">${qr}<p class="hint">${say('qrHint')}</p></section>`;
 }
 
-/** The price is small and apart from the amount, so that no payer sends its number. It doesn't take up a line of its own. */
+/** The price is small and apart from the amount so that no payer sends its number. It doesn't take up a line of its own. */
 function renderSumHeading(heading: Html, price: Price | null): Html {
   return price === null
     ? heading
@@ -274,7 +274,7 @@ export function networkFeeOf({ invoice, now }: Page): NetworkFee | null {
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
 
-/** Rounds up to a tenth, so that a payer who has slightly more than needed isn't stopped. */
+/** Rounds up to a tenth so that a payer who has slightly more than needed isn't stopped. */
 function trx(sun: number): string {
   const tenths = Math.ceil(sun / 100_000);
   return tenths % 10 === 0 ? String(tenths / 10) : (tenths / 10).toFixed(1);

@@ -15,7 +15,7 @@ export type DocumentInput = {
   script?: { path: string; texts: Record<string, string> };
 };
 
-/** Renders a complete document with its style inlined, so that one response is enough to pay. */
+/** Renders a complete document with its style inlined so that one response is enough to pay. */
 export function renderDocument({ title, words, nonce, main, accent = null, script }: DocumentInput): string {
   const data = script && html` data-path="${script.path}" data-texts="${JSON.stringify(script.texts)}"`;
   return html`<!doctype html>

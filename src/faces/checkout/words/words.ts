@@ -27,7 +27,7 @@ export type Words = {
 };
 
 /**
- * The files are read at startup, so that a missing file prevents it. They aren't imported, because early releases of Node.js 22 warn about
+ * The files are read at startup so that a missing file prevents it. They aren't imported, because early releases of Node.js 22 warn about
  * JSON modules.
  */
 export const CATALOGUES = Object.fromEntries(

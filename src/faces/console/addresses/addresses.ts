@@ -321,7 +321,7 @@ const FREE: readonly Column<AddressCapacityView>[] = [
   ['Free', ({ free, total }) => `${number(free)} of ${number(total)}`, 'number'],
 ];
 
-/** Rounds down, so that 100 is shown only if everything is free. */
+/** Rounds down so that 100 is shown only if everything is free. */
 const percent = (share: number) => (Math.floor(share * 1000) / 10).toFixed(1);
 
 function hiddenProject({ projects }: Visit, { projectId }: ListedProjectView): Html | null {

@@ -82,7 +82,7 @@ function sayProgress({ kind, done, total }: Pick<JobView, 'kind' | 'done' | 'tot
   return total === null ? 'none yet' : `${number(done)} of ${number(total)} ${what}`;
 }
 
-/** Says what a restart loses, so that no one waits for it. */
+/** Says what a restart loses so that no one waits for it. */
 const LOST =
   'Only the ten newest jobs are kept, in memory: a restart stops running jobs and removes the list. Transfers recorded by a rescan are kept, and appear in the audit log.';
 

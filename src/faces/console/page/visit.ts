@@ -7,7 +7,7 @@ import type { Actor } from '../../operator/actor.ts';
 import { clip, FieldError } from '../../operator/input/problems.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 
-/** A signed-in person's request. `projects` are those that the person may see, archived ones last. */
+/** A signed-in person's request. `projects` are the projects that the person may see, archived ones last. */
 export type Visit = {
   actor: Actor;
   projects: readonly ListedProjectView[];

@@ -130,7 +130,7 @@ const READS: Readonly<Record<Exclude<Scope, 'create'>, string>> = {
   webhooks: 'webhook-endpoints',
 };
 
-/** The order id ends with the key's id, so that it doesn't match an existing order. */
+/** The order id ends with the key's id so that it doesn't match an existing order. */
 function firstRequest(publicUrl: string, { keyId, scopes }: CreatedKeyView): string {
   const read = SCOPES.find((scope) => scopes.includes(scope));
   if (read !== undefined && read !== 'create') {
@@ -304,7 +304,7 @@ ${facts([
   };
 }
 
-/** Shows lines to paste into a terminal. They read `variable` from the terminal, so that the key doesn't get into the shell history. */
+/** Shows lines to paste into a terminal. They read `variable` from the terminal so that the key doesn't get into the shell history. */
 export function terminalLines(variable: string, lines: string): Html {
   const text = `read -rs ${variable} && export ${variable}\n${lines}`;
   return html`<p>The first line asks for the key: paste it and press Enter. The key is not displayed and not kept in the shell history.</p>

@@ -16,8 +16,8 @@ import { recordActions } from '../record-actions.ts';
 
 /**
  * The name of a verified backup is `quittance-000012-20261124T030000Z.backup`. Next to it, the file `….backup.sha256` contains its digest
- * at that time, in `sha256sum -c` format. The number decides which backup is newer, because clocks can be set back. Unverified files have
- * another name, so that no one mistakes them for backups.
+ * at that time, in `sha256sum -c` format. The number decides which backup is newer, because clocks can be set back. Unverified files have a
+ * different name so that no one mistakes them for backups.
  */
 export type KeptBackup = { name: string; number: number; writtenAtMs: number };
 

@@ -80,7 +80,7 @@ async function* decryptWith(
   for (const identity of identities) decrypter.addIdentity(identity);
   let failed: unknown;
   try {
-    // Rethrows errors from the source unchanged, so that they aren't mistaken for a wrong key.
+    // Rethrows errors from the source unchanged so that they aren't mistaken for a wrong key.
     const watched = async function* () {
       try {
         yield* source;
@@ -323,7 +323,7 @@ export function damaged(path: string, reason: string): AppError {
   );
 }
 
-/** Runs before the file is read as a stream, so that an error is about the file and not about decompression. */
+/** Runs before the file is read as a stream so that an error is about the file and not about decompression. */
 async function refuseOtherFiles(path: string): Promise<void> {
   const size = await readSize(path);
   const start = await readStart(path, AGE_MAGIC.length);

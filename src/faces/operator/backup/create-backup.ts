@@ -116,7 +116,7 @@ export async function createBackup(
   { path, recipients, isFinal, signal }: Input,
 ): Promise<BackupView> {
   const at = now();
-  // Check these before the ledger is closed, so that a wrong setting doesn't close it.
+  // Check these before the ledger is closed so that a wrong setting doesn't close it.
   await checkRecipients(recipients);
   const masterKey = keyRing?.current() ?? null;
   if (isFinal) await close(database, (tx) => record(tx, actor, at, { file: path, isFinal }));

@@ -172,7 +172,7 @@ export async function loadBackup<Finished>(options: {
     // and the arrival times that it reads are deleted after a day.
     await session.script('alter table transfers disable trigger transfers_fit_their_invoice');
     const rowCounts = await load(session, path, ending, { keyRing, identities });
-    // Find references to missing rows now, so that no check is pending when migrations change the tables.
+    // Find references to missing rows now so that no check is pending when migrations change the tables.
     await session.script('set constraints all immediate');
     await session.script('alter table transfers enable trigger transfers_fit_their_invoice');
     const misfit = await findMisfit(session);

@@ -134,8 +134,8 @@ export type FollowDeps = {
 };
 
 /**
- * Runs the regular watcher on the scratch database, so that it continues reading the chain from the backup's position. Compares the
- * recorded transfers with those of the running ledger in the same blocks.
+ * Runs the regular watcher on the scratch database so that it continues reading the chain from the backup's position. Compares the recorded
+ * transfers with those of the running ledger in the same blocks.
  */
 async function rescanScratch(
   { follow, onRead }: FollowDeps,

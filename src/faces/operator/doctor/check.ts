@@ -127,7 +127,7 @@ export type Probed = {
   isLedgerKnown: boolean;
 };
 
-/** The state that all checks share, so that nodes and the service are queried only once. */
+/** The state that all checks share so that nodes and the service are queried only once. */
 export type Look = Omit<DoctorDeps, 'database'> & {
   actor: Actor;
   /** Why there's no database, or `null`. */

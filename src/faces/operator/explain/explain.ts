@@ -429,7 +429,7 @@ export type AskDeps = {
 
 /**
  * Adds what the chain shows about a transaction that isn't in the ledger, in the payment page's words as far as they don't depend on an
- * invoice. Asks every network that is configured here. Says so if there's none, or if no node responds.
+ * invoice. Asks every network that is configured here. Says so if no network is configured or no node responds.
  */
 async function askChain(
   deps: AskDeps | undefined,

@@ -45,7 +45,7 @@ export function arrange({ timeline, omissions, ...rest }: Explanation): Explanat
   return { ...rest, timeline: orderTimeline(timeline), omissions: left };
 }
 
-/** Converts an explanation for programs. Stored text is escaped, so that it can't control a terminal. */
+/** Converts an explanation for programs. Stored text is escaped so that it can't control a terminal. */
 export function toView(explanation: Explanation): Static<typeof ExplanationView> {
   const { subject, verdict, timeline, omissions, next } = explanation;
   return {

@@ -117,7 +117,7 @@ export function fieldProblem(field: string, reason: Text): FieldProblem {
   return { subject: say`${{ field }}`, message: say`${{ field }}${gap}${reason}` };
 }
 
-/** Reads part of an input and adds its mistakes to `problems`, so that a command can report all of them together. */
+/** Reads part of an input and adds its mistakes to `problems` so that a command can report all of them together. */
 export function gatherProblems<Input>(problems: FieldProblem[], read: () => Input): Input | undefined {
   try {
     return read();

@@ -33,7 +33,7 @@ export type AddressEntry = { text: string; place: string };
 
 /**
  * Reads the addresses in a text, which is CSV or has one address per line. Empty lines and everything after a `#` are skipped. Messages
- * refer to the text as `source`. Secrets are returned as entries, so that they are refused. Throws `INVALID_ARGUMENT`.
+ * refer to the text as `source`. Secrets are returned as entries so that they are refused. Throws `INVALID_ARGUMENT`.
  */
 export function readList(content: string, source: string): AddressEntry[] {
   // A wallet file is a single secret that spans its lines.
@@ -45,7 +45,7 @@ export function readList(content: string, source: string): AddressEntry[] {
   return content.split(/\r?\n/).flatMap((line, index) => {
     const place = `line ${index + 1} of ${source}`;
     const [, text = '', comment = ''] = /^([^#]*)(.*)$/.exec(line) ?? [];
-    // The secret is returned as an entry, so that it's refused.
+    // The secret is returned as an entry so that it's refused.
     const secrets = detectSecretInNote(comment) === null ? [] : [{ text: comment, place }];
     return text.trim() === '' ? secrets : [{ text: text.trim(), place }, ...secrets];
   });
@@ -240,7 +240,7 @@ function endOfLine(text: string, start: number): number {
 
 /**
  * Reads an optional note, which may be empty. Notes are kept permanently, so a note that looks like a secret is refused. Adds problems to
- * `problems`, so that a caller can report all of them together.
+ * `problems` so that a caller can report all of them together.
  */
 export function readNote(text: string | undefined, problems: FieldProblem[], field = 'note'): string {
   const note = (text ?? '').trim();

@@ -57,7 +57,7 @@ function readChallenge(
   return expiresAt > now() ? { sha256: createHash('sha256').update(bytes).digest(), expiresAt } : null;
 }
 
-/** Includes the length of each part, so that two different purposes never produce the same text. */
+/** Includes the length of each part so that two different purposes never produce the same text. */
 function hashOf(purpose: Purpose): Buffer {
   const hash = createHash('sha256');
   for (const part of purpose) hash.update(`${Buffer.byteLength(part)}:`).update(part);

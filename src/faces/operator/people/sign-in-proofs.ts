@@ -100,7 +100,7 @@ export async function hashPassword(password: string, derive: Derive = deriveBySc
 }
 
 /**
- * Whether a password matches a hash. Without a hash it returns `false` after the same time, so that timing doesn't reveal which logins
+ * Whether a password matches a hash. Without a hash it returns `false` after the same time so that timing doesn't reveal which logins
  * exist.
  */
 export async function isPassword(password: string, stored: string | null, derive: Derive): Promise<boolean> {
@@ -181,7 +181,7 @@ export function totpSecretsOf(ring: KeyRing, token: string): Buffer[] {
 
 /** Encrypts a TOTP secret for a person's row. Call it in the transaction that stores the secret. */
 export async function sealTotp(tx: Sql, ring: KeyRing, personId: string, secret: Uint8Array): Promise<Encrypted> {
-  // Reads the keys under the lock, so that no rotation can drop a key that is about to be used.
+  // Reads the keys under the lock so that no rotation can drop a key that is about to be used.
   await joinEncryption(tx);
   await ring.reload();
   return encrypt(ring, secret, placeOf(personId));
@@ -244,7 +244,7 @@ async function reencryptBatch(tx: Sql, { ring, sealer }: { ring: KeyRing; sealer
   return { resealed: rows.length - lost.length, lost, last: rows.at(-1)?.id ?? null };
 }
 
-/** Binds the ciphertext to its row, so that it can't be decrypted in another person's row. */
+/** Binds the ciphertext to its row so that it can't be decrypted in another person's row. */
 function placeOf(personId: string): string {
   return `people.totp_sealed:${personId}`;
 }

@@ -297,7 +297,7 @@ function readBounds(rateMin: string, rateMax: string, leastMicro: bigint): RateB
   return { minMicro, maxMicro };
 }
 
-/** This is 0.01, so that the digits cut off are at most a ten-thousandth of the rate. */
+/** This is 0.01 so that the digits cut off are at most a ten-thousandth of the rate. */
 const LEAST_RATE = 10_000n;
 const MAX_AGE = { least: 60_000, most: 7 * 86_400_000 };
 

@@ -72,7 +72,7 @@ export const listAddressChanges = operation({
     const { id } = await selectProject(db, actor, projectId);
     return { projectId: encodeId('prj', id), data: (await rowsOf(db, id)).map((change) => viewChange(change, actor)) };
   },
-  // Prints each address on its own line, so that people can compare it with a wallet.
+  // Prints each address on its own line so that people can compare it with a wallet.
   print: ({ data }) => ({
     text: columnsText(
       data.flatMap((change) => change.addresses.map((address) => ({ ...change, address }))),

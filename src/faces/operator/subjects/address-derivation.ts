@@ -105,7 +105,7 @@ function mismatch(given: string, derived: readonly DerivedAddress[]): AppError {
   );
 }
 
-/** Hides the end of #1 even after a wrong attempt, so that the person has to read it in the wallet and not on the screen. */
+/** Hides the end of #1 even after a wrong attempt so that the person has to read it in the wallet and not on the screen. */
 function shown({ address, index }: DerivedAddress): string {
   const text = index === 0 ? address.slice(0, -ASKED_LENGTH) + '.'.repeat(ASKED_LENGTH) : address;
   return `#${index + 1} ${text}`;
@@ -194,7 +194,7 @@ function readWanted({ autoLimit, count, policy, isFresh = false, seen, ...key }:
 }
 
 /**
- * Shows the addresses that an account key would add next, so that they can be compared with a wallet. Stores nothing. Throws `NOT_FOUND` or
+ * Shows the addresses that an account key would add next so that they can be compared with a wallet. Stores nothing. Throws `NOT_FOUND` or
  * `CONFLICT`.
  */
 export const showDerivation = localOperation({

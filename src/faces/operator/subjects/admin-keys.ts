@@ -183,7 +183,7 @@ type Asking = Pick<Actor, 'origin' | 'requestId'> & { isAllowed(cidrs: readonly 
 
 /**
  * Finds the actor for an admin key. Returns the same `null` whether the key is unknown, wrong, expired, revoked, or used from a different
- * address. Reads the key on each request, so that a revoked key is refused immediately.
+ * address. Reads the key on each request so that a revoked key is refused immediately.
  */
 export async function authenticateAdminKey(
   { db, now }: { db: Sql; now(): UnixMs },

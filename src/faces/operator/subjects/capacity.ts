@@ -240,7 +240,7 @@ function nextOf({ projectId, low, activeAddresses }: Measured): { next?: Text } 
   return { next: say`add addresses with "${{ command: 'address add', input: { projectId } }} T…"` };
 }
 
-/** Rounds down, so that 100 is shown only if everything is free. */
+/** Rounds down so that 100 is shown only if everything is free. */
 function percent(share: number): string {
   return (Math.floor(share * 1000) / 10).toFixed(1);
 }

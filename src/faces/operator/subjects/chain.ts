@@ -72,8 +72,8 @@ export type ChainStatusView = Static<typeof ChainStatusView>;
 
 /**
  * `ageMs` is the time since the watcher last wrote its position. `isRunning` means that it holds the network and writes regularly, once it
- * has something to write. A watcher that stops releases its lease at once. One that is killed keeps the lease for seconds, but doesn't
- * write any more.
+ * has something to write. A watcher that stops releases its lease at once. A watcher that is killed keeps the lease for seconds, but
+ * doesn't write any more.
  */
 type WatcherState = { ageMs: number | null; isRunning: boolean };
 
@@ -372,7 +372,7 @@ export const resumeChain = operation({
       throw new AppError('CONFLICT', `${network} halted again at ${toIso(halt.at)}: check the new reason`);
     }
     if (isSettled) {
-      // Both change together, so that no one sees an alarm without its cause. The watcher may not be running to close the alarm itself.
+      // Both change together so that no one sees an alarm without its cause. The watcher may not be running to close the alarm itself.
       await db.transaction(async (tx) => {
         await clearHalt(tx, network);
         await resolveAlarms(tx, network, 'halted');

@@ -410,7 +410,7 @@ export const showDelivery = operation({
     // Without the keys some details are missing, but the rest is still worth showing.
     const keyRing = await openKeyRing(config, { mayCreate: false, warn: note });
     const askedAt = now();
-    // Reads one snapshot. Otherwise an attempt that is just being recorded could appear under a delivery that doesn't count it yet.
+    // Reads one snapshot. Otherwise, an attempt that is just being recorded could appear under a delivery that doesn't count it yet.
     const shown = await db.snapshot((tx) => findShown({ db: tx, keyRing, now: now() }, actor, event, endpoint));
     const view: ShownEventView = { ...show(eventFields, event), deliveries: shown.map(({ delivery }) => delivery) };
     return { view, shown, endpoint: endpoint ?? null, askedAt };

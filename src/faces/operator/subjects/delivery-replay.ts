@@ -84,8 +84,8 @@ type Replayed = Row<typeof replayedRow>;
 /**
  * Makes events due at an endpoint now, whatever their previous result, each with a full schedule of further attempts. With `statuses`, only
  * events whose delivery has one of those statuses now. Returns one result for each event, in order, but none for an event that is skipped
- * or belongs to another project. A delivery counts as planned now, so that one invoice's events wait for each other again; microseconds
- * keep the order of events in a batch. A pending delivery that is due soon or may be in progress is attempted anyway.
+ * or belongs to another project. A delivery counts as planned now so that one invoice's events wait for each other again; microseconds keep
+ * the order of events in a batch. A pending delivery that is due soon or may be in progress is attempted anyway.
  */
 export const replayDeliveries = rowsOf(
   'delivery-replay',

@@ -196,7 +196,7 @@ export function readNewKey(
 const made = { keyId: name.keyId, projectId: id('prj'), network: text, name: text, apiKey: text, ...rights };
 export type CreatedKeyView = Shown<typeof made> & { warning?: Text };
 
-/** `networks` are those with nodes configured here. */
+/** `networks` are the networks with nodes configured here. */
 type CreateDeps = { db: Database; networks: readonly Network[]; now(): UnixMs; random(bytes: number): Uint8Array };
 
 /**

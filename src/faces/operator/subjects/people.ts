@@ -36,7 +36,9 @@ const shown = {
   ...{ personId: of('id', id('usr')), login: text, name: text, role: choice(ROLES), projects: maybe(list(id('prj'))) },
 };
 const viewPerson = (person: Person) => show(shown, person);
-/** `projects` are those that the person may see; `null` means all. `invitedUntil` is the expiry of a link that isn't redeemed yet. */
+/**
+ * `projects` are the projects that the person may see; `null` means all. `invitedUntil` is the expiry of a link that isn't redeemed yet.
+ */
 const listed = {
   ...{ ...shown, createdAt: time, passkeys: whole, hasPassword: yes, recoveryCodes: whole },
   ...{ seenAt: maybe(time), invitedUntil: maybe(time) },

@@ -299,7 +299,7 @@ export const createProject = operation({
     if (problems.length === 0 && isNetwork(network)) return { ...settings, network, expected };
     throw new AppError('INVALID_ARGUMENT', 'the project was not created', { problems });
   },
-  // `networks` are those with nodes configured here.
+  // `networks` are the networks with nodes configured here.
   run: async (
     { db, networks, now, random }: Deps & Pick<OperationDeps, 'networks' | 'random'>,
     actor,

@@ -22,8 +22,8 @@ import type { TransferKind } from './transfer-export.ts';
 const counted = Type.Object({ count: Type.Integer(), amount: Type.String() });
 
 /**
- * The sums for a period. `paid` invoices asked for `requested`, and `received` arrived for them. `late` counts those paid after their
- * deadline. `duplicate` and `unmatched` transfers arrived too, but paid nothing. `out` was sent from the addresses.
+ * The sums for a period. `paid` invoices asked for `requested`, and `received` arrived for them. `late` counts the invoices paid after
+ * their deadline. `duplicate` and `unmatched` transfers arrived too, but paid nothing. `out` was sent from the addresses.
  */
 const sums = {
   paid: Type.Integer(),
@@ -54,7 +54,7 @@ type ReportDay = ReportView['days'][number];
 /** A report's first and last day in UTC, such as `2026-11-01`. */
 export type ReportPeriod = { from: string; to: string };
 
-/** The days in a leap year, so that every year fits in one request. */
+/** The days in a leap year so that every year fits in one request. */
 const MAX_DAYS = 366;
 /** The latest day, in the year 2999. */
 const DAY = /^[12]\d{3}-\d\d-\d\d$/;

@@ -29,7 +29,7 @@ const IDLE_MS = 12 * 3_600_000;
 const LIFETIME_MS = 7 * 86_400_000;
 /** How long a repeated proof of identity is valid. */
 const STEP_UP_MS = 300_000;
-/** Uses are recorded to the minute, so that not every request writes a row. */
+/** Uses are recorded to the minute so that not every request writes a row. */
 const TOUCH_MS = 60_000;
 
 const TOKEN_BYTES = 32;

@@ -163,7 +163,7 @@ async function takeCode(
 ): Promise<'totp' | 'recovery-code' | null> {
   const recovery = recoveryCodeHash(code);
   if (recovery !== null && (await consumeRecoveryCode(tx, recovery, person.id, now()))) return 'recovery-code';
-  // Counts the miss before checking, so that parallel attempts gain nothing over sequential ones.
+  // Counts the miss before checking so that parallel attempts gain nothing over sequential ones.
   if (!(await takeMiss(tx, person.id, now(), MISSES))) return null;
   if (TOTP_CODE.test(code) && (await takeTotp(tx, { keyRing, now }, person, code))) return 'totp';
   const subject = encodeId('usr', person.id);
@@ -186,7 +186,7 @@ export type OpenInvitation = {
   totp: { secret: string; uri: string };
 };
 
-/** Reads an invitation without using it up, so that link previews in chats do no harm. Returns `null` if it has ended or never existed. */
+/** Reads an invitation without using it up so that link previews in chats do no harm. Returns `null` if it has ended or never existed. */
 export async function openInvitation(deps: SignInDeps, token: string): Promise<OpenInvitation | null> {
   const found = await findInvitation(deps.db, hashToken(token), deps.now());
   if (found === null) return null;
@@ -222,7 +222,7 @@ export async function redeemInvitation(
   const factor =
     'passkey' in proof ? await readPasskey(deps, token, proof) : await readPassword(deps, person, token, proof);
   return db.transaction(async (tx) => {
-    // Locks the person first, so that a concurrent request waits here and then finds the invitation used.
+    // Locks the person first so that a concurrent request waits here and then finds the invitation used.
     const factors = await lockFactors(tx, person.id);
     if (factors === null || !(await consumeInvitation(tx, hashToken(token), now()))) throw ended();
     const locked = personOf(factors);

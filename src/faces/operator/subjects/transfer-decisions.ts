@@ -318,7 +318,7 @@ const locked = {
 
 type LockedTransfer = Row<typeof locked>;
 
-/** Locks transfers until the transaction ends, so that concurrent decisions see each other's result. */
+/** Locks transfers until the transaction ends so that concurrent decisions see each other's result. */
 const lockTransfers = rowsOf(
   'desk-lock',
   locked,
@@ -356,7 +356,7 @@ async function insertResolutions(tx: Sql, resolutions: readonly NewResolution[],
 
 /**
  * `transferId` is a UUID. `txId` is the transaction that sent the money back, 64 hex characters, and `note` will name it. The other members
- * are those of `resolveTransfers`.
+ * are the same as for `resolveTransfers`.
  */
 type RefundRequest = { transferId: string; txId: string } & Pick<ResolveRequest, 'note' | 'invoice' | 'seenAt'>;
 
@@ -435,7 +435,7 @@ export const refundTransfer = operation({
   },
 });
 
-/** A note that names the refund, so that lists and exports lead to it. */
+/** A note that names the refund so that lists and exports lead to it. */
 function nameRefund(txId: string): string {
   return `refund tx ${txId}`;
 }

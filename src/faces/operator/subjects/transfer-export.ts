@@ -81,7 +81,7 @@ const shape = {
   nodes: 'text[]',
   /** The invoice that it pays. For a duplicate, the invoice that was already paid. */
   invoice: maybe({ id: 'uuid', externalId: 'text', status: text<InvoiceStatus>(), expiresAt: 'timestamptz' }),
-  /** `null` unless the chain denies the transfer and it was taken back, so that it no longer counts. */
+  /** `null` unless the chain denies the transfer and it was taken back, in which case it no longer counts. */
   ...annulmentShape,
   /** The transfer that refunded it. */
   ...refundShape,
@@ -242,7 +242,7 @@ export function readSelection(input: {
 /** The maximum number of transfers that can be diagnosed at once. */
 const BATCH = 500;
 
-/** Yields a project's ledger in batches, so that memory use doesn't depend on its size. */
+/** Yields a project's ledger in batches so that memory use doesn't depend on its size. */
 export async function exportTransfers(
   { db }: { db: Sql },
   actor: Actor,

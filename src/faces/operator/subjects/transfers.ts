@@ -174,8 +174,8 @@ type DeskFilter = {
 const MAX_LIMIT = 500;
 
 /**
- * Lists transfers to a project's addresses: first the ones that payers claim, then the newest. By default only those that paid nothing and
- * have no resolution yet.
+ * Lists transfers to a project's addresses: first the ones that payers claim, then the newest. By default, lists only transfers that paid
+ * nothing and have no resolution yet.
  */
 export const listTransfers = operation({
   action: 'listTransfers',
@@ -530,7 +530,7 @@ const eventShape = {
     lastError: 'text?',
   }),
 } as const;
-/** Returns the events about transfers (UUIDs) with their deliveries, oldest first. `limitOfEach` limits those of one transfer. */
+/** Returns the events about transfers (UUIDs) with their deliveries, oldest first. `limitOfEach` is the limit for one transfer. */
 const findTransferEvents = rowsOf(
   'desk-events',
   eventShape,

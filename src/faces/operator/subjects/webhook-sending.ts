@@ -73,7 +73,7 @@ const lock = commandOf(
   (id: string) => [id],
 );
 
-/** Locks an endpoint (UUID) until the transaction ends, so that concurrent operators see each other's changes. */
+/** Locks an endpoint (UUID) until the transaction ends so that concurrent operators see each other's changes. */
 async function lockWebhookEndpoint(tx: Sql, id: string): Promise<WebhookEndpoint | null> {
   await lock(tx, id);
   return findWebhookEndpoint(tx, id);
@@ -410,7 +410,7 @@ export const enableEndpoint = operation({
   input: Type.Object({ endpointId: endpointIdInput }),
   read: ({ endpointId }) => ({ endpointId }),
   run: async ({ db, now }: ActDeps, actor, { endpointId }) => {
-    // Runs before attempts resume, so that one invoice's events keep their order.
+    // Runs before attempts resume so that one invoice's events keep their order.
     const hastened = await hasten({ db, now }, (await selectEndpoint(db, actor, endpointId)).id);
     const endpoint = await db.transaction(async (tx) => {
       const found = await selectEndpoint(tx, actor, endpointId, lockWebhookEndpoint);
