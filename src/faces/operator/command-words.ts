@@ -74,7 +74,7 @@ function cellOf<Row extends object>(row: Row, [, cell, none]: Column<Row>, betwe
   return value === null ? (none ?? null) : Array.isArray(value) ? value.join(between) : String(value);
 }
 
-/** Formats rows as a table. An empty list gives an empty text. */
+/** Formats rows as a table. An empty list gives an empty string. */
 export function columnsText<Row extends object>(rows: readonly Row[], columns: readonly Column<Row>[]): string {
   return formatTable(
     columns.map(([heading]) => heading),
@@ -104,7 +104,7 @@ export function formatFields(fields: readonly (readonly [name: string, value: st
   return shown.map(([name, value]) => `${name.padEnd(width)}  ${printable(value ?? '')}`.trimEnd()).join('\n');
 }
 
-/** Formats columns under their names; an empty list gives an empty text. */
+/** Formats columns under their names; an empty list gives an empty string. */
 export function formatTable(names: readonly string[], rows: readonly (readonly string[])[]): string {
   if (rows.length === 0) return '';
   const lines = [names, ...rows.map((row) => row.map(printable))];

@@ -13,7 +13,7 @@ const TYPES = { css: 'text/css', js: 'text/javascript' } as const;
 type Asset = { text: string; version: string; path: string; url: string; type: string };
 
 /**
- * Reads an asset at the start, because the files are small and a missing one should be noticed then. Every style sheet begins with
+ * Reads an asset at startup, because the files are small and a missing one should be noticed then. Every style sheet begins with
  * `tokens.css`. Comments and unnecessary whitespace are removed.
  */
 export function readAsset(name: `${string}.${keyof typeof TYPES}`): Asset {

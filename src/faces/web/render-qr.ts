@@ -17,7 +17,7 @@ export function renderQr(address: string, label: string, modulePixels = 5): Html
   return html`<svg class="qr" role="img" aria-label="${label}" width="${pixels}" height="${pixels}" viewBox="0 0 ${size} ${size}" shape-rendering="crispEdges"><path fill="#fff" d="M0 0h${size}v${size}H0z"/><path stroke="#000" d="${path}"/></svg>`;
 }
 
-/** Drawing a code takes a millisecond, which is more than the rest of the page, but a project's invoices share only a few addresses. */
+/** Drawing a code takes a millisecond, longer than the rest of the page, but a project's invoices share only a few addresses. */
 const drawn = new Map<string, { size: number; path: string }>();
 /** At 3 KB each, they take 3 MB. */
 const MAX_DRAWN = 1000;

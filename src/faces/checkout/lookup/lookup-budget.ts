@@ -10,7 +10,7 @@ export type LookupBudget = {
 
 /**
  * The default of QUITTANCE_LOOKUPS_PER_MINUTE. It allows at most 17,340 requests a day. Together with the watcher's 75,000, this is less
- * than a TronGrid key's 100,000.
+ * than the 100,000 that a TronGrid key allows.
  */
 const PER_MINUTE = 6;
 /** A burst may use up the budget of this many minutes. */

@@ -212,7 +212,7 @@ const NODES: readonly Column<NodeView>[] = [
   ['Refused', ({ refusals, requests }) => `${number(refusals)} of ${number(requests)}`, 'number'],
 ];
 
-/** The reason is how the node disagreed or failed. */
+/** The reason says how the node disagreed or failed. */
 function renderState({ state, pausedForMs, reason, failures = 0 }: NodeView): Html {
   const look = state === 'healthy' ? 'PAID' : state === 'unknown' ? 'EXPIRED' : 'CONFIRMING';
   const left = pausedForMs > 0 ? ` for ${Math.ceil(pausedForMs / 1000)} s` : '';

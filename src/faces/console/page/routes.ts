@@ -163,7 +163,7 @@ export type Routes = {
   notFound(page: (url: string) => Page): void;
 };
 
-/** A note of 2,000 characters takes at most twelve bytes each in a form. */
+/** Each of a note's 2,000 characters takes at most twelve bytes in a form. */
 const MAX_FORM_BYTES = 64 * 1024;
 
 /** Creates routes for signed-in people whose role allows the route's action. Every error is answered with a page. */

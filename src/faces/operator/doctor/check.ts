@@ -169,7 +169,7 @@ export function atStake({ isLive }: Pick<Look, 'isLive'>, says: Text, fix: Text)
 /** Several findings of the same kind usually have the same cause. */
 const MAX_TOLD = 5;
 
-/** Combines findings about several nodes, projects or networks into one, which shows the worst. `none` is used if there are no findings. */
+/** Combines findings about several nodes, projects or networks into one that shows the worst. `none` is used if there are no findings. */
 export function worstOf(findings: readonly Finding[], none: Finding): Finding {
   const state = STATES.find((each) => findings.some((finding) => finding.state === each));
   const worst = findings.filter((finding) => finding.state === state);

@@ -218,7 +218,7 @@ function judgeDelivery(type: string, described: DescribedDelivery): Row {
 /** The maximum number of sentences in a verdict for each kind of transfer. */
 const MAX_JUDGED = 3;
 
-/** Judges what each transfer did. Steps about the invoices come first, then those for open and refunded transfers. */
+/** Judges what each transfer did. Steps about the invoices come first, then steps for open and refunded transfers. */
 export function judgeTransaction({ transfers, outgoing, sightings }: TransactionFacts): Verdict {
   const count = transfers.length + outgoing.length + sightings.length;
   const [came, left] = [transfers.slice(0, MAX_JUDGED), outgoing.slice(0, MAX_JUDGED)];

@@ -165,7 +165,7 @@ export const enableAdapter = operation({
         return changeRate(tx, { actor, now: now(), random }, { ...input, ...rate }, before);
       }
       const stored = { ...rate, ...within(rate.rateMicro, rate.bounds ?? boundsAround(rate.rateMicro)) };
-      // The adapter's key neither expires nor has a list of addresses.
+      // The adapter's key neither expires nor is limited to certain addresses.
       refuseBeyond(actor, { expiresAt: null, allowedCidrs: null });
       const [at, uuid, projectId] = [now(), uuidV7(now(), random(10)), project.id];
       const secret = input.secret ?? made ?? '';

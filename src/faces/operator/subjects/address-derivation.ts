@@ -194,7 +194,7 @@ function readWanted({ autoLimit, count, policy, isFresh = false, seen, ...key }:
 }
 
 /**
- * Shows the addresses that an account key would add next so that they can be compared with a wallet. Stores nothing. Throws `NOT_FOUND` or
+ * Shows the addresses that an account key would add next, so that they can be compared with a wallet. Stores nothing. Throws `NOT_FOUND` or
  * `CONFLICT`.
  */
 export const showDerivation = localOperation({

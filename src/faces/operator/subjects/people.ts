@@ -215,7 +215,7 @@ async function canSignIn(tx: Sql, id: string): Promise<boolean> {
 /** `consoleUrl` is the console's configured origin, never one from a request. */
 type InviteDeps = Pick<OperationDeps, 'db' | 'now' | 'random' | 'consoleUrl'>;
 
-/** A person's access neither expires nor has a list of addresses. */
+/** A person's access neither expires nor is limited to certain addresses. */
 const ENDLESS = { expiresAt: null, allowedCidrs: null };
 
 const LIFETIME_MS = 15 * 60_000;

@@ -49,8 +49,8 @@ const MAX_RESOLVED = 500;
 const NOTHING = 'nothing was resolved';
 
 /**
- * An operator's decision about transfers (UUIDs, at most 500). `invoice` is what the money was for, an `inv_…` or an external id. `seenAt`
- * is the time of the resolution that the person saw, or `null` if there was none; absent if that doesn't matter.
+ * An operator's decision about transfers (UUIDs, at most 500). `invoice` is the invoice that the money was for: an `inv_…` or an external
+ * id. `seenAt` is the time of the resolution that the person saw, or `null` if there was none; absent if that doesn't matter.
  */
 export type ResolveRequest = {
   transferIds: readonly string[];
