@@ -24,7 +24,7 @@ async function newDatabase(...changes: string[]): Promise<{ DATABASE_URL: string
   return { DATABASE_URL: database.connectionString, DATABASE_OWNER_URL: database.ownerString };
 }
 
-const MIGRATIONS = readdirSync('migrations')
+const MIGRATIONS = readdirSync(new URL('../../migrations/', import.meta.url))
   .filter((name) => name.endsWith('.sql'))
   .sort();
 const CREATE = ['project', 'create', '--name', 'Shop', '--network', 'nile', '--json'];

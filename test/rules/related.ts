@@ -8,7 +8,7 @@ const MOST = 20;
 
 /**
  * Returns the tests of `npm test` that cover changed files: all rules, the changed tests, then the tests that reach a changed file through
- * the fewest imports. A file that no module imports, such as a page or a migration, is covered by tests that name it.
+ * the fewest imports. A file that no module imports, such as a page or a migration, is covered by tests that name it or its folder.
  */
 export function relatedTests(root: string, changed: readonly string[]): string[] {
   const texts = new Map<string, string>();
@@ -22,7 +22,10 @@ export function relatedTests(root: string, changed: readonly string[]): string[]
       const to = importedFile(path, specifier);
       if (to !== null) importers.set(to, [...(importers.get(to) ?? []), path]);
     }
-  const naming = (path: string) => [...texts].filter(([, text]) => text.includes(basename(path))).map(([of]) => of);
+  const naming = (path: string) =>
+    [...texts]
+      .filter(([, text]) => text.includes(basename(path)) || text.includes(`/${posix.dirname(path)}/'`))
+      .map(([of]) => of);
   const found = new Set(changed);
   for (const path of found) {
     const next = path.endsWith('.ts') ? importers.get(path) : naming(path);
