@@ -225,11 +225,11 @@ export function startAuditHead({ db, log, metrics }: Pick<Context, 'db' | 'log' 
   const tell = () => {
     const text = head && `${head.seq}:${head.hash}`;
     if (text === null || told?.head === text) return;
-    log.info({ auditHead: text }, 'the newest entry of the audit log');
+    log.info({ auditHead: text }, 'the newest entry in the audit log');
     told = { head: text, atMs: performance.now() };
   };
   const loop = startLoop({
-    name: 'newest entry of the audit log',
+    name: 'newest entry in the audit log',
     log,
     maxPauseMs: LOOK_MS,
     run: async () => {

@@ -170,7 +170,10 @@ describe('webhook add', () => {
     expect(await add(...url, '--events', '')).toMatchObject({ code: 2 });
     expect(await add(...url, '--description', 'a\u001b[2Jb')).toMatchObject({ code: 2 });
     const pasted = await add(...url, '--description', `till, ${short}`);
-    expect(pasted).toMatchObject({ code: 2, stderr: expect.stringMatching(/--description: this looks like a Quittance secret/) });
+    expect(pasted).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/--description: this looks like a Quittance secret/),
+    });
     expect(pasted.stderr).not.toContain(short);
     for (const target of ['http://shop.example.com/', 'https://127.0.0.1/', 'https://[::ffff:10.0.0.1]/']) {
       expect(await add('--url', target)).toMatchObject({ code: 2 });

@@ -189,7 +189,7 @@ test('a page whose sums take too long says to choose a shorter period, and offer
     await client.query('rollback');
     expect(status).toBe(400);
     expect(words(text)).toContain('the calculation took longer than 3 s and was stopped. Choose a shorter period');
-    expect(words(text)).toContain('A download can take longer than this page:');
+    expect(words(text)).toContain('Downloads have a longer time limit than this page:');
     expect(text).toContain('/reports.csv?');
   });
 });

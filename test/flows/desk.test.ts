@@ -262,7 +262,7 @@ test('a page that the shop settled says so however else it stands, and a look-up
     ...{ method: 'POST', body: new URLSearchParams({ transaction: `0x${'ab'.repeat(32)}` }) },
   });
   const text = await asked.text();
-  expect(text).toContain('not of TRON');
+  expect(text).toContain('not on TRON');
   expect(text).not.toContain('still awaiting payment');
 });
 

@@ -2043,7 +2043,7 @@ export interface operations {
             query?: {
                 /** @description The `next` value from the previous page */
                 after?: string;
-                /** @description Without it, unmatched and duplicate */
+                /** @description Default: unmatched and duplicate */
                 kind?: "unmatched" | "duplicate" | "matched";
                 /** @example 100 */
                 limit?: number;

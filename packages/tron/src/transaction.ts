@@ -18,7 +18,7 @@ interface TransactionResult {
 }
 
 /**
- * A transaction in the node's JSON of a block. Example:
+ * A transaction as it appears in a node's JSON for a block. Example:
  * `{"ret":[{"contractRet":"SUCCESS"}],"signature":["755e…1401"],"txID":"…","raw_data":{…},"raw_data_hex":"0a02…8f34"}`.
  */
 export interface TransactionJson {

@@ -91,7 +91,7 @@ export function decodeTransferCall(data: string): TransferCall | null {
   return { from, to, value };
 }
 
-/** The same, but reads the calldata as bytes. Only the arguments are read, however long it is. */
+/** The same, but reads the calldata as bytes. Only the arguments are read, however long the calldata is. */
 export function decodeTransferCallBytes(data: Uint8Array): TransferCall | null {
   return decodeTransferCall(hexOf(data.subarray(0, MAX_CALL_BYTES)));
 }

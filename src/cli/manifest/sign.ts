@@ -35,7 +35,7 @@ export async function printNewKey(terminal: Terminal, file: string, options: Pas
       ['signing key', data.file],
       ['public key', data.publicKey],
     ]),
-    next: `keep two copies each of the file and its passphrase, none of them on the server. On the server, set QUITTANCE_MANIFEST_KEYS=${data.publicKey}`,
+    next: `keep two copies of the file and two of its passphrase, none of them on the server. On the server, set QUITTANCE_MANIFEST_KEYS=${data.publicKey}`,
   };
 }
 

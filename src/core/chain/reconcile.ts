@@ -404,7 +404,7 @@ async function readBalance(
   return { low, high, balanceMicro: balance, isBlackListed: blackListed === null ? null : blackListed !== 0n };
 }
 
-/** A flag of the contract at some irreversible height between `low` and `high`; `null` if unknown. */
+/** The value of a contract flag at some irreversible height between `low` and `high`; `null` if unknown. */
 type Flag = { low: number; high: number; isSet: boolean | null };
 
 /** Reads a flag of the contract. Costs three requests. Throws `NODE_REFUSED`. */

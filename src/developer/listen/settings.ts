@@ -47,7 +47,7 @@ export async function readListenSettings(options: ListenOptions & Surroundings):
   const serverText = named.server ?? sandbox?.baseUrl;
   if (serverText === undefined) {
     throw invalid(
-      '--server and QUITTANCE_URL are missing, and no sandbox runs on this data directory: set one of them to your Quittance server',
+      '--server and QUITTANCE_URL are missing, and no sandbox is running on this data directory: set one of the two to the URL of your Quittance server',
     );
   }
   const server = readServer(serverText, options.allowHttp === true);

@@ -22,7 +22,7 @@ export function readForm(request: FastifyRequest): Fields {
  */
 function readFlatJson(request: FastifyRequest): Fields {
   const text = bodyText(request).trim();
-  if (!text.startsWith('{') || !text.endsWith('}')) throw malformed('the body is not one JSON object');
+  if (!text.startsWith('{') || !text.endsWith('}')) throw malformed('the body is not a single JSON object');
   const fields: [string, string][] = [];
   const member = /\s*("(?:[^"\\]|\\.)*")\s*:\s*(?:("(?:[^"\\]|\\.)*")|(-?[0-9.eE+-]+)|(true|false)|(null))\s*([,}])/suy;
   for (member.lastIndex = 1; ; ) {

@@ -113,7 +113,7 @@ const schema = {
     kind: Type.Optional(
       Type.Union(
         KINDS.map((value) => Type.Literal(value)),
-        { description: 'Without it, unmatched and duplicate' },
+        { description: 'Default: unmatched and duplicate' },
       ),
     ),
     after: Type.Optional(

@@ -113,7 +113,7 @@ export const PROBLEMS = {
   },
   RATE_UNAVAILABLE: {
     status: 503,
-    title: 'No current rate is known for the currency of the price',
+    title: "No current rate is known for the price's currency",
     advice:
       'Wait as long as Retry-After says, and retry with the same Idempotency-Key: the request had no effect. Or send an amount in USDT. The operator can see why with: quittance adapter list.',
   },

@@ -402,7 +402,11 @@ const bad: [variable: string, value: string, says: string, rest?: NodeJS.Process
     'grpc://a.example:50051#grpc=grpc://a.example:50051',
     'it must be the grpc:// URL of an http://',
   ],
-  ['QUITTANCE_NILE_NODES', 'http://a.example#grpc=grpc://a.example', 'wrong option grpc: it must end with the gRPC port'],
+  [
+    'QUITTANCE_NILE_NODES',
+    'http://a.example#grpc=grpc://a.example',
+    'wrong option grpc: it must end with the gRPC port',
+  ],
   ['QUITTANCE_NILE_NODES', 'http://a.example#grpc=50051', 'the grpc:// URL of the same node'],
   ['QUITTANCE_NILE_NODES', 'https://a.example#x', 'write operator=, rps=, daily=, key='],
   ['QUITTANCE_NILE_NODES', 'https://a.example#rate=3', 'write operator=, rps=, daily=, key='],

@@ -26,7 +26,7 @@ export function parseNode(text: string): ParsedNode {
   if (options.kind === 'invalid') return invalid(options.reason);
   const { operator, rps, daily, key, header } = options.values;
   if (header !== undefined && key === undefined)
-    return invalid('has an option header without key=: add the API key to send in that header');
+    return invalid('has a header option without key=: add the API key to send in that header');
   const sides = readSides(main, options.values);
   if (sides.kind === 'invalid') return invalid(sides.reason);
   const isTronGrid = isUnder(main.hostname, TRONGRID.host);

@@ -42,7 +42,7 @@ test.each<[LookupAnswer, string[]]>([
   [find('not_found'), ['look again in 1 minute', 'internal or off-chain']],
   [find('orphaned'), ['waits to be mined again', 'Do not send again.']],
   [find('other_network'), ['on TRON Shasta Testnet. This invoice can be paid only on TRON Mainnet.', 'still awaiting']],
-  [find('not_tron', { looksLike: 'solana' }), ['of Solana, not of TRON']],
+  [find('not_tron', { looksLike: 'solana' }), ['on Solana, not on TRON']],
   [find('not_a_transaction_id', { looksLike: 'part-of-an-id' }), ['12 characters of 64']],
   [find('unavailable'), ['Your payment is safe. Try again in 5 seconds.']],
 ])('$0.code is told in words, with its figures', (answer, texts) => {

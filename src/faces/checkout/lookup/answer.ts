@@ -190,7 +190,7 @@ function renderFailure({ say }: Words, { why, result }: Extract<LookupAnswer, { 
 /** Until a block is irreversible, a fork may let the transaction succeed. `data-may-send` is for the script. */
 const FINAL_AFTER_MS = 60_000;
 
-/** Renders whether the payer may send the money again. They must not while another payment exists, or before the failure is final. */
+/** Renders a sentence that says whether the payer may send the money again. They must not while another payment exists, or before the failure is final. */
 function renderNextTry(page: Page, { blockNumber, why }: Extract<LookupAnswer, { code: 'failed' }>): Html | null {
   const { words, invoice } = page;
   const { say } = words;

@@ -218,7 +218,7 @@ const WHAT_FOLLOWS: Record<JobKind, string> = {
   rescan:
     'Reads these blocks again and records missing transfers. If such a transfer pays an invoice, the invoice becomes paid and the shop is notified. If the ledger has a transfer that is not on the chain, the job stops without changing it, and shows the command that repairs it. You can repeat the job safely.',
   reconcile:
-    'Asks a node for the balance of each address of this network, and compares it with the ledger. A difference raises an alarm, which closes when both match.',
+    'Asks a node for the balance of each address on this network, and compares it with the ledger. A difference raises an alarm, which closes when both match.',
 };
 
 const COST_OF_BLOCKS =

@@ -72,7 +72,7 @@ type Given = Fields<(typeof PERIOD)[number]>;
 type Shown = { report: ReportView; isNow: boolean };
 
 /** A hint that the page shows only if summing up took too long. */
-const TOO_LONG = html`<p class="hint">A download can take longer than this page:</p>`;
+const TOO_LONG = html`<p class="hint">Downloads have a longer time limit than this page:</p>`;
 
 function renderPeriod(visit: Visit, project: ListedProjectView, { from, to }: Given): Html {
   const kept =

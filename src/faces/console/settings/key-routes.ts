@@ -93,7 +93,7 @@ ${mayShow ? renderMaster(await perform(showMasterKeys, deps, visit.actor, {})) :
     },
     show: (_visit, { isLost }) => ({
       ...{ title: 'New receipt signing key', about: null, button: 'Create new key', back: '/settings/keys' },
-      consequence: html`<p>All projects use it from their next receipt on. Earlier receipts stay valid: the previous public key stays published, and its secret part is erased. Anyone who keeps a copy of the published keys must fetch them again:</p><p>${ltr(`${deps.publicUrl()}/.well-known/quittance-receipt-keys.json`)}</p>`,
+      consequence: html`<p>All projects use it from their next receipt on. Earlier receipts stay valid: the previous public key stays published, and its private key is erased. Anyone who keeps a copy of the published keys must fetch them again:</p><p>${ltr(`${deps.publicUrl()}/.well-known/quittance-receipt-keys.json`)}</p>`,
       fields: isLost
         ? [
             {

@@ -95,7 +95,7 @@ const PASSKEYS: readonly Column<PasskeyView>[] = [
 function signedOutPage(): Page {
   return {
     title: 'Your account',
-    main: html`<section class="card empty"><h2>No account</h2><p>You used the link printed by the sandbox, and are its owner while it runs. To see how people sign in, <a href="/settings/people/new">invite a user</a>.</p></section>`,
+    main: html`<section class="card empty"><h2>No account</h2><p>You signed in with the link that the sandbox printed. You are its owner while it runs. To see how people sign in, <a href="/settings/people/new">invite a user</a>.</p></section>`,
   };
 }
 

@@ -279,8 +279,8 @@ function readRateOrSource(input: GivenRate): FixedRate | RateSource {
 }
 
 function readBounds(rateMin: string, rateMax: string, leastMicro: bigint): RateBounds {
-  const minMicro = readPrice('rateMin', rateMin, 'the lowest price of one USDT that you accept, such as 6.5');
-  const maxMicro = readPrice('rateMax', rateMax, 'the highest price of one USDT that you accept, such as 8');
+  const minMicro = readPrice('rateMin', rateMin, 'the lowest price per USDT that you accept, such as 6.5');
+  const maxMicro = readPrice('rateMax', rateMax, 'the highest price per USDT that you accept, such as 8');
   if (minMicro < leastMicro) {
     throw new FieldError(
       'rateMin',

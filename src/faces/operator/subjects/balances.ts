@@ -320,7 +320,7 @@ export function adviseOnBooks(hints: readonly Hint[]): Text[] {
   return ['rescan the blocks in which the difference must have occurred:', ...lines];
 }
 
-/** Fails unless the balances of all addresses are equal. */
+/** Fails unless every address's on-chain balance matches the ledger. */
 const reconcile = localOperation({
   action: 'reconcileNow',
   command: 'reconcile',

@@ -275,7 +275,7 @@ type Deps = NodeDeps & { onSilent(origin: string, reason: string | null): void }
 
 /** A block with its transfers to our addresses. */
 type ShownBlockView = Awaited<ReturnType<typeof describe>>;
-/** `transactionCounts` are the numbers of transactions in the blocks from the nodes in `view.shownBy`, in the same order. */
+/** `transactionCounts` lists the number of transactions in the block from each node, in the order of `view.shownBy`. */
 type Passed = {
   view: ShownBlockView & { passedBy?: string; passedAt?: string; reason?: string };
   transactionCounts: readonly number[];

@@ -61,7 +61,7 @@ const eventFields = {
 };
 export type ShownEventView = Shown<typeof eventFields> & { deliveries: ShownDeliveryView[] };
 
-/** Describes the further attempts that a delivery will get. */
+/** Describes a delivery's remaining attempts. */
 function planOf({ maxAttempts, nextAttemptAt, ...delivery }: DeskDelivery) {
   const isPending = delivery.status === 'pending';
   return {

@@ -23,7 +23,7 @@ const counted = Type.Object({ count: Type.Integer(), amount: Type.String() });
 
 /**
  * The sums for a period. `paid` invoices asked for `requested`, and `received` arrived for them. `late` counts the invoices paid after
- * their deadline. `duplicate` and `unmatched` transfers arrived too, but paid nothing. `out` was sent from the addresses.
+ * their deadline. `duplicate` and `unmatched` transfers also arrived, but didn't pay an invoice. `out` was sent from the addresses.
  */
 const sums = {
   paid: Type.Integer(),
