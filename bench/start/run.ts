@@ -54,7 +54,7 @@ export async function runStart({
       row('sandbox, from nothing', 1500, async () => {
         const fresh = await mkdtemp(join(folder, 'fresh-'));
         await chmod(fresh, 0o711);
-        return timeStart(program, fresh, {}).finally(() => rm(fresh, { recursive: true, force: true }));
+        return timeStart(program, fresh, {}).finally(() => rm(fresh, { recursive: true, force: true, maxRetries: 10 }));
       }),
     ];
     const rounds = isQuick ? 1 : 9;
@@ -66,7 +66,7 @@ export async function runStart({
     const memory = await measureRest(program, kept);
     return report(rows, memory);
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 10 });
   }
 }
 
