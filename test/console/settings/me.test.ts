@@ -144,7 +144,7 @@ test('the end of the session that asks leads to the sign-in', async () => {
 test('the owner of a sandbox has no account, and is told so wherever it looks for one', async () => {
   const { ask } = await openConsole({ isSandbox: true, isSecure: false });
   const cookie = `quittance=${SANDBOX}`;
-  expect((await ask(ME, { cookie })).text).toContain('the link printed by the sandbox');
+  expect((await ask(ME, { cookie })).text).toContain('the link that the sandbox printed');
   expect((await ask(NEW, { cookie })).status).toBe(404);
   const people = await ask('/settings/people', { cookie });
   expect([people.status, people.text.includes('No users yet')]).toEqual([200, true]);
