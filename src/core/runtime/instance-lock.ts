@@ -33,23 +33,19 @@ export async function lockDataDir(dir: string, fileName = 'instance.lock'): Prom
   };
 }
 
-/** Management commands use the embedded database for a shorter time than this. */
-const PATIENCE_MS = 4000;
-const POLL_MS = 100;
-
-/**
- * Locks the data directory for a service. If a command holds the lock, waits until the command is done. Throws if another service holds the
- * lock.
- */
-export async function lockForService(dataDir: string): Promise<{ release(): Promise<void> }> {
-  const deadline = performance.now() + PATIENCE_MS;
+/** Like `lockDataDir`, but while another process holds the lock, retries for `patienceMs` before it throws. */
+export async function lockPatiently(
+  dir: string,
+  { patienceMs, pollMs, fileName }: { patienceMs: number; pollMs: number; fileName?: string },
+): Promise<{ release(): Promise<void> }> {
+  const deadlineMs = performance.now() + patienceMs;
   for (;;) {
     try {
-      return await lockDataDir(dataDir);
+      return await lockDataDir(dir, fileName);
     } catch (error) {
       const isInUse = error instanceof DataDirError && error.code === 'DATA_DIR_IN_USE';
-      if (!isInUse || performance.now() > deadline) throw error;
-      await delay(POLL_MS);
+      if (!isInUse || performance.now() > deadlineMs) throw error;
+      await delay(pollMs);
     }
   }
 }

@@ -1,8 +1,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
-import { DataDirError, dataDirError, lockDataDir } from './instance-lock.ts';
+import { dataDirError, lockDataDir, lockPatiently } from './instance-lock.ts';
 import {
   createKeyRing,
   createMasterKey,
@@ -153,10 +152,14 @@ function parseKeys(path: string, text: string): MasterKey[] {
   );
 }
 
+const KEY_LOCK = 'master-key.lock';
+/** Another process creates the file within milliseconds. */
+const KEY_PATIENCE = { patienceMs: 5000, pollMs: 20 };
+
 /** Creates the file with a new key, unless another process has created it in the meantime. Errors: DataDirError, KeyRingError. */
 async function createKeyFile(dataDir: string): Promise<void> {
   const path = keyFilePath(dataDir);
-  const lock = await lockPatiently(dataDir);
+  const lock = await lockPatiently(dataDir, { fileName: KEY_LOCK, ...KEY_PATIENCE });
   try {
     if ((await readKeyFile(path, () => undefined)) === null) await writeKeyFile(path, [createMasterKey()]);
   } finally {
@@ -166,24 +169,7 @@ async function createKeyFile(dataDir: string): Promise<void> {
 
 /** Locks the key file while a process creates or changes it. Throws a DataDirError with `DATA_DIR_IN_USE` if it's already locked. */
 export function lockKeyFile(dataDir: string): Promise<{ release(): Promise<void> }> {
-  return lockDataDir(dataDir, 'master-key.lock');
-}
-
-/** Another process creates the file within milliseconds. */
-const PATIENCE_MS = 5000;
-const POLL_MS = 20;
-
-async function lockPatiently(dataDir: string): Promise<{ release(): Promise<void> }> {
-  const deadlineMs = performance.now() + PATIENCE_MS;
-  for (;;) {
-    try {
-      return await lockKeyFile(dataDir);
-    } catch (error) {
-      const isInUse = error instanceof DataDirError && error.code === 'DATA_DIR_IN_USE';
-      if (!isInUse || performance.now() > deadlineMs) throw error;
-      await delay(POLL_MS);
-    }
-  }
+  return lockDataDir(dataDir, KEY_LOCK);
 }
 
 /**

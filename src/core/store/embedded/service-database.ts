@@ -1,4 +1,4 @@
-import { lockForService } from '../../runtime/instance-lock.ts';
+import { lockPatiently } from '../../runtime/instance-lock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { createParts } from '../../runtime/parts.ts';
 import type { Connection } from '../db/database.ts';
@@ -7,6 +7,9 @@ import { endedByItself } from './failure.ts';
 
 /** A service's database. `owner` creates and changes its tables; only an embedded database has one. */
 export type ServiceDatabase = { connection: Connection; owner?: Connection; stop(): Promise<void> };
+
+/** Management commands hold the lock for a shorter time than this. */
+const COMMAND_PATIENCE = { patienceMs: 4000, pollMs: 100 };
 
 /** Locks a data directory for a service and runs its database. `fail` is called with the reason if the database exits unexpectedly. */
 export async function startServiceDatabase({
@@ -21,7 +24,7 @@ export async function startServiceDatabase({
   fail(error: unknown): void;
 }): Promise<ServiceDatabase> {
   const parts = createParts();
-  const lock = await lockForService(dataDir);
+  const lock = await lockPatiently(dataDir, COMMAND_PATIENCE);
   await parts.add({ stop: () => lock.release() });
   const onExit = (exit: Parameters<typeof endedByItself>[1]) => fail(endedByItself(dataDir, exit));
   try {
