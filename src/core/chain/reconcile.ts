@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AccountHex } from '@quittance/tron/address';
 import { decodeBlockHeader } from '@quittance/tron/block-header';
-import type { AlarmKind } from '../domain/alarm-kinds.ts';
 import { type Balanced, type BalanceReading, BEHIND_BLOCKS, type Books, balanceBooks } from '../domain/books.ts';
 import { AppError } from '../domain/errors.ts';
 import { uuidV7 } from '../domain/ids.ts';
@@ -220,9 +219,7 @@ async function compare(
   }
   const opening = known ?? { block: high, micro: balanceMicro };
   if (high < opening.block) {
-    throw new AppError('NODE_REFUSED', `${node.origin} is at block ${high}, before block ${opening.block}`, {
-      retryable: true,
-    });
+    throw refused(`${node.origin} is at block ${high}, before block ${opening.block}`);
   }
   if (known === null && (await findMovements(db, id, { above: low, summedUpTo: low, upTo: high })).length > 0) {
     return tooEarly(`a transfer arrived between the blocks ${low} and ${high}`);
@@ -281,7 +278,13 @@ async function settle(deps: ReconcileDeps, address: BookedAddress, compared: Com
   const to = Math.max(reading.high, goodBlock);
   const from = Math.min(firstSuspect(address, compared), to);
   const differs = { ledgerMicro: balanced.expectedMicro, chainMicro: reading.balanceMicro, from, to };
-  await alarm(deps, 'balance-differs', address, explainDifference(deps, address, differs));
+  const detail = explainDifference(deps, address, differs);
+  await raiseAlarm(db, network, {
+    id: uuidV7(now(), deps.random(10)),
+    kind: 'balance-differs',
+    subject: address.address,
+    detail,
+  });
   return { kind: 'differs', ...differs };
 }
 
@@ -309,15 +312,6 @@ function explainDifference(
 /** Formats an amount that may be negative: -25000009n → `"-25.000009"`. */
 export function formatSigned(micro: bigint): string {
   return micro < 0n ? `-${formatAmount(-micro as MicroUsdt)}` : formatAmount(micro as MicroUsdt);
-}
-
-async function alarm(
-  { db, network, now, random }: ReconcileDeps,
-  kind: AlarmKind,
-  { address }: BookedAddress,
-  detail: string,
-): Promise<void> {
-  await raiseAlarm(db, network, { id: uuidV7(now(), random(10)), kind, subject: address, detail });
 }
 
 /**

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../../domain/errors.ts';
-import { type Avoidance, type Node, ofDifferentOperators } from '../nodes/node.ts';
+import { type Avoidance, type Node, ofDifferentOperators, orNull } from '../nodes/node.ts';
 import type { ExaminedBlock, ProvenHeader } from '../proof/prove-block.ts';
 import { isSignedBy } from '../verify/producers.ts';
 import { LONG_RANGE_BLOCKS, RANGE_BLOCKS, type ReadBlock, readBlocks } from '../verify/read-block.ts';
@@ -310,8 +310,7 @@ async function withinMs<Result>(ms: number, result: Promise<Result>): Promise<Re
   try {
     return await Promise.race([result, delay(ms, null, { signal: over.signal })]);
   } catch (error) {
-    if (error instanceof AppError) return null;
-    throw error;
+    return orNull(error);
   } finally {
     over.abort();
   }

@@ -5,7 +5,7 @@ import { applySolidBlocks } from '../../payments/apply-solid-blocks.ts';
 import { applyContractEvents } from '../../payments/contract-states.ts';
 import type { Watching } from '../../payments/watching.ts';
 import { findPassedBlock } from '../../store/chain/passed-blocks.ts';
-import { type Node, ofDifferentOperators } from '../nodes/node.ts';
+import { type Node, ofDifferentOperators, orNull } from '../nodes/node.ts';
 import { isKnownSolid, solidHeightBy } from '../verify/producers.ts';
 import { readNewestSolid } from '../verify/read-block.ts';
 import type { FollowDeps } from './following.ts';
@@ -109,10 +109,8 @@ export function createSolid(
       const askers = solidAskers(nodes);
       const chosen = askers[asker % askers.length];
       if (chosen === undefined) return;
-      await ask(chosen).catch((error: unknown) => {
-        // The pool has already recorded the failure, and the next request goes to the next node.
-        if (!(error instanceof AppError)) throw error;
-      });
+      // After a failure, the next request goes to the next node.
+      await ask(chosen).catch(orNull);
       if (reported < proven) asker += 1;
     },
     dropStuckWindow: async (node) => {
@@ -240,9 +238,7 @@ export function createFinalizer(
         throw new AppError(
           'CHAIN_CONTRADICTION',
           'the verified blocks were not linked, so Quittance reads them again',
-          {
-            retryable: true,
-          },
+          { retryable: true },
         );
       }
       const irreversible = Math.min(solid.own(), solid.reported());

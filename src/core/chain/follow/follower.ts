@@ -96,8 +96,8 @@ export function createFollower(
 type Parts = Awaited<ReturnType<typeof startAt>>;
 
 /**
- * Starts at the solid cursor, using only the state in the database. Each piece of state outside the database belongs to one of these parts,
- * and only that part changes it. All of this state is a cache, which is dropped if the database contains unexpected blocks.
+ * Starts at the solid cursor, using only the state in the database. Each part owns its state outside the database, except for the blocks in
+ * the window, whose votes `quorum` and `finalize` also write. All of it is a cache, dropped if the database contains unexpected blocks.
  */
 async function startAt(deps: FollowDeps, cursor: ChainCursor, node: Node, nodes: readonly Node[]) {
   const { db, network, blockMs, now } = deps;
@@ -136,8 +136,8 @@ async function comeCloser(
   isStopping: () => boolean,
   onProgress: () => Promise<void>,
 ): Promise<Turned> {
-  const { deps, parts, node, nodes } = turn;
-  const { window, solid, quorum, head, catchUp } = parts;
+  const { deps, watching, parts, node, nodes } = turn;
+  const { window, solid, quorum, head, catchUp, finalizer } = parts;
   const place = () => [window.base().number, window.tip().number].join();
   deps.requestShare?.onBehind();
   progress.onBehind(positionOf(parts));
@@ -146,7 +146,7 @@ async function comeCloser(
   await solid.askOnly(node);
   await catchUp.run({
     ...{ node, nodes, isStopping, last: solid.reported() },
-    record: () => record(turn),
+    record: () => finalizer.record(watching),
     walkBack: () => head.extend(node, nodes),
     onProgress: () => {
       deps.requestShare?.onBehind();
@@ -165,7 +165,7 @@ async function comeCloser(
 async function followNewest(turn: Turn, progress: Progress): Promise<Turned> {
   const { deps, watching, parts, node, nodes } = turn;
   const { window, solid, quorum, sighting } = parts;
-  parts.catchUp.onHead();
+  if (!window.isFull()) parts.catchUp.onHead();
   // Verified blocks are still recorded if the next block can't be read or verified.
   const head = await parts.head.follow(node, nodes).catch((error: unknown) => ({ error }));
   const hasGrown = 'added' in head && head.added > 0;
@@ -176,19 +176,13 @@ async function followNewest(turn: Turn, progress: Progress): Promise<Turned> {
   await solid.askInTime(nodes, hasGrown);
   let recorded = 0;
   const recordedMs = await timed(async () => {
-    recorded = await record(turn);
+    recorded = await parts.finalizer.record(watching);
   });
   if ('added' in head && head.added + recorded > 0) deps.requestShare?.onWork(detectedMs + recordedMs, IN_TIME_MS);
   await solid.dropStuckWindow(node);
   if ('error' in head) throw head.error;
   progress.onHead(positionOf(parts), head.added);
   return { pauseMs: head.nextMs, hasChanged: head.added + recorded > 0 };
-}
-
-async function record({ watching, parts: { finalizer, head } }: Turn): Promise<number> {
-  const count = await finalizer.record(watching);
-  if (count > 0) head.onRecorded();
-  return count;
 }
 
 async function timed(work: () => Promise<void>): Promise<number> {

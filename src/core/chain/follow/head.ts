@@ -34,8 +34,6 @@ export type Head = {
    * common ancestor and at most back to the solid block. Returns how many blocks are new, which is 0 if the node has no next block.
    */
   extend(node: Node, nodes: readonly Node[]): Promise<number>;
-  /** Call this when blocks have been recorded, because then the nodes are on the ledger's chain. */
-  onRecorded(): void;
 };
 
 type HeadParts = { window: ChainWindow; signers: Signers; avoidance: Avoidance; pace: Pace };
@@ -43,8 +41,8 @@ type HeadParts = { window: ChainWindow; signers: Signers; avoidance: Avoidance; 
 export function createHead(deps: FollowDeps, { window, signers, avoidance, pace }: HeadParts): Head {
   /** Whether a node is showing the next block without its infos, and for how many consecutive blocks this has happened. */
   const lateInfos = { isNow: false, blocks: 0 };
-  /** Operators whose irreversible chain differs from ours, with the reason for each. */
-  const forks = new Map<string, string>();
+  /** Operators whose irreversible chain differs from ours at the solid block `base`, with the reason for each. */
+  const forks = { base: '', reasons: new Map<string, string>() };
 
   /** Returns `null` if the node doesn't have the next block, or doesn't have its infos yet. */
   const readNext = async (node: Node): Promise<ReadBlock | null> => {
@@ -140,15 +138,18 @@ export function createHead(deps: FollowDeps, { window, signers, avoidance, pace 
       });
     }
     deps.pool.report(node, 'contradicts', reason);
-    forks.set(node.operator, reason);
-    if (forks.size >= deps.agreement) {
-      const all = [...forks.values()].join('; ');
+    // Once a later block is recorded, the nodes are on the ledger's chain again.
+    if (forks.base !== base.id) forks.reasons.clear();
+    forks.base = base.id;
+    forks.reasons.set(node.operator, reason);
+    if (forks.reasons.size >= deps.agreement) {
+      const all = [...forks.reasons.values()].join('; ');
       const detail = `the watcher stopped: ${all}. Find out which one is right. When the nodes return the ledger's block again, run: quittance chain resume --network ${deps.network}`;
       await deps.db.transaction(async (tx) => {
         await setHalt(tx, deps.network, all);
         await deps.alarms.raise('halted', String(base.number), detail, tx);
       });
-      forks.clear();
+      forks.reasons.clear();
     }
     return new AppError('CHAIN_CONTRADICTION', reason, { retryable: true });
   };
@@ -172,7 +173,6 @@ export function createHead(deps: FollowDeps, { window, signers, avoidance, pace 
       lateInfos.isNow = false;
       return { added, nextMs: pace.onBlock(window.tip().time, deps.now(), isLate) };
     },
-    onRecorded: () => forks.clear(),
   };
 }
 

@@ -14,7 +14,7 @@ import { acquireLease, type Lease, releaseLease, renewLease, watcherLease } from
 import { type EnergyPriceSeen, findRememberedPauses, saveChainStatus } from '../../store/chain/status.ts';
 import type { Database } from '../../store/db/database.ts';
 import { ENERGY_PRICE } from '../nodes/ask-state.ts';
-import { ofDifferentOperators } from '../nodes/node.ts';
+import { ofDifferentOperators, orNull } from '../nodes/node.ts';
 import type { NodePool } from '../nodes/node-pool.ts';
 import { createFollower, type Follower } from './follower.ts';
 import { type Alarms, createAlarms, type FollowDeps } from './following.ts';
@@ -440,9 +440,7 @@ export function createEnergyPrice({ pool, now }: Deps, clockMs = () => performan
   const ask = async () => {
     const nodes = ofDifferentOperators(await pool.available(), OPERATORS);
     // A node that refuses this question may still serve blocks correctly.
-    const answers = await Promise.all(
-      nodes.map((node) => node.ask(ENERGY_PRICE, { isOptional: true }).catch(onRefusal)),
-    );
+    const answers = await Promise.all(nodes.map((node) => node.ask(ENERGY_PRICE, { isOptional: true }).catch(orNull)));
     const [sun = null, other = sun] = answers.filter((answer) => answer !== null);
     if (sun !== null && sun === other) seen = { sun, at: now() };
   };
@@ -455,9 +453,4 @@ export function createEnergyPrice({ pool, now }: Deps, clockMs = () => performan
       ask().catch(() => undefined);
     },
   };
-}
-
-function onRefusal(error: unknown): null {
-  if (error instanceof AppError) return null;
-  throw error;
 }

@@ -1,7 +1,6 @@
 import { type AccountHex, accountFromWord, accountToAddress } from '@quittance/tron/address';
-import { AppError } from '../../domain/errors.ts';
 import { constantCall } from '../nodes/ask-state.ts';
-import { type Node, ofDifferentOperators } from '../nodes/node.ts';
+import { type Node, ofDifferentOperators, orNull } from '../nodes/node.ts';
 import type { NodePool } from '../nodes/node-pool.ts';
 
 /**
@@ -148,8 +147,7 @@ async function readTerms(node: Node, usdt: AccountHex): Promise<Terms | null> {
     const isReplaced = deprecated !== null && BigInt(`0x${deprecated}`) !== 0n;
     return { owner: account, ...terms, successor: isReplaced ? accountFromWord(upgraded ?? '') : null };
   } catch (error) {
-    if (error instanceof AppError) return null;
-    throw error;
+    return orNull(error);
   }
 }
 

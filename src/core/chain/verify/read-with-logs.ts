@@ -253,8 +253,7 @@ function transfersOf(
     const { transfers, events, hasOddSplit } = readLogs({ ...block, transactions }, infos, usdt, terms);
     return events.length === 0 && !hasOddSplit ? transfers : null;
   } catch (error) {
-    if (error instanceof AppError) return null;
-    throw error;
+    return orNull(error);
   }
 }
 

@@ -3,7 +3,7 @@ import { AppError } from '../../domain/errors.ts';
 import { solidHeight, solidThreshold } from '../../domain/solidity.ts';
 import { toIso, type UnixMs } from '../../domain/time.ts';
 import { inGroups } from '../../runtime/concurrency.ts';
-import { type Node, ofDifferentOperators } from '../nodes/node.ts';
+import { type Node, ofDifferentOperators, orNull } from '../nodes/node.ts';
 import type { Checkpoint, Member } from '../proof/checkpoints.ts';
 import type { ProvenHeader } from '../proof/prove-block.ts';
 import { type BlockMark, checked, type ReadDeps, readHeaderIfThere } from './read-block.ts';
@@ -142,10 +142,7 @@ function contradiction(what: string): AppError {
 
 /** Returns the id of the node's block at a height, or `null` if the node doesn't show it. */
 export async function idShownBy(deps: ReadDeps, node: Node, number: number): Promise<string | null> {
-  const header = await readHeaderIfThere(deps, node, number).catch((error: unknown) => {
-    if (error instanceof AppError) return null;
-    throw error;
-  });
+  const header = await readHeaderIfThere(deps, node, number).catch(orNull);
   return header?.id ?? null;
 }
 
