@@ -98,14 +98,16 @@ final class Quittance_Orders
             $this->begin_feed();
             $attempts = self::attempts($order);
             $count = count($attempts);
-            if ($count > 0) {
-                $last = $attempts[$count - 1];
+            $last = $count > 0 ? $attempts[$count - 1] : null;
+            $isWanted = $last !== null && $last['amount'] === $amount && $last['currency'] === $order->get_currency();
+            // An attempt that got no invoice is repeated only while it is wanted: its currency may have no rate.
+            if ($last !== null && ($isWanted || $last['invoiceId'] !== '' || $this->client->findInvoice($last['externalId']) !== null)) {
                 $invoice = $this->ask($order, $attempts, $count - 1);
                 if ($invoice['status'] === 'PAID') {
                     $this->apply($order, $this->client->getInvoice($invoice['invoiceId'], true));
                     return $order->get_checkout_order_received_url();
                 }
-                $isSame = $last['amount'] === $amount && $last['currency'] === $order->get_currency() && !isset($last['isWithdrawn']);
+                $isSame = $isWanted && !isset($last['isWithdrawn']);
                 // What is being paid at this moment is waited for, also where the total is another one by now.
                 if ($invoice['status'] === 'CONFIRMING' || ($isSame && $invoice['status'] === 'PENDING')) {
                     return $invoice['checkoutUrl'];

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { cp, mkdir, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, expect, inject, test } from 'vitest';
@@ -32,7 +33,29 @@ if (installed.kind === 'missing') {
   cleanups.push(quittance.stop);
   const databaseUrl = await createDatabase();
   const shop = await startMedusa(installed.folder, databaseUrl, quittance);
+  const provider = loadProvider(installed.folder, quittance);
+  test('hostile: a session with the data of another one, whose invoice is paid, is not paid by it', async () => {
+    const cheap = await shop.order(1);
+    await quittance.pay(cheap.checkoutUrl, 'exact');
+    await eventually(
+      () => shop.read(cheap),
+      ({ isPaid }) => isPaid,
+    );
+    const data = { ...cheap, session_id: cheap.externalId.split(':')[0] };
+    const authorize = (key: unknown) => provider.authorizePayment({ data, context: { idempotency_key: key } });
+    expect(await authorize(data.session_id)).toMatchObject({ status: 'captured' });
+    await expect(authorize('payses_another')).rejects.toThrow('not from this payment session');
+    await expect(authorize(undefined)).rejects.toThrow('not from this payment session');
+  });
   testShop(() => ({ shop, quittance }));
+}
+
+type Provider = { authorizePayment(input: { data: object; context: object }): Promise<Json> };
+
+/** The installed plugin without Medusa, because the window in which a customer could use such data is one request long. */
+function loadProvider(folder: string, { url, apiKey, secret }: QuittanceWorld): Provider {
+  const { QuittanceProvider } = createRequire(join(folder, 'shop.js'))('quittance-medusa');
+  return new QuittanceProvider({ logger: console }, { url, apiKey, webhookSecrets: [secret] });
 }
 
 async function createDatabase(): Promise<string> {

@@ -25,7 +25,7 @@ const AMOUNT = /^(?:0|[1-9]\d{0,11})(?:\.\d{1,6})?$/;
 /** What an invoice is created for: an amount of USDT, or a price in `currency`. */
 export type Asked = { amount: string; currency?: string };
 
-/** What to ask for. Throws a RangeError for what is no amount. */
+/** What to ask for. Throws a RangeError if it isn't an amount. */
 export function readAmount(amount: unknown, currency: string): Asked {
   const text = String(amount);
   if (!AMOUNT.test(text) || /^[0.]+$/.test(text)) throw new RangeError(`${text.slice(0, 40)} is no amount to pay`);

@@ -80,11 +80,18 @@ export class QuittanceProvider extends AbstractPaymentProvider<QuittanceOptions>
   async updatePayment({ amount, currency_code, data = {} }: UpdatePaymentInput): Promise<UpdatePaymentOutput> {
     const { sessionId, externalId, invoiceId } = this.readData(data);
     if (externalId === externalIdOf(sessionId, this.readAmount(amount, currency_code))) return { data };
+    // In this order, the session keeps its page if there can be no other, such as without a rate.
+    const made = await this.makeInvoice(sessionId, amount, currency_code);
     await this.withdraw(invoiceId);
-    return { data: await this.makeInvoice(sessionId, amount, currency_code) };
+    return { data: made };
   }
 
-  async authorizePayment({ data = {} }: AuthorizePaymentInput): Promise<AuthorizePaymentOutput> {
+  async authorizePayment({ data = {}, context }: AuthorizePaymentInput): Promise<AuthorizePaymentOutput> {
+    // Until Medusa has stored what `initiatePayment` returned, `data` is the customer's, who could name the paid invoice of another session.
+    // The key is this session's id, which Medusa sets.
+    if (context?.idempotency_key !== data['session_id']) {
+      throw new MedusaError(UNEXPECTED_STATE, 'quittance: the data is not from this payment session');
+    }
     return { data, status: await this.readStatus(data) };
   }
 

@@ -11,7 +11,7 @@ import {
   PaymentMethodHandler,
   type RequestContext,
 } from '@vendure/core';
-import { askFor, toInput } from './amount';
+import { askFor, toInput, toPriceCurrency } from './amount';
 import { loggerCtx } from './options';
 import { QuittanceService } from './quittance.service';
 import { readStored, toMetadata } from './stored';
@@ -29,8 +29,8 @@ export const quittanceHandler = new PaymentMethodHandler({
   },
   createPayment: (ctx, order, amount) => createPayment(ctx, order, amount),
   // Whoever asks for it, a person included: what the API says decides.
-  async settlePayment(_ctx, _order, payment) {
-    const problem = await findProblem(payment);
+  async settlePayment(_ctx, order, payment) {
+    const problem = await findProblem(order, payment);
     if (problem === null) return { success: true };
     return { success: false, state: payment.state as 'AwaitingTransfer', errorMessage: problem };
   },
@@ -88,9 +88,12 @@ function describe({ code, errors }: QuittanceError, currency: string): string {
   return `USDT cannot be taken at the moment${reason}. Please try again.`;
 }
 
-async function findProblem(payment: Payment): Promise<string | null> {
+async function findProblem({ currencyCode }: Order, payment: Payment): Promise<string | null> {
   const stored = readStored(payment);
   if (stored === null) return 'This payment has no invoice.';
+  if (stored.currency !== toPriceCurrency(currencyCode)) {
+    return `The invoice is for ${stored.currency ?? 'USDT'}, but the order is in ${currencyCode} now.`;
+  }
   const invoice = await service.readInvoice(payment);
   if (invoice === null) return 'The invoice is not the one of this payment: its id, external id or price differ.';
   return isFulfillable(invoice, stored.externalId) ? null : `The invoice is ${invoice.status}, not PAID.`;

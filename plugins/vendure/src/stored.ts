@@ -1,7 +1,7 @@
 import type { Payment } from '@vendure/core';
 import type { Asked } from './amount';
 
-/** What a payment of ours holds in its metadata. `public` is all that the storefront is shown. Without a currency, `amount` is of USDT. */
+/** The metadata of our payments. The storefront sees only `public`. Without a currency, `amount` is in USDT. */
 export type Stored = Asked & {
   externalId: string;
   asset: 'USDT';
