@@ -7,7 +7,7 @@ import type { Loop } from '../../../core/runtime/loop.ts';
 import type { Metrics } from '../../../core/runtime/metrics.ts';
 import { readVersion } from '../../../core/runtime/package.ts';
 import { reasonOf } from '../../../core/runtime/reason-of.ts';
-import { settleAlarms } from '../../../core/store/chain/tell-alarms.ts';
+import { endAlarm, tellAlarm } from '../../../core/store/chain/tell-alarms.ts';
 import type { Connection, Database } from '../../../core/store/db/database.ts';
 import { commandActor } from '../actor.ts';
 import {
@@ -118,8 +118,8 @@ function createAlarmKeeper({ db: whole, network, isLeader, log, schedule }: Opti
   const told = new Map<AlarmKind, string | null>();
   const set = async (kind: AlarmKind, detail: string | null) => {
     if (told.get(kind) === detail && told.has(kind)) return;
-    const found = detail === null ? [] : [{ network, subject: '', detail }];
-    await settleAlarms({ db, log }, kind, found, { networks: [network] });
+    if (detail === null) await endAlarm({ db, log }, kind, network, '');
+    else await tellAlarm({ db, log }, kind, { network, subject: '', detail });
     told.set(kind, detail);
   };
   let failure: string | null = null;
