@@ -27,6 +27,11 @@ async function newDatabase(...changes: string[]): Promise<{ DATABASE_URL: string
 const MIGRATIONS = readdirSync(new URL('../../migrations/', import.meta.url))
   .filter((name) => name.endsWith('.sql'))
   .sort();
+test('released migrations stay as they are, and new ones come after them', async () => {
+  const lines = (await readMigrations()).map(({ name, sha256 }) => `${sha256}  ${name}\n`);
+  await expect(lines.join('')).toMatchFileSnapshot('migrations.sha256');
+});
+
 const CREATE = ['project', 'create', '--name', 'Shop', '--network', 'nile', '--json'];
 
 describe('with DATABASE_URL', () => {

@@ -37,6 +37,7 @@ function filesOf(name: string): string[] {
 
 test.each(CHANGES)('the change $name applies, and edits no more files than before', ({ name, files, tests }) => {
   const paths = filesOf(name);
+  expect(paths).not.toEqual([]);
   const ofTests = paths.filter((path) => path.startsWith('test/'));
   expect(paths.length - ofTests.length).toBeLessThanOrEqual(files);
   expect(ofTests.length).toBeLessThanOrEqual(tests);
@@ -68,7 +69,9 @@ test.each(CHANGES)('the recipes of the change $name name every file that it edit
         ? path.endsWith(text) && basename(path) === basename(text)
         : path.startsWith(start) && path.endsWith(end);
     });
-  expect(filesOf(name).filter((path) => !isNamed(path))).toEqual([]);
+  const paths = filesOf(name);
+  expect(paths).not.toEqual([]);
+  expect(paths.filter((path) => !isNamed(path))).toEqual([]);
 });
 
 test.runIf(inject('everyCase'))('with all three changes, the program compiles', () => {
