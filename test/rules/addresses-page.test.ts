@@ -24,6 +24,6 @@ test('the formula of docs/guides/addresses.md and the example of docs/explained/
     addressNeed({ perDay, prices: 1 }, { policy: 'tail', maxSurchargeMicro }).daysOfOne;
   expect(page).toContain(`**${daysOfOne(1)} × different amounts ÷ orders a day**`);
   expect(amounts).toContain(
-    `If you sell your most frequent amount 60 times a day, one address lasts ${daysOfOne(60)} days.`,
+    `If you sell at your most common price 60 times a day, one address lasts ${daysOfOne(60)} days.`,
   );
 });
