@@ -17,7 +17,11 @@ export function followScratch(config: Config): FollowDeps['follow'] {
     if (typeof found === 'string') return found;
     const { publicUrl } = found;
     return startService({
-      config: { ...config, roles: ['watcher'], metrics: null, networks: { [network]: found }, publicUrl },
+      // The backup was authenticated, and its rows may have keys that this machine lacks.
+      config: {
+        ...{ ...config, roles: ['watcher'], metrics: null, rowMacs: 'off' },
+        ...{ networks: { [network]: found }, publicUrl },
+      },
       ...{ connection, keyRing: null, log: createLogger({ level: 'silent' }) },
       ...(isLocalNetwork(network) ? { blockMs: config.devnet.blockMs } : {}),
     });

@@ -2,18 +2,19 @@ import { readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { newDirectory, runCli } from '../cli/run-cli.ts';
 import { runSql } from '../contract/sql.ts';
+import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { createInvoice, payableOf, readInvoice, startTestService, untilStatus } from '../support/service.ts';
+import { newDirectory, runCli } from './run-cli.ts';
 
 test('a backup is verified against itself, the running ledger and the chain, and nothing is left of it', async () => {
-  const service = await startTestService();
+  const service = await startTestService({ config: { rowMacs: 'require' } });
   onTestFinished(() => service.stop());
   const env = {
     DATABASE_URL: service.connectionString,
     QUITTANCE_DEVNET_NODES: service.devnet.url,
     QUITTANCE_DEVNET_USDT: service.devnet.usdtContract,
-    QUITTANCE_MASTER_KEY: Buffer.alloc(32, 1).toString('base64'),
+    QUITTANCE_MASTER_KEY: TEST_KEY_RING.current().bytes.toString('base64'),
   };
   const file = join(newDirectory(), 'shop.backup');
   const pay = async (invoiceId: string) => {
@@ -45,6 +46,7 @@ test('a backup is verified against itself, the running ledger and the chain, and
       chain: [{ kind: 'read', network: 'devnet', compared: { confirmed: 2, ofNewAddresses: 0, differences: [] } }],
     },
   });
+  expect((await readInvoice(service, ids[2] ?? '')).status).toBe(200);
   // Finds rows removed from the running ledger, and rows added that the chain doesn't have.
   await runSql(service, 'alter table transfers disable trigger user');
   await runSql(
@@ -63,5 +65,4 @@ test('a backup is verified against itself, the running ledger and the chain, and
   expect(altered.code).toBe(1);
 
   expect((await readdir(tmpdir())).filter((name) => name.startsWith(`quittance-verify-${process.pid}-`))).toEqual([]);
-  expect((await readInvoice(service, ids[2] ?? '')).status).toBe(200);
 });
