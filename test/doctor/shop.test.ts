@@ -109,6 +109,11 @@ const FAULTS: Fault[] = [
 
 test.each(FAULTS)('$title is named by $check', (fault) => expectNamed(service, fault));
 
+test('a receiver that was sent nothing is not called good', async () => {
+  const found = told(await examine(service), 'receivers');
+  expect(found).toMatchObject({ state: 'skipped', says: expect.stringContaining('quittance webhook test whe_') });
+});
+
 test('a receiver in whose place a page for logging in answers 200 is named, with the words of the page', async () => {
   const page = createServer((request, response) =>
     request.resume().on('end', () => response.writeHead(200).end('<!doctype html><title>Log in to continue</title>')),

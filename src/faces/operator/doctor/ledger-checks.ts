@@ -250,7 +250,11 @@ export const receivers = schemaCheck('receivers', async (look) => {
       const name = `${endpointId} (${shorten(url, 80)})`;
       const fix = say`Find out why with "${{ command: 'webhook test', args: [endpointId] }}".`;
       if (status === 'active') {
-        const page = lastAttempt?.webPage ?? null;
+        if (lastAttempt === null) {
+          const test = { command: 'webhook test', args: [endpointId] };
+          return skipped(say`${name} has received no events recently; test it with "${test}"`);
+        }
+        const page = lastAttempt.webPage;
         if (page === null) return good(`${name} accepts its events`);
         return warning(
           `${name} returned a web page for the last event, “${page}”: the event counts as delivered, but your receiver probably never saw it`,
