@@ -127,7 +127,11 @@ function call<Answer>(
         fail(error);
       }
     });
-    stream.once('error', (error) => fail(headers[':status'] === undefined ? error : afterReached(error)));
+    // If the connection failed, Node.js only reports that it cancelled the stream, and puts the reason into the cause.
+    stream.once('error', (error) => {
+      const reason = error.cause ?? error;
+      fail(headers[':status'] === undefined ? reason : afterReached(reason));
+    });
     stream.once('close', () => {
       signal.removeEventListener('abort', onAbort);
       try {
