@@ -158,7 +158,7 @@ function untilStopped(log: Logger) {
       stop({ reason: signal, failure: null });
     });
   }
-  whenParentDies(() => stop({ reason: 'the npm that started this process is gone', failure: null }));
+  whenParentDies(() => stop({ reason: 'the npm process that started this one has ended', failure: null }));
   // Whatever has failed, the important state is in the database, and the next start resumes from there.
   process.on('uncaughtException', (error) => {
     log.fatal({ err: error }, 'unhandled error; stopping');

@@ -22,7 +22,7 @@ const PINGS_IN_TIME = 3;
  * A shell sends the notifications, because spawning a program blocks this process: for 1.5 ms at 54 MB of memory, and for 64 ms at 554 MB.
  * The shell starts while this process is still small, and ends with it.
  */
-const SPEAKER = 'while read -r state; do systemd-notify "$state" || echo "cannot say $state" >&2; done';
+const SPEAKER = 'while read -r state; do systemd-notify "$state" || echo "cannot send $state" >&2; done';
 
 /**
  * Finds the supervisor in the environment: `NOTIFY_SOCKET=/run/systemd/notify`, `WATCHDOG_USEC=60000000` and `WATCHDOG_PID=4711`

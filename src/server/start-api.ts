@@ -140,7 +140,7 @@ function operationsOf(context: Context): OperationDeps {
     config: { ...config, ...keys, sandbox: sandbox !== undefined },
     consoleUrl: config.consoleUrl ?? null,
     note: (text) => log.warn(text),
-    nodes: () => Promise.reject(new Error('keys of the API ask no nodes')),
+    nodes: () => Promise.reject(new Error('operations on API keys never query nodes')),
   };
 }
 

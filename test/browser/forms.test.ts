@@ -68,7 +68,7 @@ const modes = [
 test.each(modes)('the amount to type at an exchange is the payable one and its fee, $mode', async (options) => {
   const { page, problems, close } = await openPage(checkout.browser, invoice.url, options);
   const total = formatAmount(microUsdt(invoice.amountMicro + 1_500_000n));
-  const reported = `Type ${total} USDT at the exchange: after its fee of 1.5 exactly ${invoice.amount} arrives.`;
+  const reported = `Enter ${total} USDT at the exchange: after its fee of 1.5, exactly ${invoice.amount} will arrive.`;
   for (const fee of ['1.5', '1,5', '۱٫۵', ' 1.50 USDT ']) expect(await answerTo(page, FEE, fee), fee).toBe(reported);
   for (const nonsense of ['1.2.3', '-1', '1e3', '<script>alert(1)</script>']) {
     expect(await answerTo(page, FEE, nonsense), nonsense).toMatch(/^Enter the fee as a number/);
@@ -84,7 +84,7 @@ test.each(modes)('a pasted address is compared with that of the invoice, $mode',
   const said: [pasted: string, reported: string][] = [
     [invoice.address, '✓ It is the same address.'],
     [` ${invoice.address}\t`, '✓ It is the same address.'],
-    [other, 'It is another address. Do not send to it. Copy the address again from this page, and check it again.'],
+    [other, 'It is a different address. Do not send to it. Copy the address again from this page, and check it again.'],
     // Addresses are case-sensitive: with one letter in another case it's another address or none.
     [invoice.address.toLowerCase(), 'This is not a TRON address. Copy the address again from this page.'],
     [`0x${'a1'.repeat(20)}`, 'This is not a TRON address. Copy the address again from this page.'],
@@ -108,7 +108,7 @@ test('the answers come without leaving the page, are announced once, and the tot
   expect(await page.evaluate('navigator.clipboard.readText()')).toBe(total);
   const announced = await heard();
   expect(announced[0]).toBe('Looking up…');
-  expect(announced.filter((text) => text.startsWith(`Type ${total}`))).toHaveLength(1);
+  expect(announced.filter((text) => text.startsWith(`Enter ${total}`))).toHaveLength(1);
   expect(page.url()).toBe(invoice.url);
   expect(problems).toEqual([]);
   await close();

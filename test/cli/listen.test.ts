@@ -80,7 +80,7 @@ describe('what arrives', () => {
     const missed = await record(project, 2);
     const second = startListen(project.apiKey, { forwardTo: receiver.url }, { home: first.home });
     await expectIds(receiver, [...before, ...missed]);
-    expect(second.notes).toContainEqual(expect.stringMatching(/^2 events arrived while this was not running/));
+    expect(second.notes).toContainEqual(expect.stringMatching(/^2 events arrived while this command was not running/));
     expect(second.secret()).toBe(first.secret());
     await second.stop();
     const third = startListen(project.apiKey, { forwardTo: receiver.url }, { home: first.home });
@@ -308,7 +308,7 @@ describe('it ends and says what to do', () => {
       ],
       [
         (_, response) => response.end('{"data":[],"hasMore":true,"latest":null}'),
-        /a page of the feed does not lead any further$/,
+        /a page of its feed does not move past the requested position$/,
       ],
     ];
     for (const [answering, message] of answers) {

@@ -57,7 +57,7 @@ test('the same seed tells the same stories', async () => {
   await fill('--invoices', '50', '--seed', '7');
   await fill('--invoices', '50', '--seed', '8');
   const projects = await query(
-    `select id from projects where name = 'Filled shop of 50 invoices' order by created_at, id`,
+    `select id from projects where name = 'Filled shop with 50 invoices' order by created_at, id`,
   );
   const [first, again, other] = await Promise.all(projects.map(({ id }) => stories(String(id))));
   expect(first).toHaveLength(50);

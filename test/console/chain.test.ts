@@ -116,7 +116,7 @@ test('a halt shows its reason to all, and goes on by the decision of an owner ab
   await setHalt(desk.books.db, 'devnet', `block 7 contradicts ${HTML}`);
   await raise('halted', '', 'it halted');
   const page = await desk.get('/chain');
-  expect(textOf(page)).toContain('The watcher is halted, so no invoice becomes paid');
+  expect(textOf(page)).toContain('The watcher is halted, so no invoices are marked as paid');
   expect(textOf(page)).toContain('block 7 contradicts');
   expect(page.text).not.toContain('<img');
   expect(page.text).toContain('href="/chain/resume"');

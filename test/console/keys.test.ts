@@ -178,7 +178,7 @@ test('a list of many keys stays under 30 kB, shows those in use first, and says 
 test('a new signing key of receipts takes the place of the former one, and the master keys are shown by their ids', async () => {
   const page = await console_.get('/settings/keys');
   expect(page.text).toContain('QUITTANCE_MASTER_KEY');
-  expect(page.text).toContain('The master key is replaced on the server');
+  expect(page.text).toContain('Replace the master key on the server');
   const done = await send('/settings/receipt-key', {});
   expect([done.status, done.text.includes('instead of')]).toEqual([200, true]);
   const { data } = await listAudit.run(

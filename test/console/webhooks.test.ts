@@ -193,7 +193,7 @@ test('a new secret signs beside the former one, and both fingerprints are shown 
   const rotated = await submit(`${path}/rotate`, { overlap: '7d' });
   const [secret = ''] = /whsec_[\w+/=]+/.exec(rotated.text) ?? [];
   expect(await fingerprints()).toEqual([createHash('sha256').update(secret).digest('hex').slice(0, 12), first]);
-  expect((await console_.get(path)).text).toMatch(/also signs until/);
+  expect((await console_.get(path)).text).toMatch(/in use until/);
 });
 
 test('an event shows each attempt, and is sent again once for each form', async () => {

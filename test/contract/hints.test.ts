@@ -60,7 +60,8 @@ test('a creation that asks for more than the five fields is told where to read t
     {
       field: 'expand',
       code: 'UNKNOWN_FIELD',
-      message: 'is not known here: create the invoice, then read it with GET /v1/invoices/{invoiceId}?expand=payment',
+      message:
+        'is not supported here: create the invoice, then read it with GET /v1/invoices/{invoiceId}?expand=payment',
     },
   ]);
 });

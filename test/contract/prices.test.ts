@@ -206,7 +206,7 @@ describe('refused, and nothing is stored:', () => {
       {
         ...{ field: 'price.currency', code: 'NO_RATE' },
         message:
-          'is EUR, and the project has rates for: none; the operator can set one with: quittance adapter enable --kind price --currency EUR --rate …',
+          'is EUR, but the project has rates for: none; the operator can set one with: quittance adapter enable --kind price --currency EUR --rate …',
       },
     ]);
   });

@@ -259,7 +259,7 @@ describe('limits of unpaid invoices', () => {
         ratelimit: '"unpaid-per-minute";r=0;t=40',
         'ratelimit-policy': '"unpaid-per-minute";q=5;w=60',
       });
-      expect(refused.body.detail).toContain('has 5 unpaid invoices from the last minute');
+      expect(refused.body.detail).toContain('has reached its limit of 5 unpaid invoices from the last minute');
       service.clock.advance(40_001);
       expect((await createInvoice(service, asked)).status).toBe(201);
     } finally {
@@ -340,8 +340,8 @@ describe('limits of unpaid invoices', () => {
     expect(await alarmOf(shop, 'order-flood')).toBeNull();
     expectRefused(await order(shop), 429, 'TOO_MANY_UNPAID');
     const detail = await alarmOf(shop, 'order-flood');
-    expect(detail).toContain(`${shop.projectId} has 6 unpaid invoices from`);
-    expect(detail).toContain('5 of them recently for 25.000000 USDT');
+    expect(detail).toContain(`${shop.projectId} has reached its limit of 6 unpaid invoices from`);
+    expect(detail).toContain('Of the recent ones, 5 are for 25.000000 USDT.');
     expect(detail).toContain(`quittance project update ${shop.projectId} --max-unpaid`);
     const text = await (await fetch(`${service.metricsUrl}/metrics`)).text();
     expect(text).toMatch(new RegExp(`quittance_unpaid_refused_total\\{[^}]*${shop.projectId}"\\} 1`));

@@ -175,7 +175,7 @@ test('what is turned away is kept 600 times of a minute, whatever comes, and a s
   const metrics = await (await fetch(`${own.service.metricsUrl}/metrics`)).text();
   expect(metrics).toMatch(/^quittance_requests_unlogged_total\{reason="flood"\} 200$/m);
   await eventually(
-    () => own.logged().filter(({ msg }) => msg.includes('missing in the request log')),
+    () => own.logged().filter(({ msg }) => msg.includes('missing from the request log')),
     (lines) => lines.length > 0,
   );
   await own.stopService();
@@ -185,7 +185,7 @@ test('what is turned away is kept 600 times of a minute, whatever comes, and a s
   expect(count(({ code }) => code === 'ROUTE_NOT_FOUND')).toBe(600);
   expect(count(({ code }) => code === 'INVOICE_NOT_FOUND')).toBe(701);
   // One line a minute, and the clock is frozen.
-  expect(own.logged().filter(({ msg }) => msg.includes('missing in the request log'))).toHaveLength(1);
+  expect(own.logged().filter(({ msg }) => msg.includes('missing from the request log'))).toHaveLength(1);
 });
 
 test('of a shop in a loop, 60 refusals a minute are explained, and all are kept', async () => {

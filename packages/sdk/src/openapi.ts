@@ -437,7 +437,7 @@ export interface components {
             head: string;
             /** @example mainnet */
             network: string;
-            /** @description The path from the address to the root in the head: each step is L or R, followed by a SHA-256 hash */
+            /** @description The path from the address to the Merkle root in `head`: each step is L or R, followed by a SHA-256 hash */
             path: string[];
             projectId: string;
             signatures: {
@@ -471,7 +471,7 @@ export interface components {
              * @example 0.921500
              */
             rate: string;
-            /** @description The time of the rate; null if the operator set it */
+            /** @description The timestamp of the rate; null if the operator set it */
             rateAt: null | string;
             /** @description The origin that the rate was read from, or `fixed` */
             rateSource: string;
@@ -610,7 +610,7 @@ export interface components {
             hasMore: boolean;
             /** @description The id of the project's newest event, or null if it has none */
             latest: null | string;
-            /** @description Only with `types`: the `after` value for the next page, which is also past the events of other types */
+            /** @description Only with `types`: the `after` value for the next page, which also skips events of other types */
             next?: null | string;
         };
         /** Invoice */

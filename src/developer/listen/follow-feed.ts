@@ -29,7 +29,7 @@ export function createFeedReader(
         switch (answer.kind) {
           case 'page':
             if (leadsNoFurther(answer.page, after))
-              throw noFeed(server, 'a page of the feed does not lead any further');
+              throw noFeed(server, 'a page of its feed does not move past the requested position');
             if (failures > 0) note(`${server} responds again`);
             failures = 0;
             return answer.page;

@@ -160,7 +160,7 @@ function lastAnswer(signal: AbortSignal, onWait: () => void): { signal: AbortSig
 
 function describeMissed(count: number, hasMore: boolean): string {
   const what = count === 1 && !hasMore ? '1 event' : `${hasMore ? 'more than ' : ''}${count} events`;
-  return `${what} arrived while this was not running and ${count === 1 && !hasMore ? 'is' : 'are'} forwarded now; --after latest skips them`;
+  return `${what} arrived while this command was not running and ${count === 1 && !hasMore ? 'is' : 'are'} being forwarded now; --after latest skips them`;
 }
 
 function notAnEvent(server: string): never {

@@ -53,7 +53,7 @@ export async function readListenSettings(options: ListenOptions & Surroundings):
   const server = readServer(serverText, options.allowHttp === true);
   // The sandbox's key is only sent to the sandbox.
   const isSandbox = sandbox !== null && new URL(server).origin === new URL(sandbox.baseUrl).origin;
-  const why = `${server} is not this data directory's sandbox, whose key is known`;
+  const why = `${server} is not this data directory's sandbox, so no key is known for it`;
   const key = readTestKey(named.apiKey ?? (isSandbox ? sandbox.apiKey : null), why);
   return { server, ...key, forwardTo, types, after: from };
 }
@@ -61,7 +61,7 @@ export async function readListenSettings(options: ListenOptions & Surroundings):
 /** Returns the key that `--print-secret` derives the secret from, without asking a server. */
 export async function readListenKey(options: ListenOptions & Surroundings): Promise<string> {
   const key = namedKey(options) ?? (await findSandboxFile(options.dataDir()))?.apiKey ?? null;
-  return readTestKey(key, 'no sandbox runs on this data directory').apiKey;
+  return readTestKey(key, 'no sandbox is running on this data directory').apiKey;
 }
 
 function namedKey({ apiKey, env }: ListenOptions & Surroundings): string | null {
@@ -83,7 +83,7 @@ function readTestKey(text: string | null, why: string): { apiKey: string; keyId:
   const key = readApiKey(text);
   if (key !== null) return { apiKey: text, keyId: encodeId('key', key.keyUuid) };
   throw invalid(
-    `the API key (${text.length} characters, not shown) is not a Quittance key: a key is "qt_test_" and 75 characters, as "quittance key create" showed it. A character may be missing or wrong`,
+    `the API key (${text.length} characters, not shown) is not a Quittance key: a key is "qt_test_" followed by 75 characters, as shown by "quittance key create". A character may be missing or wrong`,
   );
 }
 

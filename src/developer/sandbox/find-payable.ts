@@ -34,7 +34,7 @@ export async function findPayable(sandbox: Sandbox, target: string): Promise<Pay
   };
   const { id, status, ...invoice } = await lookAgain();
   if (token !== undefined && (status === 'CONFIRMING' || status === 'PAID')) {
-    throw new AppError('CONFLICT', `${target} already has its payment: to pay it again on purpose, use its invoiceId`);
+    throw new AppError('CONFLICT', `${target} already has a payment: to pay it again on purpose, use its invoiceId`);
   }
   // A checkout link doesn't reveal the invoice id, so messages about it don't either.
   const reference = token === undefined ? encodeId('inv', id) : target;

@@ -22,8 +22,8 @@ export async function letExpire(db: Database, { checkoutToken, reference, readSt
     const status = await readStatus();
     if (status === 'EXPIRED') return;
     if (status !== 'PENDING') {
-      throw new AppError('CONFLICT', `${reference} already has its payment (${status}): it cannot be paid late`);
+      throw new AppError('CONFLICT', `${reference} already has a payment (${status}), so it cannot be paid late`);
     }
   }
-  throw new AppError('SANDBOX_REFUSED', `${reference} has not expired within ${EXPIRY_TIMEOUT_MS / 1000} seconds`);
+  throw new AppError('SANDBOX_REFUSED', `${reference} did not expire within ${EXPIRY_TIMEOUT_MS / 1000} seconds`);
 }

@@ -45,7 +45,7 @@ export async function orphanPayment(
   }
   throw new AppError(
     'SANDBOX_REFUSED',
-    `the payment ${txId} is not in any block after ${BLOCK_TIMEOUT_MS / 1000} seconds`,
+    `the payment ${txId} was still not in any block after ${BLOCK_TIMEOUT_MS / 1000} seconds`,
   );
 }
 

@@ -74,7 +74,7 @@ export async function payWith(sandbox: Sandbox, { target, scenario, withInvoice 
 function describeOrphaned({ blockNumber, blocks, wasConfirming }: OrphanedPayment): string {
   const seen = wasConfirming ? 'the invoice became CONFIRMING' : 'the invoice was not seen CONFIRMING in time';
   const branch = blocks === 1 ? `block ${blockNumber}` : `block ${blockNumber} and the blocks after it`;
-  return `exactly the payable amount was sent, and ${seen}; then the network orphaned ${branch}, and the payment is gone: the invoice becomes PENDING again, or EXPIRED if its deadline has passed`;
+  return `the exact payable amount was sent, and ${seen}. Then the network orphaned ${branch}, so the payment no longer exists. The invoice becomes PENDING again, or EXPIRED if its deadline has passed`;
 }
 
 /** Finds another invoice that was paid by mistake: with the policy `exact`, a wrong amount may be another invoice's price. */

@@ -54,6 +54,6 @@ export async function findSandboxFile(dataDir: string): Promise<SandboxFile | nu
 export function sandboxNotRunning(dataDir: string): never {
   throw new AppError(
     'SANDBOX_NOT_RUNNING',
-    `no sandbox runs on the data directory ${dataDir}: start one with "npm start", or set QUITTANCE_DATA_DIR to the sandbox directory`,
+    `no sandbox is running on the data directory ${dataDir}: start one with "npm start", or set QUITTANCE_DATA_DIR to the sandbox directory`,
   );
 }

@@ -111,7 +111,7 @@ export async function seedDemoProject(
   const { endpointId: id, webhookSecret: secret } = secrets;
   const now = () => unixMs(systemClock.now());
   const deps = { db, keyRing, now: now(), random: randomBytes };
-  await addWebhookEndpoint(deps, { id, projectId, url: inboxUrl, secret, description: 'inbox of the sandbox' });
+  await addWebhookEndpoint(deps, { id, projectId, url: inboxUrl, secret, description: 'sandbox inbox' });
   const endpointId = encodeId('whe', id);
   await updateEndpoint.run({ db, now, config: { webhooks: { localTargets: true } } }, ACTOR, {
     endpointId,
@@ -159,7 +159,7 @@ export async function createFreshProject(
 export async function endProject(db: Database, projectUuid: string, demoUuid: string): Promise<void> {
   if (projectUuid === demoUuid) {
     const fix = 'send the key that POST /sandbox/projects returned';
-    throw new AppError('SANDBOX_REFUSED', `This is the demo project's key, which stays: ${fix}.`);
+    throw new AppError('SANDBOX_REFUSED', `This key belongs to the demo project, which cannot be ended: ${fix}.`);
   }
   const deps = { db, now: () => unixMs(systemClock.now()) };
   for (const { id, disabledAt } of await listWebhookEndpoints(db, projectUuid)) {

@@ -39,17 +39,17 @@ type ScenarioRecord = {
 
 const LIST = '`quittance transfers list`';
 const UNSEEN = 'the invoice stays as it is, and no transfer is recorded';
-const DUPLICATE = `the invoice already has its payment, so the transfer appears under ${LIST} as a duplicate`;
+const DUPLICATE = `the invoice already has a payment, so the transfer appears under ${LIST} as a duplicate`;
 const PAYS = 'the invoice becomes CONFIRMING when the transfer is in a block, and PAID once that block is irreversible';
 
 const ifPaid = ({ hasPayment }: PaymentFacts) => (hasPayment ? DUPLICATE : PAYS);
 const ifUnmatched = ({ hit }: PaymentFacts) =>
   hit === null
     ? `the invoice stays as it is, and the transfer appears under ${LIST} as unmatched once its block is irreversible`
-    : `the invoice stays as it is; but invoice ${hit} asks for exactly this amount at the same address: it becomes PAID, or, if it already has its payment, the transfer appears under ${LIST} as a duplicate`;
+    : `the invoice stays as it is. However, invoice ${hit} asks for exactly this amount at the same address, so it becomes PAID. If it already has a payment, the transfer appears under ${LIST} as a duplicate`;
 
 const PAYABLE = 25_000_014n;
-const EXACT = 'exactly the payable amount was sent';
+const EXACT = 'the exact payable amount was sent';
 
 type Words = { help: string; said?: string };
 
@@ -81,7 +81,7 @@ const mistaken = (
 const cut = (decimals: number, ...codes: string[]) => {
   const mistake = mistaken(
     `cut off after ${decimals} decimals, as some exchanges do`,
-    `which is cut off after ${decimals} decimals`,
+    `because it was cut off after ${decimals} decimals`,
     (amount) => cutTo(amount, decimals) || null,
     25_000_000n,
     ...codes,
@@ -90,7 +90,7 @@ const cut = (decimals: number, ...codes: string[]) => {
     ...mistake,
     outcome: (facts: PaymentFacts) =>
       facts.sent === facts.payable
-        ? `${facts.sent} has no more than ${decimals} decimals, so exactly the payable amount was sent: ${ifPaid(facts)}`
+        ? `${facts.sent} has no more than ${decimals} decimals, so the exact payable amount was sent: ${ifPaid(facts)}`
         : mistake.outcome(facts),
   };
 };
@@ -105,9 +105,9 @@ const unseen = ({ help, said }: Required<Words>, code: string, example = [PAYABL
 
 /** The ways to pay, in the order of the help. */
 export const SCENARIOS = {
-  exact: paying({ help: 'exactly the payable amount' }),
+  exact: paying({ help: 'the exact payable amount' }),
   short: mistaken(
-    '1 USDT too little, or half of a smaller amount',
+    '1 USDT too little, or half of the amount if it is at most 1 USDT',
     'which is too little',
     lessAFee,
     24_000_014n,
@@ -135,8 +135,8 @@ export const SCENARIOS = {
   },
   contract: {
     ...paying({
-      help: 'the payable amount, sent by a contract: only a log shows it',
-      said: `${EXACT} by a contract, so that only a log shows it`,
+      help: 'the payable amount, sent by a contract, so only a log shows it',
+      said: `${EXACT} by a contract, so only a log shows it`,
     }),
     by: 'contract',
   },
@@ -149,18 +149,18 @@ export const SCENARIOS = {
     cause: { at: 'payment', codes: ['payment'] },
     outcome: ({ hasPayment }) =>
       hasPayment
-        ? `one transaction sent both payable amounts: the second invoice is paid by it, and for the first, ${DUPLICATE}`
+        ? `one transaction sent both payable amounts: it pays the second invoice, but the first one already has a payment, so that transfer appears under ${LIST} as a duplicate`
         : 'one transaction pays both invoices: each becomes CONFIRMING when it is in a block, and PAID once that block is irreversible',
   },
   orphaned: {
-    ...paying({ help: 'exactly, and then the block leaves the chain again' }),
+    ...paying({ help: 'the exact payable amount, and then its block is orphaned' }),
     needs: 'fork',
     // On a busy machine the payment may be orphaned before it's seen.
     cause: { at: 'lookup', codes: ['orphaned', 'not_found'] },
   },
   rounded: mistaken(
-    'rounded to 2 decimals, or to the nearest other number of decimals that changes it',
-    'which is rounded',
+    'rounded to 2 decimals, or to another number of decimals if that changes nothing',
+    'because it was rounded',
     rounded,
     25_000_000n,
     'ROUNDED',
@@ -169,13 +169,13 @@ export const SCENARIOS = {
   'rounded-3': cut(3, 'TRUNCATED', 'ROUNDED', 'REQUESTED_AMOUNT'),
   'rounded-4': cut(4, 'TRUNCATED', 'ROUNDED', 'REQUESTED_AMOUNT'),
   'below-minimum': mistaken(
-    'the minimum that an exchange sends, because the amount is below it: the next of 10, 20, 50, 100, …',
-    'because the exchange sends no less',
+    "an exchange's minimum that is above the payable amount: the next of 10, 20, 50, 100, …",
+    'because the exchange does not send less',
     minimumAbove,
     50_000_000n,
     'OVERPAID',
   ),
-  typo: mistaken('the last digit wrong by one', 'with one digit wrong', lastDigitWrong, 25_000_015n, 'ONE_DIGIT_WRONG'),
+  typo: mistaken('the last digit off by one', 'with one digit wrong', lastDigitWrong, 25_000_015n, 'ONE_DIGIT_WRONG'),
   swapped: mistaken(
     'the last two different neighbouring digits swapped',
     'with two neighbouring digits swapped',
@@ -184,23 +184,23 @@ export const SCENARIOS = {
     'DIGITS_SWAPPED',
   ),
   fee: mistaken(
-    'less a fee of 1 USDT, as an exchange deducts it; half of a smaller amount',
+    'an exchange fee of 1 USDT deducted, or half of the amount if it is at most 1 USDT',
     'because a fee was deducted from it',
     lessAFee,
     24_000_014n,
     'FEE_DEDUCTED',
   ),
   late: {
-    ...paying({ help: 'exactly, after the invoice has expired (its deadline is brought forward)' }),
+    ...paying({ help: 'the exact payable amount, after the invoice has expired (its deadline is brought forward)' }),
     needs: 'expiry',
     cause: { at: 'payment', codes: ['payment, late'] },
     outcome: () =>
-      `the deadline was brought forward (which only a local network allows) and the invoice expired, and then ${EXACT}: the invoice still becomes CONFIRMING and PAID, and its payment is marked late`,
+      `the deadline was brought forward (which only a local network allows), the invoice expired, and then ${EXACT}. The invoice still becomes CONFIRMING and PAID, and its payment is marked late`,
   },
   'requested-amount': {
     ...mistaken(
       'the order amount, without the digits that were added to it',
-      'which is the order amount without the added digits',
+      'because the added digits were left out',
       undefined,
       25_000_000n,
       'REQUESTED_AMOUNT',
@@ -222,7 +222,7 @@ export const SCENARIOS = {
   reverted: {
     ...unseen(
       {
-        help: 'exactly, from a wallet that has no USDT: the call reverts',
+        help: 'the exact payable amount, from a wallet that has no USDT: the call reverts',
         said: `${EXACT} from a wallet that has no USDT, so the call is in a block as REVERT and moves nothing`,
       },
       'failed, reverted',
@@ -232,7 +232,7 @@ export const SCENARIOS = {
   'out-of-energy': {
     ...unseen(
       {
-        help: 'exactly, with a fee limit that is too low: the call runs out of energy',
+        help: 'the exact payable amount, with a fee limit that is too low: the call runs out of energy',
         said: `${EXACT} with a fee limit of 1 TRX, so the call is in a block as OUT_OF_ENERGY, costs its fee and moves nothing`,
       },
       'failed, out_of_energy',
@@ -242,8 +242,8 @@ export const SCENARIOS = {
   'zero-value': {
     ...unseen(
       {
-        help: 'a transfer of 0, as address poisoning sends it',
-        said: 'a transfer of 0 was sent, as address poisoning does',
+        help: 'a transfer of 0, as in address poisoning',
+        said: 'a transfer of 0 was sent, as in address poisoning',
       },
       'no_usdt_transfer',
       [0n],

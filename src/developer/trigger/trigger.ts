@@ -170,7 +170,7 @@ async function refundTransfer(
   const came = await payer.transfer({ contract, to: own.address, amountMicro: AMOUNT_MICRO });
   const { data } = await until((event) => event.type === 'transfer.unmatched' && event.data['txId'] === came);
   const transferId = decodeId('trf', String(data['transferId']));
-  if (transferId === null) throw new Error('the event names no transfer');
+  if (transferId === null) throw new Error('the event does not name a transfer');
   const txId = await own.transfer({ contract, to: payer.address, amountMicro: AMOUNT_MICRO });
   // It's on the chain before it's in the ledger.
   while (!(await isTied(deps, { transferId, txId, note: '', invoice: null }))) await pause(POLL_MS, signal);

@@ -142,7 +142,7 @@ function refuseUntellable({ dialect, orderId, name, type, param }: Asked): void 
     if (started === null) continue;
     throw new Refusal(
       CODES.fields,
-      `failed to parse request params: ${field} contains "&${started.slice(0, 64)}=", so the callback's signed text would be ambiguous: write ${field} without "&" or without "="`,
+      `failed to parse request params: ${field} contains "&${started.slice(0, 64)}=", so the callback's signed text would be ambiguous: remove the "&" or the "=" from ${field}`,
     );
   }
 }
@@ -178,7 +178,7 @@ async function invoiceOf(created: Ordered, deps: AdapterDeps, concerned: Concern
     case 'conflict':
       // This is the same order, at a different rate.
       if (created.rule === 'idempotencyKey') return created.existing.id;
-      throw new Refusal(CODES.orderExists, 'order already exists, with other fields: use a new order id');
+      throw new Refusal(CODES.orderExists, 'order already exists with different fields: use a new order id');
     case 'amount-unavailable':
       await deps.onAmountRefused(concerned);
       throw new Refusal(CODES.noFreeAmount, 'no available amount channel: the operator must add an address');

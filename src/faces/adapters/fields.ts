@@ -8,7 +8,7 @@ type Form = Readonly<Record<string, Decision>>;
 
 const ADDRESS = { refused: 'the operator sets the receiving addresses' };
 const RATE = { refused: 'the operator sets the rate' };
-const ONE_METHOD = { ignored: 'there is one way to pay: USDT on TRON' };
+const ONE_METHOD = { ignored: 'there is only one way to pay: USDT on TRON' };
 const ABOUT_THE_PAYER = { ignored: 'the page adapts to the browser, and Quittance stores nothing about payers' };
 
 const used = <Name extends string>(...names: Name[]) =>
@@ -83,7 +83,7 @@ export function checkFields(name: keyof typeof FORMS, fields: Fields, { currency
     const started = startedField(value, isField);
     if (started === null) continue;
     refuse(
-      `${field} contains "&${started}=", so the signed text can be read as another ${started}: write ${field} without it. In a URL, put ${started} first, behind the question mark`,
+      `${field} contains "&${started}=", so the signed text could be read as containing a second ${started}: remove it from ${field}. In a URL, put ${started} first, right after the question mark`,
     );
   }
   for (const field of ['currency', 'fiat']) {

@@ -33,7 +33,7 @@ export const CODES = {
 export function notHere(): Refusal {
   return new Refusal(
     CODES.signature,
-    "signature verification failed: check the adapter's URL, the pid, the secret, and that the adapter is enabled",
+    "signature verification failed: check the adapter's URL, the pid and the secret, and make sure that the adapter is enabled",
     { isUnknown: true },
   );
 }

@@ -162,7 +162,7 @@ const OtherEventSchema = Type.Object(
     ...{ projectId: Type.String(), network: Type.String(), sequence: Type.Integer({ minimum: 1 }) },
     data: Type.Object({}, { additionalProperties: true }),
   },
-  { title: OTHER_EVENT, description: 'An event of a type that a later release adds. Ignore it.' },
+  { title: OTHER_EVENT, description: 'An event of a type added in a later release. Ignore it.' },
 );
 
 export const EventPageSchema = Type.Object(
@@ -178,8 +178,7 @@ export const EventPageSchema = Type.Object(
     }),
     next: Type.Optional(
       Type.Union([Type.Null(), Type.String()], {
-        description:
-          'Only with `types`: the `after` value for the next page, which is also past the events of other types',
+        description: 'Only with `types`: the `after` value for the next page, which also skips events of other types',
       }),
     ),
   },

@@ -84,10 +84,10 @@ function readFilter(query: Record<string, string | undefined>, errors: FieldErro
     const message = `contains the unknown type ${JSON.stringify(unknown.slice(0, 40))}; the valid types are ${EVENT_TYPES.join(', ')}`;
     errors.push(wrongValue('types', message));
   } else if (named.length > known.length) {
-    errors.push(wrongValue('types', 'contains a type twice; send it once, such as types=invoice.paid'));
+    errors.push(wrongValue('types', 'contains the same type twice; send each type once, as in types=invoice.paid'));
   }
   if (query['wait'] !== undefined && !WAIT.test(wait))
-    errors.push(wrongValue('wait', `must be whole seconds, 1 to ${MAX_WAIT_S}, such as ${MAX_WAIT_S}`));
+    errors.push(wrongValue('wait', `must be a whole number of seconds from 1 to ${MAX_WAIT_S}, such as ${MAX_WAIT_S}`));
   return {
     after: after === undefined ? null : (decodeId('evt', after) ?? NIL_UUID),
     limit: errors.length === 0 ? limit : 1,

@@ -102,7 +102,7 @@ async function convert({ db, now }: ApiDeps, { projectId }: Caller, fields: Crea
   if (found === undefined) {
     const known = rates.map((each) => each.currency).join(', ') || 'none';
     const fix = `the operator can set one with: quittance adapter enable --kind price --currency ${currency} --rate …`;
-    return wrong('price.currency', 'NO_RATE', `is ${currency}, and the project has rates for: ${known}; ${fix}`);
+    return wrong('price.currency', 'NO_RATE', `is ${currency}, but the project has rates for: ${known}; ${fix}`);
   }
   // If someone changed the rate that was read, the next reading replaces it within a minute.
   const isReadable = found.rateSource === null || found.isReadSound;
@@ -132,7 +132,7 @@ async function convert({ db, now }: ApiDeps, { projectId }: Caller, fields: Crea
 function refuseExpand(request: FastifyRequest): void {
   if ((request.query as { expand?: unknown }).expand === undefined) return;
   const message =
-    'is not known here: create the invoice, then read it with GET /v1/invoices/{invoiceId}?expand=payment';
+    'is not supported here: create the invoice, then read it with GET /v1/invoices/{invoiceId}?expand=payment';
   throw invalidQuery([{ field: 'expand', code: 'UNKNOWN_FIELD', message }]);
 }
 
@@ -171,7 +171,7 @@ function refusalOf(
       const invoiceId = encodeId('inv', created.existing.id);
       const detail =
         created.rule === 'idempotencyKey'
-          ? `The Idempotency-Key was already used for other input (different: ${created.fields.join(', ')}), which created ${invoiceId}. Use a new key for a new order attempt.`
+          ? `The Idempotency-Key was already used with different input (fields that differ: ${created.fields.join(', ')}), which created ${invoiceId}. Use a new key for a new order attempt.`
           : `The externalId is already reserved by ${invoiceId}. Read that invoice, or use a new externalId for a new order attempt.`;
       return new Problem('IDEMPOTENCY_CONFLICT', detail, {
         extensions: { conflict: created.rule, fields: created.fields, invoiceId },
@@ -220,7 +220,7 @@ function tooManyUnpaid({ rule, limit, retryAfterSeconds }: Extract<Ordered, { ki
   const span = rule === 'unpaid' ? { words: '30 minutes', seconds: 1800 } : { words: 'minute', seconds: 60 };
   return new Problem(
     'TOO_MANY_UNPAID',
-    `The project has ${limit} unpaid invoices from the last ${span.words}, which is its limit. The request had no effect: retry in ${retryAfterSeconds} s with the same Idempotency-Key.`,
+    `The project has reached its limit of ${limit} unpaid invoices from the last ${span.words}. The request had no effect: retry in ${retryAfterSeconds} s with the same Idempotency-Key.`,
     {
       headers: {
         'Retry-After': String(retryAfterSeconds),

@@ -166,12 +166,12 @@ const FreshProjectSchema = Type.Object(
   {
     projectId: Type.String(),
     name: Type.String(),
-    apiKey: Type.String({ description: 'A key with every scope. It is shown only this once' }),
+    apiKey: Type.String({ description: 'A key with every scope. It is shown only once' }),
     endpoint: Type.Union([
       Type.Object({
         endpointId: Type.String(),
         url: Type.String(),
-        secret: Type.String({ description: 'Verifies the webhooks. It is shown only this once' }),
+        secret: Type.String({ description: 'Verifies the webhooks. It is shown only once' }),
       }),
       Type.Null(),
     ]),

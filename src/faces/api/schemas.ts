@@ -55,7 +55,8 @@ const addressProof = Type.Object(
     network: Type.String({ examples: ['mainnet'] }),
     projectId: Type.String(),
     path: Type.Array(Type.String(), {
-      description: 'The path from the address to the root in the head: each step is L or R, followed by a SHA-256 hash',
+      description:
+        'The path from the address to the Merkle root in `head`: each step is L or R, followed by a SHA-256 hash',
     }),
   },
   {
@@ -79,7 +80,7 @@ const ConvertedPriceSchema = Type.Object(
     ...price,
     rate: Type.String({ description: 'The price of one USDT in this currency', examples: ['0.921500'] }),
     rateAt: Type.Union([Type.Null(), Type.String()], {
-      description: 'The time of the rate; null if the operator set it',
+      description: 'The timestamp of the rate; null if the operator set it',
     }),
     rateSource: Type.String({ description: 'The origin that the rate was read from, or `fixed`' }),
   },

@@ -238,5 +238,5 @@ const WORDS: Words = {
     if (command === 'webhook list') return `GET ${PATH}`;
     return command === 'webhook update' ? `PATCH ${PATH}/${args.join('/')}` : formatHint(hint);
   },
-  secret: (kind) => `this looks like ${kind}, which does not belong there: if it is real, replace it`,
+  secret: (kind) => `this looks like ${kind}, which does not belong in this field: if it is real, replace it`,
 };

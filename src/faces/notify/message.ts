@@ -41,7 +41,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 function composeWords(rows: readonly Notification[]): Message {
   const [first] = rows;
-  if (first === undefined) throw new RangeError('a message is about something');
+  if (first === undefined) throw new RangeError('a message needs at least one notification');
   const titles = rows.map(({ seal, title }) => (seal ? title : 'Message not written by Quittance'));
   const items = rows.map(({ about, phase }, index) => ({ about, phase, title: titles[index] ?? '' }));
   const isUrgent = rows.some((row) => row.isUrgent);

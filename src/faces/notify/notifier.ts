@@ -253,7 +253,7 @@ type Words = { title: string; body: string };
 type PendingAlarm = Omit<FoundAlarm, 'end' | 'words'>;
 
 const MADE_UP =
-  'Quittance did not raise this alarm, or not with this text: it was changed directly in the database. See "row-changed" in docs/reference/alarms.md';
+  'Quittance did not raise this alarm, or raised it with a different text: it was changed directly in the database. See "row-changed" in docs/reference/alarms.md';
 /** The database schema allows longer values. */
 const MAX_SUBJECT = 80;
 const MAX_TITLE = 180;
@@ -271,16 +271,16 @@ function alarmWords(news: PendingAlarm): Words {
   // A resolved alarm's text isn't repeated, because it has no seal.
   return {
     title: oneLine(`ALARM on ${network}: ${named}`, MAX_TITLE),
-    body: `It was raised at ${toIso(raisedAt)} and is resolved.`,
+    body: `It was raised at ${toIso(raisedAt)} and has since been resolved.`,
   };
 }
 
 function alarmOverWords(news: PendingAlarm): Words {
   const { network, raisedAt, resolvedAt } = news;
-  const ended = resolvedAt === null ? '' : `, resolved at ${toIso(resolvedAt)}`;
+  const ended = resolvedAt === null ? 'has since been resolved' : `resolved at ${toIso(resolvedAt)}`;
   return {
     title: oneLine(`Resolved on ${network}: ${name(news)}`, MAX_TITLE),
-    body: `The alarm is resolved: raised at ${toIso(raisedAt)}${ended}.`,
+    body: `The alarm was raised at ${toIso(raisedAt)} and ${ended}.`,
   };
 }
 
@@ -310,7 +310,7 @@ function settledWords({ how, ...news }: PendingTransfer & { how: string }): Word
 const OWNER_ACTIONS: Readonly<Record<PendingOwnerChange['action'], string>> = {
   'admin-key.created': 'created an admin key with the owner role',
   'user.invited': 'invited an owner',
-  'user.changed': 'gave a user the role owner',
+  'user.changed': 'gave a user the owner role',
   'user.reset': 'created a new sign-in link for an owner',
 };
 
@@ -323,7 +323,7 @@ function ownerWords({ seq, action, subject, detail, actedBy, origin, actedAt, se
   const by = `${oneLine(actedBy, MAX_SUBJECT)}${origin === null ? '' : ` (${oneLine(origin, MAX_SUBJECT)})`}`;
   return {
     title: oneLine(`${title}: ${name}`, MAX_TITLE),
-    body: `${by} ${OWNER_ACTIONS[action]}: ${name}, ${subject}, at ${toIso(actedAt)}. An owner has all permissions.\n\nIf you did not expect it, undo it now: quittance ${undo}`,
+    body: `${by} ${OWNER_ACTIONS[action]}: ${name}, ${subject}, at ${toIso(actedAt)}. An owner has all permissions.\n\nIf you did not expect this, undo it now: quittance ${undo}`,
   };
 }
 

@@ -120,7 +120,7 @@ function explainMailError(error: unknown): string {
     return `smtp_${responseCode}: the mail server returned ${responseCode}${why}`;
   }
   if (code === 'ETLS') return 'tls: no secure connection to the mail server';
-  if (code === 'EAUTH') return 'smtp_login: the mail server does not support this way to sign in';
+  if (code === 'EAUTH') return 'smtp_login: the mail server does not support this sign-in method';
   return explainError(error);
 }
 

@@ -23,7 +23,7 @@ export const PROBLEMS = {
     status: 401,
     title: 'The API key is not accepted',
     advice:
-      'Send the project’s secret key in the X-Api-Key header. A missing, malformed, unknown, expired or revoked key gets this response, and so does a key used from an address that is not on its list.',
+      'Send the project’s secret key in the X-Api-Key header. A missing, malformed, unknown, expired or revoked key gets this response, and so does a key used from an IP address that is not on its allow list.',
   },
   INSUFFICIENT_SCOPE: {
     status: 403,
@@ -57,7 +57,7 @@ export const PROBLEMS = {
     status: 409,
     title: 'The request conflicts with an earlier one',
     advice:
-      '`conflict` says which rule was broken. `idempotencyKey`: the key was used for other input; use a new key for a new order attempt. `externalId`: this id already has an invoice; read that invoice, or use a new id for a new order attempt.',
+      '`conflict` says which rule was broken. `idempotencyKey`: the key was already used with different input; use a new key for a new order attempt. `externalId`: this id already has an invoice; read that invoice, or use a new id for a new order attempt.',
   },
   AMOUNT_UNAVAILABLE: {
     status: 409,
@@ -80,7 +80,7 @@ export const PROBLEMS = {
     status: 409,
     title: 'The state of the webhook endpoint does not allow this',
     advice:
-      '`detail` says why: another endpoint in the project has this URL, the endpoint is already disabled, its previous secret still signs, or the project has the maximum number of endpoints.',
+      '`detail` says why: another endpoint in the project has this URL, the endpoint is already disabled, its previous secret is still in use, or the project has the maximum number of endpoints.',
   },
   UNSUPPORTED_ASSET: { status: 422, title: 'The asset is not supported', advice: 'Use asset "USDT".' },
   UNSUPPORTED_NETWORK: { status: 422, title: 'The network is not supported', advice: 'Use network "TRON".' },
@@ -121,7 +121,7 @@ export const PROBLEMS = {
     status: 503,
     title: 'The server is overloaded',
     advice:
-      'Wait as long as Retry-After says, and retry with the same Idempotency-Key. The server refused the request before it did any work for it.',
+      'Wait as long as Retry-After says, and retry with the same Idempotency-Key. The server refused the request before processing it.',
   },
 } as const satisfies Record<string, { status: number; title: string; advice: string }>;
 

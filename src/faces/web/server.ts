@@ -158,7 +158,7 @@ const OF_ADAPTERS =
 function hintOf(url: string): string {
   const path = url.split('?', 1)[0] ?? '';
   if (OF_ADAPTERS.test(path) && !path.startsWith('/adapters/')) {
-    return "An adapter's URL begins with /adapters/whe_…, as the operator sees it with: quittance adapter list. ";
+    return "An adapter's URL begins with /adapters/whe_…; the operator can see it with: quittance adapter list. ";
   }
   return path.length > 1 && path.endsWith('/') ? 'Remove the slash at the end of the path. ' : '';
 }

@@ -436,7 +436,7 @@ function idleSettings({ settings, present }: ReadSettings): ConfigProblem[] {
   if (present.has('DATABASE_OWNER_URL')) {
     warn(
       'DATABASE_OWNER_URL',
-      'is set for a service, which never uses it. Remove it here, so that an attacker who breaks into the service owns no tables.',
+      'is set for a service, which never uses it. Remove it here, so that an attacker who breaks into the service cannot act as the owner of the tables.',
     );
   }
   for (const variable of ['QUITTANCE_DEVNET_BLOCK_MS', 'QUITTANCE_DEVNET_PRODUCERS'] as const) {

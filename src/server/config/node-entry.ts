@@ -81,9 +81,9 @@ function readSides(
 ): (Pick<NodeSpec, 'solidityUrl' | 'grpc' | 'jsonRpcUrl'> & { kind: 'ok' }) | Invalid {
   const invalid = (reason: string): Invalid => ({ kind: 'invalid', reason });
   const side = solidity === undefined ? null : readUrl(solidity);
-  if (side?.kind === 'invalid') return invalid(`has a wrong option solidity: it ${side.reason}`);
+  if (side?.kind === 'invalid') return invalid(`has an invalid solidity option: it ${side.reason}`);
   if (side !== null && side.isGrpc !== main.isGrpc) {
-    return invalid(`has an option solidity of another kind: write a ${main.isGrpc ? 'grpc' : 'http'}:// URL`);
+    return invalid(`has a solidity option of a different kind: use a ${main.isGrpc ? 'grpc' : 'http'}:// URL`);
   }
   const usual = main.isGrpc ? usualSolidityUrl(main) : main.url;
   const solidityUrl = side?.url ?? usual;
@@ -93,20 +93,22 @@ function readSides(
     );
   }
   const rpc = jsonrpc === undefined || jsonrpc === OFF ? null : readUrl(jsonrpc);
-  if (rpc?.kind === 'invalid') return invalid(`has a wrong option jsonrpc: it ${rpc.reason}`);
+  if (rpc?.kind === 'invalid') return invalid(`has an invalid jsonrpc option: it ${rpc.reason}`);
   if (rpc !== null && (main.isGrpc || rpc.isGrpc)) {
-    return invalid('has a wrong option jsonrpc: it must be the http:// URL at which an http:// node serves /jsonrpc');
+    return invalid(
+      'has an invalid jsonrpc option: it must be the http:// URL at which an http:// node serves /jsonrpc',
+    );
   }
   const jsonRpcUrl = rpc?.url.replace(/\/jsonrpc$/, '') ?? (main.isGrpc || jsonrpc === OFF ? null : main.url);
   if (grpc === undefined) return { kind: 'ok', solidityUrl, grpc: null, jsonRpcUrl };
   const twin = readUrl(grpc);
-  if (twin.kind === 'invalid') return invalid(`has a wrong option grpc: it ${twin.reason}`);
+  if (twin.kind === 'invalid') return invalid(`has an invalid grpc option: it ${twin.reason}`);
   if (main.isGrpc || !twin.isGrpc)
-    return invalid('has a wrong option grpc: it must be the grpc:// URL of an http:// node');
+    return invalid('has an invalid grpc option: it must be the grpc:// URL of an http:// node');
   const twinSolidityUrl = usualSolidityUrl(twin);
   if (twinSolidityUrl === null) {
     return invalid(
-      `has a wrong option grpc: it must use port ${GRPC.port}; write a node at another port as an entry of its own, grpc://host:port#solidity=grpc://host:port`,
+      `has an invalid grpc option: it must use port ${GRPC.port}; add a node on another port as a separate entry, grpc://host:port#solidity=grpc://host:port`,
     );
   }
   const urls: NodeUrls = { url: twin.url, solidityUrl: twinSolidityUrl };
@@ -174,10 +176,10 @@ function parseOptions(fragment: string): ParsedOptions {
       const known = Object.keys(OPTIONS).join('=, ');
       return { kind: 'invalid', reason: `has an unknown option after the "#": write ${known}=, separated by "&"` };
     }
-    if (values[name] !== undefined) return { kind: 'invalid', reason: `has the option ${name} twice: keep one` };
+    if (values[name] !== undefined) return { kind: 'invalid', reason: `has the ${name} option twice: keep one` };
     const value = decode(part.slice(at + 1));
     if (value === null || !OPTIONS[name].accepts(value)) {
-      return { kind: 'invalid', reason: `has a wrong option ${name}: use ${OPTIONS[name].takes}` };
+      return { kind: 'invalid', reason: `has an invalid ${name} option: use ${OPTIONS[name].takes}` };
     }
     values[name] = value;
   }

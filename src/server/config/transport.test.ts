@@ -73,7 +73,7 @@ describe('the way to the database', () => {
     'postgres://u:h0rse@db1/q?ssl=',
   ])('%s is refused, for it is plain text', (url) => {
     const [message, ...others] = database(url);
-    expect(message).toMatch(/^DATABASE_URL leads to \S+ without TLS/);
+    expect(message).toMatch(/^DATABASE_URL connects to \S+ without TLS/);
     expect(message).toContain('sslmode=verify-full&sslrootcert=');
     expect(message).toContain('QUITTANCE_ALLOW_PLAINTEXT');
     expect(message).not.toContain('h0rse');
@@ -90,7 +90,7 @@ describe('the way to the database', () => {
     `postgres://u:h0rse@db1/q?uselibpqcompat=true&sslmode=verify-ca&sslrootcert=${CA}`,
   ])('%s is refused, for it does not verify who answers', (url) => {
     expect(database(url)).toEqual([
-      expect.stringMatching(/^DATABASE_URL leads to db1 by TLS that doesn't verify the server/),
+      expect.stringMatching(/^DATABASE_URL connects to db1 over TLS that doesn't verify the server/),
     ]);
   });
 

@@ -16,8 +16,8 @@ export function databaseTransportProblems(
   const transport = inspectTransport(url);
   if (transport.kind === 'invalid') return [{ variable, message: `(value not shown): it ${transport.reason}.` }];
   if (transport.kind === 'socket' || transport.kind === 'verified' || isTrusted(transport.host, allowed)) return [];
-  const how = transport.kind === 'plain' ? 'without TLS' : "by TLS that doesn't verify the server";
-  const message = `leads to ${transport.host} ${how}, so anyone on the network path can read and change everything: add "sslmode=verify-full&sslrootcert=/path/to/ca.crt" to it (sslrootcert only for your own CA), or list ${transport.host} in QUITTANCE_ALLOW_PLAINTEXT if the network path is otherwise secure.`;
+  const how = transport.kind === 'plain' ? 'without TLS' : "over TLS that doesn't verify the server";
+  const message = `connects to ${transport.host} ${how}, so anyone on the network path can read and change everything: add "sslmode=verify-full&sslrootcert=/path/to/ca.crt" to it (sslrootcert only for your own CA), or list ${transport.host} in QUITTANCE_ALLOW_PLAINTEXT if the network path is otherwise secure.`;
   return [{ variable, message }];
 }
 

@@ -38,7 +38,7 @@ const PRICES = [
 ];
 const MAX_SURCHARGE_MICRO = 10_000n;
 const MIN_ADDRESSES = 3;
-/** A name that no DNS server resolves (RFC 6761), so that pending deliveries fail as with a receiver that is gone. */
+/** A name that no DNS server resolves (RFC 6761), so that pending deliveries fail as with a receiver that no longer exists. */
 const NOWHERE = 'https://shop.invalid/hook';
 
 type Deps = Parameters<typeof addEndpoint.run>[0] & { db: Database; onProgress(filled: number): void };
@@ -58,7 +58,7 @@ export async function fillSandbox(
   const random = seededRandom(seed);
   const end = now();
   const project = await createProject.run({ ...deps, networks: ['devnet'] }, actor, {
-    ...{ name: `Filled shop of ${invoices} invoices`, network: 'devnet', expected: null },
+    ...{ name: `Filled shop with ${invoices} invoices`, network: 'devnet', expected: null },
     ...{
       maxSurchargeMicro: MAX_SURCHARGE_MICRO,
       invoiceLifetimeMs: LIFETIME_MS,
@@ -70,7 +70,7 @@ export async function fillSandbox(
     ...{
       projectId: project.projectId,
       url: NOWHERE,
-      description: 'a receiver that is gone',
+      description: 'a receiver that no longer exists',
       eventTypes: null,
       secret: null,
     },

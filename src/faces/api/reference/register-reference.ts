@@ -58,7 +58,7 @@ function writeLlms(document: ApiDocument): string {
 
 Every request below \`${url}\` has a project's secret key in the header \`X-Api-Key\`. Keep the key on your server: never call this API from a browser.
 
-- Create an invoice: \`POST /v1/invoices\` with the headers \`Content-Type: application/json\` and \`Idempotency-Key\`, which you choose and store for each order attempt, and the body \`${body}\`. \`amount\` is a decimal string, \`externalId\` your own id for the attempt, unique in the project. \`201\` is the only success: store \`invoiceId\`, send the payer to \`checkoutUrl\`. If there is no response, and after \`429\` and \`5xx\`, send the same request again with the same key: it creates no second invoice.
+- Create an invoice: \`POST /v1/invoices\` with the headers \`Content-Type: application/json\` and \`Idempotency-Key\`, which you choose and store for each order attempt, and the body \`${body}\`. \`amount\` is a decimal string. \`externalId\` is your own id for the attempt, unique in the project. \`201\` is the only success: store \`invoiceId\`, and send the payer to \`checkoutUrl\`. If there is no response, and after \`429\` and \`5xx\`, send the same request again with the same key: it creates no second invoice.
 - Read an invoice: \`GET /v1/invoices/{invoiceId}\`. Fulfil only if \`status\` is \`PAID\` and \`externalId\` is the one that you stored. \`CONFIRMING\` is not paid yet; \`EXPIRED\` can still be paid.
 - Amounts are exact: never round them, and never accept a partial payment. \`GET /v1/transfers\` lists the transfers that paid no invoice.
 - Errors are \`application/problem+json\`. Base your decisions on \`code\`.
@@ -231,7 +231,7 @@ function renderStart({ info, servers }: ApiDocument): Html {
       html`<label><input type="radio" name="language" id="in-${id}"${index === 0 ? html` checked` : null}> ${name}</label>`,
   );
   return html`<p>${prose(info.description)}</p>
-<p>Your <strong>server</strong> calls <code>${servers[0].url}</code> with your project's secret key in the header <code>X-Api-Key</code>, which must have the <i>scope</i> of an operation; the examples read it from the variable <code>${API_KEY.variable}</code>. Never call this API from a browser. Fields that are not marked <i>optional</i> are always present.</p>
+<p>Your <strong>server</strong> calls <code>${servers[0].url}</code> with your project's secret key in the header <code>X-Api-Key</code>, which must have the <i>scope</i> that the operation requires. The examples read it from the variable <code>${API_KEY.variable}</code>. Never call this API from a browser. Fields that are not marked <i>optional</i> are always present.</p>
 <p>For programs: <a href="/openapi.json">OpenAPI 3.1</a>, <a href="/docs/postman.json">Postman collection</a>, <a href="/llms.txt">llms.txt</a>.</p>
 <fieldset><legend>Examples in</legend>${choices}</fieldset>`;
 }
@@ -297,7 +297,7 @@ const RECEIVER_RULES = [
   'Reject a `webhook-timestamp` (Unix seconds) more than 5 minutes from your clock.',
   'Return 2xx within 15 seconds, even for a `type` that you do not know. After any other response, Quittance retries for more than three days.',
   'Handle each `webhook-id` once: the same event may arrive twice.',
-  'Read the invoice before you fulfil, and fulfil only if its `status` is `PAID` and its `externalId` is the one that you stored.',
+  'Read the invoice before you fulfil the order, and fulfil it only if its `status` is `PAID` and its `externalId` is the one that you stored.',
 ] as const;
 
 /**

@@ -22,12 +22,15 @@ const read = (answer: LookupAnswer) => renderAnswer(checkoutPage('waiting'), ans
 test.each<[LookupAnswer, string[]]>([
   [find('paid'), ['✓ It has paid this invoice. 123456.990007 USDT', 'block 68123456']],
   [find('confirming', { earlierTransaction: null }), ['It is your payment.', '3 of 19', 'Do not send again']],
-  [find('exact_but_already_paid', { paidBy: null }), ['was paid before', 'Contact Test shop']],
+  [find('exact_but_already_paid', { paidBy: null }), ['had already been paid', 'Contact Test shop']],
   [find('exact_not_yet_examined', { earlierTransaction: null }), ['exactly right', 'Do not send again']],
   [find('exact_not_confirmed'), ['not enough nodes', 'look again in 1 minute.']],
-  [find('exact_not_recorded'), ['not in our books', 'give this transaction ID to Test shop']],
+  [find('exact_not_recorded'), ['not in our records', 'give this transaction ID to Test shop']],
   [find('before_invoice'), ['1 Sept 2026, 12:10 UTC, before this invoice was created at 1 Sept 2026, 12:00 UTC']],
-  [find('short', { likely: null }), ['123455.990007 USDT arrived: 1 less than 123456.990007', 'Do not send the rest']],
+  [
+    find('short', { likely: null }),
+    ['only 123455.990007 USDT arrived, which is 1 less than 123456.990007', 'Do not send the rest'],
+  ],
   [find('over', { likely: null }), ['1 more than 123456.990007', 'Do not send again']],
   [find('short', { likely: { kind: 'fee' } }), ['looks like a fee']],
   [find('short', { likely: { kind: 'rounded', decimals: 2 } }), ['rounded to 2 decimals']],
@@ -40,7 +43,7 @@ test.each<[LookupAnswer, string[]]>([
   [find('no_usdt_transfer', { toAddress: true }), ['12.500000 TRX to the right address', 'Contact Test shop']],
   [find('no_usdt_transfer', { moved: 'trx', toAddress: false }), ['12.500000 TRX to another address']],
   [find('not_found'), ['look again in 1 minute', 'internal or off-chain']],
-  [find('orphaned'), ['waits to be mined again', 'Do not send again.']],
+  [find('orphaned'), ['it is waiting to get into a new block', 'Do not send again.']],
   [find('other_network'), ['on TRON Shasta Testnet. This invoice can be paid only on TRON Mainnet.', 'still awaiting']],
   [find('not_tron', { looksLike: 'solana' }), ['on Solana, not on TRON']],
   [find('not_a_transaction_id', { looksLike: 'part-of-an-id' }), ['12 characters of 64']],
@@ -90,7 +93,7 @@ test('whoever must not send again, or may, is told so by the paragraph and not b
 test('a second payment is no good news, though it is exactly right', () => {
   for (const code of ['confirming', 'exact_not_yet_examined'] as const) {
     const text = read(find(code, { earlierTransaction: 'b4'.repeat(32) }));
-    expect(text).toContain('will pay nothing');
+    expect(text).toContain('so this one does not count');
     expect(text).toContain('b4'.repeat(32));
   }
 });

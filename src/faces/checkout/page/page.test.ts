@@ -230,7 +230,7 @@ test('the form that was sent is open, with what was entered and the answer to it
   const fee = renderPage(page, NONCE, { question: { field: 'fee', text: '1,5' }, answer: null });
   expect(fee).toContain('value="1,5"');
   expect(read(fee)).toContain(
-    'Type 123458.490007 USDT at the exchange: after its fee of 1.5 exactly 123456.990007 arrives.',
+    'Enter 123458.490007 USDT at the exchange: after its fee of 1.5, exactly 123456.990007 will arrive.',
   );
   const same = renderPage(page, NONCE, {
     question: { field: 'paste', text: ` ${page.invoice.address}\n` },
@@ -238,7 +238,7 @@ test('the form that was sent is open, with what was entered and the answer to it
   });
   expect(read(same)).toContain('It is the same address.');
   const other = renderPage(page, NONCE, { question: { field: 'paste', text: USDT }, answer: null });
-  expect(read(other)).toContain('It is another address. Do not send to it.');
+  expect(read(other)).toContain('It is a different address. Do not send to it.');
   const [answer] = LOOKUP_ANSWERS.map((found) => renderAnswer(page, found));
   const found = renderPage(page, NONCE, { question: { field: 'transaction', text: 'b4' }, answer: answer ?? null });
   expect(read(found)).toContain('It has paid this invoice.');

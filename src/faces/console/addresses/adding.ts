@@ -195,7 +195,7 @@ export function addDerivingForms(routes: Routes, deps: ConsoleDeps): void {
     find: (asked, project) => findAdding(deps, asked, project),
     show: (visit, subject) => ({
       ...{ title: 'Derive addresses', about: subject.project, button: 'Show the addresses', fields: fieldsOf(subject) },
-      consequence: html`<p>From the public key of an account in your wallet (<span class="mono">m/44'/195'/0'</span>) Quittance can compute its addresses, but cannot spend anything. Nothing is added yet: the next page shows the addresses.</p>`,
+      consequence: html`<p>From the public key of an account in your wallet (<span class="mono">m/44'/195'/0'</span>), Quittance can compute its addresses, but cannot spend anything. Nothing is added yet: the next page shows the addresses.</p>`,
       back: urlTo(visit, '/addresses', subject.project),
     }),
     read: (filled, { project }) => ({ filled, read: showDerivation.read(given(filled, project), deps.now()) }),
@@ -283,7 +283,7 @@ function secondView(visit: Visit, subject: AddingSubject & Derivation): FormView
       endingField(
         'ending',
         'Last six characters of #1',
-        'Copy them from your wallet. They are not shown here, because a key does not reveal its owner.',
+        'Copy them from your wallet. They are not shown here, because they prove that the key came from your wallet.',
       ),
     ],
     back: urlTo(visit, FIRST, project),

@@ -344,14 +344,14 @@ function comparePage(
     about: project,
     main: html`${renderVerdict({ same: data.length - differ - early, differ, early })}
 ${data.length === 0 ? null : html`<section class="card flush" aria-label="Addresses">${table('Balance of each address', COMPARED, data)}</section>`}
-${node === null ? null : html`<p class="hint">Balances according to ${outside(node, 100)}.</p>`}${skipped.length === 0 ? null : html`<p class="hint">${number(skipped.length)} were compared less than a minute ago, and were not checked again.</p>`}
+${node === null ? null : html`<p class="hint">Balances according to ${outside(node, 100)}.</p>`}${skipped.length === 0 ? null : html`<p class="hint">${number(skipped.length)} were compared less than a minute ago, so they were not checked again.</p>`}
 <p><a class="button" href="${urlTo(visit, '/addresses', project, { after })}">Addresses</a></p>`,
   };
 }
 
 function renderVerdict({ same, differ, early }: { same: number; differ: number; early: number }): Html {
   if (differ > 0) {
-    return html`<p class="notice" role="alert"><strong>${number(differ)} differ.</strong> The alarm balance-differs names the blocks to check: see <a href="/chain">Chain</a>.</p>`;
+    return html`<p class="notice" role="alert"><strong>${number(differ)} differ.</strong> The balance-differs alarm names the blocks to check: see <a href="/chain">Chain</a>.</p>`;
   }
   const left = early === 0 ? null : html` ${number(early)} cannot be compared yet: try again in half a minute.`;
   return html`<p class="good" role="status">${same === 0 ? null : html`${number(same)} match the ledger.`}${left}</p>`;

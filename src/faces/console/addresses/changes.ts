@@ -138,7 +138,7 @@ function renderActions(visit: Visit, { changeId }: AddressChangeView, refusal: s
   const withdraw = isAllowed(visit.actor, 'withdrawAddressChange')
     ? html`<a class="button quiet" href="/addresses/changes/${changeId}/withdraw">Withdraw</a>`
     : null;
-  return html`<section class="card form" aria-labelledby="do"><h2 id="do">Is each of them in your wallet?</h2><p>If you do not recognise them, withdraw this and find out who proposed it: a session or an admin key may have been stolen.</p>
+  return html`<section class="card form" aria-labelledby="do"><h2 id="do">Is each of them in your wallet?</h2><p>If you do not recognise them, withdraw this change and find out who proposed it: a session or an admin key may have been stolen.</p>
 <div class="actions">${confirm}${withdraw}</div>${refusal === null ? null : html`<p class="hint">You cannot confirm it: <bdi>${refusal}</bdi>.</p>`}</section>`;
 }
 
@@ -147,7 +147,7 @@ type Switched = { view: SwitchedAddressesView };
 
 const NOTE: FormField = {
   ...{ kind: 'line', name: 'note', label: 'Note (optional)', more: html` maxlength="2000"` },
-  hint: 'Kept with your name in the audit log.',
+  hint: 'Recorded with your name in the audit log.',
 };
 
 const ENDING = endingField(

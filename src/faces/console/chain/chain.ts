@@ -44,7 +44,7 @@ export function addChainRoutes(routes: Routes, deps: ChainDeps): void {
         ({ kind, subject }) => alarmRow(kind).endsBy === 'operator' && `${kind}.${subject}` === text,
       );
       if (alarm !== undefined) return { project, alarm };
-      throw new AppError('NOT_FOUND', `${project.network} has no open alarm ${clip(text)} that you can close`);
+      throw new AppError('NOT_FOUND', `${project.network} has no open ${clip(text)} alarm that you can close`);
     },
     show: (visit, { project, alarm: { kind, subject, detail, raisedAt, seenCount } }) => ({
       title: 'Close an alarm',
@@ -78,7 +78,7 @@ export function addChainRoutes(routes: Routes, deps: ChainDeps): void {
       about: project,
       consequence: html`<p>${project.network} has been halted since ${time(at)} UTC:</p><div class="notice"><p>${renderKept(reason, 2000)}</p></div><p>The watcher continues after block ${number(recorded)}, the last recorded one. Invoices can be paid again, and they expire as usual. Recorded data does not change. If the problem still exists, the watcher halts again.</p>`,
       fields: [{ kind: 'seen', name: 'haltedAt', label: 'Halted at', value: at }],
-      button: 'I resolved the problem: resume',
+      button: 'I have resolved the problem: resume',
       back: urlTo(visit, '/chain', project),
     }),
     done: (visit, { project }) => ({ goTo: urlTo(visit, '/chain', project, { done: 'resumed' }) }),
@@ -134,7 +134,7 @@ function renderHalt(visit: Visit, project: ListedProjectView, { halt }: ChainSta
   const step = isAllowed(visit.actor, 'resumeChain')
     ? html`<p><a class="button" href="${urlTo(visit, '/chain/resume', project)}">Resume the watcher</a></p>`
     : html`<p class="hint">Only an owner can resume it.</p>`;
-  return html`<section class="card" aria-labelledby="halt"><h2 id="halt">The watcher is halted, so no invoice becomes paid</h2><div class="notice"><p>${time(halt.at)} UTC: ${renderKept(halt.reason, MAX_TEXT)}</p></div><p>Find out which one is correct, the ledger or the chain.</p>${step}</section>`;
+  return html`<section class="card" aria-labelledby="halt"><h2 id="halt">The watcher is halted, so no invoices are marked as paid</h2><div class="notice"><p>${time(halt.at)} UTC: ${renderKept(halt.reason, MAX_TEXT)}</p></div><p>Find out whether the ledger or the chain is correct.</p>${step}</section>`;
 }
 
 /** The maximum length of a stored alarm text. */
@@ -158,7 +158,7 @@ ${tile('Recorded', recorded?.number ?? null, recorded === null ? 'nothing yet' :
 
 function sayBehind({ blocks, why }: ChainStatusView['behind']): string {
   if (why.length === 0) return 'all irreversible blocks are recorded, and no alarm blocks progress';
-  if (blocks === null) return 'it is not known how far';
+  if (blocks === null) return 'the number of missing blocks is not known';
   if (blocks === 0) return 'all irreversible blocks are recorded, but the watcher is making no progress';
   return `${number(blocks)} irreversible ${blocks === 1 ? 'block is' : 'blocks are'} not recorded`;
 }
@@ -254,7 +254,7 @@ function producersPage(visit: Visit, project: ListedProjectView, { network, data
     about: project,
     main: html`<p><a href="${urlTo(visit, '/chain', project)}">Chain</a></p>
 ${newest === undefined ? html`<section class="card empty"><h2>No producers known yet</h2><p>The watcher reads them when it first follows ${network}.</p></section>` : renderSets(newest, data)}
-${isAllowed(visit.actor, 'acceptProducers') ? html`<details class="card"><summary>If too many producers changed at once</summary><p>Quittance raises an alarm, and the watcher waits. Compare the producers with a block explorer that is not one of your nodes. Then accept the producers on the server that runs Quittance: see “producers-refused” in docs/reference/alarms.md.</p></details>` : null}`,
+${isAllowed(visit.actor, 'acceptProducers') ? html`<details class="card"><summary>If too many producers changed at once</summary><p>Quittance raises an alarm, and the watcher waits. Compare the producers with those on a block explorer that does not depend on your nodes. Then accept the producers on the server that runs Quittance: see “producers-refused” in docs/reference/alarms.md.</p></details>` : null}`,
   };
 }
 

@@ -216,14 +216,15 @@ const WHAT_FOLLOWS: Record<JobKind, string> = {
   verify:
     'Reads these blocks again, verifies them, and compares the transfers of your addresses with the ledger. It changes nothing.',
   rescan:
-    'Reads these blocks again and records missing transfers. If such a transfer pays an invoice, the invoice becomes paid and the shop is notified. If the ledger has a transfer that is not on the chain, the job stops without changing it, and shows the command that repairs it. You can repeat the job safely.',
+    'Reads these blocks again and records missing transfers. If such a transfer pays an invoice, the invoice becomes paid and the shop is notified. If the ledger has a transfer that is not on the chain, the job stops without changing the ledger, and shows the command that repairs it. You can repeat the job safely.',
   reconcile:
     'Asks a node for the balance of each address on this network, and compares it with the ledger. A difference raises an alarm, which closes when both match.',
 };
 
 const COST_OF_BLOCKS =
-  "It reads at most 30 blocks per second, so that it does not slow down the watcher and your shops: 1,000 blocks take about a minute, 100,000 can take hours if the nodes are far away. It leaves enough of each node's daily request limit for the watcher.";
-const COST_OF_BOOKS = 'It needs four requests per address, and a few seconds for an address that was never compared.';
+  "It reads at most 30 blocks per second, so that it does not slow down the watcher or your shops. 1,000 blocks take about a minute; 100,000 can take hours if the nodes are far away. It leaves enough of each node's daily request limit for the watcher.";
+const COST_OF_BOOKS =
+  'It needs four requests per address, and a few seconds for an address that has never been compared.';
 
 /** How often a running job's page reloads. */
 const REFRESH_S = 2;

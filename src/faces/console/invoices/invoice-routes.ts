@@ -69,7 +69,7 @@ export function addInvoiceRoutes(routes: Routes, deps: ConsoleDeps): void {
         },
         {
           ...{ kind: 'line', name: 'note', label: 'Note (optional)', more: html` maxlength="2000"` },
-          hint: 'Kept with your name in the audit log. The payer never sees it.',
+          hint: 'Recorded with your name in the audit log. The payer never sees it.',
         },
       ],
     }),

@@ -45,7 +45,10 @@ export function addLive(app: FastifyInstance, deps: ConsoleDeps): void {
     if (open.size >= MAX_STREAMS || reply.raw.socket === null || request.method === 'HEAD') {
       const requests = open.size < MAX_STREAMS ? null : tally.note('full');
       if (requests !== null)
-        deps.log.warn({ requestId: request.id, open: open.size, requests }, 'console pages are not kept up to date');
+        deps.log.warn(
+          { requestId: request.id, open: open.size, requests },
+          'too many console pages are open, so some do not update automatically',
+        );
       return reply.code(503).header('Retry-After', '60').send();
     }
     hijackForStream(request, reply);

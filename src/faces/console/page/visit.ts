@@ -105,7 +105,7 @@ function readFields<Name extends string>(
     }
     const [value = '', ...others] = given.getAll(name);
     if (others.length > 0) throw new FieldError(name, `was sent ${others.length + 1} times: send it once`);
-    if (value.length > most) throw new FieldError(name, `has ${value.length} characters, which is too long`);
+    if (value.length > most) throw new FieldError(name, `has ${value.length} characters, which is too many`);
     if (value.includes('\0')) throw new FieldError(name, 'contains a character that cannot be stored');
     // A form submits all of its fields, even empty ones.
     if (value.trim() !== '') fields[known] = value;

@@ -162,12 +162,12 @@ const COLUMNS: readonly Column<Row>[] = [
 function renderBalance({ from, to, balance }: ReportView, isNow: boolean): Html {
   const { start, came, left, end, uncompared } = balance;
   const same = isNow
-    ? html`This is the current balance of your addresses in the ledger. To compare it with the chain, address by address, use “Compare with the chain” on the page <a href="/addresses">Addresses</a>.`
-    : html`This is the balance of your addresses in the ledger on that day. To compare today’s balance with the chain, address by address, use “Compare with the chain” on the page <a href="/addresses">Addresses</a>.`;
+    ? html`This is the current balance of your addresses in the ledger. To compare it with the chain, address by address, use “Compare with the chain” on the <a href="/addresses">Addresses</a> page.`
+    : html`This is the balance of your addresses in the ledger on that day. To compare today’s balance with the chain, address by address, use “Compare with the chain” on the <a href="/addresses">Addresses</a> page.`;
   const unknown =
     uncompared === 0
       ? null
-      : html`<p class="notice">${many(uncompared, 'address has', 'addresses have')} never been compared with the chain, so the balance leaves out any money received before you added them. The service does this automatically, or use “Compare with the chain” on the page <a href="/addresses">Addresses</a> now.</p>`;
+      : html`<p class="notice">${many(uncompared, 'address has', 'addresses have')} never been compared with the chain, so the balance leaves out any money received before you added them. The service does this automatically. To do it now, use “Compare with the chain” on the <a href="/addresses">Addresses</a> page.</p>`;
   return html`<section class="card" aria-labelledby="balance"><h2 id="balance">Balance</h2>${facts([
     [`Before ${from}`, amountOf(start)],
     ['+ received', amountOf(came)],

@@ -147,12 +147,12 @@ function verifiedPage({ good, entries, head, problem }: VerifiedAuditView, isCom
     beside: html`<a href="/settings/audit">Audit log</a>`,
     main: html`${
       good
-        ? html`<p class="good" role="status">The log is intact: ${number(entries)} ${entries === 1 ? 'entry' : 'entries'}${isCompared ? ', and it has not been rewritten since the head you kept' : null}.</p>`
+        ? html`<p class="good" role="status">The log is intact: ${number(entries)} ${entries === 1 ? 'entry' : 'entries'}${isCompared ? ', and it has not been rewritten since you kept that head' : null}.</p>`
         : alert(
             html`<p>The log was changed. ${outside(problem?.message ?? '', 300)}.</p><p>The ${number(entries)} entries before that are unchanged.</p>`,
           )
     }
-<section class="card form"><p>Each entry contains the hash of the previous one. The owner of the tables could rewrite the whole log; only a head that you keep elsewhere reveals that.${newest === null ? null : html` This is the newest head:`}</p>
+<section class="card form"><p>Each entry contains the hash of the previous one. The owner of the tables could rewrite the whole log; only a head that you keep elsewhere would reveal that.${newest === null ? null : html` This is the newest head:`}</p>
 ${newest === null ? null : html`<pre>${ltr(newest)}</pre><div class="actions">${copyButton(newest, 'Copy the head')}</div>`}
 <form action="/settings/audit/verification"><div>${field('head', 'Head that you kept', undefined, html` maxlength="100" spellcheck="false" required`, 'Format: number, colon, hash.')}</div><div class="actions"><button>Compare</button></div></form></section>`,
   };

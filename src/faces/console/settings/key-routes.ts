@@ -172,7 +172,7 @@ function renderMaster({ view, missing }: Awaited<ReturnType<typeof showMasterKey
 <p>Master keys encrypt the signing secrets for webhooks and receipts, and users' sign-in secrets. They come from <code>${view.source}</code> and are never stored in the database.</p>${missing === null ? null : alert(html`<p>${renderText(missing)}</p>`)}
 </section>
 <section class="card flush" aria-label="Master keys">${table('Master keys', COLUMNS, view.keys)}</section>
-<p class="hint">The master key is replaced on the server, because every process must read the new one: see “The master key” in docs/guides/seals.md.</p>
+<p class="hint">Replace the master key on the server, because every process must read the new one: see “The master key” in docs/guides/seals.md.</p>
 <p><a href="/settings/receipt-key">New signing key for receipts</a></p>`;
 }
 

@@ -59,7 +59,7 @@ ${
     ? html`<section class="card empty"><h2>No one is signed in</h2><p>You used the sandbox link, which creates no session.</p></section>`
     : html`<section class="card flush" aria-label="Sessions">${sessionTable(visit, data, { own, end, of: 'people' })}</section>`
 }
-<p class="hint">A session ends 12 hours after its last use, and at most 7 days after its start. A session that you end here is rejected at its next click. If you do not recognise a session, end it and create a new link for that user: ending the session does not change the password or passkey used to open it.</p>`,
+<p class="hint">A session ends 12 hours after its last use, and at most 7 days after its start. A session that you end here is rejected on its next request. If you do not recognise a session, end it and create a new link for that user: ending the session does not change the password or passkey used to open it.</p>`,
     };
   });
   addClick(routes, '/settings/sessions/:sessionId/end', 'endSession', async ({ visit, request }) => {
@@ -159,7 +159,7 @@ ${
 function linkPage({ login, role, link, expiresAt }: InvitedView): Page {
   return {
     title: `The link for ${login}`,
-    main: html`<section class="card form"><p><strong>Send it only to that person</strong>, over a private channel: the first person who opens it becomes ${ltr(login)}, ${role}. It is not shown again, works once, and expires at ${time(expiresAt)} UTC.</p>
+    main: html`<section class="card form"><p><strong>Send it only to that person</strong>, over a private channel: the first person who opens it becomes ${ltr(login)}, ${role}. It will not be shown again, works only once, and expires at ${time(expiresAt)} UTC.</p>
 <pre>${ltr(link)}</pre>
 <div class="actions">${copyButton(link, 'Copy invitation link')}<a href="/settings/people">People</a></div></section>`,
   };
@@ -200,7 +200,7 @@ function addPeopleForms(routes: Routes, deps: ConsoleDeps): void {
     find: (asked) => findPerson(deps, asked),
     show: (visit, { person, sessions, projects }) => ({
       ...{ title: `The role of ${person.login}`, about: null, button: 'Change role', back: pathOf(person) },
-      consequence: html`<p>${ltr(person.login)} is ${person.role}, for the projects: ${projectNames(visit, person.projects)}. ${ends(sessions)} The user can sign in again as before.</p>`,
+      consequence: html`<p>${ltr(person.login)} has the role ${person.role} ${person.projects === null ? 'in all projects' : html`in these projects: ${projectNames(visit, person.projects)}`}. ${ends(sessions)} The user can sign in again as before.</p>`,
       fields: rightsFields(projects, person),
     }),
     done: (_visit, { person }) => ({ goTo: `${pathOf(person)}?changed=1` }),
@@ -217,7 +217,7 @@ function addPeopleForms(routes: Routes, deps: ConsoleDeps): void {
         back: pathOf(person),
         fields: [],
       },
-      consequence: html`<p>Use this if the user lost their sign-in method, or someone else may have it. This immediately removes: ${signsInWith(person)}. ${ends(sessions)} Any earlier link stops working.</p><p>The new link works once, within 15 minutes. The person who opens it sets up a new sign-in. Role and projects stay the same.</p>`,
+      consequence: html`<p>Use this if the user has lost their sign-in method, or if someone else may have it. This immediately removes: ${signsInWith(person)}. ${ends(sessions)} Any earlier link stops working.</p><p>The new link works once, within 15 minutes. The person who opens it sets up a new sign-in. Role and projects stay the same.</p>`,
     }),
     done: (_visit, _found, invited) => linkPage(invited),
   });

@@ -121,7 +121,7 @@ const POLICY_OPTIONS = [
   ['exact', 'exact: a separate address for each invoice with the same amount'],
 ] as const;
 const SURCHARGE_HINT =
-  "In USDT, with a tail: 0.0001 to 1, from 0.01 with tail-4, from 0.1 with tail-3. Leave empty for the policy's default.";
+  "In USDT. With tail: 0.0001 to 1; with tail-4: 0.01 to 1; with tail-3: 0.1 to 1. Leave empty for the policy's default.";
 const LIFETIME_HINT = '5m to 30d, such as 30m, 12h or 2d. A later payment still counts.';
 
 function rulesForm(visit: Visit, { view, open }: Settings): FormView {
@@ -131,7 +131,7 @@ function rulesForm(visit: Visit, { view, open }: Settings): FormView {
   };
   return {
     ...{ title: 'Invoice settings', about: view, button: 'Save' },
-    consequence: html`<p>${describeOpen(open)} New invoices use these settings within ten seconds.</p><p>An address can never change its policy. In use: ${describeAddresses(view)} With a policy that has no address, every new invoice is refused.</p>`,
+    consequence: html`<p>${describeOpen(open)} New invoices use these settings within ten seconds.</p><p>An address can never change its policy. In use: ${describeAddresses(view)} If no address has the chosen policy, every new invoice is refused.</p>`,
     back: urlTo(visit, '/settings/project', view),
     fields: [
       { kind: 'select', name: 'policy', label: 'Payment matching', options: POLICY_OPTIONS, value: policy },
@@ -323,7 +323,7 @@ function addArchiveRoutes(routes: Routes, deps: ConsoleDeps): void {
     path: '/settings/project/archive',
     show: (visit, { view, open }) => ({
       ...{ title: 'Archive the project', about: view, fields: [], button: 'Archive' },
-      consequence: html`<p>${describeOpen(open)} Payments are still recorded and reported to your shop.</p><p>New orders are refused from then on, and its API keys become read-only. The project is hidden from lists, and can be restored.</p>`,
+      consequence: html`<p>${describeOpen(open)} Payments are still recorded and reported to your shop.</p><p>New orders are refused from then on, and the project's API keys become read-only. The project is hidden from lists, and can be restored.</p>`,
       back: urlTo(visit, '/settings/project', view),
     }),
   });

@@ -67,7 +67,7 @@ function addAdminKeyRoutes(routes: Routes, deps: ConsoleDeps): void {
     const { data: keys } = await perform(listAdminKeysOperation, deps, visit.actor, {});
     const list =
       keys.length === 0
-        ? html`<section class="card empty"><h2>No admin keys yet</h2><p>With an admin key, programs and the command line on another machine can do what people do here, limited by a role, without a database password.</p><p><a class="button" href="${PAGE}/new">Create the first one</a></p></section>`
+        ? html`<section class="card empty"><h2>No admin keys yet</h2><p>With an admin key, programs and the command line can work from another machine without a database password. They can do what people can do here, as far as the key's role allows.</p><p><a class="button" href="${PAGE}/new">Create the first one</a></p></section>`
         : keyTable(keys, {
             all: all === undefined ? `${PAGE}?all=yes` : null,
             rights: ({ role, projects }) =>
@@ -291,7 +291,7 @@ ${isAllowed(visit.actor, 'addChannel') ? html`<section class="card" aria-labelle
       if (secret === null) return { goTo: `${CHANNELS_PAGE}?added=1` };
       return {
         title: 'Channel added',
-        main: html`<section class="card form"><h2>Copy this secret now</h2><p>It is not shown again. Your receiver needs it to verify that a message is from Quittance.</p>
+        main: html`<section class="card form"><h2>Copy this secret now</h2><p>It will not be shown again. Your receiver needs it to verify that a message is from Quittance.</p>
 <pre><code>${ltr(secret)}</code></pre><p>${copyButton(secret, 'Copy the secret')}</p><p><a href="${CHANNELS_PAGE}">Back to the channels</a></p></section>`,
       };
     },
@@ -325,8 +325,9 @@ async function findChannel(deps: ConsoleDeps, { visit, request }: Asked): Promis
 
 /** The hint for a URL depends on the kind. */
 const URL_HINTS: Readonly<Record<ChannelKind, string>> = {
-  email: 'smtps://user:password@host:465, or smtp://…:587. Write %, @ and : in a user or password as %25, %40, %3A.',
-  telegram: 'Only for your own server with the Telegram API.',
+  email:
+    'smtps://user:password@host:465, or smtp://…:587. Write %, @ and : in a user name or password as %25, %40 and %3A.',
+  telegram: 'Only if you run your own Telegram Bot API server.',
   slack: 'Copy the URL from Slack: https://hooks.slack.com/services/…',
   discord: 'Copy the URL from Discord: https://discord.com/api/webhooks/…',
   ntfy: 'Server address and topic: https://ntfy.sh/topic',

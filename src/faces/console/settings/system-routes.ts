@@ -120,7 +120,7 @@ function renderBackup(
         ])}`;
   const now =
     backupRequestedAt !== null
-      ? html`<p role="status">A backup was requested at ${time(backupRequestedAt)} UTC. The watcher process starts it within half a minute, if it is running, and then verifies it, which takes as long as a restore. <a href="/settings/system">Refresh</a></p>`
+      ? html`<p role="status">A backup was requested at ${time(backupRequestedAt)} UTC. If the watcher process is running, it starts the backup within half a minute. It then verifies the backup, which takes as long as a restore. <a href="/settings/system">Refresh</a></p>`
       : hasBackups(settings) && isAllowed(visit.actor, 'requestBackup')
         ? html`<p><a class="button" href="/settings/system/backup">Back up now</a></p>`
         : null;

@@ -285,7 +285,7 @@ function renderPasskey(options: object, path: string): Html {
 function recoveryCodesPage(codes: readonly string[]): Page {
   return {
     title: 'Save these recovery codes',
-    main: html`<section class="card"><p>Each code signs you in once, together with your password, if you lose the app. They are not shown again: print them, or store them with your passwords.</p>
+    main: html`<section class="card"><p>Each code signs you in once, together with your password, if you lose the app. They will not be shown again: print them, or store them with your passwords.</p>
 <ul class="codes">${codes.map((code) => html`<li><code>${code}</code></li>`)}</ul>
 <p><a class="button" href="/">I have saved them</a></p></section>`,
   };

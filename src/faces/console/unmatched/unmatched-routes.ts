@@ -227,7 +227,7 @@ const TRY_ONE = say`To see one, pay an invoice in this sandbox twice: ${{ comman
 function renderNone(visit: Visit, project: ListedProjectView, state: State): Html {
   if (state !== 'open')
     return html`<section class="card empty"><h2>No matching transfers</h2><p><a href="${urlTo(visit, '/unmatched', project)}">Open transfers</a></p></section>`;
-  return html`<section class="card empty well"><h2>No open transfers</h2><p>Every transfer to your addresses is matched to an invoice or resolved. Unmatched transfers appear here a minute after they were sent, with their likely cause.</p>${isLocalNetwork(project.network) ? html`<p>${renderText(TRY_ONE)}</p>` : null}</section>`;
+  return html`<section class="card empty well"><h2>No open transfers</h2><p>Every transfer to your addresses is matched to an invoice or resolved. Unmatched transfers appear here about a minute after they are sent, with their likely cause.</p>${isLocalNetwork(project.network) ? html`<p>${renderText(TRY_ONE)}</p>` : null}</section>`;
 }
 
 const RESOLVED: Record<ResolutionKind, string> = {

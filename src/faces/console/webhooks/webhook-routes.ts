@@ -221,7 +221,7 @@ function renderFound(visit: Visit, filled: Filled, { found, from, until }: Repla
   if (found.total === 0)
     return html`<section class="card empty"><h2>Nothing to send again</h2><p>No matching events between ${time(from)} and ${time(until)} UTC.</p></section>`;
   const parts = [
-    [found.missing, 'never scheduled for it'],
+    [found.missing, 'never scheduled for this endpoint'],
     [found.dead, 'given up'],
     [found.pending, 'waiting'],
     [found.delivered, 'delivered before'],
@@ -282,7 +282,7 @@ function renderHeaders(eventId: string, url: string, { attempt, attemptedAt }: A
 content-type: application/json
 webhook-id: ${eventId}
 webhook-timestamp: ${Math.floor(Date.parse(attemptedAt) / 1000)}
-webhook-signature: v1,… (one for each secret that signed; not stored)
+webhook-signature: v1,… (one signature for each secret; not stored)
 webhook-protocol: v2</code></pre>`;
 }
 
@@ -316,7 +316,7 @@ function testedPage(project: ListedProjectView, url: string, tested: TestedEndpo
   return {
     title: isDelivered ? 'The test arrived' : 'The test failed',
     about: project,
-    main: html`<section class="card${isDelivered ? ' well' : ''}" aria-label="Result">${isDelivered ? html`<p>The receiver returned ${status} within ${latencyMs} ms.</p>` : renderDiagnosis(diagnosis)}
+    main: html`<section class="card${isDelivered ? ' well' : ''}" aria-label="Result">${isDelivered ? html`<p>The receiver returned ${status} in ${latencyMs} ms.</p>` : renderDiagnosis(diagnosis)}
 ${facts([
   ['URL', ltr(url)],
   ['Event', html`<a href="/events/${eventId}">${ltr(eventId)}</a>`],
@@ -372,15 +372,15 @@ function addWebhookForms(routes: Routes, deps: ConsoleDeps): void {
     find: (asked) => findEndpoint(deps, asked),
     show: (_visit, endpoint) => ({
       ...{ title: 'New secret', about: endpoint.project },
-      consequence: html`<p>For <bdi>${endpoint.url}</bdi>. The new secret is shown only once. The current secret (fingerprint <code>${endpoint.secrets[0]?.fingerprint ?? '–'}</code>) also signs until the chosen time has passed: update the receiver before then.</p>`,
-      fields: [{ name: 'overlap', label: 'Both sign for', kind: 'select', options: OVERLAPS, value: '24h' }],
+      consequence: html`<p>For <bdi>${endpoint.url}</bdi>. The new secret is shown only once. Webhooks are also signed with the current secret (fingerprint <code>${endpoint.secrets[0]?.fingerprint ?? '–'}</code>) until the chosen time has passed: update the receiver before then.</p>`,
+      fields: [{ name: 'overlap', label: 'Sign with both for', kind: 'select', options: OVERLAPS, value: '24h' }],
       ...{ button: 'Create new secret', back: `/webhooks/${endpoint.endpointId}` },
     }),
     done: (_visit, { endpointId, project }, { view: { secret, formerSecretEndsAt } }) => ({
       ...{ title: 'New secret', about: project },
       main: secretShown(
         secret,
-        html`<p>The previous secret also signs until ${time(formerSecretEndsAt)} UTC.</p><a class="button" href="/webhooks/${endpointId}">Back to the endpoint</a>`,
+        html`<p>Webhooks are also signed with the previous secret until ${time(formerSecretEndsAt)} UTC.</p><a class="button" href="/webhooks/${endpointId}">Back to the endpoint</a>`,
       ),
     }),
   });
@@ -392,7 +392,7 @@ function addWebhookForms(routes: Routes, deps: ConsoleDeps): void {
     find: (asked) => findEndpoint(deps, asked),
     show: (_visit, endpoint) => ({
       ...{ title: 'Disable the endpoint', about: endpoint.project },
-      consequence: html`<p><bdi>${endpoint.url}</bdi> receives nothing until it is enabled again. ${undelivered(endpoint)} later; events in the meantime are not scheduled for it, but can be sent afterwards.</p>`,
+      consequence: html`<p><bdi>${endpoint.url}</bdi> receives nothing until it is enabled again. ${undelivered(endpoint)} later. Events that happen in the meantime are not scheduled for this endpoint, but you can send them afterwards.</p>`,
       fields: [{ name: 'reason', label: 'Reason (optional)', kind: 'line', more: html` maxlength="200"` }],
       ...{ button: 'Disable', back: `/webhooks/${endpoint.endpointId}` },
     }),
@@ -448,7 +448,7 @@ function undelivered({ undelivered: count, isUndeliveredMore }: ShownEndpointVie
 
 /** Shows a secret that can't be shown again. */
 function secretShown(secret: string | null, next: Html): Page['main'] {
-  return html`<section class="card form"><p>This is the signing secret. Copy it now, because it is not shown again: the receiver needs it to verify each webhook.</p>
+  return html`<section class="card form"><p>This is the signing secret. Copy it now, because it will not be shown again. The receiver needs it to verify each webhook.</p>
 <p class="link">${secret === null ? outside('the secret that you entered') : html`<code>${ltr(secret)}</code>`}</p>${secret === null ? null : copyButton(secret, 'Copy the secret')}
 <div class="actions">${next}</div></section>`;
 }

@@ -145,7 +145,7 @@ ${renderActs(visit, endpoint)}
         ({ createdAt, endsAt, fingerprint }) =>
           [
             endsAt === null ? 'Secret' : 'Previous secret',
-            html`${fingerprint === null ? 'cannot be decrypted with the configured master keys' : html`fingerprint <code>${fingerprint}</code>`} <span class="hint">created ${time(createdAt)}${endsAt === null ? null : html`, also signs until ${time(endsAt)} UTC`}</span>`,
+            html`${fingerprint === null ? 'cannot be decrypted with the configured master keys' : html`fingerprint <code>${fingerprint}</code>`} <span class="hint">created ${time(createdAt)}${endsAt === null ? null : html`, in use until ${time(endsAt)} UTC`}</span>`,
           ] as const,
       ),
     ])}<p class="hint">To get the fingerprint of your receiver’s secret: <code>printf %s "$SECRET" | sha256sum | cut -c1-12</code></p></section>
@@ -164,7 +164,7 @@ function renderTrouble(endpoint: ShownEndpointView): Html | null {
   if (status === 'disabled')
     return html`<p class="notice">Nothing is sent: disabled, ${outside(disabledReason ?? 'without a reason', 300)}. Test it, then enable it: waiting events are sent immediately.</p>`;
   const since = failingSince === null ? null : html` since ${time(failingSince)} UTC`;
-  return html`<p class="notice">Deliveries are failing${since}. ${pausedUntil === null ? 'Quittance keeps retrying with growing pauses.' : html`The next attempt is at ${time(pausedUntil)} UTC.`} Send a test to see what is wrong.</p>`;
+  return html`<p class="notice">Deliveries are failing${since}. ${pausedUntil === null ? 'Quittance keeps retrying at increasing intervals.' : html`The next attempt is at ${time(pausedUntil)} UTC.`} Send a test to see what is wrong.</p>`;
 }
 
 function renderDay({ day, oldestUndelivered, ...endpoint }: ShownEndpointView, now: number): Html {
