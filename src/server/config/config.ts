@@ -458,13 +458,6 @@ function idleSettings({ settings, present }: ReadSettings): ConfigProblem[] {
   if (typeof settings.QUITTANCE_CONSOLE_PORT === 'number' && settings.QUITTANCE_ROLES?.includes('console') === false) {
     warn('QUITTANCE_CONSOLE_PORT', "has no effect, because QUITTANCE_ROLES doesn't include the console role.");
   }
-  const isWatcherAlone = settings.QUITTANCE_ROLES?.every((role) => role === 'watcher') === true;
-  if (present.has('QUITTANCE_MASTER_KEY') && isWatcherAlone) {
-    warn(
-      'QUITTANCE_MASTER_KEY',
-      "has no effect here, because the watcher role doesn't need secrets: unset it for this process.",
-    );
-  }
   const isMainnetAlone = lists.length > 0 && lists.every(({ network }) => keyMode(network) === 'live');
   if (settings.QUITTANCE_WEBHOOK_LOCAL_TARGETS === 'allow' && isMainnetAlone) {
     warn(
