@@ -95,7 +95,7 @@ describe('with the keyboard only', () => {
       await page.keyboard.type('1,5');
       expect((await readFocus(page))?.name).toBe('Exchange fee in USDT');
       await page.keyboard.press('Enter');
-      await page.locator('#fee-answer', { hasText: 'Type 123458.490007 USDT' }).waitFor();
+      await page.locator('#fee-answer', { hasText: 'Enter 123458.490007 USDT' }).waitFor();
       await focusOn(page, 'Calculate');
       await page.keyboard.press(key);
       await page.locator('#fee-answer button').waitFor();

@@ -153,7 +153,7 @@ test('without a connection a question is answered by saying so, and can be asked
   await page.locator(FEE.region, { hasText: 'We cannot look it up right now.' }).waitFor();
   await page.context().setOffline(false);
   await page.getByRole('button', { name: FEE.button }).click();
-  await page.locator(`${FEE.region} p`, { hasText: 'Type ' }).waitFor();
+  await page.locator(`${FEE.region} p`, { hasText: 'after its fee of' }).waitFor();
   expect(besidesFailedRequests(problems)).toEqual([]);
   await close();
 });

@@ -265,7 +265,7 @@ const WRONG: [path: string, status: number, says: string][] = [
   ['/invoices?before=inv_1', 400, 'an invoice id is'],
   ['/invoices?before=%00', 400, 'cannot be stored'],
   ['/invoices?from=%E2%80%AE', 400, 'use a day'],
-  [`/invoices?amount=${'9'.repeat(5000)}`, 400, 'too long'],
+  [`/invoices?amount=${'9'.repeat(5000)}`, 400, 'too many'],
   ['/invoices?project=prj_00000000000000000000000000', 404, 'does not exist, or you do not have access to it'],
   ['/invoices?project=%F0%9F%A7%BE', 404, 'does not exist, or you do not have access to it'],
   ['/invoices/inv_00000000000000000000000000', 404, 'inv_00000000000000000000000000'],
