@@ -85,3 +85,21 @@ test('nothing is asked where the options say it, with --json, or where an option
     expect((await createBy([], ...args)).asked).toEqual([]);
   }
 });
+
+test('a person at a terminal types a secret on one line, and it is not shown', async () => {
+  const stdin = Object.assign(new PassThrough(), { isTTY: true });
+  let said = '';
+  const stderr = new Writable({
+    decodeStrings: false,
+    write(chunk: string, _encoding, done) {
+      said += chunk;
+      if (chunk.startsWith('Secret')) stdin.write('hooks.slack.example/secret\n');
+      done();
+    },
+  });
+  const env = { DATABASE_URL: database.connectionString, QUITTANCE_MASTER_KEY: Buffer.alloc(32, 1).toString('base64') };
+  const code = await main(['notify', 'add', 'slack', '--url', '-'], { ...recordSurroundings({ env }), stdin, stderr });
+  expect(code).toBe(2);
+  expect(said).toContain('--url is not an http:// or https:// URL');
+  expect(said).not.toContain('slack.example');
+});

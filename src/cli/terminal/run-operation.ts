@@ -193,11 +193,13 @@ async function readStart(path: string, of: string, mostBytes: number): Promise<B
 /** This is longer than any secret, and than any URL that contains one. */
 const MAX_SECRET_INPUT = 4096;
 
-/** Returns the given secret; `-` reads it from standard input. Throws `INVALID_ARGUMENT`. */
-async function readSecret(option: string | undefined, { stdin }: Pick<Terminal, 'stdin'>): Promise<string | undefined> {
+/** Returns the given secret; `-` asks a person for it, or reads it from standard input. Throws `INVALID_ARGUMENT`. */
+async function readSecret(option: string | undefined, terminal: Terminal): Promise<string | undefined> {
   if (option !== '-') return option?.trim();
+  const { askSecret, hasPerson } = await import('./ask-person.ts');
+  if (hasPerson(terminal)) return (await askSecret(terminal, 'Secret (not shown): ')) ?? '';
   let text = '';
-  for await (const chunk of stdin) {
+  for await (const chunk of terminal.stdin) {
     text += String(chunk);
     if (text.length > MAX_SECRET_INPUT) {
       throw new AppError('INVALID_ARGUMENT', 'standard input contains more than one secret: enter one, on one line');
