@@ -17,8 +17,11 @@ import {
 import { deliver, forge, type WebhookRequest } from './forged-webhooks.ts';
 import { isPresent, type Program, type RunningProgram, START_LIMIT_MS, startProgram } from './program.ts';
 
-/** Describes what every example must do, in any language. The languages run in parallel, each with its own project. */
-export function describeReceiver(program: Program, service: () => TestService): void {
+/**
+ * Describes what every example must do, in any language. The languages run in parallel, each with its own project. The invoice of the order
+ * `onHold` has a status that no program knows.
+ */
+export function describeReceiver(program: Program, service: () => TestService, onHold?: string): void {
   if (!isPresent(program)) {
     describe(`in ${program.language}`, () => {
       test.skip(`not run, because this machine has no ${program.probe[0]}`, () => undefined);
@@ -109,6 +112,19 @@ export function describeReceiver(program: Program, service: () => TestService): 
       expect(await stateOf('order-3')).toEqual(waiting);
       expect(await post(`${running.url}/orders/not-ours`)).toBe(404);
     });
+
+    if (onHold !== undefined) {
+      test.sequential('nothing is fulfilled by an unknown status', async () => {
+        const { invoiceId } = (await place({ externalId: onHold, amount: '35.00' })).body;
+        await pay(shop, invoiceId);
+        const event = await eventually(
+          () => eventOf(shop, invoiceId),
+          (found) => found !== undefined,
+        );
+        expect(await send(deliver(event, secret))).toBe(204);
+        expect(await stateOf(onHold)).toEqual(waiting);
+      });
+    }
 
     test.sequential('an event that cannot be looked up is asked for again', async () => {
       const data = { invoiceId: 'inv_00000000000000000000000000' };

@@ -12,8 +12,8 @@ import { eventOf, pay } from './receiver-story.ts';
 const SECRET = `whsec_${Buffer.alloc(24, 0x9f).toString('base64')}`;
 const NEEDED = 'curl --version && openssl version && ((BASH_VERSINFO >= 4))';
 
-/** Describes what the shell example must do. */
-export function describeShell(service: () => TestService): void {
+/** Describes what the shell example must do. `conflict` is the code of an idempotency conflict. */
+export function describeShell(service: () => TestService, conflict = 'IDEMPOTENCY_CONFLICT'): void {
   if (!isPresent({ probe: ['bash', '-c', NEEDED] })) {
     describe('in a shell', () => {
       test.skip('not run, because this machine has not bash 4, curl and openssl', () => undefined);
@@ -57,7 +57,7 @@ export function describeShell(service: () => TestService): void {
       const { invoiceId } = JSON.parse(first.stdout);
       expect(await run('create', 'order-1', '26.00')).toMatchObject({
         code: 1,
-        stderr: expect.stringContaining('IDEMPOTENCY_CONFLICT'),
+        stderr: expect.stringContaining(conflict),
       });
       expect(await run('is-paid', invoiceId, 'order-1')).toMatchObject({ code: 1 });
       await pay(shop, invoiceId);

@@ -14,13 +14,18 @@ export const TOMORROW = {
 /**
  * Simulates a later release of the service: a proxy that adds a member to every object, adds an event of an unknown type to each page of
  * the feed, and replaces the status of each invoice read, each error code and each reason of a transfer by an unknown one. A created
- * invoice keeps its status.
+ * invoice keeps its status, and so do others than those that `isOnHold` chooses.
  */
-export async function startServerOfTomorrow(target: string): Promise<{ url: string; stop(): Promise<void> }> {
+export async function startServerOfTomorrow(
+  target: string,
+  isOnHold: (invoice: Json) => boolean = () => true,
+): Promise<{ url: string; stop(): Promise<void> }> {
   const server = createServer(async (incoming, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of incoming) chunks.push(chunk);
-    const { host: _host, connection: _connection, 'transfer-encoding': _coding, ...headers } = incoming.headers;
+    const { host: _host, connection: _connection, 'transfer-encoding': _coding, ...others } = incoming.headers;
+    // Java's client offers HTTP/2 in each request.
+    const { upgrade: _upgrade, 'http2-settings': _settings, ...headers } = others;
     const answer = await request(target + incoming.url, {
       method: incoming.method as 'GET',
       headers: headers as Record<string, string>,
@@ -29,7 +34,8 @@ export async function startServerOfTomorrow(target: string): Promise<{ url: stri
     const text = await answer.body.text();
     const type = String(answer.headers['content-type'] ?? '');
     const isChanged = /json/.test(type) && incoming.url?.startsWith('/v1/');
-    const body = isChanged ? JSON.stringify(ofTomorrow(JSON.parse(text), incoming.method ?? '')) : text;
+    const isHeld = (item: Json) => incoming.method === 'GET' && item.invoiceId !== undefined && isOnHold(item);
+    const body = isChanged ? JSON.stringify(ofTomorrow(JSON.parse(text), isHeld)) : text;
     const { 'content-length': _length, 'transfer-encoding': _transfer, connection: _closed, ...more } = answer.headers;
     response.writeHead(answer.statusCode, { ...more, 'x-of-tomorrow': '1' } as Record<string, string>).end(body);
   });
@@ -43,12 +49,11 @@ export async function startServerOfTomorrow(target: string): Promise<{ url: stri
   };
 }
 
-function ofTomorrow(body: Json, method: string): Json {
+function ofTomorrow(body: Json, isHeld: (item: Json) => boolean): Json {
   if (body.code !== undefined && body.requestId !== undefined) return extended({ ...body, code: TOMORROW.code });
-  const isRead = method === 'GET';
   const renew = (item: Json): Json => ({
     ...item,
-    ...(isRead && item.invoiceId !== undefined && item.status !== undefined ? { status: TOMORROW.status } : {}),
+    ...(item.status !== undefined && isHeld(item) ? { status: TOMORROW.status } : {}),
     ...(item.reason?.code === undefined ? {} : { reason: { ...item.reason, code: TOMORROW.reason } }),
   });
   if (!Array.isArray(body.data)) return extended(renew(body));

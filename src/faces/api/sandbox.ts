@@ -121,6 +121,9 @@ function invalid(errors: FieldError[]): Problem {
   });
 }
 
+/** For request bodies, because `readFields` refuses unknown members. */
+const STRICT = { additionalProperties: false };
+
 const refusals = problemResponses(400, 401, 403, 404, 413, 415, 429, 500, 503);
 
 function paySchema(scenarios: readonly string[]) {
@@ -128,15 +131,18 @@ function paySchema(scenarios: readonly string[]) {
     operationId: 'sandboxPay',
     tags: ['sandbox'],
     summary: 'Pay an invoice, correctly or with a typical mistake',
-    body: Type.Object({
-      invoice: Type.String({
-        description: "An invoiceId, a checkoutUrl or an externalId from the key's project",
-        minLength: 1,
-        maxLength: MAX_NAME,
-        examples: ['order-1001'],
-      }),
-      scenario: Type.Optional(Type.Union(scenarios.map((name) => Type.Literal(name)))),
-    }),
+    body: Type.Object(
+      {
+        invoice: Type.String({
+          description: "An invoiceId, a checkoutUrl or an externalId from the key's project",
+          minLength: 1,
+          maxLength: MAX_NAME,
+          examples: ['order-1001'],
+        }),
+        scenario: Type.Optional(Type.Union(scenarios.map((name) => Type.Literal(name)))),
+      },
+      STRICT,
+    ),
     response: {
       200: Type.Object({
         scenario: Type.String(),
@@ -155,7 +161,7 @@ const ADVANCE_SCHEMA = {
   operationId: 'sandboxAdvance',
   tags: ['sandbox'],
   summary: "Bring forward the deadlines of your project's pending invoices",
-  body: Type.Object({ seconds: Type.Integer({ minimum: 1, maximum: MAX_SECONDS, examples: [1800] }) }),
+  body: Type.Object({ seconds: Type.Integer({ minimum: 1, maximum: MAX_SECONDS, examples: [1800] }) }, STRICT),
   response: {
     200: Type.Object({ invoices: Type.Integer({ description: 'Number of invoices that were waiting' }) }),
     ...refusals,
@@ -184,15 +190,18 @@ const CREATE_PROJECT_SCHEMA = {
   operationId: 'createSandboxProject',
   tags: ['sandbox'],
   summary: 'Create a fresh project with its own key for one test',
-  body: Type.Object({
-    name: Type.Optional(Type.String({ minLength: 1, maxLength: 100, default: 'Test', examples: ['checkout test'] })),
-    webhookUrl: Type.Optional(
-      Type.String({
-        ...{ minLength: 1, maxLength: MAX_NAME, examples: ['http://127.0.0.1:3000/hook'] },
-        description: 'Where to send its webhooks. If it is missing, the project has no endpoint.',
-      }),
-    ),
-  }),
+  body: Type.Object(
+    {
+      name: Type.Optional(Type.String({ minLength: 1, maxLength: 100, default: 'Test', examples: ['checkout test'] })),
+      webhookUrl: Type.Optional(
+        Type.Union([Type.String({ minLength: 1, maxLength: MAX_NAME }), Type.Null()], {
+          examples: ['http://127.0.0.1:3000/hook'],
+          description: 'Where to send its webhooks. If it is missing, the project has no endpoint.',
+        }),
+      ),
+    },
+    STRICT,
+  ),
   response: { 201: FreshProjectSchema, ...refusals },
 };
 

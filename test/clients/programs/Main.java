@@ -1,6 +1,6 @@
-import java.math.BigDecimal;
 import org.openapitools.client.ApiClient;
 import org.openapitools.client.ApiException;
+import org.openapitools.client.api.EventsApi;
 import org.openapitools.client.api.InvoicesApi;
 import org.openapitools.client.model.CreateInvoice;
 import org.openapitools.client.model.Invoice;
@@ -18,10 +18,13 @@ public final class Main {
             .externalId("java-1");
         Invoice created = api.createInvoice("java-1", order);
         InvoiceDetails read = api.readInvoice(created.getInvoiceId(), "payment");
+        int invoices = api.findInvoices(null, null, null, null, null).getData().size();
+        int events = new EventsApi(client).listEvents(null, null, null, null).getData().size();
         try {
             api.readInvoice("inv_none", null);
         } catch (ApiException refused) {
-            System.out.println(created.getInvoiceId() + " " + read.getStatus() + " " + refused.getCode());
+            String what = created.getInvoiceId() + " " + read.getStatus() + " " + refused.getCode();
+            System.out.println(what + " " + invoices + " " + events);
         }
     }
 }

@@ -25,9 +25,13 @@ func main() {
 		panic(err)
 	}
 	_, answer, _ := api.ReadInvoice(ctx, "inv_none").Execute()
-	page, _, err := quittance.NewAPIClient(configuration).EventsAPI.ListEvents(ctx).Execute()
+	invoices, _, err := api.FindInvoices(ctx).Execute()
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(created.InvoiceId, read.Status, answer.StatusCode, len(page.Data))
+	events, _, err := quittance.NewAPIClient(configuration).EventsAPI.ListEvents(ctx).Execute()
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(created.InvoiceId, read.Status, answer.StatusCode, len(invoices.Data), len(events.Data))
 }

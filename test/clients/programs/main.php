@@ -15,8 +15,10 @@ $api = new OpenAPI\Client\Api\InvoicesApi(new GuzzleHttp\Client(), $configuratio
 $order = ['amount' => '25.00', 'asset' => 'USDT', 'network' => 'TRON', 'external_id' => 'php-1'];
 $created = $api->createInvoice('php-1', new OpenAPI\Client\Model\CreateInvoice($order));
 $read = $api->readInvoice($created->getInvoiceId(), 'payment');
+$invoices = count($api->findInvoices()->getData());
+$events = count((new OpenAPI\Client\Api\EventsApi(new GuzzleHttp\Client(), $configuration))->listEvents()->getData());
 try {
     $api->readInvoice('inv_none');
 } catch (OpenAPI\Client\ApiException $refused) {
-    echo $created->getInvoiceId(), ' ', $read->getStatus(), ' ', $refused->getCode(), "\n";
+    echo implode(' ', [$created->getInvoiceId(), $read->getStatus(), $refused->getCode(), $invoices, $events]), "\n";
 }

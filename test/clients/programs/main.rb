@@ -12,8 +12,10 @@ api = OpenapiClient::InvoicesApi.new(client)
 order = OpenapiClient::CreateInvoice.new(amount: '25.00', asset: 'USDT', network: 'TRON', external_id: 'ruby-1')
 created = api.create_invoice('ruby-1', order)
 read = api.read_invoice(created.invoice_id, expand: 'payment')
+invoices = api.find_invoices.data.size
+events = OpenapiClient::EventsApi.new(client).list_events.data.size
 begin
   api.read_invoice('inv_none')
 rescue OpenapiClient::ApiError => refused
-  puts "#{created.invoice_id} #{read.status} #{refused.code}"
+  puts "#{created.invoice_id} #{read.status} #{refused.code} #{invoices} #{events}"
 end
