@@ -81,7 +81,7 @@ export async function withDatabase<Output>(
   }
   // Commands take turns, because a second one must not use a PostgreSQL that the first one is about to stop.
   const waiting = { dataDir: config.dataDir, patienceMs: options.patienceMs };
-  const turn = await lockPatiently(waiting, 'command.lock', async () => null);
+  const turn = await lockUnlessRunning(waiting, 'command.lock', async () => null);
   let ending: Promise<void> | undefined;
   const endTurn = async () => {
     if (turn.kind === 'locked') ending ??= turn.release();
@@ -102,7 +102,7 @@ async function withEmbedded<Output>(
 ): Promise<Output> {
   const { mayMigrate, asOwner = false, takesAnySchema = false, poolSize, patienceMs } = options;
   const around = { config, note: terminal.note, poolSize };
-  const found = await lockPatiently({ dataDir: config.dataDir, patienceMs }, 'instance.lock', () =>
+  const found = await lockUnlessRunning({ dataDir: config.dataDir, patienceMs }, 'instance.lock', () =>
     readRunningPostgres(config.dataDir),
   );
   if (found.kind === 'running') {
@@ -186,7 +186,7 @@ const LOCK_POLL_MS = 100;
 const MIGRATION_PATIENCE_MS = 3000;
 
 /** Takes the lock, unless `findRunning` finds an instance, which makes the lock unnecessary. A starting instance takes the lock first. */
-async function lockPatiently<Found>(
+async function lockUnlessRunning<Found>(
   { dataDir, patienceMs = LOCK_PATIENCE_MS }: { dataDir: string; patienceMs: number | undefined },
   fileName: string,
   findRunning: () => Promise<Found | null>,

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { convertedPriceOf, formatOptions } from './invoice-options.ts';
 import { type MicroUsdt, microUsdt, parseAmount } from './money.ts';
-import { convertPrice, describePrice, rateInForce } from './price.ts';
+import { convertPrice, describePrice, formatPrice, rateInForce } from './price.ts';
 import { unixMs } from './time.ts';
 
 const micro = (text: string): MicroUsdt => {
@@ -80,6 +80,18 @@ test('a fixed rate is always in force, and one that was read until it is too old
 
 const PRICE = { amount: '25.000000', currency: 'EUR', rate: '0.920000', rateAt: null, rateSource: 'fixed' };
 const READ_PRICE = { ...PRICE, rateAt: '2026-09-01T12:00:00.000Z', rateSource: 'https://rates.example' };
+
+test.each([
+  ['25.000000', 'EUR', '25.00 EUR'],
+  ['25.001000', 'EUR', '25.001 EUR'],
+  ['1500.000000', 'JPY', '1500 JPY'],
+  ['151.500000', 'JPY', '151.5 JPY'],
+  ['1.500000', 'KWD', '1.500 KWD'],
+  ['1.000000', 'XQQ', '1.00 XQQ'],
+  ['1.000000', 'POINT', '1.00 POINT'],
+])('a price of %s %s is shown as %s', (amount, currency, shown) => {
+  expect(formatPrice({ amount, currency })).toBe(shown);
+});
 
 test('a price is described in one line with its rate and the source of it', () => {
   expect(describePrice(PRICE)).toBe('25.00 EUR at 0.92 EUR for 1 USDT, a fixed rate');

@@ -1,4 +1,4 @@
-import { asTyped, formatAmount, type MicroUsdt, microUsdt } from './money.ts';
+import { formatAmount, type MicroUsdt, microUsdt } from './money.ts';
 import { isCurrentRate, originOf, readRateSource } from './rate.ts';
 import { toIso, type UnixMs } from './time.ts';
 
@@ -11,9 +11,18 @@ export type Price = { amount: string; currency: string };
  */
 export type ConvertedPrice = Price & { rate: string; rateAt: string | null; rateSource: string };
 
-/** Describes a price as payers know it: `25.00 EUR`. */
+/** Describes a price as payers know it, with its currency's decimals, or more if it has more: `25.00 EUR`, `1500 JPY`, `0.925 EUR`. */
 export function formatPrice({ amount, currency }: Price): string {
-  return `${asTyped(amount)} ${currency}`;
+  const [whole, fraction = ''] = amount.split('.');
+  const least = decimalsOf(currency);
+  const decimals = `${fraction.slice(0, least)}${fraction.slice(least).replace(/0+$/, '')}`;
+  return `${whole}${decimals && `.${decimals}`} ${currency}`;
+}
+
+/** The decimals of a currency of ISO 4217, otherwise 2. */
+function decimalsOf(currency: string): number {
+  if (currency.length !== 3) return 2;
+  return new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions().minimumFractionDigits ?? 2;
 }
 
 /** Describes a price and its rate: `25.00 EUR at 0.92 EUR for 1 USDT, read 2026-09-01T12:00:00.000Z from https://rates.example`. */
