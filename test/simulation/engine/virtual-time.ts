@@ -113,7 +113,12 @@ class Handle {
   }
 }
 
+let isReplaced = false;
+
 function replaceGlobals({ add, remove, nowMs, startMs }: Clockwork): () => void {
+  // A test that timed out leaves its simulation running. With two of them, neither would keep its own time.
+  if (isReplaced) throw new Error('another simulation is still running in this process, because its test timed out');
+  isReplaced = true;
   const real = { setTimeout, clearTimeout, setInterval, clearInterval };
   const realNow = performance.now;
   const realDelay = timersPromises.setTimeout;
@@ -155,6 +160,7 @@ function replaceGlobals({ add, remove, nowMs, startMs }: Clockwork): () => void 
   timersPromises.setTimeout = delay as typeof realDelay;
   syncBuiltinESMExports();
   return () => {
+    isReplaced = false;
     Object.assign(globalThis, real);
     performance.now = realNow;
     timersPromises.setTimeout = realDelay;
