@@ -19,19 +19,17 @@ export async function startWebhooks(context: Context): Promise<{ stop(): Promise
   await retryUntilReady(log, () => refuseMissingKeys({ db, keyRing }, now()));
   const { localTargets, retentionDays } = config.webhooks;
   const dispatcher = startDispatcher({
-    ...{
-      db,
-      clock: databaseClock,
-      signingClock: clock,
-      log,
-      metrics,
-      random: Math.random,
-      keyRing,
-      certainNow,
-      localTargets,
-      requestShare,
-      loops,
-    },
+    db,
+    clock: databaseClock,
+    signingClock: clock,
+    log,
+    metrics,
+    random: Math.random,
+    keyRing,
+    certainNow,
+    localTargets,
+    requestShare,
+    loops,
   });
   const retention = startRetention({ db, clock: { now: certainNow }, log, loops, days: retentionDays });
   const secretWatch = startSecretWatch({

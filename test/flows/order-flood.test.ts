@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { microUsdt } from '../../src/core/domain/money.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
 import { deriveNextAddresses } from '../../src/core/payments/derive-addresses.ts';
-import { createRelief } from '../../src/core/payments/watch-capacity.ts';
+import { createRelief } from '../../src/core/payments/relief.ts';
 import { createLogger } from '../../src/core/runtime/log.ts';
 import { findOpenAlarms } from '../../src/core/store/chain/alarms.ts';
 import { commandActor } from '../../src/faces/operator/actor.ts';

@@ -62,10 +62,10 @@ test.each(promises)('$promise', async ({ constraint, code, proof, sql }) => {
   }
 });
 
-test('the list to sign off is there, in 25 files or fewer with 5,000 lines or fewer', () => {
+test('the list to sign off is there, in 27 files or fewer with 5,000 lines or fewer', () => {
   const files = signOffList();
   const lines = files.map((path) => readFileSync(join(ROOT, path), 'utf8').split('\n').length - 1);
   expect(files.length).toBeGreaterThan(20);
-  expect(files.length).toBeLessThanOrEqual(25);
+  expect(files.length).toBeLessThanOrEqual(27);
   expect(lines.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(5000);
 });

@@ -305,10 +305,8 @@ const RARELY_TAKEN = 1 / 250;
 /** The average covers approximately this many draws. */
 const MEMORY = 500;
 
-type ShareInsertsDeps = { db: Sql; places: Places; randomBelow(n: number): number };
-
 /** Combines the first statements of concurrent creations. */
-function shareInserts(deps: ShareInsertsDeps): SharedInserts {
+function shareInserts(deps: Deps): SharedInserts {
   let taken = 0;
   const noteDraw = (words: readonly MicroUsdt[], got: MicroUsdt | undefined) => {
     taken += (Number(got !== words[0]) - taken) / MEMORY;
@@ -340,7 +338,7 @@ type Placed = { invoice: PlacedInvoice; place: Place } | null;
 
 /** Requests for the same payable amounts share one draw and divide the result among themselves, so that no request takes another's word. */
 async function placeAll(
-  { places, randomBelow }: ShareInsertsDeps,
+  { places, randomBelow }: Deps,
   wanted: readonly Wanted[],
   wordsEach: number,
 ): Promise<Placed[]> {

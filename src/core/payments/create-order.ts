@@ -1,7 +1,7 @@
 import type { Network } from '../domain/network.ts';
 import { type CreateDeps, type Created, type CreateInput, createInvoice, findEarlier } from './create-invoice.ts';
+import type { Pool, Relief } from './relief.ts';
 import type { LimitReached, UnpaidGate } from './unpaid-gate.ts';
-import type { Pool, Relief } from './watch-capacity.ts';
 import type { Unwatched, WatchedNetworks } from './watched-networks.ts';
 
 export type OrderDeps = CreateDeps & { gate: UnpaidGate; relief: Relief; watched: WatchedNetworks };

@@ -1,4 +1,4 @@
-import { accountToAddress, type TronAddress } from '@quittance/tron/address';
+import { accountToAddress } from '@quittance/tron/address';
 import { type ChainTransfer, type SolidBlock, verifiedBy } from '../domain/chain-block.ts';
 import { encodeId, firstIdOf, timeOfId, uuidV7 } from '../domain/ids.ts';
 import { matchTransfer } from '../domain/match.ts';
@@ -17,7 +17,7 @@ import type { Recording } from './watching.ts';
 type Placed = { block: SolidBlock; transfer: ChainTransfer };
 
 /** `index` is the transfer's position among all transfers in these blocks that involve a project's address. */
-export type DecidedTransfer = NewTransfer & { toAddress: TronAddress; index: number };
+export type DecidedTransfer = NewTransfer & { index: number };
 
 /** The number of transfers of each kind. A transfer between two of our addresses is counted on both sides. */
 export type TransferCounts = { matched: number; duplicate: number; unmatched: number; outgoing: number };
@@ -163,7 +163,7 @@ function decide(
   newId: (place: number) => string,
 ): DecidedTransfer[] {
   const paidHere = new Set<string>();
-  return arrived.flatMap(({ index, projectId, addressId, addressCreatedAt, address, invoice }, place) => {
+  return arrived.flatMap(({ index, projectId, addressId, addressCreatedAt, invoice }, place) => {
     const { block, transfer } = placedAt(placed, index);
     if (!concerns(addressCreatedAt, block.time)) return [];
     const reservedBy = invoice && {
@@ -183,7 +183,6 @@ function decide(
         kind,
         invoiceId: invoice?.id ?? null,
         producer: block.producer,
-        toAddress: address,
         index,
       },
     ];

@@ -17,9 +17,10 @@ import { settleAlarms } from '../store/chain/tell-alarms.ts';
 import type { Sql } from '../store/db/database.ts';
 import { findChangeable } from '../store/ledger/invoice-changes.ts';
 import type { HeldBack } from './held-back.ts';
+import { guardWhileLeading, type Leading } from './leading.ts';
 import { recordChanges } from './record-changes.ts';
 import { recordTransfers } from './record-transfers.ts';
-import { guardWhileLeading, type Leading, type Recording, whileLeading } from './watching.ts';
+import { type Recording, whileLeading } from './watching.ts';
 import { isOfRow } from './write-rows.ts';
 
 type Settling = Leading & Recording & { held: HeldBack };

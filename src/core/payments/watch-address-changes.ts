@@ -5,7 +5,8 @@ import type { Loop } from '../runtime/loop.ts';
 import { findAlarmSubjects } from '../store/chain/alarms.ts';
 import { findAddressChange, findDueChanges, listWaitingOfNetwork } from '../store/ledger/address-changes.ts';
 import { applyAddressChange, describeChange, PENDING, settleChangeAlarm } from './apply-address-change.ts';
-import { guardWhileLeading, type Leading, whileLeading } from './watching.ts';
+import { guardWhileLeading, type Leading } from './leading.ts';
+import { whileLeading } from './watching.ts';
 
 export type AddressChangeWatchDeps = Leading & {
   random(bytes: number): Uint8Array;

@@ -17,8 +17,9 @@ import {
 } from '../store/db/sealed-tables.ts';
 import { isAsSealed } from '../store/db/statement.ts';
 import { findDamagedAddresses } from '../store/ledger/addresses.ts';
+import { guardWhileLeading, type Leading, takeEach } from './leading.ts';
 import { notePromotion } from './note-timeline.ts';
-import { guardWhileLeading, type Leading, takeEach, whileLeading } from './watching.ts';
+import { whileLeading } from './watching.ts';
 
 /** Half a minute, because problems must be found within a minute. One check takes about 0.1 s. */
 const CHECK_MS = 30_000;

@@ -4,7 +4,8 @@ import type { Loop } from '../runtime/loop.ts';
 import { findAlarmSubjects } from '../store/chain/alarms.ts';
 import { endAlarm } from '../store/chain/tell-alarms.ts';
 import { countUnpaid } from '../store/ledger/unpaid.ts';
-import { type Leading, loopWhileLeading, whileLeading } from './watching.ts';
+import { type Leading, loopWhileLeading } from './leading.ts';
+import { whileLeading } from './watching.ts';
 
 const LOOK_MS = 5000;
 

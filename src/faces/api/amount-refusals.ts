@@ -3,7 +3,7 @@ import { encodeId } from '../../core/domain/ids.ts';
 import { formatAmount, type MicroUsdt } from '../../core/domain/money.ts';
 import type { Network } from '../../core/domain/network.ts';
 import type { UnixMs } from '../../core/domain/time.ts';
-import { adviseAddresses } from '../../core/payments/watch-capacity.ts';
+import { adviseAddresses } from '../../core/payments/relief.ts';
 import type { Logger } from '../../core/runtime/log.ts';
 import { createLogThrottle } from '../../core/runtime/log-throttle.ts';
 import type { Metrics } from '../../core/runtime/metrics.ts';

@@ -3,8 +3,15 @@ import { AppError } from '../../domain/errors.ts';
 import { type Avoidance, type Node, ofDifferentOperators, orNull } from '../nodes/node.ts';
 import type { ExaminedBlock, ProvenHeader } from '../proof/prove-block.ts';
 import { isSignedBy } from '../verify/producers.ts';
-import { LONG_RANGE_BLOCKS, RANGE_BLOCKS, type ReadBlock, readBlocks } from '../verify/read-block.ts';
-import { readBlock, readByLogs, withLogs } from '../verify/read-with-logs.ts';
+import {
+  LONG_RANGE_BLOCKS,
+  RANGE_BLOCKS,
+  type ReadBlock,
+  readBlock,
+  readBlocks,
+  withLogs,
+} from '../verify/read-block.ts';
+import { readByLogs } from '../verify/read-by-logs.ts';
 import { BATCH_BLOCKS } from './finalize.ts';
 import type { FollowDeps } from './following.ts';
 import { assertLater } from './head.ts';

@@ -97,7 +97,7 @@ type Parts = Awaited<ReturnType<typeof startAt>>;
 
 /**
  * Starts at the solid cursor, using only the state in the database. Each part owns its state outside the database, except for the blocks in
- * the window, whose votes `quorum` and `finalize` also write. All of it is a cache, dropped if the database contains unexpected blocks.
+ * the window, which `quorum`, `catchUp` and `finalizer` also change. All of it is a cache, dropped if the database contains unexpected blocks.
  */
 async function startAt(deps: FollowDeps, cursor: ChainCursor, node: Node, nodes: readonly Node[]) {
   const { db, network, blockMs, now } = deps;

@@ -6,7 +6,7 @@ import { unlimitedNode } from '../../domain/node.ts';
 import { unixMs } from '../../domain/time.ts';
 import { createLogger } from '../../runtime/log.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
-import { logsBetween } from '../verify/read-with-logs.ts';
+import { logsBetween } from '../verify/read-by-logs.ts';
 import { headerAt } from './ask-block.ts';
 import { createAdaptiveTimeout, createNodeLine } from './node-line.ts';
 

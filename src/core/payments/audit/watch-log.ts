@@ -6,7 +6,8 @@ import { settleAlarms, tellAlarm } from '../../store/chain/tell-alarms.ts';
 import type { Seals } from '../../store/db/database.ts';
 import { SEALED_ACTION } from '../../store/db/sealed-tables.ts';
 import { type ExternalCheckpoint, findLedgerLine, type LedgerLine } from '../external-checkpoint.ts';
-import { guardWhileLeading, type Leading, whileLeading } from '../watching.ts';
+import { guardWhileLeading, type Leading } from '../leading.ts';
+import { whileLeading } from '../watching.ts';
 import { partAccepted } from './accepted-problems.ts';
 import {
   BEGINNING,

@@ -1,6 +1,6 @@
 import type { Alarm } from '../../store/chain/alarms.ts';
 import type { Listed, Subject } from '../../store/ledger/inventory.ts';
-import type { Leading } from '../watching.ts';
+import type { Leading } from '../leading.ts';
 
 /** The state for keeping a network's inventory. `seen` is the end that this process last saw, to detect a reset to an earlier end. */
 export type Keeping = Leading & {

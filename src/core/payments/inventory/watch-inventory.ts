@@ -37,7 +37,8 @@ import {
 import { SETTING_TABLES } from '../../store/ledger/settings-rows.ts';
 import { WANTS_EVENT } from '../../store/outbox/adapter-orders.ts';
 import { type ExternalCheckpoint, findLedgerLine, type LedgerLine } from '../external-checkpoint.ts';
-import { guardWhileLeading, type Leading, takeEach, whileLeading } from '../watching.ts';
+import { guardWhileLeading, type Leading, takeEach } from '../leading.ts';
+import { whileLeading } from '../watching.ts';
 import { INVENTORY, tellCutOff, tellDelivery, tellUnexplained } from './inventory-alarms.ts';
 import type { Keeping } from './keeping.ts';
 import { countListed, listNewRows, lookAtYoung, lookOverPage } from './list-rows.ts';

@@ -23,7 +23,6 @@ const reserved = {
   requestedMicro: micro<MicroUsdt>('int8'),
   options: 'text?',
   hasKey: 'bool',
-  hasExternalId: 'bool',
 } as const;
 
 export type ReservedInvoice = Row<typeof reserved>;
@@ -32,7 +31,7 @@ export type ReservedInvoice = Row<typeof reserved>;
 export const findReserved = rowsOf(
   'invoice-select-reserved',
   reserved,
-  `select ${listColumns(reserved, '', { hasKey: 'idempotency_key = $2', hasExternalId: 'external_id = $3' })}
+  `select ${listColumns(reserved, '', { hasKey: 'idempotency_key = $2' })}
    from invoices where project_id = $1 and (idempotency_key = $2 or external_id = $3) limit 2`,
   (projectId: string, idempotencyKey: string, externalId: string) => [projectId, idempotencyKey, externalId],
 );

@@ -1,6 +1,7 @@
 import type { AlarmKind } from '../../../core/domain/alarm-kinds.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
-import { type Leading, loopWhileLeading, whileLeading } from '../../../core/payments/watching.ts';
+import { type Leading, loopWhileLeading } from '../../../core/payments/leading.ts';
+import { whileLeading } from '../../../core/payments/watching.ts';
 import type { KeyRing } from '../../../core/runtime/key-ring.ts';
 import type { Logger } from '../../../core/runtime/log.ts';
 import type { Loop } from '../../../core/runtime/loop.ts';

@@ -11,8 +11,8 @@ import {
   readBlocks,
   readHeaderAt,
   readLogsOf,
+  withLogs,
 } from '../../../core/chain/verify/read-block.ts';
-import { withLogs } from '../../../core/chain/verify/read-with-logs.ts';
 import type { ChainTransfer, SolidBlock } from '../../../core/domain/chain-block.ts';
 import { AppError } from '../../../core/domain/errors.ts';
 import { say } from '../../../core/domain/message.ts';

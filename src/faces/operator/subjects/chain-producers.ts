@@ -6,8 +6,8 @@ import { type Checkpoint, readCheckpoint, writeCheckpoint } from '../../../core/
 import { type ExaminedBlock, examineBlock } from '../../../core/chain/proof/prove-block.ts';
 import { isSignedBy, type KnownProducers, loadProducers, nameProducers } from '../../../core/chain/verify/producers.ts';
 import type { ChainParameters } from '../../../core/chain/verify/read-block.ts';
+import { digestWord } from '../../../core/chain/verify/read-block.ts';
 import { readLogs } from '../../../core/chain/verify/read-logs.ts';
-import { digestWord } from '../../../core/chain/verify/read-with-logs.ts';
 import { createWalk, explainedBy, idShownBy, readRun } from '../../../core/chain/verify/walk-producers.ts';
 import type { ChainTransfer } from '../../../core/domain/chain-block.ts';
 import { AppError } from '../../../core/domain/errors.ts';

@@ -9,7 +9,7 @@ import type { AskOptions, Node } from '../nodes/node.ts';
 import type { Question } from '../nodes/question.ts';
 import { createKnownTerms } from './fee-terms.ts';
 import type { ReadDeps } from './read-block.ts';
-import { digestWord, readBlock } from './read-with-logs.ts';
+import { digestWord, readBlock } from './read-block.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are bent in every way.
 type Json = any;

@@ -1,0 +1,157 @@
+import { LOW_PERCENT } from '../domain/capacity.ts';
+import { encodeId } from '../domain/ids.ts';
+import { formatAmount, type MicroUsdt } from '../domain/money.ts';
+import { countPayable, type Policy, payableRange } from '../domain/policy.ts';
+import type { UnixMs } from '../domain/time.ts';
+import { keepNewest } from '../runtime/keep-newest.ts';
+import type { Logger } from '../runtime/log.ts';
+import { BY_ITSELF } from '../store/access/service-actor.ts';
+import type { Database, Sql } from '../store/db/database.ts';
+import { listAccountKeys } from '../store/ledger/account-keys.ts';
+import { countAddressesInUse } from '../store/ledger/allocation.ts';
+import { countReserved } from '../store/ledger/capacity.ts';
+import { deriveNextAddresses } from './derive-addresses.ts';
+
+/** The payable amounts that a project has for invoices with one requested amount. */
+type AmountPool = { projectId: string; policy: Policy; maxSurchargeMicro: bigint; requestedMicro: MicroUsdt };
+
+export type Relief = {
+  /** Call this when an invoice was created. Checks its pool from time to time, in the background. */
+  noteCreated(pool: AmountPool): void;
+  /** Derives addresses if a pool is 80 % used. Returns the resulting pool, or `null` if none of the project's keys can derive addresses. */
+  relieve(pool: AmountPool): Promise<Pool | null>;
+};
+
+type ReliefDeps = { db: Database; now(): UnixMs; random(bytes: number): Uint8Array; log: Logger };
+
+/** One address is added for every four in use. After that, two thirds of the pool are used. It takes 25 ms to add 25. */
+const IN_USE_PER_ADDED = 4n;
+const MAX_ADDED = 25;
+/** A process first checks a pool after it has used this share of one address's capacity for the amount: 45 of 900. */
+const FIRST_LOOK_SHARE = 20n;
+/** How long Quittance remembers that a project can't derive addresses. */
+const BARE_MS = 1000;
+const MAX_REMEMBERED = 10_000;
+
+/**
+ * Adds addresses automatically when payable amounts run low. Every process may do this, but the project's lock allows only one at a time,
+ * and the next one then finds enough. It never derives addresses from a key without active addresses: in that case the operator has stopped
+ * using the wallet or doesn't want invoices, or the ledger was restored.
+ */
+export function createRelief(deps: ReliefDeps): Relief {
+  const { now, log } = deps;
+  const untilLook = new Map<string, number>();
+  const bareUntil = new Map<string, number>();
+  const underWay = new Map<string, Promise<Pool | null>>();
+  const lookOnce = async (pool: AmountPool): Promise<Pool | null> => {
+    const { projectId } = pool;
+    if ((bareUntil.get(projectId) ?? 0) > now()) return null;
+    const found = await look(deps, pool);
+    if (found === null) keepNewest(bareUntil, projectId, now() + BARE_MS, MAX_REMEMBERED);
+    return found;
+  };
+  const join = (pool: AmountPool) => {
+    const name = nameOf(pool);
+    const running = underWay.get(name) ?? lookOnce(pool).finally(() => underWay.delete(name));
+    underWay.set(name, running);
+    return running;
+  };
+  return {
+    relieve: join,
+    noteCreated: (pool) => {
+      const name = nameOf(pool);
+      const left = (untilLook.get(name) ?? firstLook(pool)) - 1;
+      keepNewest(untilLook, name, left > 0 ? left : firstLook(pool), MAX_REMEMBERED);
+      if (left > 0) return;
+      join(pool).then(
+        // Other processes also use up these amounts.
+        (found) =>
+          found !== null && keepNewest(untilLook, name, Math.max(1, Number(spareOf(found) / 2n)), MAX_REMEMBERED),
+        (error: unknown) => log.warn({ err: error }, 'could not check whether payable amounts are running low'),
+      );
+    },
+  };
+}
+
+function nameOf({ projectId, requestedMicro }: AmountPool): string {
+  return `${projectId} ${requestedMicro}`;
+}
+
+/** Returns how many payable amounts an address has for the requested amount. */
+function wordsOf(pool: AmountPool): bigint {
+  return countPayable(pool.policy, payableRange(pool, pool.requestedMicro));
+}
+
+function firstLook(pool: AmountPool): number {
+  return Math.max(2, Number(wordsOf(pool) / FIRST_LOOK_SHARE));
+}
+
+/** `total` is the number of payable amounts, and `free` is how many of them aren't reserved. */
+export type Pool = { addresses: bigint; total: bigint; free: bigint };
+
+async function measure(db: Sql, pool: AmountPool): Promise<Pool> {
+  const { projectId, policy, requestedMicro } = pool;
+  const [{ addresses, reserved } = { addresses: 0n, reserved: 0n }] = await countReserved(db, projectId, policy, [
+    payableRange(pool, requestedMicro),
+  ]);
+  const total = addresses * wordsOf(pool);
+  return { addresses, total, free: total > reserved ? total - reserved : 0n };
+}
+
+/** Returns how many more amounts may be used before 80 % are in use; negative if more than that are. */
+function spareOf({ total, free }: Pool): bigint {
+  return free - (total * LOW_PERCENT) / 100n;
+}
+
+function isScarce(pool: Pool): boolean {
+  return pool.addresses > 0n && spareOf(pool) <= 0n;
+}
+
+/** Measures a pool, and derives addresses if it's scarce. Returns `null` if no addresses can be derived. */
+async function look({ db, now, random, log }: ReliefDeps, pool: AmountPool): Promise<Pool | null> {
+  const { projectId } = pool;
+  const keys = await listAccountKeys(db, projectId);
+  const key = keys.find((each) => each.isInUse && each.autoDerived < each.autoDeriveLimit);
+  const found = await measure(db, pool);
+  if (found.addresses === 0n) return null;
+  // Another check may have derived the last addresses after an invoice had found none.
+  if (key === undefined) return found.free > 0n ? found : null;
+  if (!isScarce(found)) return found;
+  const wanted = Number((found.addresses + IN_USE_PER_ADDED - 1n) / IN_USE_PER_ADDED);
+  const count = Math.min(wanted, MAX_ADDED, key.autoDeriveLimit - key.autoDerived);
+  const derived = await deriveNextAddresses(
+    { db, now, random, actor: BY_ITSELF },
+    {
+      projectId,
+      xpub: key.xpub,
+      count,
+      policy: null,
+      isStillWanted: async (tx, { policy, maxSurchargeMicro }) =>
+        isScarce(await measure(tx, { ...pool, policy, maxSurchargeMicro })),
+    },
+  );
+  const facts = { project: encodeId('prj', projectId), amount: formatAmount(pool.requestedMicro) };
+  if (derived.kind === 'derived') {
+    const addresses = derived.added.map(({ address }) => address);
+    log.warn({ ...facts, addresses }, '80 % of the payable amounts for a price are used: derived new addresses');
+  } else if (derived.kind !== 'not-wanted') {
+    log.warn({ ...facts, why: derived.kind }, 'payable amounts are running low, but no address could be derived');
+    return null;
+  }
+  return measure(db, pool);
+}
+
+/** Explains what an operator can do when payable amounts run low, and why the project didn't derive addresses automatically. */
+export async function adviseAddresses(db: Sql, projectId: string): Promise<string> {
+  const project = encodeId('prj', projectId);
+  const add = `Add addresses: quittance address add --project ${project} T…`;
+  const spent = (await listAccountKeys(db, projectId)).find(
+    ({ isInUse, autoDerived, autoDeriveLimit: limit }) => isInUse && limit > 0 && autoDerived >= limit,
+  );
+  const { frozen } = await countAddressesInUse(db, projectId);
+  const why = frozen === 0 ? '' : `Tether froze ${frozen} of its addresses. `;
+  if (spent === undefined) return why + add;
+  return `${why}Quittance has derived ${spent.autoDerived} addresses from its account key automatically, which is the limit. Raise the limit with quittance address derive --project ${project} --auto-limit ${spent.autoDeriveLimit + RAISED_BY}, if your wallet shows that many addresses. Or: ${add}`;
+}
+
+const RAISED_BY = 100;
