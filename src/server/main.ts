@@ -79,9 +79,10 @@ async function run(
     ]);
     late.abort();
     // A supervisor is waiting for the exit code, so exit even if something keeps the process open. If the database fails first, that may be
-    // the code, which is still being loaded.
+    // the code that was still being loaded.
+    const wasLoading = !hasLoaded;
     const exit = () => {
-      if (hasLoaded)
+      if (!wasLoading)
         log.warn({ resources: process.getActiveResourcesInfo() }, 'a failed start left something open; exiting anyway');
       process.exit();
     };
