@@ -5,7 +5,7 @@ import { createMetrics } from '../../src/core/runtime/metrics.ts';
 import { unlistedStatement } from '../../src/core/store/db/statement.ts';
 import { LEASE_MS, leaseDueDeliveries, returnDeliveries } from '../../src/core/store/outbox/deliveries.ts';
 import { createOutcomeQueue } from '../../src/core/webhooks/delivery-line.ts';
-import { createExpediter } from '../../src/core/webhooks/expediter.ts';
+import { createExpediter } from '../../src/core/webhooks/expedite.ts';
 import {
   attemptsMade,
   createWorld,

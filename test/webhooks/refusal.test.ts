@@ -7,7 +7,7 @@ import { createTally } from '../../src/core/runtime/log-throttle.ts';
 import { createMetrics } from '../../src/core/runtime/metrics.ts';
 import { leaseDueDeliveries, returnDeliveries } from '../../src/core/store/outbox/deliveries.ts';
 import { bringDeliveriesForward } from '../../src/core/store/outbox/expedite-deliveries.ts';
-import { createExpediter } from '../../src/core/webhooks/expediter.ts';
+import { createExpediter } from '../../src/core/webhooks/expedite.ts';
 import { recordAttempts } from '../../src/core/webhooks/record-attempts.ts';
 import { commandActor } from '../../src/faces/operator/actor.ts';
 import { readDeliveries } from '../../src/faces/operator/explain/facts.ts';

@@ -14,7 +14,7 @@ import type { AttemptOutcome } from '../store/outbox/delivery-outcomes.ts';
 import { findActiveSecrets, type StoredSecret } from '../store/outbox/webhook-secrets.ts';
 import { createDeliveryBuffer, DEFAULT_ROOM, type DeliveryBuffer } from './delivery-buffer.ts';
 import { openEndpointSecrets } from './endpoint-secrets.ts';
-import type { Expediter } from './expediter.ts';
+import type { Expediter } from './expedite.ts';
 import { isOutage, namesOf, recordAttempts } from './record-attempts.ts';
 import { redactAnswer } from './redact.ts';
 import { failedAttempt, type SendDeps, type SendResult, sendSigned } from './send.ts';

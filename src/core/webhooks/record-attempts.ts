@@ -24,7 +24,7 @@ import {
 } from '../store/outbox/endpoint-health.ts';
 import { insertEvents } from '../store/outbox/events.ts';
 import { disableWebhookEndpoint } from '../store/outbox/webhook-endpoints.ts';
-import type { Expediter } from './expediter.ts';
+import type { Expediter } from './expedite.ts';
 import { quotePage } from './redact.ts';
 
 type RecordDeps = {
