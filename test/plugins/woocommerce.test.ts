@@ -241,7 +241,9 @@ describe.skipIf(reason !== null)(`the gateway in a WooCommerce${reason === null 
     });
     expect((await look(id)).noRate).toContain('quittance adapter enable --kind price --currency EUR');
     await sandbox.setRate('EUR', '0.92');
-    expect((await shop.ask('pay', id)).result).toBe('success');
+    const { result, redirect } = await shop.ask('pay', id);
+    expect(result).toBe('success');
+    expect(await (await fetch(redirect)).text()).toMatch(/25(\.0+)?\s*EUR/);
     await sandbox.setRate('EUR', '0.9');
     const { attempts, noRate } = await look(id);
     expect(noRate).toBe(null);
@@ -250,6 +252,30 @@ describe.skipIf(reason !== null)(`the gateway in a WooCommerce${reason === null 
     await sandbox.pay(attempts[0].externalId, 'exact');
     const seen = await until(id, hasNote('for 25 EUR at 0.920000 EUR for 1 USDT'));
     expect(seen.completions).toBe(1);
+    expect(seen.status).toMatch(/^(processing|completed)$/);
+  });
+
+  test('price: an order whose total or currency changed after an attempt without a rate gets an invoice for what it asks now', async () => {
+    onTestFinished(() => shop.ask('set', 0, 'option:currency=USD').then(() => undefined));
+    await shop.ask('set', 0, 'option:currency=CHF');
+    const [total, currency] = [await shop.ask('create', 0, '25.00'), await shop.ask('create', 0, '25.00')];
+    for (const { id } of [total, currency]) expect(await shop.ask('pay', id)).toMatchObject({ result: 'failure' });
+    await shop.ask('set', currency.id, 'currency:USD');
+    expect((await shop.ask('pay', currency.id)).result).toBe('success');
+    await shop.ask('set', total.id, 'total:26.00');
+    expect(await shop.ask('pay', total.id)).toMatchObject({ result: 'failure' });
+    await sandbox.setRate('CHF', '0.8');
+    expect((await shop.ask('pay', total.id)).result).toBe('success');
+    const seen = [await look(total.id), await look(currency.id)];
+    expect(seen.map(({ attempts }) => attempts.map(({ amount, currency: of }: Json) => `${amount} ${of}`))).toEqual([
+      ['25 CHF', '26 CHF'],
+      ['25 CHF', '25 USD'],
+    ]);
+    for (const [at, { id }] of [total, currency].entries()) {
+      expect(seen[at].attempts[0].invoiceId).toBe('');
+      await sandbox.pay(seen[at].attempts[1].externalId, 'exact');
+      expect((await until(id, ({ completions }) => completions === 1)).status).toMatch(/^(processing|completed)$/);
+    }
   });
 
   test('a shop in US dollars that does not count them as USDT takes nothing', async () => {

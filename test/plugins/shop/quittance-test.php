@@ -99,6 +99,9 @@ function test_set(int $id, string $value): array
     $order = wc_get_order($id);
     if ($what === 'status') {
         $order->update_status($to);
+    } elseif ($what === 'currency') {
+        $order->set_currency($to);
+        $order->save();
     } else {
         $fee = array_values($order->get_items('fee'))[0];
         $fee->set_total($to);
