@@ -47,10 +47,26 @@ if (installed.kind === 'missing') {
     await expect(authorize('payses_another')).rejects.toThrow('not from this payment session');
     await expect(authorize(undefined)).rejects.toThrow('not from this payment session');
   });
+
+  test("hostile: a session that names another one's invoice withdraws nothing", async () => {
+    const order = await shop.order(1);
+    const data = { ...order, session_id: 'payses_another' };
+    await expect(provider.cancelPayment({ data })).rejects.toThrow('is not the invoice of payses_another');
+    await provider.deletePayment({ data: { invoiceId: order.invoiceId } });
+    await quittance.pay(order.checkoutUrl, 'exact');
+    await eventually(
+      () => shop.read(order),
+      ({ isPaid }) => isPaid,
+    );
+  });
   testShop(() => ({ shop, quittance }));
 }
 
-type Provider = { authorizePayment(input: { data: object; context: object }): Promise<Json> };
+type Provider = {
+  authorizePayment(input: { data: object; context: object }): Promise<Json>;
+  cancelPayment(input: { data: object }): Promise<Json>;
+  deletePayment(input: { data: object }): Promise<Json>;
+};
 
 /** The installed plugin without Medusa, because the window in which a customer could use such data is one request long. */
 function loadProvider(folder: string, { url, apiKey, secret }: QuittanceWorld): Provider {

@@ -78,11 +78,11 @@ export class QuittanceProvider extends AbstractPaymentProvider<QuittanceOptions>
 
   /** The same amount keeps its invoice. */
   async updatePayment({ amount, currency_code, data = {} }: UpdatePaymentInput): Promise<UpdatePaymentOutput> {
-    const { sessionId, externalId, invoiceId } = this.readData(data);
+    const { sessionId, externalId } = this.readData(data);
     if (externalId === externalIdOf(sessionId, this.readAmount(amount, currency_code))) return { data };
     // In this order, the session keeps its page if there can be no other, such as without a rate.
     const made = await this.makeInvoice(sessionId, amount, currency_code);
-    await this.withdraw(invoiceId);
+    await this.withdraw(data);
     return { data: made };
   }
 
@@ -106,13 +106,13 @@ export class QuittanceProvider extends AbstractPaymentProvider<QuittanceOptions>
   }
 
   async cancelPayment({ data = {} }: CancelPaymentInput): Promise<CancelPaymentOutput> {
-    await this.withdraw(this.readData(data).invoiceId);
+    await this.withdraw(data);
     return { data };
   }
 
   async deletePayment({ data = {} }: PaymentProviderInput): Promise<CancelPaymentOutput> {
-    // Medusa deletes a session whose start failed without what was not stored yet.
-    if (typeof data['invoiceId'] === 'string') await this.withdraw(data['invoiceId']);
+    // Of a session whose start failed, Medusa gives only what the customer sent.
+    if (typeof data['session_id'] === 'string') await this.withdraw(data);
     return { data };
   }
 
@@ -174,16 +174,23 @@ export class QuittanceProvider extends AbstractPaymentProvider<QuittanceOptions>
     return { sessionId: session_id, externalId, invoiceId };
   }
 
-  private async readStatus(data: Record<string, unknown>): Promise<PaymentSessionStatus> {
+  /** Throws if the invoice that `data` names isn't the session's. */
+  private async readInvoice(data: Record<string, unknown>) {
     const { sessionId, externalId, invoiceId } = this.readData(data);
     const invoice = await this.client.invoices.get(invoiceId, { expand: 'payment' });
     const isOurs = readExternalId(externalId)?.sessionId === sessionId && isAsked(invoice, externalId);
     if (!isOurs) throw new MedusaError(UNEXPECTED_STATE, `quittance: ${invoiceId} is not the invoice of ${sessionId}`);
-    return invoice.status === 'PAID' ? PaymentSessionStatus.CAPTURED : PaymentSessionStatus.PENDING;
+    return invoice;
+  }
+
+  private async readStatus(data: Record<string, unknown>): Promise<PaymentSessionStatus> {
+    const { status } = await this.readInvoice(data);
+    return status === 'PAID' ? PaymentSessionStatus.CAPTURED : PaymentSessionStatus.PENDING;
   }
 
   /** A session whose invoice is paid is kept. */
-  private async withdraw(invoiceId: string): Promise<void> {
+  private async withdraw(data: Record<string, unknown>): Promise<void> {
+    const { invoiceId } = await this.readInvoice(data);
     await this.client.invoices.withdraw(invoiceId).catch((error: unknown) => this.refuse(error));
   }
 
