@@ -70,11 +70,12 @@ export function asSum(amount: string): string {
 }
 
 /**
- * Formats an amount as payers type it, with as many decimals as needed, but at least two: `25.001000` → `25.001`, `25.000000` → `25.00`. A
- * tail's last decimal is never 0, so all of its decimals are kept.
+ * Formats an amount with six decimals as payers type it, with as many decimals as needed, but at least `least`, which is 0 to 6:
+ * `25.001000` → `25.001`, `25.000000` → `25.00`. A tail's last decimal is never 0, so all of its decimals are kept.
  */
-export function asTyped(amount: string): string {
-  return amount.replace(/0{1,4}$/, '');
+export function asTyped(amount: string, least = 2): string {
+  const always = amount.length - 6 + least;
+  return `${amount.slice(0, always)}${amount.slice(always).replace(/0+$/, '')}`.replace(/\.$/, '');
 }
 
 export function absolute(value: bigint): bigint {

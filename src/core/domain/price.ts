@@ -1,4 +1,4 @@
-import { formatAmount, type MicroUsdt, microUsdt } from './money.ts';
+import { asTyped, formatAmount, type MicroUsdt, microUsdt } from './money.ts';
 import { isCurrentRate, originOf, readRateSource } from './rate.ts';
 import { toIso, type UnixMs } from './time.ts';
 
@@ -13,10 +13,7 @@ export type ConvertedPrice = Price & { rate: string; rateAt: string | null; rate
 
 /** Describes a price as payers know it, with its currency's decimals, or more if it has more: `25.00 EUR`, `1500 JPY`, `0.925 EUR`. */
 export function formatPrice({ amount, currency }: Price): string {
-  const [whole, fraction = ''] = amount.split('.');
-  const least = decimalsOf(currency);
-  const decimals = `${fraction.slice(0, least)}${fraction.slice(least).replace(/0+$/, '')}`;
-  return `${whole}${decimals && `.${decimals}`} ${currency}`;
+  return `${asTyped(amount, decimalsOf(currency))} ${currency}`;
 }
 
 /** The decimals of a currency of ISO 4217, otherwise 2. */
