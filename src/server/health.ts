@@ -1,16 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import type { AlarmKind } from '../core/domain/alarm-kinds.ts';
-import { AppError } from '../core/domain/errors.ts';
-import type { Network } from '../core/domain/network.ts';
+import { AppError, isDatabaseUnavailable } from '../core/domain/errors.ts';
+import { type Network, nodesVariable } from '../core/domain/network.ts';
 import { shortageBehind } from '../core/domain/shortage.ts';
 import { toIso, type UnixMs } from '../core/domain/time.ts';
 import type { HealthProblems } from '../core/payments/health-problems.ts';
-import {
-  createWatchedNetworks,
-  neverSeen,
-  nodesVariable,
-  type WatchedNetworks,
-} from '../core/payments/watched-networks.ts';
+import { createWatchedNetworks, neverSeen, type WatchedNetworks } from '../core/payments/watched-networks.ts';
 import { coalesce } from '../core/runtime/concurrency.ts';
 import { countOpenAlarms } from '../core/store/chain/alarms.ts';
 import { type ChainCursor, findCursor, findHalt } from '../core/store/chain/cursor.ts';
@@ -87,7 +82,7 @@ async function findProblem(db: Database): Promise<string | null> {
     return (await isLossyLedger(db)) ? LOST : null;
   } catch (error) {
     // The error message contains the database's host, so it's only logged.
-    if (error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE') {
+    if (isDatabaseUnavailable(error)) {
       return shortageBehind(error) ?? 'the database does not respond';
     }
     if (error instanceof AppError) return error.message;

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { AppError } from '../core/domain/errors.ts';
+import { type AppError, isDatabaseUnavailable } from '../core/domain/errors.ts';
 import type { Logger } from '../core/runtime/log.ts';
 
 /** How long a start waits for a database that is also starting. */
@@ -15,7 +15,7 @@ export async function retryUntilReady<Result>(log: Logger, step: () => Promise<R
     try {
       return await step();
     } catch (error) {
-      if (!(error instanceof AppError) || error.code !== 'DATABASE_UNAVAILABLE') throw error;
+      if (!isDatabaseUnavailable(error)) throw error;
       if (performance.now() - begun > (isLocked(error) ? LOCK_WAIT_MS : DATABASE_WAIT_MS)) throw error;
       log.warn({ reason: error.message }, 'the database does not respond yet');
       await delay(RETRY_MS);

@@ -1,4 +1,4 @@
-import { AppError } from '../../core/domain/errors.ts';
+import { AppError, isDatabaseUnavailable } from '../../core/domain/errors.ts';
 import type { Config } from '../../server/config/config.ts';
 
 /** Adds advice for the operator to a database error. Returns any other error unchanged. `databaseUrl` comes from `variable`. */
@@ -15,7 +15,7 @@ export function explainDatabaseError(
       { cause: error },
     );
   }
-  if (!(error instanceof AppError) || error.code !== 'DATABASE_UNAVAILABLE') return error;
+  if (!isDatabaseUnavailable(error)) return error;
   if (config.databaseUrl === null) {
     return new AppError('DATABASE_UNAVAILABLE', `${error.message}; run the command again`, { cause: error });
   }

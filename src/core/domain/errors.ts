@@ -64,3 +64,8 @@ export class AppError extends Error {
     this.problems = options.problems ?? [];
   }
 }
+
+/** Whether the database doesn't respond or is short of a resource. Otherwise it works, and the error has another cause. */
+export function isDatabaseUnavailable(error: unknown): error is AppError {
+  return error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE';
+}

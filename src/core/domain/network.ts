@@ -29,6 +29,11 @@ export function isLocalNetwork(network: Network): network is LocalNetwork {
   return KINDS[network] === 'local';
 }
 
+/** The environment variable that lists the network's nodes. */
+export function nodesVariable(network: Network): string {
+  return `QUITTANCE_${network.toUpperCase()}_NODES`;
+}
+
 /** Live keys are for real money; all other networks are for tests. */
 export function keyMode(network: Network): 'live' | 'test' {
   return KINDS[network] === 'live' ? 'live' : 'test';

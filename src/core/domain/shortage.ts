@@ -1,4 +1,4 @@
-import { AppError } from './errors.ts';
+import { isDatabaseUnavailable } from './errors.ts';
 
 /** Resource shortages of PostgreSQL by SQLSTATE (class 53): the database responds, but refuses the statement. */
 const SHORTAGES = {
@@ -17,6 +17,6 @@ export function shortageOf(sqlState: unknown): string | null {
 
 /** Returns the shortage that caused a `DATABASE_UNAVAILABLE` error, or `null` for any other error. */
 export function shortageBehind(error: unknown): string | null {
-  if (!(error instanceof AppError) || error.code !== 'DATABASE_UNAVAILABLE') return null;
+  if (!isDatabaseUnavailable(error)) return null;
   return shortageOf((error.cause as { code?: unknown } | undefined)?.code);
 }

@@ -105,7 +105,7 @@ export async function createInvoice(deps: CreateDeps, input: CreateInput): Promi
   // project was archived, or the key was revoked. Any of these can also happen between two statements, so every round checks for all of
   // them.
   for (let round = 1; ; round++) {
-    const earlier = await askAgain(deps, input, now);
+    const earlier = await findEarlierOrKey(deps, input, now);
     if (earlier.kind !== 'new') return earlier;
     const { key } = earlier;
     if (key.archivedAt !== null) return { kind: 'project-archived' };
@@ -128,44 +128,7 @@ function refuseUnvouched({ db }: CreateDeps, rule: Rule): void {
   if (reason !== null) throw new AppError('ADDRESS_NOT_VOUCHED', reason);
 }
 
-type KeyNotValid = Extract<Created, { kind: 'key-not-valid' }>;
-type ValidKey = NonNullable<Awaited<ReturnType<typeof findValidApiKey>>>;
-
-/** Finds an invoice that was already created with this idempotency key or external id. Returns `null` if there's none. */
-export async function findEarlier(
-  deps: CreateDeps,
-  input: CreateInput,
-): Promise<KeyNotValid | Repeated<ReservedInvoice> | null> {
-  const earlier = await askAgain(deps, input, deps.now());
-  return earlier.kind === 'new' ? null : earlier;
-}
-
-async function askAgain(
-  deps: CreateDeps,
-  input: CreateInput,
-  now: UnixMs,
-): Promise<KeyNotValid | Repeated<ReservedInvoice> | { kind: 'new'; key: ValidKey }> {
-  const key = await findValidApiKey(deps.db, input.keyId, now);
-  if (key === null) return { kind: 'key-not-valid' };
-  return (await findRepeated(deps, input)) ?? { kind: 'new', key };
-}
-
-async function findRepeated({ db }: CreateDeps, input: CreateInput): Promise<Repeated<ReservedInvoice> | null> {
-  const { projectId, idempotencyKey, externalId, options = null } = input;
-  return judgeRepeat(await findReserved(db, projectId, idempotencyKey, externalId), { ...input, options });
-}
-
 type Deps = { db: Sql; places: Places; randomBelow(n: number): number };
-
-/** A range is searched in parts of this many tail units, which is 900 words, because the widest ranges have 90,000 words. */
-const PART_UNITS = 10_000n;
-
-/** Concurrent requests for the same amount are spread over at most this many addresses. */
-const MAX_SPREAD = 256;
-const LEAST_SPREAD = 16;
-
-/** Every time this many addresses are passed, the preceding ones are marked as full, so that no creation has to scan many more. */
-export const HINT_EVERY = 8;
 
 /**
  * Assigns an address and a payable amount to an invoice in one statement, possibly shared with other requests. Returns `null` if no invoice
@@ -183,6 +146,181 @@ async function allocateFirst(
   return created.invoice;
 }
 
+type Wanted = { invoice: NewInvoice; rule: Rule };
+
+/**
+ * Creates an invoice in one statement, alone or together with other requests that arrive while earlier ones are running. Returns `null` if
+ * no invoice was created.
+ */
+type SharedInserts = Ask<Wanted, { invoice: ProjectedInvoice; place: Place } | null>;
+
+/** The limit is low, so that creations are batched. With four, PostgreSQL needs a third more time per invoice at 64 clients. */
+const MAX_UNDER_WAY = 2;
+
+/** Larger batches than sixteen gain little. Each creation takes at most 3 KB. */
+const MAX_TOGETHER = 32;
+
+/**
+ * Each word costs a MAC, and each lost draw costs several statements to find a free amount. As long as at most a fifth of an address is
+ * taken, 96 out of 100 draws of this size contain a free word.
+ */
+const WORDS_EACH = 2;
+
+/** One word is enough as long as a draw's first word is taken less often than this. */
+const RARELY_TAKEN = 1 / 250;
+
+/** The average covers approximately this many draws. */
+const MEMORY = 500;
+
+/** Combines the first statements of concurrent creations. */
+function shareInserts(deps: Deps): SharedInserts {
+  let taken = 0;
+  const noteDraw = (words: readonly MicroUsdt[], got: MicroUsdt | undefined) => {
+    taken += (Number(got !== words[0]) - taken) / MEMORY;
+  };
+  return coalesce({
+    maxUnderWay: MAX_UNDER_WAY,
+    maxTogether: MAX_TOGETHER,
+    answer: async (wanted) => {
+      const placed = await placeAll(deps, wanted, taken < RARELY_TAKEN ? 1 : WORDS_EACH);
+      const offered = placed.flatMap((each) => each?.invoice ?? []);
+      if (offered.length === 0) return wanted.map(() => null);
+      const inserted = await insertInvoices(deps.db, offered).catch((error: unknown) => {
+        // Nothing was created, possibly because of one of the requests. Each continues on its own, so only the faulty one gets the error
+        // again.
+        if (wanted.length > 1 && isOfStatement(error)) return [];
+        throw error;
+      });
+      const created = new Map(inserted.map((invoice, index) => [offered[index]?.id, invoice]));
+      for (const { id, words } of offered) noteDraw(words, created.get(id)?.payableMicro);
+      return placed.map((each) => {
+        const invoice = each === null ? null : created.get(each.invoice.id);
+        return each === null || !invoice ? null : { invoice, place: each.place };
+      });
+    },
+  });
+}
+
+type Placed = { invoice: PlacedInvoice; place: Place } | null;
+
+/** Requests for the same payable amounts share one draw and divide the result among themselves, so that no request takes another's word. */
+async function placeAll(
+  { places, randomBelow }: Deps,
+  wanted: readonly Wanted[],
+  wordsEach: number,
+): Promise<Placed[]> {
+  const drawn = new Map<string, MicroUsdt[]>();
+  const placed: Placed[] = [];
+  for (const { invoice, rule } of wanted) {
+    // An address that fails its check affects only one project. That request continues on its own and gets the error again.
+    const taken = await places.take(rule, invoice.requestedMicro).catch(() => null);
+    if (taken === null) placed.push(null);
+    else if ('words' in taken) placed.push(withOffer(invoice, rule, taken));
+    else {
+      const name = `${rule.projectId} ${rule.policy} ${invoice.requestedMicro} ${rule.maxSurchargeMicro}`;
+      const rest = drawn.get(name) ?? draw(invoice, rule, wanted.length * wordsEach, randomBelow);
+      drawn.set(name, rest);
+      const words = rest.splice(0, wordsEach);
+      placed.push(words.length === 0 ? null : withOffer(invoice, rule, { place: taken, words }));
+    }
+  }
+  return placed;
+}
+
+function draw({ requestedMicro }: NewInvoice, rule: Rule, count: number, randomBelow: (n: number) => number) {
+  if (rule.policy === 'exact') return [requestedMicro];
+  return drawCodeWords(payableRange(rule, requestedMicro), count, randomBelow);
+}
+
+/** An address, and the amounts on it that can be offered to one invoice. */
+type Offer = { place: Place; words: readonly MicroUsdt[] };
+
+function withOffer(invoice: NewInvoice, rule: Rule, { place, words }: Offer): { invoice: PlacedInvoice; place: Place } {
+  return { invoice: { ...invoice, rule, addressId: place.id, words }, place };
+}
+
+/** The places in an amount range that are known to be free. Other requests may have taken some of these places since. */
+type Free = { at: UnixMs; offers: Offer[] };
+
+/**
+ * Caches where payable amounts are probably free, so that a creation needs only one statement. That statement has the final say. A range is
+ * added only after the first attempt there has failed.
+ */
+type Places = {
+  /**
+   * Returns a place to offer for an amount: one that is known to be free, or the project's first address. Returns `null` if there's none.
+   */
+  take(rule: Rule, requestedMicro: MicroUsdt): Promise<Place | Offer | null>;
+  remember(rule: Rule, requestedMicro: MicroUsdt, offers: Offer[]): void;
+  /** Call this when a request couldn't use the project's first address, which may have been retired. */
+  forget(rule: Rule): void;
+};
+
+/** A reactivated address is offered again within this time. */
+const FRESH_MS = 60_000;
+
+/** At most a few megabytes. */
+const MAX_RANGES = 2000;
+
+const MAX_PROJECTS = 10_000;
+
+function createPlaces({ db, now }: { db: Sql; now(): UnixMs }): Places {
+  const first = new Map<string, { at: UnixMs; place: Place }>();
+  const free = new Map<string, Free>();
+  const projectOf = ({ projectId, policy }: Rule) => `${projectId} ${policy}`;
+  const isFresh = (at: UnixMs) => now() >= at && now() - at < FRESH_MS;
+  return {
+    take: async (rule, requestedMicro) => {
+      const known = free.get(nameOf(rule, requestedMicro));
+      const offer = known !== undefined && isFresh(known.at) ? known.offers.shift() : undefined;
+      if (offer !== undefined) return offer;
+      const name = projectOf(rule);
+      const before = first.get(name);
+      if (before !== undefined && isFresh(before.at)) return before.place;
+      const [place = null] = await firstSound((page) => findFirstPlaces(db, rule.projectId, rule.policy, page), 16);
+      if (place !== null) keepNewest(first, name, { at: now(), place }, MAX_PROJECTS);
+      return place;
+    },
+    remember: (rule, requestedMicro, offers) => {
+      keepNewest(free, nameOf(rule, requestedMicro), { at: now(), offers }, MAX_RANGES);
+    },
+    forget: (rule) => void first.delete(projectOf(rule)),
+  };
+}
+
+function nameOf(rule: Rule, requestedMicro: MicroUsdt): string {
+  const { fromMicro, belowMicro } = payableRange(rule, requestedMicro);
+  return `${rule.projectId} ${rule.policy} ${fromMicro} ${belowMicro}`;
+}
+
+type KeyNotValid = Extract<Created, { kind: 'key-not-valid' }>;
+
+type ValidKey = NonNullable<Awaited<ReturnType<typeof findValidApiKey>>>;
+
+/** Finds an invoice that was already created with this idempotency key or external id. Returns `null` if there's none. */
+export async function findEarlier(
+  deps: CreateDeps,
+  input: CreateInput,
+): Promise<KeyNotValid | Repeated<ReservedInvoice> | null> {
+  const earlier = await findEarlierOrKey(deps, input, deps.now());
+  return earlier.kind === 'new' ? null : earlier;
+}
+
+async function findEarlierOrKey(
+  deps: CreateDeps,
+  input: CreateInput,
+  now: UnixMs,
+): Promise<KeyNotValid | Repeated<ReservedInvoice> | { kind: 'new'; key: ValidKey }> {
+  const key = await findValidApiKey(deps.db, input.keyId, now);
+  if (key === null) return { kind: 'key-not-valid' };
+  return (await findRepeated(deps, input)) ?? { kind: 'new', key };
+}
+
+async function findRepeated({ db }: CreateDeps, input: CreateInput): Promise<Repeated<ReservedInvoice> | null> {
+  const { projectId, idempotencyKey, externalId, options = null } = input;
+  return judgeRepeat(await findReserved(db, projectId, idempotencyKey, externalId), { ...input, options });
+}
+
 type Allocated = { kind: 'created'; invoice: ProjectedInvoice } | { kind: 'lost' } | { kind: 'exhausted' };
 
 /**
@@ -196,13 +334,36 @@ async function allocateNext(deps: Deps, invoice: NewInvoice, rule: Rule, round: 
   const [mine, ...rest] = found.offers;
   if (mine === undefined) return { kind: 'lost' };
   deps.places.remember(rule, invoice.requestedMicro, rest);
-  const [inserted] = await insertInvoices(deps.db, [offer(invoice, rule, mine).invoice]);
+  const [inserted] = await insertInvoices(deps.db, [withOffer(invoice, rule, mine).invoice]);
   if (!inserted) return { kind: 'lost' };
   await noteFull(deps, rule, invoice, mine.place);
   return { kind: 'created', invoice: inserted };
 }
 
-type Found = { kind: 'free'; offers: Offer[] } | { kind: 'lost' } | { kind: 'exhausted' };
+type Found = { kind: 'free'; offers: Offer[] } | { kind: 'exhausted' };
+
+/** Concurrent requests for the same amount are spread over at most this many addresses. */
+const MAX_SPREAD = 256;
+
+const LEAST_SPREAD = 16;
+
+async function findAddresses(deps: Deps, invoice: NewInvoice, rule: Rule, round: number): Promise<Found> {
+  const { db, randomBelow } = deps;
+  const amount = amountAlone(invoice.requestedMicro);
+  const limit = Math.min(LEAST_SPREAD * 4 ** (round - 1), MAX_SPREAD);
+  const found = await firstSound((page) => findFreeExact(db, rule.projectId, amount, page), limit);
+  if (found.length === 0) {
+    // Update the hint, so that the next refusal doesn't have to scan any addresses.
+    if (await hasExactBehindHint(db, rule.projectId, amount))
+      await advanceHint(db, rule.projectId, 'exact', amount, 1n);
+    return { kind: 'exhausted' };
+  }
+  const places = round === 1 ? found : shuffle(found, randomBelow);
+  return { kind: 'free', offers: places.map((place) => ({ place, words: [invoice.requestedMicro] })) };
+}
+
+/** A range is searched in parts of this many tail units, which is 900 words, because the widest ranges have 90,000 words. */
+const PART_UNITS = 10_000n;
 
 async function findWords(deps: Deps, invoice: NewInvoice, rule: Rule): Promise<Found> {
   const { db, randomBelow } = deps;
@@ -252,20 +413,8 @@ function drawPart(range: WordRange, reserved: readonly bigint[], randomBelow: (n
   return null;
 }
 
-async function findAddresses(deps: Deps, invoice: NewInvoice, rule: Rule, round: number): Promise<Found> {
-  const { db, randomBelow } = deps;
-  const amount = amountAlone(invoice.requestedMicro);
-  const limit = Math.min(LEAST_SPREAD * 4 ** (round - 1), MAX_SPREAD);
-  const found = await firstSound((page) => findFreeExact(db, rule.projectId, amount, page), limit);
-  if (found.length === 0) {
-    // Update the hint, so that the next refusal doesn't have to scan any addresses.
-    if (await hasExactBehindHint(db, rule.projectId, amount))
-      await advanceHint(db, rule.projectId, 'exact', amount, 1n);
-    return { kind: 'exhausted' };
-  }
-  const places = round === 1 ? found : shuffle(found, randomBelow);
-  return { kind: 'free', offers: places.map((place) => ({ place, words: [invoice.requestedMicro] })) };
-}
+/** Every time this many addresses are passed, the preceding ones are marked as full, so that no creation has to scan many more. */
+export const HINT_EVERY = 8;
 
 async function noteFull({ db }: Deps, { policy, projectId }: Rule, { requestedMicro }: NewInvoice, place: Place) {
   const isDue = policy === 'exact' && place.position % HINT_EVERY === 0;
@@ -280,148 +429,6 @@ function shuffle<Item>(items: readonly Item[], randomBelow: (n: number) => numbe
     if (a !== undefined && b !== undefined) [shuffled[i], shuffled[j]] = [b, a];
   }
   return shuffled;
-}
-
-type Wanted = { invoice: NewInvoice; rule: Rule };
-
-/**
- * Creates an invoice in one statement, alone or together with other requests that arrive while earlier ones are running. Returns `null` if
- * no invoice was created.
- */
-type SharedInserts = Ask<Wanted, { invoice: ProjectedInvoice; place: Place } | null>;
-
-/** The limit is low, so that creations are batched. With four, PostgreSQL needs a third more time per invoice at 64 clients. */
-const MAX_UNDER_WAY = 2;
-/** Larger batches than sixteen gain little. Each creation takes at most 3 KB. */
-const MAX_TOGETHER = 32;
-
-/**
- * Each word costs a MAC, and each lost draw costs several statements to find a free amount. As long as at most a fifth of an address is
- * taken, 96 out of 100 draws of this size contain a free word.
- */
-const WORDS_EACH = 2;
-/** One word is enough as long as a draw's first word is taken less often than this. */
-const RARELY_TAKEN = 1 / 250;
-/** The average covers approximately this many draws. */
-const MEMORY = 500;
-
-/** Combines the first statements of concurrent creations. */
-function shareInserts(deps: Deps): SharedInserts {
-  let taken = 0;
-  const noteDraw = (words: readonly MicroUsdt[], got: MicroUsdt | undefined) => {
-    taken += (Number(got !== words[0]) - taken) / MEMORY;
-  };
-  return coalesce({
-    maxUnderWay: MAX_UNDER_WAY,
-    maxTogether: MAX_TOGETHER,
-    answer: async (wanted) => {
-      const placed = await placeAll(deps, wanted, taken < RARELY_TAKEN ? 1 : WORDS_EACH);
-      const offered = placed.flatMap((each) => each?.invoice ?? []);
-      if (offered.length === 0) return wanted.map(() => null);
-      const inserted = await insertInvoices(deps.db, offered).catch((error: unknown) => {
-        // Nothing was created, possibly because of one of the requests. Each continues on its own, so only the faulty one gets the error
-        // again.
-        if (wanted.length > 1 && isOfStatement(error)) return [];
-        throw error;
-      });
-      const created = new Map(inserted.map((invoice, index) => [offered[index]?.id, invoice]));
-      for (const { id, words } of offered) noteDraw(words, created.get(id)?.payableMicro);
-      return placed.map((each) => {
-        const invoice = each === null ? null : created.get(each.invoice.id);
-        return each === null || !invoice ? null : { invoice, place: each.place };
-      });
-    },
-  });
-}
-
-type Placed = { invoice: PlacedInvoice; place: Place } | null;
-
-/** Requests for the same payable amounts share one draw and divide the result among themselves, so that no request takes another's word. */
-async function placeAll(
-  { places, randomBelow }: Deps,
-  wanted: readonly Wanted[],
-  wordsEach: number,
-): Promise<Placed[]> {
-  const drawn = new Map<string, MicroUsdt[]>();
-  const placed: Placed[] = [];
-  for (const { invoice, rule } of wanted) {
-    // An address that fails its check affects only one project. That request continues on its own and gets the error again.
-    const taken = await places.take(rule, invoice.requestedMicro).catch(() => null);
-    if (taken === null) placed.push(null);
-    else if ('words' in taken) placed.push(offer(invoice, rule, taken));
-    else {
-      const name = `${rule.projectId} ${rule.policy} ${invoice.requestedMicro} ${rule.maxSurchargeMicro}`;
-      const rest = drawn.get(name) ?? draw(invoice, rule, wanted.length * wordsEach, randomBelow);
-      drawn.set(name, rest);
-      const words = rest.splice(0, wordsEach);
-      placed.push(words.length === 0 ? null : offer(invoice, rule, { place: taken, words }));
-    }
-  }
-  return placed;
-}
-
-function draw({ requestedMicro }: NewInvoice, rule: Rule, count: number, randomBelow: (n: number) => number) {
-  if (rule.policy === 'exact') return [requestedMicro];
-  return drawCodeWords(payableRange(rule, requestedMicro), count, randomBelow);
-}
-
-function offer(invoice: NewInvoice, rule: Rule, { place, words }: Offer): { invoice: PlacedInvoice; place: Place } {
-  return { invoice: { ...invoice, rule, addressId: place.id, words }, place };
-}
-
-/** An address, and the amounts on it that can be offered to one invoice. */
-type Offer = { place: Place; words: readonly MicroUsdt[] };
-
-/** The places in an amount range that are known to be free. Other requests may have taken some of these places since. */
-type Free = { at: UnixMs; offers: Offer[] };
-
-/**
- * Caches where payable amounts are probably free, so that a creation needs only one statement. That statement has the final say. A range is
- * added only after the first attempt there has failed.
- */
-type Places = {
-  /**
-   * Returns a place to offer for an amount: one that is known to be free, or the project's first address. Returns `null` if there's none.
-   */
-  take(rule: Rule, requestedMicro: MicroUsdt): Promise<Place | Offer | null>;
-  remember(rule: Rule, requestedMicro: MicroUsdt, offers: Offer[]): void;
-  /** Call this when a request couldn't use the project's first address, which may have been retired. */
-  forget(rule: Rule): void;
-};
-
-/** A reactivated address is offered again within this time. */
-const FRESH_MS = 60_000;
-/** At most a few megabytes. */
-const MAX_RANGES = 2000;
-const MAX_PROJECTS = 10_000;
-
-function createPlaces({ db, now }: { db: Sql; now(): UnixMs }): Places {
-  const first = new Map<string, { at: UnixMs; place: Place }>();
-  const free = new Map<string, Free>();
-  const projectOf = ({ projectId, policy }: Rule) => `${projectId} ${policy}`;
-  const isFresh = (at: UnixMs) => now() >= at && now() - at < FRESH_MS;
-  return {
-    take: async (rule, requestedMicro) => {
-      const known = free.get(nameOf(rule, requestedMicro));
-      const offer = known !== undefined && isFresh(known.at) ? known.offers.shift() : undefined;
-      if (offer !== undefined) return offer;
-      const name = projectOf(rule);
-      const before = first.get(name);
-      if (before !== undefined && isFresh(before.at)) return before.place;
-      const [place = null] = await firstSound((page) => findFirstPlaces(db, rule.projectId, rule.policy, page), 16);
-      if (place !== null) keepNewest(first, name, { at: now(), place }, MAX_PROJECTS);
-      return place;
-    },
-    remember: (rule, requestedMicro, offers) => {
-      keepNewest(free, nameOf(rule, requestedMicro), { at: now(), offers }, MAX_RANGES);
-    },
-    forget: (rule) => void first.delete(projectOf(rule)),
-  };
-}
-
-function nameOf(rule: Rule, requestedMicro: MicroUsdt): string {
-  const { fromMicro, belowMicro } = payableRange(rule, requestedMicro);
-  return `${rule.projectId} ${rule.policy} ${fromMicro} ${belowMicro}`;
 }
 
 /** The size of further pages, if the first page contains no usable place. */

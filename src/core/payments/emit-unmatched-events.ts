@@ -42,7 +42,7 @@ export function startEmitting(options: Telling): Loop {
         const group = untold.slice(first, first + GROUP).map(({ id }) => id);
         await tellAll(telling, group, shouldEnd).catch((error: unknown) => {
           // If the database is just unavailable, later transfers must not overtake these.
-          if (isAway(error)) throw error;
+          if (hasOtherCause(error)) throw error;
           failures.push(error);
         });
         if (shouldEnd()) return;
@@ -59,13 +59,13 @@ export function startEmitting(options: Telling): Loop {
 /** Writes all events together. If that fails, writes each of them separately. */
 async function tellAll(telling: Telling, ids: readonly string[], shouldEnd: () => boolean): Promise<void> {
   await tell(telling, ids).catch((error: unknown) => {
-    if (ids.length === 1 || isAway(error)) throw error;
+    if (ids.length === 1 || hasOtherCause(error)) throw error;
     return takeEach(ids.map((id) => async () => (shouldEnd() ? undefined : tell(telling, [id]))));
   });
 }
 
 /** Whether the error has another cause than the statement itself. A statement that times out counts as the cause. */
-function isAway(error: unknown): boolean {
+function hasOtherCause(error: unknown): boolean {
   return !isOfStatement(error) && !isTimeout(error);
 }
 
@@ -93,7 +93,7 @@ async function judge({ db, log }: Telling, ids: readonly string[]): Promise<Map<
     return await diagnoseTransfers(db, ids);
   } catch (error) {
     const [id] = ids;
-    if (id === undefined || ids.length > 1 || isAway(error)) throw error;
+    if (id === undefined || ids.length > 1 || hasOtherCause(error)) throw error;
     log.error(
       { err: error, transferId: encodeId('trf', id) },
       'could not diagnose a transfer, so its event has no reason',

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { AlarmKind } from '../domain/alarm-kinds.ts';
-import { AppError } from '../domain/errors.ts';
+import { isDatabaseUnavailable } from '../domain/errors.ts';
 import { NETWORKS, type Network } from '../domain/network.ts';
 import { shortageBehind } from '../domain/shortage.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -113,7 +113,7 @@ async function unlessAway(work: Promise<void>): Promise<boolean> {
   return work.then(
     () => true,
     (error: unknown) => {
-      if (!(error instanceof AppError) || error.code !== 'DATABASE_UNAVAILABLE') throw error;
+      if (!isDatabaseUnavailable(error)) throw error;
       // If the database is only short of some resource, it still responds, and other checks may succeed.
       return shortageBehind(error) !== null;
     },

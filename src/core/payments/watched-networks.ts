@@ -1,5 +1,5 @@
 import { say, type Text } from '../domain/message.ts';
-import { keyMode, type Network } from '../domain/network.ts';
+import { keyMode, type Network, nodesVariable } from '../domain/network.ts';
 import { toIso, type UnixMs } from '../domain/time.ts';
 import { findWatchedNetworks } from '../store/chain/watched-networks.ts';
 import type { Sql } from '../store/db/database.ts';
@@ -41,8 +41,6 @@ export async function warnUnwatched(db: Sql, network: Network, networks: readonl
 }
 
 export const neverSeen = (network: Network): string => `no ${network} node has returned a block yet`;
-
-export const nodesVariable = (network: Network): string => `QUITTANCE_${network.toUpperCase()}_NODES`;
 
 /** Describes the problem with a network that has no watcher. The text may be shown publicly. */
 export function describeUnwatched({ network, seenAt }: { network: Network; seenAt: UnixMs | null }): string {

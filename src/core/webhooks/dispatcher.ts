@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { AppError } from '../domain/errors.ts';
+import { isDatabaseUnavailable } from '../domain/errors.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { KeyRing } from '../runtime/key-ring.ts';
@@ -15,8 +15,6 @@ import { createDeliveryLine } from './delivery-line.ts';
 import { createExpediter } from './expedite.ts';
 import { COUNTED_ATTEMPTS } from './record-attempts.ts';
 import { ATTEMPT_TIMEOUT_MS, createWebhookSender, type WebhookSender } from './send.ts';
-
-const isAway = (error: unknown) => error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE';
 
 export type DispatcherOptions = {
   db: Database;
@@ -150,7 +148,7 @@ async function runLoop(
       await wakeup.wait(restMs());
     } catch (error) {
       failures += 1;
-      if (!isAway(error)) loops?.note('webhooks', true);
+      if (!isDatabaseUnavailable(error)) loops?.note('webhooks', true);
       const pauseMs = backoffMs(failures, BACKOFF);
       if (throttle.isDue(`${step} ${error}`))
         log.error({ error, failures, pauseMs }, `webhooks could not be ${step}; retrying`);

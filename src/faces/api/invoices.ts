@@ -4,6 +4,7 @@ import { describePayment, projectInvoice } from '../../core/domain/event.ts';
 import { encodeId } from '../../core/domain/ids.ts';
 import { formatOptions, readOptions } from '../../core/domain/invoice-options.ts';
 import { formatAmount, type MicroUsdt, microUsdt, parseAmount } from '../../core/domain/money.ts';
+import { nodesVariable } from '../../core/domain/network.ts';
 import { convertPrice, rateInForce } from '../../core/domain/price.ts';
 import { toIso } from '../../core/domain/time.ts';
 import { createSharing, findEarlier, type Sharing } from '../../core/payments/create-invoice.ts';
@@ -235,7 +236,7 @@ function tooManyUnpaid({ rule, limit, retryAfterSeconds }: Extract<Ordered, { ki
 const UNWATCHED_RETRY_SECONDS = 60;
 
 function unwatched({ network, why }: Extract<Ordered, { kind: 'unwatched' }>): Problem {
-  const variable = `QUITTANCE_${network.toUpperCase()}_NODES`;
+  const variable = nodesVariable(network);
   const [reason, fix] =
     why === 'not-set-up'
       ? ['is not set up on this server', `The operator must set ${variable}`]

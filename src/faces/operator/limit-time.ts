@@ -1,4 +1,4 @@
-import { AppError } from '../../core/domain/errors.ts';
+import { isDatabaseUnavailable } from '../../core/domain/errors.ts';
 import { answerOf } from '../../core/store/db/rows-of.ts';
 
 /**
@@ -15,7 +15,7 @@ export const limitTime = answerOf(
 
 /** Whether a statement was cancelled because it exceeded its time limit. */
 export function isGivenUp(error: unknown): boolean {
-  if (!(error instanceof AppError) || error.code !== 'DATABASE_UNAVAILABLE') return false;
+  if (!isDatabaseUnavailable(error)) return false;
   return (error.cause as { code?: unknown } | undefined)?.code === QUERY_CANCELED;
 }
 

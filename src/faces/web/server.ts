@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Fastify from 'fastify';
-import { AppError } from '../../core/domain/errors.ts';
+import { AppError, isDatabaseUnavailable } from '../../core/domain/errors.ts';
 import { encodeId, uuidV7 } from '../../core/domain/ids.ts';
 import { shortageBehind } from '../../core/domain/shortage.ts';
 import type { UnixMs } from '../../core/domain/time.ts';
@@ -226,7 +226,7 @@ function toProblem(error: unknown, request: FastifyRequest, refusals: Refusals):
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
     return new Problem('UNSUPPORTED_MEDIA_TYPE', 'The Content-Type header is not a media type.');
   }
-  if (error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE') {
+  if (isDatabaseUnavailable(error)) {
     refusals.note(error, request.id);
     return unavailable(shortageBehind(error) ?? 'the database does not respond');
   }

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { GENESIS_BLOCK_IDS } from '@quittance/tron/genesis';
 import type { ShownHeader } from '@quittance/tron/shown-block';
 import { AppError } from '../../domain/errors.ts';
-import { isLocalNetwork, type Network } from '../../domain/network.ts';
+import { isLocalNetwork, type Network, nodesVariable } from '../../domain/network.ts';
 import { type NodeSpec, nodeOrigin } from '../../domain/node.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -296,8 +296,10 @@ function createNodeIdentity(options: IdentityOptions): NodeIdentity {
     wrongMs = clockMs();
     wrongTimes += 1;
     if (!isNew) return;
-    const variable = `QUITTANCE_${network.toUpperCase()}_NODES`;
-    log.error({ network, node: origin, reason }, `${origin} belongs to another network: correct ${variable}`);
+    log.error(
+      { network, node: origin, reason },
+      `${origin} belongs to another network: correct ${nodesVariable(network)}`,
+    );
   };
   const run = async (): Promise<boolean> => {
     const expected = genesisId;

@@ -1,5 +1,6 @@
 import type { AccountHex } from '@quittance/tron/address';
 import { AppError } from '../../domain/errors.ts';
+import { nodesVariable } from '../../domain/network.ts';
 import { solidHeight, solidThreshold } from '../../domain/solidity.ts';
 import { toIso, type UnixMs } from '../../domain/time.ts';
 import { inGroups } from '../../runtime/concurrency.ts';
@@ -124,7 +125,7 @@ export async function ofCheckpointChain(
   });
   if (others.length === nodes.length) {
     const seen = others.map(({ node, theirs }) => `${node.origin} returned ${theirs}`).join(', ');
-    const advice = `Either no node belongs to ${deps.network}: correct QUITTANCE_${deps.network.toUpperCase()}_NODES. Or the checkpoint is wrong: compare block ${number} with a block explorer, and if the explorer shows the nodes' block, install another release`;
+    const advice = `Either no node belongs to ${deps.network}: correct ${nodesVariable(deps.network)}. Or the checkpoint is wrong: compare block ${number} with a block explorer, and if the explorer shows the nodes' block, install another release`;
     const what = `this release's checkpoint is block ${number} (${id}), and ${seen}. ${advice}`;
     throw new AppError('CHAIN_CONTRADICTION', what, { retryable: true });
   }

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { AppError } from '../../domain/errors.ts';
+import { AppError, isDatabaseUnavailable } from '../../domain/errors.ts';
 import { shortageBehind } from '../../domain/shortage.ts';
 import { reasonOf } from '../../runtime/reason-of.ts';
 import { type AddressChecks, lacksKey, type OwnRule, readAddresses } from './address-column.ts';
@@ -250,7 +250,8 @@ async function inTransaction<Result>(
       // If the server is down or read-only, drop the connection, and the server rolls back on its own. On a hanging server, a rollback
       // would occupy the pool for just as long again. After other errors, a failed rollback means that the connection is lost.
       broken =
-        isAway(error) ||
+        // A server that is short of a resource is still running.
+        (isDatabaseUnavailable(error) && shortageBehind(error) === null) ||
         (await client.query('rollback').then(
           () => false,
           () => true,
@@ -316,11 +317,6 @@ export async function runToCommit<Result>(
 }
 
 function ignoreLoss(): void {}
-
-/** A server that is short of a resource is still running. */
-function isAway(error: unknown): boolean {
-  return error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE' && shortageBehind(error) === null;
-}
 
 const RELISTEN_MS = 500;
 

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { AppError } from '../../../core/domain/errors.ts';
+import { isDatabaseUnavailable } from '../../../core/domain/errors.ts';
 import { sendCompressed } from '../../web/assets.ts';
 import { html } from '../../web/html.ts';
 import type { TextKey } from '../words/catalogue.ts';
@@ -41,7 +41,7 @@ export async function answerPage(
       reply.code(503).header('Retry-After', String(SUSPENDED_RETRY_AFTER_S));
       return await send(request, reply, nonce, { html: renderSuspended(page, nonce) });
     }
-    if (!(error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE')) throw error;
+    if (!isDatabaseUnavailable(error)) throw error;
     return await answerUnavailable(request, reply.code(503), RETRY_AFTER_S);
   }
 }

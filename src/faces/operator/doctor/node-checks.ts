@@ -4,7 +4,7 @@ import { createNodeClient } from '../../../core/chain/nodes/client.ts';
 import { readBlockId } from '../../../core/chain/proof/prove-block.ts';
 import { adviceOn, alarmRow } from '../../../core/domain/alarm-kinds.ts';
 import { say } from '../../../core/domain/message.ts';
-import { isLocalNetwork, keyMode, NETWORKS, type Network } from '../../../core/domain/network.ts';
+import { isLocalNetwork, keyMode, NETWORKS, type Network, nodesVariable } from '../../../core/domain/network.ts';
 import { type NodeSpec, nodeOrigin } from '../../../core/domain/node.ts';
 import { reasonOf } from '../../../core/runtime/reason-of.ts';
 import { findGenesisId } from '../../../core/store/chain/cursor.ts';
@@ -90,8 +90,6 @@ async function readHeader(client: Client, side: 'any' | 'solid', number?: number
   return readBlockId(shown);
 }
 
-const variableOf = (network: Network) => `QUITTANCE_${network.toUpperCase()}_NODES`;
-
 /** Another check reports the reason, so it isn't repeated here. */
 function noNodes({ settings: { networkProblem } }: Look): Finding {
   if (networkProblem === null) return skipped('no network is configured here');
@@ -105,7 +103,7 @@ export const nodesAnswer = check('nodes-answer', async (look) => {
     // Distinguishes an outage of one node from an outage of all nodes.
     const others = reports.filter((other) => other.network === network && other.problem === null);
     const says = others.length === 0 ? `${problem}, and no other ${network} node responds either` : problem;
-    const fix = `Check that the node runs and can be reached from here, or add another node to ${variableOf(network)}.`;
+    const fix = `Check that the node runs and can be reached from here, or add another node to ${nodesVariable(network)}.`;
     return others.length === 0 ? failed(says, fix) : warning(says, fix);
   });
   const { networkProblem } = look.settings;
@@ -123,7 +121,7 @@ export const nodesGenesis = check('nodes-genesis', async (look) => {
     else if (genesisId === expected) findings.push(good(`${origin} belongs to ${network}`));
     else {
       const says = `${origin} belongs to another network: its first block is ${genesisId}`;
-      findings.push(failed(says, `Remove it from ${variableOf(network)}, or correct its DNS name or proxy.`));
+      findings.push(failed(says, `Remove it from ${nodesVariable(network)}, or correct its DNS name or proxy.`));
     }
   }
   return worstOf(findings, noNodes(look));
@@ -141,7 +139,7 @@ function judgeOperators({ network, nodes, agreement }: DoctorNetwork): Finding {
   if (isLocalNetwork(network) && operators === 1) return good(`${network} is local: one operator is enough`);
   if (operators === 1) {
     const says = `all ${network} nodes belong to one operator, who alone decides which invoices are paid`;
-    const fix = `Add a node from another operator to ${variableOf(network)}.`;
+    const fix = `Add a node from another operator to ${nodesVariable(network)}.`;
     return atStake({ isLive: keyMode(network) === 'live' }, says, fix);
   }
   if (agreement === 1) {
@@ -155,7 +153,7 @@ function judgeOperators({ network, nodes, agreement }: DoctorNetwork): Finding {
     const says = `${network}: ${agreement} of ${operators} operators must agree, so payments by contracts wait while one is down`;
     return isLocalNetwork(network) || agreement < 3
       ? good(says)
-      : warning(says, `Add a node from another operator to ${variableOf(network)}.`);
+      : warning(says, `Add a node from another operator to ${nodesVariable(network)}.`);
   }
   return good(`${network}: ${agreement} of ${operators} operators must agree`);
 }
@@ -167,7 +165,7 @@ export const nodesLatency = check('nodes-latency', async (look) => {
   const findings = (await look.askNodes()).map(({ network, origin, answerMs }) => {
     if (answerMs === null) return skipped(`${origin} didn't respond`);
     const says = `${origin} responds in ${answerMs} ms`;
-    const fix = `Put a faster node first in ${variableOf(network)}: a block is produced every 3 s.`;
+    const fix = `Put a faster node first in ${nodesVariable(network)}: a block is produced every 3 s.`;
     return answerMs > SLOW_MS ? warning(says, fix) : good(says);
   });
   return worstOf(findings, noNodes(look));
@@ -217,7 +215,7 @@ const DAY_MS = 86_400_000;
 type Budget = { network: Network; origin: string; used: number; most: number };
 
 function judgeBudget({ network, origin, used, most }: Budget): Finding {
-  const fix = `Ask its operator for a higher limit (daily=), or add a node to ${variableOf(network)}.`;
+  const fix = `Ask its operator for a higher limit (daily=), or add a node to ${nodesVariable(network)}.`;
   const says = `${origin}: ${used} of ${most} of today's requests are used`;
   if (used >= most) return failed(`${says}, so Quittance doesn't use it until midnight UTC`, fix);
   if (used > most * MUCH_SHARE) return warning(says, fix);
@@ -256,7 +254,7 @@ export const networksWatched = schemaCheck('networks-watched', async ({ read, no
     if (isWatched) return good(`${network} is watched`);
     const since = seenAt === null ? 'and never had one' : `since ${spell(now() - seenAt)}`;
     const says = `${network} has active addresses but no running watcher, ${since}`;
-    const fix = `Start a process with the watcher role and QUITTANCE_${network.toUpperCase()}_NODES, or retire the addresses.`;
+    const fix = `Start a process with the watcher role and ${nodesVariable(network)}, or retire the addresses.`;
     return isSilent ? failed(says, fix) : warning(says, fix);
   });
   return worstOf(findings, skipped('no network has an active address'));

@@ -5,6 +5,7 @@ import { decodeId, encodeId, firstIdOf, NIL_UUID } from '../../../core/domain/id
 import { INVOICE_STATUSES, type InvoiceStatus } from '../../../core/domain/invoice.ts';
 import { say } from '../../../core/domain/message.ts';
 import { formatAmount, type MicroUsdt, parseAmount } from '../../../core/domain/money.ts';
+import { nodesVariable } from '../../../core/domain/network.ts';
 import { POLICIES, type Policy } from '../../../core/domain/policy.ts';
 import { describePrice } from '../../../core/domain/price.ts';
 import { toIso, type UnixMs } from '../../../core/domain/time.ts';
@@ -398,7 +399,7 @@ export const createInvoiceByHand = localOperation({
     const { db, now, publicUrl, networks } = own;
     const why = await createWatchedNetworks({ db, networks }).whyNot(project.network);
     if (why !== null) {
-      const variable = `QUITTANCE_${project.network.toUpperCase()}_NODES`;
+      const variable = nodesVariable(project.network);
       const reason =
         why === 'not-set-up'
           ? `no ${project.network} watcher has ever run. Set ${variable}, and start a watcher`
