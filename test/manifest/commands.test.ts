@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { deriveAddresses, parseAccountXpub } from '@quittance/tron/account-xpub';
 import { expect, test } from 'vitest';
@@ -55,6 +55,12 @@ test('a key is made, addresses are drafted, signed without a database, installed
     }
     const draft = (name: string, ...more: string[]) =>
       run(env, 'draft', '--network', 'devnet', '--reserve', '3', '--output', path(name), ...more);
+    const empty = await run(env, 'draft', '--output', path('empty'));
+    expect(empty.json.error).toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringContaining('name another network with --network'),
+    });
+    expect(existsSync(path('empty'))).toBe(false);
     const drafted = await draft('draft');
     expect(drafted.json).toMatchObject({ serial: 1, addresses: 1 + 2 + 3, warnings: [] });
     expect(drafted.json.changes.join('\n')).toContain('5 from the account key');

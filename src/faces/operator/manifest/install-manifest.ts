@@ -79,6 +79,13 @@ export async function draftManifest(
     if (entry.addresses.length + entry.xpubs.length === 0) continue;
     networks[project.network] = { ...networks[project.network], [encodeId('prj', project.id)]: entry };
   }
+  if (Object.keys(networks).length === 0 && previous === null) {
+    const where = input.networks.length === 0 ? 'mainnet' : input.networks.join(' or ');
+    throw new AppError(
+      'CONFLICT',
+      `no project on ${where} has addresses, so there is nothing to sign: add addresses first, or name another network with --network, such as --network nile`,
+    );
+  }
   const manifest: Manifest = {
     ...{ v: 1, ledgerId: identity.id, serial: (previous?.manifest.serial ?? 0) + 1 },
     ...{ previous: previous?.head.digest ?? null, notAfter: toIso(unixMs(now() + validDays * DAY_MS)), networks },
