@@ -91,7 +91,10 @@ export function createReceiver<Context>(
         resolve(TOO_SLOW);
       }, deadlineMs);
     });
-    const handle = (event: WebhookEvent) => handleOnce(event, context, controller);
+    // After the deadline, the event is left to the next delivery. Its handler would wait for a signal that was sent already.
+    const handle = async (event: WebhookEvent) => {
+      if (!controller.signal.aborted) await handleOnce(event, context, controller);
+    };
     const answer = await Promise.race([answerOne(received, headers, context, options, handle), tooLate]);
     clearTimeout(timer);
     return answer;
