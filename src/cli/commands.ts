@@ -36,11 +36,11 @@ export function addBackupCommands(program: Command, terminal: Terminal, print: P
     .command('backup')
     .description('back up the whole ledger to a file while the service runs, or verify a backup')
     .option('--to <file>', 'output file (default: quittance-<time>.backup in this directory)')
-    .option('--final', 'move the ledger: close it here permanently, so that the restored one can keep its addresses')
+    .option('--final', 'move the ledger: close it here permanently, so the restored ledger can keep the addresses')
     .option('--verify <file>', 'restore a backup to a temporary database, and compare it with the ledger and the chain')
     .option('--recipient <age1…>', 'encrypt to this public key (default: QUITTANCE_BACKUP_RECIPIENT)', collect)
     .option('--no-chain', 'with --verify: do not read the chain since the backup')
-    .option('--unauthenticated', 'with --verify: examine also what no master key vouches for')
+    .option('--unauthenticated', 'with --verify: also verify a backup that no master key authenticates')
     .option(...IDENTITY_OPTION)
     .action(async (options) => {
       if (options.verify === undefined)
@@ -58,7 +58,7 @@ export function addBackupCommands(program: Command, terminal: Terminal, print: P
     .argument('<file>', 'file written by "quittance backup"')
     .option(...IDENTITY_OPTION)
     .option('--unauthenticated', 'also accept a backup that no master key authenticates')
-    .option('--reason <text>', 'with --unauthenticated: why, for the record')
+    .option('--reason <text>', 'with --unauthenticated: your reason, for the audit log')
     .option(...BY_OPTION)
     .action(async (file, options) =>
       print((await import('./backup/restore.ts')).printRestored(terminal, file, options)),
@@ -79,7 +79,7 @@ export function addDatabaseCommands(program: Command, terminal: Terminal, print:
   const group = program
     .command('database')
     .description(
-      'manage embedded databases that root keeps outside their data directories, including those of deleted checkouts',
+      'manage embedded databases that Quittance stores outside data directories when it runs as root, including those of deleted checkouts',
     );
   group
     .command('list')
@@ -87,9 +87,9 @@ export function addDatabaseCommands(program: Command, terminal: Terminal, print:
     .action(async () => print((await import('./database/database.ts')).printDatabases(terminal)));
   group
     .command('remove')
-    .description('delete those whose data directory is gone; asks first')
+    .description('delete databases whose data directory no longer exists; asks first')
     .argument('[directories...]', 'delete only these databases (required for one whose state is unknown or replaced)')
-    .option('--yes', 'delete without asking; read the list first')
+    .option('--yes', 'delete without confirmation; review the list first')
     .action(async (named, options) =>
       print((await import('./database/database.ts')).printRemovedDatabases(terminal, named, options)),
     );
@@ -99,9 +99,12 @@ export function addDatabaseCommands(program: Command, terminal: Terminal, print:
 export function addReplay(group: Command, terminal: Terminal, print: Print): void {
   group
     .command('replay')
-    .description("send events again: the ones you name, or all of an endpoint's events in a period")
-    .argument('[events...]', 'evt_…, at most 500; without --endpoint, to all endpoints they were scheduled for')
-    .option('--endpoint <whe_…>', 'where to; one that an event was not planned for gets it, too')
+    .description("replay selected events, or all of an endpoint's events in a period")
+    .argument(
+      '[events...]',
+      'evt_…, at most 500; without --endpoint, sends each event to every endpoint it was scheduled for',
+    )
+    .option('--endpoint <whe_…>', 'endpoint to send to, even if an event was not scheduled for it')
     .option('--from <date>', 'start of the period: a day (2026-09-01, UTC) or a time with its zone')
     .option('--to <date>', 'end of the period: a day (included) or a time (excluded)')
     .option(
@@ -110,8 +113,8 @@ export function addReplay(group: Command, terminal: Terminal, print: Print): voi
       collect,
     )
     .option('--type <type…>', 'only events of these types, comma-separated', collect)
-    .option('--dry-run', 'only count them')
-    .option('--yes', 'confirm sending more than 100')
+    .option('--dry-run', 'only count the events')
+    .option('--yes', 'confirm a replay of more than 100 events')
     .option('--by <name>', 'your name for the audit log (default: your user name)')
     .action((events, { by, dryRun: isDryRun, yes: isConfirmed, ...input }) =>
       print(replay(terminal, events, { ...input, isDryRun, isConfirmed }, by)),
@@ -138,7 +141,7 @@ async function replay(
     readReplayedEvents(events);
     for (const name of ['from', 'to', 'status', 'type'] as const) {
       if (input[name] !== undefined)
-        throw new AppError('USAGE', `--${name} selects events, but event ids were given too: use one or the other`);
+        throw new AppError('USAGE', `--${name} selects events, but you also gave event ids: use only one of them`);
     }
     return runAndPrint(terminal, replayEvents, { input: { events, endpoint, isDryRun, isConfirmed }, by });
   }
@@ -164,7 +167,7 @@ export function addMasterKeyRotation(group: Command, terminal: Terminal, print: 
   group
     .command('rotate')
     .description(
-      'encrypt and seal everything with a new key, or with the first one in QUITTANCE_MASTER_KEY, while services keep running',
+      'encrypt and seal everything with a new key, or with the first key in QUITTANCE_MASTER_KEY, while services keep running',
     )
     .action(async () => print((await import('./master-key/master-key.ts')).printRotatedKey(terminal)));
 }
@@ -184,7 +187,7 @@ export function addLedgerCommands(program: Command, terminal: Terminal, print: P
 export function addManifestCommands(program: Command, terminal: Terminal, print: Print): void {
   const group = program
     .command('manifest')
-    .description('manage the signed list of your addresses; payers never see an address outside it');
+    .description('manage the signed list of your addresses; payers see only addresses on this list');
   addKeyCommand(group, terminal, print);
   group
     .command('draft')
@@ -196,8 +199,8 @@ export function addManifestCommands(program: Command, terminal: Terminal, print:
     .option('--project <prj_…>', 'project for --add, --policy and --max-surcharge')
     .option('--add <T…>', 'addresses that you will add to the database later, comma-separated', collect)
     .addOption(new Option('--policy <policy>', 'with --project: policy that you will set later').choices(POLICIES))
-    .option('--max-surcharge <usdt>', 'with --project: largest surcharge that you will set later')
-    .option('--without <T…>', 'leave out these addresses in the database, which are not yours', collect)
+    .option('--max-surcharge <usdt>', 'with --project: surcharge limit that you will set later')
+    .option('--without <T…>', 'exclude these addresses, which are in the database but not yours', collect)
     .action(async (options) => print((await import('./manifest/manifest.ts')).printDraft(terminal, options)));
   addSignCommand(group, terminal, print);
   group
@@ -214,19 +217,19 @@ export function addManifestCommands(program: Command, terminal: Terminal, print:
     .command('verify')
     .description('verify a manifest with all its derived addresses; exits 1 unless enough pinned keys signed it')
     .argument('[file]', 'manifest file (default: the installed manifest)')
-    .option('--keys <keys>', 'pinned keys, as in QUITTANCE_MANIFEST_KEYS, if that is not set here')
+    .option('--keys <keys>', 'pinned keys, as in QUITTANCE_MANIFEST_KEYS, if that variable is not set here')
     .action(async (file, options) =>
       print((await import('./manifest/manifest.ts')).printVerified(terminal, file, options)),
     );
 }
 
 export function addEventsCommands(program: Command, terminal: Terminal): void {
-  const group = program
-    .command('events')
-    .description("follow a project's events, the same ones as in its feed and webhooks");
+  const group = program.command('events').description("follow a project's events, as in its feed and webhooks");
   group
     .command('tail')
-    .description('show the newest events, then new ones as they arrive; with --json, their stored bodies, one per line')
+    .description(
+      'show the newest events, then new events as they arrive; with --json, print their stored bodies, one per line',
+    )
     .option(...PROJECT_OPTION)
     .option(
       '--type <type…>',

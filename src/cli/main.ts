@@ -57,9 +57,9 @@ Exit codes:
   5  unavailable: the database does not respond, or a directory or port is in use
 
 Output:
-  Results go to standard output, everything else to standard error. With --json the
+  Results go to standard output, everything else to standard error. With --json, the
   result is one object. An error is {"error": {"code", "message", "errors"?}}, also on
-  standard output: check the exit code to tell them apart.`;
+  standard output: check the exit code to detect errors.`;
 
 /**
  * Declares every command. Only types are imported here so that showing help stays fast. A subject's commands are loaded with its operations
@@ -108,7 +108,7 @@ export async function addCommands(
   addDatabaseCommands(program, terminal, print);
   await add(
     'project',
-    'manage projects; each belongs to one network permanently',
+    'manage projects; each permanently belongs to one network',
     () => import('../faces/operator/subjects/projects.ts'),
   );
   await add('key', 'manage API keys', () => import('../faces/operator/subjects/keys.ts'));
@@ -117,7 +117,7 @@ export async function addCommands(
     'manage admin API keys, for --server and for programs',
     () => import('../faces/operator/subjects/admin-keys.ts'),
   );
-  await add('address', "manage your wallet's receiving addresses; never its keys", loadAddresses, {
+  await add('address', "manage your wallet's receiving addresses (never private keys)", loadAddresses, {
     ways: { 'address derive': async (...given) => (await import('./address/derive.ts')).printDerived(...given) },
   });
   await add('webhook', 'manage webhook endpoints', async () => {
@@ -134,7 +134,7 @@ export async function addCommands(
   addReplay(
     await add(
       'deliveries',
-      'show and repeat webhook deliveries',
+      'show and replay webhook deliveries',
       () => import('../faces/operator/subjects/deliveries.ts'),
     ),
     terminal,
@@ -148,7 +148,7 @@ export async function addCommands(
   );
   await add(
     'receipt',
-    'check signed receipts of paid invoices, and rotate their key',
+    'verify signed receipts of paid invoices, and rotate the signing key',
     () => import('../faces/operator/subjects/receipts.ts'),
     {
       addFirst: (group) => addReceiptCheck(group, terminal, print),

@@ -72,7 +72,7 @@ async function readiness(deps: HealthDeps, watched: WatchedNetworks): Promise<Re
 
 async function whyNoInvoices(watched: WatchedNetworks, network: Network): Promise<string | null> {
   if ((await watched.whyNot(network)) === null) return null;
-  return `${neverSeen(network)}, so no invoice is created for it (503): check ${nodesVariable(network)} with "quittance doctor"`;
+  return `${neverSeen(network)}, so Quittance creates no invoices for this network (503): check ${nodesVariable(network)} with "quittance doctor"`;
 }
 
 async function findProblem(db: Database): Promise<string | null> {

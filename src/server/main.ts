@@ -83,7 +83,10 @@ async function run(
     const wasLoading = !hasLoaded;
     const exit = () => {
       if (!wasLoading)
-        log.warn({ resources: process.getActiveResourcesInfo() }, 'a failed start left something open; exiting anyway');
+        log.warn(
+          { resources: process.getActiveResourcesInfo() },
+          'the start failed and left resources open; exiting anyway',
+        );
       process.exit();
     };
     // Wait twice: on a busy machine, the first timer may be due before the event loop has had a chance to end.

@@ -176,7 +176,7 @@ async function keepRequirement(
   if (!existsSync(path)) return;
   throw new AppError(
     'CONFIG_INVALID',
-    `${path} says that this data directory's ledger requires seals, but the ledger ${ledgerId} in the database does not: it may have been changed. Compare it with a backup. If you use another, older ledger on purpose, set QUITTANCE_ROW_MACS=warn or another QUITTANCE_DATA_DIR`,
+    `${path} says that this data directory's ledger requires seals, but the ledger ${ledgerId} in the database does not: the database may have been changed. Compare it with a backup. If you intentionally use another, older ledger, set QUITTANCE_ROW_MACS=warn or another QUITTANCE_DATA_DIR`,
   );
 }
 

@@ -160,7 +160,7 @@ test('a source that stops is an alarm at half of the limit; after it no order is
   for (let minute = 2; minute <= 6; minute += 1) await askedAgain(source);
   const detail = await eventually(alarm, (found) => found !== undefined);
   expect(detail).toMatch(
-    /^The rate for whe_\w+ dates from .*http_503: .*Quittance rejects orders from .* on\. .*adapter enable --kind epusdt$/,
+    /^The rate for whe_\w+ dates from .*http_503: .*Quittance rejects orders starting at .*\. .*adapter enable --kind epusdt$/,
   );
   expect(detail).not.toContain('h0rse');
   expect((await create()).body.status_code).toBe(200);
@@ -530,7 +530,7 @@ test('a source that somebody wrote to the database keeps no other from being ask
   service.clock.advance(6 * MINUTE);
   await eventually(alarm, (detail) => String(detail).includes('http_500'));
   for (const of of planted)
-    expect(await eventually(of, (detail) => detail !== undefined)).toContain('returns no newer one');
+    expect(await eventually(of, (detail) => detail !== undefined)).toContain('returns no newer rate');
 });
 
 test('a rate that is read is no change of what was set, and a source that was set has its entry in the log', async () => {

@@ -238,7 +238,7 @@ describe('an invoice', () => {
     const more = { ...payment, amount: '24.000144', tx: 0x75, block: 1060, time: at('10:06:00') };
     await ledger.addTransfer('unmatched', null, { ...more, decidedAt: at('10:07:00') });
     const { verdict } = await expectGolden(ledger, 'order-74', 'paid-and-more');
-    expect(verdict).toMatch(/order-74 has been PAID .*In addition, 24\.000144 USDT .*; order-74 was paid before/);
+    expect(verdict).toMatch(/order-74 has been PAID .*In addition, 24\.000144 USDT .*; order-74 was paid earlier/);
   });
 
   test('that was paid twice shows the duplicate and that an operator refunded it', async () => {

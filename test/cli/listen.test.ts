@@ -141,8 +141,8 @@ describe('an answer', () => {
     expect(failed?.split('\u001b')).toHaveLength(3);
     expect(redirected).toMatch(/→ 302 in \d+ ms/);
     expect(refused).toContain('SIGNATURE_MISMATCH: the secret is another one');
-    expect(running.notes).toContain('  to receive it again, start with --after beginning');
-    expect(running.notes).toContain(`  to receive it again, start with --after ${first?.id}`);
+    expect(running.notes).toContain('  to receive this event again, start with --after beginning');
+    expect(running.notes).toContain(`  to receive this event again, start with --after ${first?.id}`);
   });
 
   test('that does not come lets the same event wait, which is told once', async () => {
@@ -264,7 +264,7 @@ describe('it ends and says what to do', () => {
     const { apiKey } = service.project;
     const forwardTo = receiver.url;
     const refused: [ListenOptions, RegExp][] = [
-      [{ forwardTo, apiKey: live }, /^the key is a live one/],
+      [{ forwardTo, apiKey: live }, /^the key is a live key/],
       [
         { forwardTo, apiKey: `${apiKey.slice(0, -1)}!` },
         /^the API key \(83 characters, not shown\) is not a Quittance key/,
@@ -304,11 +304,11 @@ describe('it ends and says what to do', () => {
       [(_, response) => response.end(Buffer.alloc(5_000_000, 0x20)), /has more than 4194304 bytes/],
       [
         (_, response) => response.end('{"data":[{"id":"evt_1"}],"hasMore":false,"latest":null}'),
-        /something in its feed that is not an event/,
+        /contains an entry that is not an event/,
       ],
       [
         (_, response) => response.end('{"data":[],"hasMore":true,"latest":null}'),
-        /a page of its feed does not move past the requested position$/,
+        /its feed returned a page that does not advance past the requested position$/,
       ],
     ];
     for (const [answering, message] of answers) {

@@ -38,7 +38,7 @@ test('the signer is one file: in an empty folder, with an empty environment, it 
   const { json, stderr } = await sign('sign', 'draft', '--key', 'key', ...secret, '--yes');
   expect(json).toMatchObject({ serial: 1, signers: [publicKey] });
   expect(stderr).toContain('address added: TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t');
-  expect(stderr).toContain('policy exact, largest surcharge 0.05 USDT');
+  expect(stderr).toContain('policy exact, surcharge limit 0.05 USDT');
   expect((await sign('show', 'addresses.manifest', '--keys', publicKey)).json).toMatchObject({ problem: null });
   await expect(sign('show', 'draft', '--keys', publicKey)).rejects.toMatchObject({ code: 1 });
   expect((await readdir(folder)).sort()).toEqual([

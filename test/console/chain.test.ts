@@ -74,7 +74,7 @@ test('each alarm stands with what to do, and only one that tells of what happene
   await raise('contract-event', 'tx-1', `${HTML} ${RTL}`);
   const page = await desk.get('/chain');
   expect(textOf(page)).toContain('2 alarms');
-  expect(textOf(page)).toContain('Check the nodes, and add one if they stay down.');
+  expect(textOf(page)).toContain('Check the nodes, and add a node if they stay down.');
   expect(textOf(page)).toContain('Read Tether&#39;s announcement.');
   expect(page.text).not.toContain('<img');
   expect(page.text.match(/>Close alarm</g)).toHaveLength(1);

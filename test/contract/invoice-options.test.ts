@@ -148,7 +148,7 @@ describe('bad input is named, with its bound and an example, and nothing is stor
     ['description', 'a\u202eb', 'WRONG_CHARACTER', 'reverses the text direction'],
     ['description', 'a\0b', 'WRONG_CHARACTER', 'control'],
     ['description', ' \u2800\u200b', 'WRONG_CHARACTER', 'no readable text'],
-    ['description', `e${'\u0301'.repeat(5)}`, 'WRONG_CHARACTER', 'more than four marks'],
+    ['description', `e${'\u0301'.repeat(5)}`, 'WRONG_CHARACTER', 'more than four combining marks'],
     ['description', 'Pay to TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t!', 'HOLDS_ADDRESS', 'remove it'],
     ['description', 'to Ｔ\u200bR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t', 'HOLDS_ADDRESS', 'only the payment address'],
     ['description', `to 0x${'Ab'.repeat(20)}`, 'HOLDS_ADDRESS', 'remove it'],

@@ -184,12 +184,12 @@ describe.skipIf(!IS_ROOT || !IS_LINUX)('PostgreSQL started by root', () => {
     const log = createLogger({ level: 'warn', destination: { write: (line: string) => void lines.push(line) } });
     await expect(startEmbeddedPostgres({ dataDir, log, needsOwnUser: true })).rejects.toMatchObject({
       code: 'EMBEDDED_UNSUPPORTED',
-      message: expect.stringMatching(/main network.*useradd --system.*chown -R quittance: .*postgres/),
+      message: expect.stringMatching(/mainnet.*useradd --system.*chown -R quittance: .*postgres/),
     });
     expect(lines).toEqual([]);
     const postgres = await startEmbeddedPostgres({ dataDir, log });
     await postgres.stop();
-    expect(lines.join('')).toContain('they could read and change the database');
+    expect(lines.join('')).toContain('could read and change the database');
   });
 
   async function started(dataDir: string, script?: string) {

@@ -232,7 +232,7 @@ test.each([
     devnet.mineUntilSolid();
     const detail = await untilAlarm(service, 'unverifiable-block');
     for (const part of [
-      `block ${recorded + 1} and all later ones are held: Tether replaced the USDT contract (Deprecate, block ${block?.number})`,
+      `block ${recorded + 1} and all later blocks are on hold: Tether replaced the USDT contract (Deprecate, block ${block?.number})`,
       `${nodes[0]?.url} names ${devnet.fakeUsdtContract}; ${nodes[1]?.url} ${said}`,
       'add a node from another operator',
     ]) {

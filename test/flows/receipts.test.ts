@@ -170,7 +170,7 @@ test('the command says offline what a receipt proves, and what it does not', asy
     expect(alone.stdout).toContain(shown);
   }
   const [proven = '', open = ''] = alone.stdout.split('Not proven here:');
-  expect(proven).toContain('nothing has been changed since');
+  expect(proven).toContain('they have not been changed since');
   expect(open).toContain('that the key belongs to the issuer');
   expect(open).toContain('that the transaction is on the chain');
 

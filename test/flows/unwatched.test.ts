@@ -125,7 +125,7 @@ test('each start names it, and so does making a project or a key', async () => {
 
   await acquireLease(service.db, watcherLease('mainnet'), 'another process', 60_000);
   const unseen =
-    'no mainnet node has returned a block yet. Until then, no invoice can be created for the project (503). If this does not change, check QUITTANCE_MAINNET_NODES with "quittance doctor"';
+    'no mainnet node has returned a block yet. Until a watcher runs, Quittance creates no invoices for the project (503). If this does not change, check QUITTANCE_MAINNET_NODES with "quittance doctor"';
   expect((await key(live.projectId, '--json')).json.warning).toBe(unseen);
   expect((await make('mainnet', '--json')).json.warning).toBe(unseen);
   await runSql(service, SEEN);
@@ -154,7 +154,7 @@ test('a process is not ready while a network of real money was never seen, and i
       body: { status: 'unavailable', networks: { mainnet: { blind: true, reason: 'no node has responded yet' } } },
     });
     expect(unseen.body.reason).toBe(
-      'no mainnet node has returned a block yet, so no invoice is created for it (503): check QUITTANCE_MAINNET_NODES with "quittance doctor"',
+      'no mainnet node has returned a block yet, so Quittance creates no invoices for this network (503): check QUITTANCE_MAINNET_NODES with "quittance doctor"',
     );
     expect((await call(`${both.url}/healthz`)).status).toBe(200);
 

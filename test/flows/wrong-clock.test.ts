@@ -245,7 +245,9 @@ describe('two clocks that agree against one', () => {
     const { watch, walk, look, found } = watchOver(HOUR_MS);
     await examine(Date.now() - 50_000);
     await look();
-    expect(found()).toEqual([expect.stringMatching(/60 minutes apart. Quittance cannot determine which one is wrong/)]);
+    expect(found()).toEqual([
+      expect.stringMatching(/60 minutes apart. Quittance cannot determine which clock is wrong/),
+    ]);
     expect(watch.clock.now()).toBeGreaterThan(Date.now() + HOUR_MS - 10_000);
     await walk();
     expect(found()).toEqual([

@@ -187,7 +187,7 @@ async function expectTruth(world: World, load: Load): Promise<void> {
   await expectKept(world, load, primary, load.acknowledged, load.acknowledged.length);
   for (const process of world.processes) {
     expect(process.isRunning()).toBe(true);
-    expect(process.log()).not.toMatch(/"level":60|changed under the watcher/);
+    expect(process.log()).not.toMatch(/"level":60|changed while the watcher/);
   }
 }
 

@@ -53,7 +53,7 @@ test('a project has the policy that is signed, and at most the surcharge', () =>
   expect(guard.refuseRule({ ...rule, projectId: 'of no manifest' })).toBeNull();
   expect(told).toEqual([]);
   expect(guard.refuseRule({ ...rule, maxSurchargeMicro: 10_001n })).toMatch(
-    /settings of prj_01j9zk7v5rfq4bt4n9q1v7h3ce on mainnet differ from the signed manifest: its largest surcharge is 0.010001 USDT, but only up to 0.01/,
+    /settings of prj_01j9zk7v5rfq4bt4n9q1v7h3ce on mainnet differ from the signed manifest: its surcharge limit is 0.010001 USDT, but the manifest allows at most 0.01/,
   );
   expect(guard.refuseRule({ ...rule, policy: 'exact' })).toMatch(/its policy is exact instead of tail/);
   expect(told).toEqual(['prj_01j9zk7v5rfq4bt4n9q1v7h3ce', 'prj_01j9zk7v5rfq4bt4n9q1v7h3ce']);

@@ -23,7 +23,7 @@ const entryOf = ({ networks }: Manifest) => Object.values(networks.devnet ?? {})
 /** Each begins with a manifest that would be accepted. */
 const CASES: Record<string, Case> = {
   'another ledger': {
-    says: `it belongs to the ledger ${STRANGE_LEDGER}, but this one is`,
+    says: `it belongs to the ledger ${STRANGE_LEDGER}, but this ledger is`,
     make: signed((next) => ({ ...next, ledgerId: STRANGE_LEDGER })),
   },
   'an older serial': {
@@ -31,7 +31,7 @@ const CASES: Record<string, Case> = {
     make: signed((next) => ({ ...next, serial: 1, previous: null })),
   },
   'an unknown key': {
-    says: '0 of the 1 pinned keys signed this version, and 1 must; 1 of its signatures are by keys that are not pinned',
+    says: '0 of the 1 pinned keys signed this version, and 1 must; 1 of its signatures are from keys that are not pinned',
     make: (next) => signedText(next, new Uint8Array(32).fill(8)),
   },
   'an expired one': {
@@ -132,7 +132,7 @@ test('without the database, what was in force here says whose ledger and whose n
   // Even if the file in force is gone, because the mark beside the data remembers it.
   await writeFile(service.manifestPath, '');
   await writeFile(bad, (CASES['another ledger'] as Case).make(next));
-  await expect(install(service, bad, false)).rejects.toThrow(`but this one is ${next.ledgerId}`);
+  await expect(install(service, bad, false)).rejects.toThrow(`but this ledger is ${next.ledgerId}`);
 });
 
 test('the command asks the database, and says so where it does not answer', async () => {
@@ -150,9 +150,9 @@ test('the command asks the database, and says so where it does not answer', asyn
   await writeFile(join(dataDir, 'manifest-serial.json'), '{"serial":1,"digest":"of before"}');
   await writeFile(path, '');
   const asked = await run(service.connectionString);
-  expect([asked.code, asked.stderr]).toEqual([1, expect.stringContaining(`but this one is ${next.ledgerId}`)]);
+  expect([asked.code, asked.stderr]).toEqual([1, expect.stringContaining(`but this ledger is ${next.ledgerId}`)]);
   const unasked = await run('postgres://nobody@127.0.0.1:1/none');
-  expect(unasked.stderr).toContain('WARNING: could not check in the database');
+  expect(unasked.stderr).toContain('WARNING: could not check whether this manifest belongs to the database');
 });
 
 test('a running service goes on with the last good one, and an alarm says what is wrong with the new file', async () => {

@@ -243,7 +243,7 @@ test('what changes between two manifests is said in words', () => {
   ]);
   expect(describeChanges(null, after)).toEqual([
     `mainnet ${first}: the project is new`,
-    `mainnet ${first}: policy tail, largest surcharge 0.01 USDT`,
+    `mainnet ${first}: policy tail, surcharge limit 0.01 USDT`,
     expect.stringMatching(/2 from the account key xpub66666666…666666 added: indexes 7 to 8, TR7\w+ to TUE/),
   ]);
 });

@@ -22,7 +22,7 @@ test('nothing is made under a surcharge or a policy that nobody signed; the alar
     [
       'max_surcharge_micro = 900000',
       'max_surcharge_micro = 10000',
-      'largest surcharge is 0.900000 USDT, but only up to 0.010000',
+      'surcharge limit is 0.900000 USDT, but the manifest allows at most 0.010000',
     ],
     [`policy = 'exact'`, `policy = 'tail'`, 'its policy is exact instead of tail'],
   ] as const) {

@@ -109,5 +109,5 @@ test.each(Object.keys(CAUSES))('if %s, a start says so and ends within 5 s with 
   expect((await ended)[0], output).toBe(code);
   expect(performance.now() - (failedMs ?? 0), output).toBeLessThan(5000);
   expect(output).toMatch(says);
-  expect(output).not.toContain('left something open');
+  expect(output).not.toContain('left resources open');
 });

@@ -183,7 +183,7 @@ describe('a first start from a checkpoint', () => {
     expect(producers).toEqual(membersOf(chain.producers()));
     expect(reports).toEqual([]);
     const alone = newProcess(chain, checkpointOf(chain, FIRST_SET)).start(nodes.slice(0, 1));
-    await expect(alone).rejects.toThrow('use a node with the whole history');
+    await expect(alone).rejects.toThrow('use a node with the full history');
   });
 
   test('needs no history where enough of the same producers make blocks', async () => {
@@ -352,7 +352,7 @@ describe('nobody is believed', () => {
     reports.length = 0;
     const alone = newProcess(chain, checkpoint).start(nodes.slice(0, 1));
     await expect(alone).rejects.toThrow(
-      `this release's checkpoint is block ${FIRST} (${checkpoint.id}), and other returned ${other.at(FIRST).id}. Either no node belongs to nile: correct QUITTANCE_NILE_NODES. Or the checkpoint is wrong`,
+      `this release's checkpoint is block ${FIRST} (${checkpoint.id}), and other returned ${other.at(FIRST).id}. Either no node belongs to nile, or the checkpoint is wrong`,
     );
     expect(reports).toEqual([]);
   });

@@ -344,5 +344,5 @@ test('whoever makes an alarm up (28), or writes other words into one, is told of
   const env = { DATABASE_URL: service.connectionString, QUITTANCE_ROW_MACS: 'require', QUITTANCE_MASTER_KEY: KEY };
   const { stdout } = await runCli(['chain', 'status', '--json'], { env });
   expect(stdout).not.toContain(says);
-  expect(stdout).toContain('they were changed directly in the database');
+  expect(stdout).toContain('someone changed them directly in the database');
 });

@@ -184,7 +184,7 @@ const EVENTS: Record<string, (ledger: Ledger) => Promise<void>> = {
     await expect(ledger.process()).rejects.toMatchObject({
       code: 'CONFIG_INVALID',
       message: expect.stringMatching(
-        /did not seal any row of this ledger.*nothing was written\. Set QUITTANCE_MASTER_KEY/,
+        /did not seal any row of this ledger.*Nothing was written\. Set QUITTANCE_MASTER_KEY/,
       ),
     });
     ledger.keyRing = keyRing;

@@ -112,7 +112,7 @@ const alarmMadeUp: Attempt = async (as, rights) => {
     holds: async () => {
       const shown = await chainStatus();
       expect(shown).not.toContain(says);
-      expect(shown).toContain('they were changed directly in the database');
+      expect(shown).toContain('someone changed them directly in the database');
     },
   };
 };

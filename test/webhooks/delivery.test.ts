@@ -264,7 +264,9 @@ describe('an endpoint is disabled', () => {
     const event = await world.addEventApart([endpoint]);
     const { lines } = world.startDispatcher();
     await eventually(async () => expect(await world.delivery(event)).toMatchObject({ last_status: 410 }));
-    await eventually(() => expect(lines.some((line) => line.includes('count at the next attempt'))).toBe(true));
+    await eventually(() =>
+      expect(lines.some((line) => line.includes('Quittance counts them at the next attempt'))).toBe(true),
+    );
     await world.sql('commit');
     expect(await world.endpoint(endpoint)).toMatchObject({ disabled_at: null });
     world.clock.moveTo((await world.delivery(event))['next_attempt_at']);

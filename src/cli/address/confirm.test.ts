@@ -36,7 +36,7 @@ test.each([
   ['other characters', 'y6NQZK\n', 'not the first one of this key'],
   ['an empty line', '\n', 'is not the first one of this key'],
   ['yes', 'yes\n', 'is not the first one of this key'],
-  ['the end of the input', '', 'nothing was typed'],
+  ['the end of the input', '', 'you entered nothing'],
 ])('%s confirm nothing', async (_what, typed, message) => {
   await expect(confirmFirstAddress(person(typed).terminal, XPUB, undefined)).rejects.toThrow(message);
 });

@@ -45,19 +45,19 @@ export async function printDerived(terminal: Terminal, _operation: LocalOperatio
   const { count } = wanted;
   const next = [
     ...(view.added.length < count
-      ? [`warning: only ${view.added.length} of ${count} addresses were added; run the command again for the rest`]
+      ? [`warning: only ${view.added.length} of ${count} addresses were added; run the command again to add the rest`]
       : []),
     ...otherPolicyNote(view, view.policy, projectPolicy).map(writeText),
     ...(key.isStored ? [] : [WALLET_ADVICE, autoNote(autoDeriveLimit)]),
-    'your wallet may show only the first few addresses: make it show all the ones you added, or its balance will look too low',
+    'your wallet may show only the first few addresses, so its balance may look too low: set it to show every address you added',
   ];
   return { data: view, text: linesOf(view).join('\n'), next: next.join('\n') };
 }
 
 function presentLimit(data: Awaited<ReturnType<typeof limitDerivation.run>>): Result {
   const { autoDerived, autoDeriveLimit } = data;
-  const text = `Quittance may derive ${autoDeriveLimit} addresses from this key automatically, and has derived ${autoDerived}`;
-  const next = "set your wallet's gap limit to at least this number, or its balance may look too low";
+  const text = `Quittance may derive up to ${autoDeriveLimit} addresses from this key automatically; it has derived ${autoDerived} so far`;
+  const next = "set your wallet's gap limit to at least this number; otherwise its balance may look too low";
   return { data, text, ...(autoDeriveLimit > 0 ? { next } : {}) };
 }
 
@@ -78,13 +78,13 @@ function linesOf({ projectId: own, added, skipped }: Extract<Derived, { kind: 'a
 
 function autoNote(limit: number): string {
   return limit === 0
-    ? 'Quittance derives addresses from this key only when you ask for them (--auto-limit)'
-    : `when payable amounts run low, Quittance adds up to ${limit} more automatically: set your wallet's gap limit accordingly, or turn this off with --auto-limit 0`;
+    ? 'Quittance does not derive addresses from this key automatically; to change this, use --auto-limit'
+    : `when payable amounts run low, Quittance adds up to ${limit} more automatically: raise your wallet's gap limit to match, or turn this off with --auto-limit 0`;
 }
 
 /** Wallets that number accounts have only the first address in common, so #1 alone can't tell them apart. */
 export const WALLET_ADVICE =
-  'also compare #2 and #3 with your wallet: some wallets count accounts instead of addresses, and then only #1 matches. If they differ, retire the derived addresses and paste addresses instead';
+  'also compare #2 and #3 with your wallet: some wallets count accounts instead of addresses, so only #1 matches. If #2 or #3 differs, retire the derived addresses and paste addresses from your wallet instead';
 
 /**
  * Verifies that address #1 of an account key is in the operator's wallet: with `--first`, or else by asking for its last 6 characters,
@@ -108,10 +108,10 @@ export async function confirmFirstAddress(
       'Open this account in your wallet. Its first receiving addresses should be:',
       ...addresses.map((each) => `  ${each}`),
       'Quittance cannot move money, and it cannot check who owns this key. If these addresses are not in your wallet, payments to them are lost.',
-      'Compare all three: some wallets count accounts instead of addresses, and then only #1 matches.',
+      'Compare all three: some wallets count accounts instead of addresses, so only #1 matches.',
     ].join('\n'),
   );
   const typed = await askPerson(terminal, `The last ${ASKED_LENGTH} characters of #1, as your wallet shows them: `);
-  if (typed === null) throw new AppError('INVALID_ARGUMENT', 'no address was added, because nothing was typed');
+  if (typed === null) throw new AppError('INVALID_ARGUMENT', 'no address was added, because you entered nothing');
   refuseOther(typed);
 }

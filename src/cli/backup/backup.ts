@@ -28,8 +28,8 @@ export async function printBackup(terminal: Terminal, options: BackupOptions): P
     data,
     text: describe(data),
     next: data.final
-      ? `restore it once, in the new place: quittance restore ${basename(data.file)}. Never start a service with this database again`
-      : 'keep it on another machine, and keep the master key apart from the backups; test it with "quittance backup --verify"',
+      ? `restore it once, at the new location: quittance restore ${basename(data.file)}. Never start a service with this database again`
+      : 'keep the backup on another machine, and the master key separate from your backups; to test the backup, use "quittance backup --verify"',
   };
 }
 
@@ -67,6 +67,6 @@ export async function printNewBackupKey(terminal: Terminal, file: string): Promi
       ['secret key', data.file],
       ['public key', data.recipient],
     ]),
-    next: `keep the file in two places, away from this machine, where no one who creates backups can read it; then set QUITTANCE_BACKUP_RECIPIENT=${data.recipient}. Without the file, no encrypted backup can be read`,
+    next: `keep two copies of the file on other machines, where no one who creates backups can read them; then set QUITTANCE_BACKUP_RECIPIENT=${data.recipient}. Without this file, you cannot decrypt your backups`,
   };
 }

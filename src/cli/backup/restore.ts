@@ -47,19 +47,19 @@ export async function printRestored(terminal: Terminal, file: string, options: R
             `restore the master key (${missing.join(', ')}) before you start the service: without it, webhooks cannot be signed`,
           ]),
       COPY_ADVICE,
-      ...(final ? ['start the service here, and never again where the backup was taken'] : LOST_ADVICE),
+      ...(final ? ['start the service here; never start it again where the backup was created'] : LOST_ADVICE),
     ].join('\n'),
   };
 }
 
 /** Seals depend on the ledger's id, which a copy shares, and on the master key. */
 const COPY_ADVICE =
-  'if this is a copy, such as a staging system: give it its own master key ("quittance master-key rotate") before anyone uses it. Otherwise the original system would accept its rows as genuine';
+  'if this is a copy, such as a staging system: give the copy its own master key ("quittance master-key rotate") before anyone uses it. Otherwise, the original system would accept rows from the copy as genuine';
 
 const LOST_ADVICE = [
-  'changes since the backup are lost here: start the service, which reads the chain since then, and then',
-  '  - add new addresses, because new invoices are refused until you do; never reuse an address that was added since the backup',
-  "  - again revoke the keys that have been revoked since, and compare your shop's orders since then: docs/guides/backup.md",
+  'changes made after the backup are lost here: start the service, which reads the newer blocks, then:',
+  '  - add new addresses, because Quittance refuses new invoices until you do; never reuse an address that was added after the backup',
+  "  - revoke again every key that was revoked after the backup, and compare your shop's orders since the backup: docs/guides/backup.md",
 ];
 
 type AcceptOptions = { retireAddresses?: boolean; nothingCreatedSince?: boolean; by?: string };
@@ -67,7 +67,10 @@ type AcceptOptions = { retireAddresses?: boolean; nothingCreatedSince?: boolean;
 export async function printAcceptedRestore(terminal: Terminal, options: AcceptOptions): Promise<Result> {
   const retires = options.retireAddresses === true;
   if (retires === (options.nothingCreatedSince === true)) {
-    throw new AppError('USAGE', 'use either --retire-addresses or --nothing-created-since; if in doubt, use the first');
+    throw new AppError(
+      'USAGE',
+      'use either --retire-addresses or --nothing-created-since; if in doubt, use --retire-addresses',
+    );
   }
   const actor = cliActor(terminal, options.by);
   const data = await withDatabase(
@@ -83,7 +86,7 @@ export async function printAcceptedRestore(terminal: Terminal, options: AcceptOp
       ? `accepted: ${data.barredAddresses} addresses are permanently out of use, but still watched`
       : 'accepted: the ledger continues here unchanged',
     next: retires
-      ? 'add addresses that Quittance has never had, because new invoices are refused until you do: docs/guides/backup.md'
+      ? 'add addresses that were never in Quittance, because it refuses new invoices until you do: docs/guides/backup.md'
       : 'never start a service with the other database again',
   };
 }

@@ -24,7 +24,7 @@ export async function printDatabases(terminal: Terminal, sharedDir = SHARED_DIR)
     ...(orphaned.length === 0
       ? {}
       : {
-          next: `next: to delete the ${orphaned.length} whose data directory no longer exists (${sizeOf(orphaned)}), run "quittance database remove"`,
+          next: `next: to delete ${countOf(orphaned)} without a data directory (${sizeOf(orphaned)}), run "quittance database remove"`,
         }),
   };
 }
@@ -42,11 +42,11 @@ export async function printRemovedDatabases(
   const homes = await listSharedDatabases(sharedDir);
   const chosen = selectSharedDatabases(homes, named);
   if (chosen.length === 0) {
-    return { data: { removed: [], failed: [] }, text: `no database in ${sharedDir} has lost its data directory` };
+    return { data: { removed: [], failed: [] }, text: `every database in ${sharedDir} still has its data directory` };
   }
   terminal.note(columnsText(chosen, COLUMNS));
   terminal.note(
-    'A data directory also looks deleted if it was moved or its disk is not mounted. Check the list first.',
+    'A data directory also appears deleted if it was moved or its disk is not mounted. Check the list first.',
   );
   if (yes !== true) await confirm(terminal, chosen);
   const { removed, failed } = await removeSharedDatabases(chosen);
@@ -73,7 +73,7 @@ const STATES: Readonly<Record<SharedHome['state'], string>> = {
   used: 'in use',
   replaced: 'replaced: its data directory uses another database',
   orphaned: 'its data directory no longer exists',
-  unknown: 'unknown: not started since Quittance began to record this',
+  unknown: 'unknown: not started since Quittance began to record data directories',
 };
 
 const COLUMNS: readonly Column<SharedHome>[] = [

@@ -22,7 +22,7 @@ export async function addDeveloperCommands(
     .option('--server <url>', 'Quittance server (default: QUITTANCE_URL, or the sandbox in this data directory)')
     .option('--api-key <key>', 'qt_test_…; other users on this machine can see it, so prefer QUITTANCE_API_KEY')
     .option('--events <types…>', 'only these event types, comma-separated', collect)
-    .option('--after <where>', 'start after an event (evt_…), at the beginning, or at latest (only new events)')
+    .option('--after <where>', 'where to start: after an event (evt_…), beginning, or latest (only new events)')
     .option('--print-secret', "print the key's signing secret, and exit")
     .option('--allow-http', 'allow http:// to a server on another machine, which exposes the key on the network')
     .addHelpText('after', '\nWith --json, each line is one object. By default, it starts where it last stopped.')
@@ -54,7 +54,7 @@ export async function addDeveloperCommands(
     .command('fill')
     .description('fill the ledger with a project whose invoices have every possible outcome, for demos and tests')
     .option('--invoices <count>', 'number of invoices, 1 to 1000000', '1000')
-    .option('--days <count>', 'number of past days to spread them over, 1 to 3650', '90')
+    .option('--days <count>', 'number of past days to spread the invoices over, 1 to 3650', '90')
     .option('--seed <number>', 'random seed: the same number gives the same data', '1')
     .addHelpText('after', '\nThese transfers are not on any chain, so "chain verify" reports them as missing.')
     .action(async (options) => print((await import('./sandbox.ts')).printFilled(terminal, options)));

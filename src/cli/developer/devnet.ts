@@ -24,7 +24,7 @@ export async function printDevnet(terminal: Terminal, options: DevnetInput): Pro
         ['payer key', payer.privateKey],
         ['chain', data.dataDir ?? 'in memory'],
       ]),
-      next: `to serve it: QUITTANCE_DEVNET_NODES='${grpcUrl}#solidity=${grpcSolidityUrl}' QUITTANCE_DEVNET_USDT=${usdtContract} ${startCommand()}`,
+      next: `to use this network: QUITTANCE_DEVNET_NODES='${grpcUrl}#solidity=${grpcSolidityUrl}' QUITTANCE_DEVNET_USDT=${usdtContract} ${startCommand()}`,
     });
   });
 }

@@ -37,7 +37,7 @@ function printLine({ stdout, env, note }: Terminal, report: ListenReport): void 
     return;
   }
   stdout.write(`${eventLine(report, stdout.isTTY === true && env['NO_COLOR'] === undefined)}\n`);
-  if (!isGood(report)) note(`  to receive it again, start with --after ${report.before ?? 'beginning'}`);
+  if (!isGood(report)) note(`  to receive this event again, start with --after ${report.before ?? 'beginning'}`);
 }
 
 type EventReport = Extract<ListenReport, { kind: 'event' }>;

@@ -41,7 +41,7 @@ export async function printSealed(terminal: Terminal, options: Options): Promise
 }
 
 const BEFORE =
-  'Rows without a seal are about to get one, and Quittance will trust them from then on, no matter who wrote them. First run "quittance reconcile" and "quittance manifest verify", or compare "quittance address list" with your wallet, and review "quittance key list", "quittance webhook list" and "quittance project list".';
+  'Quittance is about to seal the rows that have no seal, and will then trust them, no matter who wrote them. First run "quittance reconcile" and "quittance manifest verify", or compare "quittance address list" with your wallet, and review "quittance key list", "quittance webhook list" and "quittance project list".';
 
 async function printAccepted(terminal: Terminal, name: string, options: Options): Promise<Result> {
   const actor = cliActor(terminal, options.by);
@@ -73,7 +73,7 @@ async function confirm(terminal: Terminal, { yes }: Options): Promise<void> {
   if (!hasPerson(terminal)) {
     throw new AppError('INVALID_ARGUMENT', 'nothing was sealed: confirm with --yes, or run this in a terminal');
   }
-  const typed = await askPerson(terminal, 'Type yes to seal this: ');
+  const typed = await askPerson(terminal, 'Type yes to confirm: ');
   if (typed !== 'yes') throw new AppError('INVALID_ARGUMENT', 'nothing was sealed');
 }
 
@@ -82,7 +82,7 @@ const WRONG = {
   changed: 'does not match its seal',
   'unknown-key': 'was sealed with a master key that is not configured',
   missing: 'is missing',
-  'put-back': 'has a valid seal, but is not its latest version',
+  'put-back': 'has a valid seal, but is an earlier version of the row',
 };
 
 const TABLES: readonly Column<SealsView['tables'][number]>[] = [

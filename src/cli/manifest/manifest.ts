@@ -77,7 +77,7 @@ export async function printDraft(terminal: Terminal, options: DraftOptions): Pro
 export async function printInstalled(terminal: Terminal, file: string): Promise<Result> {
   const askLedger = (ids: readonly string[]) =>
     withDatabase(terminal, ({ db }) => readLedgerFacts(db, ids)).catch((error: Error) => {
-      terminal.note(`WARNING: could not check in the database whether this manifest belongs to it: ${error.message}`);
+      terminal.note(`WARNING: could not check whether this manifest belongs to the database: ${error.message}`);
       return null;
     });
   const data = await installManifest(settingsOf(loadConfig(terminal)), resolve(file), { now: now(), askLedger });

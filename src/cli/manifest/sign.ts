@@ -35,7 +35,7 @@ export async function printNewKey(terminal: Terminal, file: string, options: Pas
       ['signing key', data.file],
       ['public key', data.publicKey],
     ]),
-    next: `keep two copies of the file and two of its passphrase, none of them on the server. On the server, set QUITTANCE_MANIFEST_KEYS=${data.publicKey}`,
+    next: `keep two copies of the key file and two of its passphrase, but none on the server. On the server, set QUITTANCE_MANIFEST_KEYS=${data.publicKey}`,
   };
 }
 
@@ -65,7 +65,7 @@ export async function printSigned(terminal: Terminal, draft: string, options: Si
       ['serial', String(data.serial)],
       ['by', data.signers.join(', ')],
     ]),
-    next: 'keep a copy here for --previous next time. On the server, run: quittance manifest install',
+    next: 'keep a copy here to use with --previous next time. On the server, run: quittance manifest install',
   };
 }
 
@@ -74,7 +74,7 @@ async function printHead({ file }: Unsigned, path: string): Promise<Result> {
   return {
     data: { file: path, serial: file.manifest.serial, digest: file.head.digest },
     text: formatFields([['head', path]]),
-    next: `sign it with: ssh-keygen -Y sign -f KEY -n ${SIGNATURE_NAMESPACE} ${path}; then run this again with --signature ${path}.sig`,
+    next: `sign it with: ssh-keygen -Y sign -f KEY -n ${SIGNATURE_NAMESPACE} ${path}; then run this command again with --signature ${path}.sig`,
   };
 }
 
@@ -85,7 +85,7 @@ async function confirm(terminal: Terminal, { file, previous, changes }: Unsigned
     [
       `You are about to sign serial ${serial} for the ledger ${ledgerId}, valid until ${notAfter}.`,
       previous === null
-        ? 'No --previous was given, so this is its full content. Payers will see these addresses: each one must be in your wallet.'
+        ? 'You did not use --previous, so this is the full content. Payers will see these addresses: each one must be in your wallet.'
         : `Changes since serial ${previous.manifest.serial}:`,
       ...(changes.length === 0 ? ['  no changes'] : changes.map((change) => `  ${change}`)),
     ].join('\n'),

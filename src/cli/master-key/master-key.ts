@@ -70,6 +70,6 @@ function nextOf({
   }
   if (source === 'QUITTANCE_MASTER_KEY') return null;
   return isNew
-    ? 'earlier database backups need the previous key file; back up both again'
+    ? 'earlier database backups need the previous key file; back up the database and the key file again'
     : 'an interrupted rotation is now finished; to rotate to a new key, run this again';
 }

@@ -25,7 +25,7 @@ export async function printVerified(terminal: Terminal, file: string, keysFile: 
   return {
     data,
     text: `not valid: ${printable(data.message)}`,
-    next: 'this proves nothing; get the receipt again from its source',
+    next: 'this receipt proves nothing; get it again from its source',
     exitCode: EXIT.failed,
   };
 }
@@ -53,9 +53,9 @@ function explain({ issuer, chain }: Receipt, isIssuerKnown: boolean): string {
   const keysUrl = `${issuer}/.well-known/quittance-receipt-keys.json`;
   const where = isLocalNetwork(chain) ? "on one of its network's nodes" : `on a TRON ${chain} explorer`;
   const proven = [
-    'the owner of the key above signed exactly these statements, and nothing has been changed since',
+    'the owner of the key above signed exactly these statements, and they have not been changed since',
     ...(isIssuerKnown
-      ? [`that key is in the key file: if you downloaded the file from ${keysUrl}, the issuer signed`]
+      ? [`that key is in the key file: if you downloaded the file from ${keysUrl}, the issuer signed the receipt`]
       : []),
   ];
   const open = [
@@ -90,7 +90,7 @@ async function readBytes(stream: NodeJS.ReadableStream, source: string, maxBytes
     }
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-    if (code === 'ENOENT') throw new AppError('NOT_FOUND', `there is no file ${source}`, { cause: error });
+    if (code === 'ENOENT') throw new AppError('NOT_FOUND', `the file ${source} does not exist`, { cause: error });
     throw new AppError('INVALID_ARGUMENT', `${source} cannot be read (${code})`, { cause: error });
   }
   return Buffer.concat(parts).subarray(0, maxBytes + 1);

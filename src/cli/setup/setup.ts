@@ -56,12 +56,12 @@ QUITTANCE_NILE_NODES=
 # Your TronGrid API key, if you use trongrid.io nodes.
 QUITTANCE_TRON_API_KEY=
 
-# Encrypts secrets and seals rows. Without it, a backup is of little use: keep a copy away from all copies of the database.
+# Encrypts secrets and seals rows. Without it, a backup is of little use. Keep a copy of the key, separate from all copies of the database.
 QUITTANCE_MASTER_KEY=${createMasterKey().bytes.toString('base64')}
-# An age public key (age1…). Only its private key can read backups. If it is empty, the master key can.
+# An age public key (age1…). Only the matching private key can decrypt backups. If this is empty, the master key can decrypt them.
 QUITTANCE_BACKUP_RECIPIENT=
 
-# Passwords for PostgreSQL, which can't be reached from outside: for the user who owns the tables, and for the service.
+# PostgreSQL passwords: for the user who owns the tables, and for the service. PostgreSQL can't be reached from outside.
 POSTGRES_PASSWORD=${secret()}
 QUITTANCE_DATABASE_PASSWORD=${secret()}
 `;

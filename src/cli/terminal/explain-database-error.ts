@@ -33,7 +33,7 @@ export function explainDatabaseError(
 }
 
 const NOT_GRANTED =
-  'commands that change tables (migrate, restore, restore accept, backup --final) need DATABASE_OWNER_URL, the table owner\'s URL. For all others, make the user in DATABASE_URL a member of the quittance_runtime role, and run "quittance migrate" with DATABASE_OWNER_URL';
+  'commands that change tables (migrate, restore, restore accept, backup --final) need DATABASE_OWNER_URL, the table owner\'s URL. For all other commands, make the user in DATABASE_URL a member of the quittance_runtime role, and run "quittance migrate" with DATABASE_OWNER_URL';
 const NOT_OWNED = 'use the URL of the user who owns the database ("alter database … owner to …") and its tables';
 
 /** PostgreSQL's codes for "permission denied" and, if the user may not even see the schema, "no schema has been selected". */
@@ -59,7 +59,7 @@ const FIXES: Readonly<Record<string, string>> = {
     'the certificate is for another name: correct the host in DATABASE_URL, or get a certificate for this name',
   '28P01': 'correct the user or the password in DATABASE_URL',
   '28000':
-    'the server does not accept this user from here, or not without TLS (sslmode=verify-full): correct DATABASE_URL, or pg_hba.conf on the server',
+    'the server does not accept this user from this machine, or requires TLS (sslmode=verify-full): correct DATABASE_URL, or pg_hba.conf on the server',
   '25006': 'this server is read-only: point DATABASE_URL to the primary',
   '3D000': 'create the database (createdb), or correct its name at the end of DATABASE_URL',
   '53300':

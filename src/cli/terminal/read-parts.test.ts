@@ -35,5 +35,7 @@ test('standard input without an address is named, and so is the file beside it',
 });
 
 test('without any source, the ways to give addresses are named', async () => {
-  await expect(readAddressList([], undefined, nothing)).rejects.toThrow('give it as an argument, or use --file or "-"');
+  await expect(readAddressList([], undefined, nothing)).rejects.toThrow(
+    'pass an address as an argument, or use --file or "-" (standard input)',
+  );
 });

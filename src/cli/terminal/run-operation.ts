@@ -117,8 +117,8 @@ export async function readAddressList(
     throw new AppError(
       'INVALID_ARGUMENT',
       sources.length > 0
-        ? `${sources.join(' and ')}: no address found; write one per line`
-        : 'no address was given: give it as an argument, or use --file or "-"',
+        ? `${sources.join(' and ')}: no address found; write one address per line`
+        : 'no address was given: pass an address as an argument, or use --file or "-" (standard input)',
     );
   }
   if (entries.length > MAX_ENTRIES) {
@@ -169,7 +169,7 @@ async function readText(stream: NodeJS.ReadableStream, source: string): Promise<
 async function readFileOption(path: string, { of, mostBytes }: { of: string; mostBytes: number }) {
   const content = await readStart(path, of, mostBytes).catch(({ code }: NodeJS.ErrnoException) =>
     code === 'ENOENT'
-      ? 'does not exist: use the path to a file'
+      ? 'does not exist: use the path of an existing file'
       : `cannot be read (${code}): give your user permission to read it`,
   );
   return typeof content === 'string'
@@ -202,7 +202,10 @@ async function readSecret(option: string | undefined, terminal: Terminal): Promi
   for await (const chunk of terminal.stdin) {
     text += String(chunk);
     if (text.length > MAX_SECRET_INPUT) {
-      throw new AppError('INVALID_ARGUMENT', 'standard input contains more than one secret: enter one, on one line');
+      throw new AppError(
+        'INVALID_ARGUMENT',
+        'standard input contains more than one secret: enter only one, on one line',
+      );
     }
   }
   return text.trim();

@@ -76,7 +76,7 @@ export async function withDatabase<Output>(
   if (!options.mayCreate && !(await isClusterThere(config.dataDir))) {
     throw new AppError(
       'NOT_FOUND',
-      `there is no database in ${config.dataDir}: change to the directory in which Quittance runs, or set QUITTANCE_DATA_DIR or DATABASE_URL to its values`,
+      `there is no database in ${config.dataDir}: change to the directory in which Quittance runs, or set QUITTANCE_DATA_DIR or DATABASE_URL to the service's value`,
     );
   }
   // Commands take turns, because a second one must not use a PostgreSQL that the first one is about to stop.
@@ -149,7 +149,7 @@ async function withEmbedded<Output>(
 }
 
 const STILL_BEHIND =
-  'the running instance is still updating it, or is an older release; in that case, restart it with this release';
+  'wait until the running instance has updated it; if that instance is an older release, restart it with this release';
 
 export const now = () => unixMs(systemClock.now());
 

@@ -202,7 +202,9 @@ export async function reconcileAddress(deps: ReconcileDeps, address: BookedAddre
   if ('reason' in second) return second;
   const isMoving = address.opening === null && first.balanced.kind === 'good' && second.balanced.kind === 'differs';
   if (isMoving)
-    return tooEarly(`${deps.node.origin} returned balances at different heights, which fit no common opening balance`);
+    return tooEarly(
+      `${deps.node.origin} returned balances at different heights, and no single opening balance explains them`,
+    );
   return settle(deps, address, second);
 }
 
@@ -216,14 +218,14 @@ async function compare(
   const { low, high, balanceMicro } = reading;
   const ledgerBlock = await awaitLedger(deps, high);
   if (ledgerBlock < high) {
-    return tooEarly(`the ledger is at block ${ledgerBlock}, and ${node.origin} at ${high}`);
+    return tooEarly(`the ledger is at block ${ledgerBlock}, but ${node.origin} is at block ${high}`);
   }
   const opening = known ?? { block: high, micro: balanceMicro };
   if (high < opening.block) {
     throw refused(`${node.origin} is at block ${high}, before block ${opening.block}`);
   }
   if (known === null && (await findMovements(db, id, { above: low, summedUpTo: low, upTo: high })).length > 0) {
-    return tooEarly(`a transfer arrived between the blocks ${low} and ${high}`);
+    return tooEarly(`a transfer arrived between blocks ${low} and ${high}`);
   }
   const before = await sumMovements(db, id, opening.block);
   const movements = await findMovements(db, id, {
@@ -304,9 +306,9 @@ function explainDifference(
   { ledgerMicro, chainMicro, from, to }: { ledgerMicro: bigint; chainMicro: bigint; from: number; to: number },
 ): string {
   return (
-    `${address}: the ledger says ${formatSigned(ledgerMicro)} USDT, the chain at block ${to} says ${formatSigned(chainMicro)} ` +
+    `${address}: the ledger has ${formatSigned(ledgerMicro)} USDT, but the chain has ${formatSigned(chainMicro)} at block ${to}, ` +
     `according to ${node.origin}: the difference is ${formatSigned(chainMicro - ledgerMicro)}. ` +
-    `To see the differences in these blocks: quittance chain repair --network ${network} --from ${from} --to ${to}`
+    `To see the differences in these blocks, run: quittance chain repair --network ${network} --from ${from} --to ${to}`
   );
 }
 
@@ -415,7 +417,7 @@ async function readAtSolid<Answer>(node: Node, read: () => Promise<Answer>) {
   // A node's back ends may disagree for a moment, so the second height can be lower than the first.
   const [low, high] = [Math.min(before, after), Math.max(before, after)];
   if (high - low > MAX_SPREAD_BLOCKS) {
-    throw refused(`${node.origin} first called block ${before} irreversible, and then block ${after}`);
+    throw refused(`${node.origin} first reported block ${before} as irreversible, and then block ${after}`);
   }
   return { low, high, answer };
 }

@@ -43,7 +43,7 @@ const ROWS = {
     holdsBlocks: true,
     endsBy: 'cause',
     advice:
-      'Check the nodes, and add one if they stay down. Invoices can still be created, none expires, and no payment is lost. The alarm clears with the next new block.',
+      'Check the nodes, and add a node if they stay down. You can still create invoices. No invoice expires, and no payment is lost. The alarm clears with the next new block.',
   },
   halted: {
     means: 'The chain contradicts an irreversible block in the ledger, so the watcher stopped.',
@@ -55,7 +55,7 @@ const ROWS = {
     advice: say`Find out whether the ledger or the chain is right. When you have resolved it, run "${{ command: 'chain resume' }}".`,
   },
   'unverifiable-block': {
-    means: "Quittance can't verify a block, so it holds that block and all later ones.",
+    means: "Quittance can't verify a block, so it holds that block and all later blocks.",
     impact: 'No payment on this network is confirmed until the block is proven or you accept it.',
     scope: 'network',
     rank: 1,
@@ -66,26 +66,26 @@ const ROWS = {
   },
   'nodes-disagree': {
     means: 'Operators return different USDT logs for a block.',
-    impact: 'That block and all later ones wait until enough operators agree.',
+    impact: 'Quittance holds that block and all later blocks until enough operators agree.',
     scope: 'network',
     rank: 1,
     isUrgent: true,
     holdsBlocks: true,
     endsBy: 'cause',
-    advice: 'One operator is wrong: add a node from a third one. The alarm clears when enough operators agree.',
+    advice: 'One operator is wrong: add a node from a third operator. The alarm clears when enough operators agree.',
   },
   'producers-refused': {
-    means: 'Operators disagree about the block producers, or too many changed at once.',
+    means: 'Operators disagree about the block producers, or too many producers changed at once.',
     impact: "Quittance can't verify blocks from new producers, so confirmations may stop.",
     scope: 'network',
     rank: 1,
     isUrgent: true,
     holdsBlocks: true,
     endsBy: 'cause',
-    advice: say`Compare the block producers with a block explorer. If so many producers really changed, run "${{ command: 'chain producers', input: { accept: true } }}".`,
+    advice: say`Compare the block producers with a block explorer. If that many producers really changed, run "${{ command: 'chain producers', input: { accept: true } }}".`,
   },
   'not-solid': {
-    means: "A node reports blocks as irreversible that aren't irreversible by Quittance's own count.",
+    means: "A node reports blocks as irreversible, but by Quittance's own count they aren't.",
     impact: 'No payment on this network is confirmed.',
     scope: 'network',
     rank: 1,
@@ -93,7 +93,7 @@ const ROWS = {
     holdsBlocks: true,
     endsBy: 'cause',
     advice:
-      'The node follows a different chain, or the known block producers are outdated. Compare both with a block explorer.',
+      'The node follows a different chain, or the known block producers are outdated. Compare the chain and the producers with a block explorer.',
   },
   // Alarms about actions by Tether's contract.
   'contract-event': {
@@ -122,7 +122,7 @@ const ROWS = {
     rank: 1,
     isUrgent: true,
     endsBy: 'cause',
-    advice: say`Ask Tether why. The address gets no new invoices. When Tether has unfrozen it, use it again with "${{ command: 'address activate' }}".`,
+    advice: say`Ask Tether why. The address gets no new invoices. When Tether has unfrozen it, activate it with "${{ command: 'address activate' }}".`,
   },
   'funds-destroyed': {
     means: 'Tether destroyed all money on a frozen address.',
@@ -135,7 +135,7 @@ const ROWS = {
   },
   // Alarms about the chain's records.
   'unproven-block': {
-    means: 'No node returned the exact bytes of a block, so Quittance relied on operators for its transfers.',
+    means: 'No node returned the exact bytes of a block, so Quittance relied on operators to report its transfers.',
     impact: 'Colluding operators could have invented these transfers.',
     scope: 'network',
     rank: 1,
@@ -165,13 +165,13 @@ const ROWS = {
   },
   'balance-differs': {
     means: "An address's on-chain balance differs from the ledger.",
-    impact: "A transfer is missing from the ledger, or the ledger has one that isn't on the chain.",
+    impact: "A transfer is missing from the ledger, or the ledger has a transfer that isn't on the chain.",
     scope: 'installation',
     rank: 1,
     isUrgent: true,
     endsBy: 'cause',
     advice:
-      'Run the repair command shown in the alarm. It first shows the differences and changes nothing without your consent. If it finds none, money moved without a log: report it to the project.',
+      'Run the repair command shown in the alarm. It first shows the differences and changes nothing without your consent. If there are none, money moved without a log: report this to the Quittance project.',
   },
   // Alarms about the database and its backups.
   'database-restored': {
@@ -215,7 +215,7 @@ const ROWS = {
   },
   'backup-old': {
     means: 'The newest verified backup is too old, or none exists.',
-    impact: 'A restore would lose everything since then.',
+    impact: 'A restore would lose everything since that backup.',
     scope: 'installation',
     rank: 1,
     isUrgent: false,
@@ -259,7 +259,7 @@ const ROWS = {
     rank: 2,
     isUrgent: false,
     endsBy: 'operator',
-    advice: say`No address was added. To see why, run "${{ command: 'address pending' }}", then add the right ones again.`,
+    advice: say`No address was added. To see why, run "${{ command: 'address pending' }}", then add the correct addresses again.`,
   },
   // Alarms about writes to the database that bypass Quittance.
   'schema-changed': {
@@ -273,7 +273,7 @@ const ROWS = {
       'Someone changed the tables, so their protections may no longer work. The alarm clears within a minute of the repair.',
   },
   'row-changed': {
-    means: "A row isn't as Quittance sealed it, or has no seal.",
+    means: "A row doesn't match its seal, or has no seal.",
     impact: "With QUITTANCE_ROW_MACS=require, Quittance doesn't use or show the row. With warn, it does.",
     scope: 'installation',
     rank: 1,
@@ -283,7 +283,7 @@ const ROWS = {
   },
   'row-unsealed': {
     means: 'Rows in a table have no seal.',
-    impact: "They can't be checked for changes.",
+    impact: "Quittance can't check these rows for changes.",
     scope: 'installation',
     rank: 1,
     isUrgent: false,
@@ -301,22 +301,22 @@ const ROWS = {
       'Give every process the same master keys. If all of them have the right keys, someone forged a seal in the database.',
   },
   'rows-missing': {
-    means: 'Rows are missing, or the inventory of rows was cut off.',
+    means: 'Rows are missing, or the end of the row inventory was removed.',
     impact: 'Invoices, payments, events or settings may be lost.',
     scope: 'installation',
     rank: 1,
     isUrgent: true,
     endsBy: 'operator',
-    advice: say`Someone deleted rows directly in the database, or restored an earlier state of it. Restore the rows, or accept the loss: "${{ command: 'ledger seal', input: { accept: 'TABLE:ID' } }}".`,
+    advice: say`Someone deleted rows directly in the database, or reset it to an earlier state. Restore the rows, or accept the loss: "${{ command: 'ledger seal', input: { accept: 'TABLE:ID' } }}".`,
   },
   'audit-broken': {
-    means: "The audit log isn't as it was written.",
+    means: 'The audit log was changed after it was written.',
     impact: 'Someone may have hidden an action.',
     scope: 'installation',
     rank: 1,
     isUrgent: true,
     endsBy: 'operator',
-    advice: say`Someone changed or truncated the audit log. Find out who it was, and which action they wanted to hide: "${{ command: 'audit verify' }}" says where.`,
+    advice: say`Someone changed or truncated the audit log. Find out who did this, and which action they wanted to hide: "${{ command: 'audit verify' }}" shows where.`,
   },
   'alarms-silenced': {
     means: 'Someone marked alarms as resolved directly in the database.',
@@ -336,7 +336,7 @@ const ROWS = {
     isUrgent: true,
     endsBy: 'cause',
     advice:
-      'Read the log of that process, which says why. Someone may have written something to the database that makes the check fail. If the log says nothing, restart the process. The alarm clears after the next successful check.',
+      'Read the log of that process for the cause. Someone may have written something to the database that makes the check fail. If the log says nothing, restart the process. The alarm clears after the next successful check.',
   },
   'secret-damaged': {
     means: "A webhook endpoint's secret, or the receipt key, can't be decrypted.",
@@ -345,7 +345,7 @@ const ROWS = {
     rank: 2,
     isUrgent: true,
     endsBy: 'cause',
-    advice: say`Find out who wrote to the database. Restore the row or the master key, or create a new secret: "${{ command: 'webhook rotate' }}". Events wait until then.`,
+    advice: say`Find out who wrote to the database. Restore the row or the master key, or create a new secret: "${{ command: 'webhook rotate' }}". Until you do, events wait.`,
   },
   // Alarms about shops and their receivers.
   'capacity-low': {
@@ -373,7 +373,7 @@ const ROWS = {
     rank: 2,
     isUrgent: false,
     endsBy: 'cause',
-    advice: say`Find out what is wrong with the receiver: "${{ command: 'webhook test' }}", or for an adapter "${{ command: 'deliveries show' }}". The alarm clears when the receiver accepts an event, and for an adapter when the shop accepts every waiting callback.`,
+    advice: say`Find out what is wrong with the receiver: "${{ command: 'webhook test' }}", or for an adapter "${{ command: 'deliveries show' }}". The alarm clears when the receiver accepts an event, or for an adapter, when the shop accepts every waiting callback.`,
   },
   'webhook-disabled': {
     means: 'A webhook endpoint returned 410, or failed for five days, so it is disabled.',

@@ -83,7 +83,9 @@ export function readRate(answer: string, source: RateSource, now: UnixMs): ReadR
   }
   const at = timePath === null ? now : readTime(textAt(document, timePath), now);
   if (at === null)
-    return refused(`the response has no past time at ${timePath}: it must be Unix time, or ISO 8601 with a time zone`);
+    return refused(
+      `the response has no past time at ${timePath}: the time must be Unix time, or ISO 8601 with a time zone`,
+    );
   if (isCurrentRate(at, source, now)) return { kind: 'ok', rateMicro: rate.amountMicro, at };
   return refused(`the source dates its rate ${toIso(at)}, which is too old`);
 }

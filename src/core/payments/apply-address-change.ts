@@ -83,7 +83,8 @@ async function findProblem(
   cause: Cause,
 ): Promise<string | null> {
   const { projectId, network, policy, addresses, derivation } = change;
-  if ((await findFirstIndex(tx)) !== change.firstIndex) return 'the ledger was restored after they were proposed';
+  if ((await findFirstIndex(tx)) !== change.firstIndex)
+    return 'the ledger was restored after the addresses were proposed';
   const unrecorded = await findUnrecorded(tx, change, cause);
   if (unrecorded !== null) return unrecorded;
   const accounts = addresses.map(accountOf);
@@ -95,7 +96,9 @@ async function findProblem(
   const other = owned.find((each) => each.policy !== policy);
   if (other !== undefined) return `${other.address} is already in this project, with the policy ${other.policy}`;
   const key = derivation === null ? null : await findAccountKey(tx, network, derivation.xpub);
-  return key !== null && key.projectId !== projectId ? 'their account key now belongs to another project' : null;
+  return key !== null && key.projectId !== projectId
+    ? 'the account key of these addresses now belongs to another project'
+    : null;
 }
 
 const ENDS_TRUST: readonly RecordedAction[] = ['user.changed', 'user.reset', 'user.removed', 'admin-key.revoked'];
@@ -117,7 +120,7 @@ async function findUnrecorded(tx: Sql, change: AddressChange, cause: Cause): Pro
     (one) => one.action === 'address.proposed' && isOfIt(one) && 'digest' in one.detail && one.detail.digest === digest,
   );
   if (proposed === undefined) {
-    return 'the audit log has no matching proposal: an earlier release made it, or the database was changed directly';
+    return 'the audit log has no matching proposal: an earlier release created the change, or the database was changed directly';
   }
   const later = recorded.filter(({ seq }) => seq > proposed.seq);
   if (later.some((one) => isOfIt(one) && one.action !== 'address.proposed'))
@@ -128,7 +131,7 @@ async function findUnrecorded(tx: Sql, change: AddressChange, cause: Cause): Pro
     later.some(({ subject, action }) => subject === proposer && ENDS_TRUST.includes(action)) ||
     !(await isProposerOwner(tx, id))
   ) {
-    return 'the person or key that proposed them was removed, reset, revoked or given another role afterwards';
+    return 'the person or key that proposed the addresses was later removed, reset, revoked or given another role';
   }
   return null;
 }
@@ -239,7 +242,7 @@ export async function settleChangeAlarm(tx: Sql, { id, network }: Pick<Project, 
   }
   const named = waiting.slice(0, MAX_CHANGES).map(describeChange);
   const more = waiting.length - named.length;
-  const detail = `new addresses are pending for ${subject}: ${named.join('; ')}${more > 0 ? `; and ${more} more` : ''}. If they are not yours, withdraw them ("quittance address withdraw chg_…") and find out who proposed them. To list all of them: "quittance address pending --project ${subject}"`;
+  const detail = `new addresses are pending for ${subject}: ${named.join('; ')}${more > 0 ? `; and ${more} more` : ''}. If they are not yours, withdraw them ("quittance address withdraw chg_…") and find out who proposed them. To list them all, run "quittance address pending --project ${subject}"`;
   await raiseAlarm(tx, network, { id: randomUUID(), kind: PENDING, subject, detail });
 }
 

@@ -167,7 +167,7 @@ const UNITS = [
   [120_000, 60_000, 'minutes'],
 ] as const;
 
-const REMEDY = "Set the machines' clocks, and keep them synchronised, for example with chrony";
+const REMEDY = "Correct the machines' clocks, and keep them synchronised, for example with chrony";
 
 /** Describes which clock is wrong and by how much. Returns `null` if none is. */
 function describeClocks(verdict: Verdict, isCorrected: boolean): string | null {
@@ -175,19 +175,19 @@ function describeClocks(verdict: Verdict, isCorrected: boolean): string | null {
     case 'right':
       return null;
     case 'process':
-      return `this process's clock is ${off(verdict.byMs)}: the database and the chain agree. Until it is fixed, Quittance uses database and chain time. ${REMEDY}`;
+      return `this process's clock is ${off(verdict.byMs)}: the database and the chain agree. Until the clock is corrected, Quittance uses database and chain time. ${REMEDY}`;
     case 'database':
       return `the database clock is ${off(verdict.byMs)}: this process and the chain agree. ${REMEDY}`;
     case 'both':
-      return `the clocks of this process and the database are at least ${off(verdict.byMs)}, because a verified block is newer. ${isCorrected ? 'Until they are fixed, Quittance uses chain time. ' : ''}${REMEDY}`;
+      return `the clocks of this process and the database are at least ${off(verdict.byMs)}, because a verified block is newer. ${isCorrected ? 'Until they are corrected, Quittance uses chain time. ' : ''}${REMEDY}`;
     case 'unclear':
-      return `${describeUnclear(verdict)}. Until this is fixed, Quittance deletes data only when it is old enough by all clocks. ${REMEDY}`;
+      return `${describeUnclear(verdict)}. Until this is fixed, Quittance deletes data only if it is old enough according to every clock. ${REMEDY}`;
   }
 }
 
 function describeUnclear({ process, database }: Extract<Verdict, { kind: 'unclear' }>): string {
   if (database === 0) {
-    return `the clocks of this process and the database are ${duration(Math.abs(process))} apart. Quittance cannot determine which one is wrong, because no chain that advances at normal speed agrees with either`;
+    return `the clocks of this process and the database are ${duration(Math.abs(process))} apart. Quittance cannot determine which clock is wrong, because no chain that advances at normal speed agrees with either`;
   }
   return `the clocks of this process and the database are ${off(Math.min(process, database))} compared with the chain, which advances at normal speed. Quittance cannot determine whether the clocks are wrong or all nodes show old blocks`;
 }
@@ -228,7 +228,7 @@ export function createDatabaseClock(
       const apartMs = clock.now() - now();
       if (Math.abs(apartMs) <= TOLERANCE_MS) return null;
       const side = apartMs < 0 ? 'behind' : 'ahead of';
-      return `This process's clock is ${duration(Math.abs(apartMs))} ${side} the database clock, so an invoice's expiry could be wrong. The operator must set the clocks of both machines and keep them synchronised, with chrony or systemd-timesyncd.`;
+      return `This process's clock is ${duration(Math.abs(apartMs))} ${side} the database clock, so an invoice's expiry could be wrong. The operator must correct the clocks of both machines and keep them synchronised, with chrony or systemd-timesyncd.`;
     },
   };
 }

@@ -18,7 +18,7 @@ import { type Watching, withCursor } from './watching.ts';
 
 /** The operator's next steps when the contract names its successor. */
 const WHEN_REPLACED =
-  ': it now forwards payments to that contract. Quittance accepts them if nodes from two operators agree on it. With nodes from only one operator, payments are held: add a ' +
+  ': it now forwards payments to that contract. Quittance accepts these payments if nodes from two operators agree on the new contract. With nodes from only one operator, Quittance holds the payments: add a ' +
   'node from another operator. Check whether Tether asks holders to move to the new token.';
 
 type EventBlock = { number: number; events: readonly ContractEvent[] };
@@ -92,10 +92,10 @@ export async function followStates(deps: AlarmDeps, db: Sql): Promise<void> {
     'frozen',
     frozen.map(({ address, freezeState }) => ({
       subject: address,
-      detail: `Tether's contract froze ${address}${doubt(freezeState)}: it can still receive USDT, but cannot send any. New invoices don't use it, and the pages of its open invoices tell payers not to send anything. Ask Tether for the reason. Move payers to other addresses; when Tether has unfrozen the address, use it again with: quittance address activate ${address}`,
+      detail: `Tether's contract froze ${address}${doubt(freezeState)}: it can still receive USDT, but cannot send any. New invoices don't use the address, and the pages of its open invoices tell payers not to send anything. Ask Tether for the reason. Direct payers to other addresses. When Tether has unfrozen the address, activate it with: quittance address activate ${address}`,
     })),
   );
-  const detail = `Tether paused all USDT transfers on TRON${doubt(pause)}: payments fail and cost payers a fee. Payment pages tell payers this and show no address. Wait until Tether resumes transfers; the alarm then closes automatically`;
+  const detail = `Tether paused all USDT transfers on TRON${doubt(pause)}: payments fail and cost payers a fee. Payment pages inform payers and show no address. Wait until Tether resumes transfers; the alarm then closes automatically`;
   await settle('paused', pause === null ? [] : [{ subject: '', detail }]);
 }
 

@@ -144,14 +144,14 @@ async function look({ db, now, random, log }: ReliefDeps, pool: AmountPool): Pro
 /** Explains what an operator can do when payable amounts run low, and why the project didn't derive addresses automatically. */
 export async function adviseAddresses(db: Sql, projectId: string): Promise<string> {
   const project = encodeId('prj', projectId);
-  const add = `Add addresses: quittance address add --project ${project} T…`;
+  const command = `quittance address add --project ${project} T…`;
   const spent = (await listAccountKeys(db, projectId)).find(
     ({ isInUse, autoDerived, autoDeriveLimit: limit }) => isInUse && limit > 0 && autoDerived >= limit,
   );
   const { frozen } = await countAddressesInUse(db, projectId);
   const why = frozen === 0 ? '' : `Tether froze ${frozen} of its addresses. `;
-  if (spent === undefined) return why + add;
-  return `${why}Quittance has derived ${spent.autoDerived} addresses from its account key automatically, which is the limit. Raise the limit with quittance address derive --project ${project} --auto-limit ${spent.autoDeriveLimit + RAISED_BY}, if your wallet shows that many addresses. Or: ${add}`;
+  if (spent === undefined) return `${why}Add addresses: ${command}`;
+  return `${why}Quittance has automatically derived ${spent.autoDerived} addresses from its account key, which is the limit. If your wallet can show ${spent.autoDeriveLimit + RAISED_BY} addresses, raise the limit with "quittance address derive --project ${project} --auto-limit ${spent.autoDeriveLimit + RAISED_BY}". Or add addresses: ${command}`;
 }
 
 const RAISED_BY = 100;

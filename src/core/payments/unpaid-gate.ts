@@ -98,7 +98,7 @@ function leftOf(unpaid: Unpaid): number {
 
 function limited(unpaid: Unpaid, now: UnixMs): Entered {
   const reached = tightest(unpaid, unpaid);
-  if (reached === null) throw new Error('a project without limits has none that is reached');
+  if (reached === null) throw new Error('a project without limits cannot reach a limit');
   const { rule, limit } = reached;
   const [oldestAt, windowMs] =
     rule === 'unpaid' ? [unpaid.oldestAt, UNPAID_MS] : [unpaid.oldestLastMinuteAt, MINUTE_MS];

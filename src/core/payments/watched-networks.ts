@@ -33,11 +33,11 @@ export async function warnUnwatched(db: Sql, network: Network, networks: readonl
   const [found] = await findWatchedNetworks(db, [network]);
   if (found === undefined) return null;
   if (!found.isWatched && !networks.includes(network)) {
-    const then = found.wasWatched ? '' : '. Until then, no invoice can be created for the project (503)';
+    const then = found.wasWatched ? '' : '. Until a watcher runs, Quittance creates no invoices for the project (503)';
     return describeUnwatched(found) + then;
   }
   if (keyMode(network) === 'test' || found.wasSeen) return null;
-  return say`${neverSeen(network)}. Until then, no invoice can be created for the project (503). If this does not change, check ${nodesVariable(network)} with "${{ command: 'doctor' }}"`;
+  return say`${neverSeen(network)}. Until a node returns a block, Quittance creates no invoices for the project (503). If this does not change, check ${nodesVariable(network)} with "${{ command: 'doctor' }}"`;
 }
 
 export const neverSeen = (network: Network): string => `no ${network} node has returned a block yet`;
@@ -45,5 +45,5 @@ export const neverSeen = (network: Network): string => `no ${network} node has r
 /** Describes the problem with a network that has no watcher. The text may be shown publicly. */
 export function describeUnwatched({ network, seenAt }: { network: Network; seenAt: UnixMs | null }): string {
   const since = seenAt === null ? 'has ever run' : `has run since ${toIso(seenAt)}`;
-  return `no ${network} watcher ${since}, so payments there go unnoticed: set ${nodesVariable(network)}, and start a process with the watcher role`;
+  return `no ${network} watcher ${since}, so payments on this network go unnoticed: set ${nodesVariable(network)}, and start a process with the watcher role`;
 }

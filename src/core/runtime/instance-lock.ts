@@ -77,7 +77,7 @@ export function dataDirError(dir: string, cause: unknown): unknown {
     case 'EEXIST':
       return new DataDirError(
         'DATA_DIR_NOT_WRITABLE',
-        `The data directory ${dir} is, or is below, something that is not a directory (${code}). Use another data directory.`,
+        `The data directory ${dir} or one of its parents is not a directory (${code}). Use another data directory.`,
         { cause },
       );
     case 'EROFS':

@@ -22,7 +22,7 @@ export function createMetrics() {
     auditEntries: labelled.gauge()('quittance_audit_entries', 'Number of the newest audit log entry'),
     poolConnections: labelled.gauge('state')(
       'quittance_database_connections',
-      'Connections in the database pool by state: total, idle; waiting is the number of requests for one',
+      'Connections in the database pool by state: total, idle, or waiting (requests for a connection)',
     ),
   };
 }

@@ -106,7 +106,7 @@ describe('the key file', () => {
     const warnings: string[] = [];
     const ring = await openKeyRing(settings(), { warn: (message) => warnings.push(message) });
     expect(ring?.current()).toEqual(older);
-    expect(warnings).toEqual([expect.stringMatching(/had mode 0644.*it is 0600 now/)]);
+    expect(warnings).toEqual([expect.stringMatching(/had mode 0644.*changed the mode to 0600/)]);
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 

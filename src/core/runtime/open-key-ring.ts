@@ -53,7 +53,7 @@ export async function requireKeyRing(
   if (ring !== null) return ring;
   throw new KeyRingError(
     'CONFIG_INVALID',
-    'QUITTANCE_MASTER_KEY is not set, and with DATABASE_URL it is needed to seal webhook endpoint secrets: create a key with "openssl rand -base64 32", keep it safe, and set it for every process on this database that has the webhooks role, and for commands',
+    'QUITTANCE_MASTER_KEY is not set, but with DATABASE_URL Quittance requires it to encrypt webhook endpoint secrets: create a key with "openssl rand -base64 32", keep it safe, and set it for commands and for every process on this database that has the webhooks role',
   );
 }
 
@@ -136,8 +136,9 @@ async function checkAccess(path: string, handle: FileHandle, warn: (message: str
   if ((mode & 0o077) === 0) return;
   const shown = (mode & 0o777).toString(8).padStart(4, '0');
   await handle.chmod(0o600).then(
-    () => warn(`${path} had mode ${shown}, so that others could read the master key; it is 0600 now`),
-    () => warn(`${path} has mode ${shown}, so that others can read the master key: run "chmod 600 ${path}"`),
+    () =>
+      warn(`${path} had mode ${shown}, so other users could read the master key; Quittance changed the mode to 0600`),
+    () => warn(`${path} has mode ${shown}, so other users can read the master key: run "chmod 600 ${path}"`),
   );
 }
 

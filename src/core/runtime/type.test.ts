@@ -40,5 +40,5 @@ test('an optional schema is as before where it is used by itself', () => {
 });
 
 test('an interface that has a property twice is refused', () => {
-  expect(() => Type.Interface([Type.Object({ a: Type.String() })], { a: Type.Null() })).toThrow('there twice');
+  expect(() => Type.Interface([Type.Object({ a: Type.String() })], { a: Type.Null() })).toThrow('declared twice');
 });

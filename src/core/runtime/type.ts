@@ -21,7 +21,7 @@ function object(properties: Record<string, Schema>, options?: Options): Schema {
 function interfaceOf(heritage: readonly { properties: Record<string, Schema> }[], own: Record<string, Schema>): Schema {
   const entries = [...heritage.map(({ properties }) => properties), own].flatMap(Object.entries);
   const properties = Object.fromEntries(entries);
-  if (Object.keys(properties).length < entries.length) throw new Error('a property of an interface is there twice');
+  if (Object.keys(properties).length < entries.length) throw new Error('a property of an interface is declared twice');
   return object(properties);
 }
 

@@ -69,7 +69,10 @@ export async function recordAttempts(
     if (!isOfStatement(error)) throw error;
     const recorded = await recordAlone();
     const endpoints = [...failures.keys()].slice(0, MAX_LOGGED).map((id) => encodeId('whe', id));
-    log.warn({ error, endpoints }, 'could not record webhook endpoint failures; they count at the next attempt');
+    log.warn(
+      { error, endpoints },
+      'could not record webhook endpoint failures; Quittance counts them at the next attempt',
+    );
     return recorded;
   };
   // Successes need only one statement, because only failures affect the endpoints.
@@ -80,7 +83,7 @@ export async function recordAttempts(
   for (const outcome of outcomes) if (isCallback(outcome)) noteCallback(expediter, outcome, now);
   for (const outcome of outcomes) logOutcome({ log, metrics, outages, pages }, outcome, ours.has(outcome), now);
   for (const endpoint of disabled) {
-    log.error(endpoint, 'webhook endpoint disabled; its events are kept, and nothing is sent until it is enabled');
+    log.error(endpoint, 'webhook endpoint disabled; Quittance keeps its events, and sends nothing until you enable it');
   }
 }
 
@@ -185,7 +188,7 @@ function logOutcome(
       );
     }
     if (!isOurs) {
-      log.warn(namesOf(delivery), 'webhook delivered after its lease had run out; it may arrive twice');
+      log.warn(namesOf(delivery), 'webhook delivered after its lease expired; the endpoint may receive it twice');
     } else if (log.isLevelEnabled('debug')) {
       log.debug({ ...namesOf(delivery), status, latencyMs }, 'webhook delivered');
     }
@@ -237,7 +240,7 @@ async function disableEndpoint(
   const data = { endpointId, description, reason, disabledAt: toIso(now), undelivered, origin };
   const told = { type: 'endpoint.disabled', projectId, invoiceId: null, transferId: null, sequence: 1, data } as const;
   await insertEvents(tx, network, [newEvent(told, { timestamp: now, random: pooledRandom })], now);
-  const detail = `webhook endpoint ${endpointId} (${origin}) was disabled: ${reason}. ${undelivered} events are waiting for it: repair it, then "quittance webhook enable ${endpointId}"`;
+  const detail = `webhook endpoint ${endpointId} (${origin}) was disabled: ${reason}. ${undelivered} events are waiting: repair the receiver, then "quittance webhook enable ${endpointId}"`;
   await raiseAlarm(tx, network, { id: randomUUID(), kind: 'webhook-disabled', subject: endpointId, detail });
   const action = {
     projectId,

@@ -303,7 +303,7 @@ export function explainError(error: unknown): string {
 /** Explains a response other than 2xx, in the same form. */
 export function explainStatus(status: number): string {
   if (status >= 300 && status < 400) {
-    return `redirect: the endpoint returned ${status}, and redirects are not followed; register the final URL`;
+    return `redirect: the endpoint returned ${status}, but Quittance does not follow redirects; register the final URL`;
   }
   return `http_${status}: the endpoint returned ${status}${STATUSES[status] ?? (status >= 500 ? SERVER_ERROR : '')}, but only 2xx counts as delivered`;
 }

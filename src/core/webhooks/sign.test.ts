@@ -145,7 +145,7 @@ describe('verification', () => {
 
   const ID = 'webhook-id is missing or malformed';
   const TIME = 'webhook-timestamp is missing or is not Unix seconds in digits';
-  const NONE = 'no v1 signature matches: another secret, or the body was changed';
+  const NONE = 'no v1 signature matches: the secret is different, or the body was changed';
   const signed = headers['webhook-signature'] ?? '';
   test.each([
     ['no id', without('webhook-id'), ID],

@@ -72,7 +72,8 @@ export function verifyWebhook(
   if (candidates.length > MAX_SIGNATURES) return invalid('webhook-signature contains too many signatures');
   const expected = signature(key, id, timestamp, rawBody);
   const matching = candidates.filter((candidate) => isSameText(candidate, expected));
-  if (matching.length === 0) return invalid('no v1 signature matches: another secret, or the body was changed');
+  if (matching.length === 0)
+    return invalid('no v1 signature matches: the secret is different, or the body was changed');
   return { kind: 'valid', id, timestampSeconds: Number(timestamp) };
 }
 

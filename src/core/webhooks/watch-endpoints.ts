@@ -59,7 +59,7 @@ async function findFailing(db: Database, before: UnixMs) {
     ...callbacks.map(({ endpointId, network, count, eventId, failingSince, error }) => {
       const subject = encodeId('whe', endpointId);
       const orders = count === 1 ? 'One paid order' : `${count} paid orders`;
-      const detail = `${orders} for adapter ${subject} could not be reported to the shop for more than 15 minutes; callbacks for other orders continue. The first has waited since ${toIso(failingSince)}, and its last attempt ended with ${error}. See every attempt: quittance deliveries show ${encodeId('evt', eventId)}`;
+      const detail = `${orders} for adapter ${subject} could not be reported to the shop for more than 15 minutes; callbacks for other orders continue. The first has waited since ${toIso(failingSince)}, and its last attempt ended with ${error}. To see every attempt, run: quittance deliveries show ${encodeId('evt', eventId)}`;
       return { subject, network, detail };
     }),
   ];
@@ -135,7 +135,7 @@ export async function findDamagedSecrets({ db, keyRing }: { db: Sql; keyRing: Ke
       if (kind === 'ok') continue;
       const subject = encodeId('whe', endpointId);
       const what = `The secret of webhook endpoint ${subject} of ${encodeId('prj', projectId)}`;
-      const detail = `${what} ${describe(kind, secret?.masterKeyId ?? '')}. Its events are kept and not lost. ${REMEDIES[kind]}, or give the endpoint a new secret: quittance webhook rotate ${subject}${kind === 'unknown-key' ? ' --key-is-lost' : ''}`;
+      const detail = `${what} ${describe(kind, secret?.masterKeyId ?? '')}. Quittance keeps the endpoint's events. ${REMEDIES[kind]}, or give the endpoint a new secret: quittance webhook rotate ${subject}${kind === 'unknown-key' ? ' --key-is-lost' : ''}`;
       found.push({ network, subject, detail });
     }
     after = page.at(-1)?.endpointId ?? null;
@@ -159,11 +159,11 @@ function describe(kind: Kind, masterKeyId: string): string {
 }
 
 const INTRUDER =
-  'Quittance never does that: find out who wrote to the database, and what else was changed. Then restore the row';
+  'Quittance did not do this: find out who wrote to the database, and what else was changed. Then restore the row';
 const REMEDIES: Readonly<Record<Kind, string>> = {
   missing: INTRUDER,
   damaged: INTRUDER,
-  'unknown-key': 'Give this process that key, after its own ("quittance master-key status")',
+  'unknown-key': 'Add that key to this process, after its own key ("quittance master-key status")',
 };
 
 /** Before anything is signed, checks that this process has the keys for the signing secrets. If not, throws `CONFIG_INVALID`. */
@@ -202,7 +202,7 @@ function describeSource(source: KeySource): string {
 
 const REFUSE_MISSING_KEYS_REMEDIES = {
   file: 'Add the lines from the earlier master-key file, from a backup.',
-  setting: 'Add it to QUITTANCE_MASTER_KEY, after a comma.',
+  setting: 'Add the missing key to QUITTANCE_MASTER_KEY, after a comma.',
   none: 'Set QUITTANCE_MASTER_KEY, or, with an embedded database, restore the file master-key from a backup.',
 } as const;
 
@@ -232,7 +232,11 @@ export async function encryptPlainSecrets(
     for (const { endpointId, secret } of batch) {
       const endpoint = encodeId('whe', endpointId);
       if (isSecret(secret)) await storeEndpointSecret(tx, ring, { endpointId, secret, now: now(), random });
-      else log.error({ endpoint }, 'a webhook endpoint has a malformed secret, which never signed; rotate it');
+      else
+        log.error(
+          { endpoint },
+          'a webhook endpoint has a malformed secret, which never signed anything; rotate the secret',
+        );
       await clearPlainSecret(tx, endpointId);
     }
     count += batch.length;

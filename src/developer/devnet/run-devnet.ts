@@ -96,6 +96,6 @@ export async function runDevnet(
 function explain(error: unknown, { host, port }: DevnetSettings): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   if (code !== 'EADDRINUSE') return error;
-  const message = `port ${port} on ${host}, or one of the three after it, is in use: stop the program that listens there, or use another port (--port 0 uses any free one)`;
+  const message = `port ${port} on ${host}, or one of the next three ports, is in use: stop the program that listens there, or use another port (--port 0 uses any free one)`;
   return new AppError('PORT_IN_USE', message, { cause: error });
 }

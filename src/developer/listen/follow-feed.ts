@@ -29,7 +29,7 @@ export function createFeedReader(
         switch (answer.kind) {
           case 'page':
             if (leadsNoFurther(answer.page, after))
-              throw noFeed(server, 'a page of its feed does not move past the requested position');
+              throw noFeed(server, 'its feed returned a page that does not advance past the requested position');
             if (failures > 0) note(`${server} responds again`);
             failures = 0;
             return answer.page;
@@ -43,12 +43,12 @@ export function createFeedReader(
           case 'key-refused':
             throw new AppError(
               'INVALID_ARGUMENT',
-              `${server} does not accept the API key: it belongs to another server, has expired, was revoked, or is not allowed from this address. Create another one there with "quittance key create"`,
+              `${server} does not accept the API key: the key belongs to another server, has expired, was revoked, or is not allowed from this address. Create another key on that server with "quittance key create"`,
             );
           case 'cursor-unknown':
             throw new AppError(
               'NOT_FOUND',
-              `${server} has no event ${after} in this project: its data was recreated, or the id belongs to another project. Choose where to start: --after latest (new events only) or --after beginning (all events)`,
+              `${server} has no event ${after} in this project: the server's data was recreated, or the id belongs to another project. Choose where to start: --after latest (new events only) or --after beginning (all events)`,
             );
           case 'no-feed':
             throw noFeed(server, answer.reason);
@@ -67,8 +67,5 @@ function leadsNoFurther({ events, hasMore }: FeedPage, after: string | null): bo
 }
 
 function noFeed(server: string, reason: string): AppError {
-  return new AppError(
-    'INVALID_ARGUMENT',
-    `${server} does not respond like the event feed of a Quittance server: ${printable(reason)}`,
-  );
+  return new AppError('INVALID_ARGUMENT', `${server} does not respond like a Quittance server: ${printable(reason)}`);
 }

@@ -166,7 +166,7 @@ function describeMissed(count: number, hasMore: boolean): string {
 function notAnEvent(server: string): never {
   throw new AppError(
     'INVALID_ARGUMENT',
-    `${server} has something in its feed that is not an event: is it a Quittance server?`,
+    `the feed of ${server} contains an entry that is not an event: is it a Quittance server?`,
   );
 }
 

@@ -47,13 +47,13 @@ export async function readListenSettings(options: ListenOptions & Surroundings):
   const serverText = named.server ?? sandbox?.baseUrl;
   if (serverText === undefined) {
     throw invalid(
-      '--server and QUITTANCE_URL are missing, and no sandbox is running on this data directory: set one of the two to the URL of your Quittance server',
+      '--server and QUITTANCE_URL are missing, and no sandbox is running on this data directory: set either to the URL of your Quittance server',
     );
   }
   const server = readServer(serverText, options.allowHttp === true);
   // The sandbox's key is only sent to the sandbox.
   const isSandbox = sandbox !== null && new URL(server).origin === new URL(sandbox.baseUrl).origin;
-  const why = `${server} is not this data directory's sandbox, so no key is known for it`;
+  const why = `${server} is not this data directory's sandbox, so its key is unknown`;
   const key = readTestKey(named.apiKey ?? (isSandbox ? sandbox.apiKey : null), why);
   return { server, ...key, forwardTo, types, after: from };
 }
@@ -72,12 +72,12 @@ function namedKey({ apiKey, env }: ListenOptions & Surroundings): string | null 
 function readTestKey(text: string | null, why: string): { apiKey: string; keyId: string } {
   if (text === null) {
     throw invalid(
-      `--api-key and QUITTANCE_API_KEY are missing, and ${why}: set the variable to a test project key (qt_test_…)`,
+      `--api-key and QUITTANCE_API_KEY are missing, and ${why}: set QUITTANCE_API_KEY to a test project key (qt_test_…)`,
     );
   }
   if (text.startsWith('qt_live_')) {
     throw invalid(
-      'the key is a live one (qt_live_…): payments on the main network are not forwarded to a developer’s machine. Use a test project key (qt_test_…). For live events, add an endpoint with "quittance webhook add"',
+      'the key is a live key (qt_live_…): payments on the main network are not forwarded to a developer’s machine. Use a test project key (qt_test_…). For live events, add an endpoint with "quittance webhook add"',
     );
   }
   const key = readApiKey(text);

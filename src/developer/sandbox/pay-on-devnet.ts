@@ -28,7 +28,7 @@ export function sendOnDevnet(payer: Payer, options: Omit<ScenarioOptions, 'contr
     const amount = formatAmount(microUsdt(options.invoice.amountMicro));
     throw new AppError(
       'INVALID_ARGUMENT',
-      `${options.scenario} makes no difference to an invoice of ${amount} USDT: choose another scenario or another amount`,
+      `${options.scenario} has no effect on an invoice of ${amount} USDT: choose another scenario or another amount`,
       { cause: error },
     );
   });
@@ -62,7 +62,7 @@ export async function payOnDevnet({ address, amount, scenario, node }: DevnetPay
     (error: unknown) => {
       if (error instanceof AppError) throw error;
       const reason = error instanceof Error ? error.message : String(error);
-      const fix = 'run "quittance devnet", or set its HTTP URL with --node';
+      const fix = 'run "quittance devnet", or set the HTTP URL of its node with --node';
       throw new AppError('SERVER_UNAVAILABLE', `${reason}; ${fix}`, { cause: error });
     },
   );

@@ -43,7 +43,7 @@ export async function runSandbox(
     const devnet = await parts.add(startNetwork(config, log));
     if (config.databaseUrl !== null) {
       log.warn(
-        'The sandbox does not use DATABASE_URL: no network is configured, so Quittance runs the sandbox, which has its own database. Commands use DATABASE_URL; unset it to try the sandbox',
+        'No network is configured, so Quittance runs the sandbox, which has its own database and ignores DATABASE_URL. Commands still use DATABASE_URL: unset it to try the sandbox',
       );
     }
     // It uses its own database even if DATABASE_URL names another.
@@ -170,7 +170,7 @@ Ctrl-C stops everything; the next start continues where this one stopped.
 
 /** This is printed below the rest, because it's known a moment later. */
 export function consoleLink(link: string): string {
-  return `See it as the merchant does, in the console; this link signs you in:
+  return `See the payment in the console, as the merchant does. This link signs you in:
 
    ${link}
 

@@ -140,7 +140,7 @@ export async function createFreshProject(
   const url = webhookUrl === null ? null : readWebhookUrl(webhookUrl, 'devnet', { webhooks: { localTargets } }, place);
   if ((await countProjects(db)) >= MAX_PROJECTS) {
     const fix =
-      'end the ones from finished tests with DELETE /sandbox/projects, or start a sandbox on an empty data directory';
+      'end the projects of finished tests with DELETE /sandbox/projects, or start a sandbox on an empty data directory';
     throw new AppError('SANDBOX_REFUSED', `The sandbox has ${MAX_PROJECTS} projects, which is the limit: ${fix}.`);
   }
   const now = unixMs(systemClock.now());

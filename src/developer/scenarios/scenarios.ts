@@ -80,8 +80,8 @@ const mistaken = (
 
 const cut = (decimals: number, ...codes: string[]) => {
   const mistake = mistaken(
-    `cut off after ${decimals} decimals, as some exchanges do`,
-    `because it was cut off after ${decimals} decimals`,
+    `truncated to ${decimals} decimals, as some exchanges do`,
+    `because it was truncated to ${decimals} decimals`,
     (amount) => cutTo(amount, decimals) || null,
     25_000_000n,
     ...codes,
@@ -90,7 +90,7 @@ const cut = (decimals: number, ...codes: string[]) => {
     ...mistake,
     outcome: (facts: PaymentFacts) =>
       facts.sent === facts.payable
-        ? `${facts.sent} has no more than ${decimals} decimals, so the exact payable amount was sent: ${ifPaid(facts)}`
+        ? `${facts.sent} has at most ${decimals} decimals, so the exact payable amount was sent: ${ifPaid(facts)}`
         : mistake.outcome(facts),
   };
 };
@@ -149,8 +149,8 @@ export const SCENARIOS = {
     cause: { at: 'payment', codes: ['payment'] },
     outcome: ({ hasPayment }) =>
       hasPayment
-        ? `one transaction sent both payable amounts: it pays the second invoice, but the first one already has a payment, so that transfer appears under ${LIST} as a duplicate`
-        : 'one transaction pays both invoices: each becomes CONFIRMING when it is in a block, and PAID once that block is irreversible',
+        ? `one transaction sent both payable amounts: it pays the second invoice, but the first invoice already has a payment, so its transfer appears under ${LIST} as a duplicate`
+        : 'one transaction pays both invoices: each becomes CONFIRMING when the transaction is in a block, and PAID once that block is irreversible',
   },
   orphaned: {
     ...paying({ help: 'the exact payable amount, and then its block is orphaned' }),
@@ -169,7 +169,7 @@ export const SCENARIOS = {
   'rounded-3': cut(3, 'TRUNCATED', 'ROUNDED', 'REQUESTED_AMOUNT'),
   'rounded-4': cut(4, 'TRUNCATED', 'ROUNDED', 'REQUESTED_AMOUNT'),
   'below-minimum': mistaken(
-    "an exchange's minimum that is above the payable amount: the next of 10, 20, 50, 100, …",
+    "an exchange's minimum above the payable amount: the next higher of 10, 20, 50, 100, …",
     'because the exchange does not send less',
     minimumAbove,
     50_000_000n,

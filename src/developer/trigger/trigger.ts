@@ -73,7 +73,7 @@ export async function trigger(
 }
 
 /** Identifies this endpoint: endpoints are never deleted, so one is enough. */
-const DESCRIPTION = 'made by "quittance trigger endpoint.disabled"';
+const DESCRIPTION = 'created by "quittance trigger endpoint.disabled"';
 
 const ACTOR = commandActor('trigger');
 

@@ -270,7 +270,7 @@ function contradictions({ settings, present }: ReadSettings): ConfigProblem[] {
   if (isSet('DATABASE_OWNER_URL') && !isSet('DATABASE_URL')) {
     add(
       'DATABASE_OWNER_URL',
-      'has no effect without DATABASE_URL, which the service and most commands use: set that too.',
+      'has no effect without DATABASE_URL, which the service and most commands use: set DATABASE_URL too.',
     );
   }
   if (isSet('QUITTANCE_ADDRESS_MANIFEST') !== isSet('QUITTANCE_MANIFEST_KEYS')) {
@@ -341,7 +341,7 @@ function backupProblems(present: ReadSettings['present']): ConfigProblem[] {
 function idleBackups({ settings, present }: Pick<ReadSettings, 'settings' | 'present'>): ConfigProblem[] {
   const isMade = settings.QUITTANCE_ROLES?.includes('watcher') !== false;
   if (!present.has('QUITTANCE_BACKUP_DIR') || isMade) return [];
-  const message = 'QUITTANCE_BACKUP_DIR has no effect here: only processes with the watcher role make backups.';
+  const message = 'QUITTANCE_BACKUP_DIR has no effect here: only processes with the watcher role create backups.';
   return [{ variable: 'QUITTANCE_BACKUP_DIR', message }];
 }
 
@@ -401,7 +401,7 @@ function nodeProblems(read: NodeSettings): { variable: Variable; message: string
       const names = [...operatorsOf(nodes)].join(', ');
       problems.push({
         variable: 'QUITTANCE_AGREEMENT',
-        message: `is ${agreement}, and ${variable} has nodes from ${size === 1 ? 'one operator' : `${size} operators`} (${names}): add nodes from other operators, name each node's operator with #operator=, or set this variable to at most ${size}.`,
+        message: `is ${agreement}, but ${variable} has nodes from only ${size === 1 ? 'one operator' : `${size} operators`} (${names}): add nodes from other operators, name each node's operator with #operator=, or set this variable to at most ${size}.`,
       });
     }
     return problems;
@@ -436,7 +436,7 @@ function idleSettings({ settings, present }: ReadSettings): ConfigProblem[] {
   if (present.has('DATABASE_OWNER_URL')) {
     warn(
       'DATABASE_OWNER_URL',
-      'is set for a service, which never uses it. Remove it here, so that an attacker who breaks into the service cannot act as the owner of the tables.',
+      'is set, but the service never uses it. Remove it here: an attacker who breaks into the service could use it to act as the owner of the tables.',
     );
   }
   for (const variable of ['QUITTANCE_DEVNET_BLOCK_MS', 'QUITTANCE_DEVNET_PRODUCERS'] as const) {
@@ -471,13 +471,13 @@ function idleSettings({ settings, present }: ReadSettings): ConfigProblem[] {
     if (operatorsOf(nodes).size === 1 && !nodes.some(showsBytes)) {
       warn(
         variable,
-        'leaves one operator that Quittance reads only over HTTP: any stranger can hold up all payments with one odd transaction, because JSON hides some of its bytes. Set its gRPC port (grpc://host:50051, or #grpc=grpc://host:50051), or add a node from another operator.',
+        'has nodes from only one operator, and Quittance reads them only over HTTP. JSON hides some bytes of a transaction, so anyone can block all payments with one crafted transaction. Set its gRPC port (grpc://host:50051, or #grpc=grpc://host:50051), or add a node from another operator.',
       );
     }
     if (agreementOf(nodes, settings.QUITTANCE_AGREEMENT) > 1) continue;
     warn(
       variable,
-      'makes Quittance trust a single operator for transfers inside other contracts, which no block header proves: add a node from another operator.',
+      'makes Quittance trust a single operator for transfers that other contracts make, because no block header proves these transfers. Add a node from another operator.',
     );
   }
   return warnings;

@@ -174,7 +174,7 @@ function parseOptions(fragment: string): ParsedOptions {
     // Don't show an unknown option: it may be a key that was pasted without its name.
     if (!isOption(name)) {
       const known = Object.keys(OPTIONS).join('=, ');
-      return { kind: 'invalid', reason: `has an unknown option after the "#": write ${known}=, separated by "&"` };
+      return { kind: 'invalid', reason: `has an unknown option after the "#": use ${known}=, separated by "&"` };
     }
     if (values[name] !== undefined) return { kind: 'invalid', reason: `has the ${name} option twice: keep one` };
     const value = decode(part.slice(at + 1));

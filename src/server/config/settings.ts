@@ -65,7 +65,7 @@ export const SETTINGS = {
   QUITTANCE_ROW_MACS: oneOf(['ledger', 'off', 'warn', 'require'] as const, 'ledger'),
   QUITTANCE_TRUST_PROXY: list<string, string[]>([], proxyProblem),
   QUITTANCE_MASTER_KEY: list<string, string[] | undefined>(undefined, masterKeyProblem, {
-    is: 'a comma-separated list of 1 to 4 different keys, of which the first encrypts and all decrypt',
+    is: 'a comma-separated list of 1 to 4 different keys; the first encrypts, and every key can decrypt',
     max: 4,
   }),
   QUITTANCE_BACKUP_RECIPIENT: list<string, string[] | undefined>(undefined, recipientProblem, {
@@ -89,7 +89,7 @@ export const SETTINGS = {
   QUITTANCE_DELIVERY_RETENTION_DAYS: integer(1, 3650, 90, 'days to keep finished deliveries and their attempts'),
   QUITTANCE_RATE_LIMIT: integer(1, 100_000, 100, 'requests per second for each key'),
   QUITTANCE_RATE_BURST: integer(1, 1_000_000, 200, 'burst of requests allowed for each key'),
-  QUITTANCE_LOOKUPS_PER_MINUTE: integer(1, 6000, 6, 'transactions that payers may look up at nodes'),
+  QUITTANCE_LOOKUPS_PER_MINUTE: integer(1, 6000, 6, 'number of transactions that payers may look up at nodes'),
 };
 
 export type Settings = {
@@ -241,7 +241,7 @@ function proxyProblem(text: string): string | null {
   const parsed = parseCidr(text);
   return parsed.kind === 'ok'
     ? null
-    : `${parsed.reason}; name your reverse proxy, or "loopback" if it runs on this machine`;
+    : `${parsed.reason}; use the address of your reverse proxy, or "loopback" if the proxy runs on this machine`;
 }
 
 /** If the text still contains a `~`, it was quoted or is in a file, so no shell expanded it. A directory named "~" would be a surprise. */

@@ -22,7 +22,7 @@ export function publicUrlProblem(text: string): UrlProblem {
   const url = httpUrl(text);
   if (url === null) return 'is not an http:// or https:// URL; write for example https://pay.example.com';
   if (hasCredentials(url)) return 'contains a user name or password: remove it';
-  if (url.pathname !== '/' || /[?#]/.test(text)) return `must end after the host: write ${url.origin}`;
+  if (url.pathname !== '/' || /[?#]/.test(text)) return `must contain nothing after the host: write ${url.origin}`;
   return null;
 }
 
@@ -40,7 +40,7 @@ export function databaseUrlProblem(text: string): UrlProblem {
   const form = 'write postgres://user:password@host:5432/database';
   const scheme = /^([a-z][a-z0-9+.-]{0,20}):\/\//i.exec(text)?.[1];
   if (scheme === undefined) return `does not start with postgres://; ${form}`;
-  if (!/^postgres(ql)?$/.test(scheme)) return `starts with ${scheme}://, and only PostgreSQL is supported; ${form}`;
+  if (!/^postgres(ql)?$/.test(scheme)) return `starts with ${scheme}://, but only PostgreSQL is supported; ${form}`;
   const url = parseUrl(text);
   if (url === null || text.includes('#')) {
     return `is not a well-formed URL: percent-encode special characters in the password ("/" is %2F, "#" is %23, "@" is %40); ${form}`;
@@ -54,13 +54,13 @@ export function listenHostProblem(text: string): UrlProblem {
   if (isIP(text) !== 0) return null;
   if (/^\[.*\]$/.test(text)) return `is in brackets: write ${text.slice(1, -1)}`;
   if (/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i.test(text)) return null;
-  return 'is not an IP address or host name: write for example 127.0.0.1, or 0.0.0.0 for all interfaces, with no scheme and no port';
+  return 'is not an IP address or host name: write for example 127.0.0.1, or 0.0.0.0 for all interfaces, without a scheme or port';
 }
 
 /** A single host, as in a URL but without brackets. */
 export function plaintextHostProblem(text: string): UrlProblem {
   if (isIP(text) !== 0 || /^[a-z0-9_]([a-z0-9._-]{0,251}[a-z0-9_])?$/i.test(text)) return null;
-  return 'an entry is not a host name or IP address: write for example 10.0.0.5 or db.internal, with no scheme, port or network';
+  return 'an entry is not a host name or IP address: write for example 10.0.0.5 or db.internal, without a scheme, port or network prefix';
 }
 
 /** Parses a complete http(s) URL, or returns `null`. WHATWG parsing alone would accept `http:/host` and `https:host`. */

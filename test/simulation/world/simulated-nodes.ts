@@ -162,7 +162,7 @@ async function askByMessage<Answer>(
   message: Uint8Array,
 ): Promise<Answer> {
   const { faults, maxBytes, deadline } = asked;
-  if (message.length > maxBytes) throw new AnswerTooLarge(`the answer has ${message.length} bytes`);
+  if (message.length > maxBytes) throw new AnswerTooLarge(`the response has ${message.length} bytes`);
   const sink = call.newSink();
   const isCut = hasFault(faults, 'truncated');
   const arrived = Buffer.from(isCut ? message.subarray(0, message.length >> 1) : message);
@@ -170,7 +170,7 @@ async function askByMessage<Answer>(
     deadline.extend(piece.length);
     sink.push(piece);
   }
-  if (isCut) throw new BadMessage('the answer ends too early');
+  if (isCut) throw new BadMessage('the response ends too early');
   return sink.end();
 }
 

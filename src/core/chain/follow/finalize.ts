@@ -207,8 +207,8 @@ export function createFinalizer(
     const { number: recorded } = window.base();
     if (held <= recorded && recorded < solid.reported()) {
       const detail =
-        `block ${recorded + 1} and all later ones are held: Tether replaced the USDT contract (Deprecate, block ${unanswered}), and Quittance cannot see ` +
-        `payments until ${agreement} operators name the contract that replaced it. Answers: ${fees.answers()}. Until then no invoice becomes PAID ` +
+        `block ${recorded + 1} and all later blocks are on hold: Tether replaced the USDT contract (Deprecate, block ${unanswered}), and Quittance cannot see ` +
+        `payments until ${agreement} operators name the new contract. Responses: ${fees.answers()}. Meanwhile, no invoice becomes PAID ` +
         'or expires. Configure each node to answer constant calls (triggerconstantcontract), or add a node from another operator. Quittance checks again every minute.';
       await alarms.raise('unverifiable-block', '', detail);
     }
@@ -290,7 +290,7 @@ async function countAllowed(
       block.isPassed = (await findPassedBlock(db, network, number))?.digest === digest;
       if (!block.isPassed) {
         const detail =
-          `block ${number} (${id}) is held, because no node can prove it. Before it, ${counts.inARow} blocks in a row and ${inAnHour} blocks within an hour were not proven either. ` +
+          `block ${number} (${id}) is on hold, because no node can prove it. Unproven blocks before it: ${counts.inARow} in a row, and ${inAnHour} within an hour. ` +
           "Set a node's gRPC port (#grpc=grpc://host:50051), which proves such blocks, or compare the block with another source and accept " +
           `it: quittance chain pass --network ${network} --block ${number}`;
         await alarms.raise('unverifiable-block', '', detail);
@@ -321,9 +321,9 @@ async function logUnproven(deps: FollowDeps, { number, id, isProven, agreed }: W
   const named = shown.length === 0 ? 'none' : shown.slice(0, MAX_NAMED).join(', ');
   const rest = shown.length > MAX_NAMED ? ` and ${shown.length - MAX_NAMED} more` : '';
   const detail =
-    `block ${number} (${id}) contains bytes that no node shows, so its transactions are not proven: Quittance counts them as ` +
-    `${agreed.evidence.nodes.join(' and ')} show them. Its USDT transfers: ${named}${rest}. ` +
-    'To prove such blocks, add a node with gRPC.';
+    `block ${number} (${id}) contains bytes that no node returned, so its transactions are not proven: Quittance relies on ` +
+    `${agreed.evidence.nodes.join(' and ')}. The block's USDT transfers: ${named}${rest}. ` +
+    'To prove such blocks, connect a node over gRPC.';
   deps.log.warn({ block: number, transactions: shown.slice(0, MAX_NAMED) }, 'a block was accepted without proof');
   // All unproven blocks share one alarm, because a stranger can cause one every three seconds.
   await deps.alarms.raise('unproven-block', '', detail);

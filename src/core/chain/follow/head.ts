@@ -143,7 +143,7 @@ export function createHead(deps: FollowDeps, { window, signers, avoidance, pace 
     forks.reasons.set(node.operator, reason);
     if (forks.reasons.size >= deps.agreement) {
       const all = [...forks.reasons.values()].join('; ');
-      const detail = `the watcher stopped: ${all}. Find out which one is right. When the nodes return the ledger's block again, run: quittance chain resume --network ${deps.network}`;
+      const detail = `the watcher stopped: ${all}. Find out whether the ledger or the nodes are right. When the nodes return the ledger's block again, run: quittance chain resume --network ${deps.network}`;
       await deps.db.transaction(async (tx) => {
         await setHalt(tx, deps.network, all);
         await deps.alarms.raise('halted', String(base.number), detail, tx);
@@ -163,7 +163,8 @@ export function createHead(deps: FollowDeps, { window, signers, avoidance, pace 
         const other = nodes.find(({ operator }) => operator !== node.operator);
         if (other !== undefined) added = await extend(other, nodes);
         isLate = added > 0;
-        if (isLate) deps.pool.report(node, 'lagging', `it has no block ${window.tip().number}, but other nodes do`);
+        if (isLate)
+          deps.pool.report(node, 'lagging', `it has no block ${window.tip().number}, but other nodes have it`);
       }
       if (added === 0) return { added, nextMs: pace.onMiss(deps.now()), isNewest: true };
       if (!lateInfos.isNow) lateInfos.blocks = 0;

@@ -126,7 +126,7 @@ async function logDispute({ agreement, alarms }: FollowDeps, { number, id, votes
     'nodes-disagree',
     '',
     `block ${number} (${id}) waits until ${agreement} operators return the same USDT logs; so far ${shown.join(', ')}. ` +
-      'No invoice with a later payment becomes PAID. Add a node from another operator, or wait until another node responds correctly.',
+      'No invoice paid in this or a later block becomes PAID. Add a node from another operator, or wait until another node responds correctly.',
   );
 }
 

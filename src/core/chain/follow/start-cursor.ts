@@ -70,7 +70,7 @@ async function walked(
 ): Promise<KnownProducers> {
   const { number, time } = walk.checkpoint;
   if (newest.number < number) {
-    const seen = `the nodes' newest irreversible block is ${newest.number} from ${toIso(newest.time)}, but this release's checkpoint is the later block ${number}. Use nodes that have caught up with ${deps.network}; if they have, the checkpoint is wrong: install another release`;
+    const seen = `the nodes' newest irreversible block is ${newest.number} from ${toIso(newest.time)}, but this release's checkpoint is the later block ${number}. Use nodes that have caught up with ${deps.network}. If these nodes have caught up, the checkpoint is wrong: install another release`;
     throw new AppError('NO_NODE', seen, { retryable: true });
   }
   // A chain that stopped hours ago doesn't show who is producing blocks now.
@@ -81,10 +81,10 @@ async function walked(
   const producers = await walk.to(nodes, newest);
   const { count, isEnough } = explainedBy(producers, set.producers);
   if (isEnough) return { newest: { ...set, producers }, earlier: [] };
-  const reason = `of the ${set.producers.length} producers that ${set.nodes.join(' and ')} name, only ${count} are among the ${producers.length} to which the checkpoint from ${toIso(time)} leads`;
+  const reason = `only ${count} of the ${set.producers.length} producers that ${set.nodes.join(' and ')} name are among the ${producers.length} producers known from the checkpoint of ${toIso(time)}`;
   for (const node of nodes) if (set.nodes.includes(node.origin)) deps.pool.report(node, 'disagrees', reason);
   const advice =
-    'Configure nodes from other operators. If those name the same producers, the checkpoint is wrong: install another release';
+    'Configure nodes from other operators. If those nodes name the same producers, the checkpoint is wrong: install another release';
   throw new AppError('NODES_DISAGREE', `${reason}. ${advice}`, { retryable: true });
 }
 
@@ -221,7 +221,7 @@ async function findBuiltUpon(
     block = parent;
   }
   return checked(deps, node, () => {
-    throw refused(`too few of its producers made the ${built.length} blocks up to ${newest.number} (${newest.id})`);
+    throw refused(`too few of its producers signed the ${built.length} blocks up to ${newest.number} (${newest.id})`);
   });
 }
 

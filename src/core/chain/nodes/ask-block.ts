@@ -62,7 +62,7 @@ export function blocksBetween(first: number, last: number): Question<ShownBlock[
       // {"block":[{"blockID":…}, …]}; {} if the node refuses the range.
       read: (json) => {
         const { block: list = [] } = json as { block?: unknown };
-        if (!Array.isArray(list) || list.length > last - first + 1) throw new TypeError(`it does not show ${what}`);
+        if (!Array.isArray(list) || list.length > last - first + 1) throw new TypeError(`it did not return ${what}`);
         return list.map((each: ShownBlock | null) => found(each, what));
       },
     },
@@ -77,7 +77,7 @@ export function blocksBetween(first: number, last: number): Question<ShownBlock[
           blocks.push(found(blockFromMessage(bytes.subarray(start, end)), what));
           return blocks.length <= last - first + 1;
         });
-        if (isRead === null) throw new TypeError(`it does not show ${what}`);
+        if (isRead === null) throw new TypeError(`it did not return ${what}`);
         return blocks;
       }),
     },
@@ -111,6 +111,6 @@ function isAbsent(json: unknown): boolean {
 }
 
 function found<Shown>(shown: Shown | null, what: string): Shown {
-  if (shown === null) throw new TypeError(`its answer for ${what} is not a block`);
+  if (shown === null) throw new TypeError(`its response for ${what} is not a block`);
   return shown;
 }

@@ -35,7 +35,7 @@ export function activeWitnesses(): Question<unknown[]> {
           if (fields !== null && int64Field(fields, 9) === 1n) active.push(bytesToHex(bytesField(fields, 1)));
           return true;
         });
-        if (isRead === null) throw new TypeError('its answer is not a list of witnesses');
+        if (isRead === null) throw new TypeError('its response is not a list of witnesses');
         return active;
       }),
     },
@@ -86,7 +86,7 @@ export function accountAt(account: AccountHex): Question<ShownAccount | null> {
           if (key !== undefined) witnessKey = bytesToHex(bytesField(readMessage(key) ?? [], 1));
           return true;
         });
-        if (isRead === null) throw new TypeError('its answer is not an account');
+        if (isRead === null) throw new TypeError('its response is not an account');
         return { address, isContract, witnessKey };
       }),
     },

@@ -199,9 +199,10 @@ function createUnwrapper<Answer>(question: GrpcQuestion<Answer>, maxBytes: numbe
         have += 1;
         at += 1;
         if (have < PREFIX_BYTES) continue;
-        if (prefix[0] !== 0) throw new BadMessage('the answer is compressed, although the request did not allow that');
+        if (prefix[0] !== 0)
+          throw new BadMessage('the response is compressed, but the request did not allow compression');
         left = prefix.readUInt32BE(1);
-        if (left > maxBytes) throw new AnswerTooLarge(`the answer has ${left} bytes, more than ${maxBytes}`);
+        if (left > maxBytes) throw new AnswerTooLarge(`the response has ${left} bytes, more than ${maxBytes}`);
         sink = question.grpc.newSink(left);
       }
       if (at === chunk.length) return;
@@ -210,7 +211,7 @@ function createUnwrapper<Answer>(question: GrpcQuestion<Answer>, maxBytes: numbe
       sink?.push(at === 0 ? chunk : chunk.subarray(at));
     },
     end: (): Answer => {
-      if (sink === null || left > 0) throw new BadMessage('the answer ends too early');
+      if (sink === null || left > 0) throw new BadMessage('the response ends too early');
       return sink.end();
     },
   };

@@ -89,7 +89,7 @@ export async function readAnswer<Answer>(
       bytes += chunk.length;
       onBytes(chunk.length);
       if (beginning.length < REFUSAL_BYTES) beginning += chunk.toString('latin1', 0, REFUSAL_BYTES);
-      if (bytes > maxBytes) throw new AnswerTooLarge(`the answer is larger than ${maxBytes} bytes`);
+      if (bytes > maxBytes) throw new AnswerTooLarge(`the response is larger than ${maxBytes} bytes`);
       reader.push(chunk);
       unyielded += chunk.length;
       if (unyielded < YIELD_BYTES) continue;
@@ -252,7 +252,7 @@ function createElementReader(shape: JsonShape) {
 function fillPlaces(value: unknown, name: string, elements: readonly unknown[]): unknown {
   const left = elements.values();
   const filled = mapArray(value, name, (each) => (isPlace(each) ? left.next().value : each));
-  if (left.next().done !== true) throw new NotJson('a name appears in it twice');
+  if (left.next().done !== true) throw new NotJson('a name appears twice');
   return filled;
 }
 

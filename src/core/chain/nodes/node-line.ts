@@ -55,7 +55,7 @@ export function createNodeLine(options: NodeLineOptions) {
     if (before !== null) return before;
     const turn = await budget.take(closing).catch(() => 'taken' as const);
     if (turn === 'exhausted') return 'its daily request limit is used up';
-    if (turn === 'too-many-waiting') return 'too many requests wait for their turn';
+    if (turn === 'too-many-waiting') return 'too many requests are queued';
     record.warnings.budget(budget.usedShare());
     // The node may have been paused in the meantime. More requests would prolong its suspension.
     return unavailableReason();
@@ -63,7 +63,7 @@ export function createNodeLine(options: NodeLineOptions) {
   const refuseFor = (obstacle: string | null) => {
     if (obstacle === null) return;
     metrics.nodeRequests.inc({ network, node: origin, outcome: 'unsent' });
-    throw new AppError('NODE_REFUSED', `${origin} was not asked: ${obstacle}`, { retryable: true });
+    throw new AppError('NODE_REFUSED', `${origin} was not queried: ${obstacle}`, { retryable: true });
   };
   const ask = async <Answer>(question: Question<Answer>, call: AskOptions = {}): Promise<Answer> => {
     refuseFor(record.asideReason(question));
@@ -161,7 +161,7 @@ function createRecord(options: NodeLineOptions) {
     /** Returns why questions of this kind are paused at the moment, or `null`. */
     asideReason: ({ substitutable: kind }: Pick<Question<unknown>, 'substitutable'>): string | null => {
       const pausedMs = kind === undefined ? 0 : Math.ceil(asides[kind].remainingMs());
-      return pausedMs > 0 ? `it is not asked for ${kind} for another ${pausedMs} ms` : null;
+      return pausedMs > 0 ? `requests for ${kind} are paused for another ${pausedMs} ms` : null;
     },
     setAside: (kind: Substitutable, reason: string) =>
       setAside(kind, reason, { kind: 'refusal', sentMs: clockMs(), costMs: 0, askedMs: null }),
@@ -229,7 +229,7 @@ function createNodeWarnings({ network, origin, log, now, clockMs }: WarningOptio
       if (failures > 1 && clockMs() - lastMs < REPEAT_LOG_MS) return;
       asideLoggedMs.set(kind, clockMs());
       const line = { ...labels, kind, reason, pausedForMs: Math.ceil(pausedForMs), failures };
-      log.warn(line, `a node does not return ${kind}: Quittance asks it for ${SUBSTITUTES[kind]} instead`);
+      log.warn(line, `a node does not return ${kind}: Quittance requests ${SUBSTITUTES[kind]} instead`);
     },
     recovered: () => log.info(labels, 'a node works again'),
     /** Takes the `usedShare` of the day's requests, or `null` if there's no limit. */
@@ -237,7 +237,7 @@ function createNodeWarnings({ network, origin, log, now, clockMs }: WarningOptio
       if (usedShare === null || usedShare < BUDGET_WARNING_SHARE) return;
       const today = Math.floor(now() / DAY_MS);
       const usedPercent = Math.floor(usedShare * 100);
-      if (today !== warnedDay) log.warn({ ...labels, usedPercent }, "most of a node's requests for today are used");
+      if (today !== warnedDay) log.warn({ ...labels, usedPercent }, "most of a node's daily requests are used up");
       warnedDay = today;
       if (usedShare < 1 || today === exhaustedDay) return;
       exhaustedDay = today;

@@ -206,7 +206,7 @@ describe('pauses', () => {
     await refusalOf(node);
     pass(25_000);
     expect(await pool.available()).toEqual([]);
-    expect(await refusalOf(node)).toMatch(/was not asked: it is paused for another \d+ ms \(HTTP 403/);
+    expect(await refusalOf(node)).toMatch(/was not queried: it is paused for another \d+ ms \(HTTP 403/);
     pass(5000);
     expect(await pool.available()).toHaveLength(1);
     expect(pool.health()[0]).toMatchObject({ requests: 1, refusals: 1 });
@@ -364,7 +364,7 @@ describe('budgets', () => {
     expect(done.filter((index) => index >= 20)).toEqual([20, 21, 22, 23, 24, 25]);
     const crowd = Array.from({ length: 260 }, () => refusalOf(node));
     const refusals = crowd.slice(230);
-    for (const refusal of refusals) expect(await refusal).toContain('too many requests wait');
+    for (const refusal of refusals) expect(await refusal).toContain('too many requests are queued');
     expect(pool.health()).toMatchObject([{ state: 'healthy', refusals: 0 }]);
     await pool.close();
     await Promise.all(crowd);

@@ -183,7 +183,7 @@ function createNodeMember(options: NodeLineOptions): NodeMember {
   };
   const ask: Node['ask'] = async (question, call) => {
     if (!identity.isWrong()) return line.ask(question, call);
-    throw new AppError('NODE_REFUSED', `${origin} was not asked: the node belongs to another network`, {
+    throw new AppError('NODE_REFUSED', `${origin} was not queried: the node belongs to another network`, {
       retryable: true,
     });
   };

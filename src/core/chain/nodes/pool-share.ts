@@ -64,7 +64,7 @@ function leaveOthersTheirs({ origin, requestsLeft }: Node, now: UnixMs): void {
   const left = requestsLeft();
   const needed = Math.ceil((NEEDED_A_DAY * (DAY_MS - (now % DAY_MS))) / DAY_MS);
   if (left === null || left > needed) return;
-  const message = `${origin} was not asked: its last ${left} requests for today are reserved for the watcher and for payers; try again tomorrow (UTC), or add a node`;
+  const message = `${origin} was not queried: its last ${left} requests for today are reserved for the watcher and for payers; try again tomorrow (UTC), or add a node`;
   throw new AppError('NODE_REFUSED', message, { retryable: true });
 }
 

@@ -145,7 +145,7 @@ function readHeader(shown: ShownHeader, { number, slotMs }: Expected): ProvenHea
     throw contradicts(`id ${id} of block ${number} has another height`);
   const hasBytes = id === computed;
   const signer = hasBytes ? recoverProducer(producer, shown.header, hexOf(shown.signature)) : null;
-  if (hasBytes && signer === null) throw contradicts(`no key can have made the signature on block ${number}`);
+  if (hasBytes && signer === null) throw contradicts(`no key could have created the signature on block ${number}`);
   return { number, id, parentId: parentHash, time: unixMs(timestamp), producer, signer, txTrieRoot, hasBytes };
 }
 
@@ -172,7 +172,7 @@ export function describeTransaction(
 }
 
 function refused(seen: string): AppError {
-  return new AppError('NODE_REFUSED', `the node's answer is not a block: ${seen}`, { retryable: true });
+  return new AppError('NODE_REFUSED', `the node's response is not a block: ${seen}`, { retryable: true });
 }
 
 function contradicts(seen: string): AppError {

@@ -180,8 +180,8 @@ async function refuseUnlikely(db: Sql, network: Network, producers: ProducerSet[
   // With fewer producers, fewer votes would be enough, but the network has always had 27.
   if (added <= bound && producers.length >= size) return;
   throw disagree(
-    `the nodes report ${producers.length} producers. Since ${toIso(before.confirmedAt)}, ${added} of them are new or sign with a new key, but at most ${bound} can be; ` +
-      'if the network really changed so much, accept its producers with: quittance chain producers --accept --yes',
+    `the nodes report ${producers.length} producers. Since ${toIso(before.confirmedAt)}, ${added} of them are new or sign with a new key, but at most ${bound} can be. ` +
+      'If the network really changed this much, accept its producers with: quittance chain producers --accept --yes',
   );
 }
 

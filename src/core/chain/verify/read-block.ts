@@ -305,7 +305,7 @@ async function judgeLogs(
 function explained(error: NoLogOfCall, successors: readonly AccountHex[]): AppError {
   if (successors.length === 0) return error;
   const names = successors.map(accountToAddress).join(' or ');
-  const what = `according to the nodes, the USDT contract was replaced (Deprecate) by ${names} and forwards payments to it. Such payments are held until two operators return the same data. Add a node from another operator, and check whether Tether announced this. Seen: ${error.message}`;
+  const what = `according to the nodes, the USDT contract was replaced (Deprecate) by ${names} and forwards payments to it. Quittance holds such payments until two operators return the same data. Add a node from another operator, and check whether Tether announced this. Seen: ${error.message}`;
   return new AppError(error.code, what, { retryable: true });
 }
 
@@ -432,7 +432,10 @@ export async function readHeaderIfThere(deps: ReadDeps, node: Node, number: numb
 async function readHeader(deps: ReadDeps, node: Node, side: 'solid' | 'any', number?: number): Promise<SolidHeader> {
   const shown = await askHeader(node, headerAt(side, number));
   return checked(deps, node, () => {
-    if (shown === null) throw incomplete(`it did not return block ${number ?? 'of its own'}, which it must have`);
+    if (shown === null)
+      throw incomplete(
+        `it did not return ${number === undefined ? 'its newest block' : `block ${number}`}, which it must have`,
+      );
     if (number !== undefined) return proveHeader(shown, { ...deps, number });
     const mark = readBlockId(shown);
     return mark.number === 0

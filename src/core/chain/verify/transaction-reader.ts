@@ -283,12 +283,13 @@ export function readFacts(
 function readPlace({ blockNumber, blockTimeStamp }: ShownInfo, { now, head }: Known) {
   const isHeight = typeof blockNumber === 'number' && Number.isSafeInteger(blockNumber) && blockNumber > 0;
   const isTime = typeof blockTimeStamp === 'number' && Number.isSafeInteger(blockTimeStamp) && blockTimeStamp >= 0;
-  if (!isHeight || !isTime) throw new TypeError(`it shows a transaction in block ${blockNumber} at ${blockTimeStamp}`);
+  if (!isHeight || !isTime)
+    throw new TypeError(`it reports a transaction in block ${blockNumber} at ${blockTimeStamp}`);
   // A local network, and so its examined blocks, may be ahead of the clock.
   const isAhead = blockTimeStamp - Math.max(now, head?.time ?? now) > MAX_AHEAD_MS;
   if (isAhead || (head !== null && blockNumber - head.number > MAX_AHEAD_BLOCKS)) {
     throw new RangeError(
-      `it shows a transaction in block ${blockNumber} at ${blockTimeStamp}, far beyond block ${head?.number} and the time ${now}`,
+      `it reports a transaction in block ${blockNumber} at ${blockTimeStamp}, far beyond block ${head?.number} and the time ${now}`,
     );
   }
   return { number: blockNumber, time: unixMs(blockTimeStamp) };
@@ -326,7 +327,7 @@ function readContract(rawData: Uint8Array, usdt: AccountHex): Pick<Done, 'trx' |
 /** Asks for a transaction by id, in any block. The answer is `null` if the node doesn't have it. */
 export function transactionBy(txId: string): Question<TransactionBytes | null> {
   const found = (bytes: TransactionBytes | null) => {
-    if (bytes === null) throw new TypeError(`its answer for ${txId} is not a transaction`);
+    if (bytes === null) throw new TypeError(`its response for ${txId} is not a transaction`);
     return bytes;
   };
   return {

@@ -66,12 +66,12 @@ export function createWalk(deps: WalkDeps, checkpoint: Checkpoint): Walk {
       doubted.push({ node, votes: run.votes });
     }
     for (const { node, votes } of doubted) {
-      const reason = `only ${votes} of the ${known.length} producers known up to block ${at} signed the blocks that it returned from block ${first} on`;
+      const reason = `only ${votes} of the ${known.length} producers known up to block ${at} signed the blocks that it returned, starting at block ${first}`;
       deps.pool.report(node, 'disagrees', reason);
     }
     if (doubted.length > 0) return { votes: Math.max(...doubted.map(({ votes }) => votes)), members: null };
     const why = failed.length === 0 ? '' : `: ${failed.join('; ')}`;
-    const needed = `no node returned the headers from block ${first} on, which Quittance needs to follow the producers from ${name}; use a node with the whole history${why}`;
+    const needed = `no node returned the headers starting at block ${first}, which Quittance needs to track the producers since ${name}; use a node with the full history${why}`;
     throw new AppError('NO_NODE', needed, { retryable: true });
   };
   return {
@@ -85,7 +85,7 @@ export function createWalk(deps: WalkDeps, checkpoint: Checkpoint): Walk {
       const target = newest.number - maxRunBlocks(known.length) + 1;
       for (let attempts = 1; at < target; attempts += 1) {
         if (attempts > MAX_ATTEMPTS)
-          throw refuse(`${MAX_ATTEMPTS} attempts led from ${name} only to block ${at}`, nodes);
+          throw refuse(`after ${MAX_ATTEMPTS} attempts from ${name}, Quittance reached only block ${at}`, nodes);
         const step = Math.min(stride, target - at);
         const isShortest = step <= MIN_STRIDE;
         const { members, votes } = await look(operators, at + step, isShortest);
@@ -95,7 +95,7 @@ export function createWalk(deps: WalkDeps, checkpoint: Checkpoint): Walk {
           stride = 2 * step;
         } else if (isShortest) {
           throw refuse(
-            `at block ${at + step}, only ${votes} of the ${known.length} producers to which ${name} leads up to block ${at} signed, but ${solidThreshold(known.length)} must, in addition to a whole round`,
+            `at block ${at + step}, only ${votes} of the ${known.length} producers known from ${name} up to block ${at} signed, but ${solidThreshold(known.length)} must sign, in addition to a full round`,
             nodes,
           );
         } else stride = Math.max(MIN_STRIDE, Math.ceil(step / 2));
@@ -125,7 +125,7 @@ export async function ofCheckpointChain(
   });
   if (others.length === nodes.length) {
     const seen = others.map(({ node, theirs }) => `${node.origin} returned ${theirs}`).join(', ');
-    const advice = `Either no node belongs to ${deps.network}: correct ${nodesVariable(deps.network)}. Or the checkpoint is wrong: compare block ${number} with a block explorer, and if the explorer shows the nodes' block, install another release`;
+    const advice = `Either no node belongs to ${deps.network}, or the checkpoint is wrong. Check ${nodesVariable(deps.network)}, and compare block ${number} with a block explorer. If the explorer shows the nodes' block, install another release`;
     const what = `this release's checkpoint is block ${number} (${id}), and ${seen}. ${advice}`;
     throw new AppError('CHAIN_CONTRADICTION', what, { retryable: true });
   }

@@ -72,7 +72,7 @@ describe('a support contact', () => {
     for (const blank of [' ', '\u200b', '\ufeff', '\u2800']) {
       expect(contactProblem(blank)).toContain('contains no readable text');
     }
-    expect(contactProblem(`e${'\u0301'.repeat(5)}`)).toContain('more than four marks');
+    expect(contactProblem(`e${'\u0301'.repeat(5)}`)).toContain('more than four combining marks');
     for (const hidden of ['\n', '\0', '\u001b', '\u0085', '\u2028', '\u202e', '\u2067', '\ud800']) {
       expect(contactProblem(`a${hidden}b`)).toBe(
         'contains a line break, a control character or a character that reverses the text direction: write plain text on one line',

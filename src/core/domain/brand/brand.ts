@@ -40,7 +40,8 @@ export function lineProblem(line: string, { most, give }: { most: number; give: 
   }
   if (!/[\p{L}\p{N}\p{Emoji_Presentation}]/u.test(line))
     return wrongCharacter(`contains no readable text: use ${give}`);
-  if (/\p{M}{5}/u.test(line)) return wrongCharacter('contains more than four marks on one letter: write plain text');
+  if (/\p{M}{5}/u.test(line))
+    return wrongCharacter('contains more than four combining marks on one letter: write plain text');
   return null;
 }
 

@@ -111,7 +111,7 @@ test('a file has at most 32 KiB', () => {
   const small = LOGOS.jpeg;
   expect(readLogo(Buffer.concat([small, Buffer.alloc(MAX_LOGO_BYTES - small.length)]))).toMatchObject({ kind: 'ok' });
   expect(reason(Buffer.concat([small, Buffer.alloc(MAX_LOGO_BYTES + 1 - small.length)]))).toBe(
-    'has more than 32 KiB: scale it down, for example to 256 px in height',
+    'has more than 32 KiB: scale it down, for example to a height of 256 px',
   );
 });
 
@@ -120,10 +120,10 @@ describe('refused, with what to do', () => {
     const control = Buffer.from('\0\0\0\x08acTL\0\0\0\x02\0\0\0\0\0\0\0\0', 'latin1');
     const afterHeader = 33;
     const apng = Buffer.concat([LOGOS.png.subarray(0, afterHeader), control, LOGOS.png.subarray(afterHeader)]);
-    expect(reason(apng)).toBe('is an animated PNG: save a single frame of it');
+    expect(reason(apng)).toBe('is an animated PNG: save a single frame');
     const animated = Buffer.from(LOGOS.extendedWebp);
     animated[20] = (animated[20] ?? 0) | 0x02;
-    expect(reason(animated)).toBe('is an animated WebP: save a single frame of it');
+    expect(reason(animated)).toBe('is an animated WebP: save a single frame');
   });
 
   test.each([

@@ -17,13 +17,13 @@ export function readLogo(bytes: Uint8Array): ReadLogo {
   const refuse = (reason: string) => ({ kind: 'refused', reason }) as const;
   if (bytes.length === 0) return refuse('is empty: use a PNG, JPEG or WebP');
   if (bytes.length > MAX_LOGO_BYTES) {
-    return refuse(`has more than ${MAX_LOGO_BYTES / 1024} KiB: scale it down, for example to 256 px in height`);
+    return refuse(`has more than ${MAX_LOGO_BYTES / 1024} KiB: scale it down, for example to a height of 256 px`);
   }
   const format = FORMATS.find(({ recognises }) => recognises(bytes));
   if (format === undefined) return refuse(`${nameOther(bytes)}: save it as PNG, JPEG or WebP`);
   const picture = format.read(bytes);
   if (picture === null) return refuse(`starts like a ${format.name} file but is damaged or truncated: save it again`);
-  if (picture === 'animated') return refuse(`is an animated ${format.name}: save a single frame of it`);
+  if (picture === 'animated') return refuse(`is an animated ${format.name}: save a single frame`);
   const { width, height } = picture;
   if (Math.min(width, height) < SIDE.least || Math.max(width, height) > SIDE.most) {
     return refuse(`has ${width} x ${height} px: make each side ${SIDE.least} to ${SIDE.most} px`);

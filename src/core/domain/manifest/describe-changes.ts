@@ -21,11 +21,11 @@ export function describeChanges(
     if (was !== undefined && is !== undefined) {
       if (was.policy !== is.policy) lines.push(`policy: ${was.policy} becomes ${is.policy}`);
       if (was.maxSurcharge !== is.maxSurcharge) {
-        lines.push(`largest surcharge: ${was.maxSurcharge} becomes ${is.maxSurcharge} USDT`);
+        lines.push(`surcharge limit: ${was.maxSurcharge} becomes ${is.maxSurcharge} USDT`);
       }
       return lines.map((line) => `${name}: ${line}`);
     }
-    if (is !== undefined) lines.unshift(`policy ${is.policy}, largest surcharge ${is.maxSurcharge} USDT`);
+    if (is !== undefined) lines.unshift(`policy ${is.policy}, surcharge limit ${is.maxSurcharge} USDT`);
     return [
       `${name}: the project is ${is === undefined ? 'REMOVED' : 'new'}`,
       ...lines.map((line) => `${name}: ${line}`),

@@ -30,8 +30,8 @@ export function lackOfSignatures(
   const count = signersOf(head, signatures, keys).length;
   if (count >= needed) return null;
   const others = signatures.filter(({ key }) => !keys.includes(key)).length;
-  const more = others === 0 ? '' : `; ${others} of its signatures are by keys that are not pinned`;
-  return `${count} of the ${keys.length} pinned keys signed this version, and ${needed} must${more}`;
+  const more = others === 0 ? '' : `; ${others} of its signatures are from keys that are not pinned`;
+  return `${count} of the ${keys.length} pinned keys signed this version, but ${needed} must sign${more}`;
 }
 
 /** Checks strictly by RFC 8032, unlike some lenient implementations, so a signature never fits a second text. */
@@ -85,7 +85,7 @@ const ARMOUR = /^-----BEGIN SSH SIGNATURE-----([A-Za-z0-9+/=\s]{100,4000})-----E
 /** Reads a signature file made by `ssh-keygen -Y sign`. Doesn't check whether the signature fits a head. */
 export function parseSshSignature(text: string): Outcome<{ signature: ManifestSignature }> {
   const body = ARMOUR.exec(text)?.[1];
-  if (body === undefined) return invalid('it is not a signature as "ssh-keygen -Y sign" writes it');
+  if (body === undefined) return invalid('it is not a signature written by "ssh-keygen -Y sign"');
   const read = readerOf(body.replace(/\s/g, ''));
   if (read === null) return invalid('it is damaged: its base64 is not valid');
   if (read.bytes(6) !== 'SSHSIG' || read.number() !== 1) return invalid('it is not an SSH signature of version 1');
@@ -96,11 +96,11 @@ export function parseSshSignature(text: string): Outcome<{ signature: ManifestSi
   if (type === TOKEN_TYPE && key?.text() !== TOKEN_APPLICATION) return invalid(OTHER_APPLICATION);
   const namespace = read.text();
   if (namespace !== SIGNATURE_NAMESPACE) {
-    return invalid(`it is made for "${namespace.slice(0, 40)}": sign with -n ${SIGNATURE_NAMESPACE}`);
+    return invalid(`it was made for "${namespace.slice(0, 40)}": sign with -n ${SIGNATURE_NAMESPACE}`);
   }
   read.raw();
   const hash = read.text();
-  if (hash !== 'sha512') return invalid(`it hashes with ${hash.slice(0, 20)}: leave out "-O hashalg"`);
+  if (hash !== 'sha512') return invalid(`it uses the hash ${hash.slice(0, 20)}: leave out "-O hashalg"`);
   const inner = readerOf(base64.encode(read.raw()));
   const innerType = inner?.text();
   const value = inner?.raw() ?? new Uint8Array();
@@ -111,7 +111,7 @@ export function parseSshSignature(text: string): Outcome<{ signature: ManifestSi
     return invalid('it is damaged, or has an unknown format');
   }
   if (type === TOKEN_TYPE && !wasTouched(concatBytes(value, ofToken))) {
-    return invalid('the token signed without a touch: create the key without "-O no-touch-required"');
+    return invalid('the hardware token signed without a touch: create the key without "-O no-touch-required"');
   }
   const form = type === TOKEN_TYPE ? 'sshsig-token' : 'sshsig';
   return {
@@ -135,10 +135,10 @@ export function parsePinnedKeys(text: string): Outcome<{ pinned: PinnedKeys }> {
   if (known.length < 1 || known.length > MAX_KEYS) return invalid(`must name 1 to ${MAX_KEYS} keys`);
   if (new Set(known).size < known.length) return invalid('names one key twice: remove one');
   if (count === undefined && known.length > 1) {
-    return invalid(`must say how many of the ${known.length} keys have to sign: write for example "1 of KEY KEY"`);
+    return invalid(`must say how many of the ${known.length} keys must sign: write for example "1 of KEY KEY"`);
   }
   const needed = Number(count ?? 1);
-  if (needed < 1 || needed > known.length) return invalid(`asks for ${needed} signatures from ${known.length} keys`);
+  if (needed < 1 || needed > known.length) return invalid(`requires ${needed} signatures from ${known.length} keys`);
   return { kind: 'ok', pinned: { needed, keys: known } };
 }
 

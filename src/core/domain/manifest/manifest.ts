@@ -155,7 +155,8 @@ function problemOfFile(value: unknown): string | null {
     strangerIn('manifest', manifest, ['ledgerId', 'networks', 'notAfter', 'previous', 'serial', 'v']);
   if (strange !== null) return strange;
   const { ledgerId, networks, notAfter, previous, serial, v } = members(manifest);
-  if (v !== 1) return `manifest.v is ${JSON.stringify(v)?.slice(0, 20)}: this release reads 1; update Quittance`;
+  if (v !== 1)
+    return `manifest.v is ${JSON.stringify(v)?.slice(0, 20)}: this release reads only version 1; update Quittance`;
   if (!isText(ledgerId, TEXTS.ledgerId)) return 'manifest.ledgerId is not a UUID';
   if (!isText(notAfter, TEXTS.notAfter) || Number.isNaN(Date.parse(notAfter))) {
     return 'manifest.notAfter is not a time such as 2027-11-23T00:00:00.000Z';
@@ -164,7 +165,7 @@ function problemOfFile(value: unknown): string | null {
     return 'manifest.previous is neither null nor a SHA-256 in hexadecimal';
   }
   if (!isCount(serial, 1, Number.MAX_SAFE_INTEGER)) return 'manifest.serial is not a whole number of at least 1';
-  if ((serial === 1) !== (previous === null)) return 'manifest.previous must be null in serial 1, and only there';
+  if ((serial === 1) !== (previous === null)) return 'manifest.previous must be null in serial 1, and only in serial 1';
   return problemOfNetworks(networks) ?? problemOfSignatures(signatures);
 }
 

@@ -64,7 +64,7 @@ test('the age that does not speak against an invoice is its own', () => {
 
 test('what was paid only since is judged as what was open', () => {
   const since = { payable: 25_000_137n, ageMs: 10 * DAY_MS, paidAgoMs: -10 * MINUTE_MS };
-  expect(fitOf(shopOf(since, { payable: 25_000_245n }), 25_000_000n, 1)?.cause.explanation).toMatch(/was paid since/);
+  expect(fitOf(shopOf(since, { payable: 25_000_245n }), 25_000_000n, 1)?.cause.explanation).toMatch(/was paid later/);
   const now = { payable: 25_000_137n, ageMs: 20 * MINUTE_MS, paidAgoMs: 0 };
   expect(fitOf(shopOf(now, { payable: 25_000_245n }), 25_000_000n, 1)).toBeNull();
 });
@@ -94,7 +94,7 @@ test('what another invoice explains far better, or no usual mistake does, fits n
 
 test('an invoice that was paid before is told only if nothing open explains the money, and that it was paid is said', () => {
   const paid = { payable: 25_000_137n, ageMs: 20 * MINUTE_MS, paidAgoMs: 10 * MINUTE_MS };
-  expect(fitOf(shopOf(paid), 24_000_137n, 1)?.cause.explanation).toMatch(/; order-1 was paid before\.$/);
+  expect(fitOf(shopOf(paid), 24_000_137n, 1)?.cause.explanation).toMatch(/; order-1 was paid earlier\.$/);
   expect(fitOf(shopOf(paid, { payable: 25_000_245n }), 25_000_000n, 1)).toBeNull();
 });
 

@@ -61,7 +61,7 @@ export function rankCauses(facts: MismatchFacts): Cause[] {
 
 /** This cause is certain, so no others are weighed. */
 function selfTransfer(sender: string, amountMicro: bigint): Cause {
-  const explanation = `${exactly(amountMicro)} arrived from the address itself (${sender}). Such a transfer brings no money, so it pays no invoice.`;
+  const explanation = `${exactly(amountMicro)} arrived from the receiving address itself (${sender}). A transfer to its own sender adds no money, so it pays no invoice.`;
   return { code: 'SELF_TRANSFER', confidence: 'high', explanation, evidence: { sender }, invoices: [] };
 }
 
@@ -157,12 +157,12 @@ function toCause(ofCode: readonly Finding[], share: number, transfer: MismatchFa
 
 /** Warns of an existing payment, so that no one credits the money twice. */
 export function alreadyPaid({ invoices }: Pick<Finding, 'invoices'>, at: UnixMs): string {
-  const describe = (when: 'before' | 'since') => {
-    const paid = invoices.filter((invoice) => invoice.paid !== null && invoice.paid.at <= at === (when === 'before'));
+  const describe = (when: 'earlier' | 'later') => {
+    const paid = invoices.filter((invoice) => invoice.paid !== null && invoice.paid.at <= at === (when === 'earlier'));
     const names = paid.map(({ externalId }) => externalId).join(' and ');
     return paid.length === 0 ? '' : `; ${names} ${paid.length === 1 ? 'was' : 'were'} paid ${when}`;
   };
-  return describe('before') + describe('since');
+  return describe('earlier') + describe('later');
 }
 
 /** Beyond this number, only some of the invoices were compared, so the number isn't shown. */
@@ -176,7 +176,7 @@ export function otherInvoices(count: number): string {
 /** `listed` is how many of the other invoices are listed, or `null` if all are. */
 function alsoNear(others: number, listed: number | null): string {
   if (others === 0) return '';
-  const which = listed === null ? '' : `, of which the nearest ${listed} are listed`;
+  const which = listed === null ? '' : ` (the nearest ${listed} are listed)`;
   return `; ${otherInvoices(others)} ${others === 1 ? 'fits' : 'fit'} about as well${which}`;
 }
 

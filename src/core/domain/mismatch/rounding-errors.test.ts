@@ -33,9 +33,9 @@ test.each([
     5,
     '-0.000003',
     KEPT[5] * (NEAREST + CUT_OFF),
-    'rounded or cut off to 5 decimals',
+    'rounded or truncated to 5 decimals',
   ],
-  [25_123_457n, 25_123_450n, 'TRUNCATED', 5, '-0.000007', KEPT[5] * CUT_OFF, 'cut off after 5 decimals'],
+  [25_123_457n, 25_123_450n, 'TRUNCATED', 5, '-0.000007', KEPT[5] * CUT_OFF, 'truncated to 5 decimals'],
   [25_123_453n, 25_123_460n, 'ROUNDED', 5, '0.000007', KEPT[5] * UP, 'rounded up to 5 decimals'],
   [25_123_457n, 25_123_500n, 'ROUNDED', 4, '0.000043', KEPT[4] * (NEAREST + UP), 'rounded up to 4 decimals'],
   [
@@ -45,7 +45,7 @@ test.each([
     3,
     '-0.000457',
     KEPT[3] * (NEAREST + CUT_OFF),
-    'rounded or cut off to 3 decimals',
+    'rounded or truncated to 3 decimals',
   ],
   [
     25_123_457n,
@@ -54,7 +54,7 @@ test.each([
     2,
     '-0.003457',
     KEPT[2] * (NEAREST + CUT_OFF),
-    'rounded or cut off to 2 decimals',
+    'rounded or truncated to 2 decimals',
   ],
   [
     25_123_457n,
@@ -63,10 +63,10 @@ test.each([
     1,
     '-0.023457',
     KEPT[1] * (NEAREST + CUT_OFF),
-    'rounded or cut off to 1 decimal',
+    'rounded or truncated to 1 decimal',
   ],
   [25_623_457n, 26_000_000n, 'ROUNDED', 0, '0.376543', KEPT[0] * (NEAREST + UP), 'rounded up to whole USDT'],
-  [25_623_457n, 25_000_000n, 'TRUNCATED', 0, '-0.623457', KEPT[0] * CUT_OFF, 'cut off after whole USDT'],
+  [25_623_457n, 25_000_000n, 'TRUNCATED', 0, '-0.623457', KEPT[0] * CUT_OFF, 'truncated to whole USDT'],
 ] as const)('%i paid as %i is %s to %i decimals', (payable, paid, code, decimals, difference, weight, says) => {
   const [slip, ...more] = roundedOrTruncated(suspectOf(20_000_000n, payable), paid);
   expect(more).toEqual([]);

@@ -55,7 +55,7 @@ function roundedTo(decimals: number, invoice: Suspect, amountMicro: bigint): Sli
   const isNearest = roundTo(payableMicro, decimals) === amountMicro;
   const isUp = amountMicro > payableMicro;
   const weight = (isNearest ? NEAREST : 0) + (isUp ? UP : CUT_OFF);
-  const verb = isUp ? 'rounded up to' : isNearest ? 'rounded or cut off to' : 'cut off after';
+  const verb = isUp ? 'rounded up to' : isNearest ? 'rounded or truncated to' : 'truncated to';
   return {
     code: isNearest || isUp ? 'ROUNDED' : 'TRUNCATED',
     weight: ROUNDING_PRIOR * (KEPT_PRIOR[decimals] ?? 0) * weight,

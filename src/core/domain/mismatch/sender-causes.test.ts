@@ -49,7 +49,7 @@ test.each([
   expect(found).toMatchObject({ invoices: [], evidence: { sender: 'TSender', resembles: 'TSenxxxxnder' } });
   expect(found?.weight).toBeCloseTo(0.02 * 1e9 * chance, 6);
   expect(found?.explanation).toMatch(
-    /^[0-9.]+ arrived from TSender, which begins and ends like TSenxxxxnder but is another address; such addresses are created so that someone copies the wrong one$/,
+    /^[0-9.]+ arrived from TSender, which begins and ends like TSenxxxxnder but is a different address; scammers create such addresses so that people copy the wrong address$/,
   );
   expect('atMost' in (found ?? {})).toBe(isUnsure);
   expect(found?.atMost).toBe(isUnsure ? 'medium' : undefined);
@@ -67,7 +67,7 @@ test.each([
     { hasReceived: true },
     1e2,
     'received-before',
-    /, to which this project sent money before; it may be the merchant's own wallet, or a customer who got a refund$/,
+    /, to which this project has sent money before; the sender may be the merchant's own wallet, or a customer who received a refund$/,
   ],
 ] as const)('a sender with %j may be the merchant', (known, ratio, reason, says) => {
   for (const [amountMicro, chance] of [
@@ -93,7 +93,7 @@ test('what nothing explains is unknown, the likelier the rounder and the fewer i
     invoices: [],
     evidence: {},
     explanation:
-      '777.000000 arrived: no invoice of that time has an amount that a common mistake would turn into this one',
+      '777.000000 arrived: no invoice from that time has an amount that a common mistake would turn into this amount',
     atMost: 'low',
   });
   expect(unknown(777_120_000n, 0).weight).toBeCloseTo(0.02 * (0.3 / 100_000), 18);

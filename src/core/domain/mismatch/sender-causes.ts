@@ -34,7 +34,7 @@ export function unknown(amountMicro: bigint, unmeant: number): Finding {
     weight: (UNKNOWN_PRIOR + unmeant) * freeAmountChance(amountMicro),
     invoices: [],
     evidence: {},
-    explanation: `${exactly(amountMicro)} arrived: no invoice of that time has an amount that a common mistake would turn into this one`,
+    explanation: `${exactly(amountMicro)} arrived: no invoice from that time has an amount that a common mistake would turn into this amount`,
     atMost: 'low',
   };
 }
@@ -75,7 +75,7 @@ function lookAlike(amountMicro: bigint, from: string, resembled: string | null):
       weight: LOOK_ALIKE_PRIOR * RATIO.resembles * chance,
       invoices: [],
       evidence: { sender: from, resembles: resembled },
-      explanation: `${exactly(amountMicro)} arrived from ${from}, which begins and ends like ${resembled} but is another address; such addresses are created so that someone copies the wrong one`,
+      explanation: `${exactly(amountMicro)} arrived from ${from}, which begins and ends like ${resembled} but is a different address; scammers create such addresses so that people copy the wrong address`,
       ...(isSmall ? {} : { atMost: 'medium' as const }),
     },
   ];
@@ -92,7 +92,7 @@ const DEPOSIT_SIGNS = [
   {
     fact: 'hasReceived',
     reason: 'received-before',
-    told: "to which this project sent money before; it may be the merchant's own wallet, or a customer who got a refund",
+    told: "to which this project has sent money before; the sender may be the merchant's own wallet, or a customer who received a refund",
   },
 ] as const;
 

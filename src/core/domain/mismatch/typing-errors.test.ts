@@ -135,10 +135,10 @@ test.each([
   [5_000_137n, 25_000_137n, 0.03 / 8, 'a 2 left out'],
   [25_000_137n, 255_000_137n, (0.03 * 2) / 9, 'a 5 left out'],
   [25_023_450n, 25_012_345n, 0.03 / 9, 'a 1 left out'],
-  [275_000_137n, 25_000_137n, 0.02 / 200, 'a 7 too many'],
+  [275_000_137n, 25_000_137n, 0.02 / 200, 'an extra 7'],
   [255_000_137n, 25_000_137n, (0.02 * 2) / 20, 'a 5 typed twice'],
-  [25_008_017n, 25_008_172n, (0.02 * 0.3) / 180, 'a 0 too many: 25.0080172, of which six decimals are left'],
-  [25_001_123n, 25_001_234n, (0.02 * 0.3 * 2) / 18, 'a 1 typed twice: 25.0011234, of which six decimals are left'],
+  [25_008_017n, 25_008_172n, (0.02 * 0.3) / 180, 'an extra 0: 25.0080172, truncated to six decimals'],
+  [25_001_123n, 25_001_234n, (0.02 * 0.3 * 2) / 18, 'a 1 typed twice: 25.0011234, truncated to six decimals'],
 ] as const)('%i for %i is weighed by the ways and the places of the slip', (arrived, payable, weight, detail) => {
   const origin = typingOrigins(arrived).get(payable);
   if (origin === undefined) throw new Error('no slip was found');

@@ -134,7 +134,7 @@ function addAdded(text: string, add: Add): void {
       code: 'DIGIT_ADDED' as const,
       // A key pressed twice is as frequent as all other added digits together.
       places: text.length * (isDoubled ? 2 : 20),
-      detail: isDoubled ? `a ${digit} typed twice` : `a ${digit} too many`,
+      detail: isDoubled ? `a ${digit} typed twice` : `an extra ${digit}`,
       evidence: { added: digit },
     };
     const shortened = replaceAt(text, at, 1, '');
@@ -146,7 +146,7 @@ function addAdded(text: string, add: Add): void {
       add(shortened + lost, {
         ...origin,
         places: origin.places / SEVENTH_DECIMAL,
-        detail: `${origin.detail}: ${text}${lost}, of which six decimals are left`,
+        detail: `${origin.detail}: ${text}${lost}, truncated to six decimals`,
       });
     }
   }

@@ -92,7 +92,7 @@ function readHeader(header: string): Signer {
   }
   const key: PublicJwk = { kty, crv, x };
   if (header === encodeHeader(key)) return { kind: 'ok', jwk: key };
-  return changed('the signature header is not the one that Quittance writes for its key');
+  return changed('the signature header differs from the header that Quittance writes for this key');
 }
 
 const KEY_BYTES = 32;
@@ -142,7 +142,7 @@ function readFile(file: Uint8Array): ReadFile {
     countNames(text) !== countMembers(value)
   ) {
     return unreadable(
-      'the file contains more than a receipt, its signature and a proof of its address, or a name twice',
+      'the file contains a repeated name, or more than a receipt, its signature and a proof of its address',
     );
   }
   return { kind: 'ok', receipt: read.receipt, signature };

@@ -46,7 +46,7 @@ export const INVENTORY = 'inventory_pages:';
 
 /** Reports that the inventory itself has lost its end or a page. */
 export function tellCutOff(keeping: Keeping, subject: Subject): Promise<void> {
-  const detail = `the list of all ${subject} lacks earlier entries: the database, or part of it, was reset to an earlier state. See "rows-missing" in ${SEE}`;
+  const detail = `the list of all ${subject} has lost entries: the database, or part of it, was reset to an earlier state. See "rows-missing" in ${SEE}`;
   return tell(keeping, 'rows-missing', `${INVENTORY}${subject}`, detail);
 }
 
@@ -55,7 +55,7 @@ export function tellUnpaid(
   { transferId, invoiceId }: { transferId: string; invoiceId: string },
 ): Promise<void> {
   const [invoice, transfer] = [encodeId('inv', invoiceId), encodeId('trf', transferId)];
-  const detail = `${transfer} paid ${invoice}, but the invoice does not show this payment: it was changed directly in the database. See "row-changed" in ${SEE}`;
+  const detail = `${transfer} paid ${invoice}, but the invoice does not show this payment: the invoice was changed directly in the database. See "row-changed" in ${SEE}`;
   return tell(keeping, 'row-changed', `invoices.paid ${invoiceId}`, detail);
 }
 
@@ -78,7 +78,7 @@ export function tellDelivery(
   { eventId, endpointId, what }: { eventId: string; endpointId: string; what: string },
 ): Promise<void> {
   const [event, endpoint] = [encodeId('evt', eventId), encodeId('whe', endpointId)];
-  const detail = `the delivery of ${event} to ${endpoint} ${what}: the database was changed directly. To send it again: "quittance deliveries replay ${event} --endpoint ${endpoint}". See "row-changed" in ${SEE}`;
+  const detail = `the delivery of ${event} to ${endpoint} ${what}: the database was changed directly. To send the event again, run "quittance deliveries replay ${event} --endpoint ${endpoint}". See "row-changed" in ${SEE}`;
   return tell(keeping, 'row-changed', `deliveries ${eventId} ${endpointId}`, detail);
 }
 

@@ -159,7 +159,7 @@ async function lookAtDeliveries(keeping: Keeping): Promise<void> {
     await tellDelivery(keeping, {
       eventId,
       endpointId,
-      what: 'was postponed for longer than Quittance ever does, so it is due again now',
+      what: 'was postponed for longer than Quittance ever postpones a delivery, so it is due again now',
     });
   const found = await findDeliveryDoubts(db, network, firstIdOf(unixMs(now() - DAY_MS)));
   const names = found.filter(({ kind }) => kind === 'missing').map(({ endpointId }) => encodeId('whe', endpointId));
@@ -287,7 +287,7 @@ async function tellSilenced({ db, network, log, now }: Keeping): Promise<void> {
   if (isMixed && (own.every(isEndWithoutKey) || (await isUpgrading(db)))) return;
   const names = [...new Set(own.map(({ kind }) => kind))].filter((kind) => kind !== SILENCED);
   const listed = names.slice(0, MAX_NAMED).join(', ');
-  const detail = `alarms of these kinds were closed directly in the database: ${listed}. They are still open. This alarm cannot be closed by hand; it closes one day after the last attempt. See "Alarms are hidden" in docs/guides/tampering.md`;
+  const detail = `alarms of these kinds were closed directly in the database: ${listed}. These alarms are still open. This alarm cannot be closed by hand; it closes one day after the last attempt. See "Alarms are hidden" in docs/guides/tampering.md`;
   await raiseAlarm(db, network, { id: randomUUID(), kind: SILENCED, subject: '', detail });
   if (told === undefined) log.error({ alarm: SILENCED }, detail);
 }

@@ -100,10 +100,10 @@ export function createAddressGuard(
       const [is, most] = [rule.maxSurchargeMicro, vouched.maxSurchargeMicro].map((micro) =>
         formatAmount(microUsdt(micro)),
       );
-      differs.push(`its largest surcharge is ${is} USDT, but only up to ${most} is signed`);
+      differs.push(`its surcharge limit is ${is} USDT, but the manifest allows at most ${most}`);
     }
     if (differs.length === 0) return null;
-    return `the settings of ${encodeId('prj', rule.projectId)} on ${rule.network} differ from the signed manifest: ${differs.join('; ')} (serial ${installed?.manifest.serial}). If you changed them, sign and install a new manifest; if not, the database was changed directly. See "address-not-vouched" in docs/reference/alarms.md`;
+    return `the settings of ${encodeId('prj', rule.projectId)} on ${rule.network} differ from the signed manifest: ${differs.join('; ')} (serial ${installed?.manifest.serial}). If you changed these settings, sign and install a new manifest; if not, the database was changed directly. See "address-not-vouched" in docs/reference/alarms.md`;
   };
   const refuseRule: AddressGuard['refuseRule'] = (rule) => {
     const lack = lackOfRule(rule);

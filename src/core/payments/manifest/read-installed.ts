@@ -107,13 +107,13 @@ export async function readInstalled(settings: ManifestSettings, { ledgerId, now 
 /** Returns why a manifest doesn't belong to this ledger. Returns `null` if it does, or if the ledger is unknown. */
 export function lackOfLedger({ ledgerId }: Pick<Manifest, 'ledgerId'>, known: string | null): string | null {
   if (known === null || ledgerId === known) return null;
-  return `it belongs to the ledger ${ledgerId}, but this one is ${known}`;
+  return `it belongs to the ledger ${ledgerId}, but this ledger is ${known}`;
 }
 
 /** Returns why a manifest can no longer come into force, or `null` if it can. */
 export function lackOfTime({ notAfter }: Pick<Manifest, 'notAfter'>, now: UnixMs): string | null {
   if (now <= Date.parse(notAfter)) return null;
-  return `it expired at ${notAfter}: review it, then create and sign a new one`;
+  return `it expired at ${notAfter}: review it, then create and sign a new manifest`;
 }
 
 /** Returns the proof that an address is signed, and the project that it's signed for. Returns `null` if it isn't signed. */

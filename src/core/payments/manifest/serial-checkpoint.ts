@@ -38,7 +38,7 @@ export function checkMark(mark: SerialCheckpoint | null, { serial, digest }: Ser
   if (mark === null || serial > mark.serial || (serial === mark.serial && digest === mark.digest)) return null;
   return serial === mark.serial
     ? `it differs from the manifest with the same serial ${serial} that was in force here`
-    : `it has serial ${serial}, but serial ${mark.serial} was already in force here: install the newest one`;
+    : `it has serial ${serial}, but serial ${mark.serial} was already in force here: install the newest manifest`;
 }
 
 /** The caller must have checked that `mark` may follow the stored mark. */

@@ -96,7 +96,7 @@ async function takeIntoForce({ db, guard, settings, log, now }: Deps): Promise<s
 function expiry(guard: AddressGuard, now: UnixMs): string | null {
   const manifest = guard.installed()?.manifest;
   if (manifest === undefined || now <= Date.parse(manifest.notAfter)) return null;
-  return `the address manifest (serial ${manifest.serial}) expired at ${manifest.notAfter}: review it, then sign and install a new one. Until then, it stays in force`;
+  return `the address manifest (serial ${manifest.serial}) expired at ${manifest.notAfter}: review it, then sign and install a new manifest. Until you do, the expired manifest stays in force`;
 }
 
 /** Returns unsigned active addresses. Retired ones are set aside. */
@@ -149,11 +149,11 @@ function refusedStart(unvouched: readonly (OwnAddress & { lack: string })[]): Ap
     ...{ subject: own.address, message: describeUnvouched(own, own.lack) },
   }));
   const { length } = unvouched;
-  const more = length > listed.length ? `, of which the first ${listed.length} follow` : '';
+  const more = length > listed.length ? ` (the first ${listed.length} are listed)` : '';
   const names = listed.map(({ subject }) => subject).join(', ');
   return new AppError(
     'ADDRESS_NOT_VOUCHED',
-    `${length} ${length === 1 ? 'address in use is' : 'addresses in use are'} not signed${more}: ${names}. Nothing was started. For addresses that are yours, sign and install a manifest that lists them ("quittance manifest draft"). Retire the others ("quittance address retire"), and find out who changed the database. To start anyway: QUITTANCE_MANIFEST_MODE=warn`,
+    `${length} ${length === 1 ? 'address in use is' : 'addresses in use are'} not signed${more}: ${names}. Nothing was started. For addresses that are yours, sign and install a manifest that lists them ("quittance manifest draft"). Retire the others ("quittance address retire"), and find out who changed the database. To start anyway, set QUITTANCE_MANIFEST_MODE=warn`,
     { problems: listed },
   );
 }

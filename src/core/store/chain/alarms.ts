@@ -249,7 +249,7 @@ export async function findOpenAlarms(db: Sql, network: Network): Promise<Alarm[]
   const shown = alarms.slice(0, MAX_SHOWN);
   const [first] = madeUp;
   if (first === undefined) return shown;
-  const detail = `Quittance did not raise ${madeUp.length} of the alarms in the database, or not with this text: they were changed directly in the database. See "row-changed" in docs/reference/alarms.md`;
+  const detail = `Quittance did not raise ${madeUp.length} of the alarms in the database, or raised them with different text: someone changed them directly in the database. See "row-changed" in docs/reference/alarms.md`;
   return [...shown, { ...first, kind: 'row-changed', subject: '', detail, seenCount: madeUp.length }];
 }
 

@@ -153,5 +153,5 @@ function examineSeal(
 
 /** Describes the damage and the fix for the operator. The stored text may be a thief's address. */
 export function describeDamaged({ network, account, stored }: DamagedAddress): string {
-  return `a ${network} address was changed directly in the database: its text is ${stored.slice(0, 40)}, but its account is ${accountToAddress(account)}. Quittance does not show it, and does not process anything for it. See "address-damaged" in docs/reference/alarms.md`;
+  return `a ${network} address was changed directly in the database: its text is ${stored.slice(0, 40)}, but its account is ${accountToAddress(account)}. Quittance does not show this address, and does not process anything for it. See "address-damaged" in docs/reference/alarms.md`;
 }

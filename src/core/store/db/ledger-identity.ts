@@ -151,7 +151,7 @@ export async function closeLedger(tx: Sql): Promise<void> {
 
 /** Why a ledger with `isLossy` is refused. */
 export const LOST =
-  'this server was promoted, but lacks invoices that the previous primary had acknowledged, so it would give their amounts to other orders. Restore the previous primary if its data still exists; otherwise stop every process and run "quittance restore accept --retire-addresses". See "The database went back" in docs/guides/incidents.md';
+  'this server was promoted, but lacks invoices that the previous primary had acknowledged, so it would assign the amounts of these invoices to other orders. Restore the previous primary if its data still exists; otherwise stop every process and run "quittance restore accept --retire-addresses". See "The database went back" in docs/guides/incidents.md';
 
 /** Refuses a copy, and a ledger that was moved elsewhere. Errors: `DATABASE_COPIED`, `LEDGER_CLOSED`. */
 export function refuseForeignLedger({ isHere, isLossy, closedAt }: LedgerIdentity): void {
@@ -167,6 +167,6 @@ export function refuseForeignLedger({ isHere, isLossy, closedAt }: LedgerIdentit
   }
   throw new AppError(
     'DATABASE_COPIED',
-    'this database is a copy: its ledger was last used in another database, which may have used amounts unknown here. If invoices may have been created there after the copy was made, run "quittance restore accept --retire-addresses" and add new addresses. If you are sure that none were, because the service was stopped before the copy was made and never started again, run "quittance restore accept --nothing-created-since"',
+    'this database is a copy: its ledger was last used in another database, which may have used amounts that are unknown to this copy. If invoices may have been created there after the copy was made, run "quittance restore accept --retire-addresses" and add new addresses. If you are sure that no invoices were created, because the service was stopped before the copy was made and never started again, run "quittance restore accept --nothing-created-since"',
   );
 }

@@ -368,7 +368,7 @@ function createLockRetry(
         if (!watch.isBlock(error)) throw error;
         waitedMs += pauseMs + (isOutside ? patienceMs : LOCK_WAIT_MS);
         if (waitedMs > patienceMs)
-          throw blocked('other sessions hold locks on tables that it must change', watch.found());
+          throw blocked('other sessions hold locks on tables that the upgrade must change', watch.found());
         onBlocked?.(describeBlockers(watch.found()), pauseMs);
         await delay(pauseMs);
       }
@@ -422,7 +422,7 @@ function blocked(why: string, blockers: readonly Row<typeof blocker>[]): AppErro
   const end = pids.map((pid) => `select pg_terminate_backend(${pid})`).join('; ');
   return new AppError(
     'MIGRATION_BLOCKED',
-    `the database upgrade was stopped, because ${why}: ${describeBlockers(blockers)}. Invoices are still created and read as before. Wait until that session ends, then start again. To end it, as its user or a superuser: ${end || 'select pg_terminate_backend(…)'}`,
+    `the database upgrade was stopped, because ${why}: ${describeBlockers(blockers)}. Invoices are still created and read as before. Wait until that session ends, then start again. To end that session, run as its user or a superuser: ${end || 'select pg_terminate_backend(…)'}`,
   );
 }
 

@@ -60,7 +60,7 @@ export async function refuseUnknownKey(sql: Sql, sealer: Sealer): Promise<void> 
   const keyIds = [...new Set(met.flatMap(({ keyId }) => keyId ?? []))].slice(0, 3).join(', ');
   throw new AppError(
     'CONFIG_INVALID',
-    `this process's master key (${sealer.keyId()}) did not seal any row of this ledger, whose seals are from ${keyIds}: nothing was written. Set QUITTANCE_MASTER_KEY to the ledger's key; during a rotation, set it to both keys, separated by a comma. If the key is correct, the table ledger_identity was changed directly`,
+    `this process's master key (${sealer.keyId()}) did not seal any row of this ledger; the ledger's seals are from ${keyIds}. Nothing was written. Set QUITTANCE_MASTER_KEY to the ledger's key; during a rotation, set it to both keys, separated by a comma. If the key is correct, the table ledger_identity was changed directly`,
   );
 }
 

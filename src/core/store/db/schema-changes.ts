@@ -79,7 +79,7 @@ export async function refuseChangedSchema(tx: Sql): Promise<void> {
   const named = changes.slice(0, MAX_NAMED).map(nameChange).join('; ');
   throw new AppError(
     'SCHEMA_CHANGED',
-    `the schema differs from this release: ${named}${more > 0 ? `; and ${more} more` : ''}. Find out who changed it, examine the data written since then, and restore it to match migrations/schema.json: see "schema-changed" in docs/reference/alarms.md. Nothing was changed`,
+    `the schema differs from this release: ${named}${more > 0 ? `; and ${more} more` : ''}. Find out who changed the schema, examine the data written since then, and restore the schema to match migrations/schema.json: see "schema-changed" in docs/reference/alarms.md. Nothing was changed`,
   );
 }
 

@@ -264,7 +264,7 @@ function describe(
 
 const WHAT = {
   unsealed:
-    'has no seal: it was inserted directly into the database, or it is older than the seals and "quittance ledger seal" has not run',
+    'has no seal: it was inserted directly into the database, or it was written before Quittance had seals and "quittance ledger seal" has not run',
   changed: 'has a wrong seal: it was changed directly in the database',
   moved: 'has a correct seal, but a row that refers to it was changed directly in the database',
   'unknown-key':

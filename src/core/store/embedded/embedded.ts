@@ -116,7 +116,10 @@ async function openCluster(options: { dataDir: string; sharedDir: string; log: L
   const user = await choosePostgresUser(found?.owner);
   const problem = sharedUserProblem(user, found?.home);
   if (problem !== undefined && options.needsOwnUser) {
-    throw new EmbeddedPostgresError('EMBEDDED_UNSUPPORTED', `Quittance refuses this on a main network: ${problem}`);
+    throw new EmbeddedPostgresError(
+      'EMBEDDED_UNSUPPORTED',
+      `Quittance requires a separate PostgreSQL user on mainnet: ${problem}`,
+    );
   }
   if (problem !== undefined) log.warn(problem);
   const binaries = await findBinaries({ ...options, user });
@@ -397,7 +400,7 @@ async function chooseHome(options: {
     await recordDataDir(aside, await realpath(dataDir));
     log.warn(
       { aside, dataDir },
-      'the data directory is new, so the database of an earlier one at the same path was moved aside',
+      'the data directory is new, so Quittance moved aside the database of an earlier directory at the same path',
     );
   }
   log.info(

@@ -44,7 +44,7 @@ const NOBODY = 65_534;
 export function sharedUserProblem(user: SystemUser | undefined, home: string | undefined): string | undefined {
   if (user === undefined || (user.name !== 'nobody' && user.uid !== NOBODY)) return undefined;
   return (
-    `PostgreSQL runs as ${user.name}, a user that other programs may share, and they could read and change the database. Give it its own user: ` +
+    `PostgreSQL runs as ${user.name}. Other programs may run as the same user, and could read and change the database. Give PostgreSQL its own user: ` +
     `stop Quittance and run "useradd --system --shell /usr/sbin/nologin quittance"` +
     (home === undefined ? '' : `, then "chown -R quittance: ${home}"`)
   );

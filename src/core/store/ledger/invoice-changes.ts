@@ -99,6 +99,8 @@ export async function updateStatuses(tx: Sql, network: Network, updates: StatusU
   };
   const { length } = await tx.run(update, [rows.bind(updates.map((row) => ({ ...row, paidMac: paidMac(row) })))]);
   if (length !== updates.length) {
-    throw new Error(`${updates.length - length} of ${updates.length} invoices changed under the watcher's feet`);
+    throw new Error(
+      `${updates.length - length} of ${updates.length} invoices changed while the watcher was updating them`,
+    );
   }
 }
