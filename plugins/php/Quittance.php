@@ -1,8 +1,8 @@
 <?php
 
 /**
- * The client of Quittance for PHP 7.4 and later: one file, with nothing but ext-curl, ext-hash and ext-json.
- * It is for your server only: whoever has the key can create and read all invoices of the project.
+ * The Quittance client for PHP 7.4 and later: one file that needs only ext-curl, ext-hash and ext-json.
+ * Use it only on your server, because anyone with the key can create invoices and read all invoices of the project.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,25 +11,25 @@ declare(strict_types=1);
 
 namespace Quittance;
 
-/** The API refused a request, or did not answer as the API does. Decide by `$errorCode`, and give the operator `$requestId`. */
+/** The API refused a request or returned an unexpected response. Base your decisions on `$errorCode`, and give the operator `$requestId`. */
 final class ApiException extends \RuntimeException
 {
-    /** @var string Of the API, or TIMEOUT, CONNECTION_FAILED, ANSWER_TOO_LARGE, UNEXPECTED_ANSWER. */
+    /** @var string A code of the API, or TIMEOUT, CONNECTION_FAILED, ANSWER_TOO_LARGE, UNEXPECTED_ANSWER. */
     public $errorCode;
-    /** @var int 0 without an answer. */
+    /** @var int The HTTP status; 0 if there was no response. */
     public $status;
     /** @var string|null */
     public $requestId;
     /** @var int|null In seconds. */
     public $retryAfter;
-    /** @var array<int, array{field: string, code: string, message: string}> Every field that is not valid. */
+    /** @var array<int, array{field: string, code: string, message: string}> The invalid fields. */
     public $errors;
     /** @var string|null "idempotencyKey" or "externalId", for IDEMPOTENCY_CONFLICT. */
     public $conflict;
-    /** @var string|null The invoice that exists already, for IDEMPOTENCY_CONFLICT. */
+    /** @var string|null The existing invoice, for IDEMPOTENCY_CONFLICT. */
     public $invoiceId;
 
-    /** @param array<string, mixed> $problem The body of the API's answer. */
+    /** @param array<string, mixed> $problem The body of the API's response. */
     public function __construct(string $errorCode, string $message, int $status = 0, ?int $retryAfter = null, array $problem = [])
     {
         parent::__construct($message);
@@ -53,7 +53,7 @@ final class ApiException extends \RuntimeException
     }
 }
 
-/** A webhook that is not genuine: answer 4xx, and do nothing. */
+/** The webhook is not genuine: return 4xx and do nothing else. */
 final class WebhookException extends \RuntimeException
 {
     /** @var string HEADER_MISSING, HEADER_MALFORMED, TIMESTAMP_TOO_OLD, TIMESTAMP_TOO_NEW, SIGNATURE_MISMATCH, BODY_TOO_LARGE, EVENT_MALFORMED. */
@@ -66,7 +66,7 @@ final class WebhookException extends \RuntimeException
     }
 }
 
-/** A client of one project. Wrong arguments throw an \InvalidArgumentException before anything is sent, all else an ApiException. */
+/** A client for one project. Invalid arguments throw an \InvalidArgumentException before anything is sent; other failures throw an ApiException. */
 final class Client
 {
     public const VERSION = '0.1.0';
@@ -88,14 +88,15 @@ final class Client
     private $options = ['timeoutSeconds' => 10, 'maxRetries' => 2, 'maxWaitSeconds' => 5, 'allowInsecureHttp' => false];
 
     /**
-     * @param array<string, mixed> $options `timeoutSeconds` of one attempt (10), `maxRetries` (2), `maxWaitSeconds` before each (5; an
-     *   answer that asks for more is thrown at once), `allowInsecureHttp` to other machines than this one (false).
+     * @param array<string, mixed> $options `timeoutSeconds` for one attempt (10), `maxRetries` (2), `maxWaitSeconds` before each retry (5;
+     *   if a response asks for a longer wait, its error is thrown immediately), `allowInsecureHttp` for other machines (false).
      */
     public function __construct(string $baseUrl, string $apiKey, array $options = [])
     {
         foreach ($options as $name => $value) {
             if (!array_key_exists($name, $this->options) || gettype($value) !== gettype($this->options[$name])) {
-                throw new \InvalidArgumentException("option $name: there are timeoutSeconds, maxRetries, maxWaitSeconds and allowInsecureHttp");
+                $names = 'timeoutSeconds, maxRetries, maxWaitSeconds and allowInsecureHttp';
+                throw new \InvalidArgumentException("option $name is not valid: the options are $names");
             }
             $this->options[$name] = $value;
         }
@@ -109,7 +110,7 @@ final class Client
         $this->apiKey = $apiKey;
     }
 
-    /** Dumps of the client show no key. @return array<string, string> */
+    /** Dumps of the client do not contain the key. @return array<string, string> */
     public function __debugInfo(): array
     {
         return ['baseUrl' => $this->baseUrl];
@@ -118,14 +119,14 @@ final class Client
     /** @return array<string> */
     public function __sleep(): array
     {
-        throw new \LogicException('a client holds a secret key and is not serialised');
+        throw new \LogicException('a client contains a secret key, so it cannot be serialised');
     }
 
     /**
-     * Creates the invoice of one order attempt, or answers the one that the same key has made before. Store the key first, and call again with
+     * Creates the invoice for one order attempt, or returns the invoice that the same key created before. Store the key first, and call again with
      * the same arguments if anything goes wrong.
      *
-     * @param array<string, mixed> $options `description`, `returnUrl`, `expiresInSeconds`, `metadata` (texts by name)
+     * @param array<string, mixed> $options `description`, `returnUrl`, `expiresInSeconds`, `metadata` (strings by name)
      * @return array{invoiceId: string, externalId: string, status: string, checkoutUrl: string, expiresAt: string}
      */
     public function createInvoice(string $amount, string $externalId, string $idempotencyKey, array $options = []): array
@@ -134,9 +135,9 @@ final class Client
     }
 
     /**
-     * The same for a price in another currency, such as "EUR", which the operator must have set a rate for.
+     * Does the same for a price in another currency, such as "EUR". The operator must have set a rate for this currency.
      *
-     * @param array<string, mixed> $options as of `createInvoice`
+     * @param array<string, mixed> $options as for `createInvoice`
      * @return array{invoiceId: string, externalId: string, status: string, checkoutUrl: string, expiresAt: string}
      */
     public function createInvoiceForPrice(string $amount, string $currency, string $externalId, string $idempotencyKey, array $options = []): array
@@ -151,7 +152,7 @@ final class Client
             throw new \InvalidArgumentException('amount has too many decimals: at most 6');
         }
         if (preg_match(self::AMOUNT, $amount) !== 1 || strpbrk($amount, '123456789') === false) {
-            throw new \InvalidArgumentException('amount must be a text such as "25.00", greater than 0');
+            throw new \InvalidArgumentException('amount must be a decimal string greater than 0, such as "25.00"');
         }
         return $amount;
     }
@@ -175,7 +176,7 @@ final class Client
     }
 
     /**
-     * The invoice, with what `$expand` names: "payment", "metadata" or both, in an array; `true` is "payment".
+     * Returns the invoice with the members in `$expand`: "payment", "metadata", or both in an array; `true` means "payment".
      *
      * @param bool|string|array<string> $expand
      * @return array<string, mixed>
@@ -185,13 +186,13 @@ final class Client
         self::checkId('invoiceId', $invoiceId, 'inv');
         $parts = is_bool($expand) ? ($expand ? ['payment'] : []) : (array) $expand;
         if (array_diff($parts, ['payment', 'metadata']) !== []) {
-            throw new \InvalidArgumentException('expand: there are payment and metadata');
+            throw new \InvalidArgumentException('expand must be payment, metadata or both');
         }
         $invoice = $this->send('GET', "/v1/invoices/$invoiceId" . ($parts === [] ? '' : '?expand=' . implode(',', $parts)));
         return self::confirm($invoice, 'invoiceId', $invoiceId);
     }
 
-    /** The invoice that your id has; null if none was made. @return array<string, mixed>|null */
+    /** Returns the invoice with your id, or null if it does not exist. @return array<string, mixed>|null */
     public function findInvoice(string $externalId): ?array
     {
         self::checkExternalId($externalId);
@@ -200,7 +201,7 @@ final class Client
     }
 
     /**
-     * One page of the invoices, oldest first; go on with `after` = `next` until that is null.
+     * Returns one page of invoices, oldest first. To continue, send `next` as `after` until `next` is null.
      *
      * @param array<string, mixed> $query `status`, `createdAfter`, `after`, `limit`
      * @return array{data: array<int, array<string, mixed>>, next: string|null}
@@ -211,7 +212,7 @@ final class Client
     }
 
     /**
-     * One page of the transfers that paid nothing, each with its likely reason, oldest first.
+     * Returns one page of transfers that paid no invoice, oldest first, each with its likely reason.
      *
      * @param array<string, mixed> $query `kind`, `after`, `limit`
      * @return array{data: array<int, array<string, mixed>>, next: string|null}
@@ -222,10 +223,10 @@ final class Client
     }
 
     /**
-     * One page of the feed, oldest first. Go on behind the last event, or behind `next` where you gave `types`, until `hasMore` is false.
+     * Returns one page of the feed, oldest first. Continue after the last event, or after `next` if you set `types`, until `hasMore` is false.
      *
-     * @param array<string, mixed> $query `after`, `limit`, `types` (such as "invoice.paid,invoice.expired"), `wait`: how many seconds, 1 to
-     *   30, to wait for the next event where there is none yet
+     * @param array<string, mixed> $query `after`, `limit`, `types` (such as "invoice.paid,invoice.expired"), `wait`: the number of seconds, 1 to
+     *   30, to wait for the next event if there is none yet
      * @return array{data: array<int, array<string, mixed>>, hasMore: bool, latest: string|null}
      */
     public function listEvents(array $query = []): array
@@ -235,26 +236,26 @@ final class Client
         }
         $page = $this->page('/v1/events', $query, ['after', 'limit', 'types', 'wait'], 'evt');
         if (!is_bool($page['hasMore'] ?? null)) {
-            throw new ApiException('UNEXPECTED_ANSWER', 'the answer is no page of events', 200);
+            throw new ApiException('UNEXPECTED_ANSWER', 'the response is not a page of events', 200);
         }
         return $page;
     }
 
-    /** Its page shows no way to pay any more; a payment that comes all the same still pays. @return array<string, mixed> */
+    /** The invoice's page stops asking for payment; a payment that arrives anyway still pays the invoice. @return array<string, mixed> */
     public function withdrawInvoice(string $invoiceId): array
     {
         self::checkId('invoiceId', $invoiceId, 'inv');
         return self::confirm($this->send('POST', "/v1/invoices/$invoiceId/withdraw"), 'invoiceId', $invoiceId);
     }
 
-    /** The endpoints of the project. These calls need the scope `webhooks`. @return array<int, array<string, mixed>> */
+    /** Returns the endpoints of the project. These calls need the scope `webhooks`. @return array<int, array<string, mixed>> */
     public function listEndpoints(): array
     {
         return self::listOf($this->send('GET', self::ENDPOINTS), 'endpoints');
     }
 
     /**
-     * Adds an endpoint. Its `secret` is shown this one time; it is null if you gave your own.
+     * Adds an endpoint. Its `secret` is returned only this time; it is null if you sent your own.
      *
      * @param array<string, mixed> $options `events` (["all"], or some event types), `description`, `secret`
      * @return array<string, mixed>
@@ -266,7 +267,7 @@ final class Client
         return self::confirmEndpoint($this->send('POST', self::ENDPOINTS, [], $body), null);
     }
 
-    /** The endpoint, with its deliveries of 24 hours. @return array<string, mixed> */
+    /** Returns the endpoint with its deliveries in the last 24 hours. @return array<string, mixed> */
     public function getEndpoint(string $endpointId): array
     {
         return $this->endpoint('GET', $endpointId);
@@ -280,9 +281,9 @@ final class Client
     }
 
     /**
-     * Gives the endpoint a new secret, shown this one time.
+     * Gives the endpoint a new secret, which is returned only this time.
      *
-     * @param array<string, mixed> $options `overlap`: how long the former secret signs too ("0" to "30d"; "24h"), `secret`: your own
+     * @param array<string, mixed> $options `overlap`: how long the previous secret also signs ("0" to "30d"; "24h"), `secret`: your own
      * @return array<string, mixed>
      */
     public function rotateEndpointSecret(string $endpointId, array $options = []): array
@@ -290,13 +291,13 @@ final class Client
         return $this->endpoint('POST', $endpointId, '/rotate', self::readMembers($options, ['overlap' => 'string', 'secret' => 'string']));
     }
 
-    /** Sends a ping now, and says what came of it. @return array<string, mixed> */
+    /** Sends a ping now and returns the result. @return array<string, mixed> */
     public function testEndpoint(string $endpointId): array
     {
         return $this->endpoint('POST', $endpointId, '/test', []);
     }
 
-    /** Stops deliveries until it is enabled. @return array<string, mixed> */
+    /** Stops deliveries until you enable the endpoint. @return array<string, mixed> */
     public function disableEndpoint(string $endpointId, string $reason = ''): array
     {
         return $this->endpoint('POST', $endpointId, '/disable', ['reason' => $reason]);
@@ -308,7 +309,7 @@ final class Client
         return $this->endpoint('POST', $endpointId, '/enable', []);
     }
 
-    /** Whether an order may be fulfilled: `PAID`, and yours. @param array<string, mixed>|null $invoice */
+    /** Whether you may fulfil the order: the invoice is `PAID`, and has your id. @param array<string, mixed>|null $invoice */
     public static function isFulfillable(?array $invoice, string $externalId): bool
     {
         return $invoice !== null && ($invoice['status'] ?? null) === 'PAID' && ($invoice['externalId'] ?? null) === $externalId;
@@ -323,7 +324,7 @@ final class Client
     }
 
     /**
-     * Takes an answer only if it is about the endpoint that was asked for.
+     * Accepts a response only if it is about the requested endpoint.
      *
      * @param array<mixed> $endpoint
      * @return array<string, mixed>
@@ -332,13 +333,13 @@ final class Client
     {
         $id = $endpoint['endpointId'] ?? null;
         if (!is_string($id) || ($expected !== null && $id !== $expected)) {
-            throw new ApiException('UNEXPECTED_ANSWER', 'the answer is no endpoint, or another than asked for', 200);
+            throw new ApiException('UNEXPECTED_ANSWER', 'the response is not the requested endpoint', 200);
         }
         return $endpoint;
     }
 
     /**
-     * The optional members of a body, each of its kind.
+     * Returns the optional members of a body, after checking their types.
      *
      * @param array<string, mixed> $given
      * @param array<string, string> $kinds
@@ -348,11 +349,11 @@ final class Client
     {
         foreach ($given as $name => $value) {
             if (!isset($kinds[$name])) {
-                throw new \InvalidArgumentException("$name: there are " . implode(', ', array_keys($kinds)));
+                throw new \InvalidArgumentException("$name is not valid: the names are " . implode(', ', array_keys($kinds)));
             }
             $texts = is_array($value) ? $value : [];
             if (gettype($value) !== $kinds[$name] || array_filter($texts, 'is_string') !== $texts) {
-                throw new \InvalidArgumentException("$name must be of the type {$kinds[$name]}" . ($kinds[$name] === 'array' ? ', of texts' : ''));
+                throw new \InvalidArgumentException("$name must be of the type {$kinds[$name]}" . ($kinds[$name] === 'array' ? ' of strings' : ''));
             }
         }
         if (isset($given['metadata'])) {
@@ -366,7 +367,7 @@ final class Client
     {
         $json = json_encode((object) $input, JSON_UNESCAPED_UNICODE | JSON_UNESCAPED_SLASHES);
         if ($json === false) {
-            throw new \InvalidArgumentException('a text is not UTF-8');
+            throw new \InvalidArgumentException('a string is not UTF-8');
         }
         return $json;
     }
@@ -380,7 +381,7 @@ final class Client
     {
         foreach ($query as $name => $value) {
             if (!in_array($name, $known, true) || !(is_string($value) || is_int($value)) || $value === '') {
-                throw new \InvalidArgumentException("$name: there are " . implode(', ', $known));
+                throw new \InvalidArgumentException("$name is not valid: the parameters are " . implode(', ', $known));
             }
         }
         if (isset($query['after'])) {
@@ -434,7 +435,7 @@ final class Client
             CURLOPT_HTTPHEADER => array_merge($headers, ["X-Api-Key: $this->apiKey", 'Accept: application/json', 'Expect:'],
                 $body === null ? [] : ['Content-Type: application/json']),
             CURLOPT_USERAGENT => 'quittance-php/' . self::VERSION,
-            CURLOPT_FOLLOWLOCATION => false, // the key goes to no other place
+            CURLOPT_FOLLOWLOCATION => false, // the key must not go to another server
             CURLOPT_PROTOCOLS => CURLPROTO_HTTP | CURLPROTO_HTTPS,
             CURLOPT_SSL_VERIFYPEER => true,
             CURLOPT_SSL_VERIFYHOST => 2,
@@ -459,7 +460,7 @@ final class Client
         $failure = curl_errno($handle);
         $what = "$method $this->baseUrl$path";
         if (strlen($answer) > self::MAX_ANSWER_BYTES || $headerBytes > self::MAX_HEADER_BYTES) {
-            throw new ApiException('ANSWER_TOO_LARGE', "$what answered more than is taken", $status);
+            throw new ApiException('ANSWER_TOO_LARGE', "$what returned more than the client accepts", $status);
         }
         if ($failure !== 0) {
             $code = $failure === CURLE_OPERATION_TIMEDOUT ? 'TIMEOUT' : 'CONNECTION_FAILED';
@@ -478,15 +479,16 @@ final class Client
         $retryAfter = preg_match('/^retry-after: *([0-9]{1,9})\s*$/im', $headers, $found) === 1 ? (int) $found[1] : null;
         $code = is_array($json) && is_string($json['code'] ?? null) ? $json['code'] : '';
         if (preg_match('/\A[A-Z_]{1,64}\z/', $code) !== 1) {
-            $advice = $status >= 300 && $status < 400 ? 'a redirect, which is not followed; correct baseUrl' : 'which is not from the API';
-            throw new ApiException('UNEXPECTED_ANSWER', "$what answered $status, $advice", $status, $retryAfter);
+            $isRedirect = $status >= 300 && $status < 400;
+            $advice = $isRedirect ? 'a redirect, which the client does not follow: correct baseUrl' : 'which does not come from the API';
+            throw new ApiException('UNEXPECTED_ANSWER', "$what returned $status, $advice", $status, $retryAfter);
         }
         $detail = is_string($json['detail'] ?? null) ? substr($json['detail'], 0, 2000) : '';
-        throw new ApiException($code, "$what answered $status $code: $detail", $status, $retryAfter, $json);
+        throw new ApiException($code, "$what returned $status $code: $detail", $status, $retryAfter, $json);
     }
 
     /**
-     * An invoice with its five fields, and the one that was asked for: a cache or a proxy that mixes up answers must fulfil nothing.
+     * Returns the invoice if it has its five fields and is the requested invoice, because a cache or proxy may mix up responses.
      *
      * @param mixed $invoice
      * @return array<string, mixed>
@@ -495,11 +497,11 @@ final class Client
     {
         foreach (self::INVOICE as $name) {
             if (!is_array($invoice) || !is_string($invoice[$name] ?? null)) {
-                throw new ApiException('UNEXPECTED_ANSWER', 'the answer is no invoice', 200);
+                throw new ApiException('UNEXPECTED_ANSWER', 'the response is not an invoice', 200);
             }
         }
         if ($invoice[$member] !== $expected || preg_match('~\Ahttps?://[^\s"<>]+\z~', $invoice['checkoutUrl']) !== 1) {
-            throw new ApiException('UNEXPECTED_ANSWER', 'the answer is another invoice than asked for', 200);
+            throw new ApiException('UNEXPECTED_ANSWER', 'the response is not the requested invoice', 200);
         }
         return $invoice;
     }
@@ -512,7 +514,7 @@ final class Client
     {
         $data = $answer['data'] ?? null;
         if (!is_array($data) || count(array_filter($data, 'is_array')) !== count($data) || array_values($data) !== $data) {
-            throw new ApiException('UNEXPECTED_ANSWER', "the answer is no list of $what", 200);
+            throw new ApiException('UNEXPECTED_ANSWER', "the response is not a list of $what", 200);
         }
         return $data;
     }
@@ -520,7 +522,7 @@ final class Client
     private static function checkExternalId(string $externalId): void
     {
         if (preg_match('/\A[^\0]{1,200}\z/us', $externalId) !== 1) {
-            throw new \InvalidArgumentException('externalId must be 1 to 200 characters of UTF-8');
+            throw new \InvalidArgumentException('externalId must be 1 to 200 UTF-8 characters');
         }
     }
 
@@ -544,17 +546,17 @@ final class Client
         $parts = preg_match('/\A[!-~]+\z/', $text) === 1 ? parse_url($text) : false;
         if (!is_array($parts) || !isset($parts['scheme'], $parts['host']) || isset($parts['user']) || isset($parts['pass'])
             || isset($parts['query']) || isset($parts['fragment'])) {
-            throw new \InvalidArgumentException('baseUrl must be a URL such as https://pay.example.com, without user, query and fragment');
+            throw new \InvalidArgumentException('baseUrl must be a URL such as https://pay.example.com, without a user, query or fragment');
         }
         $isThisMachine = preg_match('/\A(localhost|127(\.\d{1,3}){3}|\[::1\])\z/i', $parts['host']) === 1;
         $scheme = strtolower($parts['scheme']);
         if ($scheme !== 'https' && !($scheme === 'http' && ($isThisMachine || $isInsecureAllowed))) {
-            throw new \InvalidArgumentException('baseUrl must begin with https://, for every request carries the secret key');
+            throw new \InvalidArgumentException('baseUrl must begin with https://, because every request carries the secret key');
         }
         return rtrim($text, '/');
     }
 
-    /** The last six characters are the CRC-32 of all before, in base62: a key that was cut off, or mistyped, is told before it is sent. */
+    /** The last six characters are the CRC-32 of the others, in base62. They reveal a key that was cut off or mistyped before it is sent. */
     private static function isWholeKey(string $key): bool
     {
         if (preg_match('/\Aqt_(live|test)_[0-9A-Za-z]{75}\z/', $key) !== 1) {
@@ -571,16 +573,16 @@ final class Client
 /** Verifies webhooks, which have the format of Standard Webhooks. */
 final class Webhook
 {
-    /** Events have less than 20 KB. */
+    /** Events are smaller than 20 KB. */
     public const MAX_BODY_BYTES = 65536;
     private const HEADERS = ['webhook-id', 'webhook-timestamp', 'webhook-signature'];
 
     /**
-     * The event of a genuine webhook; every other throws a WebhookException. It is a hint that something happened: read the invoice before you
-     * act. `$rawBody` are the bytes as they came (`file_get_contents('php://input')`), `$headers` are `$_SERVER` or an array by name.
+     * Returns the event of a genuine webhook; throws a WebhookException for all others. An event is only a hint: read the invoice before you
+     * act. `$rawBody` is the unchanged bytes (`file_get_contents('php://input')`); `$headers` is `$_SERVER` or an array by name.
      *
      * @param array<mixed> $headers
-     * @param string|array<string> $secrets One, or all that are valid during a rotation.
+     * @param string|array<string> $secrets One secret, or all valid secrets during a rotation.
      * @param array{toleranceSeconds?: int, now?: int, projectId?: string} $options `projectId` refuses events of another project.
      * @return array<string, mixed>
      */
@@ -594,7 +596,8 @@ final class Webhook
         $signatures = self::readSignatures($header);
         $ago = ($options['now'] ?? time()) - (int) $timestamp;
         if (abs($ago) > ($options['toleranceSeconds'] ?? 300)) {
-            throw new WebhookException($ago > 0 ? 'TIMESTAMP_TOO_OLD' : 'TIMESTAMP_TOO_NEW', "webhook-timestamp is $ago s ago; is the clock right?");
+            $code = $ago > 0 ? 'TIMESTAMP_TOO_OLD' : 'TIMESTAMP_TOO_NEW';
+            throw new WebhookException($code, "webhook-timestamp differs from this machine's time by $ago s: check the clock");
         }
         $matches = 0;
         foreach ($keys as $key) {
@@ -604,12 +607,13 @@ final class Webhook
             }
         }
         if ($matches === 0) {
-            throw new WebhookException('SIGNATURE_MISMATCH', 'no signature matches: another secret, or a body that was changed');
+            throw new WebhookException('SIGNATURE_MISMATCH', 'no signature matches: the secret is wrong, or the body was changed');
         }
         $event = json_decode($rawBody, true, 64, JSON_BIGINT_AS_STRING);
         $isEvent = is_array($event) && ($event['id'] ?? null) === $id && is_string($event['type'] ?? null) && is_array($event['data'] ?? null);
         if (!$isEvent || (isset($options['projectId']) && ($event['projectId'] ?? null) !== $options['projectId'])) {
-            throw new WebhookException('EVENT_MALFORMED', 'rightly signed, but not the event of webhook-id, or of another project');
+            $message = 'the signature is valid, but the body is not the event that webhook-id names, or belongs to another project';
+            throw new WebhookException('EVENT_MALFORMED', $message);
         }
         return $event;
     }
@@ -628,7 +632,7 @@ final class Webhook
             }
             $value = is_array($value) && count($value) === 1 ? reset($value) : $value;
             if (isset($values[$plain]) || !is_string($value)) {
-                throw new WebhookException('HEADER_MALFORMED', "the header $plain came more than once");
+                throw new WebhookException('HEADER_MALFORMED', "the header $plain was sent more than once");
             }
             $values[$plain] = $value;
         }
@@ -640,12 +644,12 @@ final class Webhook
         // Without a dot in the id, no byte can be moved from one signed part to the next.
         if (preg_match('/\A[A-Za-z0-9_-]{1,255}\z/', $values['webhook-id']) !== 1
             || preg_match('/\A[1-9][0-9]{0,11}\z/', $values['webhook-timestamp']) !== 1) {
-            throw new WebhookException('HEADER_MALFORMED', 'webhook-id or webhook-timestamp is not as Quittance writes it');
+            throw new WebhookException('HEADER_MALFORMED', 'webhook-id or webhook-timestamp does not have the format that Quittance sends');
         }
         return [$values['webhook-id'], $values['webhook-timestamp'], $values['webhook-signature']];
     }
 
-    /** The signatures of version v1; those of others are passed over. @return array<string> */
+    /** Returns the signatures of version v1, and ignores other versions. @return array<string> */
     private static function readSignatures(string $header): array
     {
         $items = strlen($header) > 4096 ? [] : explode(' ', $header);
@@ -656,17 +660,17 @@ final class Webhook
             if ($isOurs && $bytes !== false && strlen($bytes) === 32 && base64_encode($bytes) === substr($item, 3)) {
                 $signatures[] = $bytes;
             } elseif ($isOurs || preg_match('/\A[a-z0-9]{1,8},[\w+\/=-]{1,200}\z/', $item) !== 1) {
-                throw new WebhookException('HEADER_MALFORMED', 'webhook-signature must be v1, and the base64 of 32 bytes, one space between two');
+                throw new WebhookException('HEADER_MALFORMED', 'webhook-signature must contain "v1," and the base64 of 32 bytes, separated by spaces');
             }
         }
         if ($signatures === []) {
-            throw new WebhookException('HEADER_MALFORMED', 'webhook-signature must hold 1 to 16 signatures, one of them v1');
+            throw new WebhookException('HEADER_MALFORMED', 'webhook-signature must contain 1 to 16 signatures, at least one of version v1');
         }
         return $signatures;
     }
 
     /**
-     * The keys that the secrets hold. Throws an \InvalidArgumentException for a text that is no secret.
+     * Returns the keys in the secrets. Throws an \InvalidArgumentException if a text is not a secret.
      *
      * @param mixed $secrets
      * @return array<string>
@@ -675,7 +679,7 @@ final class Webhook
     {
         $list = is_string($secrets) ? [$secrets] : $secrets;
         if (!is_array($list) || $list === [] || count($list) > 8) {
-            throw new \InvalidArgumentException('give the webhook secret, or an array of 1 to 8');
+            throw new \InvalidArgumentException('pass the webhook secret, or an array of 1 to 8 secrets');
         }
         return array_map(static function ($secret): string {
             $isSecret = is_string($secret) && strncmp($secret, 'whsec_', 6) === 0;

@@ -11,7 +11,8 @@ final class Quittance_Gateway extends WC_Payment_Gateway
     {
         $this->id = 'quittance';
         $this->method_title = 'Quittance (USDT on TRON)';
-        $this->method_description = 'Register this URL at your server, for all events: ' . WC()->api_request_url('quittance');
+        $this->method_description = 'Register this URL as a webhook endpoint for all events on your Quittance server: '
+            . WC()->api_request_url('quittance');
         $this->has_fields = false;
         $this->supports = ['products'];
         $this->init_form_fields();
@@ -24,12 +25,16 @@ final class Quittance_Gateway extends WC_Payment_Gateway
     public function init_form_fields(): void
     {
         $this->form_fields = [
-            'enabled' => ['title' => 'Enable', 'type' => 'checkbox', 'label' => 'Take USDT', 'default' => 'no'],
+            'enabled' => ['title' => 'Enable', 'type' => 'checkbox', 'label' => 'Accept USDT', 'default' => 'no'],
             'title' => ['title' => 'Title', 'type' => 'text', 'default' => 'USDT (TRON)'],
             'description' => ['title' => 'Description', 'type' => 'textarea', 'default' => 'You will see the exact amount and the address.'],
             'url' => ['title' => 'Server', 'type' => 'text', 'placeholder' => 'https://pay.example.com'],
             'api_key' => ['title' => 'API key', 'type' => 'password', 'description' => 'qt_live_… or, for a test network, qt_test_…'],
-            'webhook_secret' => ['title' => 'Webhook secret', 'type' => 'password', 'description' => 'whsec_…; while it is rotated, both with a space between.'],
+            'webhook_secret' => [
+                'title' => 'Webhook secret',
+                'type' => 'password',
+                'description' => 'whsec_…; during a rotation, enter both secrets with a space between them.',
+            ],
             'usd_is_usdt' => ['title' => 'US dollars', 'type' => 'checkbox', 'default' => 'no', 'label' => 'Ask for 1 USDT for 1 USD.'],
         ];
     }
@@ -51,7 +56,7 @@ final class Quittance_Gateway extends WC_Payment_Gateway
         return parent::is_available() && self::why_unavailable() === null;
     }
 
-    /** Why an enabled gateway takes nothing, in a sentence; null if it does, or is not enabled. */
+    /** Why an enabled gateway accepts no payments, as the end of a sentence; null if it accepts payments or is not enabled. */
     public static function why_unavailable(): ?string
     {
         $settings = Quittance_Orders::settings();
@@ -61,8 +66,8 @@ final class Quittance_Gateway extends WC_Payment_Gateway
         $currency = get_woocommerce_currency();
         if (!Quittance_Orders::takes_currency($currency)) {
             return $currency === 'USD'
-                ? 'the currency of the shop is USD; allow 1 USDT for 1 USD in its settings, or choose the currency USDT.'
-                : "the currency of the shop is $currency; choose one whose code has 3 to 5 capital letters, such as EUR.";
+                ? "the shop's currency is USD. Allow 1 USDT for 1 USD in the settings of this payment method, or change the currency to USDT."
+                : "the shop's currency is $currency. Choose a currency whose code has 3 to 5 capital letters, such as EUR.";
         }
         try {
             Quittance_Orders::of_settings();
@@ -73,13 +78,13 @@ final class Quittance_Gateway extends WC_Payment_Gateway
         return null;
     }
 
-    /** What the operator of the server has to do before orders in the currency of the shop can be paid; null if nothing is known. */
+    /** What the server's operator must do before customers can pay orders in the shop's currency; null if no problem is known. */
     public static function why_no_rate(): ?string
     {
         $currency = get_transient(Quittance_Orders::NO_RATE);
         return is_string($currency)
-            ? "an order in $currency could not be paid, because the server has no rate for $currency. Its operator can set one with:"
-                . " quittance adapter enable --kind price --currency $currency --rate … The next order in $currency clears this notice."
+            ? "a customer could not pay an order in $currency, because the server has no rate for $currency. The server's operator can set a rate with:"
+                . " quittance adapter enable --kind price --currency $currency --rate … This notice disappears after the next order in $currency."
             : null;
     }
 
@@ -90,9 +95,9 @@ final class Quittance_Gateway extends WC_Payment_Gateway
             return ['result' => 'success', 'redirect' => Quittance_Orders::of_settings()->start((int) $order_id)];
         } catch (\Throwable $error) {
             Quittance_Orders::log("order $order_id: " . $error->getMessage());
-            $advice = Quittance_Orders::lacks_rate($error) ? 'choose another way to pay, and tell the shop' : 'try again in a minute';
+            $advice = Quittance_Orders::lacks_rate($error) ? 'choose another payment method, and contact the shop' : 'try again in a minute';
             // Every checkout shows what is thrown; that of blocks nothing else.
-            throw new \Exception("The payment could not be started. Nothing was charged; please $advice.");
+            throw new \Exception("The payment could not be started. You were not charged. Please $advice.");
         }
     }
 }

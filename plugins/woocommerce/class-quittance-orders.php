@@ -90,7 +90,7 @@ final class Quittance_Orders
             $order = self::load($order_id);
             $amount = $order === null ? null : self::amount($order->get_total('edit'));
             if ($order === null || $amount === null || !self::takes_currency($order->get_currency())) {
-                throw new \RuntimeException("order $order_id has no total in a currency that can be paid");
+                throw new \RuntimeException("order $order_id has no total in a currency that Quittance accepts");
             }
             if ($order->is_paid()) {
                 return $order->get_checkout_order_received_url();
@@ -192,7 +192,7 @@ final class Quittance_Orders
                 throw $error;
             }
         } catch (\Throwable $error) {
-            self::log("$what was passed over, look at its order by hand: " . $error->getMessage());
+            self::log("skipped $what; check its order manually: " . $error->getMessage());
         }
     }
 
@@ -204,7 +204,7 @@ final class Quittance_Orders
             if ($order !== null && $invoice['externalId'] === $external_id) {
                 $this->apply($order, $invoice, $isOrphaned);
             } elseif ($invoice['status'] === 'PAID') {
-                self::log("$invoice_id of {$invoice['externalId']} is paid, and no order of this shop is ($external_id)");
+                self::log("$invoice_id ({$invoice['externalId']}) is paid, but belongs to no order of this shop ($external_id)");
             }
         });
     }
@@ -223,13 +223,13 @@ final class Quittance_Orders
         }
         $status = $order->has_status(['pending', 'failed']) ? 'on-hold' : null;
         if ($invoice['status'] === 'CONFIRMING') {
-            self::note($order, "confirming $id", 'The payment was seen and is not irreversible yet: do not deliver.', $status);
+            self::note($order, "confirming $id", 'The payment is on the chain, but not irreversible yet. Do not deliver.', $status);
         } elseif ($isOrphaned || self::is_noted($order, "confirming $id")) {
-            $text = 'The block with the payment left the chain again: the invoice waits for a payment as before. Do not deliver.';
+            $text = 'The block with the payment was orphaned, so the invoice waits for payment again. Do not deliver.';
             self::note($order, "orphaned $id", $text, $status);
         }
         if ($invoice['status'] === 'EXPIRED') {
-            self::note($order, "expired $id", 'The invoice has expired without a payment. A late payment is still heard of.');
+            self::note($order, "expired $id", 'The invoice has expired without payment. The plugin still notices a late payment.');
         }
     }
 
@@ -251,9 +251,9 @@ final class Quittance_Orders
         if ($order->is_paid() && $tx_id !== '' && $order->get_transaction_id() === $tx_id) {
             self::note($order, "paid $id", "$told."); // completed by this payment, and then interrupted
         } elseif ($order->is_paid() || $order->has_status('refunded')) {
-            self::note($order, "paid $id", "$told, but the order was paid or refunded before: see to it by hand. Nothing was refunded.");
+            self::note($order, "paid $id", "$told, but the order was already paid or refunded. Check it manually. Nothing was refunded.");
         } elseif (($reasons = self::objections($order, $payment, $attempt)) !== []) {
-            self::note($order, "paid $id", "$told, but " . implode('; ', $reasons) . '. Deliver or send it back by hand.', 'on-hold');
+            self::note($order, "paid $id", "$told, but " . implode('; ', $reasons) . '. Deliver the order or send the money back manually.', 'on-hold');
         } elseif ($order->payment_complete($tx_id)) {
             self::note($order, "paid $id", $told . (($transaction['late'] ?? false) === true ? ', late.' : '.'));
         } else {
@@ -265,11 +265,11 @@ final class Quittance_Orders
     private static function objections(WC_Order $order, array $payment, array $attempt): array
     {
         return array_keys(array_filter([
-            'the order was ' . $order->get_status() . ' before' => !$order->has_status(['pending', 'on-hold', 'failed']),
-            "the invoice was not made for {$attempt['amount']} {$attempt['currency']}" => !self::is_made_for($payment, $attempt),
-            'the total of the order is another one now' => self::amount($order->get_total('edit')) !== $attempt['amount'],
-            'the currency of the order is another one now' => $order->get_currency() !== $attempt['currency'],
-            'another way to pay was chosen' => $order->get_payment_method() !== 'quittance',
+            'the order was already ' . $order->get_status() => !$order->has_status(['pending', 'on-hold', 'failed']),
+            "the invoice was not created for {$attempt['amount']} {$attempt['currency']}" => !self::is_made_for($payment, $attempt),
+            'the order total has changed' => self::amount($order->get_total('edit')) !== $attempt['amount'],
+            'the order currency has changed' => $order->get_currency() !== $attempt['currency'],
+            'the order now has another payment method' => $order->get_payment_method() !== 'quittance',
         ]));
     }
 
@@ -291,12 +291,12 @@ final class Quittance_Orders
             if ($order === null || self::attempt_of($order, $of) === null || self::is_noted($order, "transfer $id")) {
                 return;
             }
-            $came = self::text($transfer, 'amount') . ' USDT came in transaction ' . self::text($transfer, 'txId');
+            $came = self::text($transfer, 'amount') . ' USDT arrived in transaction ' . self::text($transfer, 'txId');
             $reason = self::text((array) ($transfer['reason'] ?? []), 'code');
             $order->add_meta_data(self::TRANSFER, $id);
             self::note($order, "transfer $id", ($transfer['kind'] ?? '') === 'duplicate'
-                ? "$came for the invoice of this order, which was paid before. Send it back by hand, or settle it with the customer."
-                : "$came, probably for this order ($reason). It pays nothing; the order is not credited.");
+                ? "$came for the invoice of this order, which was already paid. Send the money back manually, or agree on a solution with the customer."
+                : "$came, probably for this order ($reason). It does not pay the invoice, so the order stays unchanged.");
         });
     }
 
@@ -308,7 +308,7 @@ final class Quittance_Orders
         self::on_order($id === '' ? 0 : (int) (((array) $found)[0] ?? 0), static function (?WC_Order $order) use ($data, $id): void {
             if ($order !== null && self::is_noted($order, "transfer $id")) {
                 $tx_id = self::text((array) ($data['refund'] ?? []), 'txId');
-                self::note($order, "refund $id", self::text($data, 'amount') . " USDT were sent back to their sender in transaction $tx_id.");
+                self::note($order, "refund $id", self::text($data, 'amount') . " USDT was sent back to the sender in transaction $tx_id.");
             }
         });
     }
@@ -446,7 +446,7 @@ final class Quittance_Orders
         global $wpdb;
         $key = 'quittance-' . md5(DB_NAME . " $wpdb->prefix $name");
         if ((string) $wpdb->get_var($wpdb->prepare('SELECT GET_LOCK(%s, %d)', $key, $seconds)) !== '1') {
-            throw new \Quittance\ApiException('BUSY', "$name is being worked on: as if the server could not be asked");
+            throw new \Quittance\ApiException('BUSY', "$name is locked by another request");
         }
         try {
             return $work();

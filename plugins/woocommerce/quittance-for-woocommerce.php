@@ -1,7 +1,7 @@
 <?php
 /**
  * Plugin Name: Quittance for WooCommerce
- * Description: USDT on TRON, straight to your own addresses, by your own Quittance server.
+ * Description: Accept USDT on TRON directly to your own addresses, with your own Quittance server.
  * Version: 0.1.0
  * Requires at least: 6.1
  * Requires PHP: 7.4
@@ -77,7 +77,7 @@ add_action('plugins_loaded', static function (): void {
             return;
         }
         if (($reason = Quittance_Gateway::why_unavailable()) !== null) {
-            echo '<div class="notice notice-error"><p>' . esc_html("Quittance takes no payments: $reason") . '</p></div>';
+            echo '<div class="notice notice-error"><p>' . esc_html("Quittance accepts no payments: $reason") . '</p></div>';
         } elseif (($reason = Quittance_Gateway::why_no_rate()) !== null) {
             echo '<div class="notice notice-error"><p>' . esc_html("Quittance: $reason") . '</p></div>';
         }

@@ -170,7 +170,7 @@ export async function addCommands(
   await add('chain', "check the service's chain data, and repair it", loadChain);
   await addAlone(
     'reconcile',
-    'compare the on-chain balances of your addresses with the ledger; exits 1 if any differ',
+    'compare the on-chain balances of your addresses with the ledger; exits 1 if a balance differs',
     () => import('../faces/operator/subjects/balances.ts'),
   );
   await add('invoice', "manage your shops' invoices", () => import('../faces/operator/subjects/invoices.ts'));

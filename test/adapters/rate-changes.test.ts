@@ -66,7 +66,7 @@ test('a change of more than a fifth is made only by who says both rates, and eve
   const { change, told } = await adapterAt();
   expect(await change({ rate: '8.64' })).toMatchObject({ rate: '8.64' });
   expect(await told()).toEqual([]);
-  await expect(change({ rate: '6.5' })).rejects.toThrow(/the current rate is 8\.64 CNY.* the new one 6\.5/);
+  await expect(change({ rate: '6.5' })).rejects.toThrow(/the current rate is 8\.64 CNY.* the new rate is 6\.5/);
   await expect(change({ rate: '6.5', confirmRate: '7.2:6.5' })).rejects.toThrow('8.64:6.5');
   await expect(change({ rate: '6.5', confirmRate: '6.5' })).rejects.toThrow(/such as 7\.2:9/);
   // A confirmation with other rates is refused even if none is required.

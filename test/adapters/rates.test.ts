@@ -456,7 +456,7 @@ test('a source is a target of webhooks: this machine is none where that is not a
     ['https://127.0.0.1/', '127.0.0.0/8'],
     ['https://169.254.169.254/latest', 'is not allowed'],
     ['https://metadata.internal/', 'local network'],
-    ['ftp://rates.example/', 'use one such as https://rates.example.com/usdt'],
+    ['ftp://rates.example/', 'use a URL such as https://rates.example.com/usdt'],
     ['https://user:h0rse@rates.example/', 'user name or password'],
   ] as const) {
     await expect(run(url), url).rejects.toThrow(reason);

@@ -73,9 +73,9 @@ test('another owner confirms it at once; the same person in another session, a k
   const [ana, bob, { address }] = [await shop.owner('ana'), await shop.owner('bob'), newAddress()];
   const change = changeOf(await shop.add(ana, [address]));
   const refused = [
-    [{ ...ana, name: 'Ana', origin: '198.51.100.9', requestId: 'req_2' }, 'you proposed it'],
+    [{ ...ana, name: 'Ana', origin: '198.51.100.9', requestId: 'req_2' }, 'you proposed this change'],
     [await shop.key(), 'with a second factor'],
-    [await shop.operator('otto'), 'only an owner can confirm it'],
+    [await shop.operator('otto'), 'only an owner can confirm this change'],
     [{ ...bob, id: null }, 'with a second factor'],
   ] as const;
   for (const [actor, why] of refused) {
@@ -128,7 +128,7 @@ test('an owner whom somebody invited, reset or promoted in the console cannot co
   await resetPerson.run(shop.desk.deps, ana, { person: 'cy' });
   const propose = async () => changeOf(await shop.add(ana, [newAddress().address]));
   for (const each of [actor, cy]) {
-    await expect(confirm(shop, each, await propose())).rejects.toThrow('in the last seven days');
+    await expect(confirm(shop, each, await propose())).rejects.toThrow('less than seven days old');
   }
   shop.desk.pass(7 * DAY_MS);
   await expect(confirm(shop, actor, await propose())).resolves.toMatchObject({ added: [expect.any(String)] });
@@ -145,7 +145,7 @@ test.each([
   await changeRole.run(shop.desk.deps, ana, { person: 'cy', role: 'owner', projects: null });
   const change = changeOf(await shop.add(ana, [newAddress().address]));
   const owner = { ...cy, role: 'owner' as const };
-  await expect(confirm(shop, owner, change)).rejects.toThrow('in the last seven days');
+  await expect(confirm(shop, owner, change)).rejects.toThrow('less than seven days old');
   await shop.desk.sql('alter table operator_actions disable trigger all');
   await shop.desk.sql(`${text} where action = 'user.changed'`);
   await shop.desk.sql('alter table operator_actions enable trigger all');

@@ -206,7 +206,7 @@ test('a refusal says what the key has and what to give', async () => {
   const refused = await desk.createAdminKey(actor, UNBOUND).catch((error: AppError) => error);
   expect((refused as AppError).message).toBe('nothing was created, because key cannot grant more access than it has');
   expect((refused as AppError).problems.map(({ message }) => String(message))).toEqual([
-    `expires is missing, but key expires at ${end}: use that time or an earlier one`,
-    'allowedIps is missing, but key works only from 192.0.2.0/24: choose from these',
+    `expires is missing, but key expires at ${end}: use this time or an earlier time`,
+    'allowedIps is missing, but key can be used only from 192.0.2.0/24: choose from these addresses',
   ]);
 });

@@ -101,7 +101,7 @@ test('somebody with a password makes a passkey on the account’s page, and conf
   await page.getByLabel('Code shown by the app').fill(codeOf(secret, unixMs(Date.now())));
   await page.getByRole('button', { name: 'Set up' }).click();
   const recovery = await page.locator('.codes code').first().innerText();
-  await page.getByRole('link', { name: 'I have saved them' }).click();
+  await page.getByRole('link', { name: 'I have saved the codes' }).click();
   await page.getByRole('link', { name: 'otto' }).click();
   expect(await headingOf(page)).toBe('Your account');
 

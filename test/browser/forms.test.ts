@@ -82,9 +82,9 @@ test.each(modes)('a pasted address is compared with that of the invoice, $mode',
   const { page, problems, close } = await openPage(checkout.browser, invoice.url, options);
   const other = checkout.service.devnet.payer.address;
   const said: [pasted: string, reported: string][] = [
-    [invoice.address, '✓ It is the same address.'],
-    [` ${invoice.address}\t`, '✓ It is the same address.'],
-    [other, 'It is a different address. Do not send to it. Copy the address again from this page, and check it again.'],
+    [invoice.address, '✓ The address is the same.'],
+    [` ${invoice.address}\t`, '✓ The address is the same.'],
+    [other, 'The address is different. Do not send to it. Copy the address again from this page, and check it again.'],
     // Addresses are case-sensitive: with one letter in another case it's another address or none.
     [invoice.address.toLowerCase(), 'This is not a TRON address. Copy the address again from this page.'],
     [`0x${'a1'.repeat(20)}`, 'This is not a TRON address. Copy the address again from this page.'],
@@ -138,7 +138,7 @@ test('who asks too often is told when to ask again, with JavaScript and without'
     const { page, problems, close } = await openPage(browser, hasty.url, { javaScriptEnabled });
     const body = new URLSearchParams({ transaction: 'nonsense' });
     for (let asked = 0; asked < 10; asked++) await fetch(`${hasty.url}/ask`, { method: 'POST', body });
-    expect(await answerTo(page, FIND, 'nonsense')).toBe('That was quick. Try again in 1 second.');
+    expect(await answerTo(page, FIND, 'nonsense')).toBe('Too many attempts. Try again in 1 second.');
     expect(besidesFailedRequests(problems)).toEqual([]);
     await close();
   }
@@ -150,7 +150,7 @@ test('without a connection a question is answered by saying so, and can be asked
   await page.getByLabel(FEE.label).fill('1.5');
   await page.context().setOffline(true);
   await page.getByRole('button', { name: FEE.button }).click();
-  await page.locator(FEE.region, { hasText: 'We cannot look it up right now.' }).waitFor();
+  await page.locator(FEE.region, { hasText: 'We cannot look up this transaction right now.' }).waitFor();
   await page.context().setOffline(false);
   await page.getByRole('button', { name: FEE.button }).click();
   await page.locator(`${FEE.region} p`, { hasText: 'after its fee of' }).waitFor();

@@ -208,7 +208,7 @@ test('a language that is switched to by hand stays, also in the answers and the 
   await page.getByRole('link', { name: 'فارسی' }).click();
   await page.locator('html[lang=fa]').waitFor();
   await openAll(page);
-  expect(await page.locator('#transaction-answer').innerText()).not.toMatch(/It was sent/);
+  expect(await page.locator('#transaction-answer').innerText()).not.toMatch(/The money was sent/);
   await page.getByRole('link', { name: CATALOGUES.fa.receiptLink }).click();
   await page.getByRole('heading', { level: 1, name: CATALOGUES.fa.receipt }).waitFor();
   expect(await page.locator('html').getAttribute('lang')).toBe('fa');

@@ -112,7 +112,7 @@ test('while we are blind the page says so and the deadline stands still; then it
   seeAgain(service);
   await page.locator('#left', { hasText: 'min left' }).waitFor();
   expect(await heard()).toEqual([
-    'Waiting for your payment We cannot see the TRON network right now. Your payment is safe and will be found as soon as we see it again.',
+    'Waiting for your payment We cannot see the TRON network right now. Your payment is safe, and we will find it as soon as we can see the network again.',
     'Waiting for your payment',
   ]);
   expect(problems).toEqual([]);

@@ -27,14 +27,14 @@ beforeAll(async () => {
 afterAll(() => checkout.stop());
 
 const SENT = 'Sent. Do not send again. This page shows the payment as soon as the network has it.';
-const REFUSED = 'The wallet did not send it. Nothing was paid.';
-const DECLINED = 'You did not confirm it in the wallet. Nothing was paid.';
+const REFUSED = 'The wallet did not send the payment. Nothing was paid.';
+const DECLINED = 'You did not confirm the payment in the wallet. Nothing was paid.';
 const POOR = 'The wallet holds too little USDT for this amount. Nothing was sent.';
 const WITHOUT_FEE =
   'The wallet has too little TRX for the network fee: the transfer would fail and the fee would be lost. Nothing was sent.';
 const SILENT = 'The wallet has not responded. Unlock it and look for a request there, or try again.';
 const WAIT = 'Confirm the transfer in your wallet.';
-const UNKNOWN = 'We do not know whether the wallet sent it. Check your wallet’s history before you try again.';
+const UNKNOWN = 'We do not know whether the wallet sent the payment. Check your wallet’s history before you try again.';
 
 const openWithWallet = (options: Parameters<typeof openPageWithWallet>[1] = {}) =>
   openPageWithWallet(checkout, options);
@@ -392,8 +392,8 @@ test('where the browser keeps nothing, the page itself remembers what was sent w
   await close();
 });
 
-const NOT_FINAL = 'That is not final yet. Do not send again; look again in 1 minute.';
-const MAY_SEND = 'If you have not sent another one, you can send again.';
+const NOT_FINAL = 'This result is not final yet. Do not send again; look again in 1 minute.';
+const MAY_SEND = 'If you have not sent another payment, you can send again.';
 const OTHER_FOUND = 'Another payment was found. Do not send again.';
 
 test('a transfer that failed on the chain is looked up by its id: once that is final, and nothing else was found, it may be sent again', async () => {

@@ -178,7 +178,7 @@ test.each(BEFORE)(
       expect(read).not.toMatch(new RegExp(`${address}|${THIEF}|class="qr|data-copy="|id="amount|payment is safe`));
     }
     for (const text of [suspended?.parts.status ?? '', reloaded, others[0] ?? '']) {
-      expect(text).toContain('keep the transaction ID and contact the shop through a channel that you already know');
+      expect(text).toContain('keep the transaction ID and contact the shop in a way that you already know');
     }
     await setAddressText(address);
     await eventually(last, (message) => message?.state === state);

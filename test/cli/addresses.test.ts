@@ -90,7 +90,7 @@ test('secrets in a file are refused with their place, and never repeated', async
       const { code, stdout, stderr } = await cli(['address', 'add', '--project', id, '--file', file]);
       expect(code).toBe(2);
       expect(stderr).toContain(expected);
-      expect(stderr).toContain('It is now in that input');
+      expect(stderr).toContain('The secret is now in that input');
       expect(stdout + stderr).not.toMatch(/4f4f|sausage/);
     }),
   );

@@ -201,7 +201,7 @@ test('a backup that is replaced between the two readings of a restore leaves the
   await target.client.query('commit');
   expect((await restoring).json.error).toMatchObject({
     code: 'BACKUP_DAMAGED',
-    message: expect.stringContaining('the file changed while it was read'),
+    message: expect.stringContaining('the file changed while Quittance read it'),
   });
   expect(await isUntouched(target)).toBe(true);
 });

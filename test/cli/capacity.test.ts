@@ -132,7 +132,7 @@ test('the amounts in use stand in a table, the most urgent first, with the verdi
     ],
   });
   const { stdout, stderr } = await capacity('--project', id);
-  expect(stdout).toMatch(/verdict +LOW: free amounts will last less than 14 days for 25\.000000$/m);
+  expect(stdout).toMatch(/verdict +LOW: the free amounts will last less than 14 days for 25\.000000$/m);
   expect(stdout).toMatch(/^tail-3 +9 +0\.100000 +3 +10$/m);
   expect(stdout).toMatch(/25\.000000 +10 +18 +55\.5 +1\.0 +0\.4 +10 +LOW\n7\.000000 +17 +18 +94\.4/);
   expect(stderr).toContain('add addresses');
@@ -145,7 +145,7 @@ test('the verdict says which amounts are scarce, and which are gone so that invo
     for (let i = 0; i < (price === 9_000_000n ? 8 : 9); i++) await take(addresses[0], price, wordAt(price, i), 20);
   }
   const { stdout } = await capacity('--project', id);
-  expect(stdout).toMatch(/^verdict +LOW: no amount is free, so invoices are now refused for \d\.0{6}, \d\.0{6}, /m);
+  expect(stdout).toMatch(/^verdict +LOW: no amount is free, so Quittance refuses invoices for \d\.0{6}, \d\.0{6}, /m);
   expect(stdout).toMatch(/ and 1 more; less than 20 % is free for 9\.000000$/m);
 });
 
@@ -154,7 +154,7 @@ test('an amount that was used fewer than 5 times has days left, and is not low b
   await take(addresses[0], 12_000_000n, 12_000_000n, 0);
   const { stdout } = await capacity('--project', id);
   expect(stdout).toMatch(/^12\.000000 +2 +3 +66\.6 +1\.0 +1\.0 +2 *$/m);
-  expect(stdout).toMatch(/^verdict +good: fewer than 5 uses in 30 days are too few for a forecast$/m);
+  expect(stdout).toMatch(/^verdict +good: there is no forecast for amounts with fewer than 5 uses in 30 days$/m);
 });
 
 test('one amount is shown on each active address and in all, under both policies', async () => {

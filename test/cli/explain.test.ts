@@ -116,7 +116,7 @@ describe('an invoice', () => {
     await ledger.addDelivery(paid, endpoint, { status: 'pending', attempts: [], nextAttemptAt: at('11:11:00') });
 
     const { verdict } = await expectGolden(ledger, 'order-18', 'paid-late');
-    expect(verdict).toContain('after its deadline of 2026-09-01T10:30:00.000Z, which still counts');
+    expect(verdict).toContain('after its deadline of 2026-09-01T10:30:00.000Z, but the payment still counts');
   });
 
   test('whose block was orphaned, and that was paid again in another block, shows both', async () => {
@@ -127,7 +127,7 @@ describe('an invoice', () => {
     await ledger.addInvoiceEvent('PENDING', invoice, { sequence: 2, createdAt: at('10:04:20') });
     const waiting = await ask(ledger, 'order-19');
     expect(waiting.text).toMatch(
-      /^order-19 is waiting for exactly 25\.000137 USDT at T.*because its block was orphaned\. It may appear again in another block\.\n/,
+      /^order-19 is waiting for exactly 25\.000137 USDT at T.*because its block was orphaned\. The transfer may appear again in another block\.\n/,
     );
 
     await expectGolden(ledger, txIdOf(0x19), 'transaction-orphaned');
@@ -174,7 +174,7 @@ describe('an invoice', () => {
     const verdicts: string[] = [];
     for (const name of names) verdicts.push(((await ask(ledger, name)).data as Json).verdict);
     const fits =
-      /No exact transfer has arrived\. 1 unmatched transfer may be meant for it: 25\.000000 USDT .* \(trf_\w+\)\. The transfer is not resolved\. Likely \(low\): .* 7 other invoices fit about as well\./;
+      /No exact transfer has arrived\. 1 unmatched transfer may be meant for this invoice: 25\.000000 USDT .* \(trf_\w+\)\. The transfer is not resolved\. Likely \(low\): .* 7 other invoices fit about as well\./;
     expect(verdicts.filter((verdict) => fits.test(verdict))).toHaveLength(8);
     await expectGolden(ledger, 'order-60', 'one-of-many');
   });
@@ -193,7 +193,7 @@ describe('an invoice', () => {
     await ledger.addTransfer('unmatched', null, { ...payment, decidedAt: at('10:05:00') });
     const { verdict } = (await ask(ledger, 'order-90')).data as Json;
     expect(verdict).toMatch(
-      /No exact transfer has arrived\. 1 unmatched transfer may be meant for it: 25\.000000 USDT .* the requested amount of invoice order-90.*; more than 50 other invoices fit about as well\./,
+      /No exact transfer has arrived\. 1 unmatched transfer may be meant for this invoice: 25\.000000 USDT .* the requested amount of invoice order-90.*; more than 50 other invoices fit about as well\./,
     );
   });
 
@@ -214,7 +214,7 @@ describe('an invoice', () => {
     );
     expect(next).toBe(`to resolve the transfer: quittance transfers resolve ${id} --as …`);
     const other = (await ask(ledger, 'order-71')).data as Json;
-    expect(other.verdict).toMatch(/1 unmatched transfer may be meant for it: 25\.010000 USDT/);
+    expect(other.verdict).toMatch(/1 unmatched transfer may be meant for this invoice: 25\.010000 USDT/);
   });
 
   test('that is not meant by what another invoice explains far better says that something came', async () => {
@@ -225,7 +225,7 @@ describe('an invoice', () => {
     await ledger.addTransfer('unmatched', null, { ...payment, decidedAt: at('10:05:00') });
     const { verdict } = (await ask(ledger, 'order-73')).data as Json;
     expect(verdict).toMatch(
-      /No exact transfer has arrived\. 1 unmatched transfer has arrived since then, at its address/,
+      /No exact transfer has arrived\. 1 unmatched transfer has arrived since the invoice was created, at its address/,
     );
     expect((await ask(ledger, 'order-73')).next).toBeUndefined();
   });
@@ -252,7 +252,7 @@ describe('an invoice', () => {
     await ledger.addResolution(duplicate, 'refunded', 'anna', at('11:00:00'), 'sent back, ticket 4711');
 
     const { verdict } = await expectGolden(ledger, 'order-21', 'duplicate-refunded');
-    expect(verdict).toContain('It was paid twice');
+    expect(verdict).toContain('The invoice was paid twice');
     expect(verdict).toContain('anna resolved it as refunded');
   });
 
@@ -310,12 +310,12 @@ describe('an invoice', () => {
       [txIdOf(0x26)],
     );
     const [first, second] = [await ask(ledger, txIdOf(0x25)), await ask(ledger, txIdOf(0x26))];
-    expect(first.text).toContain('The invoice becomes PAID when that block is irreversible');
+    expect(first.text).toContain('The invoice becomes PAID when the block is irreversible');
     expect(second.text).toMatch(
-      /came first, in block 1918, transaction 25252525.*\. Unless .* this one pays no invoice\./,
+      /came first, in block 1918, transaction 25252525.*\. Unless .* this transfer pays no invoice\./,
     );
     expect((await ask(ledger, 'order-25')).text).toContain(
-      '1 more transfer of exactly this amount comes after it and pays no invoice.',
+      '1 more transfer of exactly this amount follows and pays no invoice.',
     );
   });
 
@@ -444,7 +444,7 @@ describe('with --project', () => {
     });
     const { text, exitCode } = await ask(ledger, txIdOf(0x80), { project: projectId });
     expect(exitCode).toBe(3);
-    expect(text).toContain(`moved no USDT to or from an address of the project ${projectId}.`);
+    expect(text).toContain(`moved no USDT to or from the addresses of the project ${projectId}.`);
     expect(text).toContain('Without --project, Quittance searches every project that you may see.');
   });
 });
@@ -501,7 +501,7 @@ describe('an address', () => {
     await ledger.addTransfer('unmatched', null, { ...payment, decidedAt: at('10:05:00') });
     const { data } = await ask(ledger, addressOf(0xdd));
     expect(data).toMatchObject({
-      verdict: expect.stringMatching(/is not an address of yours\. It sent 1 transfers? to your addresses/),
+      verdict: expect.stringMatching(/is not one of your addresses\. It sent 1 transfers? to your addresses/),
       timeline: [{ kind: 'transferred', match: 'unmatched', amount: '7.000000' }],
     });
   });

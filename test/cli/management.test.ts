@@ -270,7 +270,7 @@ describe('after that', () => {
     expect(text).toContain('the burn address');
     expect(text).toContain('Ethereum-style');
     expect(text).toContain('argument 7');
-    expect(text).toContain('already given as argument 1');
+    expect(text).toContain('is a duplicate of argument 1');
     expect(text).toContain('checksum');
     expect((await cli('address', 'list', '--project', id, '--json')).json.data).toMatchObject([{ address: own }]);
   });
@@ -288,7 +288,7 @@ describe('after that', () => {
     const secrets: [kind: string, args: string[]][] = [
       ['a private key', [`${'4f'.repeat(32)}`]],
       ['a seed phrase', words.split(' ')],
-      ['34 characters, this one has 65', [`${'4f'.repeat(32)}4`]],
+      ['34 characters, but this text has 65', [`${'4f'.repeat(32)}4`]],
     ];
     await Promise.all(
       secrets.map(async ([kind, args]) => {

@@ -39,11 +39,13 @@ test('a person at a terminal is asked for orders and amounts, and told how many 
   const { code, asked, stdout } = await createBy(['1000', ' 20 ']);
   expect(code).toBe(0);
   expect(asked).toHaveLength(2);
-  expect(stdout).toMatch(/addresses needed +5 for 90 days, 21 for a year; one address lasts 18 days/);
+  expect(stdout).toMatch(/addresses needed +5 for 90 days, 21 for a year; one address is enough for 18 days/);
 });
 
 test('an empty second answer means one amount', async () => {
-  expect((await createBy(['100', ''])).stdout).toContain('10 for 90 days, 41 for a year; one address lasts 9 days');
+  expect((await createBy(['100', ''])).stdout).toContain(
+    '10 for 90 days, 41 for a year; one address is enough for 9 days',
+  );
 });
 
 test.each([

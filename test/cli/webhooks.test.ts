@@ -485,7 +485,7 @@ describe('deliveries', () => {
     expect((await cli('deliveries', 'show', event.evt)).stdout).toContain('none until the endpoint is enabled');
     expect((await cli('deliveries', 'list', '--endpoint', endpoint.whe)).stdout).toContain('endpoint disabled');
     const moved = await cli('webhook', 'update', endpoint.whe, '--url', 'https://moved.example.com/');
-    expect(moved.stderr).toContain('it stays disabled');
+    expect(moved.stderr).toContain('the endpoint stays disabled');
     const unplanned = await newEvent(project, Date.now());
     expect(await cli('deliveries', 'show', unplanned.evt)).toMatchObject({
       code: 0,

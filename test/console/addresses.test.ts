@@ -76,7 +76,7 @@ test('who has the session of an owner adds an address: it is announced, and no i
   const before = await own();
   const { address } = newAddress();
   const waits = await addOne(address);
-  expect([waits.status, waits.text.includes('They are not used for invoices yet')]).toEqual([200, true]);
+  expect([waits.status, waits.text.includes('The addresses are not used for invoices yet')]).toEqual([200, true]);
   const change = changeIn(waits);
   const today = await console_.get('/', as('vera'));
   expect(today.text).toContain('address-change-pending');
@@ -106,7 +106,7 @@ test('another owner sees each address and confirms; the same person in another s
     { token: tokenIn(await console_.get(path, { 'x-actor': 'ana', 'x-session': '2' }), path), ending: ending(address) },
     { 'x-actor': 'ana', 'x-session': '2' },
   );
-  expect([refused.status, refused.text.includes('you proposed it')]).toEqual([409, true]);
+  expect([refused.status, refused.text.includes('you proposed this change')]).toEqual([409, true]);
   expect((await console_.get(page)).text).not.toContain('add them now');
   expect((await console_.get(path, as('otto'))).status).toBe(403);
   expect((await console_.post(path, { ending: ending(address) }, as('otto'))).status).toBe(403);
@@ -175,7 +175,7 @@ test('what is wrong with a list is told beside it, before anybody proves anythin
     [{ firstEnding: '' }, 'must be the last 6 characters'],
     [{ list: '# nothing' }, 'contains no address'],
     [{ list: `${one}x`, firstEnding: 'x', lastEnding: 'x' }, 'line 1 of the list'],
-    [{ list: `${one}\n${one}`, lastEnding: ending(one) }, 'this address was already given'],
+    [{ list: `${one}\n${one}`, lastEnding: ending(one) }, 'this address is a duplicate of'],
     [{ list: `${one}\n${key}`, lastEnding: key }, 'this looks like a private key'],
     [{ policy: 'odd' }, 'choose tail, tail-4, tail-3, exact'],
   ];
@@ -208,12 +208,12 @@ test('a key’s addresses are shown to be compared, and the end of #1 is typed f
   expect(kept['seen']).toBe(`${FIRST}\n${SECOND}`);
   const sent = (form: Record<string, string>) => console_.post(path, { ...kept, token: tokenIn(shown, path), ...form });
   const wrong = await sent({ ending: 'abcdef' });
-  expect([wrong.status, wrong.text.includes('is not the first one of this key')]).toEqual([400, true]);
+  expect([wrong.status, wrong.text.includes('is not the first address of this key')]).toEqual([400, true]);
   const other = { ...kept, token: tokenIn(wrong, path), ending: ending(FIRST), seen: SECOND };
   expect((await console_.post(path, other)).status).toBe(409);
   const again = await submit('/addresses/derive', { xpub: XPUB, count: '2', autoLimit: '20' });
   const waits = await console_.post(path, { ...kept, token: tokenIn(again, path), ending: ending(FIRST) });
-  expect([waits.status, waits.text.includes('They are not used for invoices yet')]).toEqual([200, true]);
+  expect([waits.status, waits.text.includes('The addresses are not used for invoices yet')]).toEqual([200, true]);
   const { db, clock } = console_.service;
   expect(await findAccountKey(db, 'devnet', XPUB)).toBeNull();
   clock.advance(DAY_MS);
@@ -222,7 +222,7 @@ test('a key’s addresses are shown to be compared, and the end of #1 is typed f
   const next = await submit('/addresses/derive', { count: '1' });
   expect(next.text).toContain('#3 TYJPRrdB5APNeRs4R7fYZSwW3TcrTKw2gx');
   const bad = await submit('/addresses/derive', { xpub: XPUB.slice(0, -1), count: '1' });
-  expect([bad.status, bad.text.includes('copy the whole key again')]).toEqual([400, true]);
+  expect([bad.status, bad.text.includes('Copy the whole key again')]).toEqual([400, true]);
   expect((await submit('/addresses/derive', { xpub: XPUB, count: '501' })).text).toContain('use 500 at most');
 });
 
@@ -232,7 +232,7 @@ test('an address is retired with what follows in numbers, and the last one with 
   const { address } = await newInvoice(service, 'before-retiring-2');
   const path = `/addresses/${address}/retire`;
   const { text } = await console_.get(path, as('otto'));
-  expect(text).toMatch(/\d+ open invoices? stays? payable, but new ones no longer use it/);
+  expect(text).toMatch(/\d+ open invoices? stays? payable, but new invoices no longer use this address/);
   expect((await console_.get(path, as('vera'))).status).toBe(403);
   const done = await submit(path, { note: 'x'.repeat(2001) }, 'otto');
   expect([done.status, done.text.includes('at most 2000')]).toEqual([400, true]);

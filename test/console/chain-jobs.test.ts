@@ -109,7 +109,9 @@ test('a job is stopped by who may start it, at once, and says how far it came', 
   expect([stopped.status, stopped.headers.get('location')]).toEqual([303, path]);
   const ended = await desk.untilEnded(path);
   const last = Number(range.from) + 56;
-  expect(textOf(ended)).toContain(`blocks ${range.from} to ${last} are done; continue from block ${last + 1}`);
+  expect(textOf(ended)).toContain(
+    `blocks ${range.from} to ${last} are done; to continue, start a job at block ${last + 1}`,
+  );
   expect(ended.text).toContain('>stopped<');
   expect((await desk.post(`${path}/stop`, { token })).text).toContain('was already sent');
 });
@@ -216,7 +218,9 @@ test('what the chain denies ends a rescan with the repair, and says which blocks
   const failed = await desk.untilEnded(await desk.start('rescan', blocks));
   expect(textOf(failed)).toMatch(/transfer (ab){32} \(0\) in block \d+ is in the ledger, but not on the chain/);
   expect(textOf(failed)).toContain(`quittance chain repair --network devnet --from ${to - 19} --to ${to}`);
-  expect(textOf(failed)).toMatch(new RegExp(`blocks ${to - 19} to \\d+ are done; continue from block \\d+`));
+  expect(textOf(failed)).toMatch(
+    new RegExp(`blocks ${to - 19} to \\d+ are done; to continue, start a job at block \\d+`),
+  );
   expect(failed.text).toContain('>failed<');
 });
 

@@ -107,13 +107,17 @@ const WRONG: [path: string, form: Record<string, string>, says: string][] = [
   [NEW, { name: 'a\nb' }, 'control character'],
   [NEW, { name: 'x', expires: 'soon' }, '“Expires (optional)” is &quot;soon&quot;'],
   [NEW, { name: 'x', expires: '2020-01-01' }, 'which is in the past'],
-  [NEW, { name: 'x', allowedIps: '0.0.0.0/0' }, 'means everyone'],
+  [NEW, { name: 'x', allowedIps: '0.0.0.0/0' }, 'allows everyone'],
   [NEW, { name: 'x', allowedIps: '<img src=x>' }, 'is neither an IP address nor a CIDR block'],
   [NEW, { name: 'x' }, '“Permissions” is empty: choose from create, read, events, webhooks'],
   [NEW, { name: 'x', odd: '1' }, 'is not a field of this form'],
   [NEW_ADMIN, { name: 'x', scope: 'all' }, '“Role” is &quot;&quot;: choose viewer, operator, owner'],
   [NEW_ADMIN, { name: 'x', role: 'root', scope: 'all' }, 'choose viewer, operator, owner'],
-  [NEW_ADMIN, { name: 'x', role: 'viewer', scope: 'some' }, 'is limited to ticked projects, but none is ticked'],
+  [
+    NEW_ADMIN,
+    { name: 'x', role: 'viewer', scope: 'some' },
+    'is limited to selected projects, but no project is selected',
+  ],
   [NEW_ADMIN, { name: 'x', role: 'viewer', prj_00000000000000000000000000: 'yes' }, 'is not a field of this form'],
 ];
 

@@ -87,7 +87,7 @@ test('each screen shows by itself what happens while it is open', async () => {
   const transfer = `/unmatched/${encodeId('trf', (await unmatchedIds(console_.service))[0] ?? '')}`;
   const screens: [path: string, region: string, says: RegExp][] = [
     ['/chain', '#warnings', /seen live/],
-    ['/addresses', '#additions', /Not in use yet/],
+    ['/addresses', '#additions', /These addresses are not in use yet/],
     ['/requests?status=4xx', '#news', /1 new: show/],
     ['/webhooks', '#rows', /Disabled/],
     [endpoint, '#state', /Disabled/],

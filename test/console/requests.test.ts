@@ -36,7 +36,14 @@ const requestAt = (ms: number, more: Partial<LoggedRequest> = {}): LoggedRequest
 test('the page of a request says in words what was asked and how it ended, and leads to the invoice', async () => {
   const { text } = await get(`/requests/${refused}`, 'vera');
   for (const told of [
-    ...[refused, 'POST', '/v1/invoices', '409', 'IDEMPOTENCY_CONFLICT', 'The request conflicts with an earlier one.'],
+    ...[
+      refused,
+      'POST',
+      '/v1/invoices',
+      '409',
+      'IDEMPOTENCY_CONFLICT',
+      'The request conflicts with an earlier request.',
+    ],
     ...[
       'use a new key for a new order attempt',
       '<code>conflict</code> says',

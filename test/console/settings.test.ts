@@ -272,7 +272,7 @@ test('whoever may see no project, or may not take the next step, is told whom to
   const today = `/?project=${other.projectId}`;
   expect((await console_.get(today)).text).toContain(`<a href="/addresses/add?project=${other.projectId}">`);
   expect((await console_.get(today, { 'x-actor': 'otto' })).text).toContain(
-    'Ask an owner: your role does not allow this.',
+    'Ask an owner to do this: your role does not allow it.',
   );
 });
 

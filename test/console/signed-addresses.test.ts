@@ -50,16 +50,16 @@ test('an address that the manifest in force names does not wait; with one beside
   const [signed, unsigned] = [newAddress().address, newAddress().address];
   await sign(signed);
   expect((await console_.get('/addresses/add')).text).toContain(
-    'contains all of them, they are used for invoices immediately',
+    'contains all of these addresses, invoices use them immediately',
   );
   const both = await add(signed, unsigned);
-  expect([both.status, both.text.includes('They are not used for invoices yet')]).toEqual([200, true]);
+  expect([both.status, both.text.includes('The addresses are not used for invoices yet')]).toEqual([200, true]);
   expect(await own()).not.toContain(signed);
   const change = /\/addresses\/changes\/chg_[0-9a-z]{26}/.exec(both.text)?.[0] ?? '';
   await submit(`${change}/withdraw`, {});
 
   const one = await add(signed);
-  expect([one.status, one.text.includes('can use them from now on')]).toEqual([200, true]);
+  expect([one.status, one.text.includes('can now use these addresses')]).toEqual([200, true]);
   expect(await own()).toContain(signed);
 });
 
@@ -71,7 +71,7 @@ test('an address that is signed for another project waits', async () => {
   const read = await readInstalled(settings, { ledgerId: null, now: null });
   if (read.kind === 'ok') guard.install(read.installed);
   const reply = await add(address);
-  expect(reply.text).toContain('They are not used for invoices yet');
+  expect(reply.text).toContain('The addresses are not used for invoices yet');
   await sign();
 });
 
@@ -87,12 +87,12 @@ test('what is derived does not wait if it is signed, and waits if it is not', as
   const { seen, token } = await derive();
   const form = { xpub: OTHER_XPUB, count: '1', isFresh: 'yes', seen, ending: seen.slice(-6) };
   const waits = await console_.post(second, { ...form, token });
-  expect(waits.text).toContain('They are not used for invoices yet');
+  expect(waits.text).toContain('The addresses are not used for invoices yet');
   const change = /\/addresses\/changes\/chg_[0-9a-z]{26}/.exec(waits.text)?.[0] ?? '';
   await submit(`${change}/withdraw`, {});
   await sign(seen);
   const added = await console_.post(second, { ...form, token: (await derive()).token });
-  expect(added.text).toContain('can use them from now on');
+  expect(added.text).toContain('can now use these addresses');
   expect(await own()).toContain(seen);
 });
 

@@ -206,7 +206,7 @@ describe('refused, and nothing is stored:', () => {
       {
         ...{ field: 'price.currency', code: 'NO_RATE' },
         message:
-          'is EUR, but the project has rates for: none; the operator can set one with: quittance adapter enable --kind price --currency EUR --rate …',
+          'is EUR, but the project has rates for: none; the operator can set a rate with: quittance adapter enable --kind price --currency EUR --rate …',
       },
     ]);
   });
@@ -284,7 +284,7 @@ test('the operator sets one rate for each currency, and ends it; shops order thr
     body: '{"description":"mine"}',
   });
   expectProblem(changed, 409, 'ENDPOINT_CONFLICT');
-  expect(changed.body.detail).toContain('is the rate of a currency');
+  expect(changed.body.detail).toContain('is a currency rate for prices');
   await perform(disableAdapter, deps, actor, { adapterId: euro.adapterId });
   expect((await post(project, euros('9.5'))).body.errors).toMatchObject([{ code: 'NO_RATE' }]);
   expect((await post(project, { price: { amount: '1', currency: 'USD' } })).status).toBe(201);

@@ -19,6 +19,6 @@ test('an owner sees in the console what the doctor finds around its process, and
   for (const name of ['database', 'migrations', 'capacity', 'support-contact', 'service']) {
     expect(text).toContain(`<span class="rank">${name}</span>`);
   }
-  expect(text).toContain('this process has no API, or uses any free port');
+  expect(text).toContain('this process has no API, or its port is not fixed');
   expect(text).toContain('has no support contact');
 });

@@ -25,11 +25,15 @@ async function explain(txId: string, nodes = true) {
 }
 
 test.each<[Scenario | 'trx', object, string]>([
-  ['reverted', { code: 'failed', why: 'reverted' }, 'It failed on the network: it paid nothing.'],
+  ['reverted', { code: 'failed', why: 'reverted' }, 'This transaction failed on the network: it paid nothing.'],
   ['out-of-energy', { code: 'failed', why: 'out_of_energy' }, 'too little energy or TRX for the network fee'],
-  ['fake-token', { code: 'other_token' }, 'It moved another token, not USDT, whatever the token calls itself'],
+  [
+    'fake-token',
+    { code: 'other_token' },
+    'This transaction moved another token, not USDT, whatever the name of the token is',
+  ],
   ['wrong-address', { code: 'other_address' }, 'to another address: T'],
-  ['zero-value', { code: 'no_usdt_transfer', moved: 'nothing' }, 'It moved no USDT.'],
+  ['zero-value', { code: 'no_usdt_transfer', moved: 'nothing' }, 'This transaction moved no USDT.'],
   ['trx', { code: 'no_usdt_transfer', moved: 'trx', toAddress: true }, '25.000137 TRX to the right address'],
 ])('%s is explained in the words of the payer’s page, and in its code', async (scenario, figures, words) => {
   const invoice = await newInvoice(service);
@@ -51,7 +55,7 @@ test.each<[Scenario | 'trx', object, string]>([
 test('one that no node knows is told as the payer’s page tells it, with what to look at', async () => {
   const { verdict, chain, next } = await explain('a1'.repeat(32));
   expect(chain).toMatchObject([{ network: 'devnet', answer: { code: 'not_found' } }]);
-  expect(verdict).toContain('The TRON network does not know it yet.');
+  expect(verdict).toContain('The TRON network does not know this transaction yet.');
   expect(next[0]).toContain('tronscan.org');
 });
 
@@ -62,8 +66,8 @@ test('one that came to an address of ours, in a block that is not irreversible, 
   await untilHeadIsExamined(service);
   const { verdict, chain, next } = await explain(txId);
   expect(chain).toMatchObject([{ answer: { code: 'to_your_address', to: invoice.address } }]);
-  expect(verdict).toMatch(/USDT arrived at your address T\w+\. That block is not recorded yet: the ledger is at/);
-  expect(next).toEqual([expect.stringContaining('wait until its block is recorded')]);
+  expect(verdict).toMatch(/USDT arrived at your address T\w+\. The block is not recorded yet: the ledger is at/);
+  expect(next).toEqual([expect.stringContaining('wait until the block is recorded')]);
 });
 
 test('without a node that answers, and without one that is configured, it says so', async () => {

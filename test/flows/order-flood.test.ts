@@ -341,7 +341,7 @@ describe('limits of unpaid invoices', () => {
     expectRefused(await order(shop), 429, 'TOO_MANY_UNPAID');
     const detail = await alarmOf(shop, 'order-flood');
     expect(detail).toContain(`${shop.projectId} has reached its limit of 6 unpaid invoices from`);
-    expect(detail).toContain('Of the recent ones, 5 are for 25.000000 USDT.');
+    expect(detail).toContain('5 of the recent unpaid invoices are for 25.000000 USDT.');
     expect(detail).toContain(`quittance project update ${shop.projectId} --max-unpaid`);
     const text = await (await fetch(`${service.metricsUrl}/metrics`)).text();
     expect(text).toMatch(new RegExp(`quittance_unpaid_refused_total\\{[^}]*${shop.projectId}"\\} 1`));

@@ -131,7 +131,7 @@ test('whoever explains the invoice says so', async () => {
     { ...located, projectName: '' },
     unixMs(service.clock.now()),
   );
-  expect(verdict.join(' ')).toContain(`The shop withdrew its page at ${withdrawnAt}`);
+  expect(verdict.join(' ')).toContain(`The shop withdrew the invoice at ${withdrawnAt}`);
   expect(timeline.map(({ kind }) => kind)).toContain('withdrawn');
 });
 

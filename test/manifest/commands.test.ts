@@ -121,7 +121,7 @@ test('a key is made, addresses are drafted, signed without a database, installed
     await runSql(service, 'alter table account_keys disable trigger all');
     await runSql(service, 'update account_keys set xpub = $1', [OTHER_XPUB]);
     const swapped = await draft('swapped', '--without', service.project.addresses[0] ?? '');
-    expect(swapped.json.warnings.join()).toContain('the key or the addresses were changed');
+    expect(swapped.json.warnings.join()).toContain('someone changed the key or the addresses');
     const text = readFileSync(path('swapped'), 'utf8');
     for (const { address } of derive(OTHER_XPUB, 0, 9)) expect(text).not.toContain(address);
     expect(swapped.json.changes.join('\n')).toContain(`address REMOVED: ${service.project.addresses[0]}`);

@@ -55,7 +55,7 @@ async function expectSuspended(service: GuardedService, { checkoutUrl, invoiceId
   expect(await (await fetch(checkoutUrl ?? '')).text()).toContain('Payment is suspended. Do not pay');
   const answer = await readInvoice(service, invoiceId ?? '');
   expect(answer).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
-  expect(answer.body.detail).toContain('must not be paid');
+  expect(answer.body.detail).toContain('Do not pay this invoice');
   expect(JSON.stringify(answer)).not.toContain(THIEF);
 }
 

@@ -51,7 +51,9 @@ if (installed.kind === 'missing') {
   test("hostile: a session that names another one's invoice withdraws nothing", async () => {
     const order = await shop.order(1);
     const data = { ...order, session_id: 'payses_another' };
-    await expect(provider.cancelPayment({ data })).rejects.toThrow('is not the invoice of payses_another');
+    await expect(provider.cancelPayment({ data })).rejects.toThrow(
+      'is not the invoice of the payment session payses_another',
+    );
     await provider.deletePayment({ data: { invoiceId: order.invoiceId } });
     await quittance.pay(order.checkoutUrl, 'exact');
     await eventually(
@@ -124,7 +126,7 @@ async function startMedusa(folder: string, databaseUrl: string, quittance: Quitt
     untilForgeryIsRefused: async () => {
       await eventually(
         () => program.output(),
-        (output) => output.includes('a webhook was refused: SIGNATURE_MISMATCH'),
+        (output) => output.includes('rejected a webhook: SIGNATURE_MISMATCH'),
       );
     },
     refund: async (placed) => {

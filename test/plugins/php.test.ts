@@ -173,7 +173,7 @@ describe.skipIf(!isThere)(`the client for PHP${isThere ? '' : ': skipped, php wi
       expect(await shop.ask('createInvoice', '41.00', 'php-wrong', 'php-wrong', wrong)).toHaveProperty('refused');
     }
     expect((await shop.ask('getInvoice', answer.invoiceId, 'all')).refused).toBe(
-      'expand: there are payment and metadata',
+      'expand must be payment, metadata or both',
     );
     const tooShort = await shop.ask('createInvoice', '41.00', 'php-short-life', 'php-short-life', {
       expiresInSeconds: 1,

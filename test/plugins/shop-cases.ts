@@ -58,7 +58,7 @@ function testPrices(worlds: Worlds): void {
         ...['--rate', rate],
       );
     const fix =
-      'has no rate for EUR. Its operator can set one with: quittance adapter enable --kind price --currency EUR';
+      'has no rate for EUR. The operator can set a rate with: quittance adapter enable --kind price --currency EUR';
     await expect(shop.orderInEuros(1)).rejects.toThrow(fix);
     await setRate('0.92');
     const order = await shop.orderInEuros(1);

@@ -105,15 +105,15 @@ describe.skipIf(reason !== null)(`the gateway in a WooCommerce${reason === null 
   test('twice: the order is completed once, and a note tells of the second payment', async () => {
     const { id, externalId } = await order('28.00');
     await sandbox.pay(externalId, 'twice');
-    const seen = await until(id, hasNote('which was paid before'));
+    const seen = await until(id, hasNote('which was already paid'));
     await until(id, ({ completions }) => completions === 1);
-    expect(noted(seen, 'which was paid before')).toBe(1);
+    expect(noted(seen, 'which was already paid')).toBe(1);
   });
 
   test('short: the order stays open, and a note tells what came', async () => {
     const { id, externalId } = await order('29.00');
     await sandbox.pay(externalId, 'short');
-    const seen = await until(id, hasNote('It pays nothing'));
+    const seen = await until(id, hasNote('It does not pay the invoice'));
     expect(seen).toMatchObject({ status: 'pending', completions: 0 });
   });
 
@@ -128,14 +128,14 @@ describe.skipIf(reason !== null)(`the gateway in a WooCommerce${reason === null 
     await sandbox.pay(externalId, 'exact');
     await until(id, ({ completions }) => completions === 1);
     await sandbox.pay(attempts[1].externalId, 'exact');
-    const seen = await until(id, hasNote('was paid or refunded before'));
+    const seen = await until(id, hasNote('was already paid or refunded'));
     expect(seen.completions).toBe(1);
   });
 
   test('orphaned: the order is held with a note, and completed by a payment that stays', async () => {
     const { id, externalId } = await order('31.00');
     await sandbox.pay(externalId, 'orphaned');
-    const seen = await until(id, hasNote('left the chain again'));
+    const seen = await until(id, hasNote('was orphaned, so the invoice waits'));
     expect(seen).toMatchObject({ status: 'on-hold', completions: 0 });
     await sandbox.pay(externalId, 'exact');
     await until(id, ({ completions }) => completions === 1);
@@ -180,7 +180,7 @@ describe.skipIf(reason !== null)(`the gateway in a WooCommerce${reason === null 
     expect(await sandbox.get(`/v1/invoices/${attempts[0].invoiceId}?expand=payment`)).toHaveProperty('withdrawnAt');
     // Paying the first invoice anyway doesn't pay this order.
     await sandbox.pay(attempts[0].externalId, 'exact');
-    const seen = await until(id, hasNote('the total of the order is another one now'));
+    const seen = await until(id, hasNote('the order total has changed'));
     expect(seen).toMatchObject({ status: 'on-hold', completions: 0 });
   });
 
@@ -200,7 +200,7 @@ describe.skipIf(reason !== null)(`the gateway in a WooCommerce${reason === null 
     const [stray] = await sandbox.strays(sent.map(({ txId }: Json) => txId));
     const { status } = await until(id, ({ completions }) => completions === 1);
     const txId = await sandbox.refund(stray);
-    const seen = await until(id, hasNote(`sent back to their sender in transaction ${txId}`));
+    const seen = await until(id, hasNote(`sent back to the sender in transaction ${txId}`));
     expect(seen.status).toBe(status);
   });
 
@@ -222,7 +222,7 @@ describe.skipIf(reason !== null)(`the gateway in a WooCommerce${reason === null 
     await shop.ask('set', 0, 'option:url=http://127.0.0.1:9');
     const page = await checkOut(product, pageId);
     const button = page.getByRole('button', { name: 'Place Order' });
-    const said = page.getByText('Nothing was charged').first();
+    const said = page.getByText('You were not charged').first();
     await eventually(
       async () => [await button.click({ timeout: 1000 }).catch(() => undefined), await said.isVisible()],
       ([, isSaid]) => isSaid === true,
@@ -237,7 +237,7 @@ describe.skipIf(reason !== null)(`the gateway in a WooCommerce${reason === null 
     expect(await look(id)).toMatchObject({ isAvailable: true, noRate: null });
     expect(await shop.ask('pay', id)).toEqual({
       result: 'failure',
-      told: expect.stringContaining('Nothing was charged; please choose another way to pay'),
+      told: expect.stringContaining('You were not charged. Please choose another payment method'),
     });
     expect((await look(id)).noRate).toContain('quittance adapter enable --kind price --currency EUR');
     await sandbox.setRate('EUR', '0.92');
@@ -283,7 +283,7 @@ describe.skipIf(reason !== null)(`the gateway in a WooCommerce${reason === null 
     await shop.ask('set', 0, 'option:usd_is_usdt=no');
     expect(await shop.ask('pay', id)).toEqual({
       result: 'failure',
-      told: expect.stringContaining('Nothing was charged'),
+      told: expect.stringContaining('You were not charged'),
     });
     await shop.ask('set', 0, 'option:usd_is_usdt=yes');
     expect((await look(id)).isAvailable).toBe(true);

@@ -33,7 +33,7 @@ const BUDGETS: Record<string, readonly [strings: number, comments: number, docs:
   'makes-anew': [5, 4, 4],
   comes: [2, 5, 8],
   look: [1, 3, 1],
-  'what-subject': [6, 5, 15],
+  'what-subject': [0, 5, 15],
   'at-hand': [0, 0, 0],
   vouch: [2, 0, 8],
   mend: [0, 0, 1],

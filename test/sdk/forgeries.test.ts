@@ -57,7 +57,7 @@ test('the exact string is accepted, and its base64 where the receiver says so', 
   });
   await expect(verify(event)).rejects.toMatchObject({
     code: 'BODY_NOT_RAW',
-    message: expect.stringMatching(/^The body was passed as a parsed object. Pass the raw bytes or the exact string/),
+    message: expect.stringMatching(/^The body was passed as a parsed object. Pass the raw bytes, the exact string/),
   });
 });
 

@@ -330,7 +330,7 @@ const POISON_FEE_LIMIT_SUN = 15_000_000_000n;
 /** Appends the hidden bytes of a kind to a signed transaction, whose id and signature don't change. */
 export function poisoned(transaction: Uint8Array, kind: PoisonKind): Uint8Array {
   const appended = APPENDED[kind];
-  if (appended === undefined) throw new TypeError(`${kind} is not appended to a transaction`);
+  if (appended === undefined) throw new TypeError(`devnet cannot append ${kind} to a transaction`);
   return concatBytes(transaction, appended);
 }
 
@@ -377,5 +377,5 @@ export function relay(ledger: Ledger, transaction: Uint8Array): string {
   if (sent === null) throw new TypeError('these bytes are not a Transaction');
   const submitted = ledger.submit(sent);
   if (submitted.kind === 'accepted') return submitted.id;
-  throw new Error(`devnet refused a transaction of a peer: ${submitted.refusal.message}`);
+  throw new Error(`devnet refused a transaction from a peer: ${submitted.refusal.message}`);
 }

@@ -13,7 +13,7 @@ export function readCreate(input: CreateInvoice): CreateInvoice {
   } = Object(input) as Partial<CreateInvoice>;
   if (/^\d+\.\d{7,}$/.test(amount as string)) refuse('amount has too many decimals: at most 6');
   if (typeof amount !== 'string' || !/^(?=.*[1-9])(0|[1-9]\d{0,11})(\.\d{1,6})?$/.test(amount)) {
-    refuse('amount must be a text greater than 0');
+    refuse('amount must be a decimal string greater than 0');
   }
   if (asset !== 'USDT' || network !== 'TRON') refuse('only USDT on TRON is accepted');
   return { ...input, asset, network, externalId: readExternalId(externalId as string) } as CreateInvoice;
@@ -29,7 +29,7 @@ export function readExternalId(externalId: string): string {
   // A lone surrogate would be sent as a different character, and so refer to a different id.
   const isText = typeof externalId === 'string' && !/\p{Surrogate}|\0/u.test(externalId);
   if (isText && /^.{1,200}$/su.test(externalId)) return externalId;
-  return refuse('externalId must be a text of 1 to 200 characters');
+  return refuse('externalId must be a string of 1 to 200 characters');
 }
 
 export function readId(id: string, kind: 'inv' | 'evt' | 'whe'): string {

@@ -64,7 +64,7 @@ export function createEndpoints(options: QuittanceOptions): Endpoints {
   return {
     list: async ({ signal } = {}) => {
       const { data } = await transport({ method: 'GET', path: PATH, signal });
-      if (!Array.isArray(data)) throw strange('no list of endpoints');
+      if (!Array.isArray(data)) throw strange('a response that is not a list of endpoints');
       return data;
     },
     create: async (endpoint, more = {}) => confirm(await send('POST', PATH, endpoint, more)),

@@ -95,6 +95,6 @@ async function readPage<Item>(
 
 /** Throws instead of requesting the same page again and again. */
 function further(next: string | undefined, cursor: string | undefined): string {
-  if (next === undefined || next === cursor) throw strange('a page that leads no further');
+  if (next === undefined || next === cursor) throw strange('a page with an invalid cursor');
   return next;
 }

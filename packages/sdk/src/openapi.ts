@@ -10,7 +10,7 @@ export interface paths {
         };
         /**
          * Read your project's events, oldest first
-         * @description Each event is byte for byte identical to the body of its webhook. Store the id of the last event that you handled, and send it as `after`. No event ever appears before one that you have read.
+         * @description Each event is byte for byte identical to the body of its webhook. Store the id of the last event that you handled, and send it as `after`. New events never appear before an event that you have read.
          */
         get: operations["listEvents"];
         put?: never;
@@ -69,8 +69,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Withdraw an invoice's page
-         * @description The payment page stops offering a way to pay, and says so. The status does not change: a payment that is under way, or arrives anyway, still pays the invoice. Withdrawing it again changes nothing.
+         * Withdraw an invoice
+         * @description The payment page no longer shows how to pay, and says that payment is cancelled. The status does not change: a payment that is under way, or arrives anyway, still pays the invoice. Withdrawing an invoice again changes nothing.
          */
         post: operations["withdrawInvoice"];
         delete?: never;
@@ -178,7 +178,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Give an endpoint a new secret and show it once; the previous secret also signs for a while */
+        /** Give an endpoint a new secret and show it once; for a limited time, Quittance also signs with the previous secret */
         post: operations["rotateWebhookSecret"];
         delete?: never;
         options?: never;
@@ -216,7 +216,7 @@ export interface webhooks {
         put?: never;
         /**
          * endpoint.disabled
-         * @description Quittance stopped sending to another of your endpoints, because it failed for five days or returned 410. Its events are in the feed.
+         * @description Quittance stopped sending to another of your endpoints, because that endpoint failed for five days or returned 410. The feed contains its events.
          */
         post: operations["onEndpointDisabledEvent"];
         delete?: never;
@@ -316,7 +316,7 @@ export interface webhooks {
         put?: never;
         /**
          * ping
-         * @description A test event that the operator sends to test the endpoint. It is not about an invoice.
+         * @description An event that the operator sends to test the endpoint. It does not concern an invoice.
          */
         post: operations["onPingEvent"];
         delete?: never;
@@ -336,7 +336,7 @@ export interface webhooks {
         put?: never;
         /**
          * transfer.claimed
-         * @description The payer of an invoice looked up a transfer that paid no invoice, and so claimed it. This is not proof, because anyone with the invoice link can do this. The payment page does not ask for payment until the operator decides.
+         * @description The payer of an invoice looked up, and thus claimed, a transfer that paid no invoice. This is not proof, because anyone with the invoice link can look up a transfer. The payment page does not ask for payment until the operator decides.
          */
         post: operations["onTransferClaimedEvent"];
         delete?: never;
@@ -356,7 +356,7 @@ export interface webhooks {
         put?: never;
         /**
          * transfer.duplicate
-         * @description A second transfer for the exact amount of an invoice that is already paid.
+         * @description A second transfer of exactly the payable amount of an invoice that is already paid.
          */
         post: operations["onTransferDuplicateEvent"];
         delete?: never;
@@ -416,7 +416,7 @@ export interface webhooks {
         put?: never;
         /**
          * transfer.unmatched
-         * @description A transfer to one of your addresses matches no payable amount. The event names the likeliest reason, as assessed at that time.
+         * @description A transfer to one of your addresses matches no payable amount. The event contains the reason that was the likeliest at that time.
          */
         post: operations["onTransferUnmatchedEvent"];
         delete?: never;
@@ -451,7 +451,7 @@ export interface components {
             /** Format: date-time */
             claimedAt: string;
             invoice: components["schemas"]["NamedInvoice"];
-            /** @description Other invoices whose payers have already claimed it */
+            /** @description Number of other invoices whose payers have already claimed this transfer */
             otherClaims: number;
         };
         /**
@@ -486,12 +486,12 @@ export interface components {
             /** @constant */
             asset: "USDT";
             /**
-             * @description What the invoice is for, in one line that the payer sees on the page
+             * @description A one-line description of the purchase, which the payer sees on the page
              * @example Two concert tickets
              */
             description?: string;
             /**
-             * @description How long the invoice waits for payment; the project's setting is both the maximum and the default
+             * @description The time that the payer has to pay; the project's setting is both the maximum and the default
              * @example 900
              */
             expiresInSeconds?: number;
@@ -511,7 +511,7 @@ export interface components {
             price?: components["schemas"]["Price"];
             /**
              * Format: uri-template
-             * @description The page's return link, instead of the project's: an https:// URL such as https://shop.example.com/orders/1001, on a site that the operator has allowed for the project; {invoiceId} is a placeholder
+             * @description A return link that replaces the project's return link: an https:// URL on a site that the operator has allowed for the project, such as https://shop.example.com/orders/1001. {invoiceId} is a placeholder
              */
             returnUrl?: string;
         };
@@ -546,7 +546,7 @@ export interface components {
         };
         /** DisableWebhookEndpoint */
         DisableWebhookEndpoint: {
-            /** @description Why: one line of at most 200 characters */
+            /** @description Reason: one line of at most 200 characters */
             reason?: string;
         };
         /** DisableWebhookEndpointAnswer */
@@ -570,7 +570,7 @@ export interface components {
         };
         /**
          * EndpointDisabledEvent
-         * @description Quittance stopped sending to another of your endpoints, because it failed for five days or returned 410. Its events are in the feed.
+         * @description Quittance stopped sending to another of your endpoints, because that endpoint failed for five days or returned 410. The feed contains its events.
          */
         EndpointDisabledEvent: {
             data: {
@@ -580,15 +580,15 @@ export interface components {
                 disabledAt: string;
                 /** @example whe_01k2m9t0b3e8zr6v5x4c7d1f2g */
                 endpointId: string;
-                /** @description Scheme, host and port of its URL */
+                /** @description Scheme, host and port of the endpoint's URL */
                 origin: string;
-                /** @description Why it was disabled, in plain words */
+                /** @description The reason why the endpoint was disabled, as text */
                 reason: string;
-                /** @description Number of events waiting to be delivered to it */
+                /** @description Number of events waiting to be delivered to this endpoint */
                 undelivered: number;
             };
             /**
-             * @description Equals the webhook-id header; deduplicate by it
+             * @description Equals the webhook-id header; use it to deduplicate events
              * @example evt_01k2m9t0b3e8zr6v5x4c7d1f2g
              */
             id: string;
@@ -644,7 +644,7 @@ export interface components {
                  */
                 checkoutUrl: string;
                 /**
-                 * @description What the invoice is for, in one line that the payer sees on the page
+                 * @description A one-line description of the purchase, which the payer sees on the page
                  * @example Two concert tickets
                  */
                 description?: string;
@@ -666,19 +666,19 @@ export interface components {
                 payment: components["schemas"]["Payment"];
                 /**
                  * Format: uri-template
-                 * @description The page's return link, instead of the project's: an https:// URL such as https://shop.example.com/orders/1001, on a site that the operator has allowed for the project; {invoiceId} is a placeholder
+                 * @description A return link that replaces the project's return link: an https:// URL on a site that the operator has allowed for the project, such as https://shop.example.com/orders/1001. {invoiceId} is a placeholder
                  */
                 returnUrl?: string;
                 /** @constant */
                 status: "CONFIRMING";
                 /**
                  * Format: date-time
-                 * @description When you withdrew the invoice; present only if you did
+                 * @description The time when you withdrew the invoice; present only in withdrawn invoices
                  */
                 withdrawnAt?: string;
             };
             /**
-             * @description Equals the webhook-id header; deduplicate by it
+             * @description Equals the webhook-id header; use it to deduplicate events
              * @example evt_01k2m9t0b3e8zr6v5x4c7d1f2g
              */
             id: string;
@@ -703,7 +703,7 @@ export interface components {
              */
             checkoutUrl: string;
             /**
-             * @description What the invoice is for, in one line that the payer sees on the page
+             * @description A one-line description of the purchase, which the payer sees on the page
              * @example Two concert tickets
              */
             description?: string;
@@ -725,7 +725,7 @@ export interface components {
             payment?: components["schemas"]["Payment"];
             /**
              * Format: uri-template
-             * @description The page's return link, instead of the project's: an https:// URL such as https://shop.example.com/orders/1001, on a site that the operator has allowed for the project; {invoiceId} is a placeholder
+             * @description A return link that replaces the project's return link: an https:// URL on a site that the operator has allowed for the project, such as https://shop.example.com/orders/1001. {invoiceId} is a placeholder
              */
             returnUrl?: string;
             /**
@@ -735,7 +735,7 @@ export interface components {
             status: "PENDING" | "CONFIRMING" | "EXPIRED" | "PAID";
             /**
              * Format: date-time
-             * @description When you withdrew the invoice; present only if you did
+             * @description The time when you withdrew the invoice; present only in withdrawn invoices
              */
             withdrawnAt?: string;
         };
@@ -751,7 +751,7 @@ export interface components {
                  */
                 checkoutUrl: string;
                 /**
-                 * @description What the invoice is for, in one line that the payer sees on the page
+                 * @description A one-line description of the purchase, which the payer sees on the page
                  * @example Two concert tickets
                  */
                 description?: string;
@@ -773,19 +773,19 @@ export interface components {
                 payment: components["schemas"]["Payment"];
                 /**
                  * Format: uri-template
-                 * @description The page's return link, instead of the project's: an https:// URL such as https://shop.example.com/orders/1001, on a site that the operator has allowed for the project; {invoiceId} is a placeholder
+                 * @description A return link that replaces the project's return link: an https:// URL on a site that the operator has allowed for the project, such as https://shop.example.com/orders/1001. {invoiceId} is a placeholder
                  */
                 returnUrl?: string;
                 /** @constant */
                 status: "EXPIRED";
                 /**
                  * Format: date-time
-                 * @description When you withdrew the invoice; present only if you did
+                 * @description The time when you withdrew the invoice; present only in withdrawn invoices
                  */
                 withdrawnAt?: string;
             };
             /**
-             * @description Equals the webhook-id header; deduplicate by it
+             * @description Equals the webhook-id header; use it to deduplicate events
              * @example evt_01k2m9t0b3e8zr6v5x4c7d1f2g
              */
             id: string;
@@ -817,7 +817,7 @@ export interface components {
                  */
                 checkoutUrl: string;
                 /**
-                 * @description What the invoice is for, in one line that the payer sees on the page
+                 * @description A one-line description of the purchase, which the payer sees on the page
                  * @example Two concert tickets
                  */
                 description?: string;
@@ -839,19 +839,19 @@ export interface components {
                 payment: components["schemas"]["PaidPayment"];
                 /**
                  * Format: uri-template
-                 * @description The page's return link, instead of the project's: an https:// URL such as https://shop.example.com/orders/1001, on a site that the operator has allowed for the project; {invoiceId} is a placeholder
+                 * @description A return link that replaces the project's return link: an https:// URL on a site that the operator has allowed for the project, such as https://shop.example.com/orders/1001. {invoiceId} is a placeholder
                  */
                 returnUrl?: string;
                 /** @constant */
                 status: "PAID";
                 /**
                  * Format: date-time
-                 * @description When you withdrew the invoice; present only if you did
+                 * @description The time when you withdrew the invoice; present only in withdrawn invoices
                  */
                 withdrawnAt?: string;
             };
             /**
-             * @description Equals the webhook-id header; deduplicate by it
+             * @description Equals the webhook-id header; use it to deduplicate events
              * @example evt_01k2m9t0b3e8zr6v5x4c7d1f2g
              */
             id: string;
@@ -877,7 +877,7 @@ export interface components {
                  */
                 checkoutUrl: string;
                 /**
-                 * @description What the invoice is for, in one line that the payer sees on the page
+                 * @description A one-line description of the purchase, which the payer sees on the page
                  * @example Two concert tickets
                  */
                 description?: string;
@@ -899,19 +899,19 @@ export interface components {
                 payment: components["schemas"]["Payment"];
                 /**
                  * Format: uri-template
-                 * @description The page's return link, instead of the project's: an https:// URL such as https://shop.example.com/orders/1001, on a site that the operator has allowed for the project; {invoiceId} is a placeholder
+                 * @description A return link that replaces the project's return link: an https:// URL on a site that the operator has allowed for the project, such as https://shop.example.com/orders/1001. {invoiceId} is a placeholder
                  */
                 returnUrl?: string;
                 /** @constant */
                 status: "PENDING";
                 /**
                  * Format: date-time
-                 * @description When you withdrew the invoice; present only if you did
+                 * @description The time when you withdrew the invoice; present only in withdrawn invoices
                  */
                 withdrawnAt?: string;
             };
             /**
-             * @description Equals the webhook-id header; deduplicate by it
+             * @description Equals the webhook-id header; use it to deduplicate events
              * @example evt_01k2m9t0b3e8zr6v5x4c7d1f2g
              */
             id: string;
@@ -961,7 +961,7 @@ export interface components {
         };
         /**
          * MismatchReason
-         * @description The likeliest reason why the transfer paid no invoice. It is never certain. Later releases may add codes.
+         * @description The likeliest reason why the transfer paid no invoice. The reason is never certain. Later releases may add codes.
          */
         MismatchReason: {
             /** @enum {string} */
@@ -1011,7 +1011,7 @@ export interface components {
         };
         /**
          * PingEvent
-         * @description A test event that the operator sends to test the endpoint. It is not about an invoice.
+         * @description An event that the operator sends to test the endpoint. It does not concern an invoice.
          */
         PingEvent: {
             data: {
@@ -1019,7 +1019,7 @@ export interface components {
                 endpointId: string;
             };
             /**
-             * @description Equals the webhook-id header; deduplicate by it
+             * @description Equals the webhook-id header; use it to deduplicate events
              * @example evt_01k2m9t0b3e8zr6v5x4c7d1f2g
              */
             id: string;
@@ -1035,7 +1035,7 @@ export interface components {
         };
         /**
          * Price
-         * @description Instead of `amount`: a price in another currency, if the operator has set a rate for it
+         * @description Use this instead of `amount` for a price in another currency, if the operator has set a rate for that currency
          */
         Price: {
             /**
@@ -1120,19 +1120,19 @@ export interface components {
             blockNumber: number;
             /** Format: date-time */
             blockTime: string;
-            /** @description Your address that sent it */
+            /** @description Your address that sent the refund */
             from: string;
             logIndex: number;
-            /** @description The transfer's sender */
+            /** @description The sender of the original transfer */
             to: string;
             txId: string;
         };
         /** Resolution */
         Resolution: {
-            /** @description The invoice that the operator selected for this money, as it was at that time, or null */
+            /** @description The invoice that the operator selected for this money, with its status at that time, or null */
             invoice: null | components["schemas"]["NamedInvoice"];
             /**
-             * @description `credited-outside` and `ignored` are in older events only: `fulfilled-manually` and `kept`.
+             * @description Older events can contain `credited-outside`, which means `fulfilled-manually`, and `ignored`, which means `kept`.
              * @enum {string}
              */
             kind: "refunded" | "fulfilled-manually" | "own-deposit" | "kept" | "credited-outside" | "ignored";
@@ -1141,7 +1141,7 @@ export interface components {
         };
         /** RotateWebhookSecret */
         RotateWebhookSecret: {
-            /** @description How long the previous secret also signs, `0` to `30d` (default: `24h`) */
+            /** @description Time for which Quittance also signs with the previous secret, `0` to `30d` (default: `24h`) */
             overlap?: string;
             /** @description Your own secret: `whsec_` and the base64 of 24 to 64 bytes (default: generated) */
             secret?: string;
@@ -1185,7 +1185,7 @@ export interface components {
             blockNumber: number;
             /** Format: date-time */
             blockTime: string;
-            /** @description Invoices whose payers looked up this transfer and so claim it. This is not proof: let a person decide. */
+            /** @description Invoices whose payers looked up this transfer and thus claimed it. This is not proof: let a person decide. */
             claimedBy: components["schemas"]["NamedInvoice"][];
             from: string;
             /** @description The invoice that the transfer paid or, for a duplicate, the invoice that was already paid */
@@ -1208,7 +1208,7 @@ export interface components {
         };
         /**
          * TransferClaimedEvent
-         * @description The payer of an invoice looked up a transfer that paid no invoice, and so claimed it. This is not proof, because anyone with the invoice link can do this. The payment page does not ask for payment until the operator decides.
+         * @description The payer of an invoice looked up, and thus claimed, a transfer that paid no invoice. This is not proof, because anyone with the invoice link can look up a transfer. The payment page does not ask for payment until the operator decides.
          */
         TransferClaimedEvent: {
             data: {
@@ -1229,7 +1229,7 @@ export interface components {
                 txId: string;
             };
             /**
-             * @description Equals the webhook-id header; deduplicate by it
+             * @description Equals the webhook-id header; use it to deduplicate events
              * @example evt_01k2m9t0b3e8zr6v5x4c7d1f2g
              */
             id: string;
@@ -1245,7 +1245,7 @@ export interface components {
         };
         /**
          * TransferDuplicateEvent
-         * @description A second transfer for the exact amount of an invoice that is already paid.
+         * @description A second transfer of exactly the payable amount of an invoice that is already paid.
          */
         TransferDuplicateEvent: {
             data: {
@@ -1267,7 +1267,7 @@ export interface components {
                 txId: string;
             };
             /**
-             * @description Equals the webhook-id header; deduplicate by it
+             * @description Equals the webhook-id header; use it to deduplicate events
              * @example evt_01k2m9t0b3e8zr6v5x4c7d1f2g
              */
             id: string;
@@ -1308,7 +1308,7 @@ export interface components {
                 txId: string;
             };
             /**
-             * @description Equals the webhook-id header; deduplicate by it
+             * @description Equals the webhook-id header; use it to deduplicate events
              * @example evt_01k2m9t0b3e8zr6v5x4c7d1f2g
              */
             id: string;
@@ -1344,7 +1344,7 @@ export interface components {
                 txId: string;
             };
             /**
-             * @description Equals the webhook-id header; deduplicate by it
+             * @description Equals the webhook-id header; use it to deduplicate events
              * @example evt_01k2m9t0b3e8zr6v5x4c7d1f2g
              */
             id: string;
@@ -1360,7 +1360,7 @@ export interface components {
         };
         /**
          * TransferUnmatchedEvent
-         * @description A transfer to one of your addresses matches no payable amount. The event names the likeliest reason, as assessed at that time.
+         * @description A transfer to one of your addresses matches no payable amount. The event contains the reason that was the likeliest at that time.
          */
         TransferUnmatchedEvent: {
             data: {
@@ -1380,7 +1380,7 @@ export interface components {
                 txId: string;
             };
             /**
-             * @description Equals the webhook-id header; deduplicate by it
+             * @description Equals the webhook-id header; use it to deduplicate events
              * @example evt_01k2m9t0b3e8zr6v5x4c7d1f2g
              */
             id: string;
@@ -1445,7 +1445,7 @@ export interface components {
             status: "PENDING" | "CONFIRMING" | "EXPIRED" | "PAID";
             /**
              * Format: date-time
-             * @description When you withdrew the invoice; present only if you did
+             * @description The time when you withdrew the invoice; present only in withdrawn invoices
              */
             withdrawnAt: string;
         };
@@ -1480,7 +1480,7 @@ export interface operations {
                 after?: string;
                 /** @example 100 */
                 limit?: number;
-                /** @description Return only events of these types, such as `invoice.paid,transfer.unmatched`. The response then has `next`: send it as `after`. */
+                /** @description Return only events of these types, such as `invoice.paid,transfer.unmatched`. The response then contains `next`: send it as `after`. */
                 types?: ("invoice.pending" | "invoice.confirming" | "invoice.paid" | "invoice.expired" | "transfer.unmatched" | "transfer.duplicate" | "transfer.refunded" | "transfer.claimed" | "transfer.resolved" | "endpoint.disabled" | "ping")[];
                 /** @description Seconds to wait for an event before returning an empty page. */
                 wait?: number;
@@ -1671,7 +1671,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description You choose and store it for this order attempt; a retry with the same key and body returns the same invoice
+                 * @description A key that you choose and store for this order attempt; a retry with the same key and body returns the same invoice
                  * @example order-1001
                  */
                 "Idempotency-Key": string;
@@ -3098,7 +3098,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The id of the event, the same on every attempt; deduplicate by it */
+                /** @description The id of the event, the same on every attempt; use it to deduplicate events */
                 "webhook-id": string;
                 /** @description The version of this protocol */
                 "webhook-protocol": "v2";
@@ -3129,7 +3129,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The id of the event, the same on every attempt; deduplicate by it */
+                /** @description The id of the event, the same on every attempt; use it to deduplicate events */
                 "webhook-id": string;
                 /** @description The version of this protocol */
                 "webhook-protocol": "v2";
@@ -3160,7 +3160,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The id of the event, the same on every attempt; deduplicate by it */
+                /** @description The id of the event, the same on every attempt; use it to deduplicate events */
                 "webhook-id": string;
                 /** @description The version of this protocol */
                 "webhook-protocol": "v2";
@@ -3191,7 +3191,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The id of the event, the same on every attempt; deduplicate by it */
+                /** @description The id of the event, the same on every attempt; use it to deduplicate events */
                 "webhook-id": string;
                 /** @description The version of this protocol */
                 "webhook-protocol": "v2";
@@ -3222,7 +3222,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The id of the event, the same on every attempt; deduplicate by it */
+                /** @description The id of the event, the same on every attempt; use it to deduplicate events */
                 "webhook-id": string;
                 /** @description The version of this protocol */
                 "webhook-protocol": "v2";
@@ -3253,7 +3253,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The id of the event, the same on every attempt; deduplicate by it */
+                /** @description The id of the event, the same on every attempt; use it to deduplicate events */
                 "webhook-id": string;
                 /** @description The version of this protocol */
                 "webhook-protocol": "v2";
@@ -3284,7 +3284,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The id of the event, the same on every attempt; deduplicate by it */
+                /** @description The id of the event, the same on every attempt; use it to deduplicate events */
                 "webhook-id": string;
                 /** @description The version of this protocol */
                 "webhook-protocol": "v2";
@@ -3315,7 +3315,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The id of the event, the same on every attempt; deduplicate by it */
+                /** @description The id of the event, the same on every attempt; use it to deduplicate events */
                 "webhook-id": string;
                 /** @description The version of this protocol */
                 "webhook-protocol": "v2";
@@ -3346,7 +3346,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The id of the event, the same on every attempt; deduplicate by it */
+                /** @description The id of the event, the same on every attempt; use it to deduplicate events */
                 "webhook-id": string;
                 /** @description The version of this protocol */
                 "webhook-protocol": "v2";
@@ -3377,7 +3377,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The id of the event, the same on every attempt; deduplicate by it */
+                /** @description The id of the event, the same on every attempt; use it to deduplicate events */
                 "webhook-id": string;
                 /** @description The version of this protocol */
                 "webhook-protocol": "v2";
@@ -3408,7 +3408,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The id of the event, the same on every attempt; deduplicate by it */
+                /** @description The id of the event, the same on every attempt; use it to deduplicate events */
                 "webhook-id": string;
                 /** @description The version of this protocol */
                 "webhook-protocol": "v2";

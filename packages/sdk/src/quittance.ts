@@ -91,7 +91,8 @@ function createEvents(transport: Transport): Events {
     if (after !== undefined) query.set('after', readId(after, 'evt'));
     if (limit !== undefined) query.set('limit', readLimit(limit));
     const answer = await transport({ method: 'GET', path: `/v1/events?${query}`, signal });
-    if (!Array.isArray(answer['data']) || typeof answer['hasMore'] !== 'boolean') throw strange('no page of events');
+    if (!Array.isArray(answer['data']) || typeof answer['hasMore'] !== 'boolean')
+      throw strange('a response that is not a page of events');
     return answer as EventPage;
   };
   return {
@@ -103,7 +104,7 @@ function createEvents(transport: Transport): Events {
         const last = data.at(-1)?.id;
         hasMore = rest.hasMore;
         // Throws instead of requesting the same page again and again.
-        if (hasMore && (last === undefined || last === cursor)) throw strange('a page that leads no further');
+        if (hasMore && (last === undefined || last === cursor)) throw strange('a page with an invalid cursor');
         cursor = last;
       }
     },

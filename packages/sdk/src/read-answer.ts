@@ -20,7 +20,9 @@ export function readAnswer(
   const code = text(json?.['code']);
   if (json === null || code === undefined || !/^[A-Z_]{1,64}$/.test(code)) {
     const isRedirect = response.type === 'opaqueredirect' || (status >= 300 && status < 400);
-    const advice = isRedirect ? 'a redirect, which is not followed; correct baseUrl' : 'which is not from the API';
+    const advice = isRedirect
+      ? 'a redirect, which the SDK does not follow: correct baseUrl'
+      : 'which does not come from the API';
     const type = (headers.get('content-type') ?? 'no content type').slice(0, 100);
     return new QuittanceError('UNEXPECTED_ANSWER', `${what} returned ${status} (${type}), ${advice}`, {
       status,

@@ -33,7 +33,7 @@ test.each([
   ["m/44'/195'/0'/0/0", at("m/44'/195'/0'/0/0"), 'the key of a single address'],
   ['a key of depth 6', at("m/44'/195'/0'/0/0/1"), 'too deep'],
   ['a third step that is not hardened', at("m/44'/195'/5"), '5, is not hardened'],
-  ['ypub', inForm(0x049d7cb2), 'a format of Bitcoin or another chain (ypub…)'],
+  ['ypub', inForm(0x049d7cb2), 'the format of Bitcoin or another chain (ypub…)'],
   ['zpub', inForm(0x04b24746), '(zpub…)'],
   ['tpub', inForm(0x043587cf), '(tpub…)'],
   ['xprv', master.derive("m/44'/195'/0'").privateExtendedKey, 'private key'],
@@ -41,7 +41,7 @@ test.each([
   ['the end cut off', XPUB.slice(0, -1), 'checksum'],
   ['words before it', `key: ${XPUB}`, 'not an extended public key'],
   ['a line break and more behind it', `${XPUB}\nand more`, 'not an extended public key'],
-  ['four letters with prv before the last', `prvx${XPUB.slice(4)}`, 'a format of Bitcoin or another chain (prvx…)'],
+  ['four letters with prv before the last', `prvx${XPUB.slice(4)}`, 'the format of Bitcoin or another chain (prvx…)'],
   ['an address', 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH', 'not an extended public key'],
   ['nothing', '', 'not an extended public key'],
 ])('%s is refused with a reason that does not repeat it', (_what, text, reason) => {

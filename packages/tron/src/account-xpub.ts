@@ -40,13 +40,13 @@ export function parseAccountXpub(text: string): ParsedXpub {
   const [, prefix] = /^([A-Za-z]{4})[1-9A-HJ-NP-Za-km-z]{50,}$/.exec(text) ?? [];
   if (prefix === undefined)
     return invalid('this is not an extended public key, which starts with xpub and has 111 characters');
-  if (/prv$/.test(prefix)) return invalid('this is an extended private key, which can spend');
+  if (/prv$/.test(prefix)) return invalid('this is an extended private key, which can spend your money');
   if (prefix !== 'xpub') {
-    return invalid(`this key has a format of Bitcoin or another chain (${prefix}…): ${WANTED}`);
+    return invalid(`this key has the format of Bitcoin or another chain (${prefix}…): ${WANTED}`);
   }
   const key = readKey(text);
   if (key === null) {
-    return invalid('the checksum does not match: a character is wrong or missing, copy the whole key again');
+    return invalid('the checksum does not match: a character is wrong or missing. Copy the whole key again');
   }
   if (key.depth !== ACCOUNT_DEPTH) {
     const what = OTHER_DEPTHS[key.depth] ?? 'too deep for an account';

@@ -35,7 +35,7 @@ test.each([
   ['TR7N0xjeKQxGTCi8q8ZY4pL8otSzgjLj6t', 'the character "0" never occurs'],
   ['x41a614f803b6fd780986a42c78ec9c7f77e6ded13c', 'the character "0" never occurs'],
   ['41a614f803b6fd780986a42c78ec9c7f77e6ded13c00', 'the character "0" never occurs'],
-  ['TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6', '34 characters, this one has 33'],
+  ['TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6', '34 characters, but this text has 33'],
   ['TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6u', 'one character is probably wrong'],
   ['TR7NHqjeKQxGTCi8q8ZY4pL0otSzgjLj6t', 'the character "0" never occurs'],
   ['TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t ', 'the character " " never occurs'],
@@ -46,7 +46,7 @@ test.each([
 test('of an address that begins with another letter only that letter is told', () => {
   expect(parseAddress('bR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t')).toEqual({
     kind: 'invalid',
-    reason: 'a TRON address starts with T, this one with b',
+    reason: 'a TRON address starts with T, but this text starts with b',
   });
 });
 

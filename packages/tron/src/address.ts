@@ -32,9 +32,10 @@ export function parseAddress(text: string): ParsedAddress {
     return invalid(`the character ${JSON.stringify(stranger[0])} never occurs in a TRON address`);
   }
   if (text.length !== ADDRESS_LENGTH) {
-    return invalid(`a TRON address has ${ADDRESS_LENGTH} characters, this one has ${text.length}`);
+    return invalid(`a TRON address has ${ADDRESS_LENGTH} characters, but this text has ${text.length}`);
   }
-  if (!text.startsWith('T')) return invalid(`a TRON address starts with T, this one with ${text.charAt(0)}`);
+  if (!text.startsWith('T'))
+    return invalid(`a TRON address starts with T, but this text starts with ${text.charAt(0)}`);
   const bytes = base58.decode(text);
   const payload = bytes.subarray(0, 21);
   if (bytes.length !== 25 || bytesToHex(checksumOf(payload)) !== bytesToHex(bytes.subarray(21))) {

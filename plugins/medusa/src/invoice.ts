@@ -28,7 +28,8 @@ export type Asked = { amount: string; currency?: string };
 /** What to ask for. Throws a RangeError if it isn't an amount. */
 export function readAmount(amount: unknown, currency: string): Asked {
   const text = String(amount);
-  if (!AMOUNT.test(text) || /^[0.]+$/.test(text)) throw new RangeError(`${text.slice(0, 40)} is no amount to pay`);
+  if (!AMOUNT.test(text) || /^[0.]+$/.test(text))
+    throw new RangeError(`${text.slice(0, 40)} is not an amount that can be paid`);
   const code = currency.toUpperCase();
   return AS_USDT.includes(code) ? { amount: text } : { amount: text, currency: code };
 }
@@ -66,7 +67,7 @@ export function isAsked(invoice: InvoiceWithPayment, externalId: string): boolea
 /** Says what happened and what to do. A missing rate is for the merchant: trying again doesn't help the customer. */
 export function describeRefusal({ code, errors }: QuittanceError, currency: string | undefined): string {
   if (errors.some((each) => each.code === 'NO_RATE')) {
-    return `USDT cannot be taken for this order, because Quittance has no rate for ${currency}. Its operator can set one with: quittance adapter enable --kind price --currency ${currency} --rate …`;
+    return `You cannot pay this order in USDT, because Quittance has no rate for ${currency}. The operator can set a rate with: quittance adapter enable --kind price --currency ${currency} --rate …`;
   }
   const reason = code === 'RATE_UNAVAILABLE' ? ', because Quittance has no current rate' : '';
   return `quittance: ${code}${reason}. Please try again.`;

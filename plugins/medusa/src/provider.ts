@@ -119,7 +119,7 @@ export class QuittanceProvider extends AbstractPaymentProvider<QuittanceOptions>
   async refundPayment(_input: RefundPaymentInput): Promise<RefundPaymentOutput> {
     throw new MedusaError(
       NOT_ALLOWED,
-      'Quittance holds no money and cannot refund. Send the USDT by your own wallet, and note its transaction at the order.',
+      'Quittance holds no money, so it cannot refund payments. Send the USDT from your own wallet, and add the transaction to the order.',
     );
   }
 
@@ -136,7 +136,7 @@ export class QuittanceProvider extends AbstractPaymentProvider<QuittanceOptions>
       .verify(payload.rawData as Buffer, headers, [...webhookSecrets], { projectId })
       .catch((error: unknown) => {
         if (!(error instanceof WebhookVerificationError)) throw error;
-        this.logger.warn(`quittance: a webhook was refused: ${error.code}`);
+        this.logger.warn(`quittance: rejected a webhook: ${error.code}`);
         return null;
       });
     if (event === null || !event.type.startsWith('invoice.')) return NOT_SUPPORTED;
@@ -179,7 +179,11 @@ export class QuittanceProvider extends AbstractPaymentProvider<QuittanceOptions>
     const { sessionId, externalId, invoiceId } = this.readData(data);
     const invoice = await this.client.invoices.get(invoiceId, { expand: 'payment' });
     const isOurs = readExternalId(externalId)?.sessionId === sessionId && isAsked(invoice, externalId);
-    if (!isOurs) throw new MedusaError(UNEXPECTED_STATE, `quittance: ${invoiceId} is not the invoice of ${sessionId}`);
+    if (!isOurs)
+      throw new MedusaError(
+        UNEXPECTED_STATE,
+        `quittance: ${invoiceId} is not the invoice of the payment session ${sessionId}`,
+      );
     return invoice;
   }
 

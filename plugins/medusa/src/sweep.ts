@@ -27,7 +27,7 @@ export async function sweep(container: MedusaContainer, options: QuittanceOption
       await handle(container, client, event).catch((error: unknown) => {
         if (error instanceof QuittanceError) throw error;
         const logger = container.resolve(ContainerRegistrationKeys.LOGGER);
-        logger.error(`quittance: ${event.type} ${event.id} was passed over: ${error}`);
+        logger.error(`quittance: ${event.type} ${event.id} was skipped: ${error}`);
       });
       after = event.id;
     }
@@ -43,14 +43,14 @@ async function handle(container: MedusaContainer, client: Quittance, event: Webh
   const asked = readExternalId(invoice.externalId);
   if (asked === null) return;
   const place = await findPlace(container, asked.sessionId);
-  const transfer = `${amount} USDT by transaction ${txId}`;
+  const transfer = `${amount} USDT in transaction ${txId}`;
   const paid = invoice.payment.transaction;
   if (event.type === 'transfer.duplicate') {
     await note(
       container,
       place,
       `duplicate ${transferId}`,
-      `PAID TWICE: another ${transfer} for ${invoiceId}. Send it back.`,
+      `PAID TWICE: another ${transfer} for ${invoiceId}. Send the money back.`,
     );
   } else if (event.type === 'transfer.refunded') {
     await note(container, place, `refunded ${transferId}`, `Sent back: ${transfer}.`);
@@ -59,19 +59,19 @@ async function handle(container: MedusaContainer, client: Quittance, event: Webh
       container,
       place,
       `orphaned ${invoiceId}`,
-      'The block of the payment was orphaned: it waits for a payment again.',
+      'The block with the payment was orphaned, so the invoice waits for payment again.',
     );
   } else if (event.type === 'invoice.paid' && isAsked(invoice, invoice.externalId) && invoice.status === 'PAID') {
     if (place.sessionId !== null) await settle(container, { ...asked, sessionId: place.sessionId });
     if (place.sessionId === null) {
-      const text = `PAID AND NOT SETTLED: ${paid?.amount} USDT by transaction ${paid?.txId} for a session that is gone. Deliver, or send it back.`;
+      const text = `PAID AND NOT SETTLED: ${paid?.amount} USDT in transaction ${paid?.txId} for a payment session that no longer exists. Deliver the order, or send the money back.`;
       await note(container, place, `unwanted ${invoiceId}`, text);
     } else if (paid?.late === true) {
       await note(
         container,
         await findPlace(container, asked.sessionId),
         `late ${invoiceId}`,
-        `Paid late by transaction ${paid.txId}.`,
+        `Paid late in transaction ${paid.txId}.`,
       );
     }
   }

@@ -21,7 +21,7 @@ let config: ConfigService;
 
 export const quittanceHandler = new PaymentMethodHandler({
   code: 'quittance',
-  description: [{ languageCode: LanguageCode.en, value: 'USDT on TRON, by Quittance' }],
+  description: [{ languageCode: LanguageCode.en, value: 'USDT on TRON, with Quittance' }],
   args: {},
   init(injector: Injector) {
     service = injector.get(QuittanceService);
@@ -74,7 +74,10 @@ async function createPayment(
   } catch (error) {
     if (error instanceof RangeError) return { amount, state: 'Error', errorMessage: error.message };
     if (!(error instanceof QuittanceError)) throw error;
-    Logger.error(`no invoice for order ${order.code}: ${error.code} ${error.message} ${error.requestId}`, loggerCtx);
+    Logger.error(
+      `could not create an invoice for order ${order.code}: ${error.code} ${error.message} ${error.requestId}`,
+      loggerCtx,
+    );
     return { amount, state: 'Error', errorMessage: describe(error, order.currencyCode) };
   }
 }
@@ -82,20 +85,21 @@ async function createPayment(
 /** Says what happened and what to do. A missing rate is for the merchant: trying again doesn't help the customer. */
 function describe({ code, errors }: QuittanceError, currency: string): string {
   if (errors.some((each) => each.code === 'NO_RATE')) {
-    return `USDT cannot be taken for this order, because Quittance has no rate for ${currency}. Its operator can set one with: quittance adapter enable --kind price --currency ${currency} --rate …`;
+    return `You cannot pay this order in USDT, because Quittance has no rate for ${currency}. The operator can set a rate with: quittance adapter enable --kind price --currency ${currency} --rate …`;
   }
   const reason = code === 'RATE_UNAVAILABLE' ? ', because Quittance has no current rate' : '';
-  return `USDT cannot be taken at the moment${reason}. Please try again.`;
+  return `You cannot pay in USDT at the moment${reason}. Please try again.`;
 }
 
 async function findProblem({ currencyCode }: Order, payment: Payment): Promise<string | null> {
   const stored = readStored(payment);
   if (stored === null) return 'This payment has no invoice.';
   if (stored.currency !== toPriceCurrency(currencyCode)) {
-    return `The invoice is for ${stored.currency ?? 'USDT'}, but the order is in ${currencyCode} now.`;
+    return `The invoice is for ${stored.currency ?? 'USDT'}, but the order is now in ${currencyCode}.`;
   }
   const invoice = await service.readInvoice(payment);
-  if (invoice === null) return 'The invoice is not the one of this payment: its id, external id or price differ.';
+  if (invoice === null)
+    return 'The invoice does not belong to this payment: its id, external id or price is different.';
   return isFulfillable(invoice, stored.externalId) ? null : `The invoice is ${invoice.status}, not PAID.`;
 }
 
@@ -106,7 +110,7 @@ async function cancelPayment(payment: Payment) {
     return { success: true as const };
   } catch (error) {
     if (!(error instanceof QuittanceError)) throw error;
-    const errorMessage = error.code === 'INVOICE_PAID' ? 'The invoice is paid.' : `Quittance said ${error.code}.`;
+    const errorMessage = error.code === 'INVOICE_PAID' ? 'The invoice is paid.' : `Quittance returned ${error.code}.`;
     return { success: false as const, state: 'AwaitingTransfer' as const, errorMessage };
   }
 }

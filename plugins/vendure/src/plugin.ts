@@ -49,7 +49,7 @@ export class QuittancePlugin {
   static options: QuittanceOptions;
 
   static init(options: QuittanceOptions): Type<QuittancePlugin> {
-    if (options.webhookSecrets.length === 0) throw new TypeError('webhookSecrets has none');
+    if (options.webhookSecrets.length === 0) throw new TypeError('webhookSecrets is empty');
     QuittancePlugin.options = options;
     return QuittancePlugin;
   }

@@ -76,7 +76,7 @@ export class QuittanceService {
     const data = event.data as { invoiceId?: string | null; txId?: string; amount?: string; transferId?: string };
     if (typeof data.invoiceId !== 'string') {
       if (event.type.startsWith('transfer.')) {
-        Logger.warn(`${event.type} of ${data.amount} USDT fits no invoice: transaction ${data.txId}`, loggerCtx);
+        Logger.warn(`${event.type} of ${data.amount} USDT matches no invoice: transaction ${data.txId}`, loggerCtx);
       }
       return;
     }
@@ -84,7 +84,7 @@ export class QuittanceService {
     const repository = this.connection.getRepository(ctx, Payment);
     const found = await repository.findOne({ where: { transactionId: data.invoiceId }, relations: ['order'] });
     if (found === null || readStored(found) === null) {
-      Logger.warn(`${event.type} of ${data.invoiceId}, which no payment of this shop has`, loggerCtx);
+      Logger.warn(`${event.type} of ${data.invoiceId}, which belongs to no payment of this shop`, loggerCtx);
       return;
     }
     const invoice = await this.readInvoice(found);
@@ -99,7 +99,7 @@ export class QuittanceService {
           tx,
           { payment, stored },
           'mismatch',
-          'DO NOT DELIVER: the invoice is not that of this payment.',
+          'DO NOT DELIVER: the invoice does not belong to this payment.',
         );
         return;
       }
@@ -131,35 +131,35 @@ export class QuittanceService {
   /** One order that cannot be settled must not keep the others waiting; while Quittance does not answer, none is passed over. */
   private passOver(event: WebhookEvent, error: unknown): void {
     if (error instanceof QuittanceError) throw error;
-    Logger.error(`${event.type} ${event.id} was passed over, look at its order: ${error}`, loggerCtx);
+    Logger.error(`${event.type} ${event.id} was skipped; check its order: ${error}`, loggerCtx);
   }
 
   private async storeCursor(ctx: RequestContext, after: unknown): Promise<void> {
     const { result, error } = await this.settings.set(ctx, CURSOR_KEY, after as never);
-    if (!result) throw new Error(`where the sweep ended was not stored: ${error}`);
+    if (!result) throw new Error(`the position in the feed was not stored: ${error}`);
   }
 
   private async settle(tx: RequestContext, { payment, stored }: Found, invoice: InvoiceWithPayment): Promise<void> {
     if (!isFulfillable(invoice, stored.externalId) || payment.state === 'Settled') return;
     const { txId = '', late = false } = invoice.payment.transaction ?? {};
-    const paid = `${invoice.payment.payableAmount} USDT by transaction ${txId}`;
+    const paid = `${invoice.payment.payableAmount} USDT in transaction ${txId}`;
     const { state, currencyCode } = payment.order;
     const isSameCurrency = stored.currency === toPriceCurrency(currencyCode);
     if (payment.state !== 'AwaitingTransfer' || !PAYABLE.includes(state) || !isSameCurrency) {
       const wanted = isSameCurrency ? '' : ` for ${stored.currency ?? 'USDT'}`;
-      const states = `the order is ${state} in ${currencyCode}, the payment ${payment.state}${wanted}`;
+      const states = `the order is ${state} in ${currencyCode}, and the payment is ${payment.state}${wanted}`;
       await this.note(
         tx,
         { payment, stored },
         'unwanted',
-        `PAID AND NOT SETTLED: ${paid} came, but ${states}. Deliver, or send it back.`,
+        `PAID AND NOT SETTLED: ${paid} arrived, but ${states}. Deliver the order, or send the money back.`,
       );
       return;
     }
     if (late) await this.note(tx, { payment, stored }, 'late', `Paid late: ${paid}.`);
     const result = await this.orders.settlePayment(tx, payment.id);
     if (!isGraphQlErrorResult(result)) return;
-    await this.note(tx, { payment, stored }, 'refused', `PAID AND NOT SETTLED: ${paid} came, but ${result.message}`);
+    await this.note(tx, { payment, stored }, 'refused', `PAID AND NOT SETTLED: ${paid} arrived, but ${result.message}`);
   }
 
   private async noteEvent(
@@ -168,13 +168,18 @@ export class QuittanceService {
     type: string,
     { txId, amount, transferId }: { txId?: string; amount?: string; transferId?: string },
   ): Promise<void> {
-    const transfer = `${amount} USDT by transaction ${txId}`;
+    const transfer = `${amount} USDT in transaction ${txId}`;
     if (type === 'transfer.duplicate') {
-      await this.note(tx, found, `duplicate ${transferId}`, `PAID TWICE: another ${transfer}. Send it back.`);
+      await this.note(tx, found, `duplicate ${transferId}`, `PAID TWICE: another ${transfer}. Send the money back.`);
     } else if (type === 'transfer.refunded') {
       await this.note(tx, found, `refunded ${transferId}`, `Sent back: ${transfer}.`);
     } else if (type === 'invoice.pending') {
-      await this.note(tx, found, 'orphaned', 'The block of the payment was orphaned: it waits for a payment again.');
+      await this.note(
+        tx,
+        found,
+        'orphaned',
+        'The block with the payment was orphaned, so the invoice waits for payment again.',
+      );
     }
   }
 

@@ -33,9 +33,9 @@ test('the whole address is as good', async () => {
 });
 
 test.each([
-  ['other characters', 'y6NQZK\n', 'not the first one of this key'],
-  ['an empty line', '\n', 'is not the first one of this key'],
-  ['yes', 'yes\n', 'is not the first one of this key'],
+  ['other characters', 'y6NQZK\n', 'not the first address of this key'],
+  ['an empty line', '\n', 'is not the first address of this key'],
+  ['yes', 'yes\n', 'is not the first address of this key'],
   ['the end of the input', '', 'you entered nothing'],
 ])('%s confirm nothing', async (_what, typed, message) => {
   await expect(confirmFirstAddress(person(typed).terminal, XPUB, undefined)).rejects.toThrow(message);

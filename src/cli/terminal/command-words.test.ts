@@ -43,8 +43,8 @@ test('a field that holds a secret is refused with where it now stands', () => {
 });
 
 test.each([
-  ['argument 2', 'It may now be in your shell history'],
-  ['line 3 of wallets.csv', 'It is now in that input'],
+  ['argument 2', 'The secret may now be in your shell history'],
+  ['line 3 of wallets.csv', 'The secret is now in that input'],
 ])('a secret in %s: %s', (place, where) => {
   expect(writeText(say`${{ secret: 'a seed phrase', place }}`)).toContain(where);
 });

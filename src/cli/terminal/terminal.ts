@@ -77,7 +77,7 @@ export function printError(terminal: Terminal, error: DescribedError): void {
 
 export type Print = (result: Promise<Result | null>) => Promise<void>;
 
-export const PROJECT_OPTION = ['--project <prj_…>', 'project (default: the only one)'] as const;
+export const PROJECT_OPTION = ['--project <prj_…>', 'project (default: the only project)'] as const;
 
 /** `--allow-ip a,b --allow-ip c` gives three entries. */
 export function collect(text: string, previous: string[] | undefined): string[] {

@@ -73,7 +73,7 @@ async function findOpened(
   if (keyRing === null) throw unopened('this process has no master key: set QUITTANCE_MASTER_KEY');
   const rows = await findActiveSecrets(db, [found.adapter.id], now());
   const [opened] = await openEndpointSecrets(keyRing, rows.slice(0, 1));
-  if (opened?.kind !== 'ok') throw unopened('its secret cannot be decrypted with the master keys that are set here');
+  if (opened?.kind !== 'ok') throw unopened('its secret cannot be decrypted with the master keys of this process');
   return { ...found, secret: adapterSecret(opened.secret) };
 }
 

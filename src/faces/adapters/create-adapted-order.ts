@@ -59,7 +59,7 @@ export async function createAdaptedOrder(
   // Store the order before the shop learns about the invoice. If the process dies here, the shop's next attempt gets the same invoice.
   await insertAdapterOrder(deps.db, { ...order, invoiceId, projectId, endpointId: adapter.id, createdAt: deps.now() });
   const payment = await findInvoicePayment(deps.db, projectId, invoiceId);
-  if (payment === null) throw new Error(`invoice ${invoiceId} vanished; invoice rows are never deleted`);
+  if (payment === null) throw new Error(`invoice ${invoiceId} disappeared, although invoices are never deleted`);
   return payment;
 }
 
@@ -104,7 +104,7 @@ function refuseNew({ disabledAt, rateSource, readAt }: Admitted['adapter'], now:
   if (disabledAt !== null) {
     return new Refusal(
       CODES.system,
-      'the adapter accepts no orders because its callbacks are disabled, so the shop would not learn of the payment. The operator can run "quittance webhook enable" with the adapter\'s id',
+      'the adapter accepts no orders because its callbacks are disabled, so Quittance could not notify the shop of the payment. The operator can run "quittance webhook enable" with the adapter\'s id',
     );
   }
   if (rateSource === null || (readAt !== null && isCurrentRate(readAt, readRateSource(rateSource), now))) return null;

@@ -70,7 +70,7 @@ async function readOrder(deps: AdapterDeps, request: FastifyRequest) {
   const { adapter } = await admit(deps, request, ['epay'], isGenuine);
   checkFields('epayQuery', fields, adapter);
   if (fields.get('act') !== 'order')
-    throw new Refusal(CODES.fields, 'act must be order: this adapter supports nothing else');
+    throw new Refusal(CODES.fields, 'act must be order: this adapter supports no other value');
   const id = await findOrderId(deps, adapter, fields);
   const order = id === null ? null : await findAdapterOrder(deps.db, adapter.projectId, id, adapter.id);
   const payment = order === null ? null : await findInvoicePayment(deps.db, adapter.projectId, order.invoiceId);

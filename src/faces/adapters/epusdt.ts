@@ -142,7 +142,7 @@ async function cancel(deps: AdapterDeps, { adapter }: Admitted, tradeId: string)
   if (invoice.status === 'CONFIRMING') throw refuse('its payment is being confirmed');
   await withdrawInvoice(deps.db, { id: invoice.id, projectId, network, at: deps.now() });
   const after = await findInvoicePayment(deps.db, projectId, invoice.id);
-  if (after === null) throw new Error(`invoice ${invoice.id} vanished; invoice rows are never deleted`);
+  if (after === null) throw new Error(`invoice ${invoice.id} disappeared, although invoices are never deleted`);
   if (after.withdrawnAt === null) throw refuse('it is paid');
   return { trade_id: encodeId('inv', invoice.id) };
 }

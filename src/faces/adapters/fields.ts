@@ -9,7 +9,7 @@ type Form = Readonly<Record<string, Decision>>;
 const ADDRESS = { refused: 'the operator sets the receiving addresses' };
 const RATE = { refused: 'the operator sets the rate' };
 const ONE_METHOD = { ignored: 'there is only one way to pay: USDT on TRON' };
-const ABOUT_THE_PAYER = { ignored: 'the page adapts to the browser, and Quittance stores nothing about payers' };
+const ABOUT_THE_PAYER = { ignored: 'the page adapts to the browser, and Quittance stores no data about payers' };
 
 const used = <Name extends string>(...names: Name[]) =>
   Object.fromEntries(names.map((name) => [name, 'used'])) as Record<Name, 'used'>;
@@ -36,12 +36,12 @@ export const FORMS = {
     rate: RATE,
     mid: ADDRESS,
     // The payer's browser sends this request. A payer who can append to its text must not be able to keep a rate for longer.
-    timeout: { ignored: 'the project sets how long an order waits' },
+    timeout: { ignored: 'the project sets how long an order can wait for payment' },
     channel_id: ONE_METHOD,
     cid: ONE_METHOD,
     clientip: ABOUT_THE_PAYER,
     device: ABOUT_THE_PAYER,
-    sitename: { ignored: 'the page shows the name that the operator gave the project' },
+    sitename: { ignored: "the page shows the project's name, which the operator sets" },
   },
   epayQuery: used('act', 'pid', 'key', 'trade_no', 'out_trade_no'),
 } satisfies Record<string, Form>;

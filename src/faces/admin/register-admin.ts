@@ -96,7 +96,7 @@ async function guard(
 
 function unauthenticated(): Problem {
   const detail =
-    'The Authorization header does not contain an admin key that this server accepts: send "Bearer qa_…" with the key that "quittance admin-key create" showed. An unknown, wrong, expired or revoked key gets this response, and so does a key used from an IP address that is not on its allow list.';
+    'The Authorization header does not contain an admin key that this server accepts: send "Bearer qa_…" with the key that "quittance admin-key create" showed. The key may be unknown, wrong, expired or revoked, or its allow list may not contain your IP address.';
   return new Problem('UNAUTHENTICATED', detail, { headers: { 'WWW-Authenticate': 'Bearer' } });
 }
 
@@ -198,9 +198,9 @@ function describeInPath(schema: Schema | undefined, required: readonly string[],
 const DESCRIPTIONS: Readonly<Record<number, string>> = {
   400: 'The input is not valid',
   401: 'The key is not accepted',
-  403: "The key's role, or its list of projects, does not allow this",
+  403: "The key's role, or its list of projects, does not allow this request",
   404: 'Not found, or not visible to this key',
-  409: 'The current state does not allow this',
+  409: 'The current state does not allow this request',
   413: 'The body is too large',
   415: 'The body is not JSON',
   429: 'Too many requests',

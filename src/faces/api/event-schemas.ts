@@ -13,8 +13,8 @@ export const RefundSchema = Type.Object(
   {
     ...{ txId: Type.String(), logIndex: Type.Integer(), blockNumber: Type.Integer() },
     blockTime: Type.String({ format: 'date-time' }),
-    from: Type.String({ description: 'Your address that sent it' }),
-    to: Type.String({ description: "The transfer's sender" }),
+    from: Type.String({ description: 'Your address that sent the refund' }),
+    to: Type.String({ description: 'The sender of the original transfer' }),
     amount: Type.String({ examples: ['24.000000'] }),
   },
   { title: 'Refund' },
@@ -58,7 +58,7 @@ export const EVENT_SCHEMAS = {
   'transfer.unmatched': envelope('transfer.unmatched', Type.Object({ ...transferFields(), ...likeliestOfEvent() }), {
     title: 'TransferUnmatchedEvent',
     description:
-      'A transfer to one of your addresses matches no payable amount. The event names the likeliest reason, as assessed at that time.',
+      'A transfer to one of your addresses matches no payable amount. The event contains the reason that was the likeliest at that time.',
   }),
   'transfer.duplicate': envelope(
     'transfer.duplicate',
@@ -69,7 +69,7 @@ export const EVENT_SCHEMAS = {
     }),
     {
       title: 'TransferDuplicateEvent',
-      description: 'A second transfer for the exact amount of an invoice that is already paid.',
+      description: 'A second transfer of exactly the payable amount of an invoice that is already paid.',
     },
   ),
   'transfer.refunded': envelope(
@@ -94,7 +94,10 @@ export const EVENT_SCHEMAS = {
         {
           invoice: NamedInvoiceSchema,
           claimedAt: Type.String({ format: 'date-time' }),
-          otherClaims: Type.Integer({ minimum: 0, description: 'Other invoices whose payers have already claimed it' }),
+          otherClaims: Type.Integer({
+            minimum: 0,
+            description: 'Number of other invoices whose payers have already claimed this transfer',
+          }),
         },
         { title: 'Claim' },
       ),
@@ -102,7 +105,7 @@ export const EVENT_SCHEMAS = {
     {
       title: 'TransferClaimedEvent',
       description:
-        'The payer of an invoice looked up a transfer that paid no invoice, and so claimed it. This is not proof, because anyone with the invoice link can do this. The payment page does not ask for payment until the operator decides.',
+        'The payer of an invoice looked up, and thus claimed, a transfer that paid no invoice. This is not proof, because anyone with the invoice link can look up a transfer. The payment page does not ask for payment until the operator decides.',
     },
   ),
   'transfer.resolved': envelope(
@@ -116,11 +119,11 @@ export const EVENT_SCHEMAS = {
             [...RESOLUTIONS, ...Object.keys(FORMER_RESOLUTIONS)].map((value) => Type.Literal(value)),
             {
               description:
-                '`credited-outside` and `ignored` are in older events only: `fulfilled-manually` and `kept`.',
+                'Older events can contain `credited-outside`, which means `fulfilled-manually`, and `ignored`, which means `kept`.',
             },
           ),
           invoice: Type.Union([Type.Null(), NamedInvoiceSchema], {
-            description: 'The invoice that the operator selected for this money, as it was at that time, or null',
+            description: 'The invoice that the operator selected for this money, with its status at that time, or null',
           }),
           resolvedAt: Type.String({ format: 'date-time' }),
         },
@@ -138,20 +141,23 @@ export const EVENT_SCHEMAS = {
     Type.Object({
       endpointId,
       description: Type.String({ description: "The operator's description of the endpoint; may be empty" }),
-      reason: Type.String({ description: 'Why it was disabled, in plain words' }),
+      reason: Type.String({ description: 'The reason why the endpoint was disabled, as text' }),
       disabledAt: Type.String({ format: 'date-time' }),
-      undelivered: Type.Integer({ minimum: 0, description: 'Number of events waiting to be delivered to it' }),
-      origin: Type.String({ description: 'Scheme, host and port of its URL' }),
+      undelivered: Type.Integer({
+        minimum: 0,
+        description: 'Number of events waiting to be delivered to this endpoint',
+      }),
+      origin: Type.String({ description: "Scheme, host and port of the endpoint's URL" }),
     }),
     {
       title: 'EndpointDisabledEvent',
       description:
-        'Quittance stopped sending to another of your endpoints, because it failed for five days or returned 410. Its events are in the feed.',
+        'Quittance stopped sending to another of your endpoints, because that endpoint failed for five days or returned 410. The feed contains its events.',
     },
   ),
   ping: envelope('ping', Type.Object({ endpointId }), {
     title: 'PingEvent',
-    description: 'A test event that the operator sends to test the endpoint. It is not about an invoice.',
+    description: 'An event that the operator sends to test the endpoint. It does not concern an invoice.',
   }),
 } as const satisfies Record<EventType, object>;
 
@@ -199,7 +205,7 @@ function envelope<const Name extends EventType, Data extends TSchema>(type: Name
   return Type.Object(
     {
       id: Type.String({
-        description: 'Equals the webhook-id header; deduplicate by it',
+        description: 'Equals the webhook-id header; use it to deduplicate events',
         examples: ['evt_01k2m9t0b3e8zr6v5x4c7d1f2g'],
       }),
       type: Type.Literal(type),
@@ -243,7 +249,7 @@ export function likeliestFields() {
         {
           title: 'MismatchReason',
           description:
-            'The likeliest reason why the transfer paid no invoice. It is never certain. Later releases may add codes.',
+            'The likeliest reason why the transfer paid no invoice. The reason is never certain. Later releases may add codes.',
         },
       ),
     ]),

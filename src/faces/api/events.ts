@@ -117,7 +117,7 @@ const schema = {
   tags: ['events'],
   summary: "Read your project's events, oldest first",
   description:
-    'Each event is byte for byte identical to the body of its webhook. Store the id of the last event that you handled, and send it as `after`. No event ever appears before one that you have read.',
+    'Each event is byte for byte identical to the body of its webhook. Store the id of the last event that you handled, and send it as `after`. New events never appear before an event that you have read.',
   querystring: Type.Object({
     after: Type.Optional(
       Type.String({
@@ -132,7 +132,7 @@ const schema = {
       Type.Array(Type.Union(EVENT_TYPES.map((type) => Type.Literal(type))), {
         ...{ minItems: 1, uniqueItems: true },
         description:
-          'Return only events of these types, such as `invoice.paid,transfer.unmatched`. The response then has `next`: send it as `after`.',
+          'Return only events of these types, such as `invoice.paid,transfer.unmatched`. The response then contains `next`: send it as `after`.',
       }),
     ),
     wait: Type.Optional(

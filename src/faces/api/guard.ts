@@ -57,7 +57,7 @@ export function guarded<Schema extends object>(deps: ApiDeps, scope: Scope, sche
 function lacking(scope: Scope, { keyId, scopes }: Caller): Problem {
   return new Problem(
     'INSUFFICIENT_SCOPE',
-    `This operation requires a key with the scope "${scope}", but ${encodeId('key', keyId)} has only ${scopes.join(', ')}. The operator can create one with: quittance key create --scopes ${[...scopes, scope].join(',')}.`,
+    `This operation requires a key with the scope "${scope}", but ${encodeId('key', keyId)} has only ${scopes.join(', ')}. The operator can create a key with this scope: quittance key create --scopes ${[...scopes, scope].join(',')}.`,
     { extensions: { scope } },
   );
 }

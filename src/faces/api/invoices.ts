@@ -102,7 +102,7 @@ async function convert({ db, now }: ApiDeps, { projectId }: Caller, fields: Crea
   const found = rates.find((each) => each.currency === currency);
   if (found === undefined) {
     const known = rates.map((each) => each.currency).join(', ') || 'none';
-    const fix = `the operator can set one with: quittance adapter enable --kind price --currency ${currency} --rate …`;
+    const fix = `the operator can set a rate with: quittance adapter enable --kind price --currency ${currency} --rate …`;
     return wrong('price.currency', 'NO_RATE', `is ${currency}, but the project has rates for: ${known}; ${fix}`);
   }
   // If someone changed the rate that was read, the next reading replaces it within a minute.
@@ -143,7 +143,7 @@ function readIdempotencyKey(request: FastifyRequest): string {
   if (value === undefined) {
     throw new Problem(
       'IDEMPOTENCY_KEY_REQUIRED',
-      'The Idempotency-Key header is missing; send one that you chose and stored for this order attempt.',
+      'The Idempotency-Key header is missing; send a key that you chose and stored for this order attempt.',
     );
   }
   if (values.length > 1) {
@@ -208,12 +208,12 @@ function explainUnavailable(
     addressesInUse === 0
       ? `The project has no active address for its policy "${policy}"`
       : policy === 'exact'
-        ? `The amount ${amount} is reserved on each of the project's active addresses (${addressesInUse}), or arrived there in the last 24 hours without an invoice. With the policy "exact", an address can serve each amount only once`
+        ? `The amount ${amount} is reserved on each of the project's active addresses (${addressesInUse}), or was received there in the last 24 hours without an invoice. With the policy "exact", an address can serve each amount only once`
         : `All payable amounts for ${amount} are reserved on each of the project's active addresses (${addressesInUse})`;
   const frozen =
     frozenAddresses === 0
       ? ''
-      : ` Tether froze ${frozenAddresses} of its addresses, so ${frozenAddresses === 1 ? 'it gets' : 'they get'} no new invoices.`;
+      : ` Tether froze ${frozenAddresses} of the project's addresses, so ${frozenAddresses === 1 ? 'it gets' : 'they get'} no new invoices.`;
   return `${reason}.${frozen} The operator can add an address with: quittance address add. Then retry with the same Idempotency-Key.`;
 }
 
@@ -241,7 +241,7 @@ function unwatched({ network, why }: Extract<Ordered, { kind: 'unwatched' }>): P
     why === 'not-set-up'
       ? ['is not set up on this server', `The operator must set ${variable}`]
       : [
-          'has never been seen by this server: no node has returned a block',
+          'has not been read by this server yet, because no node has returned a block',
           `The operator must check ${variable} with "quittance doctor"`,
         ];
   return new Problem(
@@ -262,7 +262,7 @@ async function read(deps: ApiDeps, readInvoice: ReadInvoice, request: FastifyReq
   const invoice = await readInvoice(request);
   if (expand === undefined) return projectInvoice(invoice, deps.publicUrl());
   const payment = await findInvoicePayment(deps.db, caller.projectId, invoice.id);
-  if (payment === null) throw new Error(`invoice ${invoice.id} vanished; invoice rows are never deleted`);
+  if (payment === null) throw new Error(`invoice ${invoice.id} disappeared, although invoices are never deleted`);
   return {
     ...projectInvoice(payment, deps.publicUrl()),
     ...(wanted.includes('metadata') && describeOptions(payment.options)),
@@ -297,7 +297,7 @@ const createSchema = {
     'Idempotency-Key': Type.String({
       pattern: '^[!-~]{1,255}$',
       description:
-        'You choose and store it for this order attempt; a retry with the same key and body returns the same invoice',
+        'A key that you choose and store for this order attempt; a retry with the same key and body returns the same invoice',
       examples: ['order-1001'],
     }),
   }),
@@ -339,7 +339,8 @@ async function withdraw(deps: ApiDeps, readInvoice: ReadInvoice, request: Fastif
   const { id } = await readInvoice(request);
   await withdrawInvoice(deps.db, { id, projectId, network, at: deps.now() });
   const invoice = await findInvoicePayment(deps.db, projectId, id);
-  if (invoice === null) throw new Error(`invoice ${encodeId('inv', id)} vanished; invoice rows are never deleted`);
+  if (invoice === null)
+    throw new Error(`invoice ${encodeId('inv', id)} disappeared, although invoices are never deleted`);
   if (invoice.withdrawnAt === null)
     throw new Problem(
       'INVOICE_PAID',
@@ -351,9 +352,9 @@ async function withdraw(deps: ApiDeps, readInvoice: ReadInvoice, request: Fastif
 const schema = {
   operationId: 'withdrawInvoice',
   tags: ['invoices'],
-  summary: "Withdraw an invoice's page",
+  summary: 'Withdraw an invoice',
   description:
-    'The payment page stops offering a way to pay, and says so. The status does not change: a payment that is under way, or arrives anyway, still pays the invoice. Withdrawing it again changes nothing.',
+    'The payment page no longer shows how to pay, and says that payment is cancelled. The status does not change: a payment that is under way, or arrives anyway, still pays the invoice. Withdrawing an invoice again changes nothing.',
   params: InvoicePath,
   response: { 200: WithdrawnInvoiceSchema, ...problemResponses(400, 401, 403, 404, 409, 413, 415, 429, 500, 503) },
 };

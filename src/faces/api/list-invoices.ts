@@ -34,7 +34,9 @@ export function registerInvoiceList(app: FastifyInstance, deps: ApiDeps): void {
     // Accept a limit, because tools that fill in defaults send one.
     readLimit(query['limit'], errors);
     const others = FILTERS.filter((field) => field !== 'limit' && query[field] !== undefined);
-    errors.push(...others.map((field) => wrongValue(field, 'cannot be combined with externalId: remove one of them')));
+    errors.push(
+      ...others.map((field) => wrongValue(field, 'cannot be combined with externalId: remove one of these parameters')),
+    );
     if (externalId === '')
       errors.push({ field: 'externalId', code: 'REQUIRED', message: 'is empty: send your own id, such as order-1001' });
     if (errors.length > 0) throw invalidQuery(errors);

@@ -101,7 +101,9 @@ function describeWebhooks(): Record<string, object> {
 }
 
 const WEBHOOK_HEADERS = [
-  webhookHeader('webhook-id', 'The id of the event, the same on every attempt; deduplicate by it', { type: 'string' }),
+  webhookHeader('webhook-id', 'The id of the event, the same on every attempt; use it to deduplicate events', {
+    type: 'string',
+  }),
   webhookHeader(
     'webhook-timestamp',
     'The time of this attempt in Unix seconds; reject a time more than 5 minutes from your clock',

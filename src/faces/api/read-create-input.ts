@@ -72,7 +72,7 @@ function readPrice(input: Record<string, unknown>, errors: FieldError[]): ReadPr
   const before = errors.length;
   const { price } = input;
   if (Object.hasOwn(input, 'amount')) {
-    errors.push(fieldError('price', 'CONFLICTS', 'cannot be combined with amount: send one of them'));
+    errors.push(fieldError('price', 'CONFLICTS', 'cannot be combined with amount: send only one of these fields'));
   }
   if (typeof price !== 'object' || price === null || Array.isArray(price)) {
     errors.push(

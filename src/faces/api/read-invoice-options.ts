@@ -112,7 +112,7 @@ export function optionErrors({ returnUrl, expiresInSeconds }: InvoiceOptions, ru
   }
   if (returnUrl !== undefined && !isAllowed(new URL(returnUrl), rule)) {
     const sites = rule.returnOrigins.length === 0 ? 'it allows none' : rule.returnOrigins.join(', ');
-    const message = `must lead to a site that the project allows (${sites}); the operator can allow one with: quittance project update --return-url, or --embed-origins`;
+    const message = `must lead to a site that the project allows (${sites}); the operator can allow a site with: quittance project update --return-url, or --embed-origins`;
     errors.push(fieldError('returnUrl', 'NOT_ALLOWED', message));
   }
   return errors;

@@ -150,7 +150,7 @@ function paySchema(scenarios: readonly string[]) {
         sent: Type.Array(
           Type.Object({ txId: Type.String(), to: Type.String(), amount: Type.String(), contract: Type.String() }),
         ),
-        outcome: Type.String({ description: 'What was sent, and the expected result' }),
+        outcome: Type.String({ description: 'The transfers that were sent, and the expected result' }),
       }),
       ...refusals,
     },
@@ -196,7 +196,7 @@ const CREATE_PROJECT_SCHEMA = {
       webhookUrl: Type.Optional(
         Type.Union([Type.String({ minLength: 1, maxLength: MAX_NAME }), Type.Null()], {
           examples: ['http://127.0.0.1:3000/hook'],
-          description: 'Where to send its webhooks. If it is missing, the project has no endpoint.',
+          description: 'The URL for webhooks. Without a URL, the project has no endpoint.',
         }),
       ),
     },
@@ -208,7 +208,7 @@ const CREATE_PROJECT_SCHEMA = {
 const END_PROJECT_SCHEMA = {
   operationId: 'endSandboxProject',
   tags: ['sandbox'],
-  summary: "End the key's project; its keys are revoked",
+  summary: "End the key's project, and revoke its keys",
   response: {
     200: Type.Object({ projectId: Type.String({ description: 'The project that was ended' }) }),
     ...problemResponses(400, 401, 403, 413, 415, 429, 500, 503),

@@ -105,7 +105,7 @@ export const PaidPaymentSchema = Type.Object({ ...paymentFields, transaction }, 
 
 const withdrawnAt = Type.String({
   format: 'date-time',
-  description: 'When you withdrew the invoice; present only if you did',
+  description: 'The time when you withdrew the invoice; present only in withdrawn invoices',
 });
 
 export const WithdrawnInvoiceSchema = Type.Object({ ...projectionFields, withdrawnAt }, { title: 'WithdrawnInvoice' });
@@ -123,7 +123,7 @@ const metadata = Type.Unsafe<Record<string, string>>({
 const description = Type.String({
   minLength: 1,
   maxLength: 140,
-  description: 'What the invoice is for, in one line that the payer sees on the page',
+  description: 'A one-line description of the purchase, which the payer sees on the page',
   examples: ['Two concert tickets'],
 });
 
@@ -131,7 +131,7 @@ const returnUrl = Type.String({
   format: 'uri-template',
   maxLength: 2048,
   description:
-    "The page's return link, instead of the project's: an https:// URL such as https://shop.example.com/orders/1001, on a site that the operator has allowed for the project; {invoiceId} is a placeholder",
+    "A return link that replaces the project's return link: an https:// URL on a site that the operator has allowed for the project, such as https://shop.example.com/orders/1001. {invoiceId} is a placeholder",
 });
 
 const said = { description: Type.Optional(description), returnUrl: Type.Optional(returnUrl) };
@@ -183,8 +183,7 @@ export const CreateInvoiceSchema = Type.Object(
     expiresInSeconds: Type.Optional(
       Type.Integer({
         minimum: 300,
-        description:
-          "How long the invoice waits for payment; the project's setting is both the maximum and the default",
+        description: "The time that the payer has to pay; the project's setting is both the maximum and the default",
         examples: [900],
       }),
     ),
@@ -194,7 +193,8 @@ export const CreateInvoiceSchema = Type.Object(
       Type.Object(price, {
         additionalProperties: false,
         title: 'Price',
-        description: 'Instead of `amount`: a price in another currency, if the operator has set a rate for it',
+        description:
+          'Use this instead of `amount` for a price in another currency, if the operator has set a rate for that currency',
       }),
     ),
   },

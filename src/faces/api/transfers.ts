@@ -94,7 +94,7 @@ const TransferSchema = Type.Object(
     ...likeliestFields(),
     claimedBy: Type.Array(NamedInvoiceSchema, {
       description:
-        'Invoices whose payers looked up this transfer and so claim it. This is not proof: let a person decide.',
+        'Invoices whose payers looked up this transfer and thus claimed it. This is not proof: let a person decide.',
     }),
     refund: Type.Union([Type.Null(), RefundSchema], {
       description: 'The transfer that returned the full amount to the sender, as recorded in the ledger',

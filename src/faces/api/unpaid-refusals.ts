@@ -25,10 +25,10 @@ export function createUnpaidRefusals({ db, log, metrics, now }: AmountRefusalDep
       const amount =
         busiest === null
           ? ''
-          : ` Of the recent ones, ${busiest.count} are for ${formatAmount(busiest.requestedMicro)} USDT.`;
+          : ` ${busiest.count} of the recent unpaid invoices are for ${formatAmount(busiest.requestedMicro)} USDT.`;
       const [span, option] =
         rule === 'unpaid' ? ['the last 30 minutes', '--max-unpaid'] : ['the last minute', '--max-unpaid-per-minute'];
-      const detail = `${project} has reached its limit of ${limit} unpaid invoices from ${span}.${amount} Quittance refuses new ones (TOO_MANY_UNPAID). If the shop does not have that many sales, someone is flooding it with orders: limit the number of orders per visitor there (see docs/explained/amounts.md). If the shop is running a sale, raise the limit: quittance project update ${project} ${option} ${limit * 2}`;
+      const detail = `${project} has reached its limit of ${limit} unpaid invoices from ${span}.${amount} Quittance refuses new invoices (TOO_MANY_UNPAID). If the shop does not have that many sales, someone is flooding it with orders: limit the number of orders per visitor in the shop (see docs/explained/amounts.md). If the shop is running a sale, raise the limit: quittance project update ${project} ${option} ${limit * 2}`;
       log.warn({ project, network, rule, limit }, detail);
       await raiseAlarm(db, network, { id: randomUUID(), kind: 'order-flood', subject: project, detail });
     } catch (error) {

@@ -16,7 +16,7 @@ export type Installation = { name: string | null; consoleUrl: string | null };
 
 /** Replaces text that someone else has written to the outbox. */
 const MADE_UP =
-  'Quittance did not write this message: it was inserted directly into the database. See "row-changed" in docs/reference/alarms.md';
+  'Quittance did not write this message: someone inserted it directly into the database. See "row-changed" in docs/reference/alarms.md';
 /** A digest lists this many notifications and counts all others. */
 const MAX_NAMED = 20;
 

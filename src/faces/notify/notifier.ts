@@ -253,7 +253,7 @@ type Words = { title: string; body: string };
 type PendingAlarm = Omit<FoundAlarm, 'end' | 'words'>;
 
 const MADE_UP =
-  'Quittance did not raise this alarm, or raised it with a different text: it was changed directly in the database. See "row-changed" in docs/reference/alarms.md';
+  'Someone changed this alarm directly in the database: Quittance did not raise it, or raised it with a different text. See "row-changed" in docs/reference/alarms.md';
 /** The database schema allows longer values. */
 const MAX_SUBJECT = 80;
 const MAX_TITLE = 180;
@@ -271,13 +271,13 @@ function alarmWords(news: PendingAlarm): Words {
   // A resolved alarm's text isn't repeated, because it has no seal.
   return {
     title: oneLine(`ALARM on ${network}: ${named}`, MAX_TITLE),
-    body: `It was raised at ${toIso(raisedAt)} and has since been resolved.`,
+    body: `The alarm was raised at ${toIso(raisedAt)} and has since been resolved.`,
   };
 }
 
 function alarmOverWords(news: PendingAlarm): Words {
   const { network, raisedAt, resolvedAt } = news;
-  const ended = resolvedAt === null ? 'has since been resolved' : `resolved at ${toIso(resolvedAt)}`;
+  const ended = resolvedAt === null ? 'has since been resolved' : `was resolved at ${toIso(resolvedAt)}`;
   return {
     title: oneLine(`Resolved on ${network}: ${name(news)}`, MAX_TITLE),
     body: `The alarm was raised at ${toIso(raisedAt)} and ${ended}.`,
@@ -294,7 +294,7 @@ function moneyWords({ network, projectId, projectName, kind, amountMicro, txId, 
   const amount = formatAmount(microUsdt(amountMicro));
   return {
     title: oneLine(`Unmatched payment on ${network}: ${amount} USDT to ${projectName}`, MAX_TITLE),
-    body: `The project ${oneLine(projectName, MAX_SUBJECT)} (${encodeId('prj', projectId)}) received ${amount} USDT, but ${why}.\n\nTransaction ${txId}. For the cause and what to do: quittance explain ${txId}`,
+    body: `The project ${oneLine(projectName, MAX_SUBJECT)} (${encodeId('prj', projectId)}) received ${amount} USDT, but ${why}.\n\nTransaction ${txId}. For the cause and the next steps: quittance explain ${txId}`,
   };
 }
 

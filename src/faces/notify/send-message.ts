@@ -119,7 +119,7 @@ function explainMailError(error: unknown): string {
     const why = code === 'EAUTH' ? ' (wrong user or password)' : '';
     return `smtp_${responseCode}: the mail server returned ${responseCode}${why}`;
   }
-  if (code === 'ETLS') return 'tls: no secure connection to the mail server';
+  if (code === 'ETLS') return 'tls: Quittance could not establish a secure connection to the mail server';
   if (code === 'EAUTH') return 'smtp_login: the mail server does not support this sign-in method';
   return explainError(error);
 }
@@ -141,7 +141,7 @@ async function sendHttp(sender: WebhookSender, target: HttpTarget, message: Mess
   if (result.kind === 'aborted') return result;
   // Don't reveal answers from the operator's own network to people who may only add channels.
   const said = target.isOwnNetwork || result.answer === null ? '' : clipText(redactAnswer(result.answer), MAX_SAID);
-  const error = said === '' ? result.error : `${result.error}. It says: ${said}`;
+  const error = said === '' ? result.error : `${result.error}. The response was: ${said}`;
   return { kind: 'failed', error, retryAfterMs: result.retryAfterMs };
 }
 

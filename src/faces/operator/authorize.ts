@@ -23,7 +23,7 @@ export function authorize(actor: Actor, action: ActionName): void {
   }
   throw new AppError(
     'FORBIDDEN',
-    `${action} affects more than the projects that ${name} may see: it requires the role ${rule.role} for all projects`,
+    `${action} also affects projects that ${name} may not see, so it requires the role ${rule.role} for all projects`,
   );
 }
 
@@ -39,7 +39,7 @@ export function refuseBeyond({ name, ...own }: Actor, { role, projects, expiresA
   const { expiresAt: end = null, allowedCidrs: from = null } = own.limits ?? {};
   if (role !== undefined && ROLES.indexOf(role) > ROLES.indexOf(own.role)) {
     problems.push(
-      fieldProblem('role', `is ${role}, but ${name} has the role ${own.role}: choose this role or a lower one`),
+      fieldProblem('role', `is ${role}, but ${name} has the role ${own.role}: choose this role or a lower role`),
     );
   }
   if (projects !== undefined && own.projects !== null && !projects?.every((id) => own.projects?.includes(id))) {
@@ -49,13 +49,16 @@ export function refuseBeyond({ name, ...own }: Actor, { role, projects, expiresA
   if (end !== null && (expiresAt === null || expiresAt > end)) {
     const given = expiresAt === null ? 'is missing' : `is ${toIso(expiresAt)}`;
     problems.push(
-      fieldProblem('expires', `${given}, but ${name} expires at ${toIso(end)}: use that time or an earlier one`),
+      fieldProblem('expires', `${given}, but ${name} expires at ${toIso(end)}: use this time or an earlier time`),
     );
   }
   if (from !== null && !allowedCidrs?.every((cidr) => from.some((each) => isWithin(cidr, each)))) {
     const given = allowedCidrs === null ? 'is missing' : `is ${allowedCidrs.join(', ')}`;
     problems.push(
-      fieldProblem('allowedIps', `${given}, but ${name} works only from ${from.join(', ')}: choose from these`),
+      fieldProblem(
+        'allowedIps',
+        `${given}, but ${name} can be used only from ${from.join(', ')}: choose from these addresses`,
+      ),
     );
   }
   if (problems.length === 0) return;

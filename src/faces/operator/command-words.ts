@@ -43,8 +43,10 @@ function quoted(field: string, value: string): string {
  * files and streams.
  */
 export function secretMessage(kind: string, place = 'argument'): string {
-  const where = place.startsWith('argument') ? 'It may now be in your shell history' : 'It is now in that input';
-  return `this looks like ${kind}. Quittance never needs one, and you should never paste it anywhere. ${where}: delete it there and, if it is real, move the funds or replace it.`;
+  const where = place.startsWith('argument')
+    ? 'The secret may now be in your shell history'
+    : 'The secret is now in that input';
+  return `this looks like ${kind}. Quittance never asks for this kind of secret, and you should never paste it anywhere. ${where}: delete it there and, if it is real, move the funds or replace it.`;
 }
 
 /** Writes a text in command-line terms. */

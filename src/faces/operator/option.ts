@@ -96,7 +96,7 @@ export const secret = (value: string, help: string, wire?: Wire) =>
 export const networkName = () =>
   option(Type.Optional(Type.String({ description: 'Network; optional if only one is configured' })), {
     value: '<network>',
-    help: `${NETWORK_CHOICE} (default: the only one configured)`,
+    help: `${NETWORK_CHOICE} (default: the only configured network)`,
   });
 
 const ofProject = () =>
@@ -107,7 +107,7 @@ export const entries = (value: string, help: Text, file?: { value: string; help:
     Type.Array(
       Type.Object({
         text: Type.String({ description: 'T…' }),
-        place: Type.String({ description: 'Place of the text, for messages, such as "line 3"' }),
+        place: Type.String({ description: 'Where the text comes from, for messages, such as "line 3"' }),
       }),
     ),
     { value, help, isArgument: true, entries: file === undefined ? {} : { file } },
@@ -121,7 +121,7 @@ export const decidingFlag = (help: string) => option(Type.Literal(true), { value
 export const decidingFile = (value: string, help: string, file: { of: string; mostBytes: number }) =>
   option(givenFile('In base64'), { value, help, file });
 
-export const projectId = () => option(ofProject(), { value: '<prj_…>', help: 'project (default: the only one)' });
+export const projectId = () => option(ofProject(), { value: '<prj_…>', help: 'project (default: the only project)' });
 /** The project, given as an argument. */
 export const projectArgument = () =>
   option(ofProject(), {

@@ -37,10 +37,13 @@ export async function selectProject(db: Sql, actor: Actor, projectId: string | u
     if ((await findProjects(db, actor.projects, true)).length > 0) {
       throw new AppError(
         'NOT_FOUND',
-        say`all projects are archived: choose one from "${{ command: 'project list', input: { archived: true } }}"`,
+        say`all projects are archived: choose a project from "${{ command: 'project list', input: { archived: true } }}"`,
       );
     }
-    throw new AppError('NOT_FOUND', say`there is no project yet: create one with "${{ command: 'project create' }}"`);
+    throw new AppError(
+      'NOT_FOUND',
+      say`there is no project yet: create a project with "${{ command: 'project create' }}"`,
+    );
   }
   if (others.length === 0) return only;
   const problems = projects.slice(0, MAX_LISTED).map(({ id, name, network }) => {
@@ -102,6 +105,6 @@ export async function findInvoiceId(db: Sql, projectId: string, named: string): 
   if (found !== null) return found.id;
   throw new AppError(
     'NOT_FOUND',
-    say`the project ${encodeId('prj', projectId)} has no invoice ${clip(named)}. To find one by part of its order id, its amount, its transaction or its link, run "${{ command: 'explain', args: ['ORDER'] }}"`,
+    say`the project ${encodeId('prj', projectId)} has no invoice ${clip(named)}. To find an invoice by part of its order id, its amount, its transaction or its link, run "${{ command: 'explain', args: ['ORDER'] }}"`,
   );
 }

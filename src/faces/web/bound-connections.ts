@@ -130,7 +130,7 @@ function createCapLogger(log: Logger): (network: string | undefined, open: numbe
   return (network, open) => {
     closed += 1;
     if (performance.now() - loggedMs < LOG_MS) return;
-    log.warn({ network, closed, open }, 'connections were closed to make room');
+    log.warn({ network, closed, open }, 'closed connections to make room for new ones');
     [closed, loggedMs] = [0, performance.now()];
   };
 }

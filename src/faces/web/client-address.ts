@@ -52,7 +52,7 @@ function readClient({ raw, headers }: FastifyRequest, isProxy: (ip: string) => b
 }
 
 function unreadable(entry: string): Problem {
-  const detail = `X-Forwarded-For has ${JSON.stringify(entry.slice(0, 100))} where a trusted proxy should have written its client's address; correct the proxy's settings.`;
+  const detail = `X-Forwarded-For has ${JSON.stringify(entry.slice(0, 100))} where a trusted proxy should have written its client's address. Correct the proxy's settings.`;
   return new Problem('INVALID_REQUEST', detail);
 }
 

@@ -51,7 +51,7 @@ export async function startMetricsServer(
   server.requestTimeout = 10_000;
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      const message = `the metrics port ${port} on ${host} cannot be used (${error.code}): set QUITTANCE_METRICS_PORT to another port, 0 for any free one, or off`;
+      const message = `the metrics port ${port} on ${host} cannot be used (${error.code}): set QUITTANCE_METRICS_PORT to another port, 0 for any free port, or off`;
       reject(new AppError('PORT_IN_USE', message, { cause: error }));
     });
     server.listen(port, host, resolve);

@@ -7,7 +7,7 @@ export const PROBLEMS = {
     status: 400,
     title: 'The request is not valid',
     advice:
-      'Every problem is listed in `errors` with its field. Correct them all and send the request again with the same Idempotency-Key.',
+      '`errors` lists every problem with its field. Correct all problems, and send the request again with the same Idempotency-Key.',
   },
   IDEMPOTENCY_KEY_REQUIRED: {
     status: 400,
@@ -23,22 +23,22 @@ export const PROBLEMS = {
     status: 401,
     title: 'The API key is not accepted',
     advice:
-      'Send the project’s secret key in the X-Api-Key header. A missing, malformed, unknown, expired or revoked key gets this response, and so does a key used from an IP address that is not on its allow list.',
+      'Send the project’s secret key in the X-Api-Key header. The key may be missing, malformed, unknown, expired or revoked, or its allow list may not contain your IP address.',
   },
   INSUFFICIENT_SCOPE: {
     status: 403,
     title: 'The API key lacks the required scope',
     advice:
-      '`scope` names the missing scope. The operator can create a key that has it: quittance key create --scopes, with every scope that the new key needs.',
+      '`scope` names the missing scope. The operator can create a key with this scope: quittance key create --scopes, with every scope that the new key needs.',
   },
   INVOICE_NOT_FOUND: {
     status: 404,
-    title: 'There is no such invoice',
+    title: 'The invoice does not exist',
     advice: 'Check the invoice id, and that the key belongs to the project that created it.',
   },
   ENDPOINT_NOT_FOUND: {
     status: 404,
-    title: 'There is no such webhook endpoint',
+    title: 'The webhook endpoint does not exist',
     advice: 'Check the endpoint’s id, and that the key belongs to its project.',
   },
   ROUTE_NOT_FOUND: { status: 404, title: 'There is nothing at this URL', advice: 'See /openapi.json for all URLs.' },
@@ -55,7 +55,7 @@ export const PROBLEMS = {
   },
   IDEMPOTENCY_CONFLICT: {
     status: 409,
-    title: 'The request conflicts with an earlier one',
+    title: 'The request conflicts with an earlier request',
     advice:
       '`conflict` says which rule was broken. `idempotencyKey`: the key was already used with different input; use a new key for a new order attempt. `externalId`: this id already has an invoice; read that invoice, or use a new id for a new order attempt.',
   },
@@ -69,7 +69,7 @@ export const PROBLEMS = {
     status: 409,
     title: 'The project accepts no new invoices',
     advice:
-      "The operator archived it. Use another project's key, or ask the operator to reactivate it (quittance project unarchive) and then retry with the same Idempotency-Key, because the request had no effect. Existing invoices can still be read and paid.",
+      "The operator archived the project, and the request had no effect. Use another project's key, or ask the operator to reactivate the project (quittance project unarchive) and then retry with the same Idempotency-Key. Existing invoices can still be read and paid.",
   },
   INVOICE_PAID: {
     status: 409,
@@ -78,7 +78,7 @@ export const PROBLEMS = {
   },
   ENDPOINT_CONFLICT: {
     status: 409,
-    title: 'The state of the webhook endpoint does not allow this',
+    title: 'The state of the webhook endpoint does not allow this request',
     advice:
       '`detail` says why: another endpoint in the project has this URL, the endpoint is already disabled, its previous secret is still in use, or the project has the maximum number of endpoints.',
   },
@@ -93,7 +93,7 @@ export const PROBLEMS = {
     status: 429,
     title: 'The project has too many unpaid invoices',
     advice:
-      'Wait as long as Retry-After says, and retry with the same Idempotency-Key: the request had no effect. If your shop does not have that many sales, someone is flooding it with orders: limit the number of orders per visitor. If it does, the operator can raise the limits (quittance project update).',
+      'Wait as long as Retry-After says, and retry with the same Idempotency-Key: the request had no effect. If your shop does not have that many sales, someone is flooding it with orders: limit the number of orders per visitor. If it does have that many sales, the operator can raise the limits (quittance project update).',
   },
   INTERNAL: {
     status: 500,
@@ -187,19 +187,19 @@ export function problemOf(
     case 'address-damaged':
       return new Problem(
         'UNAVAILABLE',
-        "This invoice's address was changed in the database, so it is not shown and must not be paid. The operator has been notified.",
+        "This invoice's address was changed in the database, so Quittance does not show it. Do not pay this invoice. The operator has been notified.",
         { headers: { 'Retry-After': String(DAMAGED_RETRY_SECONDS) } },
       );
     case 'row-changed':
       return new Problem(
         'INTEGRITY',
-        'Something other than Quittance changed this record in the database, so it is not shown and must not be relied on. The operator has been notified.',
+        'Something other than Quittance changed this record in the database, so Quittance does not show it. Do not rely on this record. The operator has been notified.',
         { headers: { 'Retry-After': String(DAMAGED_RETRY_SECONDS) } },
       );
     case 'address-not-vouched':
       return new Problem(
         'UNAVAILABLE',
-        "No signed manifest contains this invoice's address, so payment is suspended. The address is not shown and must not be paid. The operator has been notified.",
+        "No signed manifest contains this invoice's address, so payment is suspended. Quittance does not show the address. Do not pay this invoice. The operator has been notified.",
         { headers: { 'Retry-After': String(DAMAGED_RETRY_SECONDS) } },
       );
     case 'unavailable':
@@ -212,7 +212,7 @@ export function problemOf(
     case 'unauthenticated':
       return new Problem(
         'UNAUTHENTICATED',
-        "The request has no X-Api-Key header, or its key is not accepted here. Send the project's secret key, as it was shown when it was created.",
+        "The request has no X-Api-Key header, or this server does not accept its key. Send the project's secret key, as it was shown when it was created.",
         { headers: { 'WWW-Authenticate': 'ApiKey realm="Quittance", header="X-Api-Key"' } },
       );
     default:

@@ -463,7 +463,7 @@ const bad: [variable: string, value: string, says: string, rest?: NodeJS.Process
     { DATABASE_URL: 'postgres://localhost/quittance' },
   ],
   ['QUITTANCE_TRUST_PROXY', 'true', 'use the address of your reverse proxy'],
-  ['QUITTANCE_TRUST_PROXY', '0.0.0.0/0', 'means everyone'],
+  ['QUITTANCE_TRUST_PROXY', '0.0.0.0/0', 'allows everyone'],
   ['QUITTANCE_TRUST_PROXY', '10.0.0.0/33', 'prefix length 33'],
   ['QUITTANCE_TRUST_PROXY', 'loopback,', 'remove the extra comma'],
   ['QUITTANCE_MASTER_KEY', FIRST_KEY.slice(1), '43 characters that is not 32 bytes'],

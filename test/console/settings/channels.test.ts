@@ -68,7 +68,7 @@ test('a channel that fails says so, and a test says why', async () => {
   const after = await look(`${PAGE}?tested=${id}`);
   for (const shown of ['The test could not be sent to', 'http_503', '<strong>failing</strong>'])
     expect(after).toContain(shown);
-  expect(await look('/settings')).toContain('1 channel, 1 of which fails');
+  expect(await look('/settings')).toContain('1 channel, 1 failing');
 });
 
 test('a secret that is made is shown once; mails go to several', async () => {

@@ -25,13 +25,13 @@ test('who has no passkey is asked to make one, proves by the app’s code, and s
   const { text } = await look();
   expect(text).toContain('Sign in with a passkey');
   expect(text).toContain(`href="${NEW}"`);
-  expect(text).toContain('The server administrator can create one, too.');
+  expect(text).toContain('The server administrator can also create a link.');
   const key = createAuthenticator(CONSOLE);
   const page = await ask(NEW, { cookie: browser.cookie });
   const created = JSON.stringify(key.create(passkeyOptionsOf(page)));
   const filled = { ...formOf(page, NEW), created, name: `<b>${'ب'.repeat(97)}` };
   const asked = await ask(NEW, { cookie: browser.cookie, form: filled });
-  expect([asked.status, asked.text.includes('the one this browser just created')]).toEqual([200, true]);
+  expect([asked.status, asked.text.includes('the passkey that this browser just created')]).toEqual([200, true]);
   const form = { ...formOf(asked, NEW, 'code'), code: ann.code() };
   const added = await ask(NEW, { cookie: browser.cookie, form });
   expect([added.status, added.location]).toEqual([303, `${ME}?done=passkey-added`]);

@@ -45,7 +45,7 @@ test('an invitation takes a proof, shows its link once, and makes a person of th
   const [link = ''] = /https:[^<"]+\/invitation\/[\w-]{43}/.exec(made.text) ?? [];
   expect(link).toMatch(new RegExp(`^${CONSOLE}/`));
   expect(made.text).toContain(`data-copy="${link}"`);
-  expect(made.text).toContain('Send it only to that person');
+  expect(made.text).toContain('Send this link only to that person');
   const opened = await ask(new URL(link).pathname);
   expect([opened.status, opened.text.includes('You are invited as <strong>operator</strong>')]).toEqual([200, true]);
   const bob = await idOf('bob@example.com');
@@ -92,7 +92,7 @@ test('nobody gets all projects by ticking none, and what is wrong is told beside
     [{ name: 'x'.repeat(101) }, '“Name (optional)”'],
     [{ role: 'god' }, 'choose viewer, operator, owner'],
     [{ role: 'owner' }, 'who can see all projects'],
-    [{ scope: 'all' }, 'some projects are ticked'],
+    [{ scope: 'all' }, 'some projects are selected'],
     [{ [shop.projectId]: '' }, 'none is'],
     [{ scope: '' }, '“Projects”'],
     [{ scope: 'none' }, '“Projects”'],

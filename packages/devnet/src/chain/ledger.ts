@@ -78,7 +78,7 @@ export function openLedger(storage: LedgerStorage): Ledger {
     const turn = nextTurn(chain.schedule(), parent.turn, skippedTurns)?.index;
     const signer = witnesses.find(({ index }) => index === turn)?.signer;
     if (turn === undefined || signer === undefined)
-      throw new RangeError('every producer is stalled: no block can be made');
+      throw new RangeError('every producer is stalled, so devnet cannot produce a block');
     const { transactions, change } = run(taken, admissionView(), timestampMs);
     const block = sealBlock(parent, { turn, signer, timestampMs, transactions, hiddenHeader });
     chain.add(block, change, storage.writeBlock(block, change));
@@ -148,10 +148,12 @@ function requireLater({ header: { timestamp, number } }: Block, timestampMs: num
 function requireForkable(chain: Chain, depth: number): void {
   const most = chain.head().header.number - chain.solidNumber();
   if (!Number.isInteger(depth) || depth < 1 || depth > most) {
-    throw new RangeError(`a fork can go back 1 to ${most} blocks (those above the solid one), not ${depth}`);
+    throw new RangeError(
+      `a fork can replace 1 to ${most} blocks, which are the blocks above the solid block, not ${depth}`,
+    );
   }
   if (nextTurn(chain.schedule(), chain.head().turn, 0) === null)
-    throw new RangeError('every producer is stalled: no branch can be made');
+    throw new RangeError('every producer is stalled, so devnet cannot produce a branch');
 }
 
 /** Skips the producer whose turn it would be, so that no block on the branch has the same id as the one it replaces. */
@@ -211,7 +213,7 @@ function replay(record: LedgerRecord, { chain, pending }: Moving): void {
       const transaction = readSent(hexToBytes(record.transaction));
       const again = transaction === null ? null : readPending(transaction);
       if (again === null)
-        throw new Error('devnet log holds a transaction that cannot be read: the directory is damaged');
+        throw new Error('devnet log contains a transaction that cannot be read: the directory is damaged');
       if (chain.heightOf(again.id) === null) pending.set(again.id, again);
       return;
     }

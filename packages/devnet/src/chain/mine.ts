@@ -26,7 +26,7 @@ export function mineBlocks(
   { timestampMs, stepMs = slotMs }: MineOptions,
 ): BlockMark[] {
   if (!Number.isInteger(count) || count < 1 || count > MAX_MINED) {
-    throw new RangeError(`mine makes 1 to ${MAX_MINED} blocks at once, not ${count}`);
+    throw new RangeError(`devnet can mine 1 to ${MAX_MINED} blocks at a time, not ${count}`);
   }
   return Array.from({ length: count }, (_, index) => {
     const next = ledger.head().header.timestamp + stepMs * (1 + (ledger.missedSlots() ?? 0));

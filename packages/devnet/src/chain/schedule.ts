@@ -35,7 +35,7 @@ export function withActive(schedule: Schedule, active: readonly number[]): Sched
   const { size } = new Set(active);
   if (!sound || size !== active.length || size < 1 || size > MAX_PRODUCERS) {
     throw new RangeError(
-      `producers are 1 to ${MAX_PRODUCERS} different indexes below ${MAX_CANDIDATES}, not ${active}`,
+      `give 1 to ${MAX_PRODUCERS} different producer indexes below ${MAX_CANDIDATES}, not ${active}`,
     );
   }
   const known = [...new Set([...schedule.known, ...active])].sort((left, right) => left - right);
@@ -46,7 +46,7 @@ export function withActive(schedule: Schedule, active: readonly number[]): Sched
 export function withReplaced(schedule: Schedule, count: number): Schedule {
   const { active, known } = schedule;
   if (!Number.isInteger(count) || count < 1 || count > active.length) {
-    throw new RangeError(`1 to ${active.length} producers can be replaced, not ${count}`);
+    throw new RangeError(`devnet can replace 1 to ${active.length} producers, not ${count}`);
   }
   const next = (known.at(-1) ?? 0) + 1;
   return withActive(
@@ -97,5 +97,6 @@ export function nextTurn(
 }
 
 function expectKnown({ known }: Schedule, index: number): void {
-  if (!known.includes(index)) throw new RangeError(`there is no producer ${index}: known are ${known.join(', ')}`);
+  if (!known.includes(index))
+    throw new RangeError(`there is no producer ${index}; the known producers are ${known.join(', ')}`);
 }

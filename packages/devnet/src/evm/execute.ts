@@ -84,7 +84,7 @@ export function execute(
     case 'trigger':
       return trigger(state, call, { id, feeLimitSun: raw.feeLimitSun, netBytes });
     case 'other':
-      throw new TypeError(`refusalOf lets no contract of type ${call.type} pass`);
+      throw new TypeError(`refusalOf should have refused a contract of type ${call.type}`);
   }
 }
 

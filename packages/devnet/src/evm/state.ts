@@ -42,7 +42,7 @@ export function createJournal(base: StateReader): Journal {
   const changes = new Map<string, bigint>();
   const get = (key: string) => changes.get(key) ?? base.get(key);
   const set = (key: string, value: bigint) => {
-    if (value < 0n) throw new RangeError(`devnet state ${key} would become ${value}`);
+    if (value < 0n) throw new RangeError(`devnet state ${key} would become negative (${value})`);
     changes.set(key, value);
   };
   return { changes, get, set, add: (key, amount) => set(key, get(key) + amount) };

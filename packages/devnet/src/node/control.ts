@@ -20,7 +20,8 @@ export interface ControlAnswer {
 export function forkOnRequest(ledger: Ledger, slotMs: number, parameters: Parameters): ControlAnswer {
   const transactionId = textParameter(parameters, 'transactionId');
   const height = ledger.view('full').transaction(transactionId)?.block.header.number;
-  if (transactionId !== '' && height === undefined) return refused(`no block holds the transaction ${transactionId}`);
+  if (transactionId !== '' && height === undefined)
+    return refused(`no block contains the transaction ${transactionId}`);
   const depth = height === undefined ? integerParameter(parameters, 'depth') : ledger.head().header.number - height + 1;
   try {
     const forgets = booleanParameter(parameters, 'keepOthers') ? { forget: transactionId } : {};

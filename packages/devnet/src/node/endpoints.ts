@@ -194,7 +194,7 @@ function broadcastJson({ ledger, parameters }: EndpointContext): unknown {
  */
 function broadcastHexJson({ ledger, parameters }: EndpointContext): unknown {
   const transaction = readSent(hexToBytes(hexParameter(parameters, 'transaction')));
-  if (transaction === null) throw new ParameterError('transaction is not the hex of a Transaction');
+  if (transaction === null) throw new ParameterError('transaction must be a Transaction in hexadecimal');
   const submitted = submit(ledger, withoutResult(transaction));
   const signature = transaction.signatures.map((each) => bytesToHex(each));
   const accepted = submitted.kind === 'accepted';

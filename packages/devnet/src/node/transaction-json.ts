@@ -23,7 +23,7 @@ export function unsignedTransactionJson(rawDataHex: string, visible: boolean) {
   const rawData = hexToBytes(rawDataHex);
   const raw = decodeRawTransaction(rawData);
   const shown = raw === null ? giftJson(rawDataHex) : rawDataJson(raw, visible);
-  if (shown === null) throw new Error('devnet holds a transaction that cannot be read');
+  if (shown === null) throw new Error('devnet contains a transaction that cannot be read');
   return { txID: txIdOf(rawData), raw_data: shown, raw_data_hex: rawDataHex };
 }
 
@@ -48,7 +48,7 @@ export function transactionOfJson(parameters: Parameters): Transaction {
 
 function rawDataJson(raw: RawTransaction, visible: boolean) {
   const call = raw.contract;
-  if (call.kind === 'other') throw new Error(`devnet holds a transaction of type ${call.type}`);
+  if (call.kind === 'other') throw new Error(`devnet contains a transaction of type ${call.type}`);
   const type = call.kind === 'trigger' ? 'TriggerSmartContract' : 'TransferContract';
   return {
     contract: [

@@ -70,6 +70,6 @@ function readStream(request: NodeRequest): Promise<ReceivedBody> {
     });
     request.on('end', () => resolve({ kind: 'read', body: joinBytes(chunks, size) }));
     request.on('error', reject);
-    request.on('close', () => reject(new Error('the request ended before its body')));
+    request.on('close', () => reject(new Error('the request ended before its body was complete')));
   });
 }

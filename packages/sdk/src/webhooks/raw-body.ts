@@ -3,7 +3,7 @@ export const MAX_BODY_BYTES = 64 * 1024;
 
 /** How to get the raw bytes; part of the error messages. */
 export const RAW_BODY_ADVICE =
-  'Pass the raw bytes or the exact string, or its base64 with isBase64Encoded. Express: mount this route before express.json(). Next.js pages: set api.bodyParser to false. Request: await request.text()';
+  'Pass the raw bytes, the exact string, or its base64 with isBase64Encoded. Express: mount this route before express.json(). Next.js pages: set api.bodyParser to false. Request: await request.text()';
 
 /**
  * Returns a copy of the raw bytes, so that exactly the bytes that were verified are parsed, whatever happens to the buffer in the meantime.

@@ -44,7 +44,7 @@ export async function verify(
   try {
     if (body === null) return refuse('BODY_NOT_RAW', `The body was passed as ${nameOf(rawBody)}. ${RAW_BODY_ADVICE}.`);
     if (body.length > MAX_BODY_BYTES) {
-      return refuse('BODY_TOO_LARGE', `The body has ${body.length} bytes; at most ${MAX_BODY_BYTES} are accepted.`);
+      return refuse('BODY_TOO_LARGE', `The body has ${body.length} bytes, but the limit is ${MAX_BODY_BYTES}.`);
     }
     const signed = readHeaders(headers);
     checkTime(Number(signed.timestamp), receivedAt, toleranceSeconds);
@@ -64,7 +64,7 @@ function checkTime(timestamp: number, receivedAt: number, toleranceSeconds: numb
     agoSeconds > 0 ? (['TIMESTAMP_TOO_OLD', 'before'] as const) : (['TIMESTAMP_TOO_NEW', 'after'] as const);
   refuse(
     code,
-    `webhook-timestamp is ${Math.abs(agoSeconds)} s ${side} this machine's time; ${toleranceSeconds} s are allowed. Check the clock.`,
+    `webhook-timestamp is ${Math.abs(agoSeconds)} s ${side} this machine's time, but the tolerance is ${toleranceSeconds} s. Check the clock.`,
   );
 }
 
@@ -100,7 +100,7 @@ function parseEvent(body: Uint8Array, id: string, projectId?: string): WebhookEv
   }
   const isEvent = event?.id === id && typeof event.type === 'string' && typeof event.data === 'object';
   if (isEvent && (projectId ?? event?.projectId) === event?.projectId) return event as WebhookEvent;
-  return refuse('EVENT_MALFORMED', 'Not the event of webhook-id.');
+  return refuse('EVENT_MALFORMED', 'The body is not the event that webhook-id names.');
 }
 
 async function diagnose(

@@ -59,7 +59,7 @@ function writeLlms(document: ApiDocument): string {
 Every request below \`${url}\` has a project's secret key in the header \`X-Api-Key\`. Keep the key on your server: never call this API from a browser.
 
 - Create an invoice: \`POST /v1/invoices\` with the headers \`Content-Type: application/json\` and \`Idempotency-Key\`, which you choose and store for each order attempt, and the body \`${body}\`. \`amount\` is a decimal string. \`externalId\` is your own id for the attempt, unique in the project. \`201\` is the only success: store \`invoiceId\`, and send the payer to \`checkoutUrl\`. If there is no response, and after \`429\` and \`5xx\`, send the same request again with the same key: it creates no second invoice.
-- Read an invoice: \`GET /v1/invoices/{invoiceId}\`. Fulfil only if \`status\` is \`PAID\` and \`externalId\` is the one that you stored. \`CONFIRMING\` is not paid yet; \`EXPIRED\` can still be paid.
+- Read an invoice: \`GET /v1/invoices/{invoiceId}\`. Fulfil only if \`status\` is \`PAID\` and \`externalId\` is the id that you stored. \`CONFIRMING\` is not paid yet; \`EXPIRED\` can still be paid.
 - Amounts are exact: never round them, and never accept a partial payment. \`GET /v1/transfers\` lists the transfers that paid no invoice.
 - Errors are \`application/problem+json\`. Base your decisions on \`code\`.
 
@@ -71,8 +71,8 @@ ${RECEIVER_RULES.map((rule, index) => `${index + 1}. ${rule}`).join('\n')}
 
 - [Reference](${url}/docs): every operation with curl, JavaScript, Python, PHP, Go and Java; webhooks, objects, errors
 - [OpenAPI 3.1](${url}/openapi.json): the same in machine-readable form
-- [Postman collection](${url}/docs/postman.json): every operation, ready to try
-- [Errors](${url}/docs/errors): what each code means and what to do
+- [Postman collection](${url}/docs/postman.json): every operation, ready to use
+- [Errors](${url}/docs/errors): the meaning of each code, and what to do
 
 ## Operations
 
@@ -293,11 +293,11 @@ function paragraph(text: string | undefined): Html | null {
 
 /** The rules for a webhook receiver, in order. */
 const RECEIVER_RULES = [
-  'Verify `webhook-signature` on the raw bytes of the body, before anything parses them. It is `v1,` and the base64 of an HMAC-SHA256 over `{webhook-id}.{webhook-timestamp}.{body}`; the key is your secret after `whsec_`, base64-decoded. There may be several signatures, separated by spaces: one valid signature is enough. Compare in constant time.',
+  'Verify `webhook-signature` on the raw bytes of the body, before anything parses them. The header is `v1,` and the base64 of an HMAC-SHA256 over `{webhook-id}.{webhook-timestamp}.{body}`; the key is your secret after `whsec_`, base64-decoded. The header can contain several signatures, separated by spaces: one valid signature is enough. Compare in constant time.',
   'Reject a `webhook-timestamp` (Unix seconds) more than 5 minutes from your clock.',
   'Return 2xx within 15 seconds, even for a `type` that you do not know. After any other response, Quittance retries for more than three days.',
   'Handle each `webhook-id` once: the same event may arrive twice.',
-  'Read the invoice before you fulfil the order, and fulfil it only if its `status` is `PAID` and its `externalId` is the one that you stored.',
+  'Read the invoice before you fulfil the order, and fulfil it only if its `status` is `PAID` and its `externalId` is the id that you stored.',
 ] as const;
 
 /**

@@ -118,9 +118,13 @@ function sendNothing({ method }: FastifyRequest, reply: FastifyReply): FastifyRe
 const FULL_RETRY_S = '60';
 
 function tooManyOpen(): Problem {
-  return new Problem('UNAVAILABLE', 'Too many pages are open here, for this link or in total. Poll /parts instead.', {
-    headers: { 'Retry-After': FULL_RETRY_S },
-  });
+  return new Problem(
+    'UNAVAILABLE',
+    'Too many payment pages are open, for this link or in total. Poll /parts instead.',
+    {
+      headers: { 'Retry-After': FULL_RETRY_S },
+    },
+  );
 }
 
 export type LivePagesDeps = {

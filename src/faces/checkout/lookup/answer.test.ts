@@ -20,8 +20,8 @@ const equals = (answer: LookupAnswer, key: string, value: unknown) =>
 const read = (answer: LookupAnswer) => renderAnswer(checkoutPage('waiting'), answer).html.replaceAll(/<[^>]+>/g, '');
 
 test.each<[LookupAnswer, string[]]>([
-  [find('paid'), ['✓ It has paid this invoice. 123456.990007 USDT', 'block 68123456']],
-  [find('confirming', { earlierTransaction: null }), ['It is your payment.', '3 of 19', 'Do not send again']],
+  [find('paid'), ['✓ This transaction has paid this invoice. 123456.990007 USDT', 'block 68123456']],
+  [find('confirming', { earlierTransaction: null }), ['This is your payment.', '3 of 19', 'Do not send again']],
   [find('exact_but_already_paid', { paidBy: null }), ['had already been paid', 'Contact Test shop']],
   [find('exact_not_yet_examined', { earlierTransaction: null }), ['exactly right', 'Do not send again']],
   [find('exact_not_confirmed'), ['not enough nodes', 'look again in 1 minute.']],
@@ -35,7 +35,7 @@ test.each<[LookupAnswer, string[]]>([
   [find('short', { likely: { kind: 'fee' } }), ['looks like a fee']],
   [find('short', { likely: { kind: 'rounded', decimals: 2 } }), ['rounded to 2 decimals']],
   [find('short', { likely: { kind: 'truncated', decimals: 1 } }), ['cut off after 1 decimal.']],
-  [find('over', { likely: { kind: 'one_digit' } }), ['One digit differs']],
+  [find('over', { likely: { kind: 'one_digit' } }), ['One digit is different']],
   [find('other_address'), ['5.00 USDT to another address: TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t']],
   [find('other_token'), ['not USDT', 'contract TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t']],
   [find('failed', { why: 'out_of_energy' }), ['it paid nothing', 'too little energy']],
@@ -43,7 +43,7 @@ test.each<[LookupAnswer, string[]]>([
   [find('no_usdt_transfer', { toAddress: true }), ['12.500000 TRX to the right address', 'Contact Test shop']],
   [find('no_usdt_transfer', { moved: 'trx', toAddress: false }), ['12.500000 TRX to another address']],
   [find('not_found'), ['look again in 1 minute', 'internal or off-chain']],
-  [find('orphaned'), ['it is waiting to get into a new block', 'Do not send again.']],
+  [find('orphaned'), ['usually gets into a new block', 'Do not send again.']],
   [find('other_network'), ['on TRON Shasta Testnet. This invoice can be paid only on TRON Mainnet.', 'still awaiting']],
   [find('not_tron', { looksLike: 'solana' }), ['on Solana, not on TRON']],
   [find('not_a_transaction_id', { looksLike: 'part-of-an-id' }), ['12 characters of 64']],
@@ -64,10 +64,10 @@ test.each(LOOKUP_ANSWERS)('$code: who is told to contact the merchant is told wh
 });
 
 test.each<[Parameters<typeof checkoutPage>[0], number, string]>([
-  ['waiting', 68_123_456, 'If you have not sent another one, you can send again.'],
-  ['expired', 68_123_456, 'If you have not sent another one, you can send again.'],
+  ['waiting', 68_123_456, 'If you have not sent another payment, you can send again.'],
+  ['expired', 68_123_456, 'If you have not sent another payment, you can send again.'],
   // Until its block is irreversible, a fork may let it succeed.
-  ['waiting', 68_123_455, 'That is not final yet. Do not send again; look again in 1 minute.'],
+  ['waiting', 68_123_455, 'This result is not final yet. Do not send again; look again in 1 minute.'],
   ['seen', 68_123_456, 'Another payment was found. Do not send again.'],
   ['paid', 68_123_456, 'Another payment was found. Do not send again.'],
 ])(
@@ -93,7 +93,7 @@ test('whoever must not send again, or may, is told so by the paragraph and not b
 test('a second payment is no good news, though it is exactly right', () => {
   for (const code of ['confirming', 'exact_not_yet_examined'] as const) {
     const text = read(find(code, { earlierTransaction: 'b4'.repeat(32) }));
-    expect(text).toContain('so this one does not count');
+    expect(text).toContain('so this payment does not count');
     expect(text).toContain('b4'.repeat(32));
   }
 });

@@ -66,7 +66,7 @@ function readTransactionField({ body }: FastifyRequest): string {
   if (read.kind === 'invalid-json') throw new Problem('INVALID_JSON', read.detail);
   const transaction = read.kind === 'ok' ? read.value['transaction'] : undefined;
   if (typeof transaction === 'string') return transaction;
-  const message = 'must be a string: a transaction id, or text that contains one, such as a link';
+  const message = 'must be a string: a transaction id, or text that contains a transaction id, such as a link';
   throw new Problem('INVALID_REQUEST', `transaction ${message}.`, {
     extensions: { errors: [{ field: 'transaction', code: 'WRONG_TYPE', message }] },
   });

@@ -236,12 +236,12 @@ test('the form that was sent is open, with what was entered and the answer to it
     question: { field: 'paste', text: ` ${page.invoice.address}\n` },
     answer: null,
   });
-  expect(read(same)).toContain('It is the same address.');
+  expect(read(same)).toContain('The address is the same.');
   const other = renderPage(page, NONCE, { question: { field: 'paste', text: USDT }, answer: null });
-  expect(read(other)).toContain('It is a different address. Do not send to it.');
+  expect(read(other)).toContain('The address is different. Do not send to it.');
   const [answer] = LOOKUP_ANSWERS.map((found) => renderAnswer(page, found));
   const found = renderPage(page, NONCE, { question: { field: 'transaction', text: 'b4' }, answer: answer ?? null });
-  expect(read(found)).toContain('It has paid this invoice.');
+  expect(read(found)).toContain('This transaction has paid this invoice.');
   for (const text of [fee, same, other, found]) expect(text.match(/<details[^>]* open>/g)).toHaveLength(1);
 });
 

@@ -49,7 +49,7 @@ export function createReceiptSigner({ db, keyRing, log, now, random }: Deps): Re
     prepare: async () => {
       if (keyRing === null) {
         log.warn(
-          'QUITTANCE_MASTER_KEY is not set in this process, so its receipts are not signed: set it to the same value as in the other processes that use this database',
+          'QUITTANCE_MASTER_KEY is not set in this process, so it does not sign receipts. Set the same value as in the other processes that use this database',
         );
         return;
       }
@@ -64,11 +64,11 @@ export function createReceiptSigner({ db, keyRing, log, now, random }: Deps): Re
 }
 
 const REFUSED =
-  'receipts are not signed: webhook secrets are encrypted with a master key that this process does not have, so it creates no signing key. Set the same QUITTANCE_MASTER_KEY as in the other processes, and restart this one';
+  'receipts are not signed: webhook secrets are encrypted with a master key that this process does not have, so it creates no signing key. Set the same QUITTANCE_MASTER_KEY as in the other processes, and restart this process';
 
 const LOST =
-  'or if that is permanently lost, create a new signing key with "quittance receipt rotate --key-is-lost"; issued receipts stay valid';
+  'If the key is permanently lost, create a new signing key with "quittance receipt rotate --key-is-lost"; issued receipts stay valid';
 const REMEDIES = {
-  'unknown-key': `receipts are not signed: their signing key is encrypted with a master key that is not configured here. Add it to QUITTANCE_MASTER_KEY, or to the file master-key, from a backup; ${LOST}`,
-  damaged: `receipts are not signed: their stored signing key is damaged. Restore it from a backup, ${LOST}`,
+  'unknown-key': `receipts are not signed: their signing key is encrypted with a master key that is not configured here. Add it to QUITTANCE_MASTER_KEY, or to the file master-key, from a backup. ${LOST}`,
+  damaged: `receipts are not signed: their stored signing key is damaged. Restore the signing key from a backup. ${LOST}`,
 } as const;

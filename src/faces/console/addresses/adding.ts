@@ -41,11 +41,11 @@ async function findAdding(deps: ConsoleDeps, { visit }: Asked, asked: string | u
 function renderWait({ waits }: AddingSubject): Html {
   const signed =
     waits === 'unsigned'
-      ? html` If the installed address manifest contains all of them, they are used for invoices immediately.`
+      ? html` If the installed address manifest contains all of these addresses, invoices use them immediately.`
       : null;
   const when = waits
-    ? html`They wait for 24 hours, or until another owner confirms them, and are <strong>not used for invoices before then</strong>. Meanwhile, an alarm shows them to everyone who manages this project, and any operator can withdraw them.${signed}`
-    : html`They are used for invoices <strong>immediately</strong>.`;
+    ? html`The addresses wait for 24 hours, or until another owner confirms them, and are <strong>not used for invoices before that</strong>. In the meantime, an alarm shows them to everyone who manages this project, and any operator can withdraw them.${signed}`
+    : html`Invoices use these addresses <strong>immediately</strong>.`;
   return html`<p>${when} Payers send money straight to these addresses: if an address is not yours, the money is lost.</p>`;
 }
 
@@ -56,7 +56,7 @@ const policyField = (project: ListedProjectView): FormField => ({
 
 const FRESH_FIELD: FormField = {
   ...{ kind: 'check', name: 'isFresh', label: 'After a restore: Quittance has never had any of these addresses' },
-  hint: 'Only if this ledger was restored from a backup.',
+  hint: 'Use this only if this ledger was restored from a backup.',
 };
 
 type Wanted = Parameters<typeof addAddresses.run>[2];
@@ -73,7 +73,7 @@ export function addAddingForm(routes: Routes, deps: ConsoleDeps): void {
       fields: [
         {
           ...{ kind: 'lines', name: 'list', label: 'Addresses from your wallet' },
-          hint: 'One per line (T…); text after # is ignored. Or CSV with a column "address". Never a private key or a seed phrase.',
+          hint: 'Enter one address per line (T…); text after # is ignored. You can also enter CSV with a column "address". Never enter a private key or a seed phrase.',
           more: html` dir="ltr" required`,
         },
         endingField('firstEnding', 'Last six characters of the first address', 'Copy them from your wallet.'),
@@ -110,7 +110,7 @@ function readEntries(list: string): AddressEntry[] {
   const entries = readList(list, 'the list');
   const { problems } = readCandidates(entries, []);
   if (problems.length > 0) throw refusedAddresses('no address was added', problems);
-  if (entries.length === 0) throw new FieldError('list', 'contains no address: write one per line');
+  if (entries.length === 0) throw new FieldError('list', 'contains no address: write one address per line');
   return entries;
 }
 
@@ -124,7 +124,7 @@ function waitPage(
   return {
     title: 'Addresses pending',
     about: project,
-    main: html`<section class="card form"><p class="first">They are not used for invoices yet.</p><p>They are added at ${time(dueAt)} UTC, or as soon as another owner confirms them.</p>
+    main: html`<section class="card form"><p class="first">The addresses are not used for invoices yet.</p><p>They are added at ${time(dueAt)} UTC, or as soon as another owner confirms them.</p>
 <div class="actions"><a class="button" href="/addresses/changes/${changeId}">Details</a><a href="${urlTo(visit, '/addresses', project)}">Addresses</a></div></section>
 ${renderNotes(view, projectPolicy, addresses)}`,
   };
@@ -139,7 +139,7 @@ function addedPage(
   return {
     title: 'Addresses added',
     about: project,
-    main: html`<section class="card form"><p class="first">New invoices can use them from now on.</p><ul>${items}</ul>
+    main: html`<section class="card form"><p class="first">New invoices can now use these addresses.</p><ul>${items}</ul>
 <div class="actions"><a class="button" href="${urlTo(visit, '/addresses', project)}">Addresses</a></div></section>
 ${renderNotes(view, projectPolicy, view.added)}`,
   };
@@ -154,7 +154,7 @@ function renderNotes(
   const other =
     policy === projectPolicy
       ? null
-      : html`<p class="notice">These addresses have the policy ${policy}, but the project uses ${projectPolicy}: they are used for invoices only after the project has changed to ${policy}.</p>`;
+      : html`<p class="notice">These addresses have the policy ${policy}, but the project uses ${projectPolicy}: invoices use them only if the project changes to ${policy}.</p>`;
   return html`${other}${activation === null ? null : renderActivation(activation, addresses.length)}`;
 }
 
@@ -170,7 +170,7 @@ function renderActivation(
   const never =
     neverActivated.length === 0
       ? null
-      : html`<section class="card"><h2>Never activated</h2><p class="mono">${list(neverActivated)}</p><p>They can still receive payments. To spend from one, activate it first with about 1 TRX. If you expected an address that is already in use, compare it with your wallet now.</p></section>`;
+      : html`<section class="card"><h2>Never activated</h2><p class="mono">${list(neverActivated)}</p><p>They can still receive payments. Before you spend from such an address, send it about 1 TRX to activate it. If you expected an address to be in use already, compare it with your wallet now.</p></section>`;
   const left =
     checked >= count
       ? null
@@ -242,7 +242,7 @@ function fieldsOf({ project }: AddingSubject): FormView['fields'] {
   return [
     {
       ...{ kind: 'line', name: 'xpub', label: 'Account public key (xpub6…)' },
-      hint: 'Leave empty to use the key the project already has. Never enter a private key (xprv…).',
+      hint: "Leave empty to use the project's current key. Never enter a private key (xprv…).",
       more: html` dir="ltr" maxlength="200" autocapitalize="off" spellcheck="false"`,
     },
     {
@@ -251,13 +251,13 @@ function fieldsOf({ project }: AddingSubject): FormView['fields'] {
     },
     {
       ...{ kind: 'line', name: 'autoLimit', label: 'Automatic limit for a new key (optional)' },
-      hint: 'Total number of addresses to add automatically when payable amounts run low. Default: 100; 0 turns this off. Many wallets look only 20 addresses ahead.',
+      hint: 'Total number of addresses to add automatically when payable amounts run low. Default: 100; 0 turns this off. Many wallets check only the next 20 addresses for payments.',
       more: html` inputmode="numeric" dir="ltr" maxlength="5"`,
     },
     policyField(project),
     {
       ...{ kind: 'check', name: 'isFresh', label: 'After a restore: Quittance has never had this key' },
-      hint: 'Only if this ledger was restored from a backup. Quittance then starts at the key’s first address.',
+      hint: 'Use this only if this ledger was restored from a backup. Quittance then starts at the key’s first address.',
     },
   ];
 }
@@ -283,7 +283,7 @@ function secondView(visit: Visit, subject: AddingSubject & Derivation): FormView
       endingField(
         'ending',
         'Last six characters of #1',
-        'Copy them from your wallet. They are not shown here, because they prove that the key came from your wallet.',
+        'Copy these characters from your wallet. This page does not show them, because they prove that the key came from your wallet.',
       ),
     ],
     back: urlTo(visit, FIRST, project),
@@ -302,7 +302,7 @@ const KEPT: Readonly<Record<string, string>> = {
 
 function renderFirst({ first }: DerivationView): Html {
   const items = first.map((each) => html`<li><bdi class="mono">${each}</bdi></li>`);
-  return html`<p><strong>The first addresses in this account.</strong> Open it in your wallet and compare all three: some wallets count accounts instead of addresses, and then only #1 matches. If they differ, paste addresses instead.</p><ul>${items}</ul>`;
+  return html`<p><strong>These are the first addresses in this account.</strong> Open the account in your wallet and compare all three. Some wallets count accounts instead of addresses: in these wallets, only #1 matches. If the addresses differ, paste addresses instead.</p><ul>${items}</ul>`;
 }
 
 function renderNext({ next, skipped, first: [one = ''] }: DerivationView): Html {
@@ -312,7 +312,7 @@ function renderNext({ next, skipped, first: [one = ''] }: DerivationView): Html 
   const over =
     skipped.length === 0
       ? null
-      : html`<p class="hint">${skipped.length} earlier addresses are skipped, because they are already in a project.</p>`;
+      : html`<p class="hint">Quittance skips ${skipped.length} earlier addresses, because they are already in a project.</p>`;
   return html`<p><strong>Addresses to add</strong></p><ul>${items}</ul>${over}`;
 }
 
@@ -327,8 +327,8 @@ function derivedPage(
   return {
     title: 'Addresses added',
     about: project,
-    main: html`<section class="card form"><p class="first">New invoices of ${outside(project.name, 100)} can use them from now on.</p><ul>${items}</ul>
-<p>Your wallet may show only the first few addresses: make it show all the ones you added, or its balance will look too low.</p>
+    main: html`<section class="card form"><p class="first">New invoices of ${outside(project.name, 100)} can now use these addresses.</p><ul>${items}</ul>
+<p>Your wallet may show only the first few addresses: make it show all the addresses that you added. Otherwise, its balance looks too low.</p>
 <div class="actions"><a class="button" href="${urlTo(visit, '/addresses', project)}">Addresses</a></div></section>`,
   };
 }

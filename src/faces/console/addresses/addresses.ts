@@ -158,7 +158,7 @@ function renderWaiting(changes: readonly AddressChangeView[]): Html | null {
     const more = addresses.length - 1;
     return html`<li data-rank="1"><span class="rank">Pending</span><div><p><bdi class="mono">${first}</bdi>${more === 0 ? null : html` and ${number(more)} more`}, policy ${policy}, proposed by ${outside(proposedBy.name, 100)} (${proposedBy.kind === 'admin' ? 'admin key' : 'console'}) at ${time(proposedAt)}. Added at ${time(dueAt)} UTC.</p><a class="button" href="/addresses/changes/${changeId}">Details</a></div></li>`;
   });
-  return html`<section class="card" aria-labelledby="waiting"><h2 id="waiting">Not in use yet: did one of you propose this?</h2><ul class="concerns">${items}</ul></section>`;
+  return html`<section class="card" aria-labelledby="waiting"><h2 id="waiting">These addresses are not in use yet. Did one of you propose them?</h2><ul class="concerns">${items}</ul></section>`;
 }
 
 function renderEnded(changes: readonly AddressChangeView[]): Html | null {
@@ -273,7 +273,7 @@ function renderCapacity(
         : null;
   const more =
     amounts.length > rows.length
-      ? html`<p class="hint">The ${rows.length} most urgent of ${amounts.length} amounts requested in the last 30 days.</p>`
+      ? html`<p class="hint">This table shows the ${rows.length} most urgent of ${amounts.length} amounts requested in the last 30 days.</p>`
       : null;
   return html`<section aria-labelledby="capacity"><h2 id="capacity" class="unseen">Capacity</h2>${live(
     'capacities',
@@ -292,11 +292,13 @@ const MAX_ADDRESSES = 25;
 function renderOfAmount(found: CapacityOfAmountView): Html {
   const { amount, free, total, perDay7, daysLeft, addresses } = found;
   const days =
-    daysLeft === null ? 'it was not used in the last 30 days' : `${number(Math.floor(daysLeft))} days are left`;
+    daysLeft === null
+      ? 'no invoice used this amount in the last 30 days'
+      : `${number(Math.floor(daysLeft))} days are left`;
   const scarce = addresses.toSorted((a, b) => a.free - b.free || a.position - b.position).slice(0, MAX_ADDRESSES);
   const more =
     addresses.length > scarce.length
-      ? html`<p class="hint">The ${scarce.length} scarcest of ${number(addresses.length)} addresses.</p>`
+      ? html`<p class="hint">This table shows the ${scarce.length} of ${number(addresses.length)} addresses with the fewest free amounts.</p>`
       : null;
   return html`<p>For ${ltr(amount)} USDT, ${number(free)} of ${number(total)} payable amounts are free; ${perDay7.toFixed(1)} are used per day, and ${days}.</p>${scarce.length === 0 ? null : table('Free amounts by address', FREE, scarce)}${more}`;
 }
@@ -351,7 +353,7 @@ ${node === null ? null : html`<p class="hint">Balances according to ${outside(no
 
 function renderVerdict({ same, differ, early }: { same: number; differ: number; early: number }): Html {
   if (differ > 0) {
-    return html`<p class="notice" role="alert"><strong>${number(differ)} differ.</strong> The balance-differs alarm names the blocks to check: see <a href="/chain">Chain</a>.</p>`;
+    return html`<p class="notice" role="alert"><strong>${number(differ)} differ.</strong> The balance-differs alarm shows the blocks to check: see <a href="/chain">Chain</a>.</p>`;
   }
   const left = early === 0 ? null : html` ${number(early)} cannot be compared yet: try again in half a minute.`;
   return html`<p class="good" role="status">${same === 0 ? null : html`${number(same)} match the ledger.`}${left}</p>`;

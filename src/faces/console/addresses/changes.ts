@@ -74,7 +74,7 @@ function addConfirmForm(routes: Routes, deps: ConsoleDeps): void {
     path: '/addresses/changes/:changeId/confirm',
     find: (asked) => find(deps, asked),
     show: (_, { change, project }) => ({
-      ...{ title: 'Confirm addresses', about: project, button: 'They are ours: add them now' },
+      ...{ title: 'Confirm addresses', about: project, button: 'These are ours: add them now' },
       consequence: html`<p>${countOf(change)} added immediately with the policy ${change.policy}, and payers will see them. Money sent to an address that is not yours is lost.</p>${renderChanged(change)}`,
       fields: [ENDING_FIELD],
       back: `/addresses/changes/${change.changeId}`,
@@ -115,7 +115,10 @@ function renderFacts(change: AddressChangeView): Html {
     ['From', origin === null ? null : outside(origin, 60)],
     ['At', html`${time(proposedAt)} UTC`],
     ['Policy', policy],
-    ['Added automatically at', state === 'waiting' ? html`${time(dueAt)} UTC, unless it is withdrawn` : null],
+    [
+      'Added automatically at',
+      state === 'waiting' ? html`${time(dueAt)} UTC, unless someone withdraws the change` : null,
+    ],
     ['Ended', endedAt === null ? null : html`${time(endedAt)} UTC, by ${outside(endedBy ?? '', 100)}`],
     ['Reason', reason === null ? null : outside(reason, 1000)],
   ]);
@@ -133,13 +136,13 @@ function renderChanged({ addresses, derivationIndexes }: AddressChangeView): Htm
 function renderActions(visit: Visit, { changeId }: AddressChangeView, refusal: string | null): Html {
   const mayConfirm = refusal === null && isAllowed(visit.actor, 'confirmAddressChange');
   const confirm = mayConfirm
-    ? html`<a class="button" href="/addresses/changes/${changeId}/confirm">They are ours: add them now</a>`
+    ? html`<a class="button" href="/addresses/changes/${changeId}/confirm">These are ours: add them now</a>`
     : null;
   const withdraw = isAllowed(visit.actor, 'withdrawAddressChange')
     ? html`<a class="button quiet" href="/addresses/changes/${changeId}/withdraw">Withdraw</a>`
     : null;
-  return html`<section class="card form" aria-labelledby="do"><h2 id="do">Is each of them in your wallet?</h2><p>If you do not recognise them, withdraw this change and find out who proposed it: a session or an admin key may have been stolen.</p>
-<div class="actions">${confirm}${withdraw}</div>${refusal === null ? null : html`<p class="hint">You cannot confirm it: <bdi>${refusal}</bdi>.</p>`}</section>`;
+  return html`<section class="card form" aria-labelledby="do"><h2 id="do">Is each address in your wallet?</h2><p>If you do not recognise the addresses, withdraw this change and find out who proposed it: a session or an admin key may have been stolen.</p>
+<div class="actions">${confirm}${withdraw}</div>${refusal === null ? null : html`<p class="hint">You cannot confirm this change: <bdi>${refusal}</bdi>.</p>`}</section>`;
 }
 
 type Switching = { project: ListedProjectView; address: AddressView };
@@ -185,7 +188,7 @@ export function addSwitchingForms(routes: Routes, deps: ConsoleDeps): void {
     ...{ path: '/addresses/:address/activate' },
     show: (visit, { project, address }) => ({
       ...{ title: 'Use an address again', about: project, button: 'Use again', fields: [ENDING, NOTE] },
-      consequence: html`${renderAddress(address)}<p>New invoices with the policy ${address.policy} can use it again. Is it still in your wallet? Money sent to an address you can no longer access is lost.</p>`,
+      consequence: html`${renderAddress(address)}<p>New invoices with the policy ${address.policy} can use this address again. Check that it is still in your wallet: money sent to an address that you can no longer access is lost.</p>`,
       back: urlTo(visit, '/addresses', project),
     }),
   });
@@ -203,9 +206,9 @@ function renderRetiring(address: AddressView): Html {
         : `${number(openInvoices)}${isOpenInvoicesMore ? '+' : ''} open invoices stay`;
   const isLast = status === 'active' && policy === projectPolicy && activeAddresses[policy] === 1;
   const last = isLast
-    ? html`<p class="notice">It is the last address in use with the policy ${policy}: every new invoice is refused until you add another one.</p>`
+    ? html`<p class="notice">This is the last address in use with the policy ${policy}: every new invoice is refused until you add another address.</p>`
     : null;
-  return html`${renderAddress(address)}<p>${open} payable, but new ones no longer use it. Quittance keeps watching it permanently: transfers to it are recorded, and late payments still count.</p>${last}`;
+  return html`${renderAddress(address)}<p>${open} payable, but new invoices no longer use this address. Quittance watches it permanently: it records all transfers to the address, and late payments still count.</p>${last}`;
 }
 
 /** Finds an address in a project that the visitor may see. All others are reported as not found. Throws `NOT_FOUND`. */

@@ -49,7 +49,7 @@ export function addChainRoutes(routes: Routes, deps: ChainDeps): void {
     show: (visit, { project, alarm: { kind, subject, detail, raisedAt, seenCount } }) => ({
       title: 'Close an alarm',
       about: project,
-      consequence: html`<p><strong>${kind}</strong>${subject === '' ? null : html` ${outside(subject, 200)}`}</p><p>${renderKept(detail, 2000)}</p><p>${renderText(adviceOn(kind))}</p><p class="hint">Since ${time(raisedAt)} UTC, seen ${seenCount} ${seenCount === 1 ? 'time' : 'times'}. Closing it removes it from the lists and metrics, and is recorded in the audit log. If the problem happens again, Quittance raises a new alarm.</p>`,
+      consequence: html`<p><strong>${kind}</strong>${subject === '' ? null : html` ${outside(subject, 200)}`}</p><p>${renderKept(detail, 2000)}</p><p>${renderText(adviceOn(kind))}</p><p class="hint">Since ${time(raisedAt)} UTC, seen ${seenCount} ${seenCount === 1 ? 'time' : 'times'}. When you close the alarm, it disappears from the lists and metrics, and the audit log records this. If the problem happens again, Quittance raises a new alarm.</p>`,
       fields: [],
       button: 'Close the alarm',
       back: urlTo(visit, '/chain', project),
@@ -76,7 +76,7 @@ export function addChainRoutes(routes: Routes, deps: ChainDeps): void {
     show: (visit, { project, halt: { at, reason }, recorded }) => ({
       title: 'Resume the watcher',
       about: project,
-      consequence: html`<p>${project.network} has been halted since ${time(at)} UTC:</p><div class="notice"><p>${renderKept(reason, 2000)}</p></div><p>The watcher continues after block ${number(recorded)}, the last recorded one. Invoices can be paid again, and they expire as usual. Recorded data does not change. If the problem still exists, the watcher halts again.</p>`,
+      consequence: html`<p>${project.network} has been halted since ${time(at)} UTC:</p><div class="notice"><p>${renderKept(reason, 2000)}</p></div><p>The watcher continues after the last recorded block, ${number(recorded)}. Invoices can become paid again, and they expire as usual. Recorded data does not change. If the problem still exists, the watcher halts again.</p>`,
       fields: [{ kind: 'seen', name: 'haltedAt', label: 'Halted at', value: at }],
       button: 'I have resolved the problem: resume',
       back: urlTo(visit, '/chain', project),
@@ -133,7 +133,7 @@ function renderHalt(visit: Visit, project: ListedProjectView, { halt }: ChainSta
   if (halt === null) return null;
   const step = isAllowed(visit.actor, 'resumeChain')
     ? html`<p><a class="button" href="${urlTo(visit, '/chain/resume', project)}">Resume the watcher</a></p>`
-    : html`<p class="hint">Only an owner can resume it.</p>`;
+    : html`<p class="hint">Only an owner can resume the watcher.</p>`;
   return html`<section class="card" aria-labelledby="halt"><h2 id="halt">The watcher is halted, so no invoices are marked as paid</h2><div class="notice"><p>${time(halt.at)} UTC: ${renderKept(halt.reason, MAX_TEXT)}</p></div><p>Find out whether the ledger or the chain is correct.</p>${step}</section>`;
 }
 
@@ -181,7 +181,7 @@ function renderAlarm(visit: Visit, project: ListedProjectView, alarm: Alarm): Ht
       ? null
       : isAllowed(visit.actor, 'acknowledgeAlarms')
         ? html`<a class="button quiet" href="${urlTo(visit, alarmPath(alarm), project)}">Close alarm</a>`
-        : html`<p class="hint">An operator can close it.</p>`;
+        : html`<p class="hint">An operator can close this alarm.</p>`;
   return html`<li data-rank="2"><span class="rank">${kind}</span><div><p>${renderKept(detail, MAX_TEXT)}</p><p>${renderText(adviceOn(kind))}</p><p class="hint">Since ${time(raisedAt)} UTC, seen ${number(seenCount)} ${seenCount === 1 ? 'time' : 'times'}.</p>${close}</div></li>`;
 }
 
@@ -225,7 +225,7 @@ function renderProducers(visit: Visit, project: ListedProjectView, { producers: 
   const [newest] = data;
   const text =
     newest === undefined
-      ? html`Not known yet: the watcher reads them when it first follows the network.`
+      ? html`The producers are not known yet: the watcher reads them when it first follows the network.`
       : sayProducers(newest);
   return html`<section class="card" aria-labelledby="producers"><h2 id="producers">Block producers</h2><p>${text}</p><p><a href="${urlTo(visit, '/chain/producers', project)}">List and history</a></p></section>`;
 }

@@ -84,7 +84,7 @@ function sayProgress({ kind, done, total }: Pick<JobView, 'kind' | 'done' | 'tot
 
 /** Says what a restart loses so that no one waits for it. */
 const LOST =
-  'Only the ten newest jobs are kept, in memory: a restart stops running jobs and removes the list. Transfers recorded by a rescan are kept, and appear in the audit log.';
+  'Quittance keeps only the ten newest jobs, in memory: a restart stops running jobs and clears the list. Transfers recorded by a rescan stay in the ledger, and appear in the audit log.';
 
 /** Shows work that takes minutes: the forms that start it, and running and finished jobs. */
 export function renderJobs(visit: Visit, project: ListedProjectView, jobs: JobListView | null): Html {
@@ -189,7 +189,7 @@ function formOf(deps: ChainDeps, kind: JobKind): Omit<JobForm, 'path' | 'find'> 
     show: (visit, { project, recorded, blocks }) => ({
       title: blocks === null ? JOBS[kind] : nameJob({ kind, from: Number(blocks.from), to: Number(blocks.to) }),
       about: project,
-      consequence: html`<p>${WHAT_FOLLOWS[kind]}</p><p class="hint">${kind === 'reconcile' ? COST_OF_BOOKS : `The last recorded ${project.network} block is ${number(recorded)}; the watcher reads later ones. ${COST_OF_BLOCKS}`}</p>`,
+      consequence: html`<p>${WHAT_FOLLOWS[kind]}</p><p class="hint">${kind === 'reconcile' ? COST_OF_BOOKS : `The last recorded ${project.network} block is ${number(recorded)}; the watcher reads later blocks. ${COST_OF_BLOCKS}`}</p>`,
       fields: kind === 'reconcile' || blocks !== null ? [] : blockFields(recorded),
       button: 'Start',
       back: urlTo(visit, '/chain', project),
@@ -214,17 +214,17 @@ function blockFields(recorded: number): FormField[] {
 
 const WHAT_FOLLOWS: Record<JobKind, string> = {
   verify:
-    'Reads these blocks again, verifies them, and compares the transfers of your addresses with the ledger. It changes nothing.',
+    'This job reads these blocks again, verifies them, and compares the transfers of your addresses with the ledger. It changes nothing.',
   rescan:
-    'Reads these blocks again and records missing transfers. If such a transfer pays an invoice, the invoice becomes paid and the shop is notified. If the ledger has a transfer that is not on the chain, the job stops without changing the ledger, and shows the command that repairs it. You can repeat the job safely.',
+    'This job reads these blocks again and records missing transfers. If a missing transfer pays an invoice, the invoice becomes paid and the shop is notified. If the ledger has a transfer that is not on the chain, the job stops without changing the ledger, and shows the command that repairs it. You can repeat the job safely.',
   reconcile:
-    'Asks a node for the balance of each address on this network, and compares it with the ledger. A difference raises an alarm, which closes when both match.',
+    'This job asks a node for the balance of each address on this network, and compares it with the ledger. If they differ, Quittance raises an alarm, which closes when both match again.',
 };
 
 const COST_OF_BLOCKS =
-  "It reads at most 30 blocks per second, so that it does not slow down the watcher or your shops. 1,000 blocks take about a minute; 100,000 can take hours if the nodes are far away. It leaves enough of each node's daily request limit for the watcher.";
+  "The job reads at most 30 blocks per second, so it does not slow down the watcher or your shops. 1,000 blocks take about a minute; 100,000 blocks can take hours if the nodes are far away. The job leaves enough of each node's daily request limit for the watcher.";
 const COST_OF_BOOKS =
-  'It needs four requests per address, and a few seconds for an address that has never been compared.';
+  'The job makes four requests per address. An address that has never been compared takes a few seconds.';
 
 /** How often a running job's page reloads. */
 const REFRESH_S = 2;

@@ -163,7 +163,7 @@ function shownValue(given: FormField, value: string | undefined): Html | string 
   if (value === undefined) return html`<span class="hint">${given.kind === 'check' ? 'no' : 'nothing'}</span>`;
   if (given.kind === 'check') return 'yes';
   if (given.kind === 'picture') return `a picture of ${Math.floor((value.length * 3) / 4).toLocaleString('en')} bytes`;
-  if (given.kind === 'passkey') return 'the one this browser just created';
+  if (given.kind === 'passkey') return 'the passkey that this browser just created';
   if (given.kind === 'select') return given.options.find(([option]) => option === value)?.[1] ?? value;
   return given.kind === 'lines' || given.kind === 'kept' ? html`<pre>${value}</pre>` : outside(value, MAX_SHOWN);
 }

@@ -65,7 +65,7 @@ export function addInvoiceRoutes(routes: Routes, deps: ConsoleDeps): void {
         },
         {
           ...{ kind: 'line', name: 'externalId', label: 'Order id', more: html` maxlength="200" required` },
-          hint: 'Your own id, such as a bill number. Each one can be used only once.',
+          hint: 'Your own id, such as a bill number. You can use each id only once.',
         },
         {
           ...{ kind: 'line', name: 'note', label: 'Note (optional)', more: html` maxlength="2000"` },
@@ -84,7 +84,7 @@ export function addInvoiceRoutes(routes: Routes, deps: ConsoleDeps): void {
     show: (_visit, { project, invoice }) => ({
       ...{ title: 'Withdraw an invoice', about: project, fields: [], button: 'Withdraw' },
       back: `/invoices/${invoice.invoiceId}`,
-      consequence: html`<p>The payment page for ${outside(invoice.externalId)} will say that the shop withdrew the invoice, and no longer show an amount or an address. This cannot be undone.</p><p>The invoice keeps its status: a payment that still arrives pays it.</p>`,
+      consequence: html`<p>The payment page for ${outside(invoice.externalId)} will say that payment is cancelled, and no longer show an amount or an address. You cannot undo this.</p><p>The invoice keeps its status: a payment that still arrives pays the invoice.</p>`,
     }),
     done: (_visit, { invoice }) => ({ goTo: `/invoices/${invoice.invoiceId}?withdrawn=1` }),
   });
@@ -111,7 +111,7 @@ async function show(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
   const { project, ...shown } = await find(deps, asked);
   const said =
     sent !== undefined
-      ? html`The event is being sent again.`
+      ? html`Quittance is sending the event again.`
       : withdrawn === undefined
         ? null
         : html`The invoice is withdrawn.`;
@@ -187,12 +187,12 @@ function renderNone(visit: Visit, project: ListedProjectView, isFiltered: boolea
     return html`<section class="card empty"><h2>No matching invoices</h2><p>Remove a filter, or use the search box at the top: it accepts an order id, a checkout link, an address, a transaction or an amount.</p></section>`;
   }
   const make = isAllowed(visit.actor, 'createInvoiceByHand')
-    ? html`<p><a class="button" href="${urlTo(visit, '/invoices/new', project)}">Create the first one here</a></p>`
+    ? html`<p><a class="button" href="${urlTo(visit, '/invoices/new', project)}">Create the first invoice here</a></p>`
     : null;
   const key = isAllowed(visit.actor, 'createKey')
     ? html`<a href="${urlTo(visit, '/settings/keys/new', project)}">a key</a>`
     : 'a key that an owner creates';
-  return html`<section class="card empty"><h2>No invoices yet</h2><p>Your shop creates them through the API (<code>POST /v1/invoices</code>), with ${key}. Without a shop, create one by hand and send its link.</p>${make}</section>`;
+  return html`<section class="card empty"><h2>No invoices yet</h2><p>Your shop creates them through the API (<code>POST /v1/invoices</code>), with ${key}. Without a shop, create an invoice by hand and send its link to the payer.</p>${make}</section>`;
 }
 
 type Made = Awaited<ReturnType<typeof createInvoiceByHand.run>>;
@@ -205,7 +205,7 @@ function madePage(visit: Visit, project: ListedProjectView, { invoice }: Made): 
     about: project,
     main: html`<section class="card form"><h2>Send this link to the payer</h2>
 <p class="link"><a href="${checkoutUrl}" rel="noreferrer">${ltr(checkoutUrl)}</a></p>${copyButton(checkoutUrl, 'Copy link for the payer')}
-<div class="scan">${renderQr(checkoutUrl, 'QR code for the link')}<p class="hint">Or let the payer scan this code: it opens the payment page. It is not a payment address.</p></div>
+<div class="scan">${renderQr(checkoutUrl, 'QR code for the link')}<p class="hint">Or let the payer scan this code, which opens the payment page. The code is not a payment address.</p></div>
 ${facts([
   ['Order', outside(externalId, 200)],
   ['Payable amount', html`${ltr(payableAmount)} USDT`],
@@ -332,7 +332,7 @@ export function foundPage(
 ${invoices.length === 0 ? null : html`<h2>Invoices</h2>${made}`}
 ${transfers.length === 0 ? null : html`<h2>Transfers</h2>${came}`}
 ${addresses.length === 0 ? null : html`<h2>Addresses</h2>${named}`}
-<p class="hint">Shows up to 20 of each, newest first. Partial order ids and metadata are searched only in the newest 10,000 invoices.</p>`,
+<p class="hint">This page shows up to 20 matches of each kind, newest first. Quittance searches for partial order ids and metadata only in the newest 10,000 invoices.</p>`,
   };
 }
 
@@ -403,7 +403,7 @@ function renderDetails({ kind, details }: TimelineEntry): Html | null {
 /** This text is for a public issue tracker: it says what happened, but not to whom. */
 function renderSupport(explanation: Explanation, requestId: string): Html {
   const text = supportText(explanation, requestId);
-  return html`<details class="card"><summary>Copy for support</summary><p class="hint">Addresses, transactions, order ids, links and names are shortened or removed, so that you can share this text. Read it before you send it.</p>${copyButton(text, 'Copy the text for support')}<label class="unseen" for="support">Text for support</label><textarea id="support" readonly rows="12">${text}</textarea></details>`;
+  return html`<details class="card"><summary>Copy for support</summary><p class="hint">Addresses, transactions, order ids, links and names are shortened or removed. Read the text before you share it.</p>${copyButton(text, 'Copy the text for support')}<label class="unseen" for="support">Text for support</label><textarea id="support" readonly rows="12">${text}</textarea></details>`;
 }
 
 /** Operators' entries begin with a name and may contain notes. */

@@ -62,7 +62,7 @@ function createFormTokens({ now, random, formKey = random(32) }: Deps): FormToke
         return { kind: 'refused', reason: 'this form belongs to another session: open the page again' };
       }
       if (now() - Number.parseInt(time, 36) > MAX_AGE_MS) {
-        return { kind: 'refused', reason: 'this form is too old: open the page again' };
+        return { kind: 'refused', reason: 'this form has expired: open the page again' };
       }
       if (sent.has(id)) return { kind: 'refused', reason: 'this form was already sent and processed' };
       keepNewest(sent, id, true, MAX_SENT);
@@ -123,7 +123,7 @@ export function resumePage(path: string, kept: Fields): Page {
   return {
     title: 'You are signed in again',
     main: html`<form method="post" action="${path}" class="card">${hideFields({ ...kept, token: RESUMED })}
-<p>Your input is still there. Nothing has been sent yet.</p><p><button autofocus>Back to the form</button></p></form>`,
+<p>The form still contains your input. Nothing has been sent yet.</p><p><button autofocus>Back to the form</button></p></form>`,
   };
 }
 

@@ -48,7 +48,10 @@ export function usedOf(projects: Visit['projects']): ListedProjectView[] {
 export function needProject(visit: Visit, asked: string | undefined): ListedProjectView {
   const project = chooseProject(visit, asked);
   if (project !== null) return project;
-  throw new AppError('NOT_FOUND', say`there is no project yet: create one with "${{ command: 'project create' }}"`);
+  throw new AppError(
+    'NOT_FOUND',
+    say`there is no project yet: create a project with "${{ command: 'project create' }}"`,
+  );
 }
 
 /** Returns a console URL with the parameters that aren't `undefined`. It names the project only if there are several. */

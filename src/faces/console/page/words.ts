@@ -33,7 +33,7 @@ const LABELS: Labels = {
 
 const fieldBy = (labels: Labels) => (name: string) => `“${labels[name] ?? LABELS[name] ?? name}”`;
 const secret = (kind: string) =>
-  `this looks like ${kind}. Quittance never needs one, and you should never paste it anywhere. It was not stored; if it is real, move the funds or replace it.`;
+  `this looks like ${kind}. Quittance never asks for this kind of secret, and you should never paste it anywhere. Quittance did not store it. If it is real, move the funds or replace it.`;
 
 /** Writes a text with the console's labels. A next step is shown as its command. */
 export function consoleText(text: Text): string {

@@ -96,7 +96,7 @@ function renderReport(visit: Visit, project: ListedProjectView, { report, isNow 
   return html`<dl class="tiles">${tiles}</dl>${days.length === 0 ? NOTHING : renderDays(visit, project, report)}${renderBalance(report, isNow)}`;
 }
 
-const NOTHING = html`<section class="card empty"><h2>No transfers on these days</h2><p>Each day (UTC) shows its transfers as soon as their blocks are irreversible.</p></section>`;
+const NOTHING = html`<section class="card empty"><h2>No transfers on these days</h2><p>Transfers appear on their day (UTC) when their blocks are irreversible.</p></section>`;
 
 /** More rows would exceed 30 kB, and no one reads that far. */
 const MAX_DAYS = 100;
@@ -114,7 +114,7 @@ function renderDays(visit: Visit, project: ListedProjectView, { days, months, to
     { name: html`<strong>Sum</strong>`, ...total },
   ];
   const hint = isLong
-    ? html`<p class="hint">A period this long is shown by month: open a month to see its days, or download the CSV, which has all days.</p>`
+    ? html`<p class="hint">Long periods are shown by month. To see all days, open a month or download the CSV.</p>`
     : null;
   return html`${hint}<section class="card flush tight" aria-label="Days">${table('Days, with totals at the end', COLUMNS, rows)}</section>`;
 }
@@ -167,7 +167,7 @@ function renderBalance({ from, to, balance }: ReportView, isNow: boolean): Html 
   const unknown =
     uncompared === 0
       ? null
-      : html`<p class="notice">${many(uncompared, 'address has', 'addresses have')} never been compared with the chain, so the balance leaves out any money received before you added them. The service does this automatically. To do it now, use “Compare with the chain” on the <a href="/addresses">Addresses</a> page.</p>`;
+      : html`<p class="notice">${many(uncompared, 'address has', 'addresses have')} never been compared with the chain, so the balance does not include money received before you added them. The service compares them automatically. To compare them now, use “Compare with the chain” on the <a href="/addresses">Addresses</a> page.</p>`;
   return html`<section class="card" aria-labelledby="balance"><h2 id="balance">Balance</h2>${facts([
     [`Before ${from}`, amountOf(start)],
     ['+ received', amountOf(came)],

@@ -152,7 +152,7 @@ function verifiedPage({ good, entries, head, problem }: VerifiedAuditView, isCom
             html`<p>The log was changed. ${outside(problem?.message ?? '', 300)}.</p><p>The ${number(entries)} entries before that are unchanged.</p>`,
           )
     }
-<section class="card form"><p>Each entry contains the hash of the previous one. The owner of the tables could rewrite the whole log; only a head that you keep elsewhere would reveal that.${newest === null ? null : html` This is the newest head:`}</p>
+<section class="card form"><p>Each entry contains the hash of the previous entry. The owner of the tables could rewrite the whole log; only a head that you keep elsewhere would reveal that.${newest === null ? null : html` This is the newest head:`}</p>
 ${newest === null ? null : html`<pre>${ltr(newest)}</pre><div class="actions">${copyButton(newest, 'Copy the head')}</div>`}
 <form action="/settings/audit/verification"><div>${field('head', 'Head that you kept', undefined, html` maxlength="100" spellcheck="false" required`, 'Format: number, colon, hash.')}</div><div class="actions"><button>Compare</button></div></form></section>`,
   };

@@ -28,7 +28,7 @@ export function addKeyRoutes(routes: Routes, deps: ConsoleDeps): void {
     const create = urlTo(visit, '/settings/keys/new', project);
     const list =
       keys.length === 0
-        ? html`<section class="card empty"><h2>No keys yet</h2><p>Your shop needs an API key to create and read invoices.</p><p><a class="button" href="${create}">Create the first one</a></p></section>`
+        ? html`<section class="card empty"><h2>No keys yet</h2><p>Your shop needs an API key to create and read invoices.</p><p><a class="button" href="${create}">Create the first key</a></p></section>`
         : keyTable(keys, {
             all: all === undefined ? urlTo(visit, '/settings/keys', project, { all: 'yes' }) : null,
             rights: ({ scopes }) => scopes.join(', '),
@@ -51,7 +51,7 @@ ${mayShow ? renderMaster(await perform(showMasterKeys, deps, visit.actor, {})) :
     show: (visit, project) => ({
       ...{ title: 'New API key', about: project, button: 'Create key' },
       fields: [...KEY_FIELDS, ...SCOPE_FIELDS],
-      consequence: html`<p>Anyone with this key can use its permissions in this project. It cannot move money. It is shown only once.</p>`,
+      consequence: html`<p>Anyone with this key can use its permissions in this project. The key cannot move money. It is shown only once.</p>`,
       back: urlTo(visit, '/settings/keys', project),
     }),
     done: (visit, project, made) =>
@@ -93,7 +93,7 @@ ${mayShow ? renderMaster(await perform(showMasterKeys, deps, visit.actor, {})) :
     },
     show: (_visit, { isLost }) => ({
       ...{ title: 'New receipt signing key', about: null, button: 'Create new key', back: '/settings/keys' },
-      consequence: html`<p>All projects use it from their next receipt on. Earlier receipts stay valid: the previous public key stays published, and its private key is erased. Anyone who keeps a copy of the published keys must fetch them again:</p><p>${ltr(`${deps.publicUrl()}/.well-known/quittance-receipt-keys.json`)}</p>`,
+      consequence: html`<p>All projects sign their next receipt with the new key. Earlier receipts stay valid: the previous public key stays published, and its private key is erased. Anyone who keeps a copy of the published keys must fetch them again:</p><p>${ltr(`${deps.publicUrl()}/.well-known/quittance-receipt-keys.json`)}</p>`,
       fields: isLost
         ? [
             {
@@ -149,7 +149,8 @@ type Revoked = { project: ListedProjectView; key: KeyView; others: number };
 function whatIsLeft({ name }: KeyView, others: number) {
   if (name === HAND_KEY_NAME)
     return html`<p>The console uses this key: without it, no one can create invoices by hand.</p>`;
-  if (others === 0) return html`<p>It is the last key: your shop cannot create invoices until it has another one.</p>`;
+  if (others === 0)
+    return html`<p>This is the last key: your shop cannot create invoices until it has another key.</p>`;
   return html`<p>${number(others)} other ${others === 1 ? 'key' : 'keys'} in this project stay active.</p>`;
 }
 
@@ -169,10 +170,10 @@ const COLUMNS: readonly Column<MasterKeyView>[] = [
 /** Shows the keys that encrypt secrets in the database, and the key that signs receipts. */
 function renderMaster({ view, missing }: Awaited<ReturnType<typeof showMasterKeys.run>>): Html {
   return html`<section class="card" aria-labelledby="master"><h2 id="master">Service keys</h2>
-<p>Master keys encrypt the signing secrets for webhooks and receipts, and users' sign-in secrets. They come from <code>${view.source}</code> and are never stored in the database.</p>${missing === null ? null : alert(html`<p>${renderText(missing)}</p>`)}
+<p>Master keys encrypt the signing secrets for webhooks and receipts, and users' sign-in secrets. Master keys come from <code>${view.source}</code>, and Quittance never stores them in the database.</p>${missing === null ? null : alert(html`<p>${renderText(missing)}</p>`)}
 </section>
 <section class="card flush" aria-label="Master keys">${table('Master keys', COLUMNS, view.keys)}</section>
-<p class="hint">Replace the master key on the server, because every process must read the new one: see “The master key” in docs/guides/seals.md.</p>
+<p class="hint">Replace the master key on the server, because every process must read the new key: see “The master key” in docs/guides/seals.md.</p>
 <p><a href="/settings/receipt-key">New signing key for receipts</a></p>`;
 }
 
@@ -260,12 +261,12 @@ export const KEY_FIELDS: readonly FormField[] = [
     kind: 'line',
     name: 'name',
     label: 'Name',
-    hint: 'Who or what uses it, such as “shop server”.',
+    hint: 'The person or program that uses the key, such as “shop server”.',
     more: html` required`,
   },
   {
     ...{ kind: 'line', name: 'expires', label: 'Expires (optional)' },
-    hint: 'After a duration (12h, 90d) or on a date (2027-01-31, UTC). Leave empty for a key that never expires.',
+    hint: 'A duration (12h, 90d) or a date (2027-01-31, UTC). Leave empty for a key that never expires.',
   },
   {
     ...{ kind: 'lines', name: 'allowedIps', label: 'Only from these addresses (optional)' },
@@ -291,7 +292,7 @@ export function madeKeyPage({ about, key, warning, steps, back }: Made): Page {
   return {
     title: 'Key created',
     about,
-    main: html`<section class="card form"><h2>Copy this key now</h2><p>It cannot be shown again. Store it where your server reads its secrets.</p>
+    main: html`<section class="card form"><h2>Copy this key now</h2><p>Quittance cannot show it again. Store it where your server reads its secrets.</p>
 <pre><code>${ltr(key.secret)}</code></pre><p>${copyButton(key.secret, 'Copy the key')}</p>
 ${facts([
   ['Name', outside(key.name, 200)],

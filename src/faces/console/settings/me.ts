@@ -46,7 +46,7 @@ ${passkeys.length === 0 ? NUDGE : null}
 ${passkeys.length === 0 ? null : renderPasskeys(passkeys)}
 <section class="card flush" aria-labelledby="sessions"><h2 id="sessions">Where you are signed in</h2>${sessionTable(visit, sessions, { own, end: (sessionId) => `/settings/me/sessions/${sessionId}/end` })}</section>
 ${sessions.length < 2 ? null : html`<div class="actions">${oneClick(visit, OTHERS_PATH, `End all other sessions (${sessions.length - 1})`)}</div>`}
-<section class="card form" aria-labelledby="anew"><h2 id="anew">Another password, app or recovery codes</h2><p>An owner can create a new link for you to set up your sign-in again: ${role === 'owner' ? html`<a href="/settings/people/${encodeId('usr', person.id)}/reset">create one for yourself</a>, or ask another owner` : 'ask an owner'}. The server administrator can create one, too.</p></section>`,
+<section class="card form" aria-labelledby="anew"><h2 id="anew">Change your password, app or recovery codes</h2><p>An owner can create a new link for you to set up your sign-in again: ${role === 'owner' ? html`<a href="/settings/people/${encodeId('usr', person.id)}/reset">create one for yourself</a>, or ask another owner` : 'ask an owner'}. The server administrator can also create a link.</p></section>`,
     };
   });
   addPasskeyForms(routes, deps);
@@ -63,7 +63,7 @@ ${sessions.length < 2 ? null : html`<div class="actions">${oneClick(visit, OTHER
 }
 
 const SAID: ReadonlyMap<string, Html> = new Map([
-  ['passkey-added', html`The passkey was added: you can now sign in with it.`],
+  ['passkey-added', html`The passkey was added. You can now sign in with it.`],
   ['passkey-removed', html`The passkey was removed.`],
   ['session-ended', html`The session has ended.`],
   ['others-ended', html`You are signed out everywhere else.`],
@@ -73,7 +73,7 @@ const OTHERS_PATH = '/settings/me/sessions/end-others';
 
 const ADD = html`<a class="button" href="/settings/me/passkeys/new">Add a passkey</a>`;
 
-const NUDGE = html`<section class="card well"><h2>Sign in with a passkey</h2><p>Use your fingerprint, face or PIN on this device, or a security key. There is nothing to remember or type, and no fake page can steal it. Your current password keeps working.</p><p>${ADD}</p></section>`;
+const NUDGE = html`<section class="card well"><h2>Sign in with a passkey</h2><p>Use your fingerprint, face or PIN on this device, or a security key. There is nothing to remember or type, and a fake page cannot steal a passkey. Your current password keeps working.</p><p>${ADD}</p></section>`;
 
 function renderPasskeys(passkeys: readonly PasskeyView[]): Html {
   return html`<section class="card flush" aria-labelledby="passkeys"><h2 id="passkeys">Your passkeys</h2>${table('Your passkeys, oldest first', PASSKEYS, passkeys)}</section>
@@ -105,7 +105,7 @@ function addPasskeyForms(routes: Routes, deps: ConsoleDeps): void {
     ...{ action: 'addPasskey', path: `${ME}/passkeys/new` },
     find: async ({ request }) => {
       const session = await deps.findSession(request);
-      if (session === null) throw new AppError('NOT_FOUND', 'only people who have signed in can have passkeys');
+      if (session === null) throw new AppError('NOT_FOUND', 'only users who have signed in can have passkeys');
       const options = await requestPasskey(deps.people(), session);
       if (options !== null) return options;
       throw new AppError(
@@ -137,12 +137,12 @@ function addPasskeyForms(routes: Routes, deps: ConsoleDeps): void {
       const { passkeyId } = request.params as { passkeyId?: string };
       const { data } = await listOwnPasskeys.run(deps, visit.actor, {});
       const passkey = data.find((each) => each.passkeyId === passkeyId);
-      if (passkey === undefined) throw new AppError('NOT_FOUND', 'you have no such passkey');
+      if (passkey === undefined) throw new AppError('NOT_FOUND', 'you have no passkey with this id');
       return { passkey, others: data.length - 1 };
     },
     show: (_visit, { passkey, others }) => ({
       ...{ title: 'Remove a passkey', about: null, button: 'Remove', back: ME, fields: [] },
-      consequence: html`<p>${outside(passkey.name, 100)} will no longer sign you in. You keep ${others === 1 ? '1 other passkey' : `${others} other passkeys`}, and a password if you have one. Sessions opened with it continue: end those you do not recognise.</p><p class="hint">Your device keeps offering it until you delete it there.</p>`,
+      consequence: html`<p>${outside(passkey.name, 100)} will no longer sign you in. You keep ${others === 1 ? '1 other passkey' : `${others} other passkeys`}, and a password if you have one. Sessions opened with this passkey continue: end sessions that you do not recognise.</p><p class="hint">Your device still offers the passkey until you delete it on the device.</p>`,
     }),
     read: (_filled, { passkey: { passkeyId } }) => removePasskey.read({ passkeyId }, deps.now()),
     run: (actor, wanted) => removePasskey.run(deps.people(), actor, wanted),

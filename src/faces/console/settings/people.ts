@@ -159,7 +159,7 @@ ${
 function linkPage({ login, role, link, expiresAt }: InvitedView): Page {
   return {
     title: `The link for ${login}`,
-    main: html`<section class="card form"><p><strong>Send it only to that person</strong>, over a private channel: the first person who opens it becomes ${ltr(login)}, ${role}. It will not be shown again, works only once, and expires at ${time(expiresAt)} UTC.</p>
+    main: html`<section class="card form"><p><strong>Send this link only to that person</strong>, over a private channel: the first person who opens it becomes ${ltr(login)}, ${role}. The link will not be shown again, works only once, and expires at ${time(expiresAt)} UTC.</p>
 <pre>${ltr(link)}</pre>
 <div class="actions">${copyButton(link, 'Copy invitation link')}<a href="/settings/people">People</a></div></section>`,
   };
@@ -176,13 +176,13 @@ function addPeopleForms(routes: Routes, deps: ConsoleDeps): void {
     find: async ({ visit }) => visit.projects,
     show: (_visit, projects) => ({
       ...{ title: 'Invite a user', about: null, button: 'Create link', back: '/settings/people' },
-      consequence: html`<p>Creates a link that works once, within 15 minutes. The person who opens it chooses how to sign in, and then has the chosen role.</p>`,
+      consequence: html`<p>Quittance creates a link that works once, within 15 minutes. The person who opens the link chooses how to sign in, and gets the role that you choose here.</p>`,
       fields: [
         {
           name: 'login',
           label: 'Login',
           kind: 'line',
-          hint: 'An e-mail address or a short name. Quittance never sends e-mail to it.',
+          hint: 'An e-mail address or a short name. Quittance never sends e-mail to this address.',
           more: html` maxlength="100" autocapitalize="off" spellcheck="false" required`,
         },
         { name: 'name', label: 'Name (optional)', kind: 'line', more: html` maxlength="100"` },
@@ -217,7 +217,7 @@ function addPeopleForms(routes: Routes, deps: ConsoleDeps): void {
         back: pathOf(person),
         fields: [],
       },
-      consequence: html`<p>Use this if the user has lost their sign-in method, or if someone else may have it. This immediately removes: ${signsInWith(person)}. ${ends(sessions)} Any earlier link stops working.</p><p>The new link works once, within 15 minutes. The person who opens it sets up a new sign-in. Role and projects stay the same.</p>`,
+      consequence: html`<p>Use this if the user has lost their sign-in method, or if someone else may have it. This immediately removes: ${signsInWith(person)}. ${ends(sessions)} Any earlier link stops working.</p><p>The new link works once, within 15 minutes. The person who opens the link sets up a new sign-in. The role and projects stay the same.</p>`,
     }),
     done: (_visit, _found, invited) => linkPage(invited),
   });
@@ -233,7 +233,7 @@ function addPeopleForms(routes: Routes, deps: ConsoleDeps): void {
         back: pathOf(person),
         fields: [],
       },
-      consequence: html`<p>${ltr(person.login)} can no longer sign in with: ${signsInWith(person)}. ${ends(sessions)}</p><p>This user's actions stay in the audit log. To undo this, you need a new invitation.</p>`,
+      consequence: html`<p>${ltr(person.login)} can no longer sign in with: ${signsInWith(person)}. ${ends(sessions)}</p><p>This user's actions stay in the audit log. To undo this, invite the user again.</p>`,
     }),
     done: () => ({ goTo: '/settings/people?removed=1' }),
   });
@@ -266,8 +266,8 @@ const ROLE_WORDS = {
 } as const;
 
 const SCOPES = [
-  ['all', 'all, including future ones'],
-  ['some', 'only the projects ticked below'],
+  ['all', 'all projects, including future projects'],
+  ['some', 'only the projects selected below'],
 ] as const;
 
 /** The fields for a role and the projects that it covers. With only one project there is nothing to choose. */
@@ -295,9 +295,12 @@ export function readRightsFields(filled: Fields, projects: readonly ListedProjec
   if (projects.length < 2) return { role, projectIds: [], allProjects: undefined };
   if (scope !== 'all' && scope !== 'some') throw new FieldError('scope', 'must be "all" or "some"');
   if (scope === 'some' && projectIds.length === 0)
-    throw new FieldError('scope', 'is limited to ticked projects, but none is ticked');
+    throw new FieldError('scope', 'is limited to selected projects, but no project is selected');
   if (scope === 'all' && projectIds.length > 0)
-    throw new FieldError('scope', 'is set to all, but some projects are ticked: choose one or the other');
+    throw new FieldError(
+      'scope',
+      'is set to all, but some projects are selected: choose all projects or selected projects',
+    );
   return { role, projectIds, allProjects: scope === 'all' };
 }
 

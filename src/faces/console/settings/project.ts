@@ -108,7 +108,7 @@ function change(
 function lookForm(visit: Visit, { view }: Settings): FormView {
   return {
     ...{ title: 'What payers see', about: view, fields: lookFields(view), button: 'Save' },
-    consequence: html`<p>Payers see it on every page they open from then on, including pages for existing invoices.</p>`,
+    consequence: html`<p>Payers see the changes on every page that they open afterwards, including pages for existing invoices.</p>`,
     back: urlTo(visit, '/settings/project', view),
     preview: { button: PREVIEW_BUTTON, frame: previewFrame(visit, view) },
   };
@@ -116,7 +116,7 @@ function lookForm(visit: Visit, { view }: Settings): FormView {
 
 const POLICY_OPTIONS = [
   ['tail', 'tail: a few digits added to the amount'],
-  ['tail-4', 'tail-4: the same with 4 decimals, for wallets and exchanges that support no more'],
+  ['tail-4', 'tail-4: the same with 4 decimals, for wallets and exchanges that do not support more decimals'],
   ['tail-3', 'tail-3: the same with 3 decimals'],
   ['exact', 'exact: a separate address for each invoice with the same amount'],
 ] as const;
@@ -244,7 +244,7 @@ function describeChanges(visit: Visit, updated: UpdatedProjectView): Html {
   const { changed, policy, activeAddresses } = updated;
   const names = Object.keys(changed);
   if (names.length === 0)
-    return html`<p class="good" role="status">Nothing to change: these settings are already in effect.</p>`;
+    return html`<p class="good" role="status">Nothing to change: the project already has these settings.</p>`;
   const list = facts(
     Object.entries(changed).map(([name, { from, to }]) => [
       NAMES[name] ?? name,
@@ -279,11 +279,11 @@ function lookFields({ name, supportContact, returnUrl, embedOrigins, accent, log
     },
     {
       ...{ ...line('embedOrigins'), value: embedOrigins ?? undefined },
-      hint: 'Sites such as https://shop.example, at most five. Leave empty for none, so that no site can overlay the page.',
+      hint: 'Sites such as https://shop.example, at most five. If you leave this empty, no site can embed or overlay the page.',
     },
     {
       ...{ ...line('accent'), value: accent ?? undefined },
-      hint: 'Colour of buttons and links, such as 0a6549; adjusted where it would be hard to read. Leave empty for green.',
+      hint: 'Colour of buttons and links, such as 0a6549; adjusted if text would be hard to read. Leave empty for green.',
     },
     {
       ...{ kind: 'picture', name: 'logo', label: LOOK_LABELS.logo, mostBytes: MAX_LOGO_BYTES },
@@ -295,7 +295,7 @@ function lookFields({ name, supportContact, returnUrl, embedOrigins, accent, log
 
 const LOOK_LABELS = {
   name: 'Name',
-  support: 'How payers can get help',
+  support: 'Support contact for payers',
   returnUrl: 'Return link to the shop',
   embedOrigins: 'Sites that may embed the page',
   accent: 'Colour',
@@ -323,7 +323,7 @@ function addArchiveRoutes(routes: Routes, deps: ConsoleDeps): void {
     path: '/settings/project/archive',
     show: (visit, { view, open }) => ({
       ...{ title: 'Archive the project', about: view, fields: [], button: 'Archive' },
-      consequence: html`<p>${describeOpen(open)} Payments are still recorded and reported to your shop.</p><p>New orders are refused from then on, and the project's API keys become read-only. The project is hidden from lists, and can be restored.</p>`,
+      consequence: html`<p>${describeOpen(open)} Payments are still recorded and reported to your shop.</p><p>Quittance refuses new orders, and the project's API keys become read-only. The project disappears from lists, but you can restore it.</p>`,
       back: urlTo(visit, '/settings/project', view),
     }),
   });
@@ -332,7 +332,7 @@ function addArchiveRoutes(routes: Routes, deps: ConsoleDeps): void {
     path: '/settings/project/unarchive',
     show: (visit, { view }) => ({
       ...{ title: 'Restore the project', about: view, fields: [], button: 'Restore' },
-      consequence: html`<p>Its API keys can create invoices again, for its active addresses. Are those still in your wallet?</p>`,
+      consequence: html`<p>Its API keys can create invoices again, for its active addresses. Check that these addresses are still in your wallet.</p>`,
       back: urlTo(visit, '/settings/project', view),
     }),
   });

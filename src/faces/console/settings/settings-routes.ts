@@ -67,7 +67,7 @@ function addAdminKeyRoutes(routes: Routes, deps: ConsoleDeps): void {
     const { data: keys } = await perform(listAdminKeysOperation, deps, visit.actor, {});
     const list =
       keys.length === 0
-        ? html`<section class="card empty"><h2>No admin keys yet</h2><p>With an admin key, programs and the command line can work from another machine without a database password. They can do what people can do here, as far as the key's role allows.</p><p><a class="button" href="${PAGE}/new">Create the first one</a></p></section>`
+        ? html`<section class="card empty"><h2>No admin keys yet</h2><p>With an admin key, programs and the command line can work from another machine without a database password. Within the key's role, they can do everything that people can do here.</p><p><a class="button" href="${PAGE}/new">Create the first key</a></p></section>`
         : keyTable(keys, {
             all: all === undefined ? `${PAGE}?all=yes` : null,
             rights: ({ role, projects }) =>
@@ -97,7 +97,7 @@ function addAdminKeyRoutes(routes: Routes, deps: ConsoleDeps): void {
     show: (_visit, projects) => ({
       ...{ title: 'New admin key', about: null, button: 'Create key', back: PAGE },
       fields: [...KEY_FIELDS, ...rightsFields(projects, { role: 'viewer', projects: null })],
-      consequence: html`<p>Anyone with this key can do what its role allows, without a second factor: limit its role, projects, IP addresses and lifetime. It is shown only once.</p>`,
+      consequence: html`<p>Anyone with this key can do everything that its role allows, without a second factor. Limit its role, projects, IP addresses and lifetime. The key is shown only once.</p>`,
     }),
     done: (_visit, _projects, { adminKeyId: id, adminKey: secret, ...made }) =>
       madeKeyPage({
@@ -164,7 +164,7 @@ function ofProject(deps: ConsoleDeps, visit: Visit, project: ListedProjectView):
   return [
     {
       ...{ title: 'Project', url: urlTo(visit, '/settings/project', project), action: 'showProject' },
-      about: 'What payers see, payment matching, and invoice lifetime.',
+      about: 'Shop name and look of payment pages, payment matching, and invoice lifetime.',
       state: async () => `policy ${policy}`,
     },
     {
@@ -178,7 +178,7 @@ function ofProject(deps: ConsoleDeps, visit: Visit, project: ListedProjectView):
 function archivedEntry(archived: number): Entry {
   return {
     ...{ title: 'Archived projects', url: '/settings/projects', action: 'listProjects' },
-    about: 'They accept no new invoices, and can be restored.',
+    about: 'Projects that accept no new invoices, but can be restored.',
     state: async () => number(archived),
   };
 }
@@ -195,7 +195,7 @@ function ofAll(deps: ConsoleDeps, { actor, projects }: Visit): Entry[] {
     ...(archived === 0 ? [] : [archivedEntry(archived)]),
     {
       ...{ title: 'Admin keys', url: '/settings/admin-keys', action: 'listAdminKeys' },
-      about: 'Programs and commands use these keys to do what you can do here.',
+      about: 'Programs and commands use these keys for the tasks that you do here.',
       state: async () => active((await perform(listAdminKeysOperation, deps, actor, {})).data),
     },
     {
@@ -210,12 +210,12 @@ function ofAll(deps: ConsoleDeps, { actor, projects }: Visit): Entry[] {
     },
     {
       ...{ title: 'Sessions', url: '/settings/sessions', action: 'listSessions' },
-      about: 'Who is signed in, and from where.',
+      about: 'Users who are signed in, with their browser and IP address.',
       state: async () => `${number((await listSessions.run(deps, actor, {})).data.length)} signed in`,
     },
     {
       ...{ title: 'Audit log', url: '/settings/audit', action: 'listAudit' },
-      about: 'Who did what, and when.',
+      about: 'Every action, with its user and time.',
       state: async () => {
         const [newest] = (await listAudit.run(deps, actor, readAuditFilter({ limit: '1' }))).data;
         if (newest === undefined) return 'empty';
@@ -233,7 +233,7 @@ function ofAll(deps: ConsoleDeps, { actor, projects }: Visit): Entry[] {
 function describeChannels(channels: readonly { failingSince: string | null }[]): string {
   const failing = channels.filter(({ failingSince }) => failingSince !== null).length;
   const all = `${number(channels.length)} ${channels.length === 1 ? 'channel' : 'channels'}`;
-  return failing === 0 ? all : `${all}, ${number(failing)} of which ${failing === 1 ? 'fails' : 'fail'}`;
+  return failing === 0 ? all : `${all}, ${number(failing)} failing`;
 }
 
 function active(keys: readonly { status: string }[]): string {
@@ -260,7 +260,7 @@ function addChannelRoutes(routes: Routes, deps: ConsoleDeps): void {
       main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}${ofTest === undefined ? null : renderTest(ofTest)}
 ${channels.length === 0 ? NONE : html`<section class="card flush" aria-label="Channels">${table('Channels, oldest first', columnsFor(visit, deps.now()), channels)}</section>`}
 ${isAllowed(visit.actor, 'addChannel') ? html`<section class="card" aria-labelledby="add"><h2 id="add">Add a channel</h2><ul class="concerns">${kinds}</ul></section>` : null}
-<p class="hint">A channel's target is never shown again: to change it, remove the channel and add a new one. Add at least two, because a failing channel is reported through the others.</p>`,
+<p class="hint">A channel's target is never shown again: to change it, remove the channel and add a new one. Add at least two channels, because Quittance reports a failing channel through the others.</p>`,
     };
   });
   addClick(routes, `${CHANNELS_PAGE}/:channelId/test`, 'testChannel', async ({ visit, request }) => {
@@ -285,13 +285,13 @@ ${isAllowed(visit.actor, 'addChannel') ? html`<section class="card" aria-labelle
     show: (_visit, kind) => ({
       ...{ title: `New channel: ${KIND_NAMES[kind]}`, about: null, fields: channelFields(kind) },
       ...{ button: 'Add', back: CHANNELS_PAGE },
-      consequence: html`<p>It receives all open alarms now, and new ones from then on. Its target is encrypted: you see it once more when you confirm, and never again.</p>`,
+      consequence: html`<p>The channel receives all open alarms now, and every new alarm. Its target is encrypted: Quittance shows it once more when you confirm, and never again.</p>`,
     }),
     done: (_visit, _kind, { secret }) => {
       if (secret === null) return { goTo: `${CHANNELS_PAGE}?added=1` };
       return {
         title: 'Channel added',
-        main: html`<section class="card form"><h2>Copy this secret now</h2><p>It will not be shown again. Your receiver needs it to verify that a message is from Quittance.</p>
+        main: html`<section class="card form"><h2>Copy this secret now</h2><p>Quittance will not show it again. Your receiver needs it to verify that a message is from Quittance.</p>
 <pre><code>${ltr(secret)}</code></pre><p>${copyButton(secret, 'Copy the secret')}</p><p><a href="${CHANNELS_PAGE}">Back to the channels</a></p></section>`,
       };
     },
@@ -302,7 +302,7 @@ ${isAllowed(visit.actor, 'addChannel') ? html`<section class="card" aria-labelle
     find: (asked) => findChannel(deps, asked),
     show: (_visit, { name, kind, shown }) => ({
       ...{ title: 'Remove a channel', about: null, fields: [], button: 'Remove permanently', back: CHANNELS_PAGE },
-      consequence: html`<p>It receives no further messages, not even those that are waiting. Its target is erased.</p>${facts(
+      consequence: html`<p>The channel receives no further messages, not even messages that are waiting. Quittance erases its target.</p>${facts(
         [
           ['Name', outside(name, 100)],
           ['Kind', KIND_NAMES[kind]],
@@ -327,7 +327,7 @@ async function findChannel(deps: ConsoleDeps, { visit, request }: Asked): Promis
 const URL_HINTS: Readonly<Record<ChannelKind, string>> = {
   email:
     'smtps://user:password@host:465, or smtp://…:587. Write %, @ and : in a user name or password as %25, %40 and %3A.',
-  telegram: 'Only if you run your own Telegram Bot API server.',
+  telegram: 'Enter a URL only if you run your own Telegram Bot API server.',
   slack: 'Copy the URL from Slack: https://hooks.slack.com/services/…',
   discord: 'Copy the URL from Discord: https://discord.com/api/webhooks/…',
   ntfy: 'Server address and topic: https://ntfy.sh/topic',
@@ -358,22 +358,22 @@ const TARGET: Readonly<Record<(typeof CHANNEL_FIELDS)[ChannelKind]['needs'][numb
     name: 'secret',
     label: 'Secret',
     more: WIDE,
-    hint: 'Leave empty to generate one, which is shown once.',
+    hint: 'Leave empty to generate a secret, which is shown once.',
   },
 };
 
 const TIMES: readonly FormField[] = [
   {
     ...{ kind: 'line', name: 'quiet', label: 'Quiet hours (optional)', more: html` placeholder="22:00-07:00"` },
-    hint: 'Messages that can wait are held back; urgent ones are sent.',
+    hint: 'During these hours, Quittance sends only urgent messages.',
   },
   {
     ...{ kind: 'line', name: 'summary', label: 'Daily summary (optional)', more: html` placeholder="08:00"` },
-    hint: 'Payments from the last 24 hours, and open alarms.',
+    hint: 'A list of payments from the last 24 hours and open alarms.',
   },
   {
     ...{ kind: 'line', name: 'timeZone', label: 'Time zone for these times (optional)' },
-    hint: 'Such as Europe/Berlin. Default: UTC.',
+    hint: 'For example, Europe/Berlin. Default: UTC.',
   },
 ];
 

@@ -68,7 +68,7 @@ ${parts}`,
     },
     show: () => ({
       ...{ title: 'Back up now', about: null, fields: [], button: 'Back up now', back: '/settings/system' },
-      consequence: html`<p>The watcher process writes the whole ledger to its backup directory, restores the backup to a temporary database, and compares the two. Orders and payments continue in the meantime. Then it deletes the oldest backups beyond the number to keep.</p>`,
+      consequence: html`<p>The watcher process writes the whole ledger to its backup directory, restores the backup to a temporary database, and compares the two. Orders and payments continue in the meantime. Finally, the watcher process deletes the oldest backups that exceed the number to keep.</p>`,
     }),
     read: () => null,
     run: (actor) => requestBackup(deps, actor),
@@ -116,7 +116,7 @@ function renderBackup(
       : html`${facts([
           ['Last backup', ago(backup.madeAt)],
           ['File', html`${outside(backup.file, 300)}${backup.isFinal ? ' (final: this ledger is closed)' : null}`],
-          ['Verified', backup.verifiedAt === null ? 'not yet, according to this database' : ago(backup.verifiedAt)],
+          ['Verified', backup.verifiedAt === null ? 'not recorded in this database' : ago(backup.verifiedAt)],
         ])}`;
   const now =
     backupRequestedAt !== null
@@ -131,7 +131,7 @@ function renderBackup(
 function sayNextBackup(settings: readonly SettingView[]): string {
   const hours = settingOf(settings, 'QUITTANCE_BACKUP_INTERVAL_HOURS');
   if (!hasBackups(settings)) {
-    return 'Automatic backups are off. Set QUITTANCE_BACKUP_DIR to a directory on another disk or machine and restart the service: it then makes and verifies one backup a day. To get a backup now, ask the server administrator: see docs/guides/backup.md.';
+    return 'Automatic backups are off. Set QUITTANCE_BACKUP_DIR to a directory on another disk or machine and restart the service. Quittance then makes and verifies one backup a day. To get a backup now, ask the server administrator: see docs/guides/backup.md.';
   }
   return `The watcher process makes and verifies a backup every ${hours ?? '24'} hours, in the directory QUITTANCE_BACKUP_DIR.`;
 }

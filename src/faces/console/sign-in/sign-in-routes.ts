@@ -171,7 +171,7 @@ export function addSignInRoutes(app: FastifyInstance, deps: SignInRouteDeps): vo
     if (!isSame(token, sandboxToken))
       throw new AppError(
         'NOT_FOUND',
-        'this link does not belong to the running sandbox, which prints a new link at each start',
+        'this link does not belong to the running sandbox: use the link that the sandbox printed when it started',
       );
     begin(reply, sandboxToken);
     return goTo(reply, '/');
@@ -202,7 +202,7 @@ function addInvitationRoutes(
     if (invitation === null)
       throw new AppError(
         'NOT_FOUND',
-        'this invitation is no longer valid: it was used, is older than 15 minutes, or was replaced by a newer one. Ask for a new link',
+        'this invitation is no longer valid: it was used, is older than 15 minutes, or was replaced by a newer invitation. Ask for a new link',
       );
     return sendPage(request, reply, null, invitationPage({ invitation, path: `${INVITATION_PATH}${token}`, problem }));
   };
@@ -274,7 +274,7 @@ ${passkey === null ? null : renderPasskey(passkey, path)}
 function renderPasskey(options: object, path: string): Html {
   return html`<form method="post" action="${path}" class="card fields" data-passkey="create" data-options="${JSON.stringify(options)}" hidden>
 <h2>A passkey</h2>
-<p class="hint">Use your fingerprint, face or PIN on this device, or a security key. There is nothing to remember, and no fake page can steal it.</p>
+<p class="hint">Use your fingerprint, face or PIN on this device, or a security key. There is nothing to remember, and a fake page cannot steal a passkey.</p>
 <input type="hidden" name="passkey">
 <div><label for="name">Passkey name</label><input id="name" name="name" value="This device" maxlength="100" autocomplete="off" required></div>
 <p><button>Create passkey</button></p>
@@ -285,8 +285,8 @@ function renderPasskey(options: object, path: string): Html {
 function recoveryCodesPage(codes: readonly string[]): Page {
   return {
     title: 'Save these recovery codes',
-    main: html`<section class="card"><p>Each code signs you in once, together with your password, if you lose the app. They will not be shown again: print them, or store them with your passwords.</p>
+    main: html`<section class="card"><p>Each code signs you in once, together with your password, if you lose the app. Quittance will not show the codes again: print them, or store them with your passwords.</p>
 <ul class="codes">${codes.map((code) => html`<li><code>${code}</code></li>`)}</ul>
-<p><a class="button" href="/">I have saved them</a></p></section>`,
+<p><a class="button" href="/">I have saved the codes</a></p></section>`,
   };
 }

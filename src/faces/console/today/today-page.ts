@@ -27,10 +27,13 @@ ${live('chain-line', renderChain(visit, project, view))}`,
 /** The page shows this before the first project exists, or to someone who may see none. */
 export function emptyPage({ actor }: Visit): Page {
   const [title, how] = isAllowed(actor, 'createProject')
-    ? ['There is no project yet', html`<p><a class="button" href="/settings/projects/new">Create the first one</a></p>`]
+    ? [
+        'There is no project yet',
+        html`<p><a class="button" href="/settings/projects/new">Create the first project</a></p>`,
+      ]
     : [
         'No projects are visible to you',
-        html`<p>Ask an owner with access to all projects to create one, or to give you access.</p>`,
+        html`<p>Ask an owner with access to all projects to create a project, or to give you access.</p>`,
       ];
   return {
     title: 'Welcome',
@@ -87,7 +90,7 @@ const STEPS: Record<Step, { title: string; way: Way | null; hint?: Html }> = {
   payment: {
     title: 'Receive the first payment',
     way: { action: 'createInvoiceByHand', path: '/invoices/new', label: 'Create invoice' },
-    hint: html`<p class="hint">Pay it from another wallet.</p>`,
+    hint: html`<p class="hint">Pay the invoice from another wallet.</p>`,
   },
   notifications: {
     title: 'Set up alarm notifications',
@@ -99,7 +102,7 @@ const STEPS: Record<Step, { title: string; way: Way | null; hint?: Html }> = {
   },
   attestation: {
     ...{ title: 'Sign your addresses', way: null },
-    hint: html`<p class="hint">Do this from the command line, with a signing key that is kept off the server: see docs/guides/signed-addresses.md.</p>`,
+    hint: html`<p class="hint">Do this from the command line, with a signing key that you do not store on the server: see docs/guides/signed-addresses.md.</p>`,
   },
 };
 
@@ -119,7 +122,7 @@ function renderSetUp(visit: Visit, project: ListedProjectView, { setUp }: TodayV
 
 function renderWay(visit: Visit, project: ListedProjectView, { action, path, label }: Way): Html {
   if (isAllowed(visit.actor, action)) return html`<p><a href="${urlTo(visit, path, project)}">${label}</a></p>`;
-  return html`<p class="hint">Ask ${ACTIONS[action].role === 'owner' ? 'an owner' : 'an operator or an owner'}: your role does not allow this.</p>`;
+  return html`<p class="hint">Ask ${ACTIONS[action].role === 'owner' ? 'an owner' : 'an operator or an owner'} to do this: your role does not allow it.</p>`;
 }
 
 function renderFigures({ figures }: TodayView): Html {

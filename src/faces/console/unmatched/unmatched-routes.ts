@@ -222,7 +222,7 @@ const COLUMNS: readonly Column<ListedTransferView>[] = [
 ];
 
 /** On a sandbox's network, anyone can make a mistake to try this. */
-const TRY_ONE = say`To see one, pay an invoice in this sandbox twice: ${{ command: 'sandbox pay', args: ['INVOICE'], input: { scenario: 'twice' } }}`;
+const TRY_ONE = say`To see an unmatched transfer, pay an invoice in this sandbox twice: ${{ command: 'sandbox pay', args: ['INVOICE'], input: { scenario: 'twice' } }}`;
 
 function renderNone(visit: Visit, project: ListedProjectView, state: State): Html {
   if (state !== 'open')
@@ -243,7 +243,7 @@ const MEANINGS: Record<ResolutionKind, string> = {
   'fulfilled-manually':
     'You fulfilled the order anyway. The invoice stays unchanged: PAID always means one transfer of exactly its amount.',
   'own-deposit': 'You sent this money yourself, for example to fund the address. It was not a payment.',
-  kept: 'You keep the money and do nothing: it is dust, or no one asked for it.',
+  kept: 'You keep the money and do nothing, because it is dust or no one asked for it back.',
 };
 
 const RESOLVE_FIELDS = ['resolution', 'invoice', 'refundTx', 'elsewhere', 'note', 'token', 'seenAt'] as const;
@@ -298,7 +298,7 @@ function renderClaims(claims: TransferView['claims'], isDecided: boolean): Html 
   });
   const until = isDecided
     ? null
-    : html`<p class="hint">The page for ${claims.length === 1 ? 'this invoice' : 'these invoices'} says that the money arrived and asks for no further payment until you decide. Before you fulfil an order, compare the amount and ask the payer for the sending address, because anyone with the invoice link can ask.</p>`;
+    : html`<p class="hint">The page for ${claims.length === 1 ? 'this invoice' : 'these invoices'} says that the money arrived and asks for no further payment until you decide. Before you fulfil an order, compare the amount and ask the payer for the sending address, because anyone with the invoice link can look up a transfer.</p>`;
   return html`<section class="card" aria-labelledby="claims"><h2 id="claims">Payers asking about this transfer</h2><ul>${items}</ul>${until}</section>`;
 }
 
@@ -318,7 +318,7 @@ function renderCauses(causes: readonly CauseView[]): Html {
     });
     return html`<li><p><strong>${CAUSES[code].title}</strong> <small class="hint">certainty ${confidence}</small><br><bdi>${explanation}</bdi></p>${near.length === 0 ? null : html`<ul>${near}</ul>`}</li>`;
   });
-  return html`<section class="card verdict" aria-labelledby="why"><h2 id="why">Why it probably matched no invoice</h2><ol class="causes">${items}</ol></section>`;
+  return html`<section class="card verdict" aria-labelledby="why"><h2 id="why">Why this transfer probably matched no invoice</h2><ol class="causes">${items}</ol></section>`;
 }
 
 const MAX_NEAR = 5;

@@ -88,7 +88,7 @@ export function addWebhookRoutes(routes: Routes, deps: ConsoleDeps): void {
   post('/webhooks/:endpointId/replay', 'replayPeriod', (asked) => replay(deps, asked));
   get('/events/:eventId', 'showDelivery', async (asked) => {
     const { sent } = readQuery(asked.request, ['sent']);
-    const said = sent === undefined ? null : html`The event is being sent again.`;
+    const said = sent === undefined ? null : html`Quittance is sending the event again.`;
     return eventPage(asked.visit, ...(await findEvent(deps, asked, said)));
   });
   addClick(routes, '/events/:eventId/replay', 'replayEvents', async (asked) => {
@@ -123,7 +123,7 @@ async function show(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
 
 function saidOf({ enabled, missed, replayed }: Fields) {
   if (replayed !== undefined)
-    return html`${counted(replayed)} are being sent again, as fast as the receiver accepts them.`;
+    return html`Quittance is sending ${counted(replayed)} again, as fast as the receiver accepts them.`;
   if (enabled === undefined) return null;
   return html`The endpoint is enabled${enabled === '0' ? null : html`, and ${counted(enabled)} that were waiting are sent now`}.${missed === undefined || missed === '0' ? null : html` ${missed} more happened while it was disabled: to send those, use “Send events again”.`}`;
 }
@@ -196,7 +196,7 @@ const CHOICES = [
   ['dead', 'given up, at any time'],
   ['missing', 'never sent, at any time'],
   ['failing', 'waiting after a failure'],
-  ['all', 'all, including delivered ones'],
+  ['all', 'all events, including delivered events'],
 ] as const;
 
 type Shown = { url: string; filled: Filled; found: ReplayedPeriodView | null; problem: Html | null };
@@ -230,7 +230,7 @@ function renderFound(visit: Visit, filled: Filled, { found, from, until }: Repla
   const kept = REPLAY_FIELDS.flatMap((name) =>
     filled[name] === undefined ? [] : [html`<input type="hidden" name="${name}" value="${filled[name]}">`],
   );
-  return html`<section class="card" aria-labelledby="found"><h2 id="found">${number(found.total)} ${found.total === 1 ? 'event' : 'events'}</h2><p>${said.join(', ')}; between ${time(from)} and ${time(until)} UTC. They are sent in order.</p>
+  return html`<section class="card" aria-labelledby="found"><h2 id="found">${number(found.total)} ${found.total === 1 ? 'event' : 'events'}</h2><p>${said.join(', ')}; between ${time(from)} and ${time(until)} UTC. Quittance sends the events in order.</p>
 <form method="post" action="${visit.path}"><input type="hidden" name="token" value="${visit.token(visit.path)}">${kept}<div class="actions"><button>Send ${number(found.total)} again</button></div></form></section>`;
 }
 
@@ -268,7 +268,7 @@ function renderDelivery(eventId: string, delivery: ShownDeliveryView): Html {
     nextAttemptAt === null
       ? null
       : isEndpointDisabled
-        ? html`<p class="notice">It waits until the endpoint is enabled.</p>`
+        ? html`<p class="notice">The event waits until the endpoint is enabled.</p>`
         : html`<p>The next attempt is at ${time(nextAttemptAt)} UTC; ${number(attemptsLeft)} are left.</p>`;
   return html`<section class="card" aria-labelledby="to-${endpointId}"><h2 id="to-${endpointId}"><a href="/webhooks/${endpointId}">${outside(url, 70)}</a> ${deliveryBadge(delivery)}</h2>
 ${renderDiagnosis(diagnosis)}${next}
@@ -340,7 +340,7 @@ function addWebhookForms(routes: Routes, deps: ConsoleDeps): void {
     find: async ({ visit }, project) => needProject(visit, project),
     show: (visit, project) => ({
       ...{ title: 'Add an endpoint', about: project },
-      consequence: html`<p>It receives events from now on. Its signing secret is shown only once.</p>`,
+      consequence: html`<p>The endpoint receives all new events. Its signing secret is shown only once.</p>`,
       fields: targetFields(null),
       ...{ button: 'Add', back: urlTo(visit, '/webhooks', project) },
     }),
@@ -358,7 +358,7 @@ function addWebhookForms(routes: Routes, deps: ConsoleDeps): void {
     find: (asked) => findEndpoint(deps, asked),
     show: (_visit, endpoint) => ({
       ...{ title: 'Change the endpoint', about: endpoint.project },
-      consequence: html`<p>${undelivered(endpoint)} to the new URL. The event types apply to events from now on.</p>`,
+      consequence: html`<p>${undelivered(endpoint)} to the new URL. The event types apply to new events.</p>`,
       fields: targetFields(endpoint),
       ...{ button: 'Save', back: `/webhooks/${endpoint.endpointId}` },
     }),
@@ -372,7 +372,7 @@ function addWebhookForms(routes: Routes, deps: ConsoleDeps): void {
     find: (asked) => findEndpoint(deps, asked),
     show: (_visit, endpoint) => ({
       ...{ title: 'New secret', about: endpoint.project },
-      consequence: html`<p>For <bdi>${endpoint.url}</bdi>. The new secret is shown only once. Webhooks are also signed with the current secret (fingerprint <code>${endpoint.secrets[0]?.fingerprint ?? '–'}</code>) until the chosen time has passed: update the receiver before then.</p>`,
+      consequence: html`<p>For <bdi>${endpoint.url}</bdi>. The new secret is shown only once. Webhooks are also signed with the current secret (fingerprint <code>${endpoint.secrets[0]?.fingerprint ?? '–'}</code>) for the time that you choose: update the receiver before this time ends.</p>`,
       fields: [{ name: 'overlap', label: 'Sign with both for', kind: 'select', options: OVERLAPS, value: '24h' }],
       ...{ button: 'Create new secret', back: `/webhooks/${endpoint.endpointId}` },
     }),
@@ -392,7 +392,7 @@ function addWebhookForms(routes: Routes, deps: ConsoleDeps): void {
     find: (asked) => findEndpoint(deps, asked),
     show: (_visit, endpoint) => ({
       ...{ title: 'Disable the endpoint', about: endpoint.project },
-      consequence: html`<p><bdi>${endpoint.url}</bdi> receives nothing until it is enabled again. ${undelivered(endpoint)} later. Events that happen in the meantime are not scheduled for this endpoint, but you can send them afterwards.</p>`,
+      consequence: html`<p><bdi>${endpoint.url}</bdi> receives nothing until it is enabled again. ${undelivered(endpoint)} later. New events are not scheduled for this endpoint, but you can send them later.</p>`,
       fields: [{ name: 'reason', label: 'Reason (optional)', kind: 'line', more: html` maxlength="200"` }],
       ...{ button: 'Disable', back: `/webhooks/${endpoint.endpointId}` },
     }),
@@ -404,7 +404,7 @@ const OVERLAPS = [
   ['24h', '24 hours'],
   ['7d', '7 days'],
   ['30d', '30 days'],
-  ['0', 'not at all: the current one ends now'],
+  ['0', 'not at all: the current secret ends now'],
 ] as const;
 
 function targetFields(endpoint: ShownEndpointView | null): FormField[] {
@@ -418,7 +418,7 @@ function targetFields(endpoint: ShownEndpointView | null): FormField[] {
         value: endpoint?.url,
         more: html` dir="ltr" maxlength="2000" required`,
       },
-      hint: 'An https:// URL that can be reached from this server. A token in the URL is stored, and shown to everyone who can see this page.',
+      hint: 'An https:// URL that this server can reach. Quittance stores a token in the URL, and shows it to everyone who can see this page.',
     },
     {
       ...{ name: 'description', label: 'Description (optional)', kind: 'line', value: endpoint?.description },

@@ -41,7 +41,7 @@ export function webhooksPage(
     main:
       data.length === 0
         ? liveNone(
-            html`<section class="card empty"><h2>No endpoints yet</h2><p>An endpoint is a URL in your shop that receives a signed request for each payment. Without one, your shop has to poll the API or read the event feed.</p>${add === null ? null : html`<p>${add}</p>`}</section>`,
+            html`<section class="card empty"><h2>No endpoints yet</h2><p>An endpoint is a URL in your shop that receives a signed request for each payment. Without an endpoint, your shop has to poll the API or read the event feed.</p>${add === null ? null : html`<p>${add}</p>`}</section>`,
           )
         : html`${liveRows('Endpoints', table('Endpoints, oldest first', ENDPOINTS, data))}${adapters.length === 0 ? null : live('rates', html`<section class="card flush" aria-label="Rates">${table('Adapter rates', RATES, adapters)}</section>`)}`,
   };
@@ -159,12 +159,12 @@ function renderTrouble(endpoint: ShownEndpointView): Html | null {
   const { status, failingSince, pausedUntil, disabledReason, lastAttempt } = endpoint;
   if (status === 'active') {
     if (lastAttempt === null || lastAttempt.webPage === null) return null;
-    return html`<p class="notice">The response to the last event was a web page, “${outside(lastAttempt.webPage, 80)}”. It counts as delivered because its status was ${lastAttempt.status}, but your receiver probably never saw it. Send a test to see what to do.</p>`;
+    return html`<p class="notice">The response to the last event was a web page, “${outside(lastAttempt.webPage, 80)}”. The event counts as delivered because the status was ${lastAttempt.status}, but your receiver probably never saw it. To find out what to do, send a test.</p>`;
   }
   if (status === 'disabled')
-    return html`<p class="notice">Nothing is sent: disabled, ${outside(disabledReason ?? 'without a reason', 300)}. Test it, then enable it: waiting events are sent immediately.</p>`;
+    return html`<p class="notice">Quittance sends nothing to this endpoint, because it is disabled: ${outside(disabledReason ?? 'no reason was given', 300)}. Test the endpoint, then enable it: Quittance sends waiting events immediately.</p>`;
   const since = failingSince === null ? null : html` since ${time(failingSince)} UTC`;
-  return html`<p class="notice">Deliveries are failing${since}. ${pausedUntil === null ? 'Quittance keeps retrying at increasing intervals.' : html`The next attempt is at ${time(pausedUntil)} UTC.`} Send a test to see what is wrong.</p>`;
+  return html`<p class="notice">Deliveries are failing${since}. ${pausedUntil === null ? 'Quittance keeps retrying at increasing intervals.' : html`The next attempt is at ${time(pausedUntil)} UTC.`} To find the cause, send a test.</p>`;
 }
 
 function renderDay({ day, oldestUndelivered, ...endpoint }: ShownEndpointView, now: number): Html {

@@ -266,24 +266,24 @@ export function admitBackup(path: string, found: Authenticity, takesUnauthentica
   if (found.kind === 'tampered') {
     throw new AppError(
       'BACKUP_TAMPERED',
-      `${path} was changed after it was created: its checksum is correct, but its MAC with the master key ${found.masterKeyId} is not. Nothing was restored; use another copy, and find out who could change this one`,
+      `${path} was changed after it was created: its checksum is correct, but its MAC with the master key ${found.masterKeyId} is wrong. Nothing was restored. Use another copy of the backup, and find out who changed this file`,
     );
   }
   throw new AppError(
     'BACKUP_UNAUTHENTICATED',
-    say`${path} is not authenticated: ${describeMac(found)}. Nothing was restored; if you are sure that no one could change the file, accept it with ${{ field: 'unauthenticated' }}`,
+    say`${path} is not authenticated: ${describeMac(found)}. Nothing was restored. If you are sure that no one changed the file, accept it with ${{ field: 'unauthenticated' }}`,
   );
 }
 
 /** Explains why a backup can't be authenticated, as text that follows a colon. */
 export function describeMac(found: Exclude<Authenticity, { kind: 'authentic' | 'tampered' }>): string {
   if (found.kind === 'unsigned') {
-    return 'it has no MAC. It was created without a master key or by an old release, or someone removed the MAC';
+    return 'it has no MAC. Either it was created without a master key or by an old release, or someone removed the MAC';
   }
   const { masterKeyId, hasKeys } = found;
-  const made = `it names the master key ${masterKeyId}`;
+  const made = `its MAC was made with the master key ${masterKeyId}`;
   return hasKeys
-    ? `${made}, which is not configured here: add that key after the current one. If you never had such a key, the file may be forged`
+    ? `${made}, which is not configured here: add that key after the current key. If you never had this key, the file may be forged`
     : `${made}, but no master key is configured: set QUITTANCE_MASTER_KEY, or put the file master-key into the data directory`;
 }
 
@@ -299,5 +299,5 @@ export async function checkAudit(
   if (problem !== null) return { head, problem: problem.message };
   const [end, said] = [head?.seq ?? 0, auditHead?.seq ?? 0];
   if (auditHead === undefined || end === said) return { head, problem: null };
-  return { head, problem: `the log ends at entry ${end}, but according to the backup it ended at ${said}` };
+  return { head, problem: `the audit log ends at entry ${end}, but the backup says that it ended at entry ${said}` };
 }

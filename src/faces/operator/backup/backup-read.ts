@@ -95,7 +95,7 @@ async function* decryptWith(
     if (error instanceof Error && error.message.startsWith('no identity matched')) {
       throw file.refused(error);
     }
-    throw file.damaged('it cannot be decrypted completely');
+    throw file.damaged('part of it cannot be decrypted');
   }
 }
 
@@ -190,7 +190,7 @@ export async function* readFrames(path: string, opening: Opening): AsyncGenerato
     gunzip.destroy();
   }
   // If bytes follow the compressed part, reading ends early.
-  if (found.ending === undefined) throw damaged(path, 'it has data after its end');
+  if (found.ending === undefined) throw damaged(path, 'it contains data after its end');
   return found.ending;
 }
 
@@ -274,7 +274,8 @@ async function* parseFrames(path: string, source: AsyncIterable<Buffer>): AsyncG
       if (buffer.length < wanted) break;
       const length = buffer.readUInt32BE(1);
       const type = String.fromCharCode(buffer[0] ?? 0);
-      if (length > (MAX_FRAME_BYTES[type] ?? 0)) throw damaged(path, `a part of it has ${length} bytes`);
+      if (length > (MAX_FRAME_BYTES[type] ?? 0))
+        throw damaged(path, `one of its parts has ${length} bytes, which is too many`);
       wanted += length;
       if (buffer.length < wanted) break;
       yield decodeFrame(path, type, buffer.subarray(FRAME_HEAD_BYTES, wanted));

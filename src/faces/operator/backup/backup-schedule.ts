@@ -99,7 +99,10 @@ async function makeOne(
   log.info({ backup: name, bytes, seconds }, 'created and verified a backup');
   const left = await directory.removeOld(schedule.keep);
   if (left.length > 0)
-    log.warn({ backups: left }, 'old backups were changed after their verification, so Quittance keeps them');
+    log.warn(
+      { backups: left },
+      'Quittance did not delete some old backups, because they were changed after their verification',
+    );
 }
 
 /** File errors are reported with their code, and our own errors with their advice. */
@@ -179,7 +182,7 @@ async function makeVerifiedBackup(
   const { view } = await verifyBackup(
     {
       ...{ keyRing, identities: [own.identity], hooks: {}, now },
-      follow: async () => 'the chain is not read for scheduled backups',
+      follow: async () => 'scheduled backups do not read the chain',
       onRead: () => undefined,
       withScratch: (work) =>
         withScratch({ log, needsOwnUser }, (scratch) => unlessAborted(AbortSignal.any([signal]), work(scratch))),
@@ -200,7 +203,7 @@ function describeFault(view: View): string {
   if (view.auditProblem !== null) return view.auditProblem;
   return view.differences.length > 0
     ? 'its totals do not match its rows'
-    : 'the running ledger lacks data that the backup has';
+    : 'the backup contains data that is missing from the running ledger';
 }
 
 /** Rejects when the signal is aborted. The abandoned work fails on its own as soon as its database is gone. */

@@ -74,7 +74,7 @@ export async function refuseRunning({ db, kind, isStartedHere }: QuietDatabase):
   if (count === 0 && kind === 'external') return;
   throw new AppError(
     'CONFLICT',
-    `services are still using this database (${count} connections): stop all of them first; nothing was changed`,
+    `services are still using this database (${count} connections), so nothing was changed: stop all services first`,
   );
 }
 
@@ -92,7 +92,7 @@ export async function makeKey(
     if (error.code === 'EEXIST') {
       throw new AppError(
         'CONFLICT',
-        `the file ${clip(path)} already exists, and may be needed to open backups: use another name`,
+        `the file ${clip(path)} already exists, and you may need it to open backups: use another name`,
       );
     }
     const reason = `${clip(path)} cannot be written (${error.code}): use another path`;

@@ -75,7 +75,7 @@ export async function secureCopy(tx: Sql, deps: SecureDeps, by: RecordedActor, o
   await skipPositionsTo(tx, BigInt(at));
   await raiseRestored(tx, { ...deps, now: () => at }, (network) => {
     const { length: count } = barred.filter((each) => each.network === network);
-    return say`${origin}. Invoices created after that are unknown here, but their payers may still pay: such payments are listed as unmatched ("${{ command: 'transfers list' }}"). For this reason, ${count} addresses are permanently out of use; add addresses that Quittance has never had ("${{ command: 'address add', input: { isFresh: true } }}", "${{ command: 'address derive' }}"), because new invoices are refused until you do. Keys that were revoked after that are valid again: revoke them. See docs/guides/backup.md, then close this alarm`;
+    return say`${origin}. This ledger lacks the invoices created after that time, but their payers may still pay. Quittance lists these payments as unmatched ("${{ command: 'transfers list' }}"). For this reason, ${count} addresses are permanently retired, and new invoices are refused until you add addresses that Quittance has never had ("${{ command: 'address add', input: { isFresh: true } }}", "${{ command: 'address derive' }}"). Keys revoked after that time are valid again: revoke them. See docs/guides/backup.md, then close this alarm`;
   });
   return barred.length;
 }
@@ -210,7 +210,7 @@ function matchMigrations(path: string, header: BackupHeader, known: readonly Mig
     if (ours.version !== version || ours.sha256 !== sha256) {
       throw new AppError(
         'SCHEMA_CHANGED',
-        `${path} was created with a different migration ${name} than the one in this release: restore it with the release that created it (${header.release})`,
+        `${path} was created with a migration ${name} that differs from the migration in this release: restore the backup with the release that created it (${header.release})`,
       );
     }
     return ours;
@@ -246,7 +246,7 @@ async function load(
     const next = await frames.next();
     if (next.done === true) {
       if (next.value.digest.equals(ending.digest)) break;
-      throw damaged(path, 'the file changed while it was read');
+      throw damaged(path, 'the file changed while Quittance read it');
     }
     if (next.value.type !== 't') continue;
     const { name, columns } = next.value.table;
@@ -281,7 +281,7 @@ async function loadTable(
   const target = session.copyIn(copyInText(table));
   await pipeline(Readable.from(rows(), { objectMode: false }), target);
   if (target.rowCount !== expected) {
-    throw damaged(path, `${target.rowCount} rows of ${table.name} were loaded, but it has ${expected}`);
+    throw damaged(path, `${target.rowCount} rows of ${table.name} were loaded, but the backup contains ${expected}`);
   }
   return expected;
 }

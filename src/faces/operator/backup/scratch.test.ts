@@ -4,7 +4,9 @@ import { nameUse } from './verify-backup.ts';
 
 test('an installation without a PostgreSQL hears that backups need it, whatever database it works with', () => {
   const missing = new EmbeddedPostgresError('EMBEDDED_MISSING', 'No embedded PostgreSQL: set DATABASE_URL');
-  expect(() => nameUse(missing)).toThrow(/^backups are verified with the PostgreSQL .*target "embedded"/);
+  expect(() => nameUse(missing)).toThrow(
+    /^Quittance verifies backups with its bundled PostgreSQL, .*target "embedded"/,
+  );
   const other = new EmbeddedPostgresError('EMBEDDED_FAILED', 'it has ended');
   expect(() => nameUse(other)).toThrow(other);
 });

@@ -90,7 +90,7 @@ export async function withScratch<Output>(
 export function nameUse(error: unknown): never {
   if (!(error instanceof EmbeddedPostgresError) || error.code !== 'EMBEDDED_MISSING') throw error;
   const missing =
-    'backups are verified with the PostgreSQL that comes with Quittance, but this installation does not include it: use the image that includes it (target "embedded" in the Dockerfile), or install with optional dependencies';
+    'Quittance verifies backups with its bundled PostgreSQL, but this installation does not include it: use the image that includes it (target "embedded" in the Dockerfile), or install with optional dependencies';
   throw new EmbeddedPostgresError(error.code, missing, { cause: error });
 }
 
@@ -144,7 +144,7 @@ async function rescanScratch(
   const { db, connection } = scratch;
   const notRead = (reason: string) => ({ kind: 'not-read', network, reason }) as const;
   const before = await findCursor(db, network);
-  if (before === null) return notRead('the backup has no block from this network');
+  if (before === null) return notRead('the backup contains no block of this network');
   const watcher = await follow(network, connection);
   if (typeof watcher === 'string') return notRead(watcher);
   try {
@@ -177,7 +177,7 @@ async function untilRead(
     if (target !== null && block >= target) return block;
     const nowMs = performance.now();
     if (block > newest) [newest, movedMs] = [block, nowMs];
-    if (nowMs - movedMs > STALL_MS) return status?.blind ?? `no block after ${block} could be read for a minute`;
+    if (nowMs - movedMs > STALL_MS) return status?.blind ?? `no block after ${block} could be read within a minute`;
     if (nowMs - notedMs > NOTE_MS) {
       notedMs = nowMs;
       onRead(network, block, target);

@@ -54,7 +54,8 @@ export const nodeRelease = check('node-release', async (look) => {
   const { nodeVersion, now } = look;
   const ends = NODE_ENDS[Number.parseInt(nodeVersion, 10)];
   const fix = 'Upgrade to a supported Node.js LTS release, such as 24.';
-  if (ends === undefined) return good(`Node.js ${nodeVersion}, which is newer than the releases known to this version`);
+  if (ends === undefined)
+    return good(`Node.js ${nodeVersion} is newer than the releases that this version of Quittance knows`);
   const leftMs = Date.parse(ends) - now();
   if (leftMs < 0) return atStake(look, `Node.js ${nodeVersion} has had no security updates since ${ends}`, fix);
   if (leftMs < SOON_MS) return warning(`Node.js ${nodeVersion} gets security updates only until ${ends}`, fix);
@@ -77,7 +78,7 @@ const OLD_MS = 60_000;
 export const clockChain = check('clock-chain', async ({ now, askNodes }) => {
   const heads = (await askNodes()).filter(({ network }) => !isLocalNetwork(network)).flatMap(({ head }) => head ?? []);
   if (heads.length === 0)
-    return skipped('no public network node returned a block, and a local network has its own time');
+    return skipped('no node of a public network returned a block, and blocks of a local network do not show the time');
   const newest = Math.max(...heads.map(({ time }) => time));
   const aheadMs = now() - newest;
   if (aheadMs < -MOST_MS) {
@@ -153,7 +154,7 @@ export const postgresRelease = databaseCheck('postgres-release', async (look) =>
     return atStake(look, `PostgreSQL ${version} has had no updates since ${ends}`, 'Upgrade it (pg_upgrade).');
   }
   if (look.isLive && look.database().kind === 'embedded') {
-    const says = `PostgreSQL ${version} is the bundled one, whose libraries get no security updates`;
+    const says = `PostgreSQL ${version} is bundled with Quittance, and its libraries get no security updates`;
     return warning(
       says,
       'Use your own PostgreSQL server for a main network (DATABASE_URL): see docs/guides/postgresql.md.',
@@ -209,7 +210,10 @@ export const databaseDurability = databaseCheck('database-durability', async ({ 
   ];
   if (off.length > 0) {
     const says = `${off.join(', ')} ${off.length === 1 ? 'is' : 'are'} off: if the machine crashes, confirmed invoices or the whole ledger can be lost`;
-    return failed(says, `Turn ${off.length === 1 ? 'it' : 'them'} on in PostgreSQL's settings, and for its user.`);
+    return failed(
+      says,
+      `Turn ${off.length === 1 ? 'it' : 'them'} on in PostgreSQL's settings, and for the database user.`,
+    );
   }
   return checksums === 'on'
     ? good('committed data is on disk, and checksums detect damage')
@@ -314,7 +318,7 @@ const isRefusal = (answer: UrlAnswer | UrlRefusal): answer is UrlRefusal => 'cod
 
 export const service = check('service', async ({ probe, settings }) => {
   const { local, inner } = await probe();
-  if (local === null) return skipped('this process has no API, or uses any free port');
+  if (local === null) return skipped('this process has no API, or its port is not fixed');
   if (isRefusal(local))
     return skipped(`nothing responds at ${settings.localUrl} (${local.code}): the service isn't running here`);
   const { status } = readReadiness(textOf(local));
@@ -326,7 +330,7 @@ export const service = check('service', async ({ probe, settings }) => {
       const says = `${settings.localUrl} returns the web page “${page}” instead of Quittance`;
       return failed(says, 'Stop the other program on that port, or set QUITTANCE_PORT to a free port.');
     }
-    return failed(`the service at ${settings.localUrl} is not ready: ${reason ?? `status ${local.status}`}`, fix);
+    return failed(`the service at ${settings.localUrl} is not ready: ${reason ?? `it returned ${local.status}`}`, fix);
   }
   const [trouble] = troubles;
   return trouble === undefined
@@ -362,7 +366,7 @@ export const publicUrl = check('public-url', async (look) => {
     return warning(says, 'Renew it, and find out why automatic renewal failed.');
   }
   return good(
-    `${url} leads to this ledger${ends === null ? '' : `, with a certificate that is valid until ${new Date(ends).toISOString().slice(0, 10)}`}`,
+    `${url} serves this ledger${ends === null ? '' : `, with a certificate that is valid until ${new Date(ends).toISOString().slice(0, 10)}`}`,
   );
 });
 
@@ -382,12 +386,12 @@ function problemOfUrl(url: string, { public: answer, local, probe, isLedgerKnown
     const says = `${url} does not respond: ${answer.reason} (${answer.code})`;
     return failed(
       says,
-      'Correct QUITTANCE_PUBLIC_URL, DNS, the proxy or the firewall, or run this command where the public URL can be reached.',
+      'Correct QUITTANCE_PUBLIC_URL, DNS, the proxy or the firewall, or run this command on a machine that can reach the public URL.',
     );
   }
   if (probe !== null) return null;
   if (!isLedgerKnown)
-    return skipped(`${url} responds, but without the database it can't be checked whether it serves this ledger`);
+    return skipped(`${url} responds, but this check needs the database to find out whether it serves this ledger`);
   if (answer.status === 404) {
     const says = `${url} doesn't serve this ledger: it is another service, or an older release of Quittance`;
     return failed(
@@ -400,7 +404,10 @@ function problemOfUrl(url: string, { public: answer, local, probe, isLedgerKnown
   const page = quotePage(redactAnswer(Buffer.from(textOf(answer))));
   const shown = page === null ? '' : ` with the web page “${page}”`;
   const says = `${url} returned ${answer.status}${shown} instead of Quittance`;
-  return failed(says, 'Configure the proxy to pass every path to Quittance, without pages or redirects of its own.');
+  return failed(
+    says,
+    'Configure the proxy to pass every path to Quittance, and not to return its own pages or redirects.',
+  );
 }
 
 function isDown(local: Probed['local']): boolean {
@@ -452,11 +459,11 @@ function judgeProxy(
   }
   if (!isProxyTrusted) {
     const fix =
-      'Set QUITTANCE_TRUST_PROXY to the address of the proxy, as the service sees it; "loopback" if it runs on the same machine.';
+      'Set QUITTANCE_TRUST_PROXY to the address of the proxy, as the service sees it, or to "loopback" if the proxy runs on the same machine.';
     return failed('the proxy is not trusted, so all payers share one rate limit', fix);
   }
   if (forwarded === 'same') {
-    const says = 'the proxy passes on addresses that clients made up, so anyone can fake their IP address';
+    const says = 'the proxy passes on forged client addresses, so anyone can fake their IP address';
     return failed(says, `Configure the proxy to append or set X-Forwarded-For ($proxy_add_x_forwarded_for). ${narrow}`);
   }
   return good('the proxy is trusted and passes on client addresses');

@@ -57,7 +57,7 @@ export const migrations = databaseCheck('migrations', async ({ read }) => {
       return failed('the database contains no Quittance tables', MIGRATE);
     }
     if (!(error instanceof AppError) || error.code === 'DATABASE_UNAVAILABLE') throw error;
-    return failed(error.text, 'Use the release that migrated the schema, or a newer one.');
+    return failed(error.text, 'Use the release that migrated the schema, or a newer release.');
   }
 });
 
@@ -70,7 +70,7 @@ export const schema = schemaCheck('schema', async ({ read }) => {
   return failed(`someone changed ${changes.length} part(s) of the schema: ${told}`, CHANGED_SCHEMA);
 });
 const CHANGED_SCHEMA =
-  'Find out who changed it, and restore it: see "The schema was changed" in docs/guides/tampering.md.';
+  'Find out who changed the schema, and restore it: see "The schema was changed" in docs/guides/tampering.md.';
 
 export const ledger = schemaCheck('ledger', async ({ read }) => {
   const identity = await read(findLedgerIdentity);
@@ -89,10 +89,10 @@ export const masterKey = schemaCheck('master-key', async (look) => {
   const warn = (message: string) => void warned.push(message);
   const keyRing = await openKeyRing(look.settings, { mayCreate: false, warn });
   const missing = await look.read((tx) => describeMissingKeys({ db: tx, now: look.now, keyRing }));
-  const fix = "Use the service's master keys: restore them from your copy.";
+  const fix = "Restore the service's master keys from your copy.";
   if (missing !== null) return failed(missing, fix);
   if (keyRing === null) {
-    if (look.database().kind === 'embedded') return skipped('no master key is needed yet; the service creates it');
+    if (look.database().kind === 'embedded') return skipped('no master key is needed yet; the service creates one');
     return failed("QUITTANCE_MASTER_KEY is not set, so Quittance can't send webhooks, sign receipts or seal rows", fix);
   }
   const { networks } = look.settings;
@@ -169,7 +169,8 @@ export const backupAge = schemaCheck('backup-age', async (look) => {
   const { backups } = look.settings;
   const backup = await findNewest(look);
   const judge = (says: string): Finding => {
-    if (backups !== null) return atStake(look, `${says}, and ${backups.directory} is set for scheduled ones`, SEE_WHY);
+    if (backups !== null)
+      return atStake(look, `${says}, although scheduled backups are on (${backups.directory})`, SEE_WHY);
     if (look.database().kind === 'embedded') return atStake(look, says, MAKE);
     // Operators with their own server have other backup tools, and those backups aren't visible here.
     return warning(`${says}; backups made with PostgreSQL's own tools aren't visible here`, MAKE);
@@ -211,7 +212,7 @@ async function readBackup(
 ): Promise<Finding> {
   const keyRing = await openKeyRing(settings, { mayCreate: false });
   const verify = say`Verify it completely: "${{ command: 'backup', input: { verify: file } }}".`;
-  const anew = say`Make a new backup now: "${{ command: 'backup' }}". Find out what happened to this one.`;
+  const anew = say`Make a new backup now: "${{ command: 'backup' }}". Find out why this backup is not valid.`;
   if ((await isAsDigestSays(file)) === false)
     return failed(`${file} was changed after it was verified: ${file}.sha256 contains another digest`, anew);
   try {
@@ -287,7 +288,10 @@ export const capacity = schemaCheck('capacity', async (look) => {
     const used = view.amounts.find(({ free }) => free === 0);
     if (used !== undefined)
       return [
-        failed(`${shown} has no payable amount left near ${used.amount} USDT, so Quittance refuses such orders`, fix),
+        failed(
+          `${shown} has no payable amount left near ${used.amount} USDT, so Quittance refuses orders for this amount`,
+          fix,
+        ),
       ];
     if (!view.low) return [good(`${shown} has enough payable amounts`)];
     const left = view.daysLeft === null ? '' : `, for ${Math.floor(view.daysLeft)} days`;
@@ -314,7 +318,7 @@ export const addressesAttested = schemaCheck('addresses-attested', async (look) 
   const { addressManifest } = settings;
   const draft = say`To list the unsigned addresses, run "${{ command: 'manifest draft' }}". See docs/guides/signed-addresses.md.`;
   if (addressManifest === null) {
-    const says = 'no addresses are signed, so an attacker with database access can insert their own';
+    const says = 'no addresses are signed, so an attacker with database access can insert their own addresses';
     return isLive ? warning(says, draft) : skipped(`${says}; no main network is configured here`);
   }
   const identity = await read(findLedgerIdentity);
@@ -338,14 +342,14 @@ export const addressesAttested = schemaCheck('addresses-attested', async (look) 
     const says = `the current manifest lacks ${unvouched.length} of the active addresses: ${unvouched.slice(0, MAX_NAMED_ENDPOINTS).join(', ')}`;
     return failed(
       says,
-      say`If they are yours, sign a manifest that contains them. If not, someone wrote to the database. ${draft}`,
+      say`If these addresses are yours, sign a manifest that contains them. If not, someone wrote to the database. ${draft}`,
     );
   }
   const { serial, notAfter } = installed.installed.manifest;
   const leftMs = Date.parse(notAfter) - now();
   if (leftMs < SOON_MS) {
     const says = `the manifest (serial ${serial}) ${leftMs < 0 ? 'expired on' : 'expires on'} ${notAfter}`;
-    return warning(says, say`Review it, then sign and install a new one. ${draft}`);
+    return warning(says, say`Review the manifest, then sign and install a new manifest. ${draft}`);
   }
   return good(`the manifest (serial ${serial}) contains all ${count} active addresses`);
 });
@@ -387,9 +391,9 @@ const findSwept = rowsOf(
 
 export const addressesOwn = schemaCheck('addresses-own', async ({ read }) => {
   const findings = (await read(findSwept)).map(({ address, projectId, sweeps, toAddress }) => {
-    const says = `${address} of ${encodeId('prj', projectId)} looks like an exchange's deposit address: ${sweeps} times all money left within six hours, to ${toAddress}`;
-    const fix = say`If none of your programs does that, the exchange holds the money and may reject or lose payments. Add an address from your own wallet ("${{ command: 'address add' }}"), and retire this one ("${{ command: 'address retire' }}").`;
+    const says = `${address} of ${encodeId('prj', projectId)} looks like an exchange's deposit address: ${sweeps} times, its whole balance was sent to ${toAddress} within six hours`;
+    const fix = say`If none of your programs sends this money on, an exchange controls the address and may reject or lose payments. Add an address from your own wallet ("${{ command: 'address add' }}"), and retire this address ("${{ command: 'address retire' }}").`;
     return warning(says, fix);
   });
-  return worstOf(findings, good('no active address is emptied the way an exchange empties deposit addresses'));
+  return worstOf(findings, good("no active address looks like an exchange's deposit address"));
 });

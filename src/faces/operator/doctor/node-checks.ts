@@ -61,7 +61,7 @@ async function askNetwork({ network, nodes }: DoctorNetwork): Promise<NodeReport
 type Client = ReturnType<typeof createNodeClient>;
 
 async function askNode(network: Network, spec: NodeSpec | undefined, client: Client): Promise<NodeReport> {
-  if (spec === undefined) throw new Error('there is a client for each node');
+  if (spec === undefined) throw new Error('a node has no client');
   const times: number[] = [];
   const timed = async (ask: Promise<Block>) => {
     const sentMs = performance.now();
@@ -86,7 +86,7 @@ async function askNode(network: Network, spec: NodeSpec | undefined, client: Cli
 async function readHeader(client: Client, side: 'any' | 'solid', number?: number): Promise<Block> {
   const shown = await client.ask(headerAt(side, number), { timeoutMs: NODE_MS, steadyShare: 1 });
   if (shown === null)
-    throw new Error(`it does not have ${number === undefined ? 'a newest block' : `block ${number}`}`);
+    throw new Error(`it did not return ${number === undefined ? 'a newest block' : `block ${number}`}`);
   return readBlockId(shown);
 }
 
@@ -103,7 +103,7 @@ export const nodesAnswer = check('nodes-answer', async (look) => {
     // Distinguishes an outage of one node from an outage of all nodes.
     const others = reports.filter((other) => other.network === network && other.problem === null);
     const says = others.length === 0 ? `${problem}, and no other ${network} node responds either` : problem;
-    const fix = `Check that the node runs and can be reached from here, or add another node to ${nodesVariable(network)}.`;
+    const fix = `Check that the node is running and that this machine can reach it, or add another node to ${nodesVariable(network)}.`;
     return others.length === 0 ? failed(says, fix) : warning(says, fix);
   });
   const { networkProblem } = look.settings;
@@ -117,11 +117,12 @@ export const nodesGenesis = check('nodes-genesis', async (look) => {
     const expected = isLocalNetwork(network)
       ? await look.readIfThere((tx) => findGenesisId(tx, network))
       : GENESIS_BLOCK_IDS[network];
-    if (expected === null) findings.push(skipped(`the first ${network} block isn't known before the first start`));
+    if (expected === null)
+      findings.push(skipped(`the first ${network} block isn't known before the service has started once`));
     else if (genesisId === expected) findings.push(good(`${origin} belongs to ${network}`));
     else {
       const says = `${origin} belongs to another network: its first block is ${genesisId}`;
-      findings.push(failed(says, `Remove it from ${nodesVariable(network)}, or correct its DNS name or proxy.`));
+      findings.push(failed(says, `Remove the node from ${nodesVariable(network)}, or correct its DNS name or proxy.`));
     }
   }
   return worstOf(findings, noNodes(look));
@@ -138,7 +139,7 @@ function judgeOperators({ network, nodes, agreement }: DoctorNetwork): Finding {
   const operators = new Set(nodes.map(({ operator }) => operator)).size;
   if (isLocalNetwork(network) && operators === 1) return good(`${network} is local: one operator is enough`);
   if (operators === 1) {
-    const says = `all ${network} nodes belong to one operator, who alone decides which invoices are paid`;
+    const says = `all ${network} nodes belong to one operator, so this operator alone decides which invoices are paid`;
     const fix = `Add a node from another operator to ${nodesVariable(network)}.`;
     return atStake({ isLive: keyMode(network) === 'live' }, says, fix);
   }
@@ -146,11 +147,11 @@ function judgeOperators({ network, nodes, agreement }: DoctorNetwork): Finding {
     const says = `${network}: a response from one of ${operators} operators is enough`;
     return warning(
       says,
-      "Unset QUITTANCE_AGREEMENT, or set it to 2, so that a single operator can't invent a payment.",
+      'Unset QUITTANCE_AGREEMENT, or set it to 2. Otherwise, a single operator can invent payments.',
     );
   }
   if (operators === agreement) {
-    const says = `${network}: ${agreement} of ${operators} operators must agree, so payments by contracts wait while one is down`;
+    const says = `${network}: ${agreement} of ${operators} operators must agree, so payments by contracts wait while an operator is down`;
     return isLocalNetwork(network) || agreement < 3
       ? good(says)
       : warning(says, `Add a node from another operator to ${nodesVariable(network)}.`);
@@ -183,7 +184,8 @@ export const nodesFresh = check('nodes-fresh', async (look) => {
     );
     const behind = newest - head.number;
     if (behind <= LATE_BLOCKS) return good(`${origin} is at block ${head.number}`);
-    const fix = 'Check whether the node is still catching up or hangs. Quittance uses the other nodes meanwhile.';
+    const fix =
+      'Check whether the node is still catching up or hangs. Until it recovers, Quittance uses the other nodes.';
     return warning(`${origin} is ${behind} blocks behind another node`, fix);
   });
   return worstOf(findings, noNodes(look));
@@ -215,8 +217,8 @@ const DAY_MS = 86_400_000;
 type Budget = { network: Network; origin: string; used: number; most: number };
 
 function judgeBudget({ network, origin, used, most }: Budget): Finding {
-  const fix = `Ask its operator for a higher limit (daily=), or add a node to ${nodesVariable(network)}.`;
-  const says = `${origin}: ${used} of ${most} of today's requests are used`;
+  const fix = `Ask the node's operator for a higher limit (daily=), or add a node to ${nodesVariable(network)}.`;
+  const says = `${origin}: ${used} of ${most} requests used today`;
   if (used >= most) return failed(`${says}, so Quittance doesn't use it until midnight UTC`, fix);
   if (used > most * MUCH_SHARE) return warning(says, fix);
   if (most < FOLLOWING)
@@ -244,7 +246,7 @@ function judgeAgreement(network: Network, reports: readonly NodeReport[]): Findi
   const says = `block ${first.number} of ${network} is ${first.id} at ${first.origin} and ${other.id} at ${other.origin}, and both nodes report it as irreversible`;
   return failed(
     says,
-    'One of the nodes belongs to another network, or returns false blocks. Compare the block with a block explorer, and remove the wrong node.',
+    'One of the nodes belongs to another network, or returns false blocks. Compare both blocks with a block explorer, and remove the wrong node.',
   );
 }
 
@@ -270,12 +272,15 @@ async function lookAtChain({ read, now, actor }: Look, network: (typeof NETWORKS
   const { view, state } = await read((tx) => showStatus({ db: tx, now }, actor, { network }));
   const status = say`For details, see "${{ command: 'chain status' }}".`;
   if (view.halt !== null) {
-    const fix = say`Find out whether the ledger or the chain is right. When you have resolved it, run "${{ command: 'chain resume' }}".`;
+    const fix = say`Find out whether the ledger or the chain is correct. When the problem is resolved, run "${{ command: 'chain resume' }}".`;
     return failed(`${network}: the watcher is halted: ${view.halt.reason}`, fix);
   }
   if (!state.isRunning) return skipped(`no ${network} watcher is running`);
   if (view.watcher?.blind != null) {
-    return failed(`${network}: the chain can't be seen: ${view.watcher.blind}`, say`Check its nodes. ${status}`);
+    return failed(
+      `${network}: the watcher receives no new blocks: ${view.watcher.blind}`,
+      say`Check its nodes. ${status}`,
+    );
   }
   const [why] = view.behind.why;
   if (why !== undefined) return warning(`${network}: ${why.text}`, status);

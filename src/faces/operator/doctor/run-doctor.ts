@@ -60,7 +60,7 @@ function prepare(deps: DoctorDeps, actor: Actor): { look: Look; needs: Needs } {
   const { settings, database, now, random } = deps;
   const opened = () => {
     if ('db' in database) return database;
-    throw new Error('a check that needs the database has to say so');
+    throw new Error('this check uses the database but does not declare it');
   };
   const ping = once(async () => {
     const sentAt = now();

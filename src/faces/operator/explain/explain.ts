@@ -189,11 +189,11 @@ function severalFit(text: string, { invoices, transfers, addresses }: Found): Ap
       subject: address,
       message:
         project === null
-          ? `${address}: it sent you money, or received money from you`
+          ? `${address}: this address sent you money or received money from you`
           : say`${address}: ${printable(project.name)}, ${project.network}, ${{ field: 'projectId' }} ${encodeId('prj', project.id)}`,
     })),
   ].slice(0, 10);
-  return new AppError('INVALID_ARGUMENT', `${clip(text)} matches several records: search for one of them`, {
+  return new AppError('INVALID_ARGUMENT', `${clip(text)} matches several records: search for one of these`, {
     problems,
   });
 }
@@ -210,7 +210,7 @@ function notFound(subject: Subject, { projectId }: Asked): AppError {
 /** Explains one invoice. `now` is used to decide whether the ledger is lagging behind. */
 export async function explainInvoice(db: Sql, located: LocatedInvoice, now: UnixMs): Promise<Explanation> {
   const invoice = await findExplainedInvoice(db, located.projectId, located.id);
-  if (invoice === null) throw new Error(`invoice ${located.id} is gone, though invoices are never deleted`);
+  if (invoice === null) throw new Error(`invoice ${located.id} disappeared, although invoices are never deleted`);
   const facts = await readInvoiceFacts(db, invoice, now);
   const { payment, duplicates, near } = facts;
   return {
@@ -263,7 +263,7 @@ function describeInvoice({ invoice, stand }: InvoiceFacts): Pick<Explanation, 's
 
 /** Returns text such as `recorded up to block 1030 of …, examined up to block 1048 of …`. */
 function describeStand({ network, cursor }: Stand): string {
-  if (cursor === null) return `the service has never read ${network}`;
+  if (cursor === null) return `the service has not read a block of ${network} yet`;
   const { solid, head } = cursor;
   return `${network}: recorded up to block ${solid.number} (${toIso(solid.time)}), examined up to block ${head.number} (${toIso(head.time)})`;
 }
@@ -293,7 +293,7 @@ async function explainTransaction({ db, projects }: Scope, subject: Transaction)
 }
 
 function describeTransaction({ txId, hasEthereumPrefix }: Transaction): Pick<Explanation, 'subject' | 'fields'> {
-  const note = 'TRON transaction ids have no 0x prefix, so this may be a transaction of another chain';
+  const note = 'TRON transaction ids have no 0x prefix, so this may be a transaction on another chain';
   return {
     subject: { form: 'transaction', txId, ...(hasEthereumPrefix ? { note } : {}) },
     fields: [
@@ -408,8 +408,8 @@ async function explainStranger(
       ...outgoing.slice(0, MAX_TRANSFERS).flatMap(entries.describeOutgoing),
     ],
     omissions: [
-      omit('or more transfers from it; the newest are shown', MAX_TRANSFERS, sent),
-      omit('or more transfers to it; the newest are shown', MAX_TRANSFERS, got),
+      omit('transfers from this address (there may be more; the newest are shown)', MAX_TRANSFERS, sent),
+      omit('transfers to this address (there may be more; the newest are shown)', MAX_TRANSFERS, got),
     ],
   };
 }

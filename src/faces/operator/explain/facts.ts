@@ -89,7 +89,7 @@ export async function readStand(db: Sql, network: Network, now: UnixMs): Promise
 
   function describeTrouble(): string | null {
     if (halt !== null) return `the ${network} watcher has been halted since ${toIso(halt.at)}: ${halt.reason}`;
-    if (cursor === null) return `the watcher has not seen ${network} yet`;
+    if (cursor === null) return `the watcher has not read a block of ${network} yet`;
     const { number, time } = cursor.head;
     if (now - time <= LAG_MS) return null;
     const seen = `${network} was examined only up to block ${number} (${toIso(time)}), so later transfers are not known yet`;
@@ -139,12 +139,12 @@ export async function readInvoiceFacts(db: Sql, invoice: ExplainedInvoice, now: 
     transferEvents: ofOthers.events,
     stand: await readStand(db, invoice.network, now),
     omissions: [
-      omit('transfers of exactly its amount that arrived after the payment', duplicates.ids.length, duplicates.total),
-      omit('unmatched transfers that may be meant for it', MAX_SHOWN, unmatched.fitting),
-      omit('unmatched transfers compared with it', unmatched.compared, unmatched.total),
+      omit('transfers of exactly this amount after the payment', duplicates.ids.length, duplicates.total),
+      omit('unmatched transfers that may be meant for this invoice', MAX_SHOWN, unmatched.fitting),
+      omit('unmatched transfers compared with this invoice', unmatched.compared, unmatched.total),
       omit('events of the invoice', own.length, invoice.eventCount),
-      { what: 'deliveries of its events', ...ofInvoice.deliveries },
-      { what: 'deliveries of events of those transfers', ...ofOthers.deliveries },
+      { what: 'deliveries of these events', ...ofInvoice.deliveries },
+      { what: 'deliveries of events of the transfers', ...ofOthers.deliveries },
     ],
   };
 }
@@ -203,10 +203,10 @@ export async function readTransactionFacts(db: Sql, txId: string, projects: Acto
     sightings,
     events,
     omissions: [
-      omit('incoming transfers in the transaction, at least', transfers.length, found.length),
-      omit('outgoing transfers in the transaction, at least', MAX_TRANSFERS, left.length),
-      omit('sightings in the transaction, at least', sightings.length, seen.length),
-      { what: 'deliveries of its events', ...deliveries },
+      omit('incoming transfers in this transaction (there may be more)', transfers.length, found.length),
+      omit('outgoing transfers in this transaction (there may be more)', MAX_TRANSFERS, left.length),
+      omit('sightings in this transaction (there may be more)', sightings.length, seen.length),
+      { what: 'deliveries of events of this transaction', ...deliveries },
     ],
   };
 }
@@ -261,8 +261,8 @@ export async function readAddressFacts(db: Sql, address: ExplainedAddress) {
     ...{ incoming, outgoing, actions },
     omissions: [
       omit('operator actions', actions.length, all.length),
-      omit('incoming transfers, the newest of which are shown', incoming.length, moved.incoming),
-      omit('outgoing transfers, the newest of which are shown', outgoing.length, moved.outgoing),
+      omit('incoming transfers (the newest are shown)', incoming.length, moved.incoming),
+      omit('outgoing transfers (the newest are shown)', outgoing.length, moved.outgoing),
     ],
   };
 }

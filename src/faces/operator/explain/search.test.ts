@@ -33,7 +33,7 @@ describe('what is asked about', () => {
     ['order-17', null],
     ['inv_123', 'an invoice id is'],
     ['trf_01m1e6vr70e038000000000000', 'for a transfer, use "transfers show"'],
-    [TXID.slice(1), 'this one has 63'],
+    [TXID.slice(1), 'this text has 63'],
     [`${ADDRESS.slice(0, -1)}h`, 'checksum'],
     ['0x52908400098527886E0F7030069857D2E4169EE7', 'Ethereum-style'],
   ])('%j can only be an external id, and what it looks like is said', (text, hint) => {

@@ -62,8 +62,8 @@ export function describeCreation(invoice: ExplainedInvoice): TimelineEntry[] {
       },
       details: [
         policy === 'exact'
-          ? 'policy exact: the requested amount, on an address where no other invoice has that amount'
-          : `policy ${policy}: ${formatAmount(microUsdt(invoice.payableMicro - invoice.requestedMicro))} more than requested, which no other invoice has on this address`,
+          ? 'policy exact: the requested amount, on an address where no other invoice has this amount'
+          : `policy ${policy}: ${formatAmount(microUsdt(invoice.payableMicro - invoice.requestedMicro))} more than requested, an amount that no other invoice has on this address`,
         `payable until ${expiresAt}; a later payment still counts`,
       ],
       data: { payableAmount, address, policy, expiresAt },
@@ -95,7 +95,7 @@ const DESCRIBE_STATUS: Readonly<Record<EventType, DescribeStatus | null>> = {
     const transaction = transactionOf(event);
     if (transaction === null) return [];
     const { txId, blockNumber, blockTime, from, amount } = transaction;
-    const text = `exactly ${amount} USDT from ${from}, seen in block ${blockNumber} (${blockTime}), which is not irreversible yet: CONFIRMING`;
+    const text = `exactly ${amount} USDT from ${from}, seen in block ${blockNumber} (${blockTime}); the block is not irreversible yet: CONFIRMING`;
     const data = { txId, blockNumber, blockTime, from, amount };
     return [{ at: event.createdAt, kind: 'sighted', text, details: [`transaction ${txId}`], data }];
   },
@@ -123,7 +123,7 @@ function describeOrphaned(
 ): TimelineEntry[] {
   const { txId = null, blockNumber = null } = (before && transactionOf(before)) ?? {};
   const block = blockNumber === null ? 'its block' : `block ${blockNumber}`;
-  const text = `${block} was orphaned, and the transfer with it${status}`;
+  const text = `${block} was orphaned, so the transfer is no longer on the chain${status}`;
   return [{ at, kind: 'orphaned', text, details: [], data: { txId, blockNumber } }];
 }
 
@@ -131,7 +131,7 @@ function describeOrphaned(
 export function describeSighting(sighting: ExplainedSighting): TimelineEntry {
   const { txId, logIndex, blockNumber, blockId, blockTime: at, from, invoiceId, externalId } = sighting;
   const amount = formatAmount(sighting.amountMicro);
-  const text = `exactly ${amount} USDT from ${from}, the payable amount of ${shorten(externalId)}, seen in block ${blockNumber}, which is not irreversible yet`;
+  const text = `exactly ${amount} USDT from ${from}, the payable amount of ${shorten(externalId)}, seen in block ${blockNumber}; the block is not irreversible yet`;
   return {
     ...{ at, kind: 'sighted', text, details: [`transaction ${txId}, log ${logIndex}`, `block id ${blockId}`] },
     data: { txId, logIndex, blockNumber, blockId, from, amount, invoiceId: encodeId('inv', invoiceId), externalId },
@@ -151,7 +151,7 @@ export function timelineOfTransfer(described: DescribedTransfer): TimelineEntry[
     text: `${amount} USDT from ${from} to ${to}, in block ${blockNumber}`,
     details: [
       `transaction ${txId}, log ${logIndex}`,
-      `block id ${blockId}, produced by ${producer ?? 'an unknown producer, which was not recorded at that time'}`,
+      `block id ${blockId}, produced by ${producer ?? 'a producer that was not recorded at that time'}`,
       describeVerified(verified, nodes),
     ],
     data: {
@@ -180,8 +180,8 @@ function describeDecision({ transfer, causes, fit }: DescribedTransfer): Timelin
   const late = invoice !== null && isLate(transfer.blockTime, invoice.expiresAt);
   const transferId = encodeId('trf', transfer.id);
   const text = {
-    matched: `the block is irreversible and the amount is exactly that of ${name}: PAID ${late ? 'after its deadline, which still counts' : 'in time'}`,
-    duplicate: `exactly the amount of ${name}, which was already PAID: this transfer pays no invoice`,
+    matched: `the block is irreversible, and the amount is exactly the payable amount of ${name}: PAID ${late ? 'after its deadline, but the payment still counts' : 'in time'}`,
+    duplicate: `exactly the payable amount of ${name}, but that invoice was already PAID: this transfer pays no invoice`,
     unmatched: 'no invoice has this amount on this address: this transfer pays no invoice',
   }[kind];
   const data = {
@@ -239,7 +239,7 @@ function toAnnulmentEntry({ deniedBy, at, by, reason }: Annulment, data: Timelin
   const text = `${shorten(by)} removed the transfer because it is not on the chain; it no longer counts`;
   return {
     ...{ at, kind: 'taken-back', text },
-    details: [`reason: ${shorten(reason, 300)}`, `the chain has block ${deniedBy} at that height`],
+    details: [`reason: ${shorten(reason, 300)}`, `the chain has the block ${deniedBy} at this height`],
     data: { ...data, by, reason, deniedBy },
   };
 }
@@ -298,7 +298,7 @@ export function describeBalance({ balance }: ExplainedAddress): TimelineEntry[] 
   const { checkedAt: at, checkedBlock, goodBlock, node } = balance;
   const [onChain, expected] = [formatSigned(balance.chainMicro), formatSigned(balance.expectedMicro)];
   const text = `${onChain} USDT on the chain at block ${checkedBlock}, ${expected} in the ledger`;
-  const details = [`the last match was at block ${goodBlock}; according to the node ${node}`];
+  const details = [`the balance last matched at block ${goodBlock}; reported by the node ${node}`];
   return [{ at, kind: 'balance', text, details, data: { balance: onChain, expected, checkedBlock, goodBlock, node } }];
 }
 
@@ -372,7 +372,7 @@ function describeState(subject: string, described: DescribedDelivery): TimelineE
     return [{ ...entry, at: endpointDisabled.at, text }];
   }
   if (isInProgress(described)) {
-    const text = `${subject}: attempt ${attemptCount} is in progress; if it has no result, the next one follows immediately`;
+    const text = `${subject}: attempt ${attemptCount} is in progress; if it returns no result, the next attempt follows immediately`;
     return [{ ...entry, at: nextAttemptAt, text }];
   }
   const before = isLogged(described) ? '' : `; last result: ${last}`;

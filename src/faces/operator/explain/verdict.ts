@@ -85,10 +85,10 @@ export function judgeInvoice(facts: InvoiceFacts): Verdict {
     judgeStatus(facts),
     !isPaid &&
       withdrawnAt !== null &&
-      `The shop withdrew its page at ${toIso(withdrawnAt)}, so it no longer asks for payment. A payment that arrives anyway still pays the invoice.`,
+      `The shop withdrew the invoice at ${toIso(withdrawnAt)}, so its page no longer asks for payment. A payment that arrives anyway still pays the invoice.`,
     !isPaid &&
       settling &&
-      `Its page no longer asks for payment, because ${nameOpen(settling)} was accepted for it. An exact payment that arrives anyway still pays it.`,
+      `Its page no longer asks for payment, because ${nameOpen(settling)} was accepted for this invoice. An exact payment that arrives anyway still pays the invoice.`,
     judgeDuplicates(facts),
     ...judgeNear(facts),
     !isPaid && stand.trouble !== null && `Note that ${stand.trouble}.`,
@@ -103,7 +103,7 @@ function judgeStatus({ invoice, payment, sightings, events, near, unmatched }: I
   const arrived = first(
     // A sighting without a payment was orphaned.
     events.some(({ event }) => event.type === 'invoice.confirming') &&
-      'The transfer that was seen is no longer on the chain, because its block was orphaned. It may appear again in another block.',
+      'The transfer is no longer on the chain, because its block was orphaned. The transfer may appear again in another block.',
     (near.length > 0 || unmatched.total > 0) && 'No exact transfer has arrived.',
     'Nothing has arrived.',
   );
@@ -113,13 +113,13 @@ function judgeStatus({ invoice, payment, sightings, events, near, unmatched }: I
   const where = seen === undefined ? '' : ` in block ${seen.blockNumber} (${toIso(seen.blockTime)})`;
   const pay =
     others.length === 1
-      ? 'transfer of exactly this amount comes after it and pays'
-      : 'transfers of exactly this amount come after it and pay';
+      ? 'transfer of exactly this amount follows and pays'
+      : 'transfers of exactly this amount follow and pay';
   const more = others.length === 0 ? '' : ` ${others.length} more ${pay} no invoice.`;
   const { annulment = null } = payment?.transfer ?? {};
   const when =
     payment !== null && isLate(payment.transfer.blockTime, expiresAt)
-      ? `after its deadline of ${toIso(expiresAt)}, which still counts`
+      ? `after its deadline of ${toIso(expiresAt)}, but the payment still counts`
       : 'in time';
   const paid = payment && `${toIso(payment.transfer.decidedAt)}: ${nameTransfer(payment.transfer)}, ${when}`;
   return {
@@ -129,7 +129,7 @@ function judgeStatus({ invoice, payment, sightings, events, near, unmatched }: I
       paid !== null && `${name} has been PAID since ${paid}.`,
       `${name} is PAID.`,
     ),
-    CONFIRMING: `${name} is CONFIRMING: the exact transfer was seen${where}. The invoice becomes PAID when that block is irreversible, usually within two minutes.${more}`,
+    CONFIRMING: `${name} is CONFIRMING: the exact transfer was seen${where}. The invoice becomes PAID when the block is irreversible, usually within two minutes.${more}`,
     PENDING: `${name} is waiting for ${wanted} until ${toIso(expiresAt)}. ${arrived}`,
     EXPIRED: `${name} ${expired} and is still payable: it is waiting for ${wanted}. ${arrived}`,
   }[invoice.status];
@@ -143,8 +143,8 @@ function judgeDuplicates({ payment, duplicates: { shown, total } }: InvoiceFacts
   return [
     first(
       payment?.transfer.annulment &&
-        `Another transfer of exactly its amount is on the chain: ${nameOpen(newest)}. ${describeResolved(newest)}`,
-      total === 1 && `It was paid twice: ${nameOpen(newest)} pays no invoice. ${describeResolved(newest)}`,
+        `Another transfer of exactly this amount is on the chain: ${nameOpen(newest)}. ${describeResolved(newest)}`,
+      total === 1 && `The invoice was paid twice: ${nameOpen(newest)} pays no invoice. ${describeResolved(newest)}`,
       `${atLeast(total, total < MAX_COUNTED)} more transfers of the same amount arrived and pay no invoice. Of the newest ${shown.length}, ${open.length} ${open.length === 1 ? 'is' : 'are'} not resolved${example}.`,
     ),
     ...stepsToResolve(newest),
@@ -160,11 +160,15 @@ function judgeNear({ invoice, near, unmatched }: InvoiceFacts): Row[] {
     const { total, isAll, compared } = unmatched;
     const arrived = total === 1 && isAll ? 'unmatched transfer has' : 'unmatched transfers have';
     const none =
-      compared < total ? `None of the ${compared} compared looks` : total === 1 ? 'It does not look' : 'None looks';
+      compared < total
+        ? `None of the ${compared} transfers compared looks`
+        : total === 1
+          ? 'It does not look'
+          : 'None of them looks';
     return [
       total > 0 &&
         !hasExact &&
-        `${atLeast(total, isAll)} ${arrived} arrived since then, at its address or with one of its amounts. ${none} like a mistaken payment for this invoice, but that is never certain.`,
+        `${atLeast(total, isAll)} ${arrived} arrived since the invoice was created, at its address or with one of its amounts. ${none} like a mistaken payment for this invoice, but this is never certain.`,
     ];
   }
   const name = nameOpen(best);
@@ -179,14 +183,16 @@ function judgeNear({ invoice, near, unmatched }: InvoiceFacts): Row[] {
       first(
         isSure && hasExact && `In addition, ${name} arrived and pays no invoice. ${resolved}`,
         isSure && `Instead, ${name} arrived and pays no invoice. ${resolved}`,
-        others === 0 && `${also}1 unmatched transfer may be meant for it: ${name}. ${resolved}`,
-        `${also}${others + 1} unmatched transfers may be meant for it. The most likely one is ${name}. ${resolved}`,
+        others === 0 && `${also}1 unmatched transfer may be meant for this invoice: ${name}. ${resolved}`,
+        `${also}${others + 1} unmatched transfers may be meant for this invoice. The most likely transfer is ${name}. ${resolved}`,
       ),
       ...stepsToResolve(best),
     ],
     cause && `Likely (${cause.confidence}): ${cause.explanation}`,
-    isSure && others === 1 && '1 more unmatched transfer may be meant for it but is less likely; see below.',
-    isSure && others > 1 && `${others} more unmatched transfers may be meant for it but are less likely; see below.`,
+    isSure && others === 1 && '1 more unmatched transfer may be meant for this invoice, but is less likely; see below.',
+    isSure &&
+      others > 1 &&
+      `${others} more unmatched transfers may be meant for this invoice, but are less likely; see below.`,
   ];
 }
 
@@ -210,7 +216,7 @@ function judgeDelivery(type: string, described: DescribedDelivery): Row {
     status === 'dead' && `${subject}${why}. All ${attemptCount} attempts failed, and Quittance has stopped trying.`,
     endpointDisabled && `${subject}, because the endpoint is disabled (${shorten(endpointDisabled.reason, 200)}).`,
     isInProgress(described) &&
-      `${subject} yet${why}. Attempt ${attemptCount} is in progress. If it has no result, the next one follows at ${toIso(nextAttemptAt)}.`,
+      `${subject} yet${why}. Attempt ${attemptCount} is in progress. If it returns no result, the next attempt follows at ${toIso(nextAttemptAt)}.`,
     `${subject} yet${why}. The next attempt is due at ${toIso(nextAttemptAt)}.`,
   );
 }
@@ -247,7 +253,7 @@ function judgeTransfer(described: DescribedTransfer): Row[] {
     return [kind === 'matched' && invoice !== null ? `${recorded} ${left}` : recorded];
   }
   if (kind === 'matched') return [`${came} and paid ${name}.`];
-  const why = kind === 'duplicate' ? `${name} was already PAID` : 'no invoice has that amount there';
+  const why = kind === 'duplicate' ? `${name} was already PAID` : 'no invoice has this amount on this address';
   const [likeliest] = causes;
   return [
     [
@@ -263,8 +269,8 @@ function judgeSighting({ rival, ...sighting }: TransactionFacts['sightings'][num
   const { amountMicro, blockNumber } = sighting;
   const stands = `${usdt(amountMicro)}, exactly the payable amount of ${nameOf(sighting)}, was seen in block ${blockNumber}`;
   return rival === null
-    ? `${stands}. The invoice becomes PAID when that block is irreversible, usually within two minutes.`
-    : `${stands}. Another transfer of exactly this amount came first, in block ${rival.blockNumber}, transaction ${rival.txId}. Unless that block is orphaned, this one pays no invoice.`;
+    ? `${stands}. The invoice becomes PAID when the block is irreversible, usually within two minutes.`
+    : `${stands}. Another transfer of exactly this amount came first, in block ${rival.blockNumber}, transaction ${rival.txId}. Unless that block is orphaned, this transfer pays no invoice.`;
 }
 
 function judgeOutgoing(outgoing: ExplainedOutgoing): Row {
@@ -288,10 +294,10 @@ export function judgeOrphaned(found: readonly OrphanedFacts[]): Verdict {
       const name = nameOf(invoice);
       const now =
         invoice.status === 'PAID'
-          ? `${name} was PAID by another one.`
-          : 'It may appear again in another block, and then pays the invoice.';
+          ? `Another transfer paid ${name}.`
+          : 'If it appears again in another block, it pays the invoice.';
       return [
-        `${amount} USDT, exactly the payable amount of ${name}, was seen in block ${blockNumber} (${blockTime}). That block was orphaned, and as far as Quittance knows, this transaction is no longer on the chain. ${now}`,
+        `${amount} USDT, exactly the payable amount of ${name}, was seen in block ${blockNumber} (${blockTime}). The block was orphaned, and as far as Quittance knows, this transaction is no longer on the chain. ${now}`,
         stepToInvoice(invoice.id),
       ];
     }),
@@ -301,7 +307,7 @@ export function judgeOrphaned(found: readonly OrphanedFacts[]): Verdict {
 /** Recommends what to do about a transaction that the ledger doesn't know. */
 export function judgeUnknown(followed: readonly Stand[], projects: Actor['projects']): Verdict {
   const { verdict } = judge(
-    `The ledger does not contain this transaction: up to the recorded blocks, it moved no USDT to or from an address of ${nameProjects(projects)}.`,
+    `The ledger does not contain this transaction: in the recorded blocks, it moved no USDT to or from ${nameAddresses(projects)}.`,
     projects?.length === 1 && SEARCHED,
     ...followed.map(({ trouble }) => trouble !== null && `Note that ${trouble}.`),
   );
@@ -311,43 +317,40 @@ export function judgeUnknown(followed: readonly Stand[], projects: Actor['projec
 const SEARCHED = say`Without ${{ field: 'projectId' }}, Quittance searches every project that you may see.`;
 
 const TO_LOOK_UP: readonly Text[] = [
-  'look it up at tronscan.org (nile.tronscan.org for Nile), because the payer may have sent a link to another network',
-  'if it failed, was not in USDT, or went to an address that is not yours, it did not pay you',
-  say`if its block is newer than the recorded blocks, wait and ask again: see "${{ command: 'chain status' }}"`,
-  say`if its block is older, and the address was already yours, read the block again: ${{ command: 'chain rescan', input: { from: '<block>', to: '<block>' } }}`,
-  say`if Quittance saw it before, its block was orphaned: this is found only in the newest ${EVENTS_SEARCHED} events, but "${{ command: 'explain' }}" of the invoice always shows it`,
+  'look the transaction up at tronscan.org (nile.tronscan.org for Nile), because the payer may have sent a link to another network',
+  'if the transaction failed, moved no USDT, or went to an address that is not yours, it did not pay you',
+  say`if its block is newer than the recorded blocks, wait and try again: see "${{ command: 'chain status' }}"`,
+  say`if its block is older, and your project already had the address, read the block again: ${{ command: 'chain rescan', input: { from: '<block>', to: '<block>' } }}`,
+  say`if Quittance saw the transaction before, its block was orphaned: Quittance searches only the newest ${EVENTS_SEARCHED} events for it, but "${{ command: 'explain' }}" of the invoice always shows the transaction`,
 ];
 
-function nameProjects(projects: Actor['projects']): string {
+function nameAddresses(projects: Actor['projects']): string {
   const [only, ...others] = projects ?? [];
-  if (only === undefined) return 'yours';
+  if (only === undefined) return 'your addresses';
   return others.length === 0
-    ? `the project ${encodeId('prj', only)}`
-    : `the ${others.length + 1} projects that you may see`;
+    ? `the addresses of the project ${encodeId('prj', only)}`
+    : `the addresses of the ${others.length + 1} projects that you may see`;
 }
 
 type Asked = { network: Network; answer: UnclaimedAnswer; forPayer: string; nodes: string; solidNumber: number | null };
 
 /** Judges what the chain shows about a transaction that the ledger doesn't know: its block isn't recorded yet, or the ledger missed it. */
 export function judgeAnswer({ network, answer, forPayer, nodes, solidNumber }: Asked): Verdict {
-  const place = 'blockNumber' in answer ? `in block ${answer.blockNumber} (${answer.blockTime})` : 'asked just now';
+  const place = 'blockNumber' in answer ? `in block ${answer.blockNumber} (${answer.blockTime})` : 'at this moment';
   if (answer.code !== 'to_your_address') {
     const why = answer.code === 'unavailable' ? ` None of its nodes responded: ${nodes}.` : '';
-    return judge(`On ${network}, ${place}, a payer would read: ${forPayer}${why}`);
+    return judge(`On ${network}, ${place}, the payment page would say: ${forPayer}${why}`);
   }
   const came = `On ${network}, ${place}, ${answer.amount} USDT arrived at your address ${answer.to}`;
   if (solidNumber === null || answer.blockNumber > solidNumber) {
     const recorded = solidNumber === null ? 'no block is recorded yet' : `the ledger is at block ${solidNumber}`;
-    const says = 'wait until its block is recorded, then ask again; if it is delayed, see';
-    return judge([
-      `${came}. That block is not recorded yet: ${recorded}.`,
-      { says, hint: { command: 'chain status' } },
-    ]);
+    const says = 'wait until the block is recorded, then try again; if the block is delayed, see';
+    return judge([`${came}. The block is not recorded yet: ${recorded}.`, { says, hint: { command: 'chain status' } }]);
   }
   const block = String(answer.blockNumber);
   return judge([
-    `${came}. That block is recorded, but the ledger does not contain the transfer. Perhaps the address was added later.`,
-    { says: 'to read its block again', hint: { command: 'chain rescan', input: { from: block, to: block } } },
+    `${came}. The block is recorded, but the ledger does not contain the transfer. Perhaps the address was added later.`,
+    { says: 'to read the block again', hint: { command: 'chain rescan', input: { from: block, to: block } } },
   ]);
 }
 
@@ -393,9 +396,9 @@ export function judgeStranger(
   { sent, got, limit }: { sent: number; got: number; limit: number },
 ): Verdict {
   const isOne = projects?.length === 1;
-  const no = `${address} is not an address of ${nameProjects(projects)}.`;
+  const no = `${address} is not one of ${nameAddresses(projects)}.`;
   return judge(isOne ? say`${no} ${SEARCHED}` : no, [
     `It sent ${countUpTo(limit, sent)} ${sent === 1 ? 'transfer' : 'transfers'} to ${isOne ? "the project's" : 'your'} addresses, and received ${countUpTo(limit, got)} from them.`,
-    { says: 'to see one of them', hint: { command: 'explain', args: ['<transaction id>'] } },
+    { says: 'to see a transfer', hint: { command: 'explain', args: ['<transaction id>'] } },
   ]);
 }

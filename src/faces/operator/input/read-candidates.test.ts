@@ -34,14 +34,14 @@ test.each([
   [XPUB, 'to derive addresses from it, run "address derive"'],
   ['ТUEZSdKsoDHQMeZwihtdoBiN46zxhGWYd', 'U+0422'],
   [`${A}\u200b`, 'U+200B'],
-  [A.slice(0, -1), 'this one has 33'],
+  [A.slice(0, -1), 'this text has 33'],
   [`${A.slice(0, -1)}J`, 'checksum'],
   ['TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t', 'the USDT contract itself'],
   ['T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb', 'the burn address'],
   ['', 'empty'],
-  ['hello', 'a TRON address has 34 characters, this one has 5'],
+  ['hello', 'a TRON address has 34 characters, but this text has 5'],
   ['0x12', 'Ethereum-style'],
-  ['LM2WMpR1Rp6j3Sa59cMXMs1SPzj9eXpGc1', 'starts with T, this one with L'],
+  ['LM2WMpR1Rp6j3Sa59cMXMs1SPzj9eXpGc1', 'starts with T, but this text starts with L'],
 ])('%j is refused with a reason of its own', (text, reason) => {
   const { good, problems } = read(B, text);
   expect(good).toHaveLength(1);

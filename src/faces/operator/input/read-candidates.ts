@@ -37,7 +37,7 @@ export function readCandidates(
     firstPlaces.set(account, firstPlace ?? place);
     if (contracts.includes(account)) add('this is the USDT contract itself; use an address from your own wallet');
     else if (account === BURN_ACCOUNT) add('this is the burn address, and no one can move money from it');
-    else if (firstPlace !== undefined) add(`this address was already given as ${firstPlace}`);
+    else if (firstPlace !== undefined) add(`this address is a duplicate of ${firstPlace}`);
     else good.push({ address, account });
   }
   return { good, problems };
@@ -51,7 +51,7 @@ function secretProblem(place: string, kind: string): FieldProblem {
 /** If a text is far too short, its length explains the problem better than its first wrong character. */
 function tooShort(text: string): string | null {
   if (text === '' || text.length >= 30 || /^0x/i.test(text)) return null;
-  return `a TRON address has 34 characters, this one has ${text.length}`;
+  return `a TRON address has 34 characters, but this text has ${text.length}`;
 }
 
 /** Finds a seed phrase whose words were passed as separate entries, whether or not there are addresses among them. */

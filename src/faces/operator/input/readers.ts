@@ -72,7 +72,7 @@ export function readCsvAddresses(text: string, source: string): AddressEntry[] {
   if (head === undefined) return [];
   const headings = head.cells.flatMap((cell, column) => (isHeading(cell) ? [column] : []));
   if (headings.length > 1) {
-    throw refused(`line ${head.line} of ${source}: ${headings.length} columns are named "address": keep one of them`);
+    throw refused(`line ${head.line} of ${source}: ${headings.length} columns are named "address": keep only one`);
   }
   const [named] = headings;
   // Never guess the column, because the wrong one may contain someone else's addresses.
@@ -89,7 +89,7 @@ function namedColumn(head: CsvRow, rows: readonly CsvRow[], column: number, sour
   const ragged = rows.find((row) => row.cells.length < width || countCells(row) > width);
   if (ragged !== undefined) {
     throw refused(
-      `line ${ragged.line} of ${source}: it has ${ragged.cells.length} cells, but the heading in line ${head.line} has ${width}; write every cell, even an empty one, and quote cells that contain a comma or semicolon`,
+      `line ${ragged.line} of ${source}: it has ${ragged.cells.length} cells, but the heading in line ${head.line} has ${width}. Write every cell, even empty cells, and quote cells that contain a comma or semicolon`,
     );
   }
   return columnOf(rows, column, source);
@@ -99,7 +99,7 @@ function onlyColumn(rows: readonly CsvRow[], source: string): AddressEntry[] {
   const wide = rows.find((row) => countCells(row) > 1);
   if (wide !== undefined) {
     throw refused(
-      `line ${wide.line} of ${source}: it has ${countCells(wide)} columns, but no heading is "address": name the columns in the first line, with "address" for the right one, or write one address per line`,
+      `line ${wide.line} of ${source}: it has ${countCells(wide)} columns, but no heading is "address". Name the columns in the first line, and use "address" for the column of addresses. Or write one address per line`,
     );
   }
   return columnOf(rows, 0, source);
@@ -259,7 +259,7 @@ export function readNote(text: string | undefined, problems: FieldProblem[], fie
 function wayOut(kind: string, field: string) {
   if (kind === 'a seed phrase') return ' If it is a sentence, write it with punctuation.';
   if (kind !== 'a private key') return '';
-  return say` If it is a transaction id, write "tx" directly before it, and no word such as "key": ${{ field }} "tx 3a4f…".`;
+  return say` If it is a transaction id, write "tx" directly before it, without a word such as "key": ${{ field }} "tx 3a4f…".`;
 }
 
 /** Does the same for an input that is only a note. Throws `INVALID_ARGUMENT`. */
@@ -275,7 +275,7 @@ export function readOneNote(text: string | undefined, field = 'note'): string {
 export function readReason(text: string | undefined): string {
   const reason = readOneNote(text, 'reason');
   if (reason !== '') return reason;
-  throw new FieldError('reason', 'is missing: give a reason, which is recorded permanently');
+  throw new FieldError('reason', 'is missing: enter a reason, which is recorded permanently');
 }
 
 const DAY_MS = 86_400_000;
@@ -353,7 +353,8 @@ export function parseCidr(text: string): ParsedCidr {
   if (!/^\d{1,3}$/.test(prefix) || Number(prefix) > bits) {
     return { kind: 'invalid', reason: `${shown} has the prefix length ${prefix}; IPv${version} allows 1 to ${bits}` };
   }
-  if (Number(prefix) === 0) return { kind: 'invalid', reason: `${shown} means everyone; leave it out or narrow it` };
+  if (Number(prefix) === 0)
+    return { kind: 'invalid', reason: `${shown} allows everyone: leave it out, or use a smaller block` };
   return { kind: 'ok', cidr: `${ip}/${Number(prefix)}` };
 }
 
@@ -375,7 +376,7 @@ export function readGivenSecret(text: string): string {
   } catch {
     throw new FieldError(
       'secret',
-      `(${text.length} characters, not shown) is not "whsec_" and the base64 of 24 to 64 bytes: leave it out to generate one, or create one with: echo "whsec_$(openssl rand -base64 32)"`,
+      `(${text.length} characters, not shown) is not "whsec_" and the base64 of 24 to 64 bytes: leave it out to generate a secret, or create a secret with: echo "whsec_$(openssl rand -base64 32)"`,
     );
   }
 }

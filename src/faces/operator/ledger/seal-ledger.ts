@@ -100,7 +100,7 @@ export async function selectChangedRow({ db, kind }: AcceptRowDeps, name: string
     const names = SEALED_ROWS.flatMap(({ tables }) => tables.map((each) => each.name)).join(', ');
     throw new AppError(
       'INVALID_ARGUMENT',
-      `${clip(name)} is not the name of a row: write TABLE:ID, with one of the tables ${names}`,
+      `${clip(name)} is not the name of a row: use TABLE:ID, where TABLE is one of ${names}`,
     );
   }
   const sealer = await requireSealer(db);

@@ -128,7 +128,7 @@ async function draftProject(
     if (!ranges.every(isRight)) {
       const shown = `${key.xpub.slice(0, 12)}…${key.xpub.slice(-6)}`;
       warnings.push(
-        `${id}: some addresses recorded for the account key ${shown} do not belong to it: the key or the addresses were changed in the database. The draft lists them one by one; check who owns them`,
+        `${id}: some addresses recorded for the account key ${shown} do not belong to that key: someone changed the key or the addresses in the database. The draft lists each address; check who owns them`,
       );
       continue;
     }
@@ -242,9 +242,9 @@ async function lackOfOrder(
   const older = checkMark(mark.mark, { serial: manifest.serial, digest: head.digest });
   if (older !== null || now === null || now.head.digest === head.digest) return older;
   if (manifest.serial <= now.manifest.serial)
-    return `it has serial ${manifest.serial}, but serial ${now.manifest.serial} is in force`;
+    return `it has serial ${manifest.serial}, but the current manifest has serial ${now.manifest.serial}`;
   if (manifest.previous === now.head.digest) return null;
-  return `it does not follow the one in force (serial ${now.manifest.serial}): create a new draft, so that the changes can be reviewed`;
+  return `it does not follow the current manifest (serial ${now.manifest.serial}): create a new draft and review its changes`;
 }
 
 /** Checks that a manifest belongs to this ledger and its projects. The database decides; without its answer, the manifest in force does. */

@@ -61,7 +61,7 @@ export function checkExpansion({ networks }: SignedManifest['manifest']): void {
     for (const [projectId, entry] of Object.entries(projects ?? {})) {
       const wrong = wrongAddress(entry);
       if (wrong === null) continue;
-      const reason = `${projectId}: ${wrong}. Create a new draft, and find out who changed this one`;
+      const reason = `${projectId}: ${wrong}. Create a new draft, and find out who changed this draft`;
       throw new AppError('MANIFEST_REFUSED', reason);
     }
   }
@@ -143,7 +143,7 @@ export async function makeSigningKey({
   const encrypter = new Encrypter();
   encrypter.setPassphrase(passphrase);
   const sealed = armor.encode(await encrypter.encrypt(seed));
-  const file = `# Signs Quittance address manifests. Keep it on another machine than the service.\n# public key: ${publicKey}\n${sealed}`;
+  const file = `# Signs Quittance address manifests. Keep this key on a different machine from the service.\n# public key: ${publicKey}\n${sealed}`;
   await writeFile(path, file, { flag: 'wx', mode: 0o600, flush: true }).catch((error: NodeJS.ErrnoException) => {
     const code = error.code === 'EEXIST' ? 'CONFLICT' : 'INVALID_ARGUMENT';
     throw new AppError(code, `${quoteWhole(path)} cannot be created (${error.code}): use another name or path`, {
@@ -192,7 +192,7 @@ export async function readUnsigned(draft: string, previous: string | undefined):
   if (before !== null && file.manifest.previous !== before.head.digest) {
     throw new AppError(
       'MANIFEST_REFUSED',
-      `the draft (serial ${file.manifest.serial}) does not follow ${quoteWhole(previous ?? '')} (serial ${before.manifest.serial}): use the manifest that is in force, or create a new draft`,
+      `the draft (serial ${file.manifest.serial}) does not follow ${quoteWhole(previous ?? '')} (serial ${before.manifest.serial}): use the current manifest, or create a new draft`,
     );
   }
   return { file, previous: before, changes: describeChanges(before?.manifest ?? null, file.manifest) };

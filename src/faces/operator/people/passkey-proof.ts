@@ -158,9 +158,9 @@ export async function verifyCreated(
 }
 
 export const notVerified = () =>
-  new FieldError('passkey', 'was not created for this page, or without user verification: try again');
+  new FieldError('passkey', 'was not created for this page, or was created without user verification: try again');
 
-export const notNew = () => new FieldError('passkey', 'is already in use: try again with another one');
+export const notNew = () => new FieldError('passkey', 'is already in use: try again with another passkey');
 
 type VerifiedPasskey = { person: Person; key: Passkey; counter: number; challenge: Spendable };
 type Spendable = NonNullable<ReturnType<typeof readChallenge>>;

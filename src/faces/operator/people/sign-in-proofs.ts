@@ -48,7 +48,7 @@ export function passwordProblem(password: string, login: string): string | null 
   const length = [...password].length;
   if (length < MIN_CHARACTERS) return `has ${length} characters: use ${MIN_CHARACTERS} or more, for example four words`;
   if (Buffer.byteLength(password) > MAX_PASSWORD_BYTES) return `is longer than ${MAX_PASSWORD_BYTES} bytes`;
-  return isCommon(password.normalize('NFKC').toLowerCase(), login) ? 'is too common: choose another one' : null;
+  return isCommon(password.normalize('NFKC').toLowerCase(), login) ? 'is too common: choose another password' : null;
 }
 
 function isCommon(password: string, login: string): boolean {

@@ -111,11 +111,11 @@ type EnableDeps = KeyDeps & { db: Database; random: Random; config: UrlRules };
 export const enableAdapter = operation({
   action: 'enableAdapter',
   summary:
-    'Let shops create orders through another system’s API and show the secret once; or change the rate or its source',
+    'Let shops create orders through another system’s API, and show the secret once; or change the rate or its source',
   method: 'POST',
   path: '/adapters',
   command: 'adapter enable',
-  does: "let shops create orders through another system's API and show the secret once; run it again to change the rate or its source",
+  does: "let shops create orders through another system's API, and show the secret once; run it again to change the rate or its source",
   output: schemaOf(enabled),
   input: Type.Object({
     projectId: projectId(),
@@ -123,15 +123,15 @@ export const enableAdapter = operation({
     rate: line('<price>', 'fixed price of one USDT in the shop currency, such as 7.2; or use the options below'),
     rateUrl: line('<url>', 'URL to poll for the rate, as JSON'),
     ratePath: line('<pointer>', 'JSON pointer to the rate, such as /tether/cny'),
-    rateTimePath: line('<pointer>', 'JSON pointer to the time of the rate, if the response has one'),
+    rateTimePath: line('<pointer>', 'JSON pointer to the time of the rate, if the response contains a time'),
     rateMin: line('<price>', 'lower limit for the rate (default: 0.7 times a fixed rate)'),
     rateMax: line('<price>', 'upper limit for the rate (default: 1.4 times a fixed rate)'),
     confirmRate: line(
       '<old:new>',
-      'old and new rate, such as 7.2:9; required for a change of more than 20 % or wider bounds',
+      'old and new rate, such as 7.2:9; required if the rate changes by more than 20 % or the bounds become wider',
     ),
     rateMaxAge: line('<duration>', 'reject orders while the rate is older than this: 1m to 7d (default: 30m)'),
-    currency: line('<code>', 'shop currency (default: CNY; prices need one)'),
+    currency: line('<code>', 'shop currency (default: CNY; required for prices)'),
     secret: secret('<text>', 'secret to share with the shop, 24 to 64 characters; "-" reads it from standard input'),
   }),
   read: ({ projectId, kind: given, currency: named, confirmRate, secret, ...rate }): Wanted => {
@@ -322,7 +322,7 @@ function readShopSecret(secret: string | undefined): string | null {
   if (secret === undefined || SECRET.test(secret)) return secret ?? null;
   throw new FieldError(
     'secret',
-    `(${secret.length} characters, not shown) is not 24 to 64 letters, digits, "_" and "-": leave it out to generate one`,
+    `(${secret.length} characters, not shown) is not 24 to 64 letters, digits, "_" and "-": leave it out to generate a secret`,
   );
 }
 
@@ -433,7 +433,7 @@ async function changeRate(
   if (input.secret !== null || input.currency !== before.currency) {
     throw new AppError(
       'CONFLICT',
-      say`the project already has the adapter ${adapterId} for ${input.kind}, in ${before.currency}, and only its rate can be changed. For another currency or secret, first run "${{ command: 'adapter disable', args: [adapterId] }}"; the shop then needs the new URL`,
+      say`the project already has the adapter ${adapterId} for ${input.kind}, in ${before.currency}; you can change only its rate. To use another currency or secret, first run "${{ command: 'adapter disable', args: [adapterId] }}". The shop then needs the new URL`,
     );
   }
   const endpoint = await findWebhookEndpoint(tx, before.id);
@@ -494,7 +494,7 @@ function judgeChange(before: Adapter, after: StoredRate, confirmed: Confirmation
     const bounds = isWider ? `, and the bounds ${boundsOf(before)} would become ${boundsOf(after)}` : '';
     throw new FieldError(
       'confirmRate',
-      `${given}: the current rate is ${from} ${before.currency} for one USDT and the new one ${to}${bounds}. Nothing was changed. Check both rates, then enter ${from}:${to} here`,
+      `${given}: the current rate is ${from} ${before.currency} for one USDT, and the new rate is ${to}${bounds}. Nothing was changed. Check both rates, then enter ${from}:${to} here`,
     );
   }
   return { isLarge, areBoundsNew };
@@ -551,7 +551,9 @@ export const listAdapters = operation({
       ['PATH', 'path', 'none'],
     ]),
     ...(data.length === 0
-      ? { next: say`no adapter yet: add one with "${{ command: 'adapter enable', input: { kind: '…', rate: '…' } }}"` }
+      ? {
+          next: say`no adapter yet: add an adapter with "${{ command: 'adapter enable', input: { kind: '…', rate: '…' } }}"`,
+        }
       : {}),
   }),
 });

@@ -60,7 +60,7 @@ const CHANGE = ['<change>', 'chg_…'] as const;
 /** Lists a project's pending changes and its 20 most recently finished ones, newest first. Throws `NOT_FOUND` or `INVALID_ARGUMENT`. */
 export const listAddressChanges = operation({
   action: 'listAddressChanges',
-  summary: 'List pending address additions, and the most recent finished ones',
+  summary: 'List pending address additions, and recently finished additions',
   method: 'GET',
   path: '/address-changes',
   command: 'address pending',
@@ -116,7 +116,7 @@ export const showAddressChange = operation({
 export const confirmAddressChange = localOperation({
   action: 'confirmAddressChange',
   command: 'address confirm',
-  does: 'confirm a pending addition, so that its addresses are added now',
+  does: 'confirm a pending addition and add its addresses now',
   by: BY,
   input: Type.Object({ changeId: argument(...CHANGE) }),
   read: ({ changeId }) => ({ changeId }),
@@ -153,11 +153,11 @@ export const confirmAddressChange = localOperation({
 /** Withdraws a pending change, so its addresses aren't added. Throws `INVALID_ARGUMENT`, `NOT_FOUND` or `CONFLICT`. */
 export const withdrawAddressChange = operation({
   action: 'withdrawAddressChange',
-  summary: 'Withdraw a pending addition, so that its addresses are not added',
+  summary: 'Withdraw a pending addition; its addresses are not added',
   method: 'POST',
   path: '/address-changes/:changeId/withdraw',
   command: 'address withdraw',
-  does: 'withdraw a pending addition, so that its addresses are not added',
+  does: 'withdraw a pending addition; its addresses are not added',
   by: BY,
   input: Type.Object({ changeId: argument(...CHANGE, 'chg_…') }),
   output: changeSchema,
@@ -265,25 +265,25 @@ async function findRefusal(
   { kind, id, role }: Actor,
   change: AddressChange,
 ): Promise<string | null> {
-  if (change.state !== 'waiting') return 'it is no longer pending';
+  if (change.state !== 'waiting') return 'this change is no longer pending';
   if (kind === 'cli') return null;
   const otherwise = `otherwise the addresses are added at ${toIso(change.dueAt)}`;
   if (kind === 'admin' || id === null)
-    return `an owner must confirm it in the console with a second factor; ${otherwise}`;
-  if (ROLES.indexOf(role) < ROLES.indexOf('owner')) return `only an owner can confirm it; ${otherwise}`;
+    return `an owner must confirm this change in the console with a second factor; ${otherwise}`;
+  if (ROLES.indexOf(role) < ROLES.indexOf('owner')) return `only an owner can confirm this change; ${otherwise}`;
   if (change.actorKind === 'console' && change.actorId === id) {
-    return `you proposed it, so another owner must confirm it; ${otherwise}`;
+    return `you proposed this change, so another owner must confirm it; ${otherwise}`;
   }
   if (change.actorKind === 'admin') {
     const made = await findMaker(db, encodeId('adm', change.actorId));
     if (made?.actorId === id)
-      return `you created the key that proposed it, so another owner must confirm it; ${otherwise}`;
+      return `you created the key that proposed this change, so another owner must confirm it; ${otherwise}`;
     if (made?.actorKind !== 'console' && made?.actorKind !== 'cli') {
-      return `the key that proposed it was not created by a person, so no one can confirm it; ${otherwise}`;
+      return `the key that proposed this change was not created by a person, so no one can confirm it; ${otherwise}`;
     }
   }
   if (!(await isSettled(db, encodeId('usr', id), unixMs(now() - SETTLED_MS)))) {
-    return `you were invited, or your sign-in methods or role were changed, in the last seven days, or the audit log does not record how you became an owner, so another owner must confirm it; ${otherwise}`;
+    return `another owner must confirm this change, because your account, its sign-in methods or its role are less than seven days old, or the audit log does not record how you became an owner; ${otherwise}`;
   }
   return null;
 }
@@ -364,7 +364,7 @@ function refuseTooMany(count: number): void {
   if (count <= MAX_PROPOSED) return;
   throw new AppError(
     'INVALID_ARGUMENT',
-    `${count} addresses were given, but at most ${MAX_PROPOSED} can wait for review at a time: use fewer, or add them with the command on the server`,
+    `${count} addresses were given, but at most ${MAX_PROPOSED} can wait for review at a time: use fewer addresses, or add them with the command on the server`,
   );
 }
 

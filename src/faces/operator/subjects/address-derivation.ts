@@ -50,7 +50,7 @@ function readCount(text = ''): number {
   if (count >= 1 && count <= MAX_COUNT) return count;
   throw new FieldError(
     'count',
-    `is ${clip(text)}: use a number from 1 to ${MAX_COUNT}; the next call continues where this one ends`,
+    `is ${clip(text)}: use a number from 1 to ${MAX_COUNT}; the next call continues after the last address`,
   );
 }
 
@@ -100,7 +100,7 @@ export function firstAddresses(xpub: AccountXpub): FirstAddresses {
 function mismatch(given: string, derived: readonly DerivedAddress[]): AppError {
   return new AppError(
     'INVALID_ARGUMENT',
-    `no address was added: your wallet's first address (${given}) is not the first one of this key (${derived.map(shown).join(', ')}). ` +
+    `no address was added: your wallet's first address (${given}) is not the first address of this key (${derived.map(shown).join(', ')}). ` +
       "The key may belong to another account, another wallet or another coin: export the key of m/44'/195'/0' for TRON, or paste addresses instead",
   );
 }
@@ -115,7 +115,7 @@ function shown({ address, index }: DerivedAddress): string {
 export type DerivationKey = { projectId: string; xpub: AccountXpub; isStored: boolean };
 
 const keyInput = {
-  xpub: line('<xpub>', "extended public key of the account, m/44'/195'/0' (default: the key the project already has)"),
+  xpub: line('<xpub>', "extended public key of the account, m/44'/195'/0' (default: the project's current key)"),
   count: line('<n>', 'number of addresses to add, 1 to 1000'),
   autoLimit: line(
     '<n>',
@@ -177,7 +177,7 @@ export type DerivationView = {
 
 const input = Type.Object({
   ...keyInput,
-  first: line('<address>', 'first address that your wallet shows (default: asked for)'),
+  first: line('<address>', 'first address that your wallet shows (default: Quittance asks for it)'),
   ...{ projectId: projectId(), policy: policyOption() },
   isFresh: flag('after a restore: confirm that Quittance has never had this key, and start at its first address'),
   seen: Type.Optional(Type.Array(Type.String())),
@@ -302,17 +302,17 @@ function notDerived(outcome: NotDerived): AppError {
     case 'all-taken':
       return new AppError(
         'CONFLICT',
-        say`no address was added: all addresses of this key from #${outcome.from + 1} to #${outcome.from + outcome.count} are already in projects. Add the next ones with "${{ command: 'address add' }}", or use another account in your wallet`,
+        say`no address was added: all addresses of this key from #${outcome.from + 1} to #${outcome.from + outcome.count} are already in projects. Add the next addresses with "${{ command: 'address add' }}", or use another account in your wallet`,
       );
     case 'too-soon':
       return new AppError(
         'CONFLICT',
-        say`no address was added: after a restore, a key that may have been used since the backup allows only two new addresses a second. Run the command again in a minute, or use another account in your wallet with ${{ field: 'isFresh' }} (docs/guides/backup.md)`,
+        say`no address was added: after a restore, a key that may have been used since the backup can derive only two new addresses per second. Run the command again in a minute, or use another account in your wallet with ${{ field: 'isFresh' }} (docs/guides/backup.md)`,
       );
     case 'others-come-next':
       return new AppError(
         'CONFLICT',
-        'no address was added, because the next addresses of this key have changed. Check the new ones first',
+        'no address was added, because the next addresses of this key have changed. Check the new addresses first',
       );
     case 'not-wanted':
       throw new Error('an explicit request for addresses was judged unnecessary');

@@ -121,7 +121,9 @@ const listAddresses = operation({
       ? {}
       : {
           next:
-            data.length === 0 ? say`no address yet: add one with "${next}"` : say`there may be more addresses: ${next}`,
+            data.length === 0
+              ? say`no address yet: add an address with "${next}"`
+              : say`there may be more addresses: ${next}`,
         }),
   }),
 });
@@ -259,9 +261,9 @@ function describeActivation(activation: ActivationView, added: number): Text[] {
   if (neverActivated.length > 0) {
     lines.push(
       `never activated: ${neverActivated.join(', ')}`,
-      '  They can still receive payments. To spend from one, activate it first (send it about 1 TRX); spending also needs energy.',
+      '  They can still receive payments. Before you spend from such an address, send it about 1 TRX to activate it; spending also needs energy.',
       '  The first transfer to an address that never held USDT costs the sender about twice the energy.',
-      '  If you expected an address that is already in use, compare it with your wallet now.',
+      '  If you expected an address to be in use already, compare it with your wallet now.',
     );
   }
   if (contracts.length > 0) {
@@ -271,8 +273,8 @@ function describeActivation(activation: ActivationView, added: number): Text[] {
     );
   }
   if (checked < added) {
-    const which = checked === 0 ? '' : ` for ${added - checked} of ${added} addresses`;
-    lines.push(`could not check${which} whether they were ever activated: ${notCheckedBecause ?? 'no node responded'}`);
+    const which = checked === 0 ? 'the addresses' : `${added - checked} of ${added} addresses`;
+    lines.push(`could not check whether ${which} were ever activated: ${notCheckedBecause ?? 'no node responded'}`);
   }
   return lines;
 }
@@ -319,11 +321,11 @@ export type Added = { kind: 'added'; view: Of & { added: TronAddress[] }; projec
 export const addAddresses = operation({
   action: 'addAddresses',
   summary:
-    'Add addresses. If one is wrong, none are added. If the project already has an address and not all new ones are signed, they are added when an owner confirms them in the console, or after a day',
+    'Add addresses. If one address is wrong, none are added. If the project already has an address and not all new addresses are signed, they are added when an owner confirms them in the console, or after a day',
   method: 'POST',
   path: '/addresses',
   command: 'address add',
-  does: 'add addresses; if one is wrong, none are added',
+  does: 'add addresses; if one address is wrong, none are added',
   by: BY,
   input: Type.Object({
     projectId: projectId(),
@@ -368,7 +370,7 @@ export const addAddresses = operation({
     if (!isFresh && (await wasEverRestored(db))) {
       throw new AppError(
         'CONFLICT',
-        say`${NOTHING_ADDED}, because this ledger was restored from a backup. It no longer knows the addresses that were added after that backup, and they must never be added again. If none of these addresses was used before, run the command again with ${{ field: 'isFresh' }}; otherwise use new ones from your wallet`,
+        say`${NOTHING_ADDED}, because this ledger was restored from a backup. It lacks the addresses that were added after that backup, and you must never add those again. If none of these addresses was used before, run the command again with ${{ field: 'isFresh' }}; otherwise use new addresses from your wallet`,
       );
     }
     const { policy, projectPolicy, change } = await db.transaction(async (tx) => {
@@ -412,7 +414,7 @@ export const addAddresses = operation({
 });
 
 function waitNote({ changeId, dueAt }: { changeId: string; dueAt: string }): Text {
-  return say`the addresses are not in use yet: they are added at ${dueAt}, or when another owner confirms ${changeId} in the console. To stop it: "${{ command: 'address withdraw', args: [changeId] }}"`;
+  return say`the addresses are not in use yet: they are added at ${dueAt}, or when another owner confirms ${changeId} in the console. To withdraw them: "${{ command: 'address withdraw', args: [changeId] }}"`;
 }
 
 type FindTaken = (sql: Sql, accounts: readonly AccountHex[]) => Promise<FieldProblem[]>;
@@ -459,11 +461,11 @@ function takenProblem(
   const other = maySee(actor, projectId) ? ` (${encodeId('prj', projectId)})` : '';
   const message =
     projectId !== wantedBy
-      ? `${address} belongs to another project${other}: an address can never move between projects, so use a different one`
+      ? `${address} belongs to another project${other}: an address can never move between projects, so use a different address`
       : retiredAt === null
         ? `${address} is already in this project: leave it out`
         : barredAt !== null
-          ? `${address} was in this project before a backup was restored, and can never get a new invoice: add another one`
+          ? `${address} was in this project before a backup was restored, and can never get a new invoice: add another address`
           : say`${address} is already in this project but retired: to use it again, run "${{ command: 'address activate', args: [address] }}"`;
   return { subject: address, message };
 }
@@ -503,19 +505,19 @@ const switching = {
 export const retireAddresses = operation({
   ...switching,
   action: 'retireAddresses',
-  summary: 'Stop using addresses for new invoices; payments to them are still watched, permanently',
+  summary: 'Stop using addresses for new invoices; Quittance watches payments to them permanently',
   path: '/addresses/retire',
   command: 'address retire',
-  does: 'stop using addresses for new invoices; payments to them are still watched, permanently',
+  does: 'stop using addresses for new invoices; Quittance watches payments to them permanently',
   run: (deps: Pick<OperationDeps, 'db' | 'now'>, actor, wanted) => switchAddresses(deps, actor, wanted, 'retired'),
   print: ({ view, projectPolicy }) => {
     const notes =
       view.changed.length === 0
         ? []
-        : ['the addresses get no new invoices; payments to them are still watched, permanently'];
+        : ['the addresses get no new invoices; Quittance watches payments to them permanently'];
     if (view.activeAddresses[projectPolicy] === 0) {
       notes.push(
-        `warning: no active address with the policy ${projectPolicy} is left, so every new invoice is refused (AMOUNT_UNAVAILABLE): add addresses, or activate one`,
+        `warning: no active address with the policy ${projectPolicy} is left, so every new invoice is refused (AMOUNT_UNAVAILABLE): add or activate an address`,
       );
     }
     return printSwitched(view, 'retired', notes);
@@ -566,7 +568,7 @@ async function switchAddresses(
     if (status === 'active') {
       refuse(
         own.filter(({ barredAt }) => barredAt !== null),
-        'was in use before a backup was restored. Payers may still have amounts for it that this ledger does not know, so it can never get a new invoice. Add another one (docs/guides/backup.md)',
+        'was in use before a backup was restored. Payers may still pay amounts to it that this ledger does not know, so this address can never get a new invoice. Add another address (docs/guides/backup.md)',
         'CONFLICT',
       );
       refuse(

@@ -61,7 +61,9 @@ export const listAdminKeysOperation = operation({
       ['ALLOWED IPS', 'allowedIps', 'all'],
       ['NAME', 'name'],
     ]),
-    ...(data.length === 0 ? { next: say`no admin key yet: create one with "${{ command: 'admin-key create' }}"` } : {}),
+    ...(data.length === 0
+      ? { next: say`no admin key yet: create a key with "${{ command: 'admin-key create' }}"` }
+      : {}),
   }),
 });
 
@@ -77,7 +79,10 @@ export const createAdminKeyOperation = operation({
   does: 'create a key and show it once',
   output: schemaOf({ ...made, adminKey: text }),
   input: Type.Object({
-    name: needed('<name>', 'who or what the key is for, 1 to 100 characters; recorded with every action'),
+    name: needed(
+      '<name>',
+      'name of the person or program that uses the key, 1 to 100 characters; recorded with every action',
+    ),
     role: oneOf(ROLES, '<role>', 'role of the key'),
     projects: lines(
       '<prj_…>',
@@ -95,7 +100,7 @@ export const createAdminKeyOperation = operation({
     if (wanted.length > MAX_PROJECTS) {
       problems.push({
         subject: 'projects',
-        message: `a key can be limited to at most ${MAX_PROJECTS} projects, or apply to all`,
+        message: `choose at most ${MAX_PROJECTS} projects, or leave this out to allow all projects`,
       });
     }
     if (problems.length === 0 && role && key) return { ...key, role, projects: wanted.length === 0 ? null : wanted };

@@ -200,13 +200,10 @@ export const verifyAudit = operation({
   method: 'GET',
   path: '/audit/verification',
   command: 'audit verify',
-  does: 'check whether the log was changed; exits 1 if it was',
+  does: 'check whether the log was changed; exits 1 if the log was changed',
   output: schemaOf(verified),
   input: Type.Object({
-    head: line(
-      '<number:hash>',
-      'head that an earlier run printed and you kept elsewhere, to check whether the log was rewritten since',
-    ),
+    head: line('<number:hash>', 'head from an earlier run, to check whether the log was rewritten after that run'),
   }),
   read: ({ head }) => ({ kept: readHead(head) }),
   run: async ({ db }: { db: Sql }, _actor, { kept }) => verifyLog({ db, sealer: await db.sealer(false), kept }),
@@ -223,7 +220,7 @@ export const verifyAudit = operation({
     ]),
     ...(view.good
       ? {
-          next: say`keep the head in another place: later, "${{ command: 'audit verify', input: { head: '…' } }}" checks whether the log was rewritten`,
+          next: say`keep the head on another machine. Later, "${{ command: 'audit verify', input: { head: '…' } }}" uses it to check whether the log was rewritten`,
         }
       : { hasFailed: true }),
   }),

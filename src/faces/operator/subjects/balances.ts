@@ -244,7 +244,7 @@ export async function reconcileNow(
   if (node === undefined) {
     throw new AppError(
       'NO_NODE',
-      say`no ${network} node responds: see their state with "${{ command: 'chain status' }}"`,
+      say`no ${network} node responds: see the state of the nodes with "${{ command: 'chain status' }}"`,
     );
   }
   const standsAt = async () => (await findCursor(db, network))?.solid.number;
@@ -314,17 +314,17 @@ export function noteReconciled(row: ReconciledAddress, isFirst: boolean): string
 
 /** Returns advice for when some balances differ, with one line for each range of blocks to check. */
 export function adviseOnBooks(hints: readonly Hint[]): Text[] {
-  if (hints.length === 0) return ['try again in a minute; the service must be running and catching up'];
+  if (hints.length === 0) return ['make sure that the service is running and catching up, and try again in a minute'];
   const distinct = new Map(hints.map((hint) => [JSON.stringify(hint), hint]));
   const lines = [...distinct.values()].slice(0, MAX_HINTS).map((hint) => say`${hint}`);
-  return ['rescan the blocks in which the difference must have occurred:', ...lines];
+  return ['rescan the blocks that must contain the difference:', ...lines];
 }
 
 /** Fails unless every address's on-chain balance matches the ledger. */
 const reconcile = localOperation({
   action: 'reconcileNow',
   command: 'reconcile',
-  does: 'compare the on-chain balances of your addresses with the ledger now; exits 1 if any differ',
+  does: 'compare the on-chain balances of your addresses with the ledger now; exits 1 if a balance differs',
   input: Type.Object({
     address: lines('<T…>', 'only these addresses, comma-separated'),
     network: networkName(),
@@ -342,7 +342,7 @@ const reconcile = localOperation({
       data.map((row) => cellsOf(row, firstChecked)),
     );
     if (data.length === 0)
-      return { text, next: say`no address yet: add one with "${{ command: 'address add', args: ['T…'] }}"` };
+      return { text, next: say`no address yet: add an address with "${{ command: 'address add', args: ['T…'] }}"` };
     if (data.every(({ status }) => status === 'good')) return { text };
     return { text, next: joinTexts(adviseOnBooks(hints), '\n'), hasFailed: true };
   },

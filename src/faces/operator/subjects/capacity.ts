@@ -211,7 +211,7 @@ function verdictOf({ activeAddresses, policy, low }: Measured, amounts: readonly
   if (low) return `LOW: ${whyLow(amounts.filter((amount) => amount.low))}`;
   if (amounts.length === 0) return 'good: no invoices in the last 30 days';
   const isRare = amounts.some(({ daysLeft }) => daysLeft !== null && daysLeft < LOW_DAYS);
-  return isRare ? `good: fewer than ${USES_OF_A_RATE} uses in 30 days are too few for a forecast` : 'good';
+  return isRare ? `good: there is no forecast for amounts with fewer than ${USES_OF_A_RATE} uses in 30 days` : 'good';
 }
 
 function whyLow(amounts: readonly AmountCapacityView[]): string {
@@ -219,9 +219,9 @@ function whyLow(amounts: readonly AmountCapacityView[]): string {
   const scarce = amounts.filter(({ free, total }) => free > 0 && free * 100 < total * Number(LOW_PERCENT));
   const others = amounts.filter((amount) => !gone.includes(amount) && !scarce.includes(amount));
   const parts = [
-    [gone, 'no amount is free, so invoices are now refused for'],
-    [scarce, `less than ${LOW_PERCENT} % is free for`],
-    [others, `free amounts will last less than ${LOW_DAYS} days for`],
+    [gone, 'no amount is free, so Quittance refuses invoices for'],
+    [scarce, `less than ${LOW_PERCENT} % of the amounts are free for`],
+    [others, `the free amounts will last less than ${LOW_DAYS} days for`],
   ] as const;
   return parts.flatMap(([found, what]) => (found.length === 0 ? [] : [`${what} ${nameAmounts(found)}`])).join('; ');
 }

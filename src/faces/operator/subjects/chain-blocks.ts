@@ -70,7 +70,7 @@ export function heights({ from, to }: Range): { from: string; to: string } {
 export async function followedCursor(db: Sql, network: Network): Promise<ChainCursor> {
   const cursor = await findCursor(db, network);
   if (cursor !== null) return cursor;
-  throw new AppError('NOT_FOUND', `${network} has never been followed here: start the service first`);
+  throw new AppError('NOT_FOUND', `this ledger has never followed ${network}: start the service first`);
 }
 
 /** Identifies one side of a transfer. */
@@ -399,7 +399,7 @@ function refuseUnproven(waiting: readonly { number: number }[]): void {
   if (first === undefined || waiting.length <= MAX_WAITING_BLOCKS) return;
   throw new AppError(
     'BLOCK_UNVERIFIABLE',
-    `too few known producers confirmed block ${first.number} within ${waiting.length} blocks, so this block and the later ones were not used`,
+    `too few known producers confirmed block ${first.number} within ${waiting.length} blocks, so this block and the blocks after it were not used`,
   );
 }
 
@@ -469,7 +469,7 @@ async function fromAnyNode<Result>(
     const nodes = (await deps.pool.available()).filter(({ origin }) => !deps.lost.has(origin));
     const [contradiction] = deps.lost.values();
     if (nodes.length === 0 && contradiction !== undefined) throw contradiction;
-    let failure = new AppError('NO_NODE', `no ${deps.network} node is available now`, { retryable: true });
+    let failure = new AppError('NO_NODE', `no ${deps.network} node is available`, { retryable: true });
     for (const node of nodes) {
       try {
         return await read(node, nodes);

@@ -92,7 +92,7 @@ const acceptProducers = localOperation({
       if (!isConfirmed) {
         throw new AppError(
           'USAGE',
-          say`this would trust the nodes' list of block producers and replace the known one. If you know that the network really changed this much, run the command again with ${{ field: 'isConfirmed' }}`,
+          say`this command replaces the known list of block producers with the nodes' list. If you know that the network really changed this much, run the command again with ${{ field: 'isConfirmed' }}`,
         );
       }
       const { db, network, pool, now } = nodes;
@@ -139,7 +139,7 @@ const makeCheckpoint = operation({
   // Prints JSON even for people, because they write it to a file.
   print: (data) => ({
     text: JSON.stringify(data, null, 2),
-    next: say`write it to a file, and check it with another instance: ${{ command: 'chain checkpoint', input: { check: 'FILE' } }}`,
+    next: say`write this output to a file, and check the file with another instance: ${{ command: 'chain checkpoint', input: { check: 'FILE' } }}`,
   }),
 });
 
@@ -177,13 +177,16 @@ const checkOperation = localOperation({
       ['block', () => `${number} (${id}) was ${isShown ? '' : 'not '}returned by enough operators`],
       [
         'signatures',
-        () => `${isSigned ? 'enough' : 'too few'} of its ${producerCount} producers signed the blocks that follow it`,
+        () => `${isSigned ? 'enough' : 'too few'} of its ${producerCount} producers signed the blocks after it`,
       ],
-      ['producers', () => `they were ${isRecorded ? '' : 'never '}in force in this ledger, with these keys`],
+      [
+        'producers',
+        () => `${isRecorded ? 'this ledger has used' : 'this ledger has never used'} these producers with these keys`,
+      ],
       [
         'now',
         () =>
-          `from this block, the chain leads to ${leadsTo} of the producers known here now, which is ${isLeading ? 'enough' : 'too few'}`,
+          `the chain after this block leads to ${leadsTo} of the current producers, which is ${isLeading ? 'enough' : 'too few'}`,
       ],
       ['verdict', () => (isGood ? 'good' : 'NOT GOOD')],
     ]);
@@ -192,7 +195,7 @@ const checkOperation = localOperation({
       ['SHOWS', ({ shows }) => (shows === 'same' ? 'this block' : shows)],
     ]);
     const text = `${fields}\n\n${table}`;
-    return isGood ? { text } : { text, hasFailed: true, next: 'do not ship it: see CONTRIBUTING.md' };
+    return isGood ? { text } : { text, hasFailed: true, next: 'do not ship this checkpoint: see CONTRIBUTING.md' };
   },
 });
 
@@ -334,7 +337,7 @@ async function findParent({ db, network }: Deps, number: number): Promise<{ numb
   const why = number <= solid.number ? 'is already recorded' : 'is too new';
   throw new AppError(
     'INVALID_ARGUMENT',
-    `block ${number} ${why}: the next ${network} block is ${head.number + 1}, and only blocks up to that one can pass`,
+    `block ${number} ${why}: the next ${network} block is ${head.number + 1}, and only blocks up to that block can pass`,
   );
 }
 

@@ -29,7 +29,7 @@ import {
 
 export const ofRange = {
   from: needed('<block>', 'first block'),
-  to: needed('<block>', 'last block, no later than the last recorded one; at most 100,000 blocks at a time'),
+  to: needed('<block>', 'last block, not after the last recorded block; at most 100,000 blocks at a time'),
 };
 
 const NOTE_MS = 2000;
@@ -64,14 +64,14 @@ export function sayVerified({ blockCount, comparedCount, differences }: Verified
 export function adviseOnDifferences(hint: Hint): Text {
   return hint.command === 'chain rescan'
     ? say`record the missing transfers with "${hint}"`
-    : say`don't ship orders because of these transfers: check the effect of each one, and remove the ones that are not on the chain, with "${hint}"`;
+    : say`don't ship orders for these transfers. To see the effect of each transfer, and to remove transfers that are not on the chain, run "${hint}"`;
 }
 
 /** Mentions blocks whose producers aren't known now. Returns `null` if there are none. */
 export function sayUnattested({ blockCount, attestedCount }: Pick<RescannedView, 'blockCount' | 'attestedCount'>) {
   const count = blockCount - attestedCount;
   if (count === 0) return null;
-  return `${count} of the blocks were signed by producers that are unknown now; they are accepted because known producers built on them`;
+  return `${count} of the blocks were signed by unknown producers; Quittance accepts these blocks because known producers built on them`;
 }
 
 const EXPLAINED: Record<DifferenceView['kind'], string> = {
@@ -176,7 +176,7 @@ export async function rescanRange(
 const SEEN = {
   missing: (transfer: string) => `${transfer} is missing from the ledger`,
   'not-on-chain': (transfer: string) => `${transfer} is in the ledger, but not on the chain`,
-  wrong: (transfer: string) => `${transfer} in the ledger differs from the one on the chain`,
+  wrong: (transfer: string) => `${transfer} in the ledger differs from the transfer on the chain`,
   'taken-back': (transfer: string) => `${transfer} is on the chain, but an operator took it back`,
 } as const;
 

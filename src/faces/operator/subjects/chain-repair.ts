@@ -185,8 +185,8 @@ async function alarmOf(
   const { txId, logIndex, blockNumber, address, amountMicro } = transfer;
   const detail =
     `the payment of ${invoiceId} (${invoice.externalId}) is not on the chain: transfer ${txId} (${logIndex}) of ` +
-    `${formatAmount(amountMicro as MicroUsdt)} USDT to ${address} was recorded in block ${blockNumber}, but is not there. ${by} took it ` +
-    `back: ${reason}. The invoice stays PAID, because PAID is final, but you did not receive this money: do not ship for it. After you have informed your shop: ` +
+    `${formatAmount(amountMicro as MicroUsdt)} USDT to ${address} was recorded in block ${blockNumber}, but that block does not contain it. ${by} took it ` +
+    `back: ${reason}. The invoice stays PAID, because PAID is final, but you did not receive this money: do not ship the order. After you have informed your shop: ` +
     // Alarms are stored as text.
     writeText(
       say`${{ command: 'chain acknowledge', input: { network, alarm: 'payment-denied', subject: invoiceId } }}`,
@@ -269,7 +269,7 @@ function refuseUnnamed(plan: RepairPlan, named: ReadonlySet<string>): void {
   if (problems.length === 0) return;
   throw new AppError(
     'CONFLICT',
-    'nothing was changed, because PAID is final: check each of these invoices, and add it to the command when you know that it was not paid',
+    'nothing was changed, because PAID is final: check each of these invoices, and add an invoice to the command when you know that it was not paid',
     { problems },
   );
 }
@@ -359,11 +359,11 @@ const repairOperation = localOperation({
   does: say`show where the ledger differs from the chain; with ${{ field: 'isConfirmed' }}, correct the ledger`,
   input: Type.Object({
     ...ofRange,
-    isConfirmed: flag('change the ledger: remove transfers that are not on the chain, and record missing ones'),
+    isConfirmed: flag('change the ledger: remove transfers that are not on the chain, and record missing transfers'),
     reason: line('<text>', say`with ${{ field: 'isConfirmed' }}: reason, for the audit log`),
     invoice: lines(
       '<inv_…>',
-      'an invoice that was PAID by a transfer that is not on the chain; repeat the option for each one',
+      'an invoice that was PAID by a transfer that is not on the chain; repeat the option for each invoice',
     ),
     network: networkName(),
   }),
@@ -385,7 +385,7 @@ const repairOperation = localOperation({
     const payments = differences.filter(({ match }) => match === 'matched');
     if (!view.isChanged) {
       const denied =
-        'an invoice is PAID by a transfer that is not on the chain, and will stay PAID: do not ship for it. ';
+        'an invoice is PAID by a transfer that is not on the chain, and will stay PAID: do not ship the order. ';
       return {
         text: `${table}\n\n${blockCount} blocks read, ${differences.length} differences; nothing was changed`,
         next: say`${payments.length === 0 ? 'when' : `${denied}When`} you know the cause, repair the ledger with: ${hint}`,

@@ -30,7 +30,13 @@ test.each<[string, ChainStatus | null, Partial<Standing>, string, string]>([
   ['an alarm', WELL, { alarms: [{ kind: 'unverifiable-block', detail: 'block 113 …' }] }, 'alarm', 'block 113 …'],
   ['blindness without its alarm', { ...WELL, blind: 'nobody answers' }, {}, 'alarm', 'blind: nobody answers'],
   ['a block that is open', { ...BEHIND, openBlock: 101 }, {}, 'agreement', 'block 101 waits until enough operators'],
-  ['headers that prove less', { ...BEHIND, ownSolidNumber: 100 }, {}, 'not-built-upon', 'only up to block 100'],
+  [
+    'headers that prove less',
+    { ...BEHIND, ownSolidNumber: 100 },
+    {},
+    'not-built-upon',
+    'only the blocks up to block 100',
+  ],
   [
     'a node that is paused',
     { ...BEHIND, nodes: [NODE, { ...NODE, state: 'paused', pausedForMs: 12_000, reason: 'HTTP 429' }] },
@@ -71,5 +77,5 @@ test.each([
   [0, 0],
   [0, 12],
 ])('a rate of %s with %s s left is not known, and not told as a number', (blocksPerSecond, secondsLeft) => {
-  expect(describeCatchUp({ blocksPerSecond, secondsLeft })).toBe('speed not known yet');
+  expect(describeCatchUp({ blocksPerSecond, secondsLeft })).toBe('the speed is not known yet');
 });

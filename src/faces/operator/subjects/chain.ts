@@ -111,7 +111,7 @@ export async function showStatus(
 
 /** Describes whether a watcher is running. */
 export function sayWatcher({ ageMs, isRunning }: WatcherState): string {
-  if (ageMs === null) return isRunning ? 'running, no status written yet' : 'never ran on this network';
+  if (ageMs === null) return isRunning ? 'running, but it has not written a status yet' : 'never ran on this network';
   const seconds = Math.max(0, Math.round(ageMs / 1000));
   return isRunning ? `running, last status ${seconds} s ago` : `not running: last status ${seconds} s ago`;
 }
@@ -175,7 +175,7 @@ function waiting({ openBlock, nodeSolidNumber, ownSolidNumber, catchUp }: ChainS
     return [{ code: 'agreement', text }];
   }
   if (catchUp !== null || ownSolidNumber >= nodeSolidNumber) return [];
-  const text = `the nodes report block ${nodeSolidNumber} as irreversible, but Quittance could verify this only up to block ${ownSolidNumber}`;
+  const text = `the nodes report block ${nodeSolidNumber} as irreversible, but Quittance could verify only the blocks up to block ${ownSolidNumber}`;
   return [{ code: 'not-built-upon', text }];
 }
 
@@ -196,7 +196,7 @@ function catchingUp({ catchUp }: ChainStatus, behind: number): Cause[] {
 
 /** Says so if a number isn't known yet. */
 export function describeCatchUp({ blocksPerSecond, secondsLeft }: NonNullable<ChainStatus['catchUp']>): string {
-  if (!blocksPerSecond || !secondsLeft) return 'speed not known yet';
+  if (!blocksPerSecond || !secondsLeft) return 'the speed is not known yet';
   return `${blocksPerSecond.toFixed(1)} blocks per second, about ${Math.ceil(secondsLeft)} s left`;
 }
 
@@ -259,7 +259,7 @@ const NODES: readonly Column<NonNullable<ChainStatusView['watcher']>['nodes'][nu
 ];
 
 /** Each kind of alarm has a section there. */
-const MORE = 'What each alarm means, and what to do: docs/reference/alarms.md';
+const MORE = 'For the meaning of each alarm, and what to do, see docs/reference/alarms.md';
 
 const OPEN: readonly Column<ChainStatusView['alarms'][number]>[] = [
   ['ALARM', 'kind'],
@@ -279,7 +279,10 @@ export const acknowledgeAlarms = operation({
   command: 'chain acknowledge',
   does: 'close alarms about one-time events after you have read them',
   input: Type.Object({
-    alarm: needed('<kind>', `one of ${closedByOperators.join(', ')}; all others close when their cause is resolved`),
+    alarm: needed(
+      '<kind>',
+      `one of ${closedByOperators.join(', ')}; all other alarms close when their cause is resolved`,
+    ),
     subject: line(
       '<subject>',
       say`only the alarm with this subject, as listed by "${{ command: 'chain status', input: { json: true } }}"`,
@@ -345,12 +348,14 @@ export const resumeChain = operation({
   command: 'chain resume',
   does: 'resume a watcher that stopped because the chain contradicted the ledger',
   input: Type.Object({
-    isSettled: flag('confirm that you know the reason and have resolved it'),
+    isSettled: flag('confirm that you know the reason and have resolved the problem'),
     haltedAt: Type.Optional(
-      Type.String({ description: 'Time of the halt that you saw; refused if the watcher halted again later' }),
+      Type.String({
+        description: 'Time of the halt that you saw; the request fails if the watcher has halted again since then',
+      }),
     ),
-    reason: line('<text>', say`with ${{ field: 'isSettled' }}: why it can resume, for the record`, {
-      wire: 'Why it can resume, for the audit log',
+    reason: line('<text>', say`with ${{ field: 'isSettled' }}: why the watcher can resume, for the audit log`, {
+      wire: 'Why the watcher can resume, for the audit log',
     }),
     network: networkName(),
   }),
@@ -388,12 +393,12 @@ export const resumeChain = operation({
       const again = { field: 'isSettled' };
       return {
         text: '',
-        refusal: say`${reason}. When you know the reason and have resolved it, run the command again with ${again}`,
+        refusal: say`${reason}. When you know the reason and have resolved the problem, run the command again with ${again}`,
       };
     }
     return {
       text: `${reason}\n${network} has been resumed: the watcher continues after the last recorded block`,
-      next: say`check that it keeps running with "${{ command: 'chain status' }}"`,
+      next: say`check that the watcher keeps running with "${{ command: 'chain status' }}"`,
     };
   },
 });

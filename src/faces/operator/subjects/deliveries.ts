@@ -390,11 +390,11 @@ function cutPage(found: DeskDelivery[], limit: number): Page {
 /** Shows an event's deliveries to each endpoint or to one. `askedAt` is the current time. Throws `INVALID_ARGUMENT` or `NOT_FOUND`. */
 export const showDelivery = operation({
   action: 'showDelivery',
-  summary: 'Show an event with every delivery attempt, the next planned one, and why the last one failed',
+  summary: 'Show an event with every delivery attempt, the next attempt, and why the last attempt failed',
   method: 'GET',
   path: '/events/:eventId',
   command: 'deliveries show',
-  does: 'show an event with every delivery attempt, the next planned one, and why the last one failed',
+  does: 'show an event with every delivery attempt, the next attempt, and why the last attempt failed',
   output: schemaOf({ ...eventFields, deliveries: list(part(shownFields)) }),
   input: Type.Object({
     eventId: argument('<event>', 'evt_…'),

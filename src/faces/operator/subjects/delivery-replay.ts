@@ -227,7 +227,7 @@ export const replayPeriod = operation({
 });
 
 function exhaustedText(count: number): string {
-  return `${count}, given up after ${MAX_REPLAYED_ATTEMPTS} attempts: read them from the feed (GET /v1/events)`;
+  return `${count}, because Quittance gave up after ${MAX_REPLAYED_ATTEMPTS} attempts: read these events from the feed (GET /v1/events)`;
 }
 
 function notesOf(waiting: readonly string[], others: readonly Text[] = []): { next?: Text } {
@@ -375,7 +375,7 @@ type Target = ReplayCandidate & { endpointId: string };
  */
 export const replayEvents = operation({
   action: 'replayEvents',
-  summary: 'Send events again, to one endpoint or to all endpoints they were scheduled for',
+  summary: 'Send events again, to one endpoint or to all endpoints for which they were scheduled',
   method: 'POST',
   path: '/events/replay',
   output: schemaOf({ isDryRun: yes, data: list(part(replayed)) }),

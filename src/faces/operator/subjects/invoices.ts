@@ -275,7 +275,7 @@ export const showInvoice = localOperation({
 
 async function viewOne(found: DeskInvoice | null, asked: string, publicUrl: InvoiceDeps['publicUrl']) {
   const [invoice] = await view(found === null ? [] : [found], publicUrl);
-  if (invoice === undefined) throw new Error(`invoice ${asked} is gone, though invoices are never deleted`);
+  if (invoice === undefined) throw new Error(`invoice ${asked} disappeared, although invoices are never deleted`);
   return invoice;
 }
 
@@ -383,7 +383,10 @@ export const createInvoiceByHand = localOperation({
     amount: needed('<usdt>', 'amount in USDT, such as 25.00'),
     externalId: needed('<id>', 'your order id, 1 to 200 characters, unique in the project'),
     note: option('<text>', 'private note, which payers do not see'),
-    idempotencyKey: option('<key>', 'a repeat with the same key returns the same invoice; 1 to 200 characters'),
+    idempotencyKey: option(
+      '<key>',
+      'if you repeat the command with the same key, it returns the same invoice; 1 to 200 characters',
+    ),
     ...PROJECT,
   }),
   read: ({ projectId, amount, externalId, note, idempotencyKey }) => ({
@@ -404,7 +407,7 @@ export const createInvoiceByHand = localOperation({
         why === 'not-set-up'
           ? `no ${project.network} watcher has ever run. Set ${variable}, and start a watcher`
           : say`no ${project.network} node has returned a block yet. Check ${variable}: ${{ command: 'doctor' }} says what is wrong`;
-      throw new AppError('CONFLICT', say`no invoice was created, because a payment would not be seen: ${reason}`);
+      throw new AppError('CONFLICT', say`no invoice was created, because Quittance would not see a payment: ${reason}`);
     }
     const deadlineClock = typeof clock === 'function' ? await clock() : clock;
     return db.transaction(async (tx) => {
@@ -430,7 +433,7 @@ export const createInvoiceByHand = localOperation({
   },
   print: ({ invoice, isNew }) => ({
     text: toText(invoice),
-    next: isNew ? 'send the payer the link' : 'it already existed, created with the same key',
+    next: isNew ? 'send the payer the link' : 'the invoice already existed, and was created with the same key',
   }),
 });
 
@@ -470,11 +473,11 @@ function refusalOf(
       const text =
         created.rule === 'externalId'
           ? `the order ${clip(externalId)} already has an invoice: ${existing}. Check that invoice, or choose another order id`
-          : `this form already created ${existing}, with other input`;
+          : `this form has already created ${existing} with different input`;
       return new AppError('CONFLICT', `no invoice was created: ${text}`);
     }
     case 'amount-unavailable': {
-      const where = created.addressesInUse === 0 ? 'the project has no address in use' : 'all are in use';
+      const where = created.addressesInUse === 0 ? 'the project has no address in use' : 'all of them are in use';
       const frozen =
         created.frozenAddresses === 0 ? '' : `, and Tether froze ${created.frozenAddresses} of its addresses`;
       return new AppError(
@@ -492,7 +495,7 @@ function refusalOf(
     case 'key-not-valid':
       return new AppError(
         'CONFLICT',
-        `invoices can no longer be created by hand for this project: the key that Quittance uses for them, ${encodeId('key', keyId)}, was revoked`,
+        `you can no longer create invoices by hand for this project, because the key that Quittance uses for them, ${encodeId('key', keyId)}, was revoked`,
       );
   }
 }
@@ -504,7 +507,7 @@ function refusalOf(
 export const withdrawInvoiceByHand = localOperation({
   action: 'withdrawInvoiceByHand',
   command: 'invoice withdraw',
-  does: 'withdraw an invoice; its page says so, but a payment that still arrives counts',
+  does: 'withdraw an invoice: its page stops asking for payment, but a payment that still arrives counts',
   by: { help: 'your name for the audit log (default: your user name)', before: 'projectId' },
   input: Type.Object({ invoiceId: named, ...PROJECT }),
   read: (given) => given,
@@ -517,7 +520,7 @@ export const withdrawInvoiceByHand = localOperation({
       await withdrawInvoice(tx, { id, projectId: project.id, network: project.network, at });
       const withdrawnAt = (await findInvoicePayment(tx, project.id, id))?.withdrawnAt ?? null;
       if (withdrawnAt === null) {
-        const message = 'the invoice is PAID, so it cannot be withdrawn; send the money back if you need to';
+        const message = 'the invoice is PAID, so you cannot withdraw it; if necessary, send the money back';
         throw new AppError('CONFLICT', message);
       }
       // Concurrent requests wait for each other at the row, and the second one finds the time of the first.

@@ -281,11 +281,11 @@ function sayOutcome(outcome: Outcome): Text[] {
 /** Describes a job that is still running, or that ended before its work was done. */
 function sayEnd({ state, error, order, progress }: Job): Text[] {
   if (state === 'running' || state === 'stopping') return [];
-  const why = state === 'failed' ? [error?.text ?? "it failed; see the service's log for the reason"] : [];
+  const why = state === 'failed' ? [error?.text ?? "the job failed; see the service's log for the reason"] : [];
   const { range } = order;
   if (range === null || progress.done === 0) return why;
   const last = range.from + progress.done - 1;
-  const next = last < range.to ? `; continue from block ${last + 1}` : '';
+  const next = last < range.to ? `; to continue, start a job at block ${last + 1}` : '';
   return [...why, `blocks ${range.from} to ${last} are done${next}`];
 }
 

@@ -127,7 +127,7 @@ export const listKeys = operation({
       ['SCOPES', 'scopes'],
       ['NAME', 'name'],
     ]),
-    ...(data.length === 0 ? { next: say`no key yet: create one with "${{ command: 'key create' }}"` } : {}),
+    ...(data.length === 0 ? { next: say`no key yet: create a key with "${{ command: 'key create' }}"` } : {}),
   }),
 });
 

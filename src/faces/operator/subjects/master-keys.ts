@@ -59,11 +59,11 @@ const yesNo = (is: boolean) => (is ? 'yes' : 'no');
  */
 export const showMasterKeys = operation({
   action: 'showMasterKeys',
-  summary: "List the service's master keys by id, and how many secrets each one encrypts",
+  summary: "List the service's master keys by id, and how many secrets each key encrypts",
   method: 'GET',
   path: '/master-keys',
   command: 'master-key status',
-  does: 'list the master keys, where they come from, and how many secrets each one encrypts',
+  does: 'list the master keys, where they come from, and how many secrets each key encrypts',
   input: Type.Object({}),
   // `source` is the variable, the file's path, or `none`.
   output: schemaOf({ source: text, keys: list(part(shown)) }),

@@ -86,7 +86,7 @@ export const listChannels = operation({
     const failing = data.find(({ failingSince }) => failingSince !== null);
     const next =
       data.length === 0
-        ? say`no channel yet, so no one is notified of alarms: add one with "${{ command: 'notify add' }}"`
+        ? say`no channel yet, so no one is notified of alarms: add a channel with "${{ command: 'notify add' }}"`
         : failing &&
           say`${failing.channelId} is failing: ${failing.lastError ?? ''}. To test it: ${{ command: 'notify test', args: [failing.channelId] }}`;
     return {
@@ -133,7 +133,7 @@ export const addChannel = operation({
     chat: line('<chat>', 'telegram: chat id, or @channelname'),
     secret: secret('<whsec_…>', 'webhook: your own secret (default: generated and shown once)'),
     isOwnNetwork: flag(
-      'the server is in your own network: allow private addresses, this machine, and connections without TLS',
+      'for a server in your own network: allow private addresses, this machine, and connections without TLS',
     ),
     quiet: line('<hours>', 'quiet hours for messages that can wait, such as 22:00-07:00'),
     summary: line('<time>', 'time of a daily summary, such as 08:00'),
@@ -149,7 +149,7 @@ export const addChannel = operation({
     if ((await listNotifyChannels(db)).length >= MAX_CHANNELS)
       throw new AppError(
         'CONFLICT',
-        `there are already ${MAX_CHANNELS} channels, which is the limit: remove one first`,
+        `there are already ${MAX_CHANNELS} channels, which is the limit: remove a channel first`,
       );
     const keyRing = await openEncryptionKeys(deps);
     const secret = needsSecret ? createWebhookSecret(random) : null;
@@ -365,7 +365,7 @@ function decode(text: string): string {
 function readMailAddress(field: string, text: string): string {
   const address = text.trim();
   if (/^[^\s@<>(),;:"\\[\]\p{Cc}]{1,64}@[^\s@<>(),;:"\\[\]\p{Cc}]{1,190}$/u.test(address)) return address;
-  throw new FieldError(field, 'is not an e-mail address: use one such as ops@example.com');
+  throw new FieldError(field, 'is not an e-mail address: use an address such as ops@example.com');
 }
 
 type ChannelTimes = {
@@ -388,7 +388,7 @@ function readTimes({
   if (!isTimeZone(timeZone)) {
     throw new FieldError(
       'timeZone',
-      `has ${clip(timeZone)}, which is not a time zone: use one such as Europe/Berlin, or UTC`,
+      `has ${clip(timeZone)}, which is not a time zone: use a time zone such as Europe/Berlin, or UTC`,
     );
   }
   const [from, to, ...rest] = quiet?.split('-') ?? [];
@@ -528,7 +528,10 @@ export const removeChannel = operation({
       say`${channelId} was removed in the meantime: list the channels with "${{ command: 'notify list' }}"`,
     );
   },
-  print: ({ channelId }) => ({ text: `removed ${channelId}`, next: 'messages that were waiting for it are not sent' }),
+  print: ({ channelId }) => ({
+    text: `removed ${channelId}`,
+    next: 'Quittance does not send messages that were waiting for this channel',
+  }),
 });
 
 export const operations = [addChannel, listChannels, testChannel, removeChannel];

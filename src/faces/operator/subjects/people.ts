@@ -82,7 +82,9 @@ function factorsOf({ passkeys, hasPassword, recoveryCodes, invitedUntil }: Perso
     passkeys === 0 ? '' : `${passkeys} passkey${passkeys === 1 ? '' : 's'}`,
     hasPassword ? `password and code (${recoveryCodes} recovery codes)` : '',
   ].filter((each) => each !== '');
-  return factors.join(', ') || (invitedUntil === null ? 'nothing' : `not yet, invited until ${invitedUntil}`);
+  return (
+    factors.join(', ') || (invitedUntil === null ? 'nothing' : `not set up yet; invitation valid until ${invitedUntil}`)
+  );
 }
 
 type Rights = { role: Role; projects: string[] | null };
@@ -201,7 +203,7 @@ async function keepAnOwner(tx: Sql, { id, login, role }: Person): Promise<void> 
   const why = others.owners === 0 ? 'is the last owner' : 'is the last owner who can sign in';
   throw new AppError(
     'CONFLICT',
-    say`${login} ${why}: first invite another one with "${{ command: 'user invite', input: { role: 'owner' }, args: ['<login>'] }}"${
+    say`${login} ${why}: first invite another owner with "${{ command: 'user invite', input: { role: 'owner' }, args: ['<login>'] }}"${
       others.owners === 0 ? '' : ', or wait until the invited owner has accepted the invitation'
     }`,
   );
@@ -314,7 +316,7 @@ export const changeRole = localOperation({
   input: Type.Object({
     ...{ person: person(), role: role() },
     projectIds: lines('<prj_…>', 'only these projects, comma-separated (default: unchanged)'),
-    allProjects: flag('all projects, including future ones'),
+    allProjects: flag('all projects, including future projects'),
   }),
   read: ({ person, ...given }): NewRights & { person: string } => ({ person, ...readRights(given) }),
   // `endedSessions` counts the person's sessions; new ones get the new role.

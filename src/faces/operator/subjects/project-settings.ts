@@ -19,37 +19,37 @@ import type { Given } from '../operation.ts';
 import { file, line, maybeOneOf, needed, removable } from '../option.ts';
 
 const NAME = ['<name>', 'shop name, which payers see: 1 to 100 characters'] as const;
-const LIFETIME = ['<duration>', 'how long payers have to pay an invoice: 5m to 30d'] as const;
+const LIFETIME = ['<duration>', 'time that payers have to pay an invoice: 5m to 30d'] as const;
 const policy = (usual: { default?: string }) =>
   maybeOneOf(
     POLICIES,
     '<policy>',
-    'how payments are matched: tail, tail-4 and tail-3 add digits to the amount, up to the 6th, 4th or 3rd decimal; exact uses a separate address for each invoice with the same amount',
+    'payment matching: tail, tail-4 and tail-3 add digits to the amount, up to the 6th, 4th or 3rd decimal; exact uses a separate address for each invoice with the same amount',
     usual,
   );
 const maxSurcharge = () =>
   line(
     '<usdt>',
-    'with a tail, less than this is added to an amount to make it unique; 0.01, and 0.1 with tail-4 and tail-3, unless it is said',
+    'surcharge limit for tail policies: tails are smaller than this (default: 0.01; for tail-4 and tail-3, 0.1)',
   );
 const limits = (most: { default?: string }, mostPerMinute: { default?: string }) => ({
   maxUnpaid: line(
     '<n>',
-    'maximum unpaid invoices in 30 minutes, so that fake orders cannot use up amounts; or none',
+    'maximum unpaid invoices in 30 minutes, or none; limits how many amounts fake orders can use up',
     most,
   ),
-  maxUnpaidPerMinute: line('<n>', 'maximum unpaid invoices in one minute; or none', mostPerMinute),
+  maxUnpaidPerMinute: line('<n>', 'maximum unpaid invoices in one minute, or none', mostPerMinute),
 });
 /** The parts of a project that are visible to payers. */
 const look = (isRemovable: boolean) => ({
   support: removable(
     '<contact>',
-    'how payers can get help: an e-mail address, an https:// link, or text such as a Telegram name',
+    'support contact for payers: an e-mail address, an https:// link, or text such as a Telegram name',
     isRemovable,
   ),
   returnUrl: removable(
     '<url>',
-    'where payers get back to the shop: an https:// link, in which {invoiceId} becomes the id of the invoice',
+    'link back to the shop for payers, beginning with https://; {invoiceId} is replaced by the invoice id',
     isRemovable,
   ),
   embedOrigins: removable(
@@ -59,7 +59,7 @@ const look = (isRemovable: boolean) => ({
   ),
   accent: removable(
     '<colour>',
-    'colour of buttons and links, such as 0a6549; adjusted where it would be hard to read',
+    'colour of buttons and links, such as 0a6549; adjusted if text would be hard to read',
     isRemovable,
   ),
   logo: file('<file>', 'a PNG, JPEG or WebP of at most 32 KiB, each side 16 to 1024 px', {
@@ -73,7 +73,7 @@ export const settings = {
 };
 
 const expected = {
-  ordersPerDay: line('<n>', 'expected orders per day, paid or not, to calculate how many addresses you need'),
+  ordersPerDay: line('<n>', 'expected orders per day, paid and unpaid, to calculate how many addresses you need'),
   prices: line('<n>', 'number of different amounts, used about equally often (default: 1)'),
 };
 export const newProject = {

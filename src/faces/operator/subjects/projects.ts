@@ -162,7 +162,7 @@ export const listProjects = operation({
           next:
             isArchived === true
               ? 'no archived projects'
-              : say`no active projects: create one with "${{ command: 'project create' }}"`,
+              : say`no active projects: create a project with "${{ command: 'project create' }}"`,
         }),
   }),
 });
@@ -344,7 +344,7 @@ function needOf({ addressNeed: need }: NewProjectView): string | null {
   if (need === undefined) return null;
   const days = Math.floor(need.daysOfOne);
   const each = days < 1 ? 'less than a day' : `${days} ${days === 1 ? 'day' : 'days'}`;
-  return `${need.for90Days} for 90 days, ${need.for365Days} for a year; one address lasts ${each}`;
+  return `${need.for90Days} for 90 days, ${need.for365Days} for a year; one address is enough for ${each}`;
 }
 
 function addAddresses({ projectId, addressNeed: need }: NewProjectView): Text {
@@ -450,7 +450,7 @@ function compare(before: Project, after: Project): Changed {
 
 function notesOn({ projectId, policy, changed, activeAddresses }: UpdatedProjectView): Text[] {
   const names = Object.keys(changed);
-  if (names.length === 0) return ['nothing to change: it already has this setting'];
+  if (names.length === 0) return ['nothing to change: the project already has this setting'];
   const active = activeAddresses[policy];
   const notes: Text[] = [];
   if (names.some((name) => BRAND_CHANGES.includes(name))) {
@@ -491,7 +491,7 @@ const archiving = {
 export const archiveProject = operation({
   ...archiving,
   action: 'archiveProject',
-  summary: 'Archive a project: it accepts no new invoices, and existing ones continue',
+  summary: 'Archive a project: it accepts no new invoices, and existing invoices continue',
   path: '/projects/:projectId/archive',
   command: 'project archive',
   does: 'stop accepting new invoices for a project and hide it from lists; existing invoices continue',
@@ -512,12 +512,12 @@ export const unarchiveProject = operation({
   command: 'project unarchive',
   does: 'restore an archived project',
   run: (deps: Deps, actor, { projectId }) => putInOrder(deps, actor, projectId, 'project.unarchived'),
-  print: (project) => printArchived(project, 'its keys can create invoices again'),
+  print: (project) => printArchived(project, "the project's keys can create invoices again"),
 });
 
 const printArchived = (project: ArchivedProjectView, next: Text) => ({
   text: fieldsText(project, FIELDS),
-  next: project.isChanged ? next : 'nothing to change: it already has this setting',
+  next: project.isChanged ? next : 'nothing to change: the project already has this setting',
 });
 
 async function putInOrder(

@@ -36,7 +36,7 @@ export const rotateReceiptKeyOperation = operation({
       ['signing key', 'keyId'],
       ['previous key', 'formerKeyId'],
     ]),
-    next: 'services use it from their next receipt on; anyone who keeps a copy of the published keys must fetch them again',
+    next: 'services sign their next receipt with the new key; anyone who keeps a copy of the published keys must fetch them again',
   }),
 });
 
@@ -75,7 +75,7 @@ export function verifyReceipt({ bytes, source, known }: Input): VerifiedReceiptV
   return {
     valid: false,
     problem: 'other-key',
-    message: `${source} is signed with the key ${keyId}, which is not among the ${known.ids.length} keys in ${known.source}: either someone else signed it, or the key file is older than the key`,
+    message: `${source} is signed with the key ${keyId}, which is not among the ${known.ids.length} keys in ${known.source}. Either someone else signed the receipt, or the key file is older than the key`,
   };
 }
 

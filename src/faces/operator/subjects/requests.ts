@@ -183,7 +183,10 @@ export const listRequests = operation({
   }),
   read: ({ projectId, isKeyless = false, status, key, externalId, before, limit: most = '50', ...times }) => {
     if (isKeyless && projectId !== undefined)
-      throw new FieldError('isKeyless', 'lists requests that belong to no project: leave out one of them');
+      throw new FieldError(
+        'isKeyless',
+        'lists requests that belong to no project: use this option or a project, not both',
+      );
     const { from, until } = readPeriod(times);
     const statusClass = readChoice('status', status, STATUS_CLASSES);
     const end = requestIdAt(until ?? NEVER);
@@ -245,7 +248,7 @@ export const showRequest = operation({
     if (found === null || !maySee(actor, found.projectId)) {
       throw new AppError(
         'NOT_FOUND',
-        say`request ${requestId} was not found. Requests are recorded a second or two after their response and kept for 30 days; when many are rejected at once, some are not recorded. List the requests with "${{ command: 'request list' }}"`,
+        say`request ${requestId} was not found. Quittance records a request a second or two after the response, and keeps it for 30 days. If it rejects many requests at once, it does not record all of them. List the requests with "${{ command: 'request list' }}"`,
       );
     }
     const { projectId, externalId } = found;

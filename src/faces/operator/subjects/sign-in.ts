@@ -239,7 +239,7 @@ export async function redeemInvitation(
 const ended = () =>
   new AppError(
     'NOT_FOUND',
-    'this invitation is no longer valid: it was used, is older than 15 minutes, or was replaced by a newer one. Ask for a new link',
+    'this invitation is no longer valid: it was used, is older than 15 minutes, or was replaced by a newer invitation. Ask for a new link',
   );
 
 const invitationPurpose = (token: string) => ['invitation', hashToken(token).toString('hex')];
@@ -414,11 +414,11 @@ export const removePasskey = localOperation({
       // Prevents two concurrent requests from removing the last two.
       const factors = await lockFactors(tx, personId);
       if (!(await removePasskeyRow(tx, Buffer.from(passkeyId, 'base64url'), personId, deps.now()))) {
-        throw new AppError('NOT_FOUND', 'you have no such passkey');
+        throw new AppError('NOT_FOUND', 'you have no passkey with this id');
       }
       const rest = await findPasskeys(tx, personId);
       if (rest.length === 0 && factors?.passwordHash == null) {
-        throw new AppError('CONFLICT', 'this passkey is your only way to sign in: add another one first');
+        throw new AppError('CONFLICT', 'this passkey is your only way to sign in: add another passkey first');
       }
       await recordPasskey(tx, deps, actor, { action: 'passkey.removed', detail: { left: rest.length } });
     });

@@ -71,7 +71,7 @@ const BY = { help: 'name of the person who decided (default: your user name)' };
 export const resolveTransfers = operation({
   action: 'resolveTransfers',
   summary:
-    'Record how you resolved unmatched transfers; your shop is notified by `transfer.resolved`. No invoice changes its status, but the page of an invoice you fulfilled manually stops asking for payment',
+    'Record how you resolved unmatched transfers; your shop is notified by `transfer.resolved`. No invoice changes its status, but the page of an invoice that you fulfilled manually stops asking for payment',
   method: 'POST',
   path: '/transfers/resolve',
   command: 'transfers resolve',
@@ -79,9 +79,9 @@ export const resolveTransfers = operation({
   by: BY,
   output: schemaOf(resolvedFields),
   input: Type.Object({
-    transfers: argumentList('<transfers...>', 'trf_…; either all of them are resolved, or none'),
+    transfers: argumentList('<transfers...>', 'trf_…; Quittance resolves all of them or none'),
     resolution: needed('<resolution>', 'refunded, fulfilled-manually, own-deposit or kept'),
-    note: line('<text>', 'note for your records, for example the refund transaction'),
+    note: line('<text>', 'note for your records, such as the refund transaction'),
     invoice: invoiceInput,
   }),
   read: (given): ResolveRequest => {
@@ -264,7 +264,7 @@ function refuseUnresolvable(ids: readonly string[], transfers: readonly LockedTr
   const matched = named.filter(({ kind }) => kind === 'matched');
   refuseAny(
     'CONFLICT',
-    `${NOTHING}: a transfer that paid its invoice is settled, and PAID is final`,
+    `${NOTHING}: a transfer that paid its invoice needs no resolution, because PAID is final`,
     matched.map(({ subject, externalId }) => {
       return { subject, message: `${subject} paid the invoice ${quote(externalId ?? '')}` };
     }),
@@ -469,17 +469,17 @@ const conflict = (reason: Text) => new AppError('CONFLICT', say`nothing was reso
 
 function refusedRefund({ id, from, amountMicro, blockNumber }: TransferRecord, txId: string, why: NoRefund): AppError {
   const args = [encodeId('trf', id)];
-  const elsewhere = say`if the money was sent from another wallet, or to another address, record it as a note instead: "${{ command: 'transfers resolve', args, input: { resolution: 'refunded', note: nameRefund(txId) } }}"`;
+  const elsewhere = say`if the money was sent from another wallet, or to another address, record the refund as a note instead: "${{ command: 'transfers resolve', args, input: { resolution: 'refunded', note: nameRefund(txId) } }}"`;
   switch (why.kind) {
     case 'none-left':
       return conflict(
-        say`the ledger has no transfer from an address of this project in transaction ${txId}. Quittance records a transfer about a minute after it was sent, when its block is irreversible; run this again then. And ${elsewhere}`,
+        say`the ledger has no transfer from an address of this project in transaction ${txId}. Quittance records a transfer when its block is irreversible, about a minute after it was sent: try again then. And ${elsewhere}`,
       );
     case 'denied':
       return conflict(`the recorded transfer of transaction ${txId} was annulled, because it is not on the chain`);
     case 'other-recipient':
       return conflict(
-        say`the transfer was from ${from}, but transaction ${txId} went to ${why.recipients.slice(0, 3).join(', ')}: ${elsewhere}`,
+        say`the transfer came from ${from}, but transaction ${txId} sent money to ${why.recipients.slice(0, 3).join(', ')}: ${elsewhere}`,
       );
     case 'other-amount': {
       const [size, how] = why.differenceMicro < 0n ? [-why.differenceMicro, 'less'] : [why.differenceMicro, 'more'];

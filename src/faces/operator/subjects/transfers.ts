@@ -179,11 +179,12 @@ const MAX_LIMIT = 500;
  */
 export const listTransfers = operation({
   action: 'listTransfers',
-  summary: "List transfers to a project's addresses; by default those that pay no invoice and await a decision",
+  summary:
+    "List transfers to a project's addresses; by default, only transfers that paid no invoice and need a decision",
   method: 'GET',
   path: '/transfers',
   command: 'transfers list',
-  does: 'list transfers that pay no invoice and await your decision, newest first',
+  does: 'list transfers that paid no invoice and need your decision, newest first',
   output: listOf(listed, { nextBefore: maybe(text).schema }),
   input: Type.Object({
     projectId: projectId(),
@@ -191,7 +192,7 @@ export const listTransfers = operation({
     state: flags({
       open: say`only transfers without a resolution (the default, unless ${{ field: 'kind' }} is matched or all)`,
       resolved: 'only transfers with a resolution',
-      all: 'whether resolved or not',
+      all: 'transfers with and without a resolution',
     }),
     ...period(),
     limit: limit(MAX_LIMIT, '50'),
@@ -260,7 +261,7 @@ function adviceOnList({ data, nextBefore }: TransferListView, state: DeskFilter[
   if (nextBefore !== null)
     return say`there are more: for the next page, repeat the command with ${{ field: 'before' }} ${nextBefore}`;
   if (data.length > 0)
-    return say`show one with "${{ command: 'transfers show', args: ['trf_…'] }}", and record your decision with "${{ command: 'transfers resolve' }}"`;
+    return say`show a transfer with "${{ command: 'transfers show', args: ['trf_…'] }}", and record your decision with "${{ command: 'transfers resolve' }}"`;
   if (!isFirst) return 'no more transfers';
   return state === 'open'
     ? say`no transfers await a decision; use ${{ field: 'all' }} to include resolved ones, and ${{ field: 'kind' }} all to include payments of invoices`
@@ -348,7 +349,7 @@ type ShownTransfers = { view: { data: TransferView[] }; projectNames: string[]; 
  */
 export const showTransfers = operation({
   action: 'showTransfers',
-  summary: 'Show a transfer, or those of a transaction: evidence, likely causes, webhooks and resolution',
+  summary: 'Show a transfer, or all transfers of a transaction: evidence, likely causes, webhooks and resolution',
   method: 'GET',
   path: '/transfers/:reference',
   command: 'transfers show',
@@ -357,7 +358,7 @@ export const showTransfers = operation({
   input: Type.Object({
     reference: argument(
       '<transfer>',
-      'trf_…, or a transaction id (or its Tronscan link) for all its transfers to you',
+      'trf_…, or a transaction id or its Tronscan link, for all its transfers to you',
       'trf_…, or a transaction id',
     ),
   }),
@@ -417,13 +418,13 @@ async function findReferenced(db: Sql, actor: Actor, reference: string): Promise
   if (found.length > 0) return found;
   throw new AppError(
     'NOT_FOUND',
-    say`the ledger has no transfer to any of your addresses in transaction ${txId}. Transfers are recorded when their block is irreversible, about a minute after they were sent; a transfer of 0, of another token or to another address is never recorded. For details, run "${{ command: 'explain', args: [txId] }}"`,
+    say`the ledger has no transfer to any of your addresses in transaction ${txId}. Transfers are recorded when their block is irreversible, about a minute after they were sent. Quittance never records transfers of 0, of another token or to another address. For details, run "${{ command: 'explain', args: [txId] }}"`,
   );
 }
 
 const KIND_MEANS = {
-  matched: 'it paid its invoice',
-  duplicate: 'exactly the amount of an invoice that was already paid',
+  matched: 'the transfer paid its invoice',
+  duplicate: 'exactly the payable amount of an invoice that was already paid',
   unmatched: 'no invoice is waiting for exactly this amount at this address',
 } as const;
 
@@ -448,7 +449,7 @@ function toText(transfer: TransferView, projectName: string): string {
     ['time', transfer.time],
     ['transaction', `${transfer.txId}, log ${transfer.logIndex}`],
     ['block', `${evidence.blockNumber}, ${evidence.blockId}`],
-    ['made by', evidence.producer ?? 'not recorded at the time'],
+    ['made by', evidence.producer ?? 'not recorded at that time'],
     ['verified', nodes.length === 0 ? verified : `${verified}, shown by ${nodes.join(', ')}`],
     ['recorded', evidence.recordedAt],
   ]);
@@ -465,7 +466,7 @@ function toText(transfer: TransferView, projectName: string): string {
       ['EVENT', 'eventId'],
       ['TYPE', 'type'],
       ['CREATED', 'createdAt'],
-      ['ENDPOINT', ({ delivery }) => delivery?.endpointId ?? 'no endpoint existed at the time'],
+      ['ENDPOINT', ({ delivery }) => delivery?.endpointId ?? 'no endpoint existed at that time'],
       ['DELIVERY', ({ delivery }) => delivery && deliveryText(delivery)],
     ]),
     columnsText(resolutions, [
@@ -484,8 +485,10 @@ function describeTakenBack(
   { kind }: TransferView,
 ): string {
   const means =
-    kind === 'matched' ? 'this payment is not on the chain, but the invoice stays PAID' : 'it is not on the chain';
-  return `${means}; by ${by}, ${at}: ${reason} (the chain has block ${deniedBy} there)`;
+    kind === 'matched'
+      ? 'this payment is not on the chain, but the invoice stays PAID'
+      : 'this transfer is not on the chain';
+  return `${means}; by ${by}, ${at}: ${reason} (the chain has the block ${deniedBy} at this height)`;
 }
 
 function causesText(causes: readonly CauseView[]): string {

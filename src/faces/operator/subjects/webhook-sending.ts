@@ -86,23 +86,26 @@ const MAX_OVERLAP_MS = 30 * 86_400_000;
 /** Gives an endpoint a new secret, shown only once if it was generated. Throws `NOT_FOUND`, `CONFLICT` or `CONFIG_INVALID`. */
 export const rotateSecret = operation({
   action: 'rotateSecret',
-  summary: 'Give an endpoint a new secret and show it once; the previous secret also signs for a while',
+  summary:
+    'Give an endpoint a new secret and show it once; for a limited time, Quittance also signs with the previous secret',
   method: 'POST',
   path: '/webhooks/:endpointId/rotate',
   command: 'webhook rotate',
-  does: 'give an endpoint a new secret and show it once; the previous secret also signs for a while',
+  does: 'give an endpoint a new secret and show it once; for a limited time, Quittance also signs with the previous secret',
   output: schemaOf(rotated),
   input: Type.Object({
     ...{ endpointId: endpointIdInput, secret: secretInput },
     overlap: line(
       '<duration>',
-      'how long the previous secret also signs, up to 30d; 0 ends all previous secrets immediately',
+      'time for which Quittance also signs with the previous secret, up to 30d; 0 ends all previous secrets immediately',
       {
         default: '24h',
-        wire: 'How long the previous secret also signs, `0` to `30d` (default: `24h`)',
+        wire: 'Time for which Quittance also signs with the previous secret, `0` to `30d` (default: `24h`)',
       },
     ),
-    isKeyLost: flag('use another master key, because the one that encrypted the previous secret is permanently lost'),
+    isKeyLost: flag(
+      'use another master key, because the master key that encrypted the previous secret is permanently lost',
+    ),
   }),
   read: ({ endpointId, overlap = '24h', secret, isKeyLost = false }) => {
     const overlapMs = /^0[mhd]?$/.test(overlap) ? 0 : parseDuration(overlap);
@@ -140,8 +143,8 @@ export const rotateSecret = operation({
         view.isFormerSecretLost
           ? 'the configured master keys could not decrypt the previous secret, so it ended immediately'
           : hasOverlap
-            ? 'until the previous secret ends, each webhook carries both signatures: update the receiver before then'
-            : 'receivers that still use the previous secret now reject webhooks; Quittance retries the rejected ones',
+            ? 'until the previous secret ends, each webhook has both signatures: update the receiver before that time'
+            : 'receivers that still use the previous secret now reject webhooks; Quittance retries the rejected webhooks',
       ],
       '\n',
     ),
@@ -444,7 +447,7 @@ export const enableEndpoint = operation({
       ['endpoint', 'endpointId'],
       [
         'status',
-        ({ disabledAt }) => (disabledAt === null ? 'active, as before; its failure count was reset' : 'active'),
+        ({ disabledAt }) => (disabledAt === null ? 'active, as before; the failure count was reset' : 'active'),
       ],
       ['was disabled', ({ disabledAt, disabledReason }) => disabledAt && `${disabledAt}: ${disabledReason ?? ''}`],
       [
@@ -454,13 +457,15 @@ export const enableEndpoint = operation({
       [
         'not planned',
         ({ replay, missed, isMissedMore }) =>
-          replay === null ? null : `${isMissedMore ? 'more than ' : ''}${missed} events from the time it was disabled`,
+          replay === null
+            ? null
+            : `${isMissedMore ? 'more than ' : ''}${missed} events from the time when the endpoint was disabled`,
       ],
     ]),
     ...(done.replay === null
       ? {}
       : {
-          next: say`events from that time are sent only if you replay them (they are also in the feed):\n  ${done.replay}`,
+          next: say`Quittance sends events from that time only if you replay them (they are also in the feed):\n  ${done.replay}`,
         }),
   }),
 });
@@ -582,7 +587,7 @@ export const disableEndpoint = operation({
   output: schemaOf(disabled),
   input: Type.Object({
     endpointId: endpointIdInput,
-    reason: line('<text>', 'reason, up to 200 characters', { wire: 'Why: one line of at most 200 characters' }),
+    reason: line('<text>', 'reason, up to 200 characters', { wire: 'Reason: one line of at most 200 characters' }),
   }),
   read: ({ endpointId, reason = '' }) => ({ endpointId, reason: readLine('reason', reason) }),
   run: async ({ db, now }: ActDeps, actor, input): Promise<Shown<typeof disabled>> => {
@@ -608,7 +613,7 @@ export const disableEndpoint = operation({
       ['status', 'status'],
       ['reason', 'disabledReason'],
     ]),
-    next: say`nothing is sent to it until you run "${{ command: 'webhook enable', args: [done.endpointId] }}"; events from now on are not scheduled for it, but are in the feed`,
+    next: say`Quittance sends nothing to this endpoint until you run "${{ command: 'webhook enable', args: [done.endpointId] }}". New events are not scheduled for it, but are in the feed`,
   }),
 });
 

@@ -13,10 +13,10 @@ test('a URL is written as it will be called', () => {
 });
 
 test.each([
-  ['a.example/hook', 'use one such as https://'],
-  ['https:/a.example', 'use one such as https://'],
-  ['https:\\\\a.example', 'use one such as https://'],
-  ['ftp://a.example', 'use one such as https://'],
+  ['a.example/hook', 'use a URL such as https://'],
+  ['https:/a.example', 'use a URL such as https://'],
+  ['https:\\\\a.example', 'use a URL such as https://'],
+  ['ftp://a.example', 'use a URL such as https://'],
   ['http://a.example/x?h0rse', 'must start with https://'],
   ['https://u:h0rse@a.example', 'user name or password'],
   ['https://a.example/?h0rse#x', 'remove the "#" and everything after it'],

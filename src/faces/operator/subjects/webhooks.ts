@@ -123,7 +123,7 @@ export function refuseAdapter({ id, adapter }: Pick<WebhookEndpoint, 'id' | 'ada
   if (adapter === 'price') {
     throw new AppError(
       'CONFLICT',
-      say`${encodeId('whe', id)} is the rate of a currency for prices, so it has no URL and no secret, and Quittance sends nothing to it. To change the rate: "${{ command: 'adapter enable', input: { kind: 'price', currency: '…', rate: '…' } }}". To end it: "${{ command: 'adapter disable', args: [encodeId('whe', id)] }}"`,
+      say`${encodeId('whe', id)} is a currency rate for prices: it has no URL and no secret, and Quittance sends nothing to it. To change the rate: "${{ command: 'adapter enable', input: { kind: 'price', currency: '…', rate: '…' } }}". To end it: "${{ command: 'adapter disable', args: [encodeId('whe', id)] }}"`,
     );
   }
   throw new AppError(
@@ -177,7 +177,7 @@ export function readWebhookUrl(
   refuseSecret(field, OUR_SECRET.test(text) ? 'a Quittance secret' : null);
   const refuse = (reason: string) => new FieldError(field, `${reason}; nothing was changed`);
   const url = /^https?:\/\/[^/\\\s]/i.test(text) ? parseUrl(text) : null;
-  if (url === null) throw refuse(`is not an http:// or https:// URL: use one such as ${example}`);
+  if (url === null) throw refuse(`is not an http:// or https:// URL: use a URL such as ${example}`);
   if (url.href.length > MAX_URL_LENGTH) throw refuse(`has ${url.href.length} characters: at most ${MAX_URL_LENGTH}`);
   if (url.hash !== '') {
     const shown = JSON.stringify(url.origin);
@@ -352,7 +352,7 @@ export function refuseTooMany(endpoints: readonly Pick<WebhookEndpoint, 'disable
   const [count, words] = enabled < MOST.enabled ? [MOST.all, 'in all'] : [MOST.enabled, 'that are enabled'];
   throw new AppError(
     'CONFLICT',
-    say`the project has ${count} endpoints ${words}, which is the limit: change the URL of one of them with "${{ command: 'webhook update', args: ['whe_…'], input: { url: '…' } }}"`,
+    say`the project has ${count} endpoints ${words}, which is the limit: change the URL of an endpoint with "${{ command: 'webhook update', args: ['whe_…'], input: { url: '…' } }}"`,
   );
 }
 
@@ -397,7 +397,7 @@ export const listEndpoints = operation({
     const disabled = data.find(({ status }) => status === 'disabled')?.endpointId;
     const next =
       data.length === 0
-        ? say`no endpoint yet: add one with "${{ command: 'webhook add', input: { url: '…' } }}"`
+        ? say`no endpoint yet: add an endpoint with "${{ command: 'webhook add', input: { url: '…' } }}"`
         : disabled &&
           say`when a disabled endpoint's receiver works: ${{ command: 'webhook test', args: [disabled] }}, then webhook enable ${disabled}`;
     return {
@@ -620,8 +620,12 @@ export const updateEndpoint = operation({
       ...(isMoved ? [say`undelivered events go to the new URL. To test it: ${{ command: 'webhook test', args }}`] : []),
       ...(view.disabledAt === null
         ? []
-        : [say`it stays disabled, and nothing is sent until you run "${{ command: 'webhook enable', args }}"`]),
-      ...(areTypesGiven ? ['the types apply to events from now on; events already scheduled are still delivered'] : []),
+        : [
+            say`the endpoint stays disabled, and Quittance sends nothing to it until you run "${{ command: 'webhook enable', args }}"`,
+          ]),
+      ...(areTypesGiven
+        ? ['the types apply to new events; Quittance still delivers the events that are already scheduled']
+        : []),
     ];
     return {
       text: fieldsText(view, [

@@ -64,7 +64,7 @@ test('the worst comes first: what threatens money, what waits for a person, what
 test('an alarm says what to do, and whether a person closes it', () => {
   const said = (kind: string) => String(listConcerns({ ...calm, alarms: [alarm(kind, '')] })[0]?.next);
   expect(said('contract-event')).toBe(
-    `Read Tether's announcement. See docs/reference/alarms.md#contract-event. After reading it, close it with "chain acknowledge".`,
+    `Read Tether's announcement. See docs/reference/alarms.md#contract-event. After reading the alarm, close it with "chain acknowledge".`,
   );
   expect(said('capacity-low')).toBe('Add addresses: "address add". See docs/reference/alarms.md#capacity-low.');
   expect(said('of-a-newer-release')).toBe('Upgrade this process. See docs/reference/alarms.md#of-a-newer-release.');

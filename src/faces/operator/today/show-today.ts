@@ -327,7 +327,7 @@ function fromAlarms({ actor, view, alarms, endpoints }: Facts): ConcernView[] {
     ...{ rank: alarmRow(kind).rank, about: 'alarm', code: kind, subject, text: detail, since: raisedAt },
     next:
       alarmRow(kind).endsBy === 'operator'
-        ? say`${adviceOn(kind)} After reading it, close it with "${{ command: 'chain acknowledge', input: { alarm: kind } }}".`
+        ? say`${adviceOn(kind)} After reading the alarm, close it with "${{ command: 'chain acknowledge', input: { alarm: kind } }}".`
         : adviceOn(kind),
   }));
 }
@@ -336,7 +336,7 @@ function fromAlarms({ actor, view, alarms, endpoints }: Facts): ConcernView[] {
 function fromEndpoints({ endpoints }: Facts): ConcernView[] {
   const pages = endpoints.flatMap(({ endpointId, url, status, lastAttempt }) => {
     if (status !== 'active' || lastAttempt == null || lastAttempt.webPage === null) return [];
-    const text = `${shorten(url)} returns a web page for events, “${lastAttempt.webPage}”. They count as delivered, but your receiver probably never sees them.`;
+    const text = `${shorten(url)} returns a web page for events, “${lastAttempt.webPage}”. The events count as delivered, but your receiver probably never sees them.`;
     return [{ ...receiver('receiver-page', endpointId, lastAttempt.attemptedAt), text }];
   });
   const failing = endpoints.filter(({ status }) => status === 'failing' || status === 'paused');
@@ -366,7 +366,7 @@ function fromMoney({ open: { count, amountMicro, oldestAt } }: Facts): ConcernVi
   return [
     {
       ...{ rank: 2, about: 'money', code: 'unmatched', subject: '', text, since: oldestAt && toIso(oldestAt) },
-      next: say`decide on each of them: "${{ command: 'transfers list' }}"`,
+      next: say`decide about each transfer: "${{ command: 'transfers list' }}"`,
     },
   ];
 }
@@ -381,8 +381,8 @@ function fromAddresses({ actor, view, alarms, unsigned }: Facts): ConcernView[] 
   return [
     {
       ...{ rank: 2, about: 'addresses', code: 'attestation-missing', subject: view.projectId, since: null },
-      text: `${what} in use ${is} not signed: an attacker with write access to the database could replace addresses and receive the payments.`,
-      next: say`list them with "${{ command: 'manifest draft' }}", sign the draft on another machine, and install it; see docs/guides/signed-addresses.md`,
+      text: `${what} in use ${is} not signed, so an attacker with write access to the database could replace addresses and receive the payments.`,
+      next: say`create a draft with "${{ command: 'manifest draft' }}", sign it on another machine, and install it: see docs/guides/signed-addresses.md`,
     },
   ];
 }
@@ -392,7 +392,7 @@ function fromBackup({ backupAt, wasPaid, now }: Facts): ConcernView[] {
   if (backupAt === null) {
     if (!wasPaid) return [];
     const text =
-      "Quittance has not created a backup yet. It cannot see backups made by other means, such as PostgreSQL's own.";
+      "Quittance has not created a backup yet. It cannot see backups made by other programs, such as PostgreSQL's own tools.";
     return [{ ...{ rank: 3, about: 'backup', code: 'backup-missing', subject: '', since: null }, text, next }];
   }
   const days = Math.floor((now - backupAt) / DAY_MS);

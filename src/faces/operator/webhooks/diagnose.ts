@@ -67,7 +67,7 @@ function diagnoseStatus(status: number): Diagnosis {
     return likely(
       'redirect',
       `the endpoint returned ${status}, a redirect, which webhooks do not follow`,
-      'register the URL that the redirect points to: often the one with https://, with or without "www", or with a trailing slash. If it redirects to a login page, exempt the route from login',
+      'register the URL that the redirect points to. Often, it differs only in https://, "www" or a trailing slash. If it is a login page, exempt the route from login',
     );
   }
   const known = STATUSES.find(({ statuses }) => statuses.includes(status));
@@ -76,7 +76,7 @@ function diagnoseStatus(status: number): Diagnosis {
     return likely(
       'server-error',
       `the endpoint returned ${status}: the application failed while it handled the webhook`,
-      "check the application's log at the time of the attempt; often its code for this event has an error. It should store the event, return 200, and process the event afterwards",
+      "check the application's log at the time of the attempt; often the code that handles this event has an error. The application should store the event, return 200, and process the event afterwards",
     );
   }
   return likely(
@@ -92,17 +92,17 @@ const STATUSES: readonly KnownStatus[] = [
   {
     ...{ statuses: [400, 422], code: 'refused-by-receiver' },
     problem: 'the application refused the webhook, perhaps because it could not verify the signature',
-    fix: say`with the verification of @quittance/sdk as middleware, "${{ command: 'webhook test' }}" proves whether the secret, the body or the clock is wrong`,
+    fix: say`verify webhooks with the middleware from @quittance/sdk; then "${{ command: 'webhook test' }}" proves whether the secret, the body or the clock is wrong`,
   },
   {
     ...{ statuses: [401, 403, 407, 419], code: 'unauthorized' },
     problem: 'the route, or a proxy in front of it, requires authentication',
-    fix: "webhooks have a signature, but no cookies or API keys: exempt the route from login and CSRF protection, and from basic authentication and the proxy's firewall rules; the signature proves the sender. Some applications also answer this way when they cannot verify the signature",
+    fix: "webhooks have a signature, which proves the sender, but no cookies or API keys. Exempt the route from login and CSRF protection, and from basic authentication and the proxy's firewall rules. Some applications also return this status when they cannot verify the signature",
   },
   {
     ...{ statuses: [404], code: 'not-found' },
     problem: "the server has no route at the URL's path",
-    fix: say`compare the URL's path with the application's route, and check that the deployed version has this route: "${{ command: 'webhook update' }}" changes the URL`,
+    fix: say`compare the URL's path with the application's route, and check that the deployed version has this route. To change the URL, run "${{ command: 'webhook update' }}"`,
   },
   {
     ...{ statuses: [405], code: 'method-not-allowed' },
@@ -117,8 +117,8 @@ const STATUSES: readonly KnownStatus[] = [
   {
     ...{ statuses: [410], code: 'gone' },
     problem:
-      '410 means that the endpoint is permanently gone: this response to a delivery disables the endpoint, but a test does not',
-    fix: say`return 410 only if you want the endpoint to be disabled; to enable it again: "${{ command: 'webhook enable' }}"`,
+      '410 means that the endpoint is permanently gone. This response to a delivery disables the endpoint; this response to a test does not',
+    fix: say`return 410 only to disable the endpoint; to enable it again: "${{ command: 'webhook enable' }}"`,
   },
   {
     ...{ statuses: [413], code: 'too-large' },
@@ -182,7 +182,7 @@ const CONNECTIONS: readonly KnownConnection[] = [
   {
     ...{ code: 'certificate-expired', codes: /^CERT_HAS_EXPIRED$/, isProven: true },
     problem: "the endpoint's TLS certificate has expired",
-    fix: 'renew the certificate and reload the web server, which otherwise keeps using the old one',
+    fix: 'renew the certificate, and reload the web server so that it uses the new certificate',
   },
   {
     ...{ code: 'certificate-not-yet-valid', codes: /^CERT_NOT_YET_VALID$/, isProven: true },
@@ -202,7 +202,7 @@ const CONNECTIONS: readonly KnownConnection[] = [
   {
     ...{ code: 'certificate-wrong-name', codes: /^(ERR_TLS_CERT_ALTNAME_INVALID|HOSTNAME_MISMATCH)$/, isProven: true },
     problem: "the endpoint's TLS certificate is for another host name",
-    fix: "install a certificate for the URL's host name, or register the URL with the certificate's host name; often the web server answers with its default certificate, because no site is configured for this name",
+    fix: "install a certificate for the URL's host name, or register the URL with the certificate's host name. Often the web server uses its default certificate because no site is configured for this name",
   },
   {
     ...{
@@ -211,7 +211,7 @@ const CONNECTIONS: readonly KnownConnection[] = [
       isProven: true,
     },
     problem:
-      'the endpoint does not send the intermediate certificates, so its certificate cannot be traced to a trusted authority (browsers hide this problem, because they cache intermediate certificates)',
+      'the endpoint does not send the intermediate certificates, so Quittance cannot trace its certificate to a trusted authority (browsers hide this problem, because they cache intermediate certificates)',
     fix: 'configure the web server with the full chain (fullchain.pem instead of cert.pem)',
   },
   {
@@ -219,7 +219,7 @@ const CONNECTIONS: readonly KnownConnection[] = [
       code: 'not-tls',
       codes: /^(EPROTO|ERR_SSL_WRONG_VERSION_NUMBER|ERR_SSL_PACKET_LENGTH_TOO_LONG|ERR_SSL_HTTP_REQUEST)$/,
     },
-    problem: 'the server on this port does not speak TLS correctly; often it speaks plain HTTP',
+    problem: 'the server on this port does not speak TLS correctly; perhaps it speaks plain HTTP',
     fix: 'register the URL with the port that serves https://',
   },
   {
@@ -229,7 +229,7 @@ const CONNECTIONS: readonly KnownConnection[] = [
   },
   {
     ...{ code: 'tls', kinds: ['tls'] },
-    problem: 'no secure connection could be made',
+    problem: 'Quittance could not establish a secure connection',
     fix: 'check the certificate, its chain and the TLS versions that the web server allows (1.2 or 1.3 is required)',
   },
   {
@@ -250,7 +250,7 @@ const CONNECTIONS: readonly KnownConnection[] = [
   {
     ...{ code: 'not-acknowledged', kinds: ['not_acknowledged'], isProven: true },
     problem: 'the shop responded, but not with ok or success, so it did not acknowledge the payment',
-    fix: 'check the start of the response: often the plugin has a different secret than the adapter, does not know the order, or prints other text before the word',
+    fix: 'check the start of the response: often the plugin has a different secret than the adapter, does not know the order, or prints other text before ok or success',
   },
   {
     ...{ code: 'web-page', kinds: ['web_page'] },
@@ -261,7 +261,7 @@ const CONNECTIONS: readonly KnownConnection[] = [
   {
     ...{ code: 'connection-lost', kinds: ['connection_lost'] },
     problem: 'the endpoint closed the connection before it responded',
-    fix: 'check whether the application crashed or restarted at that time, and whether a proxy or firewall cuts connections',
+    fix: 'check whether the application crashed or restarted at that time, and whether a proxy or firewall closes connections',
   },
   {
     ...{ code: 'unreachable', kinds: ['unreachable'] },
@@ -360,7 +360,7 @@ function bodyDiagnosis({ sent }: DiagnosedAttempt, answer: DiagnosticAnswer): Di
   if (bodyBytes === 0) {
     return proven(
       'body-empty',
-      `the application verifies an empty body${sizes}: other code had already read it`,
+      `the application verifies an empty body${sizes}: other code had already read the body`,
       'verify the raw bytes before other code reads the body',
     );
   }
@@ -368,12 +368,12 @@ function bodyDiagnosis({ sent }: DiagnosedAttempt, answer: DiagnosticAnswer): Di
     return proven(
       'body-reserialised',
       `the application verifies a body that was parsed and serialized again, ${how}${sizes}`,
-      'verify the raw bytes of the request before parsing them, never JSON that was serialized again',
+      'verify the raw bytes of the request before parsing them, and never verify JSON that was serialized again',
     );
   }
   return proven(
     'body-changed',
-    `the application verifies a different body than the one sent${sizes}: it was parsed and serialized again, cut off, or changed on the way`,
+    `the application verifies a different body than Quittance sent${sizes}: the body was parsed and serialized again, cut off, or changed on the way`,
     'verify the raw bytes of the request before parsing them. If you already do, look for a proxy that changes or cuts off bodies',
   );
 }
@@ -388,13 +388,13 @@ function secretDiagnosis({ sent, secrets, attemptedAt }: DiagnosedAttempt, answe
     return proven(
       'secret-ended',
       `the receiver still has the previous secret of this endpoint, which was valid until ${toIso(ended)}`,
-      say`configure the receiver with the secret shown by the rotation; if it is lost, "${{ command: 'webhook rotate' }}" creates a new one`,
+      say`configure the receiver with the secret that the rotation showed. If that secret is lost, create a new secret with "${{ command: 'webhook rotate' }}"`,
     );
   }
   return proven(
     'wrong-secret',
     'the receiver has a different secret than this endpoint',
-    say`each endpoint has its own secret: check whether the receiver has the secret of another endpoint or environment, or an extra space or quote; if the secret is lost, "${{ command: 'webhook rotate' }}" creates a new one`,
+    say`check whether the receiver has the secret of another endpoint or environment, or an extra space or quote. If the secret is lost, create a new secret with "${{ command: 'webhook rotate' }}"`,
   );
 }
 
@@ -416,7 +416,7 @@ function otherDiagnosis({ secrets }: DiagnosedAttempt, { code, secretChecks }: D
   if (code === 'BODY_TOO_LARGE') {
     return proven(
       'body-too-large',
-      'the receiver received a body many times longer than the one sent',
+      'the receiver received a body many times longer than the body that Quittance sent',
       'look for a proxy that changes bodies',
     );
   }

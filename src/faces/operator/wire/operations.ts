@@ -52,11 +52,11 @@ export const ALL: readonly LocalOperation[] = [
 /** Every operation with a route. */
 export const OPERATIONS = ALL.filter((each): each is Operation => 'path' in each);
 
-const FILES = 'it works with the files and database on its own machine, where the service may be stopped';
+const FILES = 'it uses files and the database on its own machine, where the service may be stopped';
 const LONG = 'it queries nodes for minutes or hours, which requires a job with progress';
 const JOB = 'its jobs exist only in the memory of a console process, which shows them on its pages';
-const STREAM = 'its response has no end or no size limit, but responses here must fit in memory';
-const WALLET = 'a person has to compare addresses with a wallet before it continues';
+const STREAM = 'its response is endless or has no size limit, but responses here must fit in memory';
+const WALLET = 'a person has to compare addresses with a wallet during the operation';
 const SECOND_FACTOR = 'it changes how people sign in, which requires a second factor that a key does not have';
 const OWN = 'it concerns the person who is signed in, and a key is not a person';
 const PAGE = 'it is the content of a console page; programs read invoices through the API, and totals from the report';

@@ -3,14 +3,12 @@ import type { ActionName } from '../actions.ts';
 /** The actions that an interface doesn't offer, and why. Operations without a route are listed in `operations.ts`. */
 type Told = Readonly<Partial<Record<ActionName, string>>>;
 
-const FILES = 'it works with files on its own machine, or as the table owner, where the service may be stopped';
-const DECIDES =
-  'the decision requires a comparison with an explorer, and is needed only once in years, by the server administrator';
+const FILES = 'it uses files on its own machine, or works as the table owner, and the service may be stopped';
+const DECIDES = 'the server administrator must first compare data with a block explorer, and rarely needs this command';
 const STREAM =
-  'its response has no end or no size limit; console pages show the same data page by page, with bounded exports';
+  'its response is endless or has no size limit; console pages show the same data page by page, with bounded exports';
 
-const ADAPTER =
-  'it is done once for a shop, by the person who sets up the shop; its rate and deliveries are on the webhook pages';
+const ADAPTER = 'the person who sets up a shop does this once; the rate and deliveries are on the webhook pages';
 
 export const NOT_IN_CONSOLE: Told = {
   ...{ checkSchema: FILES, makeKey: FILES, verifyBackup: FILES, createBackup: FILES },
@@ -37,6 +35,6 @@ export const NOT_BY_COMMAND: Told = {
   ...{ startJob: JOB, listJobs: JOB, showJob: JOB, stopJob: JOB, compareBalances: JOB },
   ...{ showToday: PAGE, showSettings: PAGE, findSubject: PAGE },
   ...{ listBalances: PAGE, showAddress: PAGE, showAddressChange: PAGE, showDerivation: PAGE },
-  requestBackup: '"backup" creates one immediately, without another process',
+  requestBackup: '"backup" creates a backup immediately, without another process',
   ...{ showSystem: PROCESS, showEnvironment: PROCESS },
 };
