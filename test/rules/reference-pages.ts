@@ -63,9 +63,9 @@ function alarmsPage(): string {
   });
   return page(
     'Alarms',
-    'Quittance raises an alarm for each problem that an operator must know about. Open alarms appear in the console, in [notifications](../guides/notifications.md), in the [metrics](metrics.md), and here:',
+    'Quittance raises an alarm for each problem that an operator must know about. Open alarms appear in the console, in [notifications](../guides/notifications.md), in the [metrics](metrics.md), and in the output of this command:',
     '```sh\nquittance chain status\n```',
-    'Step-by-step instructions are in [Incidents](../guides/incidents.md) and [Tampering](../guides/tampering.md). *Urgent* alarms are sent in quiet hours too.',
+    'Step-by-step instructions are in [Incidents](../guides/incidents.md) and [Tampering](../guides/tampering.md). Quittance sends *urgent* alarms in quiet hours too.',
     table(['Alarm', 'Severity', 'Urgent', 'Ends'], overview),
     ...ALARM_KINDS.map(alarmSection),
   );
@@ -152,20 +152,20 @@ function configurationPage(): string {
   const files = [...FILE_VARIABLES.keys()].map((name) => `\`${name}\``).join(', ');
   return page(
     'Configuration',
-    'You configure Quittance by environment variables only. Without any, `quittance start` runs the sandbox. As soon as a `…_NODES` variable is set, it runs the real service.',
+    'You configure Quittance only with environment variables. Without a `…_NODES` variable, `quittance start` runs the sandbox. With a `…_NODES` variable, it runs the real service.',
     '```sh\nexport QUITTANCE_MAINNET_NODES=grpc://127.0.0.1:50051,https://api.trongrid.io\nexport QUITTANCE_PUBLIC_URL=https://pay.example.com\nquittance start\n```',
-    'Quittance checks all variables at the start, reports every mistake at once, and starts nothing if one is wrong. An empty variable counts as unset. Quittance rejects a misspelt name, or warns about it. `quittance doctor` and the console show the current values.',
+    'Quittance checks all variables when it starts, reports all mistakes together, and exits if a variable is invalid. An empty variable counts as unset. Quittance rejects a misspelt name, or warns about it. `quittance doctor` and the console show the current values.',
     '## Secrets in files',
-    `You can store a secret in a file instead of the environment, on one line: ${files}. Don't set both variables.`,
+    `You can store a secret in a file instead of the environment. The file must have a single line. Use these variables: ${files}. Don't set both variables for the same secret.`,
     '```sh\nexport DATABASE_URL_FILE=/run/secrets/database-url\n```',
     ...sections,
     '## Commands and programs',
     table(
       ['Variable', 'Read by'],
       [
-        ['`QUITTANCE_SERVER`, `QUITTANCE_ADMIN_KEY`', 'commands, to run on [a server](admin-api.md)'],
-        ['`QUITTANCE_URL`, `QUITTANCE_API_KEY`', '`quittance listen`, and programs of shops'],
-        ['`QUITTANCE_WEBHOOK_SECRET`', 'receivers of webhooks'],
+        ['`QUITTANCE_SERVER`, `QUITTANCE_ADMIN_KEY`', 'commands that run on [a server](admin-api.md)'],
+        ['`QUITTANCE_URL`, `QUITTANCE_API_KEY`', '`quittance listen` and shop programs'],
+        ['`QUITTANCE_WEBHOOK_SECRET`', 'webhook receivers'],
       ],
     ),
   );
@@ -180,7 +180,7 @@ async function cliPage(): Promise<string> {
   const sections = program.commands.map((command) => commandSection(command as Command));
   return page(
     'Commands',
-    'In a checkout, use `npm run quittance --` instead of `quittance`. Every command also has `--help` and `--json`. Many run on [another machine](admin-api.md#run-commands-on-a-server) with `--server`.',
+    'In a checkout, use `npm run quittance --` instead of `quittance`. Every command also has `--help` and `--json`. With `--server`, many commands run on [another machine](admin-api.md#run-commands-on-a-server).',
     '```sh\nquittance --help\nquittance address add --help\n```',
     'Exit codes are in [Errors](errors.md#exit-codes).',
     ...sections,
@@ -241,7 +241,7 @@ function metricsPage(): string {
   const rulesRows = rules.map(({ alert, labels }) => [`\`${alert}\``, labels.severity, when.get(alert) ?? '']);
   return page(
     'Metrics',
-    '`GET /metrics` on the metrics port (9464 by default) returns these metrics, and those of Node.js. [Monitoring](../guides/monitoring.md) explains how to use them.',
+    '`GET /metrics` on the metrics port (9464 by default) returns these metrics and the metrics of Node.js. [Monitoring](../guides/monitoring.md) explains how to use them.',
     '```sh\ncurl -s http://127.0.0.1:9464/metrics | grep ^quittance_\n```',
     table(['Metric', 'Type', 'Labels', 'Meaning'], rows),
     '## Rules for Prometheus',
@@ -269,7 +269,7 @@ function errorsPage(): string {
       problems.map(([code, { status, title, advice }]) => [`${status}`, `\`${code}\``, title, advice]),
     ),
     '## Exit codes',
-    'Commands end with one of these codes. With `--json`, an error is `{"error": {"code", "message"}}` on standard output.',
+    'Commands exit with one of these codes. With `--json`, an error is `{"error": {"code", "message"}}` on standard output.',
     table(
       ['Exit code', 'Meaning'],
       Object.entries(EXIT_TEXTS).map(([name, text]) => [`${EXIT[name as keyof typeof EXIT]}`, text]),
@@ -288,7 +288,7 @@ function eventsPage(): string {
   });
   return page(
     'Events',
-    'Every event has `id`, `type`, `timestamp`, `projectId`, `network`, `sequence` and `data`. [Webhooks](webhooks.md) deliver them, and the [feed](api.md#the-event-feed) keeps them permanently. Return 2xx for types that you do not know, because later releases add some.',
+    'Every event has `id`, `type`, `timestamp`, `projectId`, `network`, `sequence` and `data`. [Webhooks](webhooks.md) deliver them, and the [feed](api.md#the-event-feed) keeps them permanently. Return 2xx for unknown types, because later releases add types.',
     table(['`type`', 'Meaning', 'Members of `data`'], rows),
     'To cause an event in the sandbox:',
     '```sh\nquittance trigger invoice.paid\nquittance events tail\n```',

@@ -11,7 +11,7 @@ type Text = {
 export const VARIABLE_TEXTS: Readonly<Record<string, Partial<Record<Variable, Text>>>> = {
   Server: {
     QUITTANCE_PORT: { means: 'Port of the API and the payment pages. `0` uses any free port.' },
-    QUITTANCE_HOST: { means: 'Address to listen on. `0.0.0.0` means all interfaces; put a TLS proxy in front.' },
+    QUITTANCE_HOST: { means: 'Address to listen on. `0.0.0.0` means all interfaces; put a TLS proxy in front of it.' },
     QUITTANCE_PUBLIC_URL: {
       means: 'Origin that payers see, such as `https://pay.example.com`. No path. Mainnet requires `https://`.',
       fallback: 'the address it listens on',
@@ -29,7 +29,7 @@ export const VARIABLE_TEXTS: Readonly<Record<string, Partial<Record<Variable, Te
       means: 'Look-ups by payers per minute, for each network and process. Each uses two node requests.',
     },
     QUITTANCE_LOG_LEVEL: { means: 'Log level.' },
-    QUITTANCE_REQUEST_LINES: { means: 'Whether every response is logged.' },
+    QUITTANCE_REQUEST_LINES: { means: 'Whether Quittance logs every response.' },
     QUITTANCE_REQUEST_LOG: {
       means:
         'Whether Quittance keeps API requests for 30 days, without bodies. See [the console](../guides/console.md#reports-and-requests).',
@@ -47,21 +47,23 @@ export const VARIABLE_TEXTS: Readonly<Record<string, Partial<Record<Variable, Te
     },
     DATABASE_OWNER_URL: {
       means:
-        'The same database as its owner, for `migrate`, `restore`, `backup --final`, `ledger seal` and `master-key rotate`. Secret.',
+        'A connection to the same database as its owner, for `migrate`, `restore`, `backup --final`, `ledger seal` and `master-key rotate`. Secret.',
       fallback: '`DATABASE_URL`',
     },
     QUITTANCE_DATABASE_POOL: {
       means: 'Database connections for this process. The `api` role uses two more, and the `webhooks` role one.',
     },
     QUITTANCE_ALLOW_PLAINTEXT: {
-      means: 'Hosts that may be reached without verified TLS, because the network path is safe.',
+      means: 'Hosts that Quittance may connect to without verified TLS, because the network path is safe.',
     },
   },
   'TRON networks': {
     QUITTANCE_MAINNET_NODES: { means: 'Nodes of the main network. See [Nodes](../guides/nodes.md).' },
     QUITTANCE_NILE_NODES: { means: 'Nodes of the test network Nile.' },
     QUITTANCE_DEVNET_NODES: { means: 'Nodes of a private network, such as `quittance devnet`.' },
-    QUITTANCE_DEVNET_USDT: { means: 'The USDT contract of that private network. Required with its nodes.' },
+    QUITTANCE_DEVNET_USDT: {
+      means: 'The USDT contract of the private network. Required with `QUITTANCE_DEVNET_NODES`.',
+    },
     QUITTANCE_TRON_API_KEY: { means: 'A key of TronGrid, sent only to nodes under trongrid.io. Secret.' },
     QUITTANCE_AGREEMENT: {
       means: 'Number of operators that must return the same unproven transfers.',
@@ -71,14 +73,16 @@ export const VARIABLE_TEXTS: Readonly<Record<string, Partial<Record<Variable, Te
   'Keys, seals and signed addresses': {
     QUITTANCE_MASTER_KEY: {
       means:
-        'Up to 4 keys, each 32 bytes in base64 or hexadecimal. The first encrypts, all decrypt. See [The master key](../guides/seals.md#the-master-key). Secret.',
+        'Up to 4 keys, each 32 bytes in base64 or hexadecimal. Quittance encrypts with the first key and decrypts with all of them. See [The master key](../guides/seals.md#the-master-key). Secret.',
       fallback: 'the file `master-key` with the embedded database; otherwise required',
     },
     QUITTANCE_ROW_MACS: { means: 'Effect of a wrong seal. See [Seals](../guides/seals.md#seals).' },
     QUITTANCE_ADDRESS_MANIFEST: {
       means: 'Path of the signed list of addresses. See [Signed addresses](../guides/signed-addresses.md).',
     },
-    QUITTANCE_MANIFEST_KEYS: { means: 'Public keys that must sign that list: one key, or `2 of KEY KEY KEY`.' },
+    QUITTANCE_MANIFEST_KEYS: {
+      means: 'Public keys that must sign the list of addresses: one key, or `2 of KEY KEY KEY`.',
+    },
     QUITTANCE_MANIFEST_MODE: { means: '`warn` raises an alarm; `enforce` also hides unsigned addresses.' },
   },
   Backups: {
@@ -103,7 +107,7 @@ export const VARIABLE_TEXTS: Readonly<Record<string, Partial<Record<Variable, Te
       means: 'Port of the [console](../guides/console.md#open-it) and the admin API. `off` disables it.',
       fallback: '`off`; in the sandbox `0`',
     },
-    QUITTANCE_CONSOLE_HOST: { means: 'Address to listen on. Put a TLS proxy or a tunnel in front.' },
+    QUITTANCE_CONSOLE_HOST: { means: 'Address to listen on. Put a TLS proxy or a tunnel in front of it.' },
     QUITTANCE_CONSOLE_URL: {
       means: 'Origin of the console, such as `https://console.example.com`. Passkeys belong to this host.',
       fallback: 'the address it listens on',
