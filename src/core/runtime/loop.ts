@@ -1,4 +1,3 @@
-import { isDatabaseUnavailable } from '../domain/errors.ts';
 import type { Logger } from './log.ts';
 import { createLogThrottle } from './log-throttle.ts';
 import { reasonOf } from './reason-of.ts';
@@ -20,6 +19,11 @@ type LoopOptions = {
 };
 
 const FIRST_PAUSE_MS = 100;
+
+/** The database reports its own outages, so the loop doesn't log them as well. */
+function isDatabaseOutage(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'DATABASE_UNAVAILABLE';
+}
 
 /**
  * Runs rounds until `stop` is called, even if a round throws, because a loop must never die silently. `stop` waits for the current round.
@@ -63,8 +67,7 @@ export function startLoop({ name, log, maxPauseMs, health, run }: LoopOptions): 
         }
       } catch (error) {
         report(error);
-        // The database reports its own outages.
-        if (!isDatabaseUnavailable(error)) health?.note(name, true);
+        if (!isDatabaseOutage(error)) health?.note(name, true);
         pauseMs = backoffMs(failures.count, { firstMs: FIRST_PAUSE_MS, longestMs: maxPauseMs });
       }
       if (!stopping) await pause(pauseMs);
