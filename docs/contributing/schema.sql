@@ -1672,10 +1672,10 @@ end;
 create function keep_identity() returns trigger language plpgsql kind f volatile v parallel u set search_path=pg_catalog, pg_temp as 
 begin
   if new.database_oid = 0 and new.system_identifier is not distinct from old.system_identifier and new.timeline is not distinct from old.timeline then
-    if old.timeline is null or not has_function_privilege('pg_control_checkpoint()', 'execute') then
+    if old.timeline is null or not has_function_privilege('pg_walfile_name(pg_lsn)', 'execute') then
       return new;
     end if;
-    if (select timeline_id from pg_control_checkpoint()) > 1 then
+    if ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int > 1 then
       return new;
     end if;
   end if;

@@ -203,7 +203,7 @@ test('in a long log what is new is looked at each minute, and all of it each day
   let clock = Date.now();
   const seen: number[] = [];
   const headMark = { read: async () => null, write: async (_: object, { seq }: AuditHead) => void seen.push(seq) };
-  await takeLedger(db, { id: randomUUID(), firstIndex: 0 }, { isAnew: false });
+  await takeLedger(db, { id: randomUUID(), firstIndex: 0 }, 'none');
   const log = createLogger({ level: 'silent' });
   const watch = startLogWatch({
     ...{ db, network: 'devnet', log, seals: undefined, headMark, now: () => unixMs(clock), isLeader: () => true },

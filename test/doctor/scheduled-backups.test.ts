@@ -22,7 +22,7 @@ const LEDGER = { id: '0198c0de-0000-7000-8000-000000000001', firstIndex: 0 };
 async function startService(): Promise<{ service: TestService; directory: string }> {
   const [service, directory] = [await startTestService(), await newFolder()];
   onTestFinished(() => service.stop());
-  await takeLedger(service.db, LEDGER, { isAnew: true });
+  await takeLedger(service.db, LEDGER, 'any');
   return { service, directory };
 }
 

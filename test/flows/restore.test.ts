@@ -361,7 +361,7 @@ describe('many restores', () => {
       return (state >>> 8) % n;
     };
     let ledger: LedgerDatabase = await newLedger();
-    await takeLedger(ledger.db, { id: uuidV7(Date.now(), randomBytes(10)), firstIndex: 0 }, { isAnew: true });
+    await takeLedger(ledger.db, { id: uuidV7(Date.now(), randomBytes(10)), firstIndex: 0 }, 'any');
     const project = await createTestProject(ledger.db, { addressCount: 0 });
     const folder = await newFolder();
     const backups: string[] = [];
@@ -419,7 +419,7 @@ describe('many restores', () => {
         takesUnauthenticated: true,
         finish: async (tx, header) => {
           if (header.ledger === null) throw new Error('the backup has no ledger');
-          await takeLedger(tx, header.ledger, { isAnew: true });
+          await takeLedger(tx, header.ledger, 'any');
           await secureCopy(
             tx,
             { now: nowThere, random, write: writeText },

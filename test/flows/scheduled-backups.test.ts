@@ -24,7 +24,7 @@ const LEDGER = { id: '0198c0de-0000-7000-8000-000000000001', firstIndex: 0 };
 
 async function newLedgerWithRows(): Promise<LedgerDatabase> {
   const ledger = await newLedger();
-  await takeLedger(ledger.db, LEDGER, { isAnew: true });
+  await takeLedger(ledger.db, LEDGER, 'any');
   await createTestProject(ledger.db, { addressCount: 2 });
   return ledger;
 }

@@ -118,13 +118,14 @@ const create = unlistedStatement(
   `insert into invoices (id, project_id, network, address_id, idempotency_key, external_id, requested_micro, payable_micro,
      checkout_token, created_at, expires_at)
    select gen_random_uuid(), a.project_id, a.network, a.id, $1, $1, 1, $2::int8, lpad($1, 16, '0'), now(), now() from addresses a
+   on conflict do nothing
    returning checkout_token`,
 );
 
 /**
- * The events that a process sees in turn: a server's position, an invoice created there, a lost one, and the result of the next connection.
+ * The events that a process sees in turn: a server's position, an invoice created there, a repeated creation, a lost invoice, and the result of the next connection.
  */
-type Seen = readonly [timeline: number, lsn: number] | 'creates' | 'loses one' | 'accepted' | RegExp;
+type Seen = readonly [timeline: number, lsn: number] | 'creates' | 'repeats' | 'loses one' | 'accepted' | RegExp;
 const PROMOTIONS: readonly (readonly [string, readonly Seen[]])[] = [
   [
     'with all invoices',
@@ -152,18 +153,25 @@ const PROMOTIONS: readonly (readonly [string, readonly Seen[]])[] = [
   ],
   [
     'after one that was refused is refused, too',
+    [[9, 500], 'accepted', 'creates', 'loses one', [10, 900], /lacks 1/, [11, 901], /lacks 1/, [9, 501], 'accepted'],
+  ],
+  [
+    'is refused after another one, though nothing proves that it lacks an invoice',
     [
       [9, 500],
       'accepted',
       'creates',
-      'loses one',
-      [10, 900],
-      /lacks 1/,
-      [11, 901],
+      [8, 900],
       /reset to an earlier state/,
+      [11, 901],
+      /descends from a server that was/,
       [9, 501],
       'accepted',
     ],
+  ],
+  [
+    'is measured by commits, and not by what created nothing',
+    [[9, 500], 'accepted', 'creates', [9, 900], 'accepted', 'repeats', [10, 600], 'accepted'],
   ],
   ['of which a process knows nothing is accepted', [[9, 500], 'accepted', [10, 400], 'accepted']],
 ];
@@ -185,6 +193,8 @@ describe('a promoted server', () => {
       if (step === 'creates') {
         created += 1;
         expect(await db.run(create, [`order-${created}`, BigInt(created)]), where).toHaveLength(1);
+      } else if (step === 'repeats') {
+        expect(await db.run(create, [`order-${created}`, BigInt(created)]), where).toHaveLength(0);
       } else if (step === 'loses one') {
         await runSql(
           database,

@@ -15,7 +15,7 @@ export async function notePromotion({ db, log }: { db: Database; log: Logger }):
   await db.transaction(async (tx) => {
     const identity = await findLedgerIdentity(tx);
     if (identity === null || !identity.isHere || !identity.isTimelineNew) return;
-    await takeLedger(tx, identity, { isAnew: true });
+    await takeLedger(tx, identity, 'not-lossy');
     const subject = `timeline ${identity.timeline}`;
     for (const network of await findProjectNetworks(tx)) {
       const detail = `the database server was promoted, or recovered to an earlier time: it is now on ${subject}, and was on ${identity.formerTimeline} before. After a failover to a synchronous standby, nothing is lost. After any other failover, and after a recovery, shops may already have invoices that are missing here: stop every process and run "quittance restore accept --retire-addresses", so that Quittance never uses an amount twice. See docs/guides/backup.md. If you are sure that nothing is lost, run "quittance chain acknowledge --network ${network} --alarm database-promoted"`;

@@ -8,7 +8,7 @@ import { recordProof } from './prove-key.ts';
  * `CONFIG_INVALID`.
  */
 export async function claimLedger(db: Sql, { isSealed }: { isSealed: boolean }): Promise<string> {
-  await takeLedger(db, { id: await newLedgerId(db, isSealed), firstIndex: 0 }, { isAnew: false });
+  await takeLedger(db, { id: await newLedgerId(db, isSealed), firstIndex: 0 }, 'none');
   const identity = await findLedgerIdentity(db);
   if (identity === null) throw new Error("the ledger's identity is missing from the database");
   refuseForeignLedger(identity);

@@ -118,20 +118,20 @@ const take = statement(
   `insert into ledger_identity as l (id, system_identifier, database_oid, timeline, first_index) values ($1, $2, $3, $4, $5)
    on conflict (is_only) do update set system_identifier = excluded.system_identifier, database_oid = excluded.database_oid,
      timeline = excluded.timeline, taken_at = now()
-     where $6`,
+     where $6 or $7 and l.database_oid <> 0`,
 );
 
 /**
- * Marks the database as the ledger's home. Without `isAnew`, does this only if the database isn't marked yet. An existing mark keeps its id
- * and first index.
+ * Marks the database as the ledger's home. An existing mark keeps its id and first index. `over` says which existing mark is replaced: none,
+ * any mark except the one of a lossy promotion, which another process may set at the same time, or any mark.
  */
 export async function takeLedger(
   db: Sql,
   { id, firstIndex }: Pick<LedgerIdentity, 'id' | 'firstIndex'>,
-  { isAnew }: { isAnew: boolean },
+  over: 'none' | 'not-lossy' | 'any',
 ): Promise<void> {
   const { systemIdentifier, databaseOid, timeline } = await readMarks(db);
-  await db.run(take, [id, systemIdentifier, databaseOid, timeline, firstIndex, isAnew]);
+  await db.run(take, [id, systemIdentifier, databaseOid, timeline, firstIndex, over === 'any', over === 'not-lossy']);
 }
 
 const close = statement(

@@ -50,7 +50,7 @@ export function createSeals(
       if (!mayCreate) return null;
       // A command is running before a service's first start. Its writes may be rolled back, so the next statement has to check again.
       const id = await newLedgerId(sql, mode !== 'warn');
-      await takeLedger(sql, { id, firstIndex: 0 }, { isAnew: false });
+      await takeLedger(sql, { id, firstIndex: 0 }, 'none');
       return openRing(sql, ring, (await findLedgerIdentity(sql))?.id ?? id);
     },
   };

@@ -10,7 +10,7 @@ export type Admission = {
   met(): Position;
   /**
    * Records that the server has committed invoices, identified by their checkout tokens. `before` is the newest known position at the time
-   * when the commit was requested.
+   * when the commit was requested. Without an invoice, it does nothing: such a statement waits for no standby, so it proves no position.
    */
   acknowledge(before: Position, tokens: readonly string[]): void;
 };
@@ -34,8 +34,7 @@ const AWAY = /^(08|53|57|58)/;
  * - went back in time. Each promotion begins a new timeline. A server on an older timeline, or behind on the same one, lacks acknowledged
  *   commits and would give the amounts of missing invoices to new ones.
  * - were promoted with a loss. Such a server is on a newer timeline, but lacks an invoice whose commit this process has seen, or its WAL
- * ends
- *   before such a commit. It's marked, so that no process starts with it.
+ *   ends before such a commit. If an invoice is missing, the ledger is marked, so that no process starts with it.
  *
  * WAL after the last acknowledged commit may be lost in a failover to a synchronous standby, so it doesn't count here. After a refusal,
  * every newer timeline is refused until a server of the known timeline is back, because it's unknown where a newer timeline branched off.
@@ -46,6 +45,7 @@ export function createAdmission(timeoutMs: number): Admission {
   let acknowledgedLsn = 0n;
   let remembered: string[] = [];
   let isDoubtful = false;
+  let isMarked = false;
   const refuse = (position: Position, why: string) => {
     isDoubtful = true;
     throw new UnfitServerError(
@@ -63,19 +63,18 @@ export function createAdmission(timeoutMs: number): Admission {
     }
     if (position === null) return;
     const { timeline, lsn } = position;
+    const isNewer = timeline > known.timeline && known.timeline > 0;
+    const lost = isNewer ? await countLost(client, remembered, timeoutMs) : 0;
+    if (lost > 0) {
+      if (!isMarked) isMarked = await markLoss(client, timeoutMs);
+      refuse(position, `it was promoted, but lacks ${lost} of the last ${remembered.length} acknowledged invoices`);
+    }
     const isBack = timeline < known.timeline || (timeline === before.timeline && lsn < before.lsn);
     if (isBack || (isDoubtful && timeline !== known.timeline)) {
       refuse(position, 'it was reset to an earlier state, or descends from a server that was');
     }
-    if (timeline > known.timeline && known.timeline > 0) {
-      const lost = await countLost(client, remembered, timeoutMs);
-      if (lost > 0) {
-        // Without this mark, a restarted process would accept the server.
-        await client.query(MARK_LOSS).catch(() => undefined);
-        refuse(position, `it was promoted, but lacks ${lost} of the last ${remembered.length} acknowledged invoices`);
-      }
-      if (lsn < acknowledgedLsn) refuse(position, `it was promoted, but lacks commits up to ${acknowledgedLsn}`);
-    }
+    if (isNewer && lsn < acknowledgedLsn)
+      refuse(position, `it was promoted, but lacks commits up to ${acknowledgedLsn}`);
     isDoubtful = false;
     if (timeline > known.timeline || lsn > known.lsn) known = position;
   };
@@ -83,6 +82,7 @@ export function createAdmission(timeoutMs: number): Admission {
     admit,
     met: () => known,
     acknowledge: ({ lsn }, tokens) => {
+      if (tokens.length === 0) return;
       if (lsn > acknowledgedLsn) acknowledgedLsn = lsn;
       remembered = [...remembered, ...tokens].slice(-MAX_REMEMBERED);
     },
@@ -101,8 +101,20 @@ async function countLost(client: pg.ClientBase, tokens: readonly string[], timeo
   return tokens.length - (rows[0]?.count ?? 0);
 }
 
-/** No database has the oid 0, so at the next start the ledger is treated as an outdated copy. See `ledger-identity.ts`. */
-const MARK_LOSS = 'update ledger_identity set database_oid = 0';
+/**
+ * Marks the ledger, because a restarted process would accept the server. No database has the oid 0, so every start treats the ledger as an
+ * outdated copy. See `ledger-identity.ts`. If this fails, the next connection tries again.
+ */
+function markLoss(client: pg.ClientBase, timeoutMs: number): Promise<boolean> {
+  const query: pg.QueryConfig & { query_timeout: number } = {
+    text: 'update ledger_identity set database_oid = 0',
+    query_timeout: timeoutMs,
+  };
+  return client.query(query).then(
+    () => true,
+    () => false,
+  );
+}
 
 async function look(
   client: pg.ClientBase,

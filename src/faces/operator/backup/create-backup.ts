@@ -137,7 +137,7 @@ export async function createBackup(
 async function close(database: QuietDatabase, recordClosed: (tx: Sql) => Promise<void>): Promise<void> {
   const { db } = database;
   await refuseRunning(database);
-  await takeLedger(db, { id: randomUUID(), firstIndex: 0 }, { isAnew: false });
+  await takeLedger(db, { id: randomUUID(), firstIndex: 0 }, 'none');
   const identity = await findLedgerIdentity(db);
   // A final backup that was interrupted may be repeated. But a copied ledger must be accepted first.
   if (identity !== null) refuseForeignLedger({ ...identity, closedAt: null });

@@ -304,7 +304,7 @@ export async function restoreBackup(
     finish: async (loaded, made, { kind }) => {
       const { ledger, takenAt } = made;
       const identity = ledger ?? { id: randomUUID(), firstIndex: 0 };
-      await takeLedger(loaded, identity, { isAnew: true });
+      await takeLedger(loaded, identity, 'any');
       const sealer = keyRing && createSealer(keyRing, identity.id);
       const tx = sealingWith(loaded, sealer);
       const audit = await checkAudit({ db: tx, sealer: kind === 'authentic' ? sealer : null }, made);
@@ -367,7 +367,7 @@ export async function acceptRestore(
   if (!retires && identity.isHere) throw nothingToAccept('this database does not look like a copy');
   const at = now();
   const barredAddresses = await db.transaction(async (tx) => {
-    await takeLedger(tx, identity, { isAnew: true });
+    await takeLedger(tx, identity, 'any');
     const origin = `a copy, accepted at ${toIso(at)}`;
     const barred = retires ? await secureCopy(tx, { now: () => at, random, write }, recordedActor(actor), origin) : 0;
     const detail = { retired: retires, barredAddresses: barred };

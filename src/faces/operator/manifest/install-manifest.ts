@@ -9,6 +9,7 @@ import {
   type XpubRange,
 } from '../../../core/domain/manifest/manifest.ts';
 import { lackOfSignatures } from '../../../core/domain/manifest/manifest-signature.ts';
+import { say } from '../../../core/domain/message.ts';
 import { formatAmount, microUsdt } from '../../../core/domain/money.ts';
 import { keyMode, type Network } from '../../../core/domain/network.ts';
 import { toIso, type UnixMs, unixMs } from '../../../core/domain/time.ts';
@@ -83,7 +84,7 @@ export async function draftManifest(
     const where = input.networks.length === 0 ? 'mainnet' : input.networks.join(' or ');
     throw new AppError(
       'CONFLICT',
-      `no project on ${where} has addresses, so there is nothing to sign: add addresses first, or name another network with --network, such as --network nile`,
+      say`no project on ${where} has addresses, so there is nothing to sign: add addresses first, or name another network with ${{ field: 'network' }}`,
     );
   }
   const manifest: Manifest = {
