@@ -190,6 +190,46 @@ test.each(someCases(DAMAGES, 3))(
   },
 );
 
+test('an equal transfer that is due first does not overtake the one that it waits for', async () => {
+  const order = await newOrder(await newShop());
+  const event = `insert into events (id, project_id, network, type, invoice_id, sequence, position, body)
+    values (gen_random_uuid(), $2, 'devnet', 'invoice.confirming', $1, 1, 900000, '{}')`;
+  await pastGuards(event, [order.uuid, order.shop.id]);
+  const waiting = () =>
+    runSql(
+      service,
+      `select id, tries, (content::json->>'number')::int8 as number from set_aside where amount_micro = $1 order by number`,
+      [order.amountMicro],
+    );
+  await pay(order);
+  service.devnet.mineUntilSolid();
+  await eventually(waiting, ({ length }) => length === 1);
+  await pay(order);
+  service.devnet.mineUntilSolid();
+  const [first, second] = await eventually(waiting, ({ length }) => length === 2);
+  await pastGuards(`update set_aside set due_at = now() + interval '4 minutes' where id = $1`, [first?.['id']]);
+  await pastGuards('delete from events where invoice_id = $1 and position = 900000', [order.uuid]);
+  await pastGuards('update set_aside set due_at = now() where id = $1', [second?.['id']]);
+  await eventually(waiting, (rows) => rows.length < 2 || Number(rows[1]?.['tries']) > Number(second?.['tries']) + 1);
+  expect(await transfersTo(order)).toEqual([]);
+
+  await pastGuards('update set_aside set due_at = now()');
+  await eventually(waiting, ({ length }) => length === 1);
+  await pastGuards('update set_aside set due_at = now()');
+  await eventually(waiting, ({ length }) => length === 0);
+  const recorded = await runSql(
+    service,
+    'select kind, block_number from transfers where invoice_id = $1 order by block_number',
+    [order.uuid],
+  );
+  expect(recorded).toEqual([
+    { kind: 'matched', block_number: first?.['number'] },
+    { kind: 'duplicate', block_number: second?.['number'] },
+  ]);
+  await delivered(order);
+  await noAlarms();
+});
+
 test('orders that cannot expire hold up no other: those expire, an alarm names each, and after the repair they expire too', async () => {
   const [shop, other] = [await newShop(), await newShop()];
   const brief = { expiresInSeconds: 300 };

@@ -30,7 +30,7 @@ type Concerns = (createdAt: UnixMs, blockTime: UnixMs) => boolean;
 
 /**
  * `isAgain`: annulled transfers are recorded again, because an operator has seen that they are on the chain. `mayOvertake`: the transfers
- * had been set aside before.
+ * had been set aside, and no earlier equal transfer is.
  */
 type Rules = { concerns?: Concerns; isAgain?: boolean; mayOvertake?: boolean };
 
@@ -98,7 +98,8 @@ export async function decideTransfers(
   return { incoming, invoices, aside, outgoing: describeOutgoing(placed, left, concerns) };
 }
 
-const BEHIND = 'an earlier transfer of the same amount to the same address is set aside, and must be recorded first';
+export const BEHIND =
+  'an earlier transfer of the same amount to the same address is set aside, and must be recorded first';
 
 function asideOf({ block, transfer }: Placed, reason: string): SetAside {
   return { kind: 'transfer', block: { ...block, transfers: [transfer] }, reason };

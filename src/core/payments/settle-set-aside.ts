@@ -6,6 +6,7 @@ import { reasonOf } from '../runtime/reason-of.ts';
 import { lockCursor } from '../store/chain/cursor.ts';
 import { findDetected } from '../store/chain/head-blocks.ts';
 import {
+  findEqualSetAside,
   findSetAside,
   forgetSetAside,
   postponeSetAside,
@@ -19,7 +20,7 @@ import { findChangeable } from '../store/ledger/invoice-changes.ts';
 import type { HeldBack } from './held-back.ts';
 import { guardWhileLeading, type Leading } from './leading.ts';
 import { recordChanges } from './record-changes.ts';
-import { recordTransfers } from './record-transfers.ts';
+import { BEHIND, recordTransfers } from './record-transfers.ts';
 import { type Recording, whileLeading } from './watching.ts';
 import { isOfRow } from './write-rows.ts';
 
@@ -63,6 +64,8 @@ async function settleOne(settling: Settling, row: WaitingRow): Promise<string | 
     const one = readSetAside(row);
     if (one === null) throw new Error('its entry has an unknown format');
     await db.transaction(async (tx) => {
+      if (one.kind === 'transfer' && (await findEqualSetAside(tx, row.id)).some((equal) => isBefore(equal, one)))
+        throw new Error(BEHIND);
       await settle(settling, tx, one);
       await forgetSetAside(tx, row.id);
     });
@@ -73,6 +76,15 @@ async function settleOne(settling: Settling, row: WaitingRow): Promise<string | 
     await postponeSetAside(db, row.id, reason);
     return reason;
   }
+}
+
+/**
+ * Whether a waiting row is a transfer that comes earlier in the chain. Two transfers in one block pay the same order at the same time, so
+ * either may be first.
+ */
+function isBefore(row: WaitingRow, { block }: Extract<SetAside, { kind: 'transfer' }>): boolean {
+  const other = row.seal ? readSetAside(row) : null;
+  return other?.kind === 'transfer' && other.block.number < block.number;
 }
 
 async function settle(settling: Settling, tx: Sql, one: SetAside): Promise<void> {

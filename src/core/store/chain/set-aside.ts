@@ -16,6 +16,8 @@ export type SetAside =
 
 const idOf = (...parts: readonly (string | number)[]) => parts.join(' ');
 const MAX_REASON = 2000;
+/** A payer who sends the same amount this often while a row is damaged gains nothing. */
+const MAX_EQUAL = 1000;
 /** The longest pause between two retries. A row with a later time was written by someone else. */
 const LONGEST = "interval '5 minutes'";
 
@@ -87,6 +89,19 @@ export const findSetAside = rowsOf(
   })}
    from set_aside s where s.network = $1 order by s.due_at, s.id limit $2`,
   (network: Network, limit: number) => [network, limit],
+);
+
+/**
+ * Returns the set-aside transfers of the same amount to the same address as this one, without it. Someone else may have written any of them.
+ */
+export const findEqualSetAside = rowsOf(
+  'set-aside-equal',
+  waiting,
+  `select ${listColumns(waiting, 's.', { isDue: 'true', seal: sealColumn(SEALED_SET_ASIDE, 's.') })}
+   from set_aside s join set_aside one on one.id = $1 and s.network = one.network and s.account = one.account
+     and s.amount_micro = one.amount_micro and s.id <> one.id
+   order by s.id limit ${MAX_EQUAL}`,
+  (id: string) => [id],
 );
 
 /** Decodes a row. Returns `null` if Quittance didn't write it. */
