@@ -6,6 +6,7 @@ import { reconcileAddress } from '../../src/core/chain/reconcile.ts';
 import type { ChainTransfer, SolidBlock } from '../../src/core/domain/chain-block.ts';
 import { encodeId } from '../../src/core/domain/ids.ts';
 import { applySolidBlocks } from '../../src/core/payments/apply-solid-blocks.ts';
+import { diagnoseTransfers } from '../../src/core/payments/mismatch/diagnose-transfers.ts';
 import { listOperatorActions } from '../../src/core/store/access/audit-log.ts';
 import { findOpenAlarms } from '../../src/core/store/chain/alarms.ts';
 import { listBookedAddresses } from '../../src/core/store/chain/balance-checks.ts';
@@ -216,6 +217,25 @@ describe('a transfer that was taken back', () => {
     expect([added.unmatched, left]).toEqual([1, []]);
     const kept = await rows('select correction from transfers where amount_micro = 3000001 order by correction');
     expect(kept).toEqual([{ correction: 0 }, { correction: 1 }]);
+  });
+
+  test('that paid an invoice is not called a second payment when a second repair records it again', async () => {
+    const invoice = await openInvoice();
+    await books.send(invoice.address, invoice.payableMicro);
+    const range = await books.record();
+    expect(await invoice.status()).toBe('PAID');
+    await client.query(
+      `insert into transfer_annulments (transfer_id, project_id, invoice_id, denied_by, annulled_at, annulled_by, reason)
+       select id, project_id, invoice_id, decode(repeat('ab', 32), 'hex'), now(), 'somebody', 'x' from transfers where invoice_id = $1`,
+      [invoice.id],
+    );
+    const { added } = await repair(books.rescanning(), await planned(range), ORDER);
+    expect(added.duplicate).toBe(1);
+    const [again] = await rows(`select id from transfers where invoice_id = $1 and kind = 'duplicate'`, [invoice.id]);
+    const causes = await diagnoseTransfers(books.db, [String(again?.['id'])]);
+    expect([...causes.values()]).toMatchObject([
+      [{ code: 'UNKNOWN', explanation: expect.stringContaining('whose recorded payment was annulled') }],
+    ]);
   });
 });
 

@@ -77,10 +77,11 @@ const SOON_MS = 86_400_000;
 /** Ranks a duplicate's causes. The amount shows which invoice was paid again, and the sender may show more. */
 export function rankDuplicate(facts: MismatchFacts, repeated: Suspect): Cause[] {
   const { amountMicro, from, at } = facts.transfer;
-  const isSameSender = repeated.paid?.from === from;
+  if (repeated.paid === null) return [replacement(facts, repeated)];
+  const isSameSender = repeated.paid.from === from;
   // A round amount is a repetition if it arrives soon afterwards from the same sender. If it arrives later, it may be for another order;
   // and an exchange sends on behalf of many people.
-  const isSoon = repeated.paid !== null && at - repeated.paid.at < SOON_MS;
+  const isSoon = at - repeated.paid.at < SOON_MS;
   const first: Cause = {
     code: 'PAID_TWICE',
     confidence: (isSameSender && isSoon) || hasTail(repeated) ? 'high' : 'medium',
@@ -90,6 +91,17 @@ export function rankDuplicate(facts: MismatchFacts, repeated: Suspect): Cause[] 
   };
   const others = senderCauses(facts).filter(({ code }) => code !== 'DUST');
   return [first, ...others.map((finding) => toCause([finding], 0, facts.transfer))];
+}
+
+/** The recorded payment was annulled, but its invoice stays `PAID`. So this transfer is probably the real payment, and no second one. */
+function replacement({ transfer: { amountMicro } }: MismatchFacts, paid: Suspect): Cause {
+  return {
+    code: 'UNKNOWN',
+    confidence: 'low',
+    explanation: `${exactly(amountMicro)} arrived: exactly the amount of invoice ${paid.externalId}, whose recorded payment was annulled. This transfer is probably its payment.`,
+    evidence: { payableAmount: exactly(paid.payableMicro) },
+    invoices: [toNear(paid, amountMicro)],
+  };
 }
 
 /** Sorts the likeliest causes first, and equally likely ones by their distance from the invoice's amount. */

@@ -344,7 +344,7 @@ const PAYABLE_AFTER = payableAfter('i.');
 const SUSPECT = `(q.question - 1)::int4 as question, i.id, i.external_id, i.status, i.requested_micro, i.payable_micro, ${addressColumn('a')} as address,
      i.created_at, ${PAYABLE_AFTER} as payable_after, i.expires_at, p.block_time as paid_at, p.from_address as paid_from`;
 const WITH_ADDRESS_AND_PAYMENT = `join addresses a on a.id = i.address_id
-   left join lateral (select block_time, from_address from transfers where id = i.paid_transfer_id limit 1) p on true`;
+   left join lateral (select block_time, from_address from transfers where id = i.paid_transfer_id and ${stands('transfers')} limit 1) p on true`;
 const READ_OF_INVOICE =
   'id, external_id, status, requested_micro, payable_micro, address_id, created_at, payable_after, expires_at, paid_transfer_id';
 

@@ -235,7 +235,7 @@ function renderFound(page: Page, { state }: PageLook): Html {
   const { say } = words;
   const back = state === 'paid' ? renderReturn(page, 'button') : null;
   const second =
-    secondTxId === null
+    secondTxId === null || invoice.isDenied
       ? null
       : html`<p class="notice">${say('secondPayment', { transaction: renderShortTransaction(network, secondTxId), merchant: renderMerchant(brand) })}<br>${renderCopyTransaction(words, secondTxId, 'second')}</p>`;
   const receipt =
