@@ -75,7 +75,7 @@ test('without what newer browsers have, forms are answered, times are told, stri
   await openDetails(page);
   await askEverything(page);
   expect(await textOf(page, '#fee-answer p:first-child')).toContain('123458.490007');
-  expect(await textOf(page, '#paste-answer')).toContain('different address');
+  expect(await textOf(page, '#paste-answer')).toContain('The address is different');
   expect(await textOf(page, '#transaction-answer')).toContain('Do not send the rest');
   await page.getByRole('button', { name: 'Copy the amount' }).first().click();
   await page.getByText('Copied', { exact: true }).first().waitFor();

@@ -146,7 +146,7 @@ test('the verdict says which amounts are scarce, and which are gone so that invo
   }
   const { stdout } = await capacity('--project', id);
   expect(stdout).toMatch(/^verdict +LOW: no amount is free, so Quittance refuses invoices for \d\.0{6}, \d\.0{6}, /m);
-  expect(stdout).toMatch(/ and 1 more; less than 20 % is free for 9\.000000$/m);
+  expect(stdout).toMatch(/ and 1 more; less than 20 % of the amounts are free for 9\.000000$/m);
 });
 
 test('an amount that was used fewer than 5 times has days left, and is not low by them', async () => {

@@ -334,7 +334,7 @@ describe('an invoice', () => {
     );
     const { text, data } = await ask(ledger, 'order-26');
     expect((data as Json).verdict).toContain('10000 more transfers of the same amount arrived and pay no invoice');
-    expect(text).toContain('not shown: 9980 more of 10000 transfers of exactly its amount');
+    expect(text).toContain('not shown: 9980 more of 10000 transfers of exactly this amount');
     expect(text.split('\n').length).toBeLessThan(250);
   });
 

@@ -94,7 +94,7 @@ test('an export is whole, and a cell that begins a formula is none', async () =>
 
 test.each([
   [['show', 'inv_x'], 3, 'has no invoice "inv_x". To find an invoice by part of its order id'],
-  [['withdraw', 'no such order'], 3, 'has no invoice "no such order". To find one'],
+  [['withdraw', 'no such order'], 3, 'has no invoice "no such order". To find an invoice'],
   [['list', '--status', 'paid'], 2, '--status is "paid": choose PENDING, CONFIRMING, EXPIRED'],
   [['list', '--before', 'trf_1'], 2, '--before is "trf_1"'],
   [['list', '--limit', '501'], 2, '--limit'],

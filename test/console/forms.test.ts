@@ -143,7 +143,7 @@ test('a form that rested for more than twelve hours is refused, and says so', as
   const token = await tokenOf();
   console_.service.clock.advance(13 * 3_600_000);
   const reply = await console_.post(path, { token, resolution: 'ignored', seenAt: 'never' });
-  expect([reply.status, reply.text.includes('too old')]).toEqual([409, true]);
+  expect([reply.status, reply.text.includes('has expired')]).toEqual([409, true]);
 });
 
 test('of two tabs on one transfer the second is told who decided meanwhile, and may decide anew', async () => {

@@ -144,7 +144,7 @@ test('what is no refund is refused with the reason, and leaves nothing', async (
   expect(await refusal(unknown)).toContain('about a minute after it was sent');
   expect(await refusal(unknown)).toContain(`transfers resolve ${transfer} --as refunded --note "refund tx ${unknown}"`);
   const elsewhere = accountToAddress(PENNILESS.account);
-  expect(await refusal(await leave(elsewhere, 1_000_000n))).toContain(`went to ${elsewhere}`);
+  expect(await refusal(await leave(elsewhere, 1_000_000n))).toContain(`sent money to ${elsewhere}`);
   expect(await refusal(await leave(wallet, 8_500_000n))).toContain('1.500000 USDT less than the 10.000000 received');
   await come(11_000_000n);
   expect(await refusal(await leave(wallet, 10_500_000n))).toContain('0.500000 USDT more');

@@ -125,7 +125,7 @@ test('each start names it, and so does making a project or a key', async () => {
 
   await acquireLease(service.db, watcherLease('mainnet'), 'another process', 60_000);
   const unseen =
-    'no mainnet node has returned a block yet. Until a watcher runs, Quittance creates no invoices for the project (503). If this does not change, check QUITTANCE_MAINNET_NODES with "quittance doctor"';
+    'no mainnet node has returned a block yet. Until a node returns a block, Quittance creates no invoices for the project (503). If this does not change, check QUITTANCE_MAINNET_NODES with "quittance doctor"';
   expect((await key(live.projectId, '--json')).json.warning).toBe(unseen);
   expect((await make('mainnet', '--json')).json.warning).toBe(unseen);
   await runSql(service, SEEN);

@@ -31,7 +31,7 @@ const CASES: Record<string, Case> = {
     make: signed((next) => ({ ...next, serial: 1, previous: null })),
   },
   'an unknown key': {
-    says: '0 of the 1 pinned keys signed this version, and 1 must; 1 of its signatures are from keys that are not pinned',
+    says: '0 of the 1 pinned keys signed this version, but 1 must sign; 1 of its signatures are from keys that are not pinned',
     make: (next) => signedText(next, new Uint8Array(32).fill(8)),
   },
   'an expired one': {

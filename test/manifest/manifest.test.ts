@@ -122,8 +122,8 @@ test('so many of the pinned keys must have signed, each once, and the head as it
 
 test.each([
   ['', 'must name 1 to 4 keys'],
-  ['0 of KEY', 'asks for 0 signatures'],
-  ['3 of KEY', 'asks for 3 signatures from 1'],
+  ['0 of KEY', 'requires 0 signatures'],
+  ['3 of KEY', 'requires 3 signatures from 1'],
   ['KEY KEY', 'one key twice'],
   ['ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQC', 'type ssh-rsa'],
   [

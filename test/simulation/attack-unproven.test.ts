@@ -73,7 +73,7 @@ test('two operators that agree are not believed for ever: after 60 such blocks i
   expect(await world.statuses()).toEqual(['CONFIRMING']);
   expect((await world.cursor()).number).toBe(held - 1);
   expect(await world.alarmDetail('unverifiable-block')).toMatch(
-    new RegExp(`^block ${held} .* is held, because .*--block ${held}$`),
+    new RegExp(`^block ${held} .* is on hold, because .*--block ${held}$`),
   );
   await world.letPass(held);
   await world.run(5, filler);

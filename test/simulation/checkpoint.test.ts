@@ -156,7 +156,9 @@ describe('a first start from a checkpoint', () => {
     const sets = votedOut(keysNamed('many', 420), 1, 3 * PERIOD_BLOCKS, 5);
     const chain = createLongChain(1200 * PERIOD_BLOCKS, sets);
     const node = createHeaderNode('a', chain);
-    await expect(newProcess(chain, checkpointOf(chain, sets(FIRST))).start([node])).rejects.toThrow('200 attempts led');
+    await expect(newProcess(chain, checkpointOf(chain, sets(FIRST))).start([node])).rejects.toThrow(
+      'after 200 attempts',
+    );
   });
 
   test('goes on from where a node failed, and another process begins again', async () => {
@@ -253,7 +255,7 @@ describe('nobody is believed', () => {
       'only 18 of the 27',
     ],
     // The producers of these blocks are only proven up to where enough of the others built on them.
-    ['put blocks of their own on top of a true chain', () => forkedAt(HEAD - 60, EVIL_SET), 'name, only 0 are'],
+    ['put blocks of their own on top of a true chain', () => forkedAt(HEAD - 60, EVIL_SET), 'only 0 of the 27'],
     [
       'put blocks of eight of their own where those who made blocks are looked for, and name sixteen',
       () => ({
@@ -261,12 +263,12 @@ describe('nobody is believed', () => {
         ...forkedAt(HEAD - 81, EVIL_SET.slice(0, MOST_NEW)),
         lies: { producers: () => [...EVIL_SET.slice(0, 16), ...FIRST_SET.slice(16)] },
       }),
-      'name, only 11 are',
+      'only 11 of the 27',
     ],
     [
       'put blocks of their own on top of a true chain, near its end',
       () => forkedAt(HEAD - 25, EVIL_SET),
-      'name, only 0 are',
+      'only 0 of the 27',
     ],
     [
       'show true blocks with signatures of their own, and name the keys that made them',
@@ -291,7 +293,7 @@ describe('nobody is believed', () => {
         chain: forkedAt(HEAD, []).chain,
         lies: { producers: () => [...EVIL_SET.slice(0, TOO_MANY), ...FIRST_SET.slice(TOO_MANY)] },
       }),
-      'name, only 18 are',
+      'only 18 of the 27',
     ],
     [
       'show the true chain, and name fewer',

@@ -105,7 +105,7 @@ test('a correction has the seal of its row, and one that somebody puts there has
      values ('devnet', decode($1, 'hex'), 0, 0, sha256('y'), now(), 'anna', 'denied')`,
     [txId],
   );
-  await expect(refund(transferId, txId)).rejects.toThrow('this transfer is not on the chain');
+  await expect(refund(transferId, txId)).rejects.toThrow('was annulled, because it is not on the chain');
   await world.asService(
     `insert into outgoing_corrections (network, tx_id, log_index, correction, project_id, address_id, block_number, block_id, block_time,
        to_address, amount_micro, verified, nodes)
@@ -113,7 +113,7 @@ test('a correction has the seal of its row, and one that somebody puts there has
      from only outgoing_transfers where tx_id = decode($1, 'hex')`,
     [txId],
   );
-  await expect(refund(transferId, txId)).rejects.toThrow('this transfer is not on the chain');
+  await expect(refund(transferId, txId)).rejects.toThrow('was annulled, because it is not on the chain');
   await world.untilNamed(`row-changed outgoing_transfers ${txId}`);
 });
 

@@ -140,7 +140,7 @@ test('without its master key a secret does not open, and the start is refused wi
   await expect(prepare(stranger)).rejects.toMatchObject({
     ...refusal,
     message: expect.stringMatching(
-      `${older.id} is missing, and QUITTANCE_MASTER_KEY has ${newer.id}. Add it to QUITTANCE_MASTER_KEY`,
+      `${older.id} is missing, and QUITTANCE_MASTER_KEY has ${newer.id}. Add the missing key to QUITTANCE_MASTER_KEY`,
     ),
   });
   const file = createKeyRing([newer], { kind: 'file', path: '/data/master-key' });

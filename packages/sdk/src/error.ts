@@ -53,5 +53,5 @@ export class QuittanceError extends Error {
 
 /** Returns the error for a response that isn't what was requested. */
 export function strange(what: string): QuittanceError {
-  return new QuittanceError('UNEXPECTED_ANSWER', `the API returned ${what}, which the SDK ignored`);
+  return new QuittanceError('UNEXPECTED_ANSWER', `the API returned ${what}`);
 }

@@ -95,6 +95,6 @@ async function readPage<Item>(
 
 /** Throws instead of requesting the same page again and again. */
 function further(next: string | undefined, cursor: string | undefined): string {
-  if (next === undefined || next === cursor) throw strange('a page with an invalid cursor');
+  if (next === undefined || next === cursor) throw strange('an invalid cursor');
   return next;
 }

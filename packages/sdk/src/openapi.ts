@@ -336,7 +336,7 @@ export interface webhooks {
         put?: never;
         /**
          * transfer.claimed
-         * @description The payer of an invoice looked up, and thus claimed, a transfer that paid no invoice. This is not proof, because anyone with the invoice link can look up a transfer. The payment page does not ask for payment until the operator decides.
+         * @description The payer of an invoice looked up a transfer that paid no invoice, and so claimed it. This is not proof, because anyone with the invoice link can do it. The payment page does not ask for payment until the operator decides.
          */
         post: operations["onTransferClaimedEvent"];
         delete?: never;
@@ -486,12 +486,12 @@ export interface components {
             /** @constant */
             asset: "USDT";
             /**
-             * @description A one-line description of the purchase, which the payer sees on the page
+             * @description One line about the purchase, shown to the payer
              * @example Two concert tickets
              */
             description?: string;
             /**
-             * @description The time that the payer has to pay; the project's setting is both the maximum and the default
+             * @description How long the payer can pay; the project's setting is the maximum and the default
              * @example 900
              */
             expiresInSeconds?: number;
@@ -644,7 +644,7 @@ export interface components {
                  */
                 checkoutUrl: string;
                 /**
-                 * @description A one-line description of the purchase, which the payer sees on the page
+                 * @description One line about the purchase, shown to the payer
                  * @example Two concert tickets
                  */
                 description?: string;
@@ -703,7 +703,7 @@ export interface components {
              */
             checkoutUrl: string;
             /**
-             * @description A one-line description of the purchase, which the payer sees on the page
+             * @description One line about the purchase, shown to the payer
              * @example Two concert tickets
              */
             description?: string;
@@ -751,7 +751,7 @@ export interface components {
                  */
                 checkoutUrl: string;
                 /**
-                 * @description A one-line description of the purchase, which the payer sees on the page
+                 * @description One line about the purchase, shown to the payer
                  * @example Two concert tickets
                  */
                 description?: string;
@@ -817,7 +817,7 @@ export interface components {
                  */
                 checkoutUrl: string;
                 /**
-                 * @description A one-line description of the purchase, which the payer sees on the page
+                 * @description One line about the purchase, shown to the payer
                  * @example Two concert tickets
                  */
                 description?: string;
@@ -877,7 +877,7 @@ export interface components {
                  */
                 checkoutUrl: string;
                 /**
-                 * @description A one-line description of the purchase, which the payer sees on the page
+                 * @description One line about the purchase, shown to the payer
                  * @example Two concert tickets
                  */
                 description?: string;
@@ -1208,7 +1208,7 @@ export interface components {
         };
         /**
          * TransferClaimedEvent
-         * @description The payer of an invoice looked up, and thus claimed, a transfer that paid no invoice. This is not proof, because anyone with the invoice link can look up a transfer. The payment page does not ask for payment until the operator decides.
+         * @description The payer of an invoice looked up a transfer that paid no invoice, and so claimed it. This is not proof, because anyone with the invoice link can do it. The payment page does not ask for payment until the operator decides.
          */
         TransferClaimedEvent: {
             data: {
@@ -3098,7 +3098,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The id of the event, the same on every attempt; use it to deduplicate events */
+                /** @description The event's id, the same on every attempt; deduplicate by it */
                 "webhook-id": string;
                 /** @description The version of this protocol */
                 "webhook-protocol": "v2";
@@ -3129,7 +3129,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The id of the event, the same on every attempt; use it to deduplicate events */
+                /** @description The event's id, the same on every attempt; deduplicate by it */
                 "webhook-id": string;
                 /** @description The version of this protocol */
                 "webhook-protocol": "v2";
@@ -3160,7 +3160,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The id of the event, the same on every attempt; use it to deduplicate events */
+                /** @description The event's id, the same on every attempt; deduplicate by it */
                 "webhook-id": string;
                 /** @description The version of this protocol */
                 "webhook-protocol": "v2";
@@ -3191,7 +3191,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The id of the event, the same on every attempt; use it to deduplicate events */
+                /** @description The event's id, the same on every attempt; deduplicate by it */
                 "webhook-id": string;
                 /** @description The version of this protocol */
                 "webhook-protocol": "v2";
@@ -3222,7 +3222,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The id of the event, the same on every attempt; use it to deduplicate events */
+                /** @description The event's id, the same on every attempt; deduplicate by it */
                 "webhook-id": string;
                 /** @description The version of this protocol */
                 "webhook-protocol": "v2";
@@ -3253,7 +3253,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The id of the event, the same on every attempt; use it to deduplicate events */
+                /** @description The event's id, the same on every attempt; deduplicate by it */
                 "webhook-id": string;
                 /** @description The version of this protocol */
                 "webhook-protocol": "v2";
@@ -3284,7 +3284,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The id of the event, the same on every attempt; use it to deduplicate events */
+                /** @description The event's id, the same on every attempt; deduplicate by it */
                 "webhook-id": string;
                 /** @description The version of this protocol */
                 "webhook-protocol": "v2";
@@ -3315,7 +3315,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The id of the event, the same on every attempt; use it to deduplicate events */
+                /** @description The event's id, the same on every attempt; deduplicate by it */
                 "webhook-id": string;
                 /** @description The version of this protocol */
                 "webhook-protocol": "v2";
@@ -3346,7 +3346,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The id of the event, the same on every attempt; use it to deduplicate events */
+                /** @description The event's id, the same on every attempt; deduplicate by it */
                 "webhook-id": string;
                 /** @description The version of this protocol */
                 "webhook-protocol": "v2";
@@ -3377,7 +3377,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The id of the event, the same on every attempt; use it to deduplicate events */
+                /** @description The event's id, the same on every attempt; deduplicate by it */
                 "webhook-id": string;
                 /** @description The version of this protocol */
                 "webhook-protocol": "v2";
@@ -3408,7 +3408,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The id of the event, the same on every attempt; use it to deduplicate events */
+                /** @description The event's id, the same on every attempt; deduplicate by it */
                 "webhook-id": string;
                 /** @description The version of this protocol */
                 "webhook-protocol": "v2";

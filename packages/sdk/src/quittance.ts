@@ -104,7 +104,7 @@ function createEvents(transport: Transport): Events {
         const last = data.at(-1)?.id;
         hasMore = rest.hasMore;
         // Throws instead of requesting the same page again and again.
-        if (hasMore && (last === undefined || last === cursor)) throw strange('a page with an invalid cursor');
+        if (hasMore && (last === undefined || last === cursor)) throw strange('an invalid cursor');
         cursor = last;
       }
     },

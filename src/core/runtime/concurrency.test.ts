@@ -132,10 +132,10 @@ test('a busy event loop gets far more turns between two items than an idle one',
       await turn();
     }
   })();
-  // Milliseconds of other work during 4 items of 3 ms each. A share of one in 96 would be 1152; a quarter of that is still far above an
-  // equal share.
+  // Milliseconds of other work during 4 items of 3 ms each. A share of one in 96 would be 1152, an equal share 12. On a
+  // busy machine the items take longer, so this is a tenth.
   for await (const _ of givingWay(numbers(4)));
   isOver = true;
   await others;
-  expect(turns).toBeGreaterThan(280);
+  expect(turns).toBeGreaterThan(115);
 });

@@ -105,7 +105,7 @@ export const EVENT_SCHEMAS = {
     {
       title: 'TransferClaimedEvent',
       description:
-        'The payer of an invoice looked up, and thus claimed, a transfer that paid no invoice. This is not proof, because anyone with the invoice link can look up a transfer. The payment page does not ask for payment until the operator decides.',
+        'The payer of an invoice looked up a transfer that paid no invoice, and so claimed it. This is not proof, because anyone with the invoice link can do it. The payment page does not ask for payment until the operator decides.',
     },
   ),
   'transfer.resolved': envelope(

@@ -101,7 +101,7 @@ function describeWebhooks(): Record<string, object> {
 }
 
 const WEBHOOK_HEADERS = [
-  webhookHeader('webhook-id', 'The id of the event, the same on every attempt; use it to deduplicate events', {
+  webhookHeader('webhook-id', "The event's id, the same on every attempt; deduplicate by it", {
     type: 'string',
   }),
   webhookHeader(

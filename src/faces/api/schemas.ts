@@ -123,7 +123,7 @@ const metadata = Type.Unsafe<Record<string, string>>({
 const description = Type.String({
   minLength: 1,
   maxLength: 140,
-  description: 'A one-line description of the purchase, which the payer sees on the page',
+  description: 'One line about the purchase, shown to the payer',
   examples: ['Two concert tickets'],
 });
 
@@ -183,7 +183,7 @@ export const CreateInvoiceSchema = Type.Object(
     expiresInSeconds: Type.Optional(
       Type.Integer({
         minimum: 300,
-        description: "The time that the payer has to pay; the project's setting is both the maximum and the default",
+        description: "How long the payer can pay; the project's setting is the maximum and the default",
         examples: [900],
       }),
     ),

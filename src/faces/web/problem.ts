@@ -23,7 +23,7 @@ export const PROBLEMS = {
     status: 401,
     title: 'The API key is not accepted',
     advice:
-      'Send the project’s secret key in the X-Api-Key header. The key may be missing, malformed, unknown, expired or revoked, or its allow list may not contain your IP address.',
+      'Send the project’s secret key in the X-Api-Key header. The key may be missing, malformed, unknown, expired, revoked, or not allowed from your IP address.',
   },
   INSUFFICIENT_SCOPE: {
     status: 403,

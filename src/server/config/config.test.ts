@@ -412,8 +412,8 @@ const bad: [variable: string, value: string, says: string, rest?: NodeJS.Process
     'invalid grpc option: it must end with the gRPC port',
   ],
   ['QUITTANCE_NILE_NODES', 'http://a.example#grpc=50051', 'the grpc:// URL of the same node'],
-  ['QUITTANCE_NILE_NODES', 'https://a.example#x', 'write operator=, rps=, daily=, key='],
-  ['QUITTANCE_NILE_NODES', 'https://a.example#rate=3', 'write operator=, rps=, daily=, key='],
+  ['QUITTANCE_NILE_NODES', 'https://a.example#x', 'use operator=, rps=, daily=, key='],
+  ['QUITTANCE_NILE_NODES', 'https://a.example#rate=3', 'use operator=, rps=, daily=, key='],
   ['QUITTANCE_NILE_NODES', 'https://a.example#key=', 'use 1 to 200 visible'],
   ['QUITTANCE_NILE_NODES', 'https://a.example#key=%zz', 'invalid key option'],
   ['QUITTANCE_NILE_NODES', 'https://a.example#key=a#b', 'more than one "#"'],
@@ -427,7 +427,7 @@ const bad: [variable: string, value: string, says: string, rest?: NodeJS.Process
   [
     'QUITTANCE_AGREEMENT',
     '2',
-    'QUITTANCE_NILE_NODES has nodes from one operator (trongrid.io): add nodes from other operators',
+    'QUITTANCE_NILE_NODES has nodes from only one operator (trongrid.io): add nodes from other operators',
     NILE,
   ],
   [

@@ -93,7 +93,7 @@ test('nobody gets all projects by ticking none, and what is wrong is told beside
     [{ role: 'god' }, 'choose viewer, operator, owner'],
     [{ role: 'owner' }, 'who can see all projects'],
     [{ scope: 'all' }, 'some projects are selected'],
-    [{ [shop.projectId]: '' }, 'none is'],
+    [{ [shop.projectId]: '' }, 'no project is selected'],
     [{ scope: '' }, '“Projects”'],
     [{ scope: 'none' }, '“Projects”'],
   ];
