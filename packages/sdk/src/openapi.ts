@@ -416,7 +416,7 @@ export interface webhooks {
         put?: never;
         /**
          * transfer.unmatched
-         * @description A transfer to one of your addresses matches no payable amount. The event contains the reason that was the likeliest at that time.
+         * @description A transfer to one of your addresses matches no payable amount. The event has the likeliest reason at that time.
          */
         post: operations["onTransferUnmatchedEvent"];
         delete?: never;
@@ -451,7 +451,7 @@ export interface components {
             /** Format: date-time */
             claimedAt: string;
             invoice: components["schemas"]["NamedInvoice"];
-            /** @description Number of other invoices whose payers have already claimed this transfer */
+            /** @description Number of other invoices whose payers claimed this transfer */
             otherClaims: number;
         };
         /**
@@ -1360,7 +1360,7 @@ export interface components {
         };
         /**
          * TransferUnmatchedEvent
-         * @description A transfer to one of your addresses matches no payable amount. The event contains the reason that was the likeliest at that time.
+         * @description A transfer to one of your addresses matches no payable amount. The event has the likeliest reason at that time.
          */
         TransferUnmatchedEvent: {
             data: {

@@ -79,7 +79,7 @@ async function settleOne(settling: Settling, row: WaitingRow): Promise<string | 
 }
 
 /**
- * Whether a waiting row is a transfer that comes earlier in the chain. Two transfers in one block pay the same order at the same time, so
+ * Whether a waiting row is a transfer that is earlier in the chain. Two transfers in one block pay the same order at the same time, so
  * either may be first.
  */
 function isBefore(row: WaitingRow, { block }: Extract<SetAside, { kind: 'transfer' }>): boolean {

@@ -58,7 +58,7 @@ export const EVENT_SCHEMAS = {
   'transfer.unmatched': envelope('transfer.unmatched', Type.Object({ ...transferFields(), ...likeliestOfEvent() }), {
     title: 'TransferUnmatchedEvent',
     description:
-      'A transfer to one of your addresses matches no payable amount. The event contains the reason that was the likeliest at that time.',
+      'A transfer to one of your addresses matches no payable amount. The event has the likeliest reason at that time.',
   }),
   'transfer.duplicate': envelope(
     'transfer.duplicate',
@@ -96,7 +96,7 @@ export const EVENT_SCHEMAS = {
           claimedAt: Type.String({ format: 'date-time' }),
           otherClaims: Type.Integer({
             minimum: 0,
-            description: 'Number of other invoices whose payers have already claimed this transfer',
+            description: 'Number of other invoices whose payers claimed this transfer',
           }),
         },
         { title: 'Claim' },
