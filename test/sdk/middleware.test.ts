@@ -166,8 +166,8 @@ describe('a secret that cannot be one', () => {
 });
 
 describe('a delivery that takes too long', () => {
-  const deliver = async (route: (request: Request) => Promise<Response>) => {
-    const { headers, body } = deliveryOf(EVENT);
+  const deliver = async (route: (request: Request) => Promise<Response>, timestampSeconds = NOW) => {
+    const { headers, body } = deliveryOf(EVENT, timestampSeconds);
     const response = await route(
       new Request('https://shop.example/', { method: 'POST', headers, body: new Uint8Array(body) }),
     );
@@ -244,6 +244,34 @@ describe('a delivery that takes too long', () => {
     while (finish.length < 2) await turn();
     finish[1]?.();
     expect(await replay).toMatchObject({ status: 204 });
+  });
+
+  test('is handled again if its handler never ends, as in a worker: once a repeat has waited in vain', async () => {
+    // Here the deadline passes by itself, because nothing shows that a repeat has begun to wait.
+    vi.useRealTimers();
+    let calls = 0;
+    const route = quittanceWebhook(late, () => {
+      calls += 1;
+      return calls === 1 ? new Promise(() => {}) : undefined;
+    });
+    expect(await deliver(route)).toEqual(BUSY);
+    await expect.poll(() => deliver(route)).toMatchObject({ status: 204 });
+    expect(calls).toBe(2);
+  });
+
+  test('is handled by a replay that comes much later, even if the repeat reached another process', async () => {
+    const clock = { now: NOW };
+    const calls: (() => void)[] = [];
+    const route = quittanceWebhook({ ...late, now: () => clock.now * 1000 }, () => {
+      if (calls.length === 0) return new Promise<void>((resolve) => calls.push(resolve));
+      calls.push(() => {});
+    });
+    expect(await deliverLate(route, () => calls.length === 1)).toEqual(BUSY);
+    calls[0]?.();
+    await turn();
+    clock.now += 900;
+    expect(await deliver(route, clock.now)).toMatchObject({ status: 204 });
+    expect(calls).toHaveLength(2);
   });
 
   test.each([0, 14_001, Number.NaN])('a deadline of %s ms is refused when the program starts', (deadlineMs) => {

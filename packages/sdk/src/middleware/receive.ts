@@ -23,8 +23,9 @@ export type WebhookOptions<Context> = Omit<VerifyOptions, 'isBase64Encoded'> & {
 type Delivery = { readonly signal: AbortSignal };
 
 /**
- * Called once for each genuine delivery, including repeated ones, but never while the same event is still being handled. If it throws,
- * Quittance delivers the webhook again.
+ * Called once for each genuine delivery, including repeated ones. A repeated delivery first waits for a handler that is still handling the
+ * same event. If that handler hasn't finished by the repeated delivery's deadline, the next delivery calls the handler again. If the handler
+ * throws, Quittance delivers the webhook again.
  */
 export type WebhookHandler<Context> = (event: WebhookEvent, context: Context, delivery: Delivery) => unknown;
 
@@ -37,6 +38,8 @@ const MAX_DEADLINE_MS = 14_000;
 const RETRY_AFTER_S = 5;
 /** How many events to remember that were handled after their response. */
 const MAX_LATE = 1_000;
+/** How long to remember them. Quittance makes the first five attempts about 10 minutes apart at most. A later one may be a replay. */
+const LATE_MS = 900_000;
 
 /** Returns the response to a delivery to one endpoint. */
 export type Receive<Context> = (received: ReceivedBody, headers: WebhookHeaders, context: Context) => Promise<Answer>;
@@ -55,29 +58,42 @@ export function createReceiver<Context>(
   if (!(deadlineMs >= 1 && deadlineMs <= MAX_DEADLINE_MS)) {
     throw new TypeError(`deadlineMs must be from 1 to ${MAX_DEADLINE_MS}: Quittance waits 15 s for the response`);
   }
-  const running = new Map<string, { handling: Promise<unknown>; deliveries: Delivery[] }>();
-  const late = new Set<string>();
+  const running = new Map<string, { handling: Promise<unknown>; waiting: number; isGivenUp: boolean }>();
+  const now = options.now ?? Date.now;
+  const late = new Map<string, number>();
   /**
-   * A repeated delivery waits for the running handler. If the event was handled after its 503, the next delivery is acknowledged without
-   * handling it again. Any later delivery, such as a replay, is handled.
+   * A repeated delivery waits for the running handler. If it waits in vain until its deadline, the next delivery calls the handler again,
+   * because the first call may never finish: workers stop a request's work after the response. If the event was handled after its 503, a
+   * delivery soon after is acknowledged without handling it again. Any later delivery, such as a replay, is handled.
    */
   const handleOnce = (event: WebhookEvent, context: Context, delivery: Delivery): Promise<unknown> => {
     const { id } = event;
-    if (late.delete(id)) return Promise.resolve();
+    const { signal } = delivery;
+    const handledAt = late.get(id);
+    late.delete(id);
+    if (handledAt !== undefined && now() - handledAt < LATE_MS) return Promise.resolve();
     const begun = running.get(id);
-    if (begun !== undefined) {
-      begun.deliveries.push(delivery);
+    // Each request counts itself, because a worker must not touch the objects of another request.
+    if (begun?.isGivenUp === false) {
+      begun.waiting += 1;
+      signal.addEventListener('abort', () => {
+        begun.waiting -= 1;
+        begun.isGivenUp = true;
+      });
       return begun.handling;
     }
-    const run = { handling: Promise.resolve<unknown>(undefined), deliveries: [delivery] };
+    const run = { handling: Promise.resolve<unknown>(undefined), waiting: 1, isGivenUp: false };
+    signal.addEventListener('abort', () => {
+      run.waiting -= 1;
+    });
     running.set(id, run);
     run.handling = (async () => {
       try {
         await handler(event, context, delivery);
-        if (run.deliveries.every(({ signal }) => signal.aborted)) late.add(id);
-        for (const oldest of late) if (late.size > MAX_LATE) late.delete(oldest);
+        if (run.waiting === 0 && running.get(id) === run) late.set(id, now());
+        for (const [oldest] of late) if (late.size > MAX_LATE) late.delete(oldest);
       } finally {
-        running.delete(id);
+        if (running.get(id) === run) running.delete(id);
       }
     })();
     return run.handling;
