@@ -5,8 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { readRunningPostgres } from '../../src/core/store/embedded/connection.ts';
+import { payWith } from '../../src/developer/sandbox/pay-invoice.ts';
+import { withSandbox } from '../../src/developer/sandbox/with-sandbox.ts';
 import { SCENARIO_NAMES, type Scenario, scenarioOf } from '../../src/developer/scenarios/scenarios.ts';
 import { askNode } from '../support/devnet.ts';
 import { createSandboxInvoice, runInSandbox, type SandboxProcess, startSandboxProcess } from '../support/sandbox.ts';
@@ -172,6 +174,20 @@ test('a second payment of a paid invoice is announced as a duplicate', async () 
   expect(again.outcome).toContain('as a duplicate');
   await untilRecorded(again.sent[0].txId);
   expect(await ledgerOf(again.sent)).toMatchObject([{ kind: 'duplicate' }]);
+});
+
+test('two-in-one never pays an existing invoice as its new second one', async () => {
+  const [first, existing] = [await create('order-first-of-two'), await create('order-existing')];
+  const conflict = JSON.stringify({ code: 'IDEMPOTENCY_CONFLICT', detail: 'it exists', invoiceId: existing.invoiceId });
+  const api = createServer((_request, response) => void response.writeHead(409).end(conflict)).listen(0, '127.0.0.1');
+  onTestFinished(() => void api.close());
+  await once(api, 'listening');
+  const baseUrl = `http://127.0.0.1:${(api.address() as AddressInfo).port}`;
+  const options = { target: first.invoiceId, scenario: 'two-in-one', withInvoice: null } as const;
+  await expect(withSandbox(dataDir, (opened) => payWith({ ...opened, baseUrl }, options))).rejects.toMatchObject({
+    code: 'SANDBOX_REFUSED',
+    message: expect.stringContaining('it exists'),
+  });
 });
 
 test('an unknown invoice is not found, however it is named', async () => {

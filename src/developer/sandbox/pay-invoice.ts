@@ -1,8 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import { createPayer } from '@quittance/devnet/payer';
 import { AppError } from '../../core/domain/errors.ts';
 import { encodeId } from '../../core/domain/ids.ts';
 import { formatAmount } from '../../core/domain/money.ts';
-import { systemClock } from '../../core/runtime/clock.ts';
 import type { ScenarioResult } from '../scenarios/pay-scenario.ts';
 import { type Scenario, scenarioOf } from '../scenarios/scenarios.ts';
 import { findPayable, orderInvoice, type Payable } from './find-payable.ts';
@@ -108,7 +108,8 @@ export async function sendPayment(
 async function findSecond(sandbox: Sandbox, first: Payable, named: string | null): Promise<Payable> {
   if (named !== null) return findPayable(sandbox, named);
   const amount = formatAmount(first.requestedMicro);
-  const made = await orderInvoice(sandbox, { amount, externalId: `two-in-one-${systemClock.now()}` });
-  if (made.invoiceId !== undefined) return findPayable(sandbox, made.invoiceId);
+  const made = await orderInvoice(sandbox, { amount, externalId: `two-in-one-${randomUUID()}` });
+  // A conflict also returns an id, but it's the existing invoice's.
+  if (made.status === 201 && made.invoiceId !== undefined) return findPayable(sandbox, made.invoiceId);
   throw new AppError('SANDBOX_REFUSED', `the second invoice could not be created: ${made.detail ?? made.status}`);
 }
