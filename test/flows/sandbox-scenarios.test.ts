@@ -176,6 +176,14 @@ test('a second payment of a paid invoice is announced as a duplicate', async () 
   expect(await ledgerOf(again.sent)).toMatchObject([{ kind: 'duplicate' }]);
 });
 
+test.each(['inv_2026_001', 'inv_01h455vb4pex5vsknk084sn02r', 'https://shop.example/c/42', 'a/c/2NEpo7TZRRrLZSi2V'])(
+  'an external id that looks like an invoice id or a link is found: %s',
+  async (externalId) => {
+    const { invoiceId } = await create(externalId);
+    expect(await pay(externalId, 'short')).toMatchObject({ invoices: [invoiceId] });
+  },
+);
+
 test('two-in-one never pays an existing invoice as its new second one', async () => {
   const [first, existing] = [await create('order-first-of-two'), await create('order-existing')];
   const conflict = JSON.stringify({ code: 'IDEMPOTENCY_CONFLICT', detail: 'it exists', invoiceId: existing.invoiceId });

@@ -17,45 +17,47 @@ export type Payable = Pick<InvoicePayment, 'requestedMicro' | 'payableMicro' | '
   readStatus(): Promise<InvoiceStatus>;
 };
 
+type Found = Omit<Payable, 'reference' | 'readStatus'> & Pick<InvoicePayment, 'id' | 'status'>;
+
 /**
- * Finds an invoice by its checkout URL, its `inv_…` id, or its external id in the project. With a key, only invoices in the key's own
- * project are found, even by URL. Throws `NOT_FOUND` or `CONFLICT`.
+ * Finds an invoice by its `inv_…` id, its checkout URL, or its external id in the project. An external id can look like the other two, so
+ * it's tried last. With a key, only invoices in the key's own project are found, even by URL. Throws `NOT_FOUND` or `CONFLICT`.
  */
 export async function findPayable(sandbox: Sandbox, target: string): Promise<Payable> {
-  const token = /\/c\/([^/?#]+)/.exec(target)?.[1];
-  const look =
-    token === undefined
-      ? lookById(sandbox, target.startsWith('inv_') ? target : await findByExternalId(sandbox, target))
-      : () => lookByToken(sandbox, token);
-  const lookAgain = async () => {
-    const invoice = await look();
-    if (invoice !== null) return invoice;
-    throw unknownName(sandbox, target);
-  };
-  const { id, status, ...invoice } = await lookAgain();
-  if (token !== undefined && (status === 'CONFIRMING' || status === 'PAID')) {
-    throw new AppError('CONFLICT', `${target} already has a payment: to pay it again on purpose, use its invoiceId`);
+  const byLink = () => lookByLink(sandbox, target);
+  const looks = [() => lookById(sandbox, decodeId('inv', target)), byLink, () => lookByExternalId(sandbox, target)];
+  for (const look of looks) {
+    const found = await look();
+    if (found === null) continue;
+    const { id, status, ...invoice } = found;
+    if (look === byLink && (status === 'CONFIRMING' || status === 'PAID')) {
+      throw new AppError('CONFLICT', `${target} already has a payment: to pay it again on purpose, use its invoiceId`);
+    }
+    const readStatus = async () => {
+      const again = await look();
+      if (again === null) throw unknownName(sandbox, target);
+      return again.status;
+    };
+    // A checkout link doesn't reveal the invoice id, so messages about it don't either.
+    return { ...invoice, reference: look === byLink ? target : encodeId('inv', id), readStatus };
   }
-  // A checkout link doesn't reveal the invoice id, so messages about it don't either.
-  const reference = token === undefined ? encodeId('inv', id) : target;
-  return { ...invoice, reference, readStatus: async () => (await lookAgain()).status };
+  throw unknownName(sandbox, target);
 }
 
-function lookById({ db, projectUuid }: Sandbox, invoiceId: string): () => Promise<InvoicePayment | null> {
-  const id = decodeId('inv', invoiceId);
-  return async () => (id === null ? null : findInvoicePayment(db, projectUuid, id));
+async function lookById({ db, projectUuid }: Sandbox, id: string | null): Promise<Found | null> {
+  return id === null ? null : findInvoicePayment(db, projectUuid, id);
 }
 
-async function lookByToken({ db, projectUuid, isOfKey }: Sandbox, token: string) {
-  const found = isCheckoutToken(token) ? await findCheckoutInvoice(db, token) : null;
-  return found === null || !isOfKey ? found : findInvoicePayment(db, projectUuid, found.id);
+async function lookByLink(sandbox: Sandbox, target: string): Promise<Found | null> {
+  const token = /\/c\/([^/?#]+)/.exec(target)?.[1] ?? '';
+  const found = isCheckoutToken(token) ? await findCheckoutInvoice(sandbox.db, token) : null;
+  return found === null || !sandbox.isOfKey ? found : lookById(sandbox, found.id);
 }
 
-async function findByExternalId(sandbox: Sandbox, externalId: string): Promise<string> {
+async function lookByExternalId(sandbox: Sandbox, externalId: string): Promise<Found | null> {
   // Half of a surrogate pair can't be stored or queried.
-  const id = externalId.isWellFormed() ? await findIdOfOrder(sandbox.db, sandbox.projectUuid, externalId) : null;
-  if (id === null) throw unknownName(sandbox, externalId);
-  return encodeId('inv', id);
+  if (!externalId.isWellFormed()) return null;
+  return lookById(sandbox, await findIdOfOrder(sandbox.db, sandbox.projectUuid, externalId));
 }
 
 function unknownName({ isOfKey }: Sandbox, name: string): AppError {
