@@ -326,6 +326,28 @@ describe('a database that was copied or migrated around our commands', () => {
     expect(await create(there, 'after')).toMatchObject({ status: 409, body: { code: 'AMOUNT_UNAVAILABLE' } });
   });
 
+  test('leaves no session and no invitation open that may have ended after the copy was made', async () => {
+    await runSql(
+      service,
+      `with ann as (insert into people (id, login, name, role, created_at)
+         values (gen_random_uuid(), 'ann', 'Ann', 'owner', now()) returning id),
+       invited as (insert into invitations (sha256, person_id, kind, created_at, expires_at)
+         select sha256('link'), id, 'reset', now(), now() + interval '15 minutes' from ann)
+       insert into sessions (id, sha256, person_id, proof, created_at, seen_at, origin, client_network)
+         select gen_random_uuid(), sha256('cookie'), id, 'passkey', now(), now(), 'https://pay.example', '192.0.2.1' from ann`,
+    );
+    const target = await copied();
+    const open = () =>
+      runSql(
+        target,
+        `select (select count(*)::int from sessions where ended_at is null) as sessions,
+           (select count(*)::int from invitations where ended_at is null) as invitations`,
+      );
+    expect(await open()).toEqual([{ sessions: 1, invitations: 1 }]);
+    expect(await cli(target, 'restore', 'accept', '--retire-addresses')).toMatchObject({ code: 0 });
+    expect(await open()).toEqual([{ sessions: 0, invitations: 0 }]);
+  });
+
   test('is started by no role if a newer release has migrated it', async () => {
     const target = await newDatabase();
     await runSql(target, `insert into schema_migrations (version, name, sha256) values (9999, '9999_later.sql', 'x')`);

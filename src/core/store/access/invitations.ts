@@ -13,6 +13,13 @@ export const endInvitations = commandOf(
   (personId: string, now: UnixMs) => [personId, new Date(now)],
 );
 
+/** Ends everyone's open invitations. */
+export const endAllInvitations = commandOf(
+  'invitation-end-everyone',
+  'update invitations set ended_at = $1, mac = null where ended_at is null',
+  (now: UnixMs) => [new Date(now)],
+);
+
 /** Stores an invitation. The person's previous one must have ended. */
 export const insertInvitation = commandOf(
   'invitation-insert',

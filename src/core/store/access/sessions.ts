@@ -102,6 +102,13 @@ export const endSessionsOf = answerOf(
   ({ length }) => length,
 );
 
+/** Ends everyone's sessions. */
+export const endAllSessions = commandOf(
+  'session-end-everyone',
+  'update sessions set ended_at = $1, mac = null where ended_at is null',
+  (now: UnixMs) => [new Date(now)],
+);
+
 /** Ends a person's live sessions, except one. Returns their ids. */
 export const endOtherSessionRows = answerOf(
   'session-end-others',

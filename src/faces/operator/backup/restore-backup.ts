@@ -10,6 +10,8 @@ import type { Network } from '../../../core/domain/network.ts';
 import { toIso, type UnixMs } from '../../../core/domain/time.ts';
 import type { KeyRing } from '../../../core/runtime/key-ring.ts';
 import { insertOperatorActions, type RecordedActor } from '../../../core/store/access/audit-log.ts';
+import { endAllInvitations } from '../../../core/store/access/invitations.ts';
+import { endAllSessions } from '../../../core/store/access/sessions.ts';
 import { raiseAlarm } from '../../../core/store/chain/alarms.ts';
 import { type BackupSession, inBackupSession } from '../../../core/store/db/copy-session.ts';
 import type { Connection, Sql } from '../../../core/store/db/database.ts';
@@ -57,8 +59,9 @@ type SecureDeps = { now(): UnixMs; random(bytes: number): Uint8Array; write(text
 
 /**
  * Makes it safe to continue with an outdated copy of a ledger, in the caller's transaction. None of its addresses gets a new invoice, no
- * address that was derived after the copy is derived again, and no position in the feed is used twice. `origin` says where the data is
- * from, such as "a backup of 2026-11-21T20:39:00.000Z". Returns how many addresses were permanently retired.
+ * address that was derived after the copy is derived again, and no position in the feed is used twice. All sessions and invitations end,
+ * because they may have ended after the copy was made. `origin` says where the data is from, such as "a backup of
+ * 2026-11-21T20:39:00.000Z". Returns how many addresses were permanently retired.
  */
 export async function secureCopy(tx: Sql, deps: SecureDeps, by: RecordedActor, origin: string): Promise<number> {
   const at = deps.now();
@@ -73,6 +76,8 @@ export async function secureCopy(tx: Sql, deps: SecureDeps, by: RecordedActor, o
   await skipIndexesTo(tx, indexAt(at));
   // No project has a thousand events per second for years, so a clock in milliseconds is ahead of every position that was used.
   await skipPositionsTo(tx, BigInt(at));
+  await endAllSessions(tx, at);
+  await endAllInvitations(tx, at);
   await raiseRestored(tx, { ...deps, now: () => at }, (network) => {
     const { length: count } = barred.filter((each) => each.network === network);
     return say`${origin}. This ledger lacks the invoices created after that time, but their payers may still pay. Quittance lists these payments as unmatched ("${{ command: 'transfers list' }}"). For this reason, ${count} addresses are permanently retired, and new invoices are refused until you add addresses that Quittance has never had ("${{ command: 'address add', input: { isFresh: true } }}", "${{ command: 'address derive' }}"). Keys revoked after that time are valid again: revoke them. See docs/guides/backup.md, then close this alarm`;
