@@ -167,6 +167,10 @@ describe('an old backup that is restored', () => {
     const target = await newDatabase();
     const restored = await cli(target, 'restore', file);
     expect(restored).toMatchObject({ code: 0, json: { barredAddresses: 2, final: false, rowCounts: { invoices: 5 } } });
+    const [raised] = await runSql(target, "select detail from alarms where kind = 'database-restored'");
+    for (const list of ['user list', 'admin-key list', 'webhook list', 'adapter list']) {
+      expect(raised?.['detail']).toContain(`quittance ${list}`);
+    }
 
     const over = await startOver(service, target);
     const there: Shop = { url: over.url, apiKey };

@@ -181,7 +181,8 @@ const ROWS = {
     rank: 1,
     isUrgent: false,
     endsBy: 'operator',
-    advice: 'Add new addresses. Revoke again all keys that you revoked after the backup.',
+    advice:
+      'Add new addresses. Revoke again all keys that you revoked after the backup. Compare users, admin keys, webhook endpoints and fixed rates, because they are as they were at the time of the backup.',
   },
   'database-promoted': {
     means: 'The database server was promoted, or recovered to an earlier moment.',

@@ -80,7 +80,7 @@ export async function secureCopy(tx: Sql, deps: SecureDeps, by: RecordedActor, o
   await endAllInvitations(tx, at);
   await raiseRestored(tx, { ...deps, now: () => at }, (network) => {
     const { length: count } = barred.filter((each) => each.network === network);
-    return say`${origin}. This ledger lacks the invoices created after that time, but their payers may still pay. Quittance lists these payments as unmatched ("${{ command: 'transfers list' }}"). For this reason, ${count} addresses are permanently retired, and new invoices are refused until you add addresses that Quittance has never had ("${{ command: 'address add', input: { isFresh: true } }}", "${{ command: 'address derive' }}"). Keys revoked after that time are valid again: revoke them. See docs/guides/backup.md, then close this alarm`;
+    return say`${origin}. This ledger lacks the invoices created after that time, but their payers may still pay. Quittance lists these payments as unmatched ("${{ command: 'transfers list' }}"). For this reason, ${count} addresses are permanently retired, and new invoices are refused until you add addresses that Quittance has never had ("${{ command: 'address add', input: { isFresh: true } }}", "${{ command: 'address derive' }}"). Keys revoked after that time are valid again: revoke them. Users, admin keys, webhook endpoints and fixed rates are as they were at that time: compare them ("${{ command: 'user list' }}", "${{ command: 'admin-key list' }}", "${{ command: 'webhook list' }}", "${{ command: 'adapter list' }}"). See docs/guides/backup.md, then close this alarm`;
   });
   return barred.length;
 }
