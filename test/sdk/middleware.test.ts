@@ -263,8 +263,8 @@ describe('a delivery that takes too long', () => {
     const clock = { now: NOW };
     const calls: (() => void)[] = [];
     const route = quittanceWebhook({ ...late, now: () => clock.now * 1000 }, () => {
-      if (calls.length === 0) return new Promise<void>((resolve) => calls.push(resolve));
-      calls.push(() => {});
+      const handled = new Promise<void>((resolve) => calls.push(resolve));
+      return calls.length === 1 ? handled : undefined;
     });
     expect(await deliverLate(route, () => calls.length === 1)).toEqual(BUSY);
     calls[0]?.();
