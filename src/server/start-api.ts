@@ -43,7 +43,6 @@ import { registerHealth } from './health.ts';
 import { listenOn } from './listen.ts';
 import { retryUntilReady } from './retry-until-ready.ts';
 
-const MAX_BUCKETS = 10_000;
 /** For up to this long, a new key may count as unknown. Unknown keys are refused if their network has used up its limit for wrong keys. */
 const TOUCH_KEYS_MS = 30_000;
 /** Most database outages, during which no key can be created, are shorter than this. */
@@ -56,7 +55,7 @@ export async function startApi(context: Context): Promise<{ url: string; stop():
   const { config, requestDb: db, now, publicUrl } = context;
   const authenticator = createAuthenticator({
     findValidKey: (id, at) => findValidApiKey(db, id, at),
-    failureBuckets: createTokenBuckets(FAILURE_LIMIT.perSecond, FAILURE_LIMIT.burst, MAX_BUCKETS),
+    failureBuckets: createTokenBuckets(FAILURE_LIMIT),
     now,
   });
   await retryUntilReady(context.log, () => learnKeys(context, authenticator, Number.POSITIVE_INFINITY));
@@ -92,7 +91,6 @@ export async function startApi(context: Context): Promise<{ url: string; stop():
 /** Registers the routes for shops. */
 function registerApi(app: FastifyInstance, context: Context, authenticator: Authenticator): void {
   const { config, requestDb: db, networks, metrics, log, now, random, publicUrl } = context;
-  const { perSecond, burst } = config.rateLimit;
   const waits = createEventWaits((count) => metrics.eventWaits.set(count));
   db.listen(EVENTS_CHANNEL, waits.hear);
   app.addHook('preClose', async () => waits.stop());
@@ -100,7 +98,7 @@ function registerApi(app: FastifyInstance, context: Context, authenticator: Auth
     db,
     publicUrl,
     authenticator,
-    keyBuckets: createTokenBuckets(perSecond, burst, MAX_BUCKETS),
+    keyBuckets: createTokenBuckets(config.rateLimit),
     rateLimit: config.rateLimit,
     now,
     steadyNow: context.steadyNow,
@@ -124,7 +122,7 @@ function registerApi(app: FastifyInstance, context: Context, authenticator: Auth
     ...deps,
     keyRing: context.keyRing,
     localTargets: config.webhooks.localTargets,
-    failureBuckets: createTokenBuckets(ADAPTER_FAILURES.perSecond, ADAPTER_FAILURES.burst, MAX_BUCKETS),
+    failureBuckets: createTokenBuckets(ADAPTER_FAILURES),
   });
   if (context.sandbox !== undefined) registerSandbox(app, deps, context.sandbox);
   registerProbe(app, { db, trustProxy: config.trustProxy });

@@ -28,7 +28,6 @@ const KEY_LIMIT: RateLimit = { perSecond: 20, burst: 100 };
 const FAILURE_LIMIT: RateLimit = { perSecond: 5, burst: 20 };
 /** The limit for one client network that reads the document, which a program does once. */
 const DOCUMENT_LIMIT: RateLimit = { perSecond: 5, burst: 50 };
-const MAX_BUCKETS = 10_000;
 
 /** `consoleUrl` is this server's URL. */
 export type AdminDeps = OperationDeps & { consoleUrl(): string };
@@ -39,8 +38,8 @@ type AdminRequest = FastifyRequest & { [ACTOR]?: Actor };
 /** Serves every operation below `/admin/v1` to holders of an admin key, and `/openapi.json`, which describes them. */
 export function registerAdmin(app: FastifyInstance, deps: AdminDeps): void {
   const buckets = {
-    keys: bucketsOf(KEY_LIMIT),
-    failures: bucketsOf(FAILURE_LIMIT),
+    keys: createTokenBuckets(KEY_LIMIT),
+    failures: createTokenBuckets(FAILURE_LIMIT),
   };
   const limitReaders = limitNetworks(DOCUMENT_LIMIT, deps.now);
   app.register(async (admin) => {
@@ -64,10 +63,6 @@ export function registerAdmin(app: FastifyInstance, deps: AdminDeps): void {
     reply.header('Cache-Control', 'no-cache').type('application/json; charset=utf-8');
     return JSON.stringify(describeAdminApi(OPERATIONS, deps.consoleUrl()));
   });
-}
-
-function bucketsOf({ perSecond, burst }: RateLimit): TokenBuckets {
-  return createTokenBuckets(perSecond, burst, MAX_BUCKETS);
 }
 
 /** Identifies the caller and checks their rights before the body is read. */

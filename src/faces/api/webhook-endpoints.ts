@@ -29,7 +29,6 @@ const PATH = '/v1/webhook-endpoints';
  * permanently.
  */
 const SHARE = { perSecond: 1 / 50, burst: 1 / 10 };
-const MAX_BUCKETS = 10_000;
 /** In this case, an operator has to configure the process's master key. */
 const RETRY_SECONDS = 60;
 
@@ -71,7 +70,7 @@ function createKeyLimit({ rateLimit, now }: Deps): (keyId: string) => void {
     perSecond: rateLimit.perSecond * SHARE.perSecond,
     burst: Math.max(1, Math.floor(rateLimit.burst * SHARE.burst)),
   };
-  const buckets = createTokenBuckets(limit.perSecond, limit.burst, MAX_BUCKETS);
+  const buckets = createTokenBuckets(limit);
   return (keyId) => refuseLimited(buckets.take(keyId, now()), limit);
 }
 

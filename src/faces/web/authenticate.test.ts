@@ -14,7 +14,7 @@ function learned(more: Partial<KnownKey>) {
   const apiKey = formatApiKey('mainnet', id, randomBytes(32));
   const authenticator = createAuthenticator({
     findValidKey: async () => null,
-    failureBuckets: createTokenBuckets(1, 1, 10),
+    failureBuckets: createTokenBuckets({ perSecond: 1, burst: 1 }, 10),
     now: () => NOW,
   });
   const secretSha256 = createHash('sha256').update(apiKey).digest();

@@ -6,7 +6,7 @@ import { createTokenBuckets } from './rate-limit.ts';
 test('a name that was cut out of something large keeps nothing of it', () => {
   setFlagsFromString('--expose-gc');
   const collect: () => void = runInNewContext('gc');
-  const buckets = createTokenBuckets(1, 1, 1000);
+  const buckets = createTokenBuckets({ perSecond: 1, burst: 1 }, 1000);
   collect();
   const before = process.memoryUsage().heapUsed;
   for (let i = 0; i < 100; i++) {

@@ -12,11 +12,14 @@ export type TokenBuckets = {
   giveBack(name: string): void;
 };
 
+/** Limits the memory, because strangers can choose any number of names. */
+const MAX_BUCKETS = 10_000;
+
 /**
  * Creates token buckets by name. Each allows `burst` requests in a burst and is refilled at `perSecond`. At most `maxBuckets` names are
  * kept, and the least recently used is dropped first. A bucket that was dropped starts full, which is in the caller's favour.
  */
-export function createTokenBuckets(perSecond: number, burst: number, maxBuckets: number): TokenBuckets {
+export function createTokenBuckets({ perSecond, burst }: RateLimit, maxBuckets = MAX_BUCKETS): TokenBuckets {
   const buckets = new Map<string, { name: string; tokens: number; filledMs: number }>();
   return {
     take: (name, nowMs) => {
@@ -66,10 +69,8 @@ export function refuseLimited(verdict: Verdict, limit: RateLimit): void {
   );
 }
 
-const MAX_BUCKETS = 10_000;
-
 /** Returns a function that throws `RATE_LIMITED` for a request whose client network exceeded the limit. */
 export function limitNetworks(limit: RateLimit, now: () => UnixMs): (request: FastifyRequest) => void {
-  const buckets = createTokenBuckets(limit.perSecond, limit.burst, MAX_BUCKETS);
+  const buckets = createTokenBuckets(limit);
   return (request) => refuseLimited(buckets.take(clientOf(request).network, now()), limit);
 }

@@ -19,7 +19,6 @@ const BURST_MINUTES = 5;
 const LINK: RateLimit = { perSecond: 1 / 60, burst: 10 };
 /** This many look-ups count as the first ones by a link or client that hasn't asked recently. */
 const FIRST: RateLimit = { perSecond: 1 / 600, burst: 2 };
-const MAX_NAMES = 10_000;
 
 /**
  * Distributes the requests to nodes. The first half is shared by all clients, and a single client can use at most half of it, however many
@@ -29,8 +28,8 @@ const MAX_NAMES = 10_000;
 export function createLookupBudget(now: () => UnixMs, perMinute: number = PER_MINUTE): LookupBudget {
   const half: RateLimit = { perSecond: perMinute / 120, burst: (perMinute * BURST_MINUTES) / 2 };
   const share: RateLimit = { perSecond: half.perSecond / 2, burst: Math.max(LINK.burst, half.burst / 2) };
-  const limited = ({ perSecond, burst }: RateLimit) => {
-    const buckets = createTokenBuckets(perSecond, burst, MAX_NAMES);
+  const limited = (limit: RateLimit) => {
+    const buckets = createTokenBuckets(limit);
     return (name: string) => buckets.take(name, now()).kind === 'pass';
   };
   const [takeOfLink, takeOfClient] = [limited(LINK), limited(share)];

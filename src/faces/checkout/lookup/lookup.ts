@@ -17,14 +17,13 @@ export type LookupRouteDeps = LookUpDeps & { now(): UnixMs; limits: LookupLimits
  * for all addresses together, so that payers who have waited for one limit aren't stopped by the other.
  */
 const LIMIT: RateLimit = { perSecond: 1, burst: 10 };
-const MAX_BUCKETS = 10_000;
 
 /** Limits how often clients and links may ask, in whatever form. */
 export type LookupLimits = { takeOfClient(network: string): Verdict; takeOfLink(checkoutToken: string): Verdict };
 
 export function createLookupLimits(now: () => UnixMs): LookupLimits {
-  const byClient = createTokenBuckets(LIMIT.perSecond, LIMIT.burst, MAX_BUCKETS);
-  const byLink = createTokenBuckets(LIMIT.perSecond, LIMIT.burst, MAX_BUCKETS);
+  const byClient = createTokenBuckets(LIMIT);
+  const byLink = createTokenBuckets(LIMIT);
   return {
     takeOfClient: (network) => byClient.take(network, now()),
     takeOfLink: (token) => byLink.take(token, now()),

@@ -12,7 +12,6 @@ import { DATA_HEADERS } from './headers.ts';
  * because there are 2^128 links.
  */
 const LIMIT: RateLimit = { perSecond: 50, burst: 500 };
-const MAX_BUCKETS = 10_000;
 /** Responses from these routes are pages for people; all others are JSON. */
 const PAGES = new Set(['/c/:token', '/c/:token/ask', '/c/:token/receipt', '/c/*']);
 
@@ -24,7 +23,7 @@ const OTHERS = new Set(['/logos/:id', '/.well-known/quittance-receipt-keys.json'
  * limit, which is much lower.
  */
 export function limitPages(app: FastifyInstance, { now }: { now(): UnixMs }): void {
-  const buckets = createTokenBuckets(LIMIT.perSecond, LIMIT.burst, MAX_BUCKETS);
+  const buckets = createTokenBuckets(LIMIT);
   app.addHook('onRoute', (route) => {
     if (PAGES.has(route.url)) route.errorHandler ??= apologize;
   });

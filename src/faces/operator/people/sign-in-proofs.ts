@@ -254,7 +254,7 @@ type Buckets = {
   take(name: string, nowMs: number): { kind: 'pass' } | { kind: 'limited'; retryAfterSeconds: number };
   giveBack(name: string): void;
 };
-type CreateBuckets = (perSecond: number, burst: number, maxBuckets: number) => Buckets;
+type CreateBuckets = (limit: { perSecond: number; burst: number }) => Buckets;
 
 /** One process's sign-in limits. */
 export type SignInLimits = {
@@ -272,7 +272,6 @@ type Attempt = { login: string; network: string; isKnown: boolean; nowMs: number
 const PAIR = { perSecond: 1 / 60, burst: 5 };
 /** The limit for all logins from a network that isn't known for the person: twenty attempts in a row, then four a minute. */
 const NETWORK = { perSecond: 1 / 15, burst: 20 };
-const MAX_BUCKETS = 10_000;
 
 /**
  * Creates a process's limits. No limit applies to an account as a whole, because a stranger with many networks could use it up and lock the
@@ -280,8 +279,8 @@ const MAX_BUCKETS = 10_000;
  * time.
  */
 export function createSignInLimits(createBuckets: CreateBuckets, derive: Derive = deriveByScrypt): SignInLimits {
-  const pairs = createBuckets(PAIR.perSecond, PAIR.burst, MAX_BUCKETS);
-  const networks = createBuckets(NETWORK.perSecond, NETWORK.burst, MAX_BUCKETS);
+  const pairs = createBuckets(PAIR);
+  const networks = createBuckets(NETWORK);
   const pairOf = ({ login, network }: Attempt) => createHash('sha256').update(`${network}\n${login}`).digest('base64');
   const turns = { known: createSemaphore(), stranger: createSemaphore() };
   return {
