@@ -39,16 +39,10 @@ final class Quittance_Gateway extends WC_Payment_Gateway
         ];
     }
 
-    /** Another project has another feed, so the place in the old one means nothing. */
     public function save_settings(): void
     {
-        $before = [$this->get_option('url'), $this->get_option('api_key')];
         $this->process_admin_options();
         delete_transient(Quittance_Orders::NO_RATE);
-        if ($before !== [$this->get_option('url'), $this->get_option('api_key')]) {
-            delete_option(Quittance_Orders::EVENTS_AFTER);
-            delete_option(Quittance_Orders::TRANSFERS_AFTER);
-        }
     }
 
     public function is_available(): bool

@@ -157,7 +157,20 @@ final class Quittance_Orders
     private function sweep_events(): void
     {
         $read = fn(array $place): array => $this->client->listEvents(['types' => self::EVENTS] + $place);
-        get_option(self::EVENTS_AFTER, null) === null || self::walk(self::EVENTS_AFTER, 0, $read, [$this, 'handle']);
+        if (get_option(self::EVENTS_AFTER, null) === null) {
+            return;
+        }
+        try {
+            self::walk(self::EVENTS_AFTER, 0, $read, [$this, 'handle']);
+        } catch (\Quittance\ApiException $error) {
+            if (!in_array('UNKNOWN_EVENT', array_column($error->errors, 'code'), true)) {
+                throw $error;
+            }
+            // The server was restored from an older backup, or the key is now another project's. Reading an event again changes nothing.
+            update_option(self::EVENTS_AFTER, '', false);
+            delete_option(self::TRANSFERS_AFTER);
+            self::walk(self::EVENTS_AFTER, 0, $read, [$this, 'handle']);
+        }
     }
 
     private function sweep_transfers(): void

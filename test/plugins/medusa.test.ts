@@ -9,7 +9,7 @@ import { withClient } from '../support/postgres-template.ts';
 import { call, eventually, type Json } from '../support/service.ts';
 import { installPlugin } from './install-plugin.ts';
 import { type QuittanceWorld, startQuittanceWorld } from './quittance-world.ts';
-import { type Shop, type ShopOrder, testShop } from './shop-cases.ts';
+import { type Shop, type ShopOrder, testShop, UNKNOWN_EVENT } from './shop-cases.ts';
 import { startShop } from './shop-process.ts';
 import { openTcpDoor } from './tcp-door.ts';
 
@@ -123,6 +123,12 @@ async function startMedusa(folder: string, databaseUrl: string, quittance: Quitt
     read: (placed) => read(admin, placed),
     isNotedBySweep: true,
     sweep: () => admin('/test-sweep', {}),
+    losePosition: async () => {
+      const { stores } = await admin('/admin/stores');
+      const metadata = { ...stores[0].metadata, quittance_last_event: UNKNOWN_EVENT };
+      expect(stores[0].metadata).toHaveProperty('quittance_last_event');
+      await admin(`/admin/stores/${stores[0].id}`, { metadata });
+    },
     untilForgeryIsRefused: async () => {
       await eventually(
         () => program.output(),

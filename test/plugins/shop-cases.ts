@@ -25,9 +25,14 @@ export type Shop = {
   isNotedBySweep: boolean;
   /** Runs the plugin's own job for lost webhooks. */
   sweep(): Promise<void>;
+  /** Replaces the stored position in the feed with an event that doesn't exist, as after Quittance is restored from a backup. */
+  losePosition(): Promise<void>;
   /** Asks the shop to refund a paid order, and returns the state of that refund. */
   refund(order: ShopOrder): Promise<string>;
 };
+
+/** No Quittance has this event. */
+export const UNKNOWN_EVENT = 'evt_01h455vb4pex5vsknk084sn02q';
 
 type Worlds = () => { shop: Shop; quittance: QuittanceWorld };
 
@@ -41,7 +46,7 @@ const untilNoted = (shop: Shop, order: ShopOrder, text: string) =>
 const hasNote = (text: string) => (seen: Seen) => seen.notes.some((note) => note.includes(text));
 const countNotes = (seen: Seen, text: string) => seen.notes.filter((note) => note.includes(text)).length;
 
-/** The test cases of every plugin. The one that disables webhooks comes last. */
+/** The test cases of every plugin. Those after webhooks are disabled come last. */
 export function testShop(worlds: Worlds): void {
   testPrices(worlds);
   testPayments(worlds);
@@ -183,7 +188,7 @@ function testHostility(worlds: Worlds): void {
     const { invoiceId, externalId, checkoutUrl } = order;
     const invoice = await quittance.read(invoiceId);
     const event = {
-      ...{ id: 'evt_01h455vb4pex5vsknk084sn02q', type: 'invoice.paid', timestamp: new Date().toISOString() },
+      ...{ id: UNKNOWN_EVENT, type: 'invoice.paid', timestamp: new Date().toISOString() },
       ...{ projectId: quittance.projectId, network: 'TRON', sequence: 1 },
       data: { ...invoice, status: 'PAID', externalId, checkoutUrl },
     };
@@ -216,5 +221,20 @@ function testHostility(worlds: Worlds): void {
     expect(await shop.read(order)).toMatchObject({ isPaid: false, settled: 0 });
     await shop.sweep();
     expect(await until(shop, order, ({ isPaid }) => isPaid)).toMatchObject({ settled: 1 });
+  });
+
+  test('position lost: the sweep starts again from the first event, and then continues from the last', async () => {
+    const { shop, quittance } = worlds();
+    const order = await shop.order(12);
+    await quittance.pay(order.checkoutUrl, 'exact');
+    await eventually(
+      () => quittance.read(order.invoiceId),
+      ({ status }) => status === 'PAID',
+    );
+    await shop.losePosition();
+    await shop.sweep();
+    expect(await until(shop, order, ({ isPaid }) => isPaid)).toMatchObject({ settled: 1 });
+    await shop.sweep();
+    expect(await shop.read(order)).toMatchObject({ isPaid: true, settled: 1 });
   });
 }

@@ -2,11 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { cp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, expect, inject, test } from 'vitest';
+import type { PostgresConnection } from '../../src/core/store/embedded/connection.ts';
 import { withClient } from '../support/postgres-template.ts';
 import { call, eventually, type Json } from '../support/service.ts';
 import { installPlugin } from './install-plugin.ts';
 import { type QuittanceWorld, startQuittanceWorld } from './quittance-world.ts';
-import { type Shop, type ShopOrder, testShop } from './shop-cases.ts';
+import { type Shop, type ShopOrder, testShop, UNKNOWN_EVENT } from './shop-cases.ts';
 import { type ShopProcess, startShop } from './shop-process.ts';
 
 type Ask = (query: string, variables?: object) => Promise<Json>;
@@ -28,20 +29,31 @@ if (installed.kind === 'missing') {
   testShop(() => ({ shop, quittance }));
 }
 
-async function createDatabase() {
+async function createDatabase(): Promise<PostgresConnection> {
   const { host, port, user, password } = inject('postgres');
   const name = `vendure_${randomUUID().replaceAll('-', '')}`;
   await withClient(inject('postgres'), (client) => client.query(`create database ${name}`));
   cleanups.push(() =>
     withClient(inject('postgres'), (client) => client.query(`drop database if exists ${name} with (force)`)),
   );
-  return { host, port: Number(port), username: user, password, database: name };
+  return { host, port: Number(port), user, password, database: name };
 }
 
-async function startVendure(folder: string, database: object, quittance: QuittanceWorld): Promise<Shop> {
+type Vendure = Shop & {
+  /** Pays an order by card while its invoice waits. */
+  payByCard(order: ShopOrder): Promise<void>;
+  /** The states of an order's payments with Quittance. */
+  statesOf(order: ShopOrder): Promise<string[]>;
+};
+
+async function startVendure(folder: string, database: PostgresConnection, quittance: QuittanceWorld): Promise<Vendure> {
   const { url, apiKey, secret, projectId, shopPort: port } = quittance;
   await cp(join(import.meta.dirname, 'vendure-shop.cjs'), join(folder, 'vendure-shop.cjs'));
-  const settings = { port, database, quittance: { url, apiKey, webhookSecrets: [secret], projectId } };
+  const settings = {
+    port,
+    database: { ...database, username: database.user },
+    quittance: { url, apiKey, webhookSecrets: [secret], projectId },
+  };
   await writeFile(join(folder, 'settings.json'), JSON.stringify(settings), { mode: 0o600 });
   const env = { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'] };
   const program: ShopProcess = await startShop(folder, ['vendure-shop.cjs', 'settings.json'], env, 'ready\n');
@@ -50,9 +62,24 @@ async function startVendure(folder: string, database: object, quittance: Quittan
   const admin = connect(`${base}/admin-api`);
   await admin(`mutation { login(username: "admin", password: "admin-of-test") { __typename } }`);
   const variantId = await createProduct(admin);
+  const customers = new Map<string, Ask>();
   return {
     hookUrl: `${base}/quittance/webhook`,
-    order: (quantity, clicks = 1) => order(connect(`${base}/shop-api`), { variantId, quantity, clicks }),
+    order: async (quantity, clicks = 1) => {
+      const customer = connect(`${base}/shop-api`);
+      const placed = await order(customer, { variantId, quantity, clicks });
+      customers.set(placed.id, customer);
+      return placed;
+    },
+    payByCard: async ({ id }) => {
+      await customers.get(id)?.(
+        `mutation { addPaymentToOrder(input: { method: "card", metadata: {} }) { __typename } }`,
+      );
+    },
+    statesOf: async ({ id, invoiceId }) => {
+      const { payments } = await findOrder(admin, id);
+      return payments.filter((each: Json) => each.transactionId === invoiceId).map(({ state }: Json) => state);
+    },
     orderInEuros: (quantity) => order(connect(`${base}/shop-api?currencyCode=EUR`), { variantId, quantity, clicks: 1 }),
     cancel: async ({ id }) => {
       await admin(`mutation ($id: ID!) { cancelOrder(input: { orderId: $id }) { __typename } }`, {
@@ -69,6 +96,11 @@ async function startVendure(folder: string, database: object, quittance: Quittan
     },
     isNotedBySweep: false,
     sweep: () => sweep(admin),
+    losePosition: async () => {
+      const set = `update settings_store_entry set value = $1 where key = 'quittance.lastEvent'`;
+      const { rowCount } = await withClient(database, (client) => client.query(set, [JSON.stringify(UNKNOWN_EVENT)]));
+      expect(rowCount).toBe(1);
+    },
     untilForgeryIsRefused: async (status) => expect(status).toBe(400),
     refund: async (paid) => refund(admin, paid),
   };

@@ -8,6 +8,7 @@ import { launchChromium } from '../support/chromium.ts';
 import { eventually, type Json } from '../support/service.ts';
 import { type PluginSandbox, startPluginSandbox } from './plugin-sandbox.ts';
 import { hasPhp, type Shop, startShop, whyNoShop } from './shop/wordpress.ts';
+import { UNKNOWN_EVENT } from './shop-cases.ts';
 
 const reason = (await hasPhp('curl', 'mysqli')) ? whyNoShop() : 'php with curl and mysqli is not installed';
 
@@ -150,6 +151,19 @@ describe.skipIf(reason !== null)(`the gateway in a WooCommerce${reason === null 
     await Promise.all([shop.ask('sweep'), shop.ask('sweep'), shop.ask('sweep')]);
     await until(id, ({ completions }) => completions === 1);
     await shop.ask('set', 0, `option:webhook_secret=${secret}`);
+  });
+
+  test('position lost: the sweep starts again from the first event', async () => {
+    await shop.ask('set', 0, `option:webhook_secret=whsec_${Buffer.alloc(32, 9).toString('base64')}`);
+    onTestFinished(() => shop.ask('set', 0, `option:webhook_secret=${secret}`).then(() => undefined));
+    const { id, externalId } = await order('32.50');
+    await sandbox.pay(externalId, 'exact');
+    await sandbox.until(externalId, 'PAID');
+    await shop.ask('set', 0, `position:${UNKNOWN_EVENT}`);
+    await shop.ask('sweep');
+    await until(id, ({ completions }) => completions === 1);
+    await shop.ask('sweep');
+    expect((await look(id)).completions).toBe(1);
   });
 
   test('webhook forged: 401, and nothing changes; a genuine one that lies completes nothing either', async () => {

@@ -22,7 +22,7 @@ export async function sweep(container: MedusaContainer, options: QuittanceOption
   if (store === undefined) throw new Error('quittance: the shop has no store');
   let after = store.metadata?.['quittance_last_event'] as string | undefined;
   for (let page = 0; page < MAX_PAGES; page += 1) {
-    const { data, hasMore } = await client.events.page({ after, limit: 100 });
+    const { data, hasMore } = await readPage(client, after);
     for (const event of data) {
       await handle(container, client, event).catch((error: unknown) => {
         if (error instanceof QuittanceError) throw error;
@@ -34,6 +34,16 @@ export async function sweep(container: MedusaContainer, options: QuittanceOption
     if (after !== undefined) await mergeStore(container, { quittance_last_event: after });
     if (!hasMore) break;
   }
+}
+
+/** Handling an event again changes nothing, so an unknown position leads to the first event. */
+async function readPage(client: Quittance, after: string | undefined) {
+  return client.events.page({ after, limit: 100 }).catch((error: unknown) => {
+    const isUnknown = error instanceof QuittanceError && error.errors.some(({ code }) => code === 'UNKNOWN_EVENT');
+    if (!isUnknown) throw error;
+    // Quittance was restored from an older backup, or the key is now another project's.
+    return client.events.page({ limit: 100 });
+  });
 }
 
 async function handle(container: MedusaContainer, client: Quittance, event: WebhookEvent): Promise<void> {

@@ -116,7 +116,7 @@ export class QuittanceService {
     let after = await this.settings.get<string>(ctx, CURSOR_KEY);
     let events = 0;
     for (let page = 0; page < MAX_PAGES; page += 1) {
-      const { data, hasMore } = await this.client.events.page({ after, limit: 100 });
+      const { data, hasMore } = await this.readPage(after);
       for (const event of data) {
         await this.handle(event).catch((error: unknown) => this.passOver(event, error));
         after = event.id;
@@ -126,6 +126,16 @@ export class QuittanceService {
       if (!hasMore) break;
     }
     return { events };
+  }
+
+  /** Handling an event again changes nothing, so an unknown position leads to the first event. */
+  private async readPage(after: string | undefined) {
+    return this.client.events.page({ after, limit: 100 }).catch((error: unknown) => {
+      const isUnknown = error instanceof QuittanceError && error.errors.some(({ code }) => code === 'UNKNOWN_EVENT');
+      if (!isUnknown) throw error;
+      // Quittance was restored from an older backup, or the key is now another project's.
+      return this.client.events.page({ limit: 100 });
+    });
   }
 
   /** One order that cannot be settled must not keep the others waiting; while Quittance does not answer, none is passed over. */

@@ -96,6 +96,10 @@ function test_set(int $id, string $value): array
         $name === 'currency' ? update_option('woocommerce_currency', $text) : update_option('woocommerce_quittance_settings', [$name => $text] + $settings);
         return [];
     }
+    if ($what === 'position') {
+        update_option('quittance_events_after', $to);
+        return [];
+    }
     $order = wc_get_order($id);
     if ($what === 'status') {
         $order->update_status($to);
