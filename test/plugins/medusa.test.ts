@@ -211,6 +211,8 @@ async function read(admin: Ask, placed: ShopOrder) {
   const settled = payments.filter(({ captured_at }) => captured_at !== null).length;
   const { stores } = await admin('/admin/stores');
   const ofOrder = metadata?.quittance ?? [];
-  const ofStore = (stores[0].metadata?.quittance ?? []).filter(({ key }: Json) => key.includes(placed.invoiceId));
+  const ofStore = (stores[0].metadata?.quittance ?? []).filter(({ key, text }: Json) =>
+    `${key} ${text}`.includes(placed.invoiceId),
+  );
   return { isPaid: settled > 0, settled, notes: [...ofOrder, ...ofStore].map(({ text }: Json) => text) };
 }

@@ -127,7 +127,7 @@ function testPayments(worlds: Worlds): void {
 }
 
 function testMistakes(worlds: Worlds): void {
-  test('short: less than the amount settles nothing, and the right one after it does', async () => {
+  test('short: less than the amount settles nothing and adds a note for the merchant, and the right one after it settles the order', async () => {
     const { shop, quittance } = worlds();
     const order = await shop.order(6);
     const { sent } = await quittance.pay(order.checkoutUrl, 'short');
@@ -136,7 +136,9 @@ function testMistakes(worlds: Worlds): void {
       (events) => events.some(({ type, data }) => type === 'transfer.unmatched' && data.txId === sent[0].txId),
     );
     await shop.sweep();
-    expect(await shop.read(order)).toMatchObject({ isPaid: false, settled: 0 });
+    const seen = await untilNoted(shop, order, 'probably for this order');
+    expect(seen).toMatchObject({ isPaid: false, settled: 0 });
+    expect(countNotes(seen, sent[0].txId)).toBe(1);
     await quittance.pay(order.checkoutUrl, 'exact');
     await until(shop, order, ({ isPaid }) => isPaid);
   });

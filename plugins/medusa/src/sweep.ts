@@ -9,7 +9,13 @@ const MAX_PAGES = 20;
 /** What the shop keeps for a person, newest last. */
 const MAX_NOTES = 100;
 
-type Data = { invoiceId?: string | null; transferId?: string; txId?: string; amount?: string };
+type Data = {
+  invoiceId?: string | null;
+  nearestInvoice?: { invoiceId: string } | null;
+  transferId?: string;
+  txId?: string;
+  amount?: string;
+};
 
 /**
  * Reads the event feed from where the last sweep ended: settles what lost its webhook, and notes for a person, at the order
@@ -47,7 +53,9 @@ async function readPage(client: Quittance, after: string | undefined) {
 }
 
 async function handle(container: MedusaContainer, client: Quittance, event: WebhookEvent): Promise<void> {
-  const { invoiceId, transferId, txId, amount } = event.data as Data;
+  const { nearestInvoice, transferId, txId, amount, ...data } = event.data as Data;
+  const isUnmatched = event.type === 'transfer.unmatched';
+  const invoiceId = isUnmatched ? nearestInvoice?.invoiceId : data.invoiceId;
   if (typeof invoiceId !== 'string') return;
   const invoice = await client.invoices.get(invoiceId, { expand: 'payment' });
   const asked = readExternalId(invoice.externalId);
@@ -62,6 +70,9 @@ async function handle(container: MedusaContainer, client: Quittance, event: Webh
       `duplicate ${transferId}`,
       `PAID TWICE: another ${transfer} for ${invoiceId}. Send the money back.`,
     );
+  } else if (isUnmatched) {
+    const text = `${transfer} arrived, probably for this order (${invoiceId}). It doesn't pay the invoice.`;
+    await note(container, place, `unmatched ${transferId}`, text);
   } else if (event.type === 'transfer.refunded') {
     await note(container, place, `refunded ${transferId}`, `Sent back: ${transfer}.`);
   } else if (event.type === 'invoice.pending') {

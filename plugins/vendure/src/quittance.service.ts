@@ -31,6 +31,13 @@ const MAX_PAGES = 20;
 /** States of an order in which a payment may settle it. */
 const PAYABLE = ['ArrangingPayment', 'ArrangingAdditionalPayment', 'PaymentAuthorized'];
 
+type Data = {
+  invoiceId?: string | null;
+  nearestInvoice?: { invoiceId: string } | null;
+  txId?: string;
+  amount?: string;
+  transferId?: string;
+};
 type Found = { payment: Payment; stored: Stored };
 
 @Injectable()
@@ -73,8 +80,10 @@ export class QuittanceService {
 
   /** Takes an event as the occasion to read the invoice. May be called any number of times, also at once. */
   async handle(event: WebhookEvent): Promise<void> {
-    const data = event.data as { invoiceId?: string | null; txId?: string; amount?: string; transferId?: string };
-    if (typeof data.invoiceId !== 'string') {
+    const data = event.data as Data;
+    const isUnmatched = event.type === 'transfer.unmatched';
+    const invoiceId = isUnmatched ? data.nearestInvoice?.invoiceId : data.invoiceId;
+    if (typeof invoiceId !== 'string') {
       if (event.type.startsWith('transfer.')) {
         Logger.warn(`${event.type} of ${data.amount} USDT matches no invoice: transaction ${data.txId}`, loggerCtx);
       }
@@ -82,9 +91,9 @@ export class QuittanceService {
     }
     const ctx = await this.contexts.create({ apiType: 'admin' });
     const repository = this.connection.getRepository(ctx, Payment);
-    const found = await repository.findOne({ where: { transactionId: data.invoiceId }, relations: ['order'] });
+    const found = await repository.findOne({ where: { transactionId: invoiceId }, relations: ['order'] });
     if (found === null || readStored(found) === null) {
-      Logger.warn(`${event.type} of ${data.invoiceId}, which belongs to no payment of this shop`, loggerCtx);
+      Logger.warn(`${event.type} of ${invoiceId}, which belongs to no payment of this shop`, loggerCtx);
       return;
     }
     const invoice = await this.readInvoice(found);
@@ -176,11 +185,14 @@ export class QuittanceService {
     tx: RequestContext,
     found: Found,
     type: string,
-    { txId, amount, transferId }: { txId?: string; amount?: string; transferId?: string },
+    { txId, amount, transferId }: Data,
   ): Promise<void> {
     const transfer = `${amount} USDT in transaction ${txId}`;
     if (type === 'transfer.duplicate') {
       await this.note(tx, found, `duplicate ${transferId}`, `PAID TWICE: another ${transfer}. Send the money back.`);
+    } else if (type === 'transfer.unmatched') {
+      const text = `${transfer} arrived, probably for this order. It doesn't pay the invoice.`;
+      await this.note(tx, found, `unmatched ${transferId}`, text);
     } else if (type === 'transfer.refunded') {
       await this.note(tx, found, `refunded ${transferId}`, `Sent back: ${transfer}.`);
     } else if (type === 'invoice.pending') {
