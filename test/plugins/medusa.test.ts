@@ -4,7 +4,7 @@ import { cp, mkdir, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, expect, inject, test } from 'vitest';
+import { afterAll, expect, inject, onTestFinished, test } from 'vitest';
 import { withClient } from '../support/postgres-template.ts';
 import { call, eventually, type Json } from '../support/service.ts';
 import { installPlugin } from './install-plugin.ts';
@@ -61,6 +61,32 @@ if (installed.kind === 'missing') {
       ({ isPaid }) => isPaid,
     );
   });
+  test('a payment whose cart cannot be completed adds a note for the merchant, and a later sweep makes the order', async () => {
+    const order = await shop.order(1);
+    await shop.offer('pp_system_default');
+    onTestFinished(() => shop.offer(PROVIDER, 'pp_system_default'));
+    await quittance.pay(order.checkoutUrl, 'exact');
+    await eventually(
+      () => shop.isCaptured(order),
+      (isCaptured) => isCaptured,
+    );
+    const text = 'PAID, BUT THERE IS NO ORDER';
+    const seen = await eventually(
+      async () => {
+        await shop.sweep();
+        return shop.read(order);
+      },
+      ({ notes }) => notes.length > 0,
+    );
+    expect(seen).toMatchObject({ isPaid: false, notes: [expect.stringContaining(text)] });
+    await shop.losePosition();
+    await shop.sweep();
+    expect((await shop.read(order)).notes).toHaveLength(1);
+    await shop.offer(PROVIDER, 'pp_system_default');
+    await shop.losePosition();
+    await shop.sweep();
+    expect(await shop.read(order)).toMatchObject({ isPaid: true, settled: 1 });
+  });
   testShop(() => ({ shop, quittance }));
 }
 
@@ -88,7 +114,16 @@ async function createDatabase(): Promise<string> {
   return `postgres://${user}:${encodeURIComponent(password)}@127.0.0.1:${door.port}/${name}`;
 }
 
-async function startMedusa(folder: string, databaseUrl: string, quittance: QuittanceWorld): Promise<Shop> {
+type Medusa = Omit<Shop, 'order'> & {
+  goods: Goods;
+  order(quantity: number, clicks?: number, variantId?: string): Promise<ShopOrder>;
+  /** Sets the payment providers of the region. */
+  offer(...providers: string[]): Promise<void>;
+  /** Whether Medusa has recorded the payment, with or without an order. */
+  isCaptured(order: ShopOrder): Promise<boolean>;
+};
+
+async function startMedusa(folder: string, databaseUrl: string, quittance: QuittanceWorld): Promise<Medusa> {
   const { url, apiKey, secret, projectId, shopPort } = quittance;
   await mkdir(join(folder, 'src/api/test-sweep'), { recursive: true });
   const from = join(import.meta.dirname, 'medusa-shop');
@@ -114,7 +149,9 @@ async function startMedusa(folder: string, databaseUrl: string, quittance: Quitt
   const store = connect(base, { 'x-publishable-api-key': goods.publishableKey });
   return {
     hookUrl: base + HOOK,
-    order: (quantity, clicks = 1) => order(store, goods, quantity, clicks),
+    goods,
+    order: (quantity, clicks = 1, variantId = goods.variantId) =>
+      order(store, { ...goods, variantId }, quantity, clicks),
     orderInEuros: (quantity) => order(store, { ...goods, regionId: goods.euroRegionId }, quantity, 1),
     cancel: async (placed) => {
       // Another session replaces it, as when the customer changes the payment method.
@@ -128,6 +165,13 @@ async function startMedusa(folder: string, databaseUrl: string, quittance: Quitt
       const metadata = { ...stores[0].metadata, quittance_last_event: UNKNOWN_EVENT };
       expect(stores[0].metadata).toHaveProperty('quittance_last_event');
       await admin(`/admin/stores/${stores[0].id}`, { metadata });
+    },
+    offer: async (...providers) => {
+      await admin(`/admin/regions/${goods.regionId}`, { payment_providers: providers });
+    },
+    isCaptured: async ({ invoiceId }) => {
+      const { payments } = await admin('/admin/payments?limit=100&fields=data,captured_at');
+      return payments.some(({ data, captured_at }: Json) => data?.invoiceId === invoiceId && captured_at !== null);
     },
     untilForgeryIsRefused: async () => {
       await eventually(

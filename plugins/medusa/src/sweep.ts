@@ -83,28 +83,40 @@ async function handle(container: MedusaContainer, client: Quittance, event: Webh
       'The block with the payment was orphaned, so the invoice waits for payment again.',
     );
   } else if (event.type === 'invoice.paid' && isAsked(invoice, invoice.externalId) && invoice.status === 'PAID') {
-    if (place.sessionId !== null) await settle(container, { ...asked, sessionId: place.sessionId });
+    const money = `${paid?.amount} USDT in transaction ${paid?.txId}`;
     if (place.sessionId === null) {
-      const text = `PAID AND NOT SETTLED: ${paid?.amount} USDT in transaction ${paid?.txId} for a payment session that no longer exists. Deliver the order, or send the money back.`;
+      const text = `PAID AND NOT SETTLED: ${money} for a payment session that no longer exists. Deliver the order, or send the money back.`;
       await note(container, place, `unwanted ${invoiceId}`, text);
+      return;
+    }
+    await settle(container, place, { ...asked, sessionId: place.sessionId });
+    const settled = await findPlace(container, asked.sessionId);
+    if (settled.orderId === null) {
+      const text = `PAID, BUT THERE IS NO ORDER: ${money} for the payment session ${asked.sessionId} (${invoiceId}). Medusa could not complete the cart, for example because an item is sold out; its log shows the reason. Complete the cart, or send the money back.`;
+      await note(container, settled, `no order ${invoiceId}`, text);
     } else if (paid?.late === true) {
-      await note(
-        container,
-        await findPlace(container, asked.sessionId),
-        `late ${invoiceId}`,
-        `Paid late in transaction ${paid.txId}.`,
-      );
+      await note(container, settled, `late ${invoiceId}`, `Paid late in transaction ${paid.txId}.`);
     }
   }
 }
 
-/** As the webhook does it; settled before is settled. */
-async function settle(container: MedusaContainer, { sessionId, amount }: { sessionId: string; amount: string }) {
+/** Does the same as the webhook. Medusa captures the payment first, so it may be captured although its cart was never completed. */
+async function settle(
+  container: MedusaContainer,
+  { orderId }: Place,
+  { sessionId, amount }: { sessionId: string; amount: string },
+) {
   const payments = container.resolve(Modules.PAYMENT);
   const session = await payments.retrievePaymentSession(sessionId, { relations: ['payment'] });
-  if (session.payment?.captured_at) return;
+  if (session.payment?.captured_at && orderId !== null) return;
   const input = { action: 'captured' as const, data: { session_id: sessionId, amount: new BigNumber(amount) } };
-  await processPaymentWorkflow(container).run({ input });
+  await processPaymentWorkflow(container)
+    .run({ input })
+    .catch((error: unknown) => {
+      // The payer has paid, so the merchant must learn that there is no order.
+      const logger = container.resolve(ContainerRegistrationKeys.LOGGER);
+      logger.error(`quittance: the payment session ${sessionId} was not settled: ${error}`);
+    });
 }
 
 type Place = { sessionId: string | null; orderId: string | null };
