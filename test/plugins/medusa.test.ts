@@ -61,6 +61,19 @@ if (installed.kind === 'missing') {
       ({ isPaid }) => isPaid,
     );
   });
+  test('rounding: a total with more decimals than its currency is asked for in cents, and settled', async () => {
+    const order = await shop.order(1, 1, shop.goods.fractionalId);
+    expect(await quittance.read(order.invoiceId)).toMatchObject({ payment: { requestedAmount: '21.760000' } });
+    await quittance.pay(order.checkoutUrl, 'exact');
+    await eventually(
+      () => shop.read(order),
+      ({ isPaid }) => isPaid,
+    );
+    const tether = { amount: '0.1234567', currency_code: 'usdt' };
+    const start = { data: { session_id: 'payses_tether' }, context: { idempotency_key: 'payses_tether' } };
+    expect(await provider.initiatePayment({ ...tether, ...start })).toMatchObject({ data: { amount: '0.123457' } });
+  });
+
   test('a payment whose cart cannot be completed adds a note for the merchant, and a later sweep makes the order', async () => {
     const order = await shop.order(1);
     await shop.offer('pp_system_default');
@@ -91,6 +104,7 @@ if (installed.kind === 'missing') {
 }
 
 type Provider = {
+  initiatePayment(input: { amount: unknown; currency_code: string; data: object; context: object }): Promise<Json>;
   authorizePayment(input: { data: object; context: object }): Promise<Json>;
   cancelPayment(input: { data: object }): Promise<Json>;
   deletePayment(input: { data: object }): Promise<Json>;
@@ -201,7 +215,14 @@ function connect(base: string, more: Record<string, string>): Ask {
   };
 }
 
-type Goods = { publishableKey: string; regionId: string; euroRegionId: string; channelId: string; variantId: string };
+type Goods = {
+  publishableKey: string;
+  regionId: string;
+  euroRegionId: string;
+  channelId: string;
+  variantId: string;
+  fractionalId: string;
+};
 
 async function stockShop(admin: Ask): Promise<Goods> {
   const providers = [PROVIDER, 'pp_system_default'];
@@ -216,13 +237,16 @@ async function stockShop(admin: Ask): Promise<Goods> {
   await admin(`/admin/api-keys/${key.id}/sales-channels`, { add: [channel.id] });
   const prices = ['usd', 'eur'].map((currency_code) => ({ currency_code, amount: 25 }));
   const variants = [{ title: 'Lamp', prices, options: { Size: 'M' }, manage_inventory: false }];
+  // The price of 19.99 with a tax of 8.875 %, which Medusa doesn't round.
+  const fractional = { title: 'Taxed', prices: [{ currency_code: 'usd', amount: 21.7641125 }], options: { Size: 'L' } };
   const { product } = await admin('/admin/products', {
-    ...{ title: 'Lamp', status: 'published', options: [{ title: 'Size', values: ['M'] }] },
-    ...{ variants, sales_channels: [{ id: channel.id }] },
+    ...{ title: 'Lamp', status: 'published', options: [{ title: 'Size', values: ['M', 'L'] }] },
+    ...{ variants: [...variants, { ...fractional, manage_inventory: false }], sales_channels: [{ id: channel.id }] },
   });
+  const variantOf = (title: string) => product.variants.find((each: Json) => each.title === title).id;
   return {
     ...{ publishableKey: key.token, regionId: region.id, euroRegionId: euroRegion.id },
-    ...{ channelId: channel.id, variantId: product.variants[0].id },
+    ...{ channelId: channel.id, variantId: variantOf('Lamp'), fractionalId: variantOf('Taxed') },
   };
 }
 

@@ -1,3 +1,4 @@
+import type { BigNumber } from '@medusajs/framework/utils';
 import { type InvoiceWithPayment, Quittance, type QuittanceError } from '@quittance/sdk';
 
 export type QuittanceOptions = {
@@ -19,19 +20,34 @@ export function createClient({ url, apiKey }: QuittanceOptions): Quittance {
 
 /** Currencies whose amounts are taken as USDT. Quittance converts all others. */
 const AS_USDT = ['USD', 'USDT'];
-/** As Medusa writes amounts of the main unit: "25", "25.5". */
+/** Decimals of USDT, and of currencies that Intl doesn't know. */
+const MICRO_DIGITS = 6;
+/** An amount of the main unit: "25", "25.5". */
 const AMOUNT = /^(?:0|[1-9]\d{0,11})(?:\.\d{1,6})?$/;
 
 /** What an invoice is created for: an amount of USDT, or a price in `currency`. */
 export type Asked = { amount: string; currency?: string };
 
-/** What to ask for. Throws a RangeError if it isn't an amount. */
-export function readAmount(amount: unknown, currency: string): Asked {
-  const text = String(amount);
+/** What to ask for, rounded like prices in the currency, because Medusa doesn't round totals. Throws a RangeError if it isn't an amount. */
+export function readAmount(amount: BigNumber, currency: string): Asked {
+  const code = currency.toUpperCase();
+  const text = amount.bigNumber?.decimalPlaces(countDecimals(code)).toFixed() ?? '';
   if (!AMOUNT.test(text) || /^[0.]+$/.test(text))
     throw new RangeError(`${text.slice(0, 40)} is not an amount that can be paid`);
-  const code = currency.toUpperCase();
   return AS_USDT.includes(code) ? { amount: text } : { amount: text, currency: code };
+}
+
+/** Medusa rounds captures in the same way. */
+function countDecimals(code: string): number {
+  try {
+    const { maximumFractionDigits } = new Intl.NumberFormat('en', {
+      style: 'currency',
+      currency: code,
+    }).resolvedOptions();
+    return maximumFractionDigits ?? MICRO_DIGITS;
+  } catch {
+    return MICRO_DIGITS;
+  }
 }
 
 /** The members of a request that creates such an invoice. */
@@ -75,5 +91,5 @@ export function describeRefusal({ code, errors }: QuittanceError, currency: stri
 
 function toMicro(amount: string): bigint {
   const [whole = '', decimals = ''] = amount.split('.');
-  return BigInt(whole + decimals.padEnd(6, '0'));
+  return BigInt(whole + decimals.padEnd(MICRO_DIGITS, '0'));
 }

@@ -161,7 +161,7 @@ export class QuittanceProvider extends AbstractPaymentProvider<QuittanceOptions>
   private readAmount(amount: unknown, currency: string): Asked {
     try {
       // Medusa gives a number, a string or a BigNumber.
-      return readAmount(new BigNumber(amount as never).bigNumber?.toFixed() ?? '', currency);
+      return readAmount(new BigNumber(amount as never), currency);
     } catch (error) {
       throw new MedusaError(INVALID_DATA, error instanceof Error ? error.message : String(error));
     }
