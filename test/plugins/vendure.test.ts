@@ -26,6 +26,14 @@ if (installed.kind === 'missing') {
   cleanups.push(quittance.stop);
   const database = await createDatabase();
   const shop = await startVendure(installed.folder, database, quittance);
+  test('paid by card: the invoice of the order is withdrawn', async () => {
+    const order = await shop.order(20);
+    expect(await shop.statesOf(order)).toEqual(['AwaitingTransfer']);
+    await shop.payByCard(order);
+    expect(await shop.read(order)).toMatchObject({ isPaid: true });
+    expect(await shop.statesOf(order)).toEqual(['Cancelled']);
+    expect(await quittance.read(order.invoiceId)).toHaveProperty('withdrawnAt');
+  });
   testShop(() => ({ shop, quittance }));
 }
 

@@ -25,14 +25,17 @@ export const paymentProcess: PaymentProcess<'AwaitingTransfer'> = {
 let orders: OrderService;
 let payments: PaymentService;
 
-/** An order that changes or is cancelled asks for another amount, or for none: its invoice is withdrawn. */
+/** An order in one of these states asks for another amount, or for none, because it changes, is cancelled or was paid by another method. */
+const WITHDRAWING: readonly OrderState[] = ['AddingItems', 'Cancelled', 'PaymentAuthorized', 'PaymentSettled'];
+
+/** Withdraws the invoice of such an order. */
 export const orderProcess: OrderProcess<OrderState> = {
   init(injector: Injector) {
     orders = injector.get(OrderService);
     payments = injector.get(PaymentService);
   },
   async onTransitionEnd(_from, to, { ctx, order }) {
-    if (to !== 'AddingItems' && to !== 'Cancelled') return;
+    if (!WITHDRAWING.includes(to)) return;
     for (const payment of await orders.getOrderPayments(ctx, order.id)) {
       const isOpen = payment.state === 'AwaitingTransfer' && readStored(payment) !== null;
       if (isOpen) await payments.cancelPayment(ctx, payment.id);
