@@ -188,6 +188,8 @@ final class Quittance_Orders
                 foreach ($page['data'] as $each) {
                     $last = self::text($each, isset($each['transferId']) ? 'transferId' : 'id');
                     self::carry_on($last, static fn() => $work($each));
+                    // Also after each one, because PHP may end the job before the whole page is done.
+                    update_option($place, $last, false);
                 }
                 update_option($place, $page['next'] ?? $last, false);
                 $hasMore = $page['hasMore'] ?? isset($page['next']);
