@@ -74,6 +74,20 @@ if (installed.kind === 'missing') {
     expect(await provider.initiatePayment({ ...tether, ...start })).toMatchObject({ data: { amount: '0.123457' } });
   });
 
+  test('a session that gets an earlier amount again gets an invoice that can be paid', async () => {
+    const price = { amount: 25, currency_code: 'usd' };
+    const start = { data: { session_id: 'payses_again' }, context: { idempotency_key: 'payses_again' } };
+    const { data: first } = await provider.initiatePayment({ ...price, ...start });
+    const { data: kept } = await provider.updatePayment({ ...price, data: first });
+    expect(kept).toEqual(first);
+    const { data: more } = await provider.updatePayment({ ...price, amount: 30, data: first });
+    const { data: again } = await provider.updatePayment({ ...price, data: more });
+    expect(new Set([first, more, again].map(({ invoiceId }) => invoiceId)).size).toBe(3);
+    expect(await quittance.read(more.invoiceId)).toHaveProperty('withdrawnAt');
+    expect(await quittance.read(again.invoiceId)).not.toHaveProperty('withdrawnAt');
+    expect(await provider.getPaymentStatus({ data: again })).toMatchObject({ status: 'pending' });
+  });
+
   test('a payment whose cart cannot be completed adds a note for the merchant, and a later sweep makes the order', async () => {
     const order = await shop.order(1);
     await shop.offer('pp_system_default');
@@ -105,6 +119,8 @@ if (installed.kind === 'missing') {
 
 type Provider = {
   initiatePayment(input: { amount: unknown; currency_code: string; data: object; context: object }): Promise<Json>;
+  updatePayment(input: { amount: unknown; currency_code: string; data: object }): Promise<Json>;
+  getPaymentStatus(input: { data: object }): Promise<Json>;
   authorizePayment(input: { data: object; context: object }): Promise<Json>;
   cancelPayment(input: { data: object }): Promise<Json>;
   deletePayment(input: { data: object }): Promise<Json>;

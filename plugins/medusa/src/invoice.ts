@@ -55,17 +55,22 @@ export function toInput({ amount, currency }: Asked) {
   return currency === undefined ? { amount } : { price: { amount, currency } };
 }
 
-/** The external id of a session's invoice, such as `payses_01:25:EUR`. Another amount or currency is another invoice. */
-export function externalIdOf(sessionId: string, { amount, currency }: Asked): string {
-  return [sessionId, amount, ...(currency === undefined ? [] : [currency])].join(':');
+/**
+ * The external id of a session's invoice, such as `payses_01:25:EUR`, or `payses_01:25:EUR:3` for its third. Each change of the amount or
+ * currency makes another invoice, because the earlier ones are withdrawn.
+ */
+export function externalIdOf(sessionId: string, { amount, currency }: Asked, attempt = 1): string {
+  return [sessionId, amount, ...(currency === undefined ? [] : [currency]), ...(attempt === 1 ? [] : [attempt])].join(
+    ':',
+  );
 }
 
 /** From such an id back; null for one that this shop did not make. */
-export function readExternalId(externalId: string): ({ sessionId: string } & Asked) | null {
-  const form = /^(payses_[A-Za-z0-9]{1,60}):([\d.]{1,20})(?::([A-Z]{3,5}))?$/;
-  const [, sessionId, amount, currency] = form.exec(externalId) ?? [];
+export function readExternalId(externalId: string): ({ sessionId: string; attempt: number } & Asked) | null {
+  const form = /^(payses_[A-Za-z0-9]{1,60}):([\d.]{1,20})(?::([A-Z]{3,5}))?(?::([1-9]\d{0,4}))?$/;
+  const [, sessionId, amount, currency, attempt = '1'] = form.exec(externalId) ?? [];
   if (sessionId === undefined || amount === undefined) return null;
-  return { sessionId, amount, ...(currency !== undefined && { currency }) };
+  return { sessionId, attempt: Number(attempt), amount, ...(currency !== undefined && { currency }) };
 }
 
 /**

@@ -79,9 +79,10 @@ export class QuittanceProvider extends AbstractPaymentProvider<QuittanceOptions>
   /** The same amount keeps its invoice. */
   async updatePayment({ amount, currency_code, data = {} }: UpdatePaymentInput): Promise<UpdatePaymentOutput> {
     const { sessionId, externalId } = this.readData(data);
-    if (externalId === externalIdOf(sessionId, this.readAmount(amount, currency_code))) return { data };
+    const attempt = readExternalId(externalId)?.attempt ?? 0;
+    if (externalId === externalIdOf(sessionId, this.readAmount(amount, currency_code), attempt)) return { data };
     // In this order, the session keeps its page if there can be no other, such as without a rate.
-    const made = await this.makeInvoice(sessionId, amount, currency_code);
+    const made = await this.makeInvoice(sessionId, amount, currency_code, attempt + 1);
     await this.withdraw(data);
     return { data: made };
   }
@@ -148,9 +149,9 @@ export class QuittanceProvider extends AbstractPaymentProvider<QuittanceOptions>
     return { action: invoice.status === 'PAID' ? PaymentActions.SUCCESSFUL : PaymentActions.PENDING, data };
   }
 
-  private async makeInvoice(sessionId: string, amount: unknown, currency: string) {
+  private async makeInvoice(sessionId: string, amount: unknown, currency: string, attempt = 1) {
     const asked = this.readAmount(amount, currency);
-    const externalId = externalIdOf(sessionId, asked);
+    const externalId = externalIdOf(sessionId, asked, attempt);
     const input = { ...toInput(asked), asset: 'USDT', network: 'TRON', externalId } as const;
     const refuse = (error: unknown) => this.refuse(error, asked.currency);
     const invoice = await this.client.invoices.create(input, { idempotencyKey: externalId }).catch(refuse);
