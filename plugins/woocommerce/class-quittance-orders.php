@@ -24,6 +24,8 @@ final class Quittance_Orders
     private const MAX_ATTEMPTS = 50;
     private const PAGES_A_SWEEP = 10;
     private const LOCK_SECONDS = 8;
+    /** One every five minutes for a day. By then, the invoice of a cancelled order has usually expired. */
+    private const WITHDRAWALS = 288;
     private const EVENTS = 'invoice.confirming,invoice.paid,invoice.pending,invoice.expired,transfer.refunded';
 
     /** @var \Quittance\Client */
@@ -140,18 +142,44 @@ final class Quittance_Orders
         $this->sweep_transfers();
     }
 
-    /** The page of a cancelled order asks for nothing any more. A payment that comes all the same is still heard of. */
-    public function withdraw(int $order_id): void
+    /**
+     * The page of a cancelled order no longer asks for payment. The plugin still notices a payment that arrives anyway. If the server can't
+     * be reached, it tries again every five minutes, for a day.
+     */
+    public function withdraw(int $order_id, int $tries): void
     {
-        self::on_order($order_id, function (?WC_Order $order): void {
-            // Marked, so that an order that is opened again gets another page.
-            $mark = static fn(array $attempt): array => ['isWithdrawn' => 'yes'] + $attempt;
-            $attempts = $order === null ? [] : array_map($mark, self::attempts($order));
-            $attempts === [] || self::store($order, self::ATTEMPTS, $attempts);
-            foreach (array_filter(array_column($attempts, 'invoiceId')) as $invoice_id) {
-                $this->client->withdrawInvoice($invoice_id);
+        try {
+            self::on_order($order_id, function (?WC_Order $order): void {
+                // An order that was opened again in the meantime has another page.
+                if ($order === null || !$order->has_status('cancelled')) {
+                    return;
+                }
+                // Marked, so that an order that is opened again gets another page.
+                $mark = static fn(array $attempt): array => ['isWithdrawn' => 'yes'] + $attempt;
+                $attempts = array_map($mark, self::attempts($order));
+                $attempts === [] || self::store($order, self::ATTEMPTS, $attempts);
+                foreach (array_filter(array_column($attempts, 'invoiceId')) as $invoice_id) {
+                    $this->withdraw_invoice($invoice_id);
+                }
+            });
+        } catch (\Quittance\ApiException $error) {
+            if ($tries < self::WITHDRAWALS) {
+                wp_schedule_single_event(time() + 300, QUITTANCE_WITHDRAW, [$order_id, $tries + 1]);
             }
-        });
+            throw $error;
+        }
+    }
+
+    private function withdraw_invoice(string $invoice_id): void
+    {
+        try {
+            $this->client->withdrawInvoice($invoice_id);
+        } catch (\Quittance\ApiException $error) {
+            // A paid invoice asks for nothing, and the server may have lost the other one in a restore.
+            if (!in_array($error->errorCode, ['INVOICE_PAID', 'INVOICE_NOT_FOUND'], true)) {
+                throw $error;
+            }
+        }
     }
 
     private function sweep_events(): void

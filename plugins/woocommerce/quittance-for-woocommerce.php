@@ -14,6 +14,7 @@ declare(strict_types=1);
 defined('ABSPATH') || exit;
 
 const QUITTANCE_SWEEP = 'quittance_sweep';
+const QUITTANCE_WITHDRAW = 'quittance_withdraw';
 
 add_action('before_woocommerce_init', static function (): void {
     if (class_exists(\Automattic\WooCommerce\Utilities\FeaturesUtil::class)) {
@@ -69,9 +70,11 @@ add_action('plugins_loaded', static function (): void {
     add_action(QUITTANCE_SWEEP, static function (): void {
         quittance_try(static fn(Quittance_Orders $orders) => $orders->sweep());
     });
-    add_action('woocommerce_order_status_cancelled', static function ($order_id): void {
-        quittance_try(static fn(Quittance_Orders $orders) => $orders->withdraw((int) $order_id));
-    });
+    $withdraw = static function ($order_id, $tries = 0): void {
+        quittance_try(static fn(Quittance_Orders $orders) => $orders->withdraw((int) $order_id, (int) $tries));
+    };
+    add_action('woocommerce_order_status_cancelled', $withdraw);
+    add_action(QUITTANCE_WITHDRAW, $withdraw, 10, 2);
     add_action('admin_notices', static function (): void {
         if (!current_user_can('manage_woocommerce')) {
             return;
@@ -94,6 +97,7 @@ add_action('init', static function (): void {
 });
 register_deactivation_hook(__FILE__, static function (): void {
     wp_clear_scheduled_hook(QUITTANCE_SWEEP);
+    wp_unschedule_hook(QUITTANCE_WITHDRAW);
 });
 
 /** What fails here is logged: neither the job nor the shopkeeper's click must break. */

@@ -208,6 +208,27 @@ describe.skipIf(reason !== null)(`the gateway in a WooCommerce${reason === null 
     expect(await sandbox.get(`/v1/invoices/${attempts[1].invoiceId}?expand=payment`)).not.toHaveProperty('withdrawnAt');
   });
 
+  test('cancelled while the server does not answer: the page is withdrawn once it answers', async () => {
+    const [cancelled, opened] = [await order('35.60'), await order('35.70')];
+    await shop.ask('set', 0, 'option:url=http://127.0.0.1:9');
+    onTestFinished(() => shop.ask('set', 0, `option:url=${sandbox.file.baseUrl}`).then(() => undefined));
+    for (const { id } of [cancelled, opened]) await shop.ask('set', id, 'status:cancelled');
+    expect(await shop.ask('retry')).toEqual([
+      [cancelled.id, 1],
+      [opened.id, 1],
+    ]);
+    await shop.ask('set', 0, `option:url=${sandbox.file.baseUrl}`);
+    await shop.ask('set', opened.id, 'status:pending');
+    await shop.ask('pay', opened.id);
+    expect(await shop.ask('retry')).toHaveLength(2);
+    expect(await shop.ask('retry')).toEqual([]);
+    const read = (invoiceId: string) => sandbox.get(`/v1/invoices/${invoiceId}?expand=payment`);
+    expect(await read(cancelled.invoiceId)).toHaveProperty('withdrawnAt');
+    const { attempts } = await look(opened.id);
+    expect(attempts).toHaveLength(2);
+    expect(await read(attempts[1].invoiceId)).not.toHaveProperty('withdrawnAt');
+  });
+
   test('refund: what the operator sent back stands in a note, and the order stays as it is', async () => {
     const { id, externalId } = await order('36.00');
     const { sent } = await sandbox.pay(externalId, 'twice');

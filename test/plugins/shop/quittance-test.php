@@ -16,7 +16,7 @@ add_action('wp_loaded', static function (): void {
     }
     $id = (int) ($_GET['order'] ?? 0);
     $value = (string) ($_GET['value'] ?? '');
-    $done = ['create' => 'test_create', 'pay' => 'test_pay', 'order' => 'test_order', 'sweep' => 'test_sweep', 'set' => 'test_set', 'blocks' => 'test_blocks'];
+    $done = ['create' => 'test_create', 'pay' => 'test_pay', 'order' => 'test_order', 'sweep' => 'test_sweep', 'set' => 'test_set', 'blocks' => 'test_blocks', 'retry' => 'test_retry'];
     wp_send_json($done[$action]($id, $value));
 });
 
@@ -85,6 +85,20 @@ function test_sweep(): array
 {
     do_action('quittance_sweep');
     return [];
+}
+
+/** Runs the withdrawals that are scheduled, without waiting for their time. */
+function test_retry(): array
+{
+    $runs = [];
+    foreach (_get_cron_array() ?: [] as $time => $hooks) {
+        foreach ($hooks['quittance_withdraw'] ?? [] as ['args' => $args]) {
+            wp_unschedule_event($time, 'quittance_withdraw', $args);
+            do_action_ref_array('quittance_withdraw', $args);
+            $runs[] = $args;
+        }
+    }
+    return $runs;
 }
 
 function test_set(int $id, string $value): array
