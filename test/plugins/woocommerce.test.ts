@@ -99,7 +99,7 @@ describe.skipIf(reason !== null)(`the gateway in a WooCommerce${reason === null 
     await shop.ask('set', cancelled.id, 'status:cancelled');
     expect(await sandbox.get(`/v1/invoices/${cancelled.invoiceId}?expand=payment`)).toHaveProperty('withdrawnAt');
     await sandbox.pay(cancelled.externalId, 'late');
-    const held = await until(cancelled.id, hasNote('the order was cancelled before'));
+    const held = await until(cancelled.id, hasNote('the order was already cancelled'));
     expect(held).toMatchObject({ status: 'on-hold', completions: 0 });
   });
 
