@@ -1,4 +1,4 @@
-// A shop that takes USDT through Quittance. Go 1.22 or newer, standard library only: go run receiver.go
+// A shop that accepts USDT through Quittance. Go 1.22 or newer, standard library only: go run receiver.go
 package main
 
 import (
@@ -66,7 +66,7 @@ func route(w http.ResponseWriter, r *http.Request) (int, object, error) {
 		return 413, object{"error": "too large"}, nil
 	case r.Method == "POST" && r.URL.Path == "/hooks/quittance":
 		return receiveWebhook(r.Header, body)
-	// In your shop these two stand behind a login, and the amount comes from your catalogue, never from the browser.
+	// In your shop, both require a login, and the amount comes from your catalogue, never from the browser.
 	case r.Method == "POST" && r.URL.Path == "/orders":
 		return placeOrder(body)
 	case r.Method == "GET" && strings.HasPrefix(r.URL.Path, "/orders/"):

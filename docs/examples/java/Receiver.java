@@ -1,4 +1,4 @@
-// A shop that takes USDT through Quittance. Java 17 or newer, no dependencies: java Receiver.java
+// A shop that accepts USDT through Quittance. Java 17 or newer, no dependencies: java Receiver.java
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
 import java.io.IOException;
@@ -72,7 +72,7 @@ public final class Receiver {
     switch (exchange.getRequestMethod() + " " + path) {
       case "POST /hooks/quittance":
         return receiveWebhook(exchange.getRequestHeaders(), body);
-      // In your shop these two stand behind a login, and the amount comes from your catalogue, never from the browser.
+      // In your shop, both require a login, and the amount comes from your catalogue, never from the browser.
       case "POST /orders":
         return placeOrder(Json.read(body));
       default:

@@ -1,4 +1,4 @@
-// A shop that takes USDT through Quittance, with the SDK and Express. Node 20 or newer.
+// A shop that accepts USDT through Quittance, with the SDK and Express. Node 20 or newer.
 // It runs from a folder of its own, with the SDK installed as ../README.md says.
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { isFulfillable, Quittance } from '@quittance/sdk';
@@ -25,7 +25,7 @@ app.post(
 );
 app.use(express.json({ limit: '16kb' }));
 
-// In your shop these two stand behind a login, and the amount comes from your catalogue, never from the browser.
+// In your shop, both require a login, and the amount comes from your catalogue, never from the browser.
 app.post('/orders', async (request, response) => {
   const { externalId, amount } = request.body ?? {};
   if (!isOrderId(externalId) || typeof amount !== 'string') {

@@ -1,4 +1,4 @@
-// A shop that takes USDT through Quittance. Node 20 or newer, no dependencies: node receiver.mjs
+// A shop that accepts USDT through Quittance. Node 20 or newer, no dependencies: node receiver.mjs
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -24,7 +24,7 @@ async function route(request) {
   const body = await readBody(request);
   if (body === null) return { status: 413, body: { error: 'too large' } };
   if (method === 'POST' && url === '/hooks/quittance') return receiveWebhook(request.headersDistinct, body);
-  // In your shop these two stand behind a login, and the amount comes from your catalogue, never from the browser.
+  // In your shop, both require a login, and the amount comes from your catalogue, never from the browser.
   if (method === 'POST' && url === '/orders') return placeOrder(parseJson(body));
   if (method === 'GET' && url.startsWith('/orders/')) return showOrder(url.slice('/orders/'.length));
   return { status: 404, body: { error: 'not found' } };

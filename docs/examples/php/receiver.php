@@ -1,5 +1,5 @@
 <?php
-// A shop that takes USDT through Quittance. PHP 8.1 or newer with PDO, no packages. To try it out:
+// A shop that accepts USDT through Quittance. PHP 8.1 or newer with PDO, no packages. To try it out:
 //   DATABASE_DSN=sqlite:/tmp/shop.sqlite php -S 127.0.0.1:3000 receiver.php
 declare(strict_types=1);
 
@@ -26,7 +26,7 @@ function route(string $method, string $path): array
     }
     return match (true) {
         $method === 'POST' && $path === '/hooks/quittance' => receiveWebhook($body),
-        // In your shop these two stand behind a login, and the amount comes from your catalogue, never from the browser.
+        // In your shop, both require a login, and the amount comes from your catalogue, never from the browser.
         $method === 'POST' && $path === '/orders' => placeOrder(json_decode($body, true, 8)),
         $method === 'GET' && str_starts_with($path, '/orders/') => showOrder(rawurldecode(substr($path, 8))),
         default => [404, ['error' => 'not found']],

@@ -1,4 +1,4 @@
-"""A shop that takes USDT through Quittance. Python 3.9 or newer, standard library only: python3 receiver.py"""
+"""A shop that accepts USDT through Quittance. Python 3.9 or newer, standard library only: python3 receiver.py"""
 
 import base64
 import hashlib
@@ -170,7 +170,7 @@ class Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(length))
         if self.path == "/hooks/quittance":
             return self.run(receive_webhook, self.headers, body)
-        # In your shop this stands behind a login, and the amount comes from your catalogue, never from the browser.
+        # In your shop, this requires a login, and the amount comes from your catalogue, never from the browser.
         if self.path == "/orders":
             return self.run(lambda: place_order(json.loads(body)))
         return self.answer(404, {"error": "not found"})
