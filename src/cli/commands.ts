@@ -16,7 +16,7 @@ export function addSetupCommand(program: Command, terminal: Terminal, print: Pri
       '--site <host>',
       'public host name for payers, such as pay.example.com; its DNS record must point here',
     )
-    .option('--output <file>', 'output file; "-" prints it instead', '.env')
+    .option('--output <file>', 'output file, or "-" for standard output', '.env')
     .action(async (options) => print((await import('./setup/setup.ts')).printSetup(terminal, options)));
 }
 
@@ -83,7 +83,9 @@ export function addDatabaseCommands(program: Command, terminal: Terminal, print:
     );
   group
     .command('list')
-    .description('list the databases with their data directory, whether it still exists, their size and last use')
+    .description(
+      'list the databases with their size, last use and data directory, and whether that directory still exists',
+    )
     .action(async () => print((await import('./database/database.ts')).printDatabases(terminal)));
   group
     .command('remove')
@@ -106,7 +108,7 @@ export function addReplay(group: Command, terminal: Terminal, print: Print): voi
     )
     .option('--endpoint <whe_…>', 'endpoint to send to, even if an event was not scheduled for it')
     .option('--from <date>', 'start of the period: a day (2026-09-01, UTC) or a time with its zone')
-    .option('--to <date>', 'end of the period: a day (included) or a time (excluded)')
+    .option('--to <date>', 'end of the period: a day (inclusive) or a time (exclusive)')
     .option(
       '--status <status…>',
       'dead, failing, delivered, missing (never scheduled for the endpoint), or all (default: dead,missing)',
@@ -177,7 +179,7 @@ export function addLedgerCommands(program: Command, terminal: Terminal, print: P
   group
     .command('seal')
     .description('seal rows that have no seal yet, in batches while services run; exits 1 on a changed row')
-    .option('--check', 'only count rows with a seal, without a seal, and changed rows')
+    .option('--check', 'only count the sealed, unsealed and changed rows')
     .option('--accept <TABLE:ID>', 'seal a changed row again after you corrected it by hand')
     .option('--yes', 'confirm that you compared the ledger with the chain and your addresses, or checked the row')
     .option('--by <name>', 'your name for the audit log (default: your user name)')
@@ -200,7 +202,7 @@ export function addManifestCommands(program: Command, terminal: Terminal, print:
     .option('--add <T…>', 'addresses that you will add to the database later, comma-separated', collect)
     .addOption(new Option('--policy <policy>', 'with --project: policy that you will set later').choices(POLICIES))
     .option('--max-surcharge <usdt>', 'with --project: surcharge limit that you will set later')
-    .option('--without <T…>', 'exclude these addresses, which are in the database but not yours', collect)
+    .option('--without <T…>', 'exclude these addresses, which are in the database but are not yours', collect)
     .action(async (options) => print((await import('./manifest/manifest.ts')).printDraft(terminal, options)));
   addSignCommand(group, terminal, print);
   group
@@ -224,7 +226,7 @@ export function addManifestCommands(program: Command, terminal: Terminal, print:
 }
 
 export function addEventsCommands(program: Command, terminal: Terminal): void {
-  const group = program.command('events').description("follow a project's events, as in its feed and webhooks");
+  const group = program.command('events').description("follow the events in a project's feed and webhooks");
   group
     .command('tail')
     .description(
@@ -266,7 +268,7 @@ export function addReportCommand(program: Command, terminal: Terminal, print: Pr
     .description('show daily bookkeeping figures: requested, received, unmatched, outgoing, and balance')
     .option(...PROJECT_OPTION)
     .option('--from <day>', 'first day (2026-09-01, UTC) (default: the first of the month of --to)')
-    .option('--to <day>', 'last day, included (default: today); at most 366 days')
+    .option('--to <day>', 'last day, inclusive (default: today); at most 366 days')
     .option('--csv', 'print one line per day as CSV on standard output')
     .action(async ({ project: projectId, ...options }) =>
       print((await import('./report/report.ts')).printReport(terminal, { projectId, ...options })),

@@ -45,15 +45,16 @@ async function createProgram(terminal: Terminal, args: readonly string[]): Promi
 
 const HELP = `
 Environment:
-  Commands read the same variables as the service: DATABASE_URL, or the embedded
-  database in QUITTANCE_DATA_DIR (.quittance). docs/reference/configuration.md lists them all.
+  Commands read the same variables as the service. They use the database in DATABASE_URL
+  or, if it isn't set, the embedded database in QUITTANCE_DATA_DIR (default: .quittance).
+  docs/reference/configuration.md lists all variables.
 
 Exit codes:
   0  done
   1  failed
   2  wrong arguments or configuration
   3  not found: no such project, key or database
-  4  conflict: it already exists, or belongs to another project
+  4  conflict: the object already exists, or belongs to another project
   5  unavailable: the database does not respond, or a directory or port is in use
 
 Output:

@@ -176,7 +176,7 @@ async function keepRequirement(
   if (!existsSync(path)) return;
   throw new AppError(
     'CONFIG_INVALID',
-    `${path} says that this data directory's ledger requires seals, but the ledger ${ledgerId} in the database does not: the database may have been changed. Compare it with a backup. If you intentionally use another, older ledger, set QUITTANCE_ROW_MACS=warn or another QUITTANCE_DATA_DIR`,
+    `${path} records that this data directory's ledger requires seals, but the ledger ${ledgerId} in the database does not: the database may have been changed. Compare it with a backup. If you intentionally use an older ledger, set QUITTANCE_ROW_MACS=warn, or use a different QUITTANCE_DATA_DIR`,
   );
 }
 
@@ -200,7 +200,7 @@ export async function startManifest(context: Context): Promise<Loop | null> {
   if (settings !== null) return watchManifest({ db, guard, settings, networks, log, now });
   if (networks.some((network) => keyMode(network) === 'live')) {
     log.warn(
-      'no address manifest is configured: an attacker with write access to the database can show payers another address. See docs/guides/signed-addresses.md',
+      'no address manifest is configured: an attacker with write access to the database can show payers a different address. See docs/guides/signed-addresses.md',
     );
   }
   return null;

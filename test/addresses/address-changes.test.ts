@@ -168,7 +168,7 @@ test('what a key proposed is not confirmed by the person who made the key, nor w
 
 const DISTRUST: [name: string, act: (shop: Shop, login: string) => Promise<unknown>][] = [
   [
-    'given another role',
+    'given a different role',
     (shop, person) => changeRole.run(shop.desk.deps, ANN, { person, role: 'viewer', projects: null }),
   ],
   [
@@ -199,7 +199,9 @@ test.each(DISTRUST)(
     const [byTime, byBob] = [changeOf(await shop.add(ana, [lost])), changeOf(await shop.add(ana, [late]))];
     const ofBob = changeOf(await shop.add(bob, [kept]));
     await act(shop, 'ana');
-    await expect(confirm(shop, bob, byBob)).rejects.toThrow('was later removed, reset, revoked or given another role');
+    await expect(confirm(shop, bob, byBob)).rejects.toThrow(
+      'was later removed, reset, revoked or given a different role',
+    );
     shop.desk.pass(DAY_MS);
     expect(await due(shop, byTime)).toMatchObject({
       kind: 'failed',

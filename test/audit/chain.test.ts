@@ -220,7 +220,7 @@ test('in a long log what is new is looked at each minute, and all of it each day
     await act();
     await tamper("update operator_actions set subject = 'mainnet' where seq = 1501");
     clock += 60_000;
-    await eventually(found, (text) => text.includes('entry 1501 or the entry before it was changed'));
+    await eventually(found, (text) => text.includes('entry 1501 or the previous entry was modified'));
     await tamper("update operator_actions set subject = 'nile' where seq = 1501");
     clock += 60_000;
     const open = async () => (await owner.query('select from alarms where resolved_at is null')).rowCount;
@@ -234,7 +234,7 @@ test('in a long log what is new is looked at each minute, and all of it each day
     );
     expect(await found()).not.toContain('entry 3 ');
     clock += 86_400_000;
-    await eventually(found, (text) => text.includes('entry 3 or the entry before it was changed'));
+    await eventually(found, (text) => text.includes('entry 3 or the previous entry was modified'));
   } finally {
     await watch.stop();
   }

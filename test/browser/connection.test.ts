@@ -166,7 +166,7 @@ test('without a connection the page says so, keeps what it shows, and catches up
   const { service, browser } = checkout;
   const invoice = await newInvoice(service);
   const { page, problems, close } = await openPage(browser, invoice.url, stoppedAndSilent);
-  expect(await textOf(page, '#check span')).toBe('This page updates itself.');
+  expect(await textOf(page, '#check span')).toBe('This page updates automatically.');
   const heard = await listenTo(page);
   await page.context().setOffline(true);
   await noConnection(page).waitFor();
@@ -177,7 +177,7 @@ test('without a connection the page says so, keeps what it shows, and catches up
   // No timer has to run: the browser's event is enough.
   await page.context().setOffline(false);
   await untilHeading(page, 'Payment found');
-  expect(await textOf(page, '#check span')).toBe('This page updates itself.');
+  expect(await textOf(page, '#check span')).toBe('This page updates automatically.');
   expect(await heard()).toContain('Payment found Do not send again. You can close this page.');
   expect(besidesFailedRequests(problems)).toEqual([]);
   await close();
@@ -194,7 +194,7 @@ test('a page outlives a restart of the service: it says that there is no connect
   await payInto(service, invoice);
   const stream = nextStream(page);
   await passUntil(heading(page, 'Payment found'));
-  expect(await textOf(page, '#check span')).toBe('This page updates itself.');
+  expect(await textOf(page, '#check span')).toBe('This page updates automatically.');
   // The page is live again.
   await stream;
   await finalise(service, invoice);

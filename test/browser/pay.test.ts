@@ -39,7 +39,7 @@ test('a payer watches the page go from waiting over found to paid without a relo
   expect(await textOf(page, '#address')).toBe(invoice.address);
   expect(await textOf(page, '#left')).toMatch(/^(29|30) min left$/);
   expect(await textOf(page, '#when')).toMatch(/^Pay by \d\d:\d\d\nA later payment still counts\.$/);
-  expect(await textOf(page, '#check')).toBe('This page updates itself. Check now');
+  expect(await textOf(page, '#check')).toBe('This page updates automatically. Check now');
   expect(await page.content()).toMatch(payableTextsOf(invoice));
   const heard = await listenTo(page);
   await page.evaluate('window.isFirst = true');

@@ -33,7 +33,7 @@ test.each(OPEN)(
     const before = checkoutPage(state, { brand: FULL_BRAND });
     const url = pages.add(before);
     const { page, problems, close } = await openPage(browser, url);
-    await page.locator('#check', { hasText: 'updates itself' }).waitFor();
+    await page.locator('#check', { hasText: 'updates automatically' }).waitFor();
     await page.evaluate(`window.isSame = true; document.querySelector('[name=transaction]').value = 'abc'`);
     const heading = await page.locator('h1').innerText();
     pages.change(url, suspendedPage());
@@ -58,7 +58,7 @@ test('a page that was opened while payment is suspended becomes the whole page b
   const url = pages.add(suspendedPage());
   const { page, close } = await openPage(browser, url);
   await untilHeading(page, SUSPENDED);
-  await page.locator('#check', { hasText: 'updates itself' }).waitFor();
+  await page.locator('#check', { hasText: 'updates automatically' }).waitFor();
   expect(await page.content()).not.toMatch(HOW_TO_PAY);
   pages.change(url, checkoutPage('waiting', { brand: FULL_BRAND }));
   await untilHeading(page, 'Waiting for your payment');

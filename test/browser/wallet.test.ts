@@ -183,7 +183,7 @@ test.each(someCases(WALLET_KINDS, 2))(
       askNode: (path, payload) => askNode(path, payload),
     });
     await payButton(page).click();
-    await untilSaid(page, 'This wallet is on another network. Switch it to devnet.');
+    await untilSaid(page, 'This wallet is on a different network. Switch it to devnet.');
     expect(wallet.asked).toEqual(['wallet/getblockbynum']);
     askNode = askAt(service.devnet.url);
     await payButton(page).click();
@@ -392,7 +392,7 @@ test('where the browser keeps nothing, the page itself remembers what was sent w
   await close();
 });
 
-const NOT_FINAL = 'This result is not final yet. Do not send again; look again in 1 minute.';
+const NOT_FINAL = 'This result is not final yet. Do not send again; check again in 1 minute.';
 const MAY_SEND = 'If you have not sent another payment, you can send again.';
 const OTHER_FOUND = 'Another payment was found. Do not send again.';
 

@@ -37,7 +37,7 @@ test('everything needed to pay is there without JavaScript, and "Check now" lead
   );
   // Buttons that would do nothing are hidden.
   expect(await page.getByRole('button').count()).toBe(0);
-  expect(await textOf(page, 'main')).not.toContain('updates itself');
+  expect(await textOf(page, 'main')).not.toContain('updates automatically');
 
   goBlind(service);
   await checkNow();

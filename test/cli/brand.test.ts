@@ -182,7 +182,7 @@ test('a logo that is no file of at most 32 KiB is refused without being waited f
   expect(await logo(join(directory, 'folder'))).toContain('is not a file: use the path');
   expect(await logo(join(directory, 'pipe'))).toContain('is not a file: use the path');
   expect(await logo(join(directory, 'nothing'))).toContain('does not exist: use the path');
-  expect(await logo(large)).toContain('has more than 32 KiB: scale it down');
+  expect(await logo(large)).toContain('is larger than 32 KiB: scale it down');
 });
 
 test('a secret that was pasted for a contact or a link is not repeated', async () => {

@@ -333,7 +333,7 @@ test('a server that is away is waited for as long as it asks, which is told once
   await running.stop();
   expect((asked[1] ?? 0) - (asked[0] ?? 0)).toBeGreaterThan(1990);
   expect(running.notes.slice(0, 2)).toEqual([
-    `${server} cannot be read: it returned 503; retrying until it works`,
+    `cannot read the feed of ${server}: it returned 503; retrying until it responds`,
     `${server} responds again`,
   ]);
 });

@@ -154,7 +154,7 @@ test('a change of the proposer’s role keeps what it proposed out', async () =>
     ({ text }) => !text.includes('>Waiting<'),
   );
   expect(page.text).toContain(
-    'the person or key that proposed the addresses was later removed, reset, revoked or given another role',
+    'the person or key that proposed the addresses was later removed, reset, revoked or given a different role',
   );
   expect(await own()).not.toContain(address);
   expect((await console_.get('/')).text).toContain('address-change-failed');

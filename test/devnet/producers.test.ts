@@ -75,7 +75,7 @@ test('nothing becomes solid while more than 30 % of 27 producers are stalled, an
   const { number: solid } = devnet.solid();
   devnet.mine(80);
   expect(devnet.solid().number).toBe(solid);
-  expect(() => devnet.mineUntilSolid()).toThrow('does not become solid');
+  expect(() => devnet.mineUntilSolid()).toThrow('did not become solid');
   devnet.unstall();
   const { number: head } = devnet.head();
   devnet.mine(27);

@@ -87,7 +87,7 @@ describe('a start that cannot succeed says why and what to do, and leaves no pro
 
   test('an incomplete database', async () => {
     await rm(join(dataDir, 'postgres/data/global/pg_control'));
-    await expectFailure('EMBEDDED_DAMAGED', /pg_control is missing.*move .* away/);
+    await expectFailure('EMBEDDED_DAMAGED', /pg_control is missing.*move .* elsewhere/);
     await rm(join(dataDir, 'postgres/data/PG_VERSION'));
     await expectFailure('EMBEDDED_DAMAGED', /PG_VERSION is missing/);
   });

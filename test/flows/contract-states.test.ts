@@ -100,7 +100,7 @@ test('while all its addresses are frozen, a project refuses invoices and says wh
   expect([refused.status, refused.body.code]).toEqual([409, 'AMOUNT_UNAVAILABLE']);
   expect(refused.body.detail).toContain("Tether froze 2 of the project's addresses");
   await expect(activate(open.address)).rejects.toMatchObject({ code: 'CONFLICT' });
-  expect(await untilAlarm(service, 'capacity-low')).toContain('Tether froze 2 of its addresses');
+  expect(await untilAlarm(service, 'capacity-low')).toContain("Tether froze 2 of the project's addresses");
 
   service.devnet.usdt.removeBlackList(open.address);
   service.devnet.mineUntilSolid();

@@ -30,9 +30,9 @@ test.each<[Scenario | 'trx', object, string]>([
   [
     'fake-token',
     { code: 'other_token' },
-    'This transaction moved another token, not USDT, whatever the name of the token is',
+    'This transaction moved a different token, not USDT, whatever the token is called',
   ],
-  ['wrong-address', { code: 'other_address' }, 'to another address: T'],
+  ['wrong-address', { code: 'other_address' }, 'to a different address: T'],
   ['zero-value', { code: 'no_usdt_transfer', moved: 'nothing' }, 'This transaction moved no USDT.'],
   ['trx', { code: 'no_usdt_transfer', moved: 'trx', toAddress: true }, '25.000137 TRX to the right address'],
 ])('%s is explained in the words of the payer’s page, and in its code', async (scenario, figures, words) => {

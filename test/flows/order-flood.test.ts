@@ -126,7 +126,9 @@ describe('a flood of unpaid orders of one amount', () => {
 
     expectRefused(await order(shop), 409, 'AMOUNT_UNAVAILABLE');
     const detail = await alarmOf(shop, 'capacity-low');
-    expect(detail).toContain('has automatically derived 3 addresses from its account key, which is the limit');
+    expect(detail).toContain(
+      "has automatically derived 3 addresses from the project's account key, which is the limit",
+    );
     expect(detail).toContain(`quittance address derive --project ${shop.projectId} --auto-limit 103`);
     await setLimit(shop, 4);
     service.clock.advance(MINUTE_MS);

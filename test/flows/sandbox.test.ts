@@ -178,7 +178,7 @@ test('a database that dies by itself ends the sandbox with the reason and an err
   const { invoiceId } = await create('order-before-death');
   process.kill(sandbox.postgresPid, 'SIGKILL');
   expect(await sandbox.ended).toBe(1);
-  expect(sandbox.output()).toMatch(/error: The embedded PostgreSQL in .* ended .*Start it again/);
+  expect(sandbox.output()).toMatch(/error: The embedded PostgreSQL in .* ended .*Start Quittance again/);
   sandbox = await startSandboxProcess(dataDir);
   expect((await read(invoiceId)).externalId).toBe('order-before-death');
 });

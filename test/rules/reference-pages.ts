@@ -255,7 +255,7 @@ const EXIT_TEXTS: Readonly<Record<keyof typeof EXIT, string>> = {
   failed: 'failed',
   usage: 'wrong arguments or configuration',
   notFound: 'not found: no such project, key or database',
-  conflict: 'conflict: it already exists, or belongs to another project',
+  conflict: 'conflict: the object already exists, or belongs to another project',
   unavailable: 'the database or server does not respond, or a directory or port is in use',
 };
 

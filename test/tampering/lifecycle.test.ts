@@ -360,7 +360,7 @@ test.each(MODES.flatMap((mode) => Object.keys(EVENTS).map((what) => [mode, what]
 
 test.each([
   ['alone', false, 'did not seal any row of this ledger'],
-  ['with every seal', true, "seals-required says that this data directory's ledger requires seals"],
+  ['with every seal', true, "seals-required records that this data directory's ledger requires seals"],
 ])('whoever takes away the requirement of seals %s stops the next start', async (_, isStripped, says) => {
   const ledger = await openLedger('ledger');
   const columns = await runSql(

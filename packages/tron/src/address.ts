@@ -41,7 +41,7 @@ export function parseAddress(text: string): ParsedAddress {
   if (bytes.length !== 25 || bytesToHex(checksumOf(payload)) !== bytesToHex(bytes.subarray(21))) {
     return invalid('the checksum does not match: one character is probably wrong');
   }
-  if (payload[0] !== PREFIX) return invalid('this is an address of another network');
+  if (payload[0] !== PREFIX) return invalid('this address belongs to a different network');
   return { kind: 'ok', address: text as TronAddress, account: bytesToHex(payload.subarray(1)) as AccountHex };
 }
 

@@ -28,7 +28,7 @@ export async function printDerived(terminal: Terminal, _operation: LocalOperatio
   const wanted = limit ?? deriveAddresses.read(input, now());
   const key = await withDatabase(terminal, (deps) => findDerivationKey.run(deps, actor, wanted));
   if (!key.isStored && limit !== null) {
-    throw new AppError('INVALID_ARGUMENT', 'this key is new: also set --count, for example 1');
+    throw new AppError('INVALID_ARGUMENT', 'this key is new: also set --count, as in --count 1');
   }
   // The database is closed while the person looks at the wallet, because another command or the service may need its directory.
   if (!key.isStored || input.first !== undefined) await confirmFirstAddress(terminal, key.xpub, input.first);

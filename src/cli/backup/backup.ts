@@ -28,7 +28,7 @@ export async function printBackup(terminal: Terminal, options: BackupOptions): P
     data,
     text: describe(data),
     next: data.final
-      ? `restore it once, at the new location: quittance restore ${basename(data.file)}. Never start a service with this database again`
+      ? `restore the backup once, at the new location: quittance restore ${basename(data.file)}. Never start a service with this database again`
       : 'keep the backup on another machine, and the master key separate from your backups; to test the backup, use "quittance backup --verify"',
   };
 }

@@ -25,7 +25,7 @@ export function describeAuthenticity(found: Authenticity): string {
     case 'authentic':
       return `with the master key ${found.masterKeyId}`;
     case 'tampered':
-      return 'NO: it was changed';
+      return 'NO: the backup was changed';
     default:
       return `NO: ${describeMac(found)}`;
   }

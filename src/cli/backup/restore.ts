@@ -58,10 +58,10 @@ const COPY_ADVICE =
 
 const LOST_ADVICE = [
   'changes made after the backup are lost here. Before you start the service:',
-  '  - compare users, admin keys, webhook endpoints and fixed rates, because they are as they were at that time ("quittance user list", "quittance admin-key list", "quittance webhook list", "quittance adapter list")',
-  'start the service, which reads the newer blocks, then:',
+  '  - check users, admin keys, webhook endpoints and fixed rates, because they are as they were when the backup was created ("quittance user list", "quittance admin-key list", "quittance webhook list", "quittance adapter list")',
+  'start the service and let it read the newer blocks, then:',
   '  - add new addresses, because Quittance refuses new invoices until you do; never reuse an address that was added after the backup',
-  "  - revoke again every key that was revoked after the backup, and compare your shop's orders since the backup: docs/guides/backup.md",
+  "  - if a key was revoked after the backup, revoke it again, and compare your shop's orders since the backup with the invoices in Quittance: see docs/guides/backup.md",
 ];
 
 type AcceptOptions = { retireAddresses?: boolean; nothingCreatedSince?: boolean; by?: string };
@@ -88,7 +88,7 @@ export async function printAcceptedRestore(terminal: Terminal, options: AcceptOp
       ? `accepted: ${data.barredAddresses} addresses are permanently out of use, but still watched`
       : 'accepted: the ledger continues here unchanged',
     next: retires
-      ? 'add addresses that were never in Quittance, because it refuses new invoices until you do. Before you start the service, compare users, keys, webhook endpoints and fixed rates: docs/guides/backup.md'
+      ? 'add addresses that were never in Quittance, because it refuses new invoices until you do. Before you start the service, check users, keys, webhook endpoints and fixed rates: docs/guides/backup.md'
       : 'never start a service with the other database again',
   };
 }

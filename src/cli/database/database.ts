@@ -71,7 +71,7 @@ async function confirm(terminal: Terminal, chosen: readonly SharedHome[]): Promi
 const STATES: Readonly<Record<SharedHome['state'], string>> = {
   running: 'running',
   used: 'in use',
-  replaced: 'replaced: its data directory uses another database',
+  replaced: 'replaced: its data directory now uses a different database',
   orphaned: 'its data directory no longer exists',
   unknown: 'unknown: not started since Quittance began to record data directories',
 };

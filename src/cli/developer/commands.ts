@@ -31,8 +31,8 @@ export async function addDeveloperCommands(
     .command('trigger')
     .description('trigger a real event in the running sandbox')
     .argument('<event>', 'invoice.paid, …: see below')
-    .option('--amount <usdt>', 'amount of the invoice created for it (default: 25.00)')
-    .option('--external-id <id>', 'external id of that invoice (default: made from the event and the time)')
+    .option('--amount <usdt>', "amount of the event's invoice (default: 25.00)")
+    .option('--external-id <id>', 'external id of that invoice (default: generated from the event and the time)')
     .addHelpText('after', `\nEvents:\n${listOf(TRIGGERS)}`)
     .action(async (event, options) => print((await import('./sandbox.ts')).printTriggered(terminal, event, options)));
   const sandbox = program.command('sandbox').description('act as the payer in a running sandbox, or fill its ledger');

@@ -70,7 +70,7 @@ export async function printDraft(terminal: Terminal, options: DraftOptions): Pro
       describeDifference(data.changes, 'no changes compared with the installed manifest'),
       ...data.warnings.map((warning) => `WARNING: ${warning}`),
     ].join('\n\n'),
-    next: 'copy it to the machine with the signing key, and run: quittance manifest sign',
+    next: 'copy the draft to the machine with the signing key, and run: quittance manifest sign',
   };
 }
 

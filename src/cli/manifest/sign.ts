@@ -65,7 +65,7 @@ export async function printSigned(terminal: Terminal, draft: string, options: Si
       ['serial', String(data.serial)],
       ['by', data.signers.join(', ')],
     ]),
-    next: 'keep a copy here to use with --previous next time. On the server, run: quittance manifest install',
+    next: 'keep a copy of the manifest here, to use with --previous next time. On the server, run: quittance manifest install',
   };
 }
 

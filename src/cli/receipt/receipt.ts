@@ -25,7 +25,7 @@ export async function printVerified(terminal: Terminal, file: string, keysFile: 
   return {
     data,
     text: `not valid: ${printable(data.message)}`,
-    next: 'this receipt proves nothing; get it again from its source',
+    next: 'this receipt proves nothing; download it again from its source',
     exitCode: EXIT.failed,
   };
 }

@@ -24,14 +24,14 @@ export async function printSetup(_: Terminal, { site, output }: { site: string; 
   if (await isThere(file)) {
     throw new AppError(
       'CONFLICT',
-      `${output} already exists and contains an installation's keys, so nothing was written. Use another --output, or move the file away`,
+      `${output} already exists and contains an installation's keys, so nothing was written. Choose a different --output, or move the file elsewhere`,
     );
   }
   await writePrivateFile(file, text);
   return {
     data: { file, site: host },
     text: `created ${output}, which contains this installation's secrets. Keep a copy of QUITTANCE_MASTER_KEY elsewhere.`,
-    next: `Add your nodes to it, then run: docker compose up -d`,
+    next: `Add your nodes to the file, then run: docker compose up -d`,
   };
 }
 

@@ -114,7 +114,7 @@ async function readKey(terminal: Terminal): Promise<string> {
     'INVALID_ARGUMENT',
     key === null || key === ''
       ? 'QUITTANCE_ADMIN_KEY is not set: set it to a key from "quittance admin-key create" (qa_…)'
-      : `the admin key (${key.length} characters, not shown) is not a Quittance admin key: a key is "qa_" and 75 characters, so a character may be missing or wrong`,
+      : `the admin key (${key.length} characters, not shown) is not a Quittance admin key: a key is "qa_" followed by 75 characters, so a character may be missing or wrong`,
   );
 }
 

@@ -34,7 +34,8 @@ export function explainDatabaseError(
 
 const NOT_GRANTED =
   'commands that change tables (migrate, restore, restore accept, backup --final) need DATABASE_OWNER_URL, the table owner\'s URL. For all other commands, make the user in DATABASE_URL a member of the quittance_runtime role, and run "quittance migrate" with DATABASE_OWNER_URL';
-const NOT_OWNED = 'use the URL of the user who owns the database ("alter database … owner to …") and its tables';
+const NOT_OWNED =
+  'use the URL of the database user that owns the database and its tables (to change the owner: "alter database … owner to …")';
 
 /** PostgreSQL's codes for "permission denied" and, if the user may not even see the schema, "no schema has been selected". */
 const FORBIDDEN = ['42501', '3F000'];
@@ -56,7 +57,7 @@ const FIXES: Readonly<Record<string, string>> = {
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: NAME_AUTHORITY,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: NAME_AUTHORITY,
   ERR_TLS_CERT_ALTNAME_INVALID:
-    'the certificate is for another name: correct the host in DATABASE_URL, or get a certificate for this name',
+    'the certificate is for a different name: correct the host in DATABASE_URL, or get a certificate for this name',
   '28P01': 'correct the user or the password in DATABASE_URL',
   '28000':
     'the server does not accept this user from this machine, or requires TLS (sslmode=verify-full): correct DATABASE_URL, or pg_hba.conf on the server',

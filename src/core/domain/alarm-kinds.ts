@@ -62,7 +62,7 @@ const ROWS = {
     isUrgent: true,
     holdsBlocks: true,
     endsBy: 'cause',
-    advice: say`Follow the alarm. If one node keeps showing wrong blocks, replace that node. If no node can prove the block and you have compared it with a block explorer, run "${{ command: 'chain pass', input: { block: '…', reason: '…' } }}".`,
+    advice: say`Follow the instructions in the alarm. If one node keeps returning wrong blocks, replace that node. If no node can prove the block and you have checked it in a block explorer, run "${{ command: 'chain pass', input: { block: '…', reason: '…' } }}".`,
   },
   'nodes-disagree': {
     means: 'Operators return different USDT logs for a block.',
@@ -82,7 +82,7 @@ const ROWS = {
     isUrgent: true,
     holdsBlocks: true,
     endsBy: 'cause',
-    advice: say`Compare the block producers with a block explorer. If that many producers really changed, run "${{ command: 'chain producers', input: { accept: true } }}".`,
+    advice: say`Check the block producers in a block explorer. If that many producers really changed, run "${{ command: 'chain producers', input: { accept: true } }}".`,
   },
   'not-solid': {
     means: "A node reports blocks as irreversible, but by Quittance's own count they aren't.",
@@ -93,7 +93,7 @@ const ROWS = {
     holdsBlocks: true,
     endsBy: 'cause',
     advice:
-      'The node follows a different chain, or the known block producers are outdated. Compare the chain and the producers with a block explorer.',
+      'The node follows a different chain, or the known block producers are outdated. Check the chain and the producers in a block explorer.',
   },
   // Alarms about actions by Tether's contract.
   'contract-event': {
@@ -171,7 +171,7 @@ const ROWS = {
     isUrgent: true,
     endsBy: 'cause',
     advice:
-      'Run the repair command shown in the alarm. It first shows the differences and changes nothing without your consent. If there are none, money moved without a log: report this to the Quittance project.',
+      'Run the repair command shown in the alarm. It first shows the differences and changes nothing without your consent. If there are no differences, money moved without a log: report this to the Quittance project.',
   },
   // Alarms about the database and its backups.
   'database-restored': {
@@ -182,7 +182,7 @@ const ROWS = {
     isUrgent: false,
     endsBy: 'operator',
     advice:
-      'Add new addresses. Revoke again all keys that you revoked after the backup. Compare users, admin keys, webhook endpoints and fixed rates, because they are as they were at the time of the backup.',
+      'Add new addresses. If you revoked keys after the backup, revoke them again. Check users, admin keys, webhook endpoints and fixed rates, because they are as they were at the time of the backup.',
   },
   'database-promoted': {
     means: 'The database server was promoted, or recovered to an earlier moment.',
@@ -192,7 +192,7 @@ const ROWS = {
     isUrgent: false,
     endsBy: 'operator',
     advice:
-      'After a failover to a synchronous standby, nothing is lost. After any other failover, follow the alarm. Then close it.',
+      'After a failover to a synchronous standby, nothing is lost. After any other failover, follow the instructions in the alarm. Then close it.',
   },
   'database-full': {
     means: 'PostgreSQL is running out of disk space, memory or connections.',
@@ -212,7 +212,7 @@ const ROWS = {
     isUrgent: false,
     endsBy: 'cause',
     advice:
-      'Follow the alarm. Quittance retries after ten minutes and keeps the existing backups. The alarm clears with the next good backup.',
+      'Follow the instructions in the alarm. Quittance retries after ten minutes and keeps the existing backups. The alarm clears with the next good backup.',
   },
   'backup-old': {
     means: 'The newest verified backup is too old, or none exists.',
@@ -265,7 +265,7 @@ const ROWS = {
   // Alarms about writes to the database that bypass Quittance.
   'schema-changed': {
     means: 'A table, constraint, index, trigger or function differs from this release.',
-    impact: 'A protection in the database may be switched off. No process starts on this database.',
+    impact: 'A protection in the database may be disabled. No process starts on this database.',
     scope: 'network',
     rank: 1,
     isUrgent: true,
@@ -289,7 +289,7 @@ const ROWS = {
     rank: 1,
     isUrgent: false,
     endsBy: 'operator',
-    advice: say`Rows from an older release have no seal. Compare the ledger, then seal them: "${{ command: 'ledger seal' }}". If the rows aren't old, someone inserted them.`,
+    advice: say`Rows from an older release have no seal. Compare the ledger with the chain and your wallet, then seal them: "${{ command: 'ledger seal' }}". If the rows aren't old, someone inserted them.`,
   },
   'key-unknown': {
     means: "Rows were sealed with a master key that this process doesn't have.",
@@ -317,7 +317,7 @@ const ROWS = {
     rank: 1,
     isUrgent: true,
     endsBy: 'operator',
-    advice: say`Someone changed or truncated the audit log. Find out who did this, and which action they wanted to hide: "${{ command: 'audit verify' }}" shows where.`,
+    advice: say`Someone changed or truncated the audit log. Find out who did this, and which action they wanted to hide. "${{ command: 'audit verify' }}" shows the affected entry.`,
   },
   'alarms-silenced': {
     means: 'Someone marked alarms as resolved directly in the database.',
@@ -346,7 +346,7 @@ const ROWS = {
     rank: 2,
     isUrgent: true,
     endsBy: 'cause',
-    advice: say`Find out who wrote to the database. Restore the row or the master key, or create a new secret: "${{ command: 'webhook rotate' }}". Until you do, events wait.`,
+    advice: say`Find out who wrote to the database. Restore the row or the master key, or create a new secret: "${{ command: 'webhook rotate' }}". Until you do, Quittance keeps the events.`,
   },
   // Alarms about shops and their receivers.
   'capacity-low': {
@@ -392,11 +392,11 @@ const ROWS = {
     rank: 1,
     isUrgent: true,
     endsBy: 'cause',
-    advice: say`Repair the rate source, or set another source or a fixed rate: "${{ command: 'adapter enable' }}". The alarm clears with a newer rate.`,
+    advice: say`Repair the rate source, or set a different source or a fixed rate: "${{ command: 'adapter enable' }}". The alarm clears with a newer rate.`,
   },
   'notify-failing': {
     means: "Messages don't reach a notification channel.",
-    impact: "The people behind this channel aren't notified of alarms.",
+    impact: "The recipients of this channel aren't notified of alarms.",
     scope: 'project',
     rank: 2,
     isUrgent: false,

@@ -70,7 +70,9 @@ export async function applyAddressChange(deps: ApplyDeps, id: string, cause: Cau
       if (!(error instanceof Overtaken)) throw error;
     }
   }
-  throw new Error(`other projects added addresses from ${encodeId('chg', id)} first, ${MAX_ATTEMPTS} times in a row`);
+  throw new Error(
+    `in each of ${MAX_ATTEMPTS} attempts, another project added addresses from ${encodeId('chg', id)} first`,
+  );
 }
 
 class Overtaken extends Error {}
@@ -131,7 +133,7 @@ async function findUnrecorded(tx: Sql, change: AddressChange, cause: Cause): Pro
     later.some(({ subject, action }) => subject === proposer && ENDS_TRUST.includes(action)) ||
     !(await isProposerOwner(tx, id))
   ) {
-    return 'the person or key that proposed the addresses was later removed, reset, revoked or given another role';
+    return 'the person or key that proposed the addresses was later removed, reset, revoked or given a different role';
   }
   return null;
 }
@@ -218,7 +220,8 @@ function actorOf(cause: Cause): { actor: RecordedActor; by: string } {
 
 /** As long as this transaction holds the project's lock, no one else can end the change. */
 async function end(tx: Sql, { id, projectId, network }: AddressChange, how: AddressChangeEnd): Promise<void> {
-  if (!(await endAddressChange(tx, id, how))) throw new Error(`${encodeId('chg', id)} ended under the project's lock`);
+  if (!(await endAddressChange(tx, id, how)))
+    throw new Error(`${encodeId('chg', id)} ended while the project was locked`);
   await settleChangeAlarm(tx, { id: projectId, network });
 }
 

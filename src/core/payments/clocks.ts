@@ -179,7 +179,7 @@ function describeClocks(verdict: Verdict, isCorrected: boolean): string | null {
     case 'database':
       return `the database clock is ${off(verdict.byMs)}: this process and the chain agree. ${REMEDY}`;
     case 'both':
-      return `the clocks of this process and the database are at least ${off(verdict.byMs)}, because a verified block is newer. ${isCorrected ? 'Until they are corrected, Quittance uses chain time. ' : ''}${REMEDY}`;
+      return `the clocks of this process and the database are at least ${off(verdict.byMs)}: a verified block is newer. ${isCorrected ? 'Until they are corrected, Quittance uses chain time. ' : ''}${REMEDY}`;
     case 'unclear':
       return `${describeUnclear(verdict)}. Until this is fixed, Quittance deletes data only if it is old enough according to every clock. ${REMEDY}`;
   }
@@ -189,7 +189,7 @@ function describeUnclear({ process, database }: Extract<Verdict, { kind: 'unclea
   if (database === 0) {
     return `the clocks of this process and the database are ${duration(Math.abs(process))} apart. Quittance cannot determine which clock is wrong, because no chain that advances at normal speed agrees with either`;
   }
-  return `the clocks of this process and the database are ${off(Math.min(process, database))} compared with the chain, which advances at normal speed. Quittance cannot determine whether the clocks are wrong or all nodes show old blocks`;
+  return `the clocks of this process and the database are ${off(Math.min(process, database))} compared with the chain, which advances at normal speed. Quittance cannot determine whether the clocks are wrong or whether all nodes return old blocks`;
 }
 
 function off(byMs: number): string {

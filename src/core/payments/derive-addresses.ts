@@ -77,7 +77,7 @@ export async function deriveNextAddresses(deps: Deps, wanted: Wanted): Promise<D
     const outcome = await add(deps, wanted, next);
     if (outcome !== 'overtaken') return outcome;
   }
-  throw new Error(`other commands added addresses from this account key first, ${MAX_ATTEMPTS} times in a row`);
+  throw new Error(`in each of ${MAX_ATTEMPTS} attempts, another command added addresses from this account key first`);
 }
 
 type Found = { free: DerivedAddress[]; skipped: (OwnedAddress & { index: number })[] };

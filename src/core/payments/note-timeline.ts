@@ -18,7 +18,7 @@ export async function notePromotion({ db, log }: { db: Database; log: Logger }):
     await takeLedger(tx, identity, 'not-lossy');
     const subject = `timeline ${identity.timeline}`;
     for (const network of await findProjectNetworks(tx)) {
-      const detail = `the database server was promoted, or recovered to an earlier time: it is now on ${subject}, and was on ${identity.formerTimeline} before. After a failover to a synchronous standby, nothing is lost. After any other failover, and after a recovery, shops may already have invoices that are missing here: stop every process and run "quittance restore accept --retire-addresses", so that Quittance never uses an amount twice. See docs/guides/backup.md. If you are sure that nothing is lost, run "quittance chain acknowledge --network ${network} --alarm database-promoted"`;
+      const detail = `the database server was promoted, or recovered to an earlier time: it is now on ${subject}, and was previously on ${identity.formerTimeline}. After a failover to a synchronous standby, nothing is lost. After any other failover, and after a recovery, shops may already have invoices that are missing here: stop every process and run "quittance restore accept --retire-addresses", so that Quittance never uses an amount twice. See docs/guides/backup.md. If you are sure that nothing is lost, run "quittance chain acknowledge --network ${network} --alarm database-promoted"`;
       await raiseAlarm(tx, network, { id: randomUUID(), kind: 'database-promoted', subject, detail });
       log.error({ alarm: 'database-promoted', network, subject }, detail);
     }

@@ -214,7 +214,8 @@ function describe(block: SolidBlock, transfer: ChainTransfer) {
 
 function placedAt(placed: Placed[], index: number): Placed {
   const found = placed[index];
-  if (found === undefined) throw new Error(`the database answered about transfer ${index} of ${placed.length}`);
+  if (found === undefined)
+    throw new Error(`the database returned transfer ${index}, but only ${placed.length} were sent`);
   return found;
 }
 

@@ -133,7 +133,10 @@ async function look({ db, now, random, log }: ReliefDeps, pool: AmountPool): Pro
   const facts = { project: encodeId('prj', projectId), amount: formatAmount(pool.requestedMicro) };
   if (derived.kind === 'derived') {
     const addresses = derived.added.map(({ address }) => address);
-    log.warn({ ...facts, addresses }, '80 % of the payable amounts for a price are used: derived new addresses');
+    log.warn(
+      { ...facts, addresses },
+      '80 % of the payable amounts for a price are used, so Quittance derived new addresses',
+    );
   } else if (derived.kind !== 'not-wanted') {
     log.warn({ ...facts, why: derived.kind }, 'payable amounts are running low, but no address could be derived');
     return null;
@@ -149,9 +152,9 @@ export async function adviseAddresses(db: Sql, projectId: string): Promise<strin
     ({ isInUse, autoDerived, autoDeriveLimit: limit }) => isInUse && limit > 0 && autoDerived >= limit,
   );
   const { frozen } = await countAddressesInUse(db, projectId);
-  const why = frozen === 0 ? '' : `Tether froze ${frozen} of its addresses. `;
+  const why = frozen === 0 ? '' : `Tether froze ${frozen} of the project's addresses. `;
   if (spent === undefined) return `${why}Add addresses: ${command}`;
-  return `${why}Quittance has automatically derived ${spent.autoDerived} addresses from its account key, which is the limit. If your wallet can show ${spent.autoDeriveLimit + RAISED_BY} addresses, raise the limit with "quittance address derive --project ${project} --auto-limit ${spent.autoDeriveLimit + RAISED_BY}". Or add addresses: ${command}`;
+  return `${why}Quittance has automatically derived ${spent.autoDerived} addresses from the project's account key, which is the limit. If your wallet can show ${spent.autoDeriveLimit + RAISED_BY} addresses, raise the limit with "quittance address derive --project ${project} --auto-limit ${spent.autoDeriveLimit + RAISED_BY}". Or add addresses: ${command}`;
 }
 
 const RAISED_BY = 100;

@@ -32,7 +32,7 @@ export function coalesce<Question, Answer>(options: CoalesceOptions<Question, An
       try {
         const answers = await options.answer(together.map(({ question }) => question));
         if (answers.length !== together.length) {
-          throw new Error(`${together.length} questions got ${answers.length} answers`);
+          throw new Error(`${together.length} questions returned ${answers.length} answers`);
         }
         for (const [index, { resolve }] of together.entries()) resolve(answers[index] as Answer);
       } catch (error) {

@@ -120,7 +120,7 @@ function nodeMetrics(labelled: Labellers) {
     ),
     nodeAnswerSeconds: labelled.histogram('network', 'node')(
       'quittance_node_answer_seconds',
-      'Duration of requests to TRON nodes that got a response, without the time in the queue',
+      'Duration of requests to TRON nodes that got a response, excluding the time in the queue',
       [0.01, 0.05, 0.2, 0.5, 1, 2, 5],
     ),
     nodePaused: gauge(
@@ -171,7 +171,7 @@ function projectMetrics(labelled: Labellers) {
     ),
     capacityDaysLeft: gauge(
       'quittance_capacity_days_left',
-      'Days until the first amount in use has no free payable amount, at the higher rate of the last 7 and 30 days; absent if the project had no invoices in 30 days',
+      'Days until the first amount in use has no free payable amount, at the higher of the rates in the last 7 and 30 days; absent if the project had no invoices in 30 days',
     ),
     amountUnavailable: counter(
       'quittance_amount_unavailable_total',

@@ -121,7 +121,7 @@ describe('the key file', () => {
 
   test('is not a directory', async () => {
     mkdirSync(path);
-    await expect(opened()).rejects.toThrow('is not a file');
+    await expect(opened()).rejects.toThrow('is not a regular file');
   });
 
   test('is read again on demand, and keys that it held before still open', async () => {

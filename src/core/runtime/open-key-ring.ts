@@ -124,13 +124,13 @@ async function openToRead(path: string): Promise<FileHandle | null> {
 
 async function checkAccess(path: string, handle: FileHandle, warn: (message: string) => void): Promise<void> {
   const file = await handle.stat();
-  if (!file.isFile()) throw new KeyRingError('KEY_FILE_INVALID', `${path} is not a file: move it away`);
+  if (!file.isFile()) throw new KeyRingError('KEY_FILE_INVALID', `${path} is not a regular file: move it elsewhere`);
   const { mode, uid } = file;
   const owner = (await stat(dirname(path))).uid;
   if (![process.getuid?.() ?? uid, 0, owner].includes(uid)) {
     throw new KeyRingError(
       'KEY_FILE_INVALID',
-      `${path} belongs to uid ${uid}, who may read and replace the keys: if it is yours, run "chown ${owner} ${path}"`,
+      `${path} belongs to uid ${uid}, who may read and replace the keys: if the file is yours, run "chown ${owner} ${path}"`,
     );
   }
   if ((mode & 0o077) === 0) return;

@@ -250,7 +250,7 @@ function createSecretOpener({ db, keyRing, log }: { db: Sql; keyRing: KeyRing; l
     const endpoints = unsigned.slice(0, MAX_LOGGED).map((id) => encodeId('whe', id));
     log.error(
       { unopened: reported, waitingEndpoints: endpoints },
-      'webhook endpoint secrets cannot be decrypted, so events for these endpoints wait: give this process the master keys that encrypted them (quittance master-key status), or rotate the secrets',
+      'webhook endpoint secrets cannot be decrypted, so events for these endpoints are waiting: give this process the master keys that encrypted them (quittance master-key status), or rotate the secrets',
     );
   };
   return async (deliveries, now) => {

@@ -107,7 +107,7 @@ export function startDispatcher(options: DispatcherOptions): { stop(): Promise<v
   };
 }
 
-const NOT_RECORDED = 'stopped before every webhook attempt was recorded; Quittance repeats the others';
+const NOT_RECORDED = 'stopped before all webhook attempts were recorded; Quittance repeats the unrecorded attempts';
 /** Most receivers respond faster than this, and one that hangs must not delay Ctrl-C. */
 const STOP_GRACE_MS = 3000;
 /** The grace period, plus the time after which connecting to an unreachable database is given up. */

@@ -239,5 +239,5 @@ function describe(
 ): string {
   const from = toIso(unixMs(readAt + source.maxAgeMs));
   const kind = adapter === 'price' ? `price --currency ${currency}` : adapter;
-  return `The rate for ${subject} dates from ${toIso(readAt)}, and its source (${originOf(source)}) returns no newer rate: ${why}. Quittance rejects orders starting at ${from}. Repair the source, or set another source or a fixed rate: quittance adapter enable --kind ${kind}`;
+  return `The rate for ${subject} dates from ${toIso(readAt)}, and its source (${originOf(source)}) returns no newer rate: ${why}. Quittance rejects orders starting at ${from}. Repair the source, or set a different source or a fixed rate: quittance adapter enable --kind ${kind}`;
 }

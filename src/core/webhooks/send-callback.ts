@@ -23,7 +23,7 @@ type Told = { network: Network; body: string; order: AdapterOrder; secrets: read
  */
 export async function sendCallback({ sender, localTargets }: SendDeps, told: Told, nowMs: number): Promise<SendResult> {
   const [stored] = told.secrets;
-  if (stored === undefined) throw new Error('an adapter has no secret');
+  if (stored === undefined) throw new Error('the adapter has no secret');
   const { data } = JSON.parse(told.body) as Event;
   const { fields, numbers } = listFields(told.order, data);
   // New orders like this are refused, but this one dates from before that rule.
@@ -62,7 +62,7 @@ function listFields(order: AdapterOrder, { payment, ...data }: Event['data']): L
     throw new Error(`${dialect} has no callback for ${data.status}`);
   }
   const { address, transaction, payableAmount } = payment;
-  if (data.status === 'PAID' && transaction === null) throw new Error('a payment event names no transaction');
+  if (data.status === 'PAID' && transaction === null) throw new Error('the payment event has no transaction');
   const ids = [['trade_id', data.invoiceId] as const, ['order_id', data.externalId] as const];
   const amounts = [['amount', asNumber(amount)] as const, ['actual_amount', asNumber(payableAmount)] as const];
   const hash = ['block_transaction_id', (data.status === 'PAID' && transaction?.txId) || ''] as const;

@@ -261,7 +261,7 @@ describe('certificates', () => {
       error: 'tls: the certificate is self-signed (DEPTH_ZERO_SELF_SIGNED_CERT)',
     });
     expect(await send(url, { ca: cert, lookup })).toMatchObject({
-      error: 'tls: the certificate is for another name (ERR_TLS_CERT_ALTNAME_INVALID)',
+      error: 'tls: the certificate is for a different name (ERR_TLS_CERT_ALTNAME_INVALID)',
     });
   });
 

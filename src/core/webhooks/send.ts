@@ -331,7 +331,7 @@ const EXPLANATIONS: readonly (readonly [RegExp, string])[] = [
   [/^(EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ENETDOWN)$/, 'unreachable: no route to the endpoint'],
   [/^CERT_HAS_EXPIRED$/, 'tls: the certificate has expired'],
   [/^CERT_NOT_YET_VALID$/, 'tls: the certificate is not valid yet; check the clocks'],
-  [/^ERR_TLS_CERT_ALTNAME_INVALID$/, 'tls: the certificate is for another name'],
+  [/^ERR_TLS_CERT_ALTNAME_INVALID$/, 'tls: the certificate is for a different name'],
   [/^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN)$/, 'tls: the certificate is self-signed'],
   [
     /^(UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER_CERT(_LOCALLY)?)$/,

@@ -53,13 +53,13 @@ async function findFailing(db: Database, before: UnixMs) {
       const subject = encodeId('whe', id);
       // The URL's path and query may contain a token, so only its origin is used.
       const origin = parseUrl(url)?.origin ?? 'invalid URL';
-      const detail = `Every attempt to the webhook endpoint ${subject} (${origin}) has failed since ${toIso(failingSince)}. Its events wait. To find out why, run: quittance webhook test ${subject}`;
+      const detail = `Every attempt to the webhook endpoint ${subject} (${origin}) has failed since ${toIso(failingSince)}. Its events are waiting. To find out why, run: quittance webhook test ${subject}`;
       return { subject, network, detail };
     }),
     ...callbacks.map(({ endpointId, network, count, eventId, failingSince, error }) => {
       const subject = encodeId('whe', endpointId);
       const orders = count === 1 ? 'One paid order' : `${count} paid orders`;
-      const detail = `${orders} for adapter ${subject} could not be reported to the shop for more than 15 minutes; callbacks for other orders continue. The first has waited since ${toIso(failingSince)}, and its last attempt ended with ${error}. To see every attempt, run: quittance deliveries show ${encodeId('evt', eventId)}`;
+      const detail = `${orders} for adapter ${subject} could not be reported to the shop: callbacks have failed for more than 15 minutes. Callbacks for other orders continue. The first order has waited since ${toIso(failingSince)}, and its last attempt ended with ${error}. To see every attempt, run: quittance deliveries show ${encodeId('evt', eventId)}`;
       return { subject, network, detail };
     }),
   ];
@@ -188,7 +188,7 @@ export async function describeMissingSecrets(
   const endpoints = list(rows.map((row) => encodeId('whe', row.endpointId)));
   const source = keyRing === null ? 'no key is configured' : `${describeSource(keyRing.source)} has ${has.join(', ')}`;
   return (
-    `webhook secrets cannot be decrypted here (${rows.length}, of ${endpoints}): the master key ${keys} is missing, and ${source}. ` +
+    `webhook secrets cannot be decrypted here (${rows.length}; endpoints: ${endpoints}): the master key ${keys} is missing, and ${source}. ` +
     `${REFUSE_MISSING_KEYS_REMEDIES[keyRing?.source.kind ?? 'none']} If a key is permanently lost, "quittance webhook rotate whe_… --key-is-lost" gives each of these endpoints a new secret`
   );
 }

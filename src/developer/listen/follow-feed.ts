@@ -35,7 +35,7 @@ export function createFeedReader(
             return answer.page;
           case 'away': {
             failures += 1;
-            if (failures === 1) note(`${server} cannot be read: ${answer.reason}; retrying until it works`);
+            if (failures === 1) note(`cannot read the feed of ${server}: ${answer.reason}; retrying until it responds`);
             const asked = Math.min(answer.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS);
             await pause(Math.max(asked, backoff(failures, AWAY)), signal);
             break;

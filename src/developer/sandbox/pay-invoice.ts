@@ -72,7 +72,7 @@ export async function payWith(sandbox: Sandbox, { target, scenario, withInvoice 
 
 /** Describes an orphaned payment in one sentence. */
 function describeOrphaned({ blockNumber, blocks, wasConfirming }: OrphanedPayment): string {
-  const seen = wasConfirming ? 'the invoice became CONFIRMING' : 'the invoice did not show CONFIRMING in time';
+  const seen = wasConfirming ? 'the invoice became CONFIRMING' : 'the invoice did not become CONFIRMING in time';
   const branch = blocks === 1 ? `block ${blockNumber}` : `block ${blockNumber} and the blocks after it`;
   return `the exact payable amount was sent, and ${seen}. Then the network orphaned ${branch}, so the payment no longer exists. The invoice becomes PENDING again, or EXPIRED if its deadline has passed`;
 }

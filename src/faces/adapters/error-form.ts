@@ -35,7 +35,7 @@ export function showProblem(url: string, problem: Problem, requestId: string): S
   const below = path.slice(PREFIX.length).replace(/^[^/]*/, '');
   const message =
     problem.code === 'ROUTE_NOT_FOUND'
-      ? `No adapter has the path ${JSON.stringify(below.slice(0, 100))}: compare the URL in the shop's plugin with docs/guides/adapters.md. Some plugins add a path to the URL themselves`
+      ? `No adapter has the path ${JSON.stringify(below.slice(0, 100))}: check the URL in the shop's plugin against docs/guides/adapters.md. Some plugins add a path to the URL themselves`
       : problem.message;
   return showError(path, { code: problem.status, message, requestId });
 }

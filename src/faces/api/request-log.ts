@@ -184,7 +184,7 @@ function countLosses({ log, metrics, now }: Omit<Deps, 'db' | 'certainNow'>) {
       if (Object.keys(lost).length === 0 || !throttle.isDue('lost')) return;
       log.warn(
         lost,
-        'some requests are missing from the request log, because more arrived than it can hold or the database can store',
+        'some requests are missing from the request log, because too many arrived for the log or the database',
       );
       lost = {};
     },

@@ -253,7 +253,7 @@ type Words = { title: string; body: string };
 type PendingAlarm = Omit<FoundAlarm, 'end' | 'words'>;
 
 const MADE_UP =
-  'Someone changed this alarm directly in the database: Quittance did not raise it, or raised it with a different text. See "row-changed" in docs/reference/alarms.md';
+  'Someone changed this alarm directly in the database: Quittance did not raise it, or raised it with different text. See "row-changed" in docs/reference/alarms.md';
 /** The database schema allows longer values. */
 const MAX_SUBJECT = 80;
 const MAX_TITLE = 180;

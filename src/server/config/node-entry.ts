@@ -68,7 +68,7 @@ function readUrl(text: string): NodeUrl | Invalid {
   if (!isGrpc) return { kind: 'ok', url: url.href.replace(/\/+$/, ''), isGrpc, hostname, host, port: url.port };
   const port = /:(\d{1,5})\/*$/.exec(text)?.[1];
   if (port === undefined || url.pathname !== '/') {
-    return invalid('must end with the gRPC port: write for example grpcs://node.example.com:50051');
+    return invalid('must end with the gRPC port, as in grpcs://node.example.com:50051');
   }
   const place = `${hostname}:${port}`;
   return { kind: 'ok', url: `grpc${tls}://${place}`, isGrpc, hostname, host: place, port };

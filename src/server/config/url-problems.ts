@@ -20,7 +20,7 @@ function maskCredentials(text: string): string {
 /** The origin that payers see, such as `https://pay.example.com`. */
 export function publicUrlProblem(text: string): UrlProblem {
   const url = httpUrl(text);
-  if (url === null) return 'is not an http:// or https:// URL; write for example https://pay.example.com';
+  if (url === null) return 'is not an http:// or https:// URL; use a URL such as https://pay.example.com';
   if (hasCredentials(url)) return 'contains a user name or password: remove it';
   if (url.pathname !== '/' || /[?#]/.test(text)) return `must contain nothing after the host: write ${url.origin}`;
   return null;
@@ -54,13 +54,13 @@ export function listenHostProblem(text: string): UrlProblem {
   if (isIP(text) !== 0) return null;
   if (/^\[.*\]$/.test(text)) return `is in brackets: write ${text.slice(1, -1)}`;
   if (/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i.test(text)) return null;
-  return 'is not an IP address or host name: write for example 127.0.0.1, or 0.0.0.0 for all interfaces, without a scheme or port';
+  return 'is not an IP address or host name: use a value such as 127.0.0.1, or 0.0.0.0 for all interfaces, without a scheme or port';
 }
 
 /** A single host, as in a URL but without brackets. */
 export function plaintextHostProblem(text: string): UrlProblem {
   if (isIP(text) !== 0 || /^[a-z0-9_]([a-z0-9._-]{0,251}[a-z0-9_])?$/i.test(text)) return null;
-  return 'an entry is not a host name or IP address: write for example 10.0.0.5 or db.internal, without a scheme, port or network prefix';
+  return 'an entry is not a host name or IP address: use a value such as 10.0.0.5 or db.internal, without a scheme, port or network prefix';
 }
 
 /** Parses a complete http(s) URL, or returns `null`. WHATWG parsing alone would accept `http:/host` and `https:host`. */

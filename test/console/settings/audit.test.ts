@@ -114,6 +114,6 @@ test('the log is found whole, or it is said where it breaks', async () => {
   await sql(`update operator_actions set acted_by = 'nobody' where seq = 7`);
   const broken = await look(`${AUDIT}/verification`);
   expect(broken.text).toContain('role="alert"');
-  expect(broken.text).toContain('entry 7 or the entry before it was changed');
+  expect(broken.text).toContain('entry 7 or the previous entry was modified');
   expect(broken.text).toContain('The 6 entries before that');
 });

@@ -50,7 +50,7 @@ export function mineUntilSolid(ledger: Ledger, slotMs: number, options: MineOpti
   // Because of forks, producers may have missed their turns. After two rounds, all of them have built on the target.
   const most = 2 * ledger.schedule().active.length;
   for (let round = 0; ledger.solidNumber() < target; round += 1) {
-    if (round > most) throw new Error(`devnet block ${target} does not become solid`);
+    if (round > most) throw new Error(`devnet block ${target} did not become solid`);
     mined.push(...mineBlocks(ledger, 1, slotMs, mined.length === 0 ? options : following));
   }
   return mined;

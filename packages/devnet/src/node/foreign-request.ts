@@ -12,7 +12,7 @@ export function foreignRequest({ method, headersDistinct, socket }: IncomingMess
     return `the header Host (${shown(hosts)}) does not name this listener`;
   }
   if (origins.some((origin) => origin !== `http://${named}`)) {
-    return `the request comes from a page with another origin (${shown(origins)})`;
+    return `the request comes from a page with a different origin (${shown(origins)})`;
   }
   if (method === 'POST' && !(types.length === 1 && JSON_TYPE.test(types[0] ?? ''))) {
     return `the content type (${shown(types)}) is not application/json`;

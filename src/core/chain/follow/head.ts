@@ -66,7 +66,7 @@ export function createHead(deps: FollowDeps, { window, signers, avoidance, pace 
     if (read !== null && read.block.id === child.parentId) return read;
     // The node's back ends currently disagree about the head, so prefer another node.
     avoidance.avoid(node);
-    throw new AppError('NODE_REFUSED', `${node.origin} moved between two branches at block ${child.number - 1}`, {
+    throw new AppError('NODE_REFUSED', `${node.origin} switched between two branches at block ${child.number - 1}`, {
       retryable: true,
     });
   };
@@ -133,7 +133,7 @@ export function createHead(deps: FollowDeps, { window, signers, avoidance, pace 
     const producers = signers.known();
     if (producers === null || !isSignedBy(producers, shown)) {
       return checked(deps, node, () => {
-        throw new AppError('BLOCK_UNVERIFIABLE', `${reason}, signed by no known producer`, { retryable: true });
+        throw new AppError('BLOCK_UNVERIFIABLE', `${reason}, not signed by any known producer`, { retryable: true });
       });
     }
     deps.pool.report(node, 'contradicts', reason);
@@ -163,8 +163,7 @@ export function createHead(deps: FollowDeps, { window, signers, avoidance, pace 
         const other = nodes.find(({ operator }) => operator !== node.operator);
         if (other !== undefined) added = await extend(other, nodes);
         isLate = added > 0;
-        if (isLate)
-          deps.pool.report(node, 'lagging', `it has no block ${window.tip().number}, but other nodes have it`);
+        if (isLate) deps.pool.report(node, 'lagging', `it has no block ${window.tip().number}, but other nodes do`);
       }
       if (added === 0) return { added, nextMs: pace.onMiss(deps.now()), isNewest: true };
       if (!lateInfos.isNow) lateInfos.blocks = 0;

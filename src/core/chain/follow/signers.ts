@@ -83,7 +83,7 @@ export function createSigners(
       period = -1;
       retryMs = performance.now() + RETRY_BLOCKS * deps.blockMs;
       if (error.code === 'NODES_DISAGREE') {
-        await deps.alarms.raise('producers-refused', '', `the block producers stay unchanged: ${error.message}`);
+        await deps.alarms.raise('producers-refused', '', `the block producers were not updated: ${error.message}`);
       }
       return false;
     }

@@ -31,7 +31,7 @@ export async function startCursor(deps: FollowDeps, nodes: readonly Node[], walk
   const members = walk === null ? found : await ofCheckpointChain(deps, found, walk.checkpoint);
   const asked = ofDifferentOperators(members, agreement);
   const [first, ...others] = asked;
-  if (first === undefined) throw new Error('a network has a node');
+  if (first === undefined) throw new Error('no node to start from');
   const newest = await readNewestSolid(deps, first);
   const set = await nameProducers(deps, members, { clock: deps.now(), reason: 'first' });
   const producers: KnownProducers = { newest: set, earlier: [] };
@@ -70,7 +70,7 @@ async function walked(
 ): Promise<KnownProducers> {
   const { number, time } = walk.checkpoint;
   if (newest.number < number) {
-    const seen = `the nodes' newest irreversible block is ${newest.number} from ${toIso(newest.time)}, but this release's checkpoint is the later block ${number}. Use nodes that have caught up with ${deps.network}. If these nodes have caught up, the checkpoint is wrong: install another release`;
+    const seen = `the nodes' newest irreversible block is ${newest.number} from ${toIso(newest.time)}, but this release's checkpoint is the later block ${number}. Use nodes that have caught up with ${deps.network}. If these nodes have caught up, the checkpoint is wrong: install a different release`;
     throw new AppError('NO_NODE', seen, { retryable: true });
   }
   // A chain that stopped hours ago doesn't show who is producing blocks now.
@@ -84,7 +84,7 @@ async function walked(
   const reason = `only ${count} of the ${set.producers.length} producers that ${set.nodes.join(' and ')} name are among the ${producers.length} producers known from the checkpoint of ${toIso(time)}`;
   for (const node of nodes) if (set.nodes.includes(node.origin)) deps.pool.report(node, 'disagrees', reason);
   const advice =
-    'Configure nodes from other operators. If those nodes name the same producers, the checkpoint is wrong: install another release';
+    'Configure nodes from other operators. If those nodes name the same producers, the checkpoint is wrong: install a different release';
   throw new AppError('NODES_DISAGREE', `${reason}. ${advice}`, { retryable: true });
 }
 

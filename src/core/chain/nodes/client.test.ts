@@ -170,7 +170,7 @@ test('an answer larger than the bound is refused, and so is one that is neither 
   const large = await serve((response) => response.end(JSON.stringify({ blockID: 'a'.repeat(2000) })));
   expect((await refusedBy(large, { maxAnswerBytes: 1000 })).message).toContain('larger than 1000 bytes');
   const word = await serve((response) => response.end('"ok"'));
-  expect((await refusedBy(word)).message).toContain('neither object nor array');
+  expect((await refusedBy(word)).message).toContain('neither an object nor an array');
   const nothing = await serve((response) => response.end());
   expect((await refusedBy(nothing)).message).toContain('not JSON');
   const half = await serve((response) => {

@@ -144,7 +144,7 @@ function schemeHint(error: unknown, scheme: string): string {
   }
   if (name === 'HTTPParserError') return ': the port does not speak HTTP/1.1; if it is a gRPC service, use grpc://';
   const wasHungUp = codes.includes('UND_ERR_SOCKET') || (error instanceof TransportRefusal && error.refusal.wasHungUp);
-  return wasHungUp && !isTls ? `; if this lasts, the port may speak TLS: use ${scheme.slice(0, -1)}s://` : '';
+  return wasHungUp && !isTls ? `; if this continues, the port may speak TLS: use ${scheme.slice(0, -1)}s://` : '';
 }
 
 /** If there was no answer, Node.js and undici throw errors that have a code. */

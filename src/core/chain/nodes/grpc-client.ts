@@ -163,7 +163,7 @@ function answerOf<Answer>(
     code === null ? `HTTP ${httpStatus ?? `nothing (stream ended with ${stream.rstCode})`}` : `gRPC status ${code}`;
   const hint =
     code === UNIMPLEMENTED && isAboutSolid(question)
-      ? ' (java-tron serves irreversible blocks at another port, usually 50061: set it with #solidity=)'
+      ? ' (java-tron serves irreversible blocks on a different port, usually 50061: set it with #solidity=)'
       : '';
   const wasReached = httpStatus !== undefined;
   const reason = `${status}: ${detail}${hint}`;

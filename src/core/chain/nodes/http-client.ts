@@ -97,7 +97,7 @@ export async function readAnswer<Answer>(
       await yieldToOthers();
     }
     const answer = reader.end();
-    if (typeof answer !== 'object' || answer === null) throw refuse('neither object nor array');
+    if (typeof answer !== 'object' || answer === null) throw refuse('neither an object nor an array');
     if ('Error' in answer) throw refuse(`error: ${String(answer.Error)}`.slice(0, REFUSAL_BYTES));
     return read(answer);
   } catch (error) {

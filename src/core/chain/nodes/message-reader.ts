@@ -45,7 +45,7 @@ export function createMessageReader(shape: MessageShape, visit: FieldVisitor) {
   };
   /** Begins a field of `length` bytes, and reads the bytes that are in the chunk from `at` onwards. Returns the index after them. */
   const begin = (field: number, wireType: number, length: number, chunk: Uint8Array, at: number): number => {
-    if (position + length > top.end) throw new BadMessage('a field is longer than the message around it');
+    if (position + length > top.end) throw new BadMessage('a field is longer than the message that contains it');
     const wanted = wireType === DELIMITED ? top.shape[field] : undefined;
     if (wanted !== undefined && 'enter' in wanted) {
       wanted.begin?.();
@@ -78,7 +78,7 @@ export function createMessageReader(shape: MessageShape, visit: FieldVisitor) {
     return at + count;
   };
   const endVarint = (value: number, chunk: Uint8Array, at: number): number => {
-    if (position > top.end) throw new BadMessage('a field is longer than the message around it');
+    if (position > top.end) throw new BadMessage('a field is longer than the message that contains it');
     if (tag === 0) {
       const [field, wireType] = splitTag(value);
       if (wireType === FIXED64) return begin(field, wireType, 8, chunk, at);

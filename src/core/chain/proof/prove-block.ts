@@ -133,7 +133,7 @@ function readHeader(shown: ShownHeader, { number, slotMs }: Expected): ProvenHea
   const producer = accountFromHex41(witnessAddress);
   if (producer === null) throw refused(`witness_address ${witnessAddress} of block ${number}`);
   if (Number.parseInt(parentHash.slice(0, 16), 16) !== number - 1) {
-    throw contradicts(`parent ${parentHash} of block ${number} has another height`);
+    throw contradicts(`parent ${parentHash} of block ${number} has the wrong height`);
   }
   if (slotMs !== null && timestamp % slotMs !== 0) {
     throw contradicts(`the time ${timestamp} of block ${number} is not a multiple of ${slotMs} ms`);
@@ -142,7 +142,7 @@ function readHeader(shown: ShownHeader, { number, slotMs }: Expected): ProvenHea
   const id = shown.shownId ?? computed;
   if (!HASH.test(id)) throw refused(`blockID ${id}`);
   if (Number.parseInt(id.slice(0, 16), 16) !== number)
-    throw contradicts(`id ${id} of block ${number} has another height`);
+    throw contradicts(`id ${id} of block ${number} has the wrong height`);
   const hasBytes = id === computed;
   const signer = hasBytes ? recoverProducer(producer, shown.header, hexOf(shown.signature)) : null;
   if (hasBytes && signer === null) throw contradicts(`no key could have created the signature on block ${number}`);

@@ -124,7 +124,7 @@ async function settleUnproven(deps: ReadDeps, node: Node, block: ExaminedBlock):
   const proof = proofs.find((each) => each.block.id === block.id);
   if (proof !== undefined) {
     if (claimOf(proof.block) !== claimOf(block)) {
-      deps.pool.report(node, 'unverifiable', `its block ${number} does not match what its header proves`);
+      deps.pool.report(node, 'unverifiable', `its block ${number} does not match its proven content`);
     }
     return withItsLogs(deps, proof);
   }

@@ -80,7 +80,8 @@ export function readLogs(
     }
     const events = usdtLogs.flatMap((log) => (log.isOfSuccessor ? [] : readEvent(txId, log)));
     // No other node is asked for a direct call's logs, so such a call must not contain any other event.
-    if (transaction.call !== null && events.length > 0) throw contradicts(`the transfer ${txId} has another event`);
+    if (transaction.call !== null && events.length > 0)
+      throw contradicts(`the transfer ${txId} has an additional event`);
     logs.events.push(...events);
     logs.transfers.push(...events.flatMap(burnedBy));
   }
@@ -106,7 +107,9 @@ function readInfo(
     return [];
   }
   if (claimed !== 'SUCCESS' || info.result !== undefined) {
-    throw contradicts(`${txId} succeeded, yet its info says ${claimed} and ${info.result ?? 'no result'}`);
+    throw contradicts(
+      `${txId} succeeded, yet its info has receipt result ${claimed} and result ${info.result ?? '(none)'}`,
+    );
   }
   const logs: UsdtLog[] = [];
   for (const [logIndex, log] of (list as unknown[]).entries()) {

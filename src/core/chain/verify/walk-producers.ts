@@ -66,7 +66,7 @@ export function createWalk(deps: WalkDeps, checkpoint: Checkpoint): Walk {
       doubted.push({ node, votes: run.votes });
     }
     for (const { node, votes } of doubted) {
-      const reason = `only ${votes} of the ${known.length} producers known up to block ${at} signed the blocks that it returned, starting at block ${first}`;
+      const reason = `only ${votes} of the ${known.length} producers known up to block ${at} signed the blocks that this node returned, starting at block ${first}`;
       deps.pool.report(node, 'disagrees', reason);
     }
     if (doubted.length > 0) return { votes: Math.max(...doubted.map(({ votes }) => votes)), members: null };
@@ -80,7 +80,7 @@ export function createWalk(deps: WalkDeps, checkpoint: Checkpoint): Walk {
       if (refusal !== null && refusal.asked === originsOf(nodes) && performance.now() < refusal.untilMs) {
         throw refusal.error;
       }
-      if (deps.now() - checkpoint.time > MAX_AGE_MS) throw refuse(`${name} is older than two years`, nodes);
+      if (deps.now() - checkpoint.time > MAX_AGE_MS) throw refuse(`${name} is more than two years old`, nodes);
       const operators = ofDifferentOperators(nodes, nodes.length);
       const target = newest.number - maxRunBlocks(known.length) + 1;
       for (let attempts = 1; at < target; attempts += 1) {
@@ -95,7 +95,7 @@ export function createWalk(deps: WalkDeps, checkpoint: Checkpoint): Walk {
           stride = 2 * step;
         } else if (isShortest) {
           throw refuse(
-            `at block ${at + step}, only ${votes} of the ${known.length} producers known from ${name} up to block ${at} signed, but ${solidThreshold(known.length)} must sign, in addition to a full round`,
+            `at block ${at + step}, ${solidThreshold(known.length)} of the ${known.length} producers known from ${name} up to block ${at} must sign, in addition to a full round, but only ${votes} did`,
             nodes,
           );
         } else stride = Math.max(MIN_STRIDE, Math.ceil(step / 2));
@@ -125,7 +125,7 @@ export async function ofCheckpointChain(
   });
   if (others.length === nodes.length) {
     const seen = others.map(({ node, theirs }) => `${node.origin} returned ${theirs}`).join(', ');
-    const advice = `Either no node belongs to ${deps.network}, or the checkpoint is wrong. Check ${nodesVariable(deps.network)}, and compare block ${number} with a block explorer. If the explorer shows the nodes' block, install another release`;
+    const advice = `Either no node belongs to ${deps.network}, or the checkpoint is wrong. Check ${nodesVariable(deps.network)}, and look up block ${number} in a block explorer. If the explorer shows the nodes' block, install a different release`;
     const what = `this release's checkpoint is block ${number} (${id}), and ${seen}. ${advice}`;
     throw new AppError('CHAIN_CONTRADICTION', what, { retryable: true });
   }

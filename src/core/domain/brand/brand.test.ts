@@ -67,7 +67,7 @@ describe('a support contact', () => {
     for (const contact of ['x', '😀'.repeat(200), 'پشتیبانی می‌خواهم', 'Telegram: @shop']) {
       expect(contactProblem(contact)).toBe(null);
     }
-    expect(contactProblem('')).toBe('is empty: use an e-mail address, a link or a name, of 1 to 200 characters');
+    expect(contactProblem('')).toBe('is empty: use an e-mail address, a link or a name (1 to 200 characters)');
     expect(contactProblem('😀'.repeat(201))).toBe('has 201 characters: use at most 200');
     for (const blank of [' ', '\u200b', '\ufeff', '\u2800']) {
       expect(contactProblem(blank)).toContain('contains no readable text');
@@ -109,9 +109,9 @@ describe('a return URL', () => {
     expect(readLink(text)).toMatchObject({ kind: 'ok', url: expect.stringMatching(/^http:/) });
   });
 
-  const NO_URL = 'is not an https:// URL: write for example https://shop.example.com/thanks';
+  const NO_URL = 'is not an https:// URL: use a URL such as https://shop.example.com/thanks';
   const NO_PLAIN = 'contains a space, a backslash or a control character: percent-encode it, or remove it';
-  const WITH_USER = 'has a user name or password before the "@", which every payer would see: remove them';
+  const WITH_USER = 'has a user name or password before the "@", and every payer would see it: remove it';
   const INSECURE = 'starts with http://, so others can read and change the traffic: use https://';
   test.each([
     ['javascript:alert(1)', NO_URL],
@@ -173,11 +173,11 @@ describe('the place of a return URL', () => {
   test.each([
     [
       'https://shop.example/{externalId}',
-      'contains {externalId}, which is private to your shop and which every payer would see: write {invoiceId}',
+      'contains {externalId}, which is private to your shop but which every payer would see: use {invoiceId} instead',
     ],
     [
       'https://shop.example/{invoiceId}/{externalId}',
-      'contains {externalId}, which is private to your shop and which every payer would see: write {invoiceId}',
+      'contains {externalId}, which is private to your shop but which every payer would see: use {invoiceId} instead',
     ],
     ['https://shop.example/{amount}', OTHER],
     ['https://shop.example/{INVOICEID}', OTHER],
@@ -189,10 +189,10 @@ describe('the place of a return URL', () => {
     ],
     [
       'https://{invoiceId}@shop.example/',
-      'has a user name or password before the "@", which every payer would see: remove them',
+      'has a user name or password before the "@", and every payer would see it: remove it',
     ],
-    ['{invoiceId}', 'is not an https:// URL: write for example https://shop.example.com/thanks'],
-    ['javascript:{invoiceId}', 'is not an https:// URL: write for example https://shop.example.com/thanks'],
+    ['{invoiceId}', 'is not an https:// URL: use a URL such as https://shop.example.com/thanks'],
+    ['javascript:{invoiceId}', 'is not an https:// URL: use a URL such as https://shop.example.com/thanks'],
     [`https://shop.example/${'x'.repeat(2010)}/{invoiceId}`, 'has 2062 characters: use at most 2048'],
   ])('%s is refused', (text, reason) => {
     expect(readReturnUrl(text)).toEqual({ kind: 'refused', reason });

@@ -31,7 +31,7 @@ export function lineProblem(line: string, { most, give }: { most: number; give: 
   const wrongLength = (reason: string): LineProblem => ({ code: 'WRONG_LENGTH', reason });
   const wrongCharacter = (reason: string): LineProblem => ({ code: 'WRONG_CHARACTER', reason });
   const length = [...line].length;
-  if (length === 0) return wrongLength(`is empty: use ${give}, of 1 to ${most} characters`);
+  if (length === 0) return wrongLength(`is empty: use ${give} (1 to ${most} characters)`);
   if (length > most) return wrongLength(`has ${length} characters: use at most ${most}`);
   if (HIDDEN.test(line)) {
     return wrongCharacter(
@@ -64,9 +64,9 @@ export function readLink(text: string): ReadLink {
     return refuse('contains a space, a backslash or a control character: percent-encode it, or remove it');
   }
   const url = /^https?:\/\/[^/]/i.test(text) ? parseUrl(text) : null;
-  if (url === null) return refuse('is not an https:// URL: write for example https://shop.example.com/thanks');
+  if (url === null) return refuse('is not an https:// URL: use a URL such as https://shop.example.com/thanks');
   if (url.username !== '' || url.password !== '') {
-    return refuse('has a user name or password before the "@", which every payer would see: remove them');
+    return refuse('has a user name or password before the "@", and every payer would see it: remove it');
   }
   if (url.href.length > MAX_URL) return refuse(`has ${url.href.length} characters: use at most ${MAX_URL}`);
   if (url.protocol === 'http:' && !isLoopbackLink(url.hostname)) {
@@ -86,7 +86,7 @@ export function readReturnUrl(text: string): ReadLink {
   const rest = text.replaceAll(PLACE, '');
   if (rest.includes('{externalId}')) {
     return refuse(
-      'contains {externalId}, which is private to your shop and which every payer would see: write {invoiceId}',
+      'contains {externalId}, which is private to your shop but which every payer would see: use {invoiceId} instead',
     );
   }
   if (/[{}]/.test(rest)) return refuse('contains a brace: the only placeholder is {invoiceId}');

@@ -22,7 +22,7 @@ export function readEmbedOrigins(text: string): ReadOrigins {
   const origins = given.map(readOrigin);
   if (origins.includes(null))
     return refuse(
-      `accepts only the scheme, host and port of a site, without "*", a user name or an IPv6 address: write for example ${EXAMPLE}`,
+      `accepts only the scheme, host and port of a site, without "*", a user name or an IPv6 address: use a value such as ${EXAMPLE}`,
     );
   const joined = [...new Set(origins)].join(' ');
   if (joined.length > MAX_CHARS) return refuse(`has ${joined.length} characters: use at most ${MAX_CHARS}`);

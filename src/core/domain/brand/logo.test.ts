@@ -111,7 +111,7 @@ test('a file has at most 32 KiB', () => {
   const small = LOGOS.jpeg;
   expect(readLogo(Buffer.concat([small, Buffer.alloc(MAX_LOGO_BYTES - small.length)]))).toMatchObject({ kind: 'ok' });
   expect(reason(Buffer.concat([small, Buffer.alloc(MAX_LOGO_BYTES + 1 - small.length)]))).toBe(
-    'has more than 32 KiB: scale it down, for example to a height of 256 px',
+    'is larger than 32 KiB: scale it down, for example to a height of 256 px',
   );
 });
 
@@ -180,7 +180,7 @@ describe('refused, with what to do', () => {
   });
 
   test('an empty file', () => {
-    expect(reason(Buffer.alloc(0))).toBe('is empty: use a PNG, JPEG or WebP');
+    expect(reason(Buffer.alloc(0))).toBe('is empty: use a PNG, JPEG or WebP file');
   });
 
   test.each(Object.entries(LOGOS))('%s that is cut off anywhere', (_, whole) => {

@@ -15,9 +15,9 @@ const SIDE = { least: 16, most: 1024 };
  */
 export function readLogo(bytes: Uint8Array): ReadLogo {
   const refuse = (reason: string) => ({ kind: 'refused', reason }) as const;
-  if (bytes.length === 0) return refuse('is empty: use a PNG, JPEG or WebP');
+  if (bytes.length === 0) return refuse('is empty: use a PNG, JPEG or WebP file');
   if (bytes.length > MAX_LOGO_BYTES) {
-    return refuse(`has more than ${MAX_LOGO_BYTES / 1024} KiB: scale it down, for example to a height of 256 px`);
+    return refuse(`is larger than ${MAX_LOGO_BYTES / 1024} KiB: scale it down, for example to a height of 256 px`);
   }
   const format = FORMATS.find(({ recognises }) => recognises(bytes));
   if (format === undefined) return refuse(`${nameOther(bytes)}: save it as PNG, JPEG or WebP`);

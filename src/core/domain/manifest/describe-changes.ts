@@ -50,7 +50,7 @@ function describeProject(was: ProjectEntry, is: ProjectEntry): string[] {
     ...is.xpubs.flatMap((range) => describeRange('added', range, old)),
     ...is.xpubs
       .filter(({ xpub }) => was.xpubs.length > 0 && !was.xpubs.some((range) => range.xpub === xpub))
-      .map(({ xpub }) => `ANOTHER account key: ${xpub}. Compare it with your wallet`),
+      .map(({ xpub }) => `DIFFERENT account key: ${xpub}. Compare it with your wallet`),
     ...describeList(
       'REMOVED',
       was.addresses.filter((address) => !now.has(address)),

@@ -135,7 +135,7 @@ export function parsePinnedKeys(text: string): Outcome<{ pinned: PinnedKeys }> {
   if (known.length < 1 || known.length > MAX_KEYS) return invalid(`must name 1 to ${MAX_KEYS} keys`);
   if (new Set(known).size < known.length) return invalid('names one key twice: remove one');
   if (count === undefined && known.length > 1) {
-    return invalid(`must say how many of the ${known.length} keys must sign: write for example "1 of KEY KEY"`);
+    return invalid(`must say how many of the ${known.length} keys must sign, as in "1 of KEY KEY"`);
   }
   const needed = Number(count ?? 1);
   if (needed < 1 || needed > known.length) return invalid(`requires ${needed} signatures from ${known.length} keys`);

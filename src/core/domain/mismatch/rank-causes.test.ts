@@ -97,7 +97,7 @@ test('of invoices that fit equally well the nearest are listed, nearest first, a
     addInvoice(random, shop, 25_000_000n, MINUTE_MS, null, 25_010_000n - offMicro);
   }
   const first = firstOf(factsOf(25_010_000n, {}, shop));
-  expect(first?.explanation).toMatch(/; 6 other invoices fit about as well \(the nearest 4 are listed\)\.$/);
+  expect(first?.explanation).toMatch(/; 6 other invoices fit about as well \(the closest 4 are listed\)\.$/);
   expect(first?.invoices.map(({ differenceMicro }) => differenceMicro)).toEqual([48n, 1_199n, 1_828n, 1_984n, 2_700n]);
 });
 

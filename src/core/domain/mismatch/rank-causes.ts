@@ -188,7 +188,7 @@ export function otherInvoices(count: number): string {
 /** `listed` is how many of the other invoices are listed, or `null` if all are. */
 function alsoNear(others: number, listed: number | null): string {
   if (others === 0) return '';
-  const which = listed === null ? '' : ` (the nearest ${listed} are listed)`;
+  const which = listed === null ? '' : ` (the closest ${listed} are listed)`;
   return `; ${otherInvoices(others)} ${others === 1 ? 'fits' : 'fit'} about as well${which}`;
 }
 

@@ -69,7 +69,7 @@ function problemOf({ seq, hash, fields }: AuditLink, before: Place, kept: AuditH
     return `entry ${seq} had a different hash in an earlier check: the log was rewritten at or before entry ${seq}`;
   }
   if (before.hash !== null && hash !== chainedHash(fields, before.hash)) {
-    return `entry ${seq} or the entry before it was changed after it was written`;
+    return `entry ${seq} or the previous entry was modified after it was written`;
   }
   return null;
 }

@@ -159,7 +159,7 @@ async function lookAtDeliveries(keeping: Keeping): Promise<void> {
     await tellDelivery(keeping, {
       eventId,
       endpointId,
-      what: 'was postponed for longer than Quittance ever postpones a delivery, so it is due again now',
+      what: 'was postponed for longer than Quittance allows, so it is due again now',
     });
   const found = await findDeliveryDoubts(db, network, firstIdOf(unixMs(now() - DAY_MS)));
   const names = found.filter(({ kind }) => kind === 'missing').map(({ endpointId }) => encodeId('whe', endpointId));

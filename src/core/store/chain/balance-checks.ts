@@ -74,7 +74,7 @@ const before = statement(
 /** Returns the sum of an address's recorded movements up to a height, and the height at which they begin. */
 export async function sumMovements(db: Sql, addressId: string, upTo: number): Promise<Row<typeof before.shape>> {
   const [row] = await db.run(before, [addressId, upTo]);
-  if (row === undefined) throw new Error('a sum has one row');
+  if (row === undefined) throw new Error('the sum query returned no row');
   return row;
 }
 

@@ -58,7 +58,7 @@ function describe(network: Network, one: SetAside) {
     };
   }
   const [transfer] = one.block.transfers;
-  if (transfer === undefined) throw new Error('a block that is set aside has one transfer');
+  if (transfer === undefined) throw new Error('the set-aside block has no transfer');
   const { txId, logIndex, to: account, amount: amountMicro } = transfer;
   const transfers = [{ ...transfer, amount: String(amountMicro) }];
   return {

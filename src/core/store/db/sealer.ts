@@ -94,7 +94,7 @@ const MOST_BYTES_EACH = 3;
  * allocate an OpenSSL object per MAC, which cost 2 % more CPU per created invoice.
  */
 export function createHmacSha256(key: Buffer): (text: string) => Buffer {
-  if (key.length > BLOCK_BYTES) throw new RangeError(`a key has ${BLOCK_BYTES} bytes at most`);
+  if (key.length > BLOCK_BYTES) throw new RangeError(`the key is longer than ${BLOCK_BYTES} bytes`);
   const pad = (byte: number) => Buffer.alloc(BLOCK_BYTES).map((_, index) => (key[index] ?? 0) ^ byte);
   const scratch = Buffer.concat([pad(INNER)], SCRATCH_BYTES);
   const outer = Buffer.concat([pad(OUTER)], BLOCK_BYTES + DIGEST_BYTES);

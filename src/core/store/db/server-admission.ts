@@ -71,7 +71,7 @@ export function createAdmission(timeoutMs: number): Admission {
     }
     const isBack = timeline < known.timeline || (timeline === before.timeline && lsn < before.lsn);
     if (isBack || (isDoubtful && timeline !== known.timeline)) {
-      refuse(position, 'it was reset to an earlier state, or descends from a server that was');
+      refuse(position, 'it was reset to an earlier state, or descends from a server that was reset');
     }
     if (isNewer && lsn < acknowledgedLsn)
       refuse(position, `it was promoted, but lacks commits up to ${acknowledgedLsn}`);

@@ -65,7 +65,7 @@ export async function checkCluster(
     throw new EmbeddedPostgresError(
       'EMBEDDED_DAMAGED',
       `The database in ${home} is incomplete (${version ? 'global/pg_control' : 'PG_VERSION'} is missing). ` +
-        `Restore it from a backup, or move ${home} away to start with an empty database.`,
+        `Restore it from a backup, or move ${home} elsewhere to start with an empty database.`,
     );
   }
   if (version !== binaries.majorVersion) {

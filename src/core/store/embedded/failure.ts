@@ -20,7 +20,7 @@ export function explainFailure(path: string, output: string, program: string): E
   if (OTHER_VERSION.test(output)) {
     return new EmbeddedPostgresError(
       'EMBEDDED_WRONG_VERSION',
-      `The database in ${path} was created by another PostgreSQL version. ` +
+      `The database in ${path} was created by a different PostgreSQL version. ` +
         `Start the Quittance release that created it, or set DATABASE_URL.\n${reason}`,
     );
   }
@@ -45,7 +45,7 @@ export function endedByItself(
   return new EmbeddedPostgresError(
     'EMBEDDED_FAILED',
     `The embedded PostgreSQL in ${dataDir} ended (${signal ?? `exit code ${code}`}), so Quittance stopped. ` +
-      `Start it again: no acknowledged data is lost. End of its log:\n${lastLines(logTail)}`,
+      `Start Quittance again: no acknowledged data is lost. End of its log:\n${lastLines(logTail)}`,
   );
 }
 

@@ -19,7 +19,7 @@ export const UNKNOWN_LINK = { error: 'there is no invoice at this link' };
 export type CheckoutDeps = { db: Database; now(): UnixMs; site: Site };
 
 const UNPROVEN = {
-  error: "no signed list of addresses is active here, or it does not contain this invoice's address",
+  error: "no signed list of addresses is active here, or the list does not contain this invoice's address",
 };
 
 /** Registers `GET /c/:token` (the page), `/c/:token/status` and `/c/:token/address-proof.json` (JSON), and the script. */
