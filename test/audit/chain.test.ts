@@ -167,7 +167,8 @@ test('a log that was loaded from a backup must end where the backup says', async
   expect(await check(head)).toEqual({ head, problem: null });
   // The previous release reports no head.
   expect(await check(undefined)).toEqual({ head, problem: null });
-  const says = (said: number) => `the audit log ends at entry 5, but the backup says that it ended at entry ${said}`;
+  const says = (said: number) =>
+    `the audit log ends at entry 5, but according to the backup, it ended at entry ${said}`;
   const { rows } = await owner.query(`select encode(hash, 'hex') as hash from operator_actions where seq = 4`);
   expect(await check({ seq: 4, hash: rows[0].hash })).toEqual({ head, problem: says(4) });
   expect(await check(null)).toEqual({ head, problem: says(0) });

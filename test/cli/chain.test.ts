@@ -109,7 +109,7 @@ test.each([
   [['--from', '99999999999999999999', '--to', '5'], 'is not a block number'],
   [['--from', '9', '--to', '5'], 'is above --to 5'],
   [['--from', '1', '--to', '100001'], 'read --from 1 --to 100000 first'],
-  [['--from', '1', '--to', '90000'], 'the last recorded one'],
+  [['--from', '1', '--to', '90000'], 'the last recorded block'],
   [['--from', '1', '--to', '2', '--network', 'mainnet'], 'is not configured here'],
   [['--from', '1', '--to', '2', '--network', "'; drop table"], 'is not a network'],
 ])('chain rescan %j is refused before a node is asked: %s', async (args, message) => {

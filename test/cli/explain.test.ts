@@ -312,7 +312,7 @@ describe('an invoice', () => {
     const [first, second] = [await ask(ledger, txIdOf(0x25)), await ask(ledger, txIdOf(0x26))];
     expect(first.text).toContain('The invoice becomes PAID when the block is irreversible');
     expect(second.text).toMatch(
-      /came first, in block 1918, transaction 25252525.*\. Unless .* this transfer pays no invoice\./,
+      /arrived first, in block 1918, transaction 25252525.*\. Unless .* this transfer pays no invoice\./,
     );
     expect((await ask(ledger, 'order-25')).text).toContain(
       '1 more transfer of exactly this amount follows and pays no invoice.',

@@ -141,7 +141,7 @@ test.each([
   [{ from: '１', to: '5' }, 'is not a block number'],
   [{ from: '9', to: '5' }, '“First block” 9 is above “Last block” 5'],
   [{ from: '1', to: '100001' }, 'are more than 100000 at once'],
-  [{ from: '1', to: '99999' }, 'the last recorded one'],
+  [{ from: '1', to: '99999' }, 'the last recorded block'],
   [{ from: 'קפה'.repeat(33), to: '<b>x' }, 'is not a block number'],
 ])('blocks %j are refused beside the form: %s', async (fields, says) => {
   const refused = await desk.send('/chain/verify', fields);

@@ -89,7 +89,7 @@ const FAULTS: Fault[] = [
     },
   },
   {
-    ...{ title: 'a copy of the database', check: 'ledger', state: 'failed', fix: /before you start anything/ },
+    ...{ title: 'a copy of the database', check: 'ledger', state: 'failed', fix: /before you start any process/ },
     plant: async (running) => {
       await pastGuards(running, 'ledger_identity', 'update ledger_identity set database_oid = database_oid + 1');
       return {

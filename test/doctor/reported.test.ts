@@ -107,7 +107,7 @@ const FAULTS: [title: string, check: Check, reported: Reported, found: { state: 
     'a certificate that ends in three days',
     publicUrl,
     { answer: { certificateEnds: NOW + 3 * 86_400_000 } },
-    { state: 'warning', fix: /Renew it/ },
+    { state: 'warning', fix: /Renew the certificate/ },
   ],
   [
     'streams that are compressed',

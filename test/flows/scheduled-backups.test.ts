@@ -120,7 +120,7 @@ test('as many are kept as asked for; what is not ours, or not as it was verified
   await writeFile(join(folder, oldest), 'changed');
   const again = start(ledger, folder, { intervalMs: 1, keep: 2 });
   await eventually(
-    async () => again.lines.filter((line) => line.includes('were changed after their verification')),
+    async () => again.lines.filter((line) => line.includes('were changed after they were verified')),
     (found) => found.length > 0,
   );
   await again.stop();

@@ -141,7 +141,7 @@ test('filters take a class of status, a key, an externalId and a time, and toget
 test.each([
   [{ status: '3xx' }, /status is "3xx": choose 2xx, 4xx, 5xx/],
   [{ key: 'key_1' }, /key is "key_1": a key id is/],
-  [{ before: 'inv_1' }, /"inv_1" is not a request id: an id is "req_" and 26/],
+  [{ before: 'inv_1' }, /"inv_1" is not a request id: an id is "req_" followed by 26/],
   [{ externalId: 'x'.repeat(401) }, /externalId must have at most 400/],
   [{ from: '2026-09-02', to: '2026-09-01' }, /use an earlier/],
   [{ limit: '501' }, /limit is "501": use 1 to 500/],

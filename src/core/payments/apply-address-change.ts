@@ -37,7 +37,7 @@ type ApplyDeps = {
 type Cause = { kind: 'due' } | { kind: 'confirmed'; actor: RecordedActor };
 
 type Applied =
-  /** `passedOver` contains the addresses that the project has got some other way in the meantime. */
+  /** `passedOver` contains the addresses that were added to the project in some other way in the meantime. */
   | { kind: 'applied'; change: AddressChange; added: TronAddress[]; passedOver: TronAddress[] }
   /** Nothing was added, and the change is over. `detail` is its alarm's text. */
   | { kind: 'failed'; change: AddressChange; reason: string; detail: string }

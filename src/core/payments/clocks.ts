@@ -16,7 +16,7 @@ const JUMP_MS = 2000;
 const KIND = 'clock-wrong';
 
 export type ClockWatch = {
-  /** This process's clock. It's corrected as long as two other clocks agree that it's wrong. */
+  /** This process's clock. Quittance corrects it as long as two other clocks agree that it's wrong. */
   clock: Clock;
   /** The clock that decides when deliveries become due. All processes must use the same one, so it's the database's. */
   databaseClock: Clock;

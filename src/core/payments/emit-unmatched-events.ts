@@ -19,7 +19,7 @@ import { whileLeading } from './watching.ts';
 type Telling = Leading & { random(bytes: number): Uint8Array };
 
 const PAGE = 500;
-/** As many transfers are judged together as are compared with the same invoices. */
+/** The number of transfers judged together. They are compared with the same invoices. */
 const GROUP = 50;
 /** How soon a failed notification is retried, together with any transfers that have arrived in the meantime. */
 const MAX_PAUSE_MS = 2000;
@@ -64,7 +64,7 @@ async function tellAll(telling: Telling, ids: readonly string[], shouldEnd: () =
   });
 }
 
-/** Whether the error has another cause than the statement itself. A statement that times out counts as the cause. */
+/** Whether the error has a cause other than the statement itself. A statement that times out counts as the cause. */
 function hasOtherCause(error: unknown): boolean {
   return !isOfStatement(error) && !isTimeout(error);
 }

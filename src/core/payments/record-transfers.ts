@@ -30,7 +30,7 @@ type Concerns = (createdAt: UnixMs, blockTime: UnixMs) => boolean;
 
 /**
  * `isAgain`: annulled transfers are recorded again, because an operator has seen that they are on the chain. `mayOvertake`: the transfers
- * had been set aside, and no earlier equal transfer is.
+ * had been set aside, and no earlier equal transfer still is.
  */
 type Rules = { concerns?: Concerns; isAgain?: boolean; mayOvertake?: boolean };
 

@@ -10,7 +10,7 @@ export function isOfRow(error: unknown): boolean {
   return isOfStatement(error);
 }
 
-/** Writes items together, but undoes only the items that fail. Returns those with their errors. */
+/** Writes items together, but undoes only the items that fail. Returns the failed items with their errors. */
 export type Write = <Item>(
   tx: Sql,
   items: readonly Item[],

@@ -49,7 +49,7 @@ export function secretMessage(kind: string, place = 'argument'): string {
   return `this looks like ${kind}. Quittance never asks for this kind of secret, and you should never paste it anywhere. ${where}: delete it there and, if it is real, move the funds or replace it.`;
 }
 
-/** Writes a text in command-line terms. */
+/** Formats a message in command-line terms. */
 export function writeText(text: Text): string {
   return text instanceof Message ? text.write({ field: optionOf, step: formatHint, secret: secretMessage }) : text;
 }

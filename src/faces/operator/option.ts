@@ -134,12 +134,15 @@ export const period = (of = '') => ({
   from: option(
     Type.Optional(Type.String({ description: 'Start of the period: a day (2026-09-01, UTC) or a time with its zone' })),
     {
-      ...{ value: '<date>', help: `${of}from this day (2026-09-01, UTC) or time with its zone` },
+      ...{ value: '<date>', help: `${of}from this day (2026-09-01, UTC) or time (with its zone)` },
     },
   ),
-  to: option(Type.Optional(Type.String({ description: 'End of the period: a day (included) or a time (excluded)' })), {
-    ...{ value: '<date>', help: 'end of the period: a day (included) or a time (excluded)' },
-  }),
+  to: option(
+    Type.Optional(Type.String({ description: 'End of the period: a day (inclusive) or a time (exclusive)' })),
+    {
+      ...{ value: '<date>', help: 'end of the period: a day (inclusive) or a time (exclusive)' },
+    },
+  ),
 });
 export const limit = (most: number, usual: string) =>
   line('<count>', `maximum number of rows, 1 to ${most}`, { default: usual });

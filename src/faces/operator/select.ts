@@ -21,7 +21,7 @@ export async function selectProject(db: Sql, actor: Actor, projectId: string | u
     if (uuid === null) {
       throw new AppError(
         'INVALID_ARGUMENT',
-        say`${clip(projectId)} is not a project id: an id is "prj_" and 26 characters, as shown by "${{ command: 'project list' }}"`,
+        say`${clip(projectId)} is not a project id: an id is "prj_" followed by 26 characters, as shown by "${{ command: 'project list' }}"`,
       );
     }
     const project = await findProject(db, uuid);

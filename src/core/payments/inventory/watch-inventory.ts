@@ -48,7 +48,7 @@ const PAUSE_MS = 10_000;
 /** Checking may take at most a tenth of the time. Checking all of a large ledger takes many rounds. */
 const WORK_MS = 1000;
 
-/** This many can change in a month. */
+/** This many sets can be adopted in a month. */
 const MAX_PRODUCER_SETS = 100;
 
 type Options = Leading & {

@@ -134,7 +134,7 @@ export function idsOf(rules: InstalledManifest['rules']): string[] {
 
 /**
  * Returns why a manifest doesn't match the existing projects (UUIDs), each of which must be listed under its own network. Returns `null` if
- * it fits.
+ * it matches.
  */
 export function lackOfNetworks(
   rules: InstalledManifest['rules'],

@@ -99,7 +99,7 @@ function expiry(guard: AddressGuard, now: UnixMs): string | null {
   return `the address manifest (serial ${manifest.serial}) expired at ${manifest.notAfter}: review it, then sign and install a new manifest. Until you do, the expired manifest stays in force`;
 }
 
-/** Returns unsigned active addresses. Retired ones are set aside. */
+/** Returns unsigned active addresses, and passes the retired ones to the guard. */
 async function findUnvouched({ db, guard, networks }: Deps): Promise<(OwnAddress & { lack: string })[]> {
   const found: (OwnAddress & { lack: string })[] = [];
   const aside: OwnAddress[] = [];

@@ -20,7 +20,7 @@ export const endAllInvitations = commandOf(
   (now: UnixMs) => [new Date(now)],
 );
 
-/** Stores an invitation. The person's previous one must have ended. */
+/** Stores an invitation. The person's previous invitation must have ended. */
 export const insertInvitation = commandOf(
   'invitation-insert',
   'insert into invitations (sha256, person_id, kind, created_at, expires_at, mac) values ($1, $2, $3, $4, $5, $6)',

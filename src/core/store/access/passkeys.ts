@@ -19,7 +19,7 @@ const passkey = {
 /** `id` is assigned by the authenticator. `counter` is its signature counter, which stays at 0 if the authenticator doesn't count. */
 export type Passkey = Omit<Row<typeof passkey>, 'isSound'>;
 
-/** Stores a passkey. Returns `false` if one with this id already exists. */
+/** Stores a passkey. Returns `false` if a passkey with this id already exists. */
 export const insertPasskey = answerOf(
   'passkey-insert',
   { id: 'bytea' },
@@ -66,7 +66,7 @@ export const usePasskey = answerOf(
   (rows) => rows.length > 0,
 );
 
-/** Removes a person's passkey. Returns `false` if the person has none with this id. */
+/** Removes a person's passkey. Returns `false` if the person has no passkey with this id. */
 export const removePasskeyRow = answerOf(
   'passkey-remove',
   { id: 'bytea' },

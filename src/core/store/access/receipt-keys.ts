@@ -5,7 +5,7 @@ import { sealOf } from '../db/seal.ts';
 import { SEALED_RECEIPT_KEY } from '../db/sealed-tables.ts';
 import { listColumns, type Row, sealed } from '../db/statement.ts';
 
-// By a constraint, exactly the current key has the last two.
+// A constraint guarantees that only the current key has `masterKeyId` and `sealed`.
 const current = {
   id: 'text',
   publicKey: 'bytea',

@@ -27,7 +27,7 @@ const SESSION = `select ${listColumns(session, 's.', { ...SEAL, person: PERSON_S
 /** The condition that the session hasn't ended and isn't older than the limits in parameters 1 (last use) and 2 (start). */
 const LIVE = 's.ended_at is null and p.removed_at is null and s.seen_at > $1 and s.created_at > $2';
 
-/** Drops sessions that were inserted without the master key, or whose people were. */
+/** Drops each session that was inserted without the master key, or whose person was. */
 const soundOf = (rows: readonly Row<typeof session>[]) =>
   rows.filter(({ isSound, person }) => isSound && person.isSound);
 

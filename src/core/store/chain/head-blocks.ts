@@ -46,8 +46,8 @@ export const findInvoicesDetectedUpTo = rowsOf(
 );
 
 /**
- * Deletes the examined blocks above a height with their sightings, except the blocks in `kept`, because they were orphaned or will be
- * written again.
+ * Deletes the examined blocks above a height, and their sightings, because they were orphaned or will be written again. Keeps the blocks in
+ * `kept`.
  */
 export const deleteHeadBlocksAbove = commandOf(
   'head-block-delete-above',
@@ -59,7 +59,7 @@ export const deleteHeadBlocksAbove = commandOf(
   ],
 );
 
-/** Deletes the examined blocks up to a height with their sightings, because the solid chain replaces them. */
+/** Deletes the examined blocks up to and including a height, and their sightings, because the solid chain replaces them. */
 export const deleteHeadBlocksUpTo = commandOf(
   'head-block-delete-up-to',
   'select from forget_head_blocks_up_to($1, $2)',

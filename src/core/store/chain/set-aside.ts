@@ -91,9 +91,7 @@ export const findSetAside = rowsOf(
   (network: Network, limit: number) => [network, limit],
 );
 
-/**
- * Returns the set-aside transfers of the same amount to the same address as this one, without it. Someone else may have written any of them.
- */
+/** Returns the other set-aside transfers of the same amount to the same address. Someone else may have written any of them. */
 export const findEqualSetAside = rowsOf(
   'set-aside-equal',
   waiting,

@@ -11,7 +11,7 @@ export type ChainStatus = {
   headNumber: number;
   /** Height up to which blocks are irreversible, as proven by headers that this process verified. */
   ownSolidNumber: number;
-  /** Height up to which blocks are irreversible, according to the asked node. */
+  /** Height up to which blocks are irreversible, according to the queried node. */
   nodeSolidNumber: number;
   processedNumber: number;
   /** The numbers are `null` as long as they are unknown. */

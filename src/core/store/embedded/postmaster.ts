@@ -45,7 +45,7 @@ export async function stopOrphan(data: string, user: SystemUser | undefined): Pr
 /** Removes everything that PostgreSQL creates in its socket directory. If the directory contains anything else, it's kept. */
 const REMOVE_SOCKET = 'test -L "$0" || { rm -f -- "$0/.s.PGSQL.5432" "$0/.s.PGSQL.5432.lock"; rmdir -- "$0"; }';
 
-/** Whether PostgreSQL serves the database in `home`, even if it runs in another container, whose guardian holds the lock. */
+/** Whether PostgreSQL serves the database in `home`. This also detects one in another container, because its guardian holds the lock. */
 export async function isServed(home: string, user: SystemUser | undefined): Promise<boolean> {
   const data = join(home, 'data');
   const postmaster = await readPostmaster(data).catch(() => undefined);

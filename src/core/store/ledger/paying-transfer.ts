@@ -34,7 +34,7 @@ export const chainHead = { number: count, time: 'timestamptz' } as const;
 
 export type ChainHead = Row<typeof chainHead>;
 
-/** The SQL for its columns after `JOIN_HEAD`. */
+/** The SQL for the columns of `chainHead` after `JOIN_HEAD`. */
 export const HEAD = { number: 'coalesce(h.number, c.solid_number)', time: 'coalesce(h.block_time, c.solid_time)' };
 
 /** Joins `h`, the newest examined block above the irreversible one, to its network's cursor `c`. */

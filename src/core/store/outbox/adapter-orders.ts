@@ -28,7 +28,7 @@ const adapter = {
   rateMaxMicro: 'int8',
   readMicro: 'int8?',
   readAt: 'timestamptz?',
-  /** Since this time, its callbacks have been disabled and it hasn't accepted any orders. */
+  /** Since this time, the adapter's callbacks have been disabled, and the adapter hasn't accepted any orders. */
   disabledAt: 'timestamptz?',
   isSound: isAsSealed(SEALED_ENDPOINT),
   isReadSound: isAsSealed(SEALED_READ_RATE),
@@ -74,7 +74,7 @@ const ORDER = listColumns(order, 'o.', { isSound: sealColumn(SEALED_ADAPTER_ORDE
 /** The part of an adapter order's data that isn't in its invoice. `amount` is in the adapter's currency, as the shop wrote it. */
 export type AdapterOrder = Omit<Row<typeof order>, 'isSound'>;
 
-/** Stores an order. An existing one is left unchanged. */
+/** Stores an order. An existing order is left unchanged. */
 export const insertAdapterOrder = commandOf(
   'adapter-order-insert',
   `insert into adapter_orders (invoice_id, project_id, endpoint_id, dialect, notify_url, return_url, amount, name, type, param, created_at, mac)

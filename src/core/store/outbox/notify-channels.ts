@@ -138,7 +138,7 @@ export const recordChannelSent = commandOf(
 
 const MAX_ERROR = 500;
 
-/** Records a failed attempt. The next one is due at `dueAt`. */
+/** Records a failed attempt. The next attempt is due at `dueAt`. */
 export const recordChannelFailed = commandOf(
   'notify-channel-failed',
   `update notify_channels set failing_since = coalesce(failing_since, $2), failures = least(failures + 1, 1000000), due_at = $3, last_error = $4

@@ -44,7 +44,7 @@ function renderWait({ waits }: AddingSubject): Html {
       ? html` If the installed address manifest contains all of these addresses, invoices use them immediately.`
       : null;
   const when = waits
-    ? html`The addresses wait for 24 hours, or until another owner confirms them, and are <strong>not used for invoices before that</strong>. In the meantime, an alarm shows them to everyone who manages this project, and any operator can withdraw them.${signed}`
+    ? html`These addresses are <strong>not used for invoices</strong> until 24 hours have passed or another owner confirms them. In the meantime, an alarm shows them to everyone who manages this project, and any operator can withdraw them.${signed}`
     : html`Invoices use these addresses <strong>immediately</strong>.`;
   return html`<p>${when} Payers send money straight to these addresses: if an address is not yours, the money is lost.</p>`;
 }
@@ -166,7 +166,7 @@ function renderActivation(
   const danger =
     contracts.length === 0
       ? null
-      : html`<p class="notice" role="alert"><strong>Not a wallet:</strong>${list(contracts)} is a smart contract, and money sent there is probably lost. Unless you control it, withdraw or retire it.</p>`;
+      : html`<p class="notice" role="alert"><strong>Not a wallet:</strong>${list(contracts)} is a smart contract, and money sent there is probably lost. Unless you control the contract, withdraw or retire its address.</p>`;
   const never =
     neverActivated.length === 0
       ? null
@@ -302,7 +302,7 @@ const KEPT: Readonly<Record<string, string>> = {
 
 function renderFirst({ first }: DerivationView): Html {
   const items = first.map((each) => html`<li><bdi class="mono">${each}</bdi></li>`);
-  return html`<p><strong>These are the first addresses in this account.</strong> Open the account in your wallet and compare all three. Some wallets count accounts instead of addresses: in these wallets, only #1 matches. If the addresses differ, paste addresses instead.</p><ul>${items}</ul>`;
+  return html`<p><strong>These are the first addresses in this account.</strong> Open the account in your wallet, and check that all three match. Some wallets count accounts instead of addresses: in these wallets, only #1 matches. If the addresses do not match, paste addresses from your wallet instead.</p><ul>${items}</ul>`;
 }
 
 function renderNext({ next, skipped, first: [one = ''] }: DerivationView): Html {
@@ -328,7 +328,7 @@ function derivedPage(
     title: 'Addresses added',
     about: project,
     main: html`<section class="card form"><p class="first">New invoices of ${outside(project.name, 100)} can now use these addresses.</p><ul>${items}</ul>
-<p>Your wallet may show only the first few addresses: make it show all the addresses that you added. Otherwise, its balance looks too low.</p>
+<p>Your wallet may show only the first few addresses: make it show all the addresses that you added. Otherwise, the balance in the wallet looks too low.</p>
 <div class="actions"><a class="button" href="${urlTo(visit, '/addresses', project)}">Addresses</a></div></section>`,
   };
 }

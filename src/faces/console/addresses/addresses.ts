@@ -298,7 +298,7 @@ function renderOfAmount(found: CapacityOfAmountView): Html {
   const scarce = addresses.toSorted((a, b) => a.free - b.free || a.position - b.position).slice(0, MAX_ADDRESSES);
   const more =
     addresses.length > scarce.length
-      ? html`<p class="hint">This table shows the ${scarce.length} of ${number(addresses.length)} addresses with the fewest free amounts.</p>`
+      ? html`<p class="hint">This table shows the ${scarce.length} addresses (of ${number(addresses.length)}) with the fewest free amounts.</p>`
       : null;
   return html`<p>For ${ltr(amount)} USDT, ${number(free)} of ${number(total)} payable amounts are free; ${perDay7.toFixed(1)} are used per day, and ${days}.</p>${scarce.length === 0 ? null : table('Free amounts by address', FREE, scarce)}${more}`;
 }
@@ -355,7 +355,8 @@ function renderVerdict({ same, differ, early }: { same: number; differ: number; 
   if (differ > 0) {
     return html`<p class="notice" role="alert"><strong>${number(differ)} differ.</strong> The balance-differs alarm shows the blocks to check: see <a href="/chain">Chain</a>.</p>`;
   }
-  const left = early === 0 ? null : html` ${number(early)} cannot be compared yet: try again in half a minute.`;
+  const left =
+    early === 0 ? null : html` ${number(early)} of the addresses cannot be compared yet: try again in half a minute.`;
   return html`<p class="good" role="status">${same === 0 ? null : html`${number(same)} match the ledger.`}${left}</p>`;
 }
 

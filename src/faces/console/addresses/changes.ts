@@ -74,7 +74,7 @@ function addConfirmForm(routes: Routes, deps: ConsoleDeps): void {
     path: '/addresses/changes/:changeId/confirm',
     find: (asked) => find(deps, asked),
     show: (_, { change, project }) => ({
-      ...{ title: 'Confirm addresses', about: project, button: 'These are ours: add them now' },
+      ...{ title: 'Confirm addresses', about: project, button: 'These are our addresses: add them now' },
       consequence: html`<p>${countOf(change)} added immediately with the policy ${change.policy}, and payers will see them. Money sent to an address that is not yours is lost.</p>${renderChanged(change)}`,
       fields: [ENDING_FIELD],
       back: `/addresses/changes/${change.changeId}`,
@@ -136,7 +136,7 @@ function renderChanged({ addresses, derivationIndexes }: AddressChangeView): Htm
 function renderActions(visit: Visit, { changeId }: AddressChangeView, refusal: string | null): Html {
   const mayConfirm = refusal === null && isAllowed(visit.actor, 'confirmAddressChange');
   const confirm = mayConfirm
-    ? html`<a class="button" href="/addresses/changes/${changeId}/confirm">These are ours: add them now</a>`
+    ? html`<a class="button" href="/addresses/changes/${changeId}/confirm">These are our addresses: add them now</a>`
     : null;
   const withdraw = isAllowed(visit.actor, 'withdrawAddressChange')
     ? html`<a class="button quiet" href="/addresses/changes/${changeId}/withdraw">Withdraw</a>`

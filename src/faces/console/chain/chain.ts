@@ -76,7 +76,7 @@ export function addChainRoutes(routes: Routes, deps: ChainDeps): void {
     show: (visit, { project, halt: { at, reason }, recorded }) => ({
       title: 'Resume the watcher',
       about: project,
-      consequence: html`<p>${project.network} has been halted since ${time(at)} UTC:</p><div class="notice"><p>${renderKept(reason, 2000)}</p></div><p>The watcher continues after the last recorded block, ${number(recorded)}. Invoices can become paid again, and they expire as usual. Recorded data does not change. If the problem still exists, the watcher halts again.</p>`,
+      consequence: html`<p>${project.network} has been halted since ${time(at)} UTC:</p><div class="notice"><p>${renderKept(reason, 2000)}</p></div><p>The watcher continues after the last recorded block, ${number(recorded)}. Invoices can be marked as paid again, and they expire as usual. Recorded data does not change. If the problem still exists, the watcher halts again.</p>`,
       fields: [{ kind: 'seen', name: 'haltedAt', label: 'Halted at', value: at }],
       button: 'I have resolved the problem: resume',
       back: urlTo(visit, '/chain', project),

@@ -218,7 +218,7 @@ const WHAT_FOLLOWS: Record<JobKind, string> = {
   rescan:
     'This job reads these blocks again and records missing transfers. If a missing transfer pays an invoice, the invoice becomes paid and the shop is notified. If the ledger has a transfer that is not on the chain, the job stops without changing the ledger, and shows the command that repairs it. You can repeat the job safely.',
   reconcile:
-    'This job asks a node for the balance of each address on this network, and compares it with the ledger. If they differ, Quittance raises an alarm, which closes when both match again.',
+    'This job asks a node for the balance of each address on this network, and compares the balances with the ledger. If a balance differs, Quittance raises an alarm. The alarm closes when the balance matches again.',
 };
 
 const COST_OF_BLOCKS =

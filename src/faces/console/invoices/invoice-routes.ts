@@ -84,7 +84,7 @@ export function addInvoiceRoutes(routes: Routes, deps: ConsoleDeps): void {
     show: (_visit, { project, invoice }) => ({
       ...{ title: 'Withdraw an invoice', about: project, fields: [], button: 'Withdraw' },
       back: `/invoices/${invoice.invoiceId}`,
-      consequence: html`<p>The payment page for ${outside(invoice.externalId)} will say that payment is cancelled, and no longer show an amount or an address. You cannot undo this.</p><p>The invoice keeps its status: a payment that still arrives pays the invoice.</p>`,
+      consequence: html`<p>The payment page for ${outside(invoice.externalId)} will say that payment is cancelled, and will no longer show an amount or an address. You cannot undo this.</p><p>The invoice keeps its status: a payment that still arrives pays the invoice.</p>`,
     }),
     done: (_visit, { invoice }) => ({ goTo: `/invoices/${invoice.invoiceId}?withdrawn=1` }),
   });

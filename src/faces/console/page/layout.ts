@@ -206,7 +206,7 @@ function errorPage(error: unknown, requestId: string): Page | null {
     return page(
       403,
       'Your role does not allow this',
-      html`<p>${who}. Ask an owner to do it, or to give you another role.</p>`,
+      html`<p>${who}. Ask an owner to do it, or to give you a different role.</p>`,
     );
   }
   if (error instanceof Problem) return page(error.status, 'This request was rejected', html`<p>${error.message}</p>`);

@@ -54,7 +54,7 @@ function createFormTokens({ now, random, formKey = random(32) }: Deps): FormToke
       if (token === RESUMED)
         return {
           kind: 'refused',
-          reason: 'you are signed in again, but the form was not sent: check your input and send it',
+          reason: 'you are signed in again, but the form was not sent: check your input and send the form',
         };
       const [id = '', time = '', mark = ''] = token.split('.');
       const [expected, given] = [sign(session, form, `${id}.${time}`), Buffer.from(mark, 'base64url')];

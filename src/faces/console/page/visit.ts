@@ -87,7 +87,10 @@ export function readPostedForm<const Name extends string>(
   names: readonly Name[] | null,
 ): Fields<Name> {
   if (!FORM.test(headers['content-type'] ?? '') || !Buffer.isBuffer(body)) {
-    throw new AppError('INVALID_ARGUMENT', 'this is not a console form: open the page and send it again');
+    throw new AppError(
+      'INVALID_ARGUMENT',
+      'this request did not come from a console form: open the page and send the form again',
+    );
   }
   return readFields(new URLSearchParams(body.toString('utf8')), names, MAX_CHARACTERS.form);
 }

@@ -35,7 +35,7 @@ const fieldBy = (labels: Labels) => (name: string) => `“${labels[name] ?? LABE
 const secret = (kind: string) =>
   `this looks like ${kind}. Quittance never asks for this kind of secret, and you should never paste it anywhere. Quittance did not store it. If it is real, move the funds or replace it.`;
 
-/** Writes a text with the console's labels. A next step is shown as its command. */
+/** Formats a message, using the console's labels. A next step is shown as its command. */
 export function consoleText(text: Text): string {
   return text instanceof Message ? text.write({ field: fieldBy({}), step: formatHint, secret }) : text;
 }

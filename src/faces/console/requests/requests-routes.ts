@@ -92,7 +92,7 @@ const requestsList = (deps: ConsoleDeps): List<RequestView> => ({
   none: (_visit, _project, isFiltered) =>
     isFiltered
       ? html`<section class="card empty"><h2>No matching requests</h2><p>Remove a filter, or use the search box at the top with the id from the <code>X-Request-Id</code> response header or the <code>requestId</code> field of an error.</p></section>`
-      : html`<section class="card empty"><h2>No requests yet</h2><p>API requests from your shop appear here after a second or two, for 30 days: time, key, order and result. Values are never stored.</p></section>`,
+      : html`<section class="card empty"><h2>No requests yet</h2><p>API requests from your shop appear here after a second or two, with their time, key, order and result. Quittance keeps them for 30 days. Values are never stored.</p></section>`,
 });
 
 const WHOSE = [

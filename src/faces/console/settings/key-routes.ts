@@ -149,8 +149,7 @@ type Revoked = { project: ListedProjectView; key: KeyView; others: number };
 function whatIsLeft({ name }: KeyView, others: number) {
   if (name === HAND_KEY_NAME)
     return html`<p>The console uses this key: without it, no one can create invoices by hand.</p>`;
-  if (others === 0)
-    return html`<p>This is the last key: your shop cannot create invoices until it has another key.</p>`;
+  if (others === 0) return html`<p>This is the last key: your shop cannot create invoices until it has a new key.</p>`;
   return html`<p>${number(others)} other ${others === 1 ? 'key' : 'keys'} in this project stay active.</p>`;
 }
 

@@ -176,7 +176,7 @@ function addPeopleForms(routes: Routes, deps: ConsoleDeps): void {
     find: async ({ visit }) => visit.projects,
     show: (_visit, projects) => ({
       ...{ title: 'Invite a user', about: null, button: 'Create link', back: '/settings/people' },
-      consequence: html`<p>Quittance creates a link that works once, within 15 minutes. The person who opens the link chooses how to sign in, and gets the role that you choose here.</p>`,
+      consequence: html`<p>Quittance creates a single-use link that expires after 15 minutes. The person who opens the link chooses how to sign in, and gets the role that you choose here.</p>`,
       fields: [
         {
           name: 'login',
@@ -217,7 +217,7 @@ function addPeopleForms(routes: Routes, deps: ConsoleDeps): void {
         back: pathOf(person),
         fields: [],
       },
-      consequence: html`<p>Use this if the user has lost their sign-in method, or if someone else may have it. This immediately removes: ${signsInWith(person)}. ${ends(sessions)} Any earlier link stops working.</p><p>The new link works once, within 15 minutes. The person who opens the link sets up a new sign-in. The role and projects stay the same.</p>`,
+      consequence: html`<p>Use this if the user has lost their sign-in method, or if someone else may have it. This immediately removes: ${signsInWith(person)}. ${ends(sessions)} Any earlier link stops working.</p><p>The new link works only once, and expires after 15 minutes. The person who opens the link sets up a new sign-in method. The role and projects stay the same.</p>`,
     }),
     done: (_visit, _found, invited) => linkPage(invited),
   });

@@ -369,7 +369,7 @@ const TIMES: readonly FormField[] = [
   },
   {
     ...{ kind: 'line', name: 'summary', label: 'Daily summary (optional)', more: html` placeholder="08:00"` },
-    hint: 'A list of payments from the last 24 hours and open alarms.',
+    hint: 'The open alarms, and the payments from the last 24 hours.',
   },
   {
     ...{ kind: 'line', name: 'timeZone', label: 'Time zone for these times (optional)' },
@@ -413,7 +413,7 @@ const KIND_NAMES: Readonly<Record<ChannelKind, string>> = {
   webhook: 'Signed webhook',
 };
 
-const NONE = html`<section class="card empty"><h2>No channels yet</h2><p>Alarms appear only in this console. A channel reports each alarm within a minute, and again when it clears.</p></section>`;
+const NONE = html`<section class="card empty"><h2>No channels yet</h2><p>Alarms appear only in this console. A channel reports each alarm within a minute, and reports again when the alarm clears.</p></section>`;
 
 function renderTest({ failingSince, lastError, name }: ChannelView): Html {
   if (failingSince === null)

@@ -37,7 +37,7 @@ export function addSystemRoutes(routes: Routes, deps: ConsoleDeps): void {
       ])}</section>
 ${renderBackup(visit, system, settings)}
 <section class="card flush" aria-labelledby="settings"><h2 id="settings">Environment of this process <small>as read at startup</small></h2>${table('Environment variables', SETTINGS, settings)}</section>
-<p class="hint">To change these settings, change the environment and restart the process. Secrets are never shown. For a database only its location is shown, and for a node only its operator and host.</p>`,
+<p class="hint">To change these settings, change the environment and restart the process. Secrets are never shown. For a database, this page shows only the location. For a node, it shows only the operator and host.</p>`,
     };
   });
   get('/settings/doctor', 'runDoctor', async ({ visit, request }) => {
@@ -68,7 +68,7 @@ ${parts}`,
     },
     show: () => ({
       ...{ title: 'Back up now', about: null, fields: [], button: 'Back up now', back: '/settings/system' },
-      consequence: html`<p>The watcher process writes the whole ledger to its backup directory, restores the backup to a temporary database, and compares the two. Orders and payments continue in the meantime. Finally, the watcher process deletes the oldest backups that exceed the number to keep.</p>`,
+      consequence: html`<p>The watcher process writes the whole ledger to its backup directory, restores the backup to a temporary database, and compares the two. Orders and payments continue in the meantime. Finally, the watcher process deletes the oldest backups, and keeps the configured number.</p>`,
     }),
     read: () => null,
     run: (actor) => requestBackup(deps, actor),

@@ -258,7 +258,7 @@ function invitationPage({ invitation, path, problem }: Shown): Page {
     title: kind === 'invite' ? `Welcome, ${person.name}` : `Hello, ${person.name}`,
     ...(problem === null ? {} : { status: 400 }),
     main: html`${problem === null ? null : alert(problem)}
-<p>${what} Your login is ${ltr(person.login)}. This link works once, until ${time(toIso(expiresAt))} UTC.</p>
+<p>${what} Your login is ${ltr(person.login)}. This link works only once, and expires at ${time(toIso(expiresAt))} UTC.</p>
 ${passkey === null ? null : renderPasskey(passkey, path)}
 <form method="post" action="${path}" class="card fields">
 <h2>A password and an authenticator app</h2>

@@ -241,7 +241,7 @@ const RESOLVED: Record<ResolutionKind, string> = {
 const MEANINGS: Record<ResolutionKind, string> = {
   refunded: 'You sent the money back from your wallet. Quittance cannot do this, because it has no private key.',
   'fulfilled-manually':
-    'You fulfilled the order anyway. The invoice stays unchanged: PAID always means one transfer of exactly its amount.',
+    'You fulfilled the order anyway. The invoice stays unchanged: PAID always means one transfer of exactly the payable amount.',
   'own-deposit': 'You sent this money yourself, for example to fund the address. It was not a payment.',
   kept: 'You keep the money and do nothing, because it is dust or no one asked for it back.',
 };
@@ -298,7 +298,7 @@ function renderClaims(claims: TransferView['claims'], isDecided: boolean): Html 
   });
   const until = isDecided
     ? null
-    : html`<p class="hint">The page for ${claims.length === 1 ? 'this invoice' : 'these invoices'} says that the money arrived and asks for no further payment until you decide. Before you fulfil an order, compare the amount and ask the payer for the sending address, because anyone with the invoice link can look up a transfer.</p>`;
+    : html`<p class="hint">The page for ${claims.length === 1 ? 'this invoice' : 'these invoices'} says that the money arrived and asks for no further payment until you decide. Before you fulfil an order, compare the amount with the invoice, and ask the payer for the sending address, because anyone with the invoice link can look up a transfer.</p>`;
   return html`<section class="card" aria-labelledby="claims"><h2 id="claims">Payers asking about this transfer</h2><ul>${items}</ul>${until}</section>`;
 }
 
@@ -350,7 +350,7 @@ function renderForm(
 <form method="post" action="/unmatched/${transferId}"><input type="hidden" name="token" value="${visit.token(`resolve ${transferId}`)}"><input type="hidden" name="seenAt" value="${inForce?.resolvedAt ?? 'never'}">
 <fieldset><legend>What did you do with the ${amount} USDT?</legend>${choices}</fieldset>
 ${field('refundTx', 'Refund transaction (optional)', filled.refundTx, html` dir="ltr" maxlength="200"`, 'Transaction id (64 characters) or Tronscan link. The ledger must contain it as a transfer of the full amount to the sender, from an address of this project. Your shop is notified.')}
-<label class="check"><input type="checkbox" name="elsewhere" value="yes"${filled.elsewhere === undefined ? null : html` checked`}> The refund was sent from another wallet or to another address: record it only in the note</label>
+<label class="check"><input type="checkbox" name="elsewhere" value="yes"${filled.elsewhere === undefined ? null : html` checked`}> The refund was sent from a different wallet or to a different address: record it only in the note</label>
 ${field('invoice', 'Intended invoice (optional)', filled.invoice, html` maxlength="400"`, 'inv_… or the order id.')}
 ${field('note', 'Note (optional)', filled.note, html` maxlength="2000"`)}
 <p class="hint">The transfer leaves this list. No invoice changes and no money moves. The decision is recorded permanently with your name.${before}</p>

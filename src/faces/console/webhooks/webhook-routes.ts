@@ -193,8 +193,8 @@ type Filled = Fields<(typeof REPLAY_FIELDS)[number]>;
 /** The choices of which events to send again, in words. */
 const CHOICES = [
   ['', 'given up or never sent'],
-  ['dead', 'given up, at any time'],
-  ['missing', 'never sent, at any time'],
+  ['dead', 'only events that were given up, however old'],
+  ['missing', 'only events that were never sent, however old'],
   ['failing', 'waiting after a failure'],
   ['all', 'all events, including delivered events'],
 ] as const;
@@ -269,7 +269,7 @@ function renderDelivery(eventId: string, delivery: ShownDeliveryView): Html {
       ? null
       : isEndpointDisabled
         ? html`<p class="notice">The event waits until the endpoint is enabled.</p>`
-        : html`<p>The next attempt is at ${time(nextAttemptAt)} UTC; ${number(attemptsLeft)} are left.</p>`;
+        : html`<p>The next attempt is at ${time(nextAttemptAt)} UTC. Attempts left: ${number(attemptsLeft)}.</p>`;
   return html`<section class="card" aria-labelledby="to-${endpointId}"><h2 id="to-${endpointId}"><a href="/webhooks/${endpointId}">${outside(url, 70)}</a> ${deliveryBadge(delivery)}</h2>
 ${renderDiagnosis(diagnosis)}${next}
 ${attempts.length === 0 ? html`<p>No attempt yet.</p>` : table(`Attempts at ${endpointId}, oldest first`, ATTEMPTS, attempts)}
@@ -392,7 +392,7 @@ function addWebhookForms(routes: Routes, deps: ConsoleDeps): void {
     find: (asked) => findEndpoint(deps, asked),
     show: (_visit, endpoint) => ({
       ...{ title: 'Disable the endpoint', about: endpoint.project },
-      consequence: html`<p><bdi>${endpoint.url}</bdi> receives nothing until it is enabled again. ${undelivered(endpoint)} later. New events are not scheduled for this endpoint, but you can send them later.</p>`,
+      consequence: html`<p><bdi>${endpoint.url}</bdi> receives nothing until you enable the endpoint again. ${undelivered(endpoint)} later. New events are not scheduled for this endpoint, but you can send them later.</p>`,
       fields: [{ name: 'reason', label: 'Reason (optional)', kind: 'line', more: html` maxlength="200"` }],
       ...{ button: 'Disable', back: `/webhooks/${endpoint.endpointId}` },
     }),

@@ -299,5 +299,8 @@ export async function checkAudit(
   if (problem !== null) return { head, problem: problem.message };
   const [end, said] = [head?.seq ?? 0, auditHead?.seq ?? 0];
   if (auditHead === undefined || end === said) return { head, problem: null };
-  return { head, problem: `the audit log ends at entry ${end}, but the backup says that it ended at entry ${said}` };
+  return {
+    head,
+    problem: `the audit log ends at entry ${end}, but according to the backup, it ended at entry ${said}`,
+  };
 }

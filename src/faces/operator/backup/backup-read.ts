@@ -47,7 +47,7 @@ export async function checkRecipients(recipients: readonly string[]): Promise<vo
     } catch (error) {
       throw new AppError(
         'CONFIG_INVALID',
-        say`${recipient.slice(0, 20)}… is not an age public key: use the line "age1…" from "${{ command: 'backup keygen' }}" or "age-keygen"`,
+        say`${recipient.slice(0, 20)}… is not an age public key: use the "age1…" line printed by "${{ command: 'backup keygen' }}" or "age-keygen"`,
         { cause: error },
       );
     }
@@ -320,7 +320,7 @@ function isBroken(error: unknown): boolean {
 export function damaged(path: string, reason: string): AppError {
   return new AppError(
     'BACKUP_DAMAGED',
-    `${path} is damaged, incomplete or was changed (${reason}), so nothing was restored; use another copy of this backup, or another backup`,
+    `${path} is damaged, incomplete or modified (${reason}), so nothing was restored; use a different copy of this backup, or a different backup`,
   );
 }
 

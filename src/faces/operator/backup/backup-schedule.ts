@@ -101,7 +101,7 @@ async function makeOne(
   if (left.length > 0)
     log.warn(
       { backups: left },
-      'Quittance did not delete some old backups, because they were changed after their verification',
+      'Quittance did not delete some old backups, because they were changed after they were verified',
     );
 }
 
@@ -192,7 +192,7 @@ async function makeVerifiedBackup(
     actor,
     { path, takesUnauthenticated: false, readsChain: false },
   );
-  if (!view.good) throw new Error(`the backup ${path} failed its verification: ${describeFault(view)}`);
+  if (!view.good) throw new Error(`the backup ${path} failed verification: ${describeFault(view)}`);
   return { ...(await directory.keep(path)), bytes };
 }
 

@@ -146,12 +146,12 @@ export const postgresRelease = databaseCheck('postgres-release', async (look) =>
   if (major < OLDEST_POSTGRES) {
     return failed(
       `PostgreSQL ${version} is too old: Quittance needs ${OLDEST_POSTGRES} or later`,
-      'Upgrade it (pg_upgrade).',
+      'Upgrade PostgreSQL (pg_upgrade).',
     );
   }
   const ends = POSTGRES_ENDS[major];
   if (ends !== undefined && Date.parse(ends) < look.now()) {
-    return atStake(look, `PostgreSQL ${version} has had no updates since ${ends}`, 'Upgrade it (pg_upgrade).');
+    return atStake(look, `PostgreSQL ${version} has had no updates since ${ends}`, 'Upgrade PostgreSQL (pg_upgrade).');
   }
   if (look.isLive && look.database().kind === 'embedded') {
     const says = `PostgreSQL ${version} is bundled with Quittance, and its libraries get no security updates`;
@@ -363,7 +363,7 @@ export const publicUrl = check('public-url', async (look) => {
   const ends = answer === null || isRefusal(answer) ? null : answer.certificateEnds;
   if (ends !== null && ends - look.now() < RENEW_MS) {
     const says = `the certificate for ${url} expires in ${spell(ends - look.now())}`;
-    return warning(says, 'Renew it, and find out why automatic renewal failed.');
+    return warning(says, 'Renew the certificate, and find out why automatic renewal failed.');
   }
   return good(
     `${url} serves this ledger${ends === null ? '' : `, with a certificate that is valid until ${new Date(ends).toISOString().slice(0, 10)}`}`,
@@ -391,9 +391,11 @@ function problemOfUrl(url: string, { public: answer, local, probe, isLedgerKnown
   }
   if (probe !== null) return null;
   if (!isLedgerKnown)
-    return skipped(`${url} responds, but this check needs the database to find out whether it serves this ledger`);
+    return skipped(
+      `${url} responds, but without the database this check can't find out whether the URL serves this ledger`,
+    );
   if (answer.status === 404) {
-    const says = `${url} doesn't serve this ledger: it is another service, or an older release of Quittance`;
+    const says = `${url} doesn't serve this ledger: it belongs to a different service, or to an older release of Quittance`;
     return failed(
       says,
       'Configure the proxy to pass every path to Quittance, correct QUITTANCE_PUBLIC_URL, or restart the service with this release.',
@@ -432,7 +434,7 @@ const EVERYBODY = /^(?:[\d.]+\/[0-7]|[\da-f:]+\/(?:\d|1[0-5]))$/i;
 export const proxy = check('proxy', async (look) => {
   const { trustProxy, publicUrl: url } = look.settings;
   const broad = trustProxy.find((entry) => EVERYBODY.test(entry));
-  const narrow = 'Set QUITTANCE_TRUST_PROXY to the addresses of your proxy, and no others.';
+  const narrow = 'Set QUITTANCE_TRUST_PROXY to only the addresses of your proxy.';
   if (broad !== undefined) {
     return failed(
       `QUITTANCE_TRUST_PROXY contains ${broad}, so anyone can fake their IP address and bypass limits and allow lists`,
@@ -451,7 +453,7 @@ function judgeProxy(
   { forwarded, isProxyTrusted }: Told,
   { isDirect, narrow }: { isDirect: boolean; narrow: string },
 ): Finding {
-  if (forwarded === 'same' && !isProxyTrusted && isDirect) return good('there is no proxy, and none is trusted');
+  if (forwarded === 'same' && !isProxyTrusted && isDirect) return good('there is no proxy, and Quittance trusts none');
   if (forwarded === 'none') {
     const fix =
       'Configure the proxy to send X-Forwarded-For with the client\'s address: see "Load balancer" in docs/guides/high-availability.md.';

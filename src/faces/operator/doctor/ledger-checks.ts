@@ -79,7 +79,7 @@ export const ledger = schemaCheck('ledger', async ({ read }) => {
     refuseForeignLedger(identity);
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return failed(error.text, 'Follow the message before you start anything on this database.');
+    return failed(error.text, 'Resolve the problem in the message before you start any process on this database.');
   }
   return good('this database belongs to this ledger');
 });
@@ -142,7 +142,10 @@ export const seals = schemaCheck('seals', async (look) => {
   const unsealed = tables.reduce((sum, table) => sum + table.unsealed, 0);
   if (unsealed > 0) {
     const says = `${unsealed} rows have no seal`;
-    return warning(says, say`Compare the ledger, then run "${{ command: 'ledger seal' }}". ${all}`);
+    return warning(
+      says,
+      say`Compare the ledger with your own records, then run "${{ command: 'ledger seal' }}". ${all}`,
+    );
   }
   const says = `the first ${SEALED_ROWS_READ} rows of each table match their seals`;
   const ledger = await look.read((tx) => findLedgerIdentity(tx));
@@ -214,7 +217,7 @@ async function readBackup(
   const verify = say`Verify it completely: "${{ command: 'backup', input: { verify: file } }}".`;
   const anew = say`Make a new backup now: "${{ command: 'backup' }}". Find out why this backup is not valid.`;
   if ((await isAsDigestSays(file)) === false)
-    return failed(`${file} was changed after it was verified: ${file}.sha256 contains another digest`, anew);
+    return failed(`${file} was changed after it was verified: ${file}.sha256 contains a different digest`, anew);
   try {
     const { authenticity } = await checkBackup(file, { keyRing });
     admitBackup(file, authenticity, false);
@@ -303,7 +306,7 @@ export const capacity = schemaCheck('capacity', async (look) => {
 export const supportContact = schemaCheck('support-contact', async (look) => {
   const findings = await ofProjects(look, async ({ projectId, name, supportContact: contact }) => {
     if (contact !== null) return [good('payers see a support contact')];
-    const says = `${projectId} (${shorten(name, 40)}) has no support contact, so payers who need help see only its name`;
+    const says = `${projectId} (${shorten(name, 40)}) has no support contact, so payers who need help see only the shop's name`;
     const fix = say`Set one: "${{ command: 'project update', args: [projectId], input: { support: 'help@…' } }}".`;
     return [warning(says, fix)];
   });
@@ -392,7 +395,7 @@ const findSwept = rowsOf(
 export const addressesOwn = schemaCheck('addresses-own', async ({ read }) => {
   const findings = (await read(findSwept)).map(({ address, projectId, sweeps, toAddress }) => {
     const says = `${address} of ${encodeId('prj', projectId)} looks like an exchange's deposit address: ${sweeps} times, its whole balance was sent to ${toAddress} within six hours`;
-    const fix = say`If none of your programs sends this money on, an exchange controls the address and may reject or lose payments. Add an address from your own wallet ("${{ command: 'address add' }}"), and retire this address ("${{ command: 'address retire' }}").`;
+    const fix = say`If none of your own programs forwards this money, an exchange controls the address and may reject or lose payments. Add an address from your own wallet ("${{ command: 'address add' }}"), and retire this address ("${{ command: 'address retire' }}").`;
     return warning(says, fix);
   });
   return worstOf(findings, good("no active address looks like an exchange's deposit address"));

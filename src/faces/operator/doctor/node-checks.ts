@@ -118,7 +118,7 @@ export const nodesGenesis = check('nodes-genesis', async (look) => {
       ? await look.readIfThere((tx) => findGenesisId(tx, network))
       : GENESIS_BLOCK_IDS[network];
     if (expected === null)
-      findings.push(skipped(`the first ${network} block isn't known before the service has started once`));
+      findings.push(skipped(`the first ${network} block isn't known until the service has started once`));
     else if (genesisId === expected) findings.push(good(`${origin} belongs to ${network}`));
     else {
       const says = `${origin} belongs to another network: its first block is ${genesisId}`;
@@ -185,7 +185,7 @@ export const nodesFresh = check('nodes-fresh', async (look) => {
     const behind = newest - head.number;
     if (behind <= LATE_BLOCKS) return good(`${origin} is at block ${head.number}`);
     const fix =
-      'Check whether the node is still catching up or hangs. Until it recovers, Quittance uses the other nodes.';
+      'Check whether the node is still catching up or has hung. Until it recovers, Quittance uses the other nodes.';
     return warning(`${origin} is ${behind} blocks behind another node`, fix);
   });
   return worstOf(findings, noNodes(look));
@@ -222,7 +222,7 @@ function judgeBudget({ network, origin, used, most }: Budget): Finding {
   if (used >= most) return failed(`${says}, so Quittance doesn't use it until midnight UTC`, fix);
   if (used > most * MUCH_SHARE) return warning(says, fix);
   if (most < FOLLOWING)
-    return warning(`${origin} allows ${most} requests a day, but following a chain needs ${FOLLOWING}`, fix);
+    return warning(`${origin} allows ${most} requests a day, but following a chain requires ${FOLLOWING}`, fix);
   return good(says);
 }
 
@@ -246,7 +246,7 @@ function judgeAgreement(network: Network, reports: readonly NodeReport[]): Findi
   const says = `block ${first.number} of ${network} is ${first.id} at ${first.origin} and ${other.id} at ${other.origin}, and both nodes report it as irreversible`;
   return failed(
     says,
-    'One of the nodes belongs to another network, or returns false blocks. Compare both blocks with a block explorer, and remove the wrong node.',
+    'One of the nodes belongs to another network, or returns false blocks. Check both blocks in a block explorer, and remove the node that returned the incorrect one.',
   );
 }
 
@@ -254,8 +254,9 @@ export const networksWatched = schemaCheck('networks-watched', async ({ read, no
   const found = (await read(findWatchedNetworks)).filter(({ takesMoney }) => takesMoney);
   const findings = found.map(({ network, isWatched, isSilent, seenAt }): Finding => {
     if (isWatched) return good(`${network} is watched`);
-    const since = seenAt === null ? 'and never had one' : `since ${spell(now() - seenAt)}`;
-    const says = `${network} has active addresses but no running watcher, ${since}`;
+    const missing =
+      seenAt === null ? 'has never had a running watcher' : `has had no running watcher for ${spell(now() - seenAt)}`;
+    const says = `${network} has active addresses, but ${missing}`;
     const fix = `Start a process with the watcher role and ${nodesVariable(network)}, or retire the addresses.`;
     return isSilent ? failed(says, fix) : warning(says, fix);
   });
@@ -279,7 +280,7 @@ async function lookAtChain({ read, now, actor }: Look, network: (typeof NETWORKS
   if (view.watcher?.blind != null) {
     return failed(
       `${network}: the watcher receives no new blocks: ${view.watcher.blind}`,
-      say`Check its nodes. ${status}`,
+      say`Check the nodes of this network. ${status}`,
     );
   }
   const [why] = view.behind.why;

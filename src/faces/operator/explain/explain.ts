@@ -323,7 +323,8 @@ async function explainUnknown({ db, projects, now }: Scope, subject: Transaction
   for (const network of NETWORKS) stands.push(await readStand(db, network, now));
   const followed = stands.filter(({ cursor }) => cursor !== null);
   const { subject: described, fields } = describeTransaction(subject);
-  const ledgers = followed.length === 0 ? ['the service has not read any network yet'] : followed.map(describeStand);
+  const ledgers =
+    followed.length === 0 ? ['the service has not read blocks of any network yet'] : followed.map(describeStand);
   return {
     ...verdicts.judgeUnknown(followed, projects),
     subject: { ...described, ledger: followed.map(ledgerOf) },

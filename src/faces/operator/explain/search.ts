@@ -56,7 +56,7 @@ export function readSubject(text: string): Subject {
 function hintOf(word: string, reasonOfAddress: string): Text | null {
   if (/^trf_/i.test(word)) return say`for a transfer, use "${{ command: 'transfers show' }}"`;
   if (/^inv_/i.test(word))
-    return 'an invoice id is "inv_" and 26 characters, and at least one character is wrong or missing';
+    return 'an invoice id is "inv_" followed by 26 characters, and at least one character is wrong or missing';
   if (/^(0x)?[0-9a-f]{40,100}$/i.test(word) && !/^(0x|41)?[0-9a-f]{40}$/i.test(word)) {
     return `a transaction id has 64 characters of 0-9 and a-f, but this text has ${word.replace(/^0x/i, '').length}`;
   }

@@ -161,7 +161,7 @@ function judgeNear({ invoice, near, unmatched }: InvoiceFacts): Row[] {
     const arrived = total === 1 && isAll ? 'unmatched transfer has' : 'unmatched transfers have';
     const none =
       compared < total
-        ? `None of the ${compared} transfers compared looks`
+        ? `None of the ${compared} compared transfers looks`
         : total === 1
           ? 'It does not look'
           : 'None of them looks';
@@ -270,7 +270,7 @@ function judgeSighting({ rival, ...sighting }: TransactionFacts['sightings'][num
   const stands = `${usdt(amountMicro)}, exactly the payable amount of ${nameOf(sighting)}, was seen in block ${blockNumber}`;
   return rival === null
     ? `${stands}. The invoice becomes PAID when the block is irreversible, usually within two minutes.`
-    : `${stands}. Another transfer of exactly this amount came first, in block ${rival.blockNumber}, transaction ${rival.txId}. Unless that block is orphaned, this transfer pays no invoice.`;
+    : `${stands}. Another transfer of exactly this amount arrived first, in block ${rival.blockNumber}, transaction ${rival.txId}. Unless that block is orphaned, this transfer pays no invoice.`;
 }
 
 function judgeOutgoing(outgoing: ExplainedOutgoing): Row {
@@ -321,7 +321,7 @@ const TO_LOOK_UP: readonly Text[] = [
   'if the transaction failed, moved no USDT, or went to an address that is not yours, it did not pay you',
   say`if its block is newer than the recorded blocks, wait and try again: see "${{ command: 'chain status' }}"`,
   say`if its block is older, and your project already had the address, read the block again: ${{ command: 'chain rescan', input: { from: '<block>', to: '<block>' } }}`,
-  say`if Quittance saw the transaction before, its block was orphaned: Quittance searches only the newest ${EVENTS_SEARCHED} events for it, but "${{ command: 'explain' }}" of the invoice always shows the transaction`,
+  say`the block of the transaction may have been orphaned: Quittance searches only the newest ${EVENTS_SEARCHED} events for orphaned transactions, but "${{ command: 'explain' }}" of the invoice always shows the transaction`,
 ];
 
 function nameAddresses(projects: Actor['projects']): string {

@@ -376,7 +376,7 @@ export function readGivenSecret(text: string): string {
   } catch {
     throw new FieldError(
       'secret',
-      `(${text.length} characters, not shown) is not "whsec_" and the base64 of 24 to 64 bytes: leave it out to generate a secret, or create a secret with: echo "whsec_$(openssl rand -base64 32)"`,
+      `(${text.length} characters, not shown) is not "whsec_" followed by 24 to 64 bytes in base64: leave it out to generate a secret, or create a secret with: echo "whsec_$(openssl rand -base64 32)"`,
     );
   }
 }

@@ -78,7 +78,7 @@ function wrongAddress({ addresses, xpubs }: ProjectEntry): string | null {
     if (parsed.kind === 'invalid') return `${shown}: ${parsed.reason}`;
     const wrong = deriveAddresses(parsed.xpub, from, count).find(({ address }, place) => address !== listed[place]);
     if (wrong !== undefined)
-      return `index ${wrong.index} of ${shown} is ${wrong.address}, but the manifest has another address`;
+      return `index ${wrong.index} of ${shown} is ${wrong.address}, but the manifest has a different address`;
   }
   return null;
 }

@@ -111,17 +111,17 @@ type EnableDeps = KeyDeps & { db: Database; random: Random; config: UrlRules };
 export const enableAdapter = operation({
   action: 'enableAdapter',
   summary:
-    'Let shops create orders through another system’s API, and show the secret once; or change the rate or its source',
+    'Let shops create orders through another system’s API, and show the secret once. For an existing adapter, change the rate or its source',
   method: 'POST',
   path: '/adapters',
   command: 'adapter enable',
-  does: "let shops create orders through another system's API, and show the secret once; run it again to change the rate or its source",
+  does: "let shops create orders through another system's API, and show the secret once; run the command again to change the rate or its source",
   output: schemaOf(enabled),
   input: Type.Object({
     projectId: projectId(),
     kind: needed('<kind>', 'epusdt (and its successor, gmpay), bepusdt or epay; or price, for prices over the API'),
     rate: line('<price>', 'fixed price of one USDT in the shop currency, such as 7.2; or use the options below'),
-    rateUrl: line('<url>', 'URL to poll for the rate, as JSON'),
+    rateUrl: line('<url>', 'URL to poll for the rate; must return JSON'),
     ratePath: line('<pointer>', 'JSON pointer to the rate, such as /tether/cny'),
     rateTimePath: line('<pointer>', 'JSON pointer to the time of the rate, if the response contains a time'),
     rateMin: line('<price>', 'lower limit for the rate (default: 0.7 times a fixed rate)'),
@@ -322,7 +322,7 @@ function readShopSecret(secret: string | undefined): string | null {
   if (secret === undefined || SECRET.test(secret)) return secret ?? null;
   throw new FieldError(
     'secret',
-    `(${secret.length} characters, not shown) is not 24 to 64 letters, digits, "_" and "-": leave it out to generate a secret`,
+    `(${secret.length} characters, not shown) must have 24 to 64 letters, digits, "_" or "-": leave it out to generate a secret`,
   );
 }
 
@@ -368,7 +368,7 @@ function within(rateMicro: bigint, { minMicro, maxMicro }: RateBounds) {
   if (rateMicro >= minMicro && rateMicro <= maxMicro) return { rateMinMicro: minMicro, rateMaxMicro: maxMicro };
   throw new FieldError(
     'rate',
-    say`is ${formatRate(rateMicro)}, outside the bounds ${formatRate(minMicro)} to ${formatRate(maxMicro)}: check it, and if it is right, set ${{ field: 'rateMin' }} and ${{ field: 'rateMax' }} so that they include it and the current rate`,
+    say`is ${formatRate(rateMicro)}, outside the bounds ${formatRate(minMicro)} to ${formatRate(maxMicro)}: check the rate and, if it is right, change ${{ field: 'rateMin' }} and ${{ field: 'rateMax' }} to include both this rate and the current rate`,
   );
 }
 
@@ -564,11 +564,11 @@ export const listAdapters = operation({
  */
 export const disableAdapter = operation({
   action: 'disableAdapter',
-  summary: 'Stop an adapter from accepting orders, permanently',
+  summary: 'Permanently stop an adapter from accepting orders',
   method: 'POST',
   path: '/adapters/:adapterId/disable',
   command: 'adapter disable',
-  does: 'stop an adapter from accepting orders, permanently; Quittance still reports payments for its earlier orders',
+  does: 'permanently stop an adapter from accepting orders; Quittance still reports payments for its earlier orders',
   output: schemaOf({ adapterId: text }),
   input: Type.Object({ adapterId: argument('<adapter>', 'whe_…', 'whe_…') }),
   read: ({ adapterId }) => ({ adapterId }),

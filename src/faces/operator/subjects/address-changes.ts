@@ -186,7 +186,7 @@ async function selectChange(db: Sql, actor: Actor, changeId: string): Promise<Ad
   if (id === null) {
     throw new AppError(
       'INVALID_ARGUMENT',
-      say`${clip(changeId)} is not a change id: an id is "chg_" and 26 characters, as shown by "${{ command: 'address pending' }}"`,
+      say`${clip(changeId)} is not a change id: an id is "chg_" followed by 26 characters, as shown by "${{ command: 'address pending' }}"`,
     );
   }
   const change = await findAddressChange(db, id);

@@ -101,7 +101,7 @@ function mismatch(given: string, derived: readonly DerivedAddress[]): AppError {
   return new AppError(
     'INVALID_ARGUMENT',
     `no address was added: your wallet's first address (${given}) is not the first address of this key (${derived.map(shown).join(', ')}). ` +
-      "The key may belong to another account, another wallet or another coin: export the key of m/44'/195'/0' for TRON, or paste addresses instead",
+      "The key may belong to a different account, wallet or coin: export the key of m/44'/195'/0' for TRON, or paste addresses instead",
   );
 }
 
@@ -146,7 +146,7 @@ export const findDerivationKey = localOperation({
     if (only === undefined) {
       throw new AppError(
         'INVALID_ARGUMENT',
-        say`this project has no account key yet: give ${{ field: 'xpub' }}, or, if your wallet does not export one, paste addresses ("${{ command: 'address add' }}")`,
+        say`this project has no account key yet: give ${{ field: 'xpub' }}, or, if your wallet does not export account keys, paste addresses ("${{ command: 'address add' }}")`,
       );
     }
     if (keys.length === 1) return { projectId, xpub: only.xpub, isStored: true };

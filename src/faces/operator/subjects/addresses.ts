@@ -71,7 +71,7 @@ const listed = { address, policy: choice(POLICIES), position: whole, ...life };
 export function readPosition(text: string | undefined): number {
   if (text === undefined) return 0;
   if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw new FieldError('after', `is ${clip(text)}: use the position of an address as a whole number`);
+  throw new FieldError('after', `is ${clip(text)}: use a whole number (the position of an address)`);
 }
 
 /**
@@ -262,14 +262,14 @@ function describeActivation(activation: ActivationView, added: number): Text[] {
     lines.push(
       `never activated: ${neverActivated.join(', ')}`,
       '  They can still receive payments. Before you spend from such an address, send it about 1 TRX to activate it; spending also needs energy.',
-      '  The first transfer to an address that never held USDT costs the sender about twice the energy.',
+      '  The first transfer to an address that has never held USDT costs the sender about twice the energy.',
       '  If you expected an address to be in use already, compare it with your wallet now.',
     );
   }
   if (contracts.length > 0) {
     lines.push(
       `NOT A WALLET: ${contracts.join(', ')} is a smart contract, and money sent there is probably lost.`,
-      say`  Unless you control it, run: ${{ command: 'address retire', args: contracts }}`,
+      say`  Unless you control the contract, run: ${{ command: 'address retire', args: contracts }}`,
     );
   }
   if (checked < added) {
@@ -329,7 +329,7 @@ export const addAddresses = operation({
   by: BY,
   input: Type.Object({
     projectId: projectId(),
-    entries: entries('[addresses...]', say`T…; "-" reads standard input as ${{ field: 'file' }} reads a file`, {
+    entries: entries('[addresses...]', say`T…; "-" reads standard input, in the format of ${{ field: 'file' }}`, {
       ...{
         value: '<path>',
         help: 'file with one address per line (# starts a comment), or CSV with a column "address"',
@@ -370,7 +370,7 @@ export const addAddresses = operation({
     if (!isFresh && (await wasEverRestored(db))) {
       throw new AppError(
         'CONFLICT',
-        say`${NOTHING_ADDED}, because this ledger was restored from a backup. It lacks the addresses that were added after that backup, and you must never add those again. If none of these addresses was used before, run the command again with ${{ field: 'isFresh' }}; otherwise use new addresses from your wallet`,
+        say`${NOTHING_ADDED}, because this ledger was restored from a backup. It lacks the addresses that were added after that backup, and you must never add those addresses again. If none of the addresses in your list was used before, run the command again with ${{ field: 'isFresh' }}; otherwise use new addresses from your wallet`,
       );
     }
     const { policy, projectPolicy, change } = await db.transaction(async (tx) => {
@@ -568,7 +568,7 @@ async function switchAddresses(
     if (status === 'active') {
       refuse(
         own.filter(({ barredAt }) => barredAt !== null),
-        'was in use before a backup was restored. Payers may still pay amounts to it that this ledger does not know, so this address can never get a new invoice. Add another address (docs/guides/backup.md)',
+        'was in use before a backup was restored. Payers may still send it amounts that this ledger does not know, so this address can never get a new invoice. Add another address (docs/guides/backup.md)',
         'CONFLICT',
       );
       refuse(

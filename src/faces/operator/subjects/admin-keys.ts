@@ -137,7 +137,7 @@ export const createAdminKeyOperation = operation({
       ['allowed IPs', 'allowedIps', 'all'],
       ['admin key', 'adminKey'],
     ]),
-    next: say`copy the key now, because it is not shown again: set QUITTANCE_ADMIN_KEY to it where you use ${{ field: 'server' }} (docs/reference/admin-api.md)`,
+    next: say`copy the key now, because it is not shown again: set QUITTANCE_ADMIN_KEY to this key where you use ${{ field: 'server' }} (docs/reference/admin-api.md)`,
   }),
 });
 
@@ -157,7 +157,7 @@ export const revokeAdminKeyOperation = operation({
     const shown = adminKeyId.startsWith('qa_') ? 'this' : clip(adminKeyId);
     throw new AppError(
       'INVALID_ARGUMENT',
-      say`${shown} is not an admin key id: an id is "adm_" and 26 characters, as shown by "${{ command: 'admin-key list' }}"`,
+      say`${shown} is not an admin key id: an id is "adm_" followed by 26 characters, as shown by "${{ command: 'admin-key list' }}"`,
     );
   },
   run: async ({ db, now }: Pick<OperationDeps, 'db' | 'now'>, actor, { uuid }) => {

@@ -118,7 +118,7 @@ export const showCapacityOfAmount = operation({
   read: ({ projectId, amount: text }) => {
     const amount = parseAmount(text);
     if (amount.kind === 'ok') return { projectId, amount: amount.amountMicro };
-    const reason = `${clip(text)} ${amount.reason}: use an amount in USDT as in an invoice, for example 25.00`;
+    const reason = `${clip(text)} ${amount.reason}: use an amount in USDT, as in an invoice, such as 25.00`;
     throw new FieldError('amount', reason);
   },
   run: async (deps: CapacityDeps, actor, { projectId, amount }): Promise<CapacityOfAmountView> => {

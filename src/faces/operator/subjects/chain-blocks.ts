@@ -305,7 +305,7 @@ export function refuseAbove(to: number, solidNumber: number): void {
   if (to <= solidNumber) return;
   throw new AppError(
     'INVALID_ARGUMENT',
-    say`${{ field: 'to' }} ${to} is above block ${solidNumber}, the last recorded one: the service reads later blocks itself`,
+    say`${{ field: 'to' }} ${to} is above block ${solidNumber}, the last recorded block: the service reads later blocks itself`,
   );
 }
 

@@ -81,7 +81,7 @@ const acceptProducers = localOperation({
   does: 'list the block producers and their changes: when, why, and which nodes reported them',
   input: Type.Object({
     accept: decidingFlag(
-      'accept the producers that the nodes report now, although more of them changed than in a normal vote',
+      'accept the producers that the nodes report now, although more producers changed than in a normal vote',
     ),
     isConfirmed: flag(say`with ${{ field: 'accept' }}: confirm that the network really changed this much`),
     network: networkName(),
@@ -118,7 +118,7 @@ const checkpoint = { network: text, number: whole, id: text, time: text, produce
 /** Returns the ledger's newest block with the producers in force. Throws `NOT_FOUND`, or `CONFLICT` while the watcher is halted. */
 const makeCheckpoint = operation({
   action: 'makeCheckpoint',
-  summary: 'Show the last recorded block with its producers, in the format that releases include for first starts',
+  summary: 'Show the last recorded block with its producers, as a checkpoint that releases include for first starts',
   method: 'GET',
   path: '/chain/:network/checkpoint',
   command: 'chain checkpoint',
@@ -150,7 +150,7 @@ const CHECKPOINT_BYTES = 100_000;
 const checkOperation = localOperation({
   action: 'checkCheckpoint',
   command: 'chain checkpoint',
-  does: 'show the last recorded block with its producers, in the format that releases include for first starts; for maintainers',
+  does: 'show the last recorded block with its producers, as a checkpoint that releases include for first starts; for maintainers',
   input: Type.Object({
     check: decidingFile(
       '<file>',
@@ -337,7 +337,7 @@ async function findParent({ db, network }: Deps, number: number): Promise<{ numb
   const why = number <= solid.number ? 'is already recorded' : 'is too new';
   throw new AppError(
     'INVALID_ARGUMENT',
-    `block ${number} ${why}: the next ${network} block is ${head.number + 1}, and only blocks up to that block can pass`,
+    `block ${number} ${why}: the next ${network} block is ${head.number + 1}, and only blocks up to that block can be accepted`,
   );
 }
 
@@ -460,10 +460,10 @@ const passOperation = localOperation({
   command: 'chain pass',
   does: 'accept a block that no node can prove; the first run shows its content and the nodes that return it',
   input: Type.Object({
-    block: needed('<number>', 'number of the block that the watcher is waiting at'),
+    block: needed('<number>', 'number of the block at which the watcher is waiting'),
     reason: needed('<text>', 'reason, for the audit log'),
-    id: line('<block-id>', 'id of the block that you compared, 64 hexadecimal characters'),
-    isConfirmed: flag('confirm that you compared the block with another source'),
+    id: line('<block-id>', 'id of the block that you checked, 64 hexadecimal characters'),
+    isConfirmed: flag('confirm that you checked the block against another source'),
     network: networkName(),
   }),
   by: DECIDED_BY,
@@ -502,7 +502,7 @@ const passOperation = localOperation({
       const sources = shownBy.map(({ node }) => node).join(' and ');
       return {
         text,
-        refusal: say`block ${number} would be accepted only because ${sources} returned it. When you have compared it with a block explorer, run the command again with ${{ field: 'id' }} ${blockId} ${{ field: 'isConfirmed' }}`,
+        refusal: say`block ${number} would be accepted only because ${sources} returned it. When you have checked the block in a block explorer, run the command again with ${{ field: 'id' }} ${blockId} ${{ field: 'isConfirmed' }}`,
       };
     }
     return {

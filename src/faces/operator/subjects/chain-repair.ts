@@ -200,7 +200,7 @@ function readInvoiceId(text: string): string {
   if (id !== null) return id;
   throw new AppError(
     'INVALID_ARGUMENT',
-    say`${{ field: 'invoice' }} ${clip(text)} is not an invoice id, which is "inv_" and 26 characters`,
+    say`${{ field: 'invoice' }} ${clip(text)} is not an invoice id, which is "inv_" followed by 26 characters`,
   );
 }
 

@@ -164,7 +164,7 @@ function silent(ageMs: number): Cause {
   const seconds = Math.round(ageMs / 1000);
   return {
     code: 'watcher-silent',
-    text: `the watcher has written no status for ${seconds} s: it hangs, or waits for its nodes or the database`,
+    text: `the watcher has written no status for ${seconds} s: it has hung, or is waiting for its nodes or the database`,
   };
 }
 
@@ -202,7 +202,7 @@ export function describeCatchUp({ blocksPerSecond, secondsLeft }: NonNullable<Ch
 
 const showStatusOperation = operation({
   action: 'showStatus',
-  summary: 'Show how far Quittance has read a network, the state of its nodes, and open alarms',
+  summary: 'Show how far Quittance has read the chain, the state of the nodes, and open alarms',
   method: 'GET',
   path: '/chain/:network',
   command: 'chain status',

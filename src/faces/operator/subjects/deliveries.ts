@@ -222,7 +222,7 @@ export function readEventId(eventId: string): string {
   if (uuid !== null) return uuid;
   throw new AppError(
     'INVALID_ARGUMENT',
-    say`${clip(eventId)} is not an event id: an id is "evt_" and 26 characters, as shown in webhooks and by "${{ command: 'deliveries list' }}"`,
+    say`${clip(eventId)} is not an event id: an id is "evt_" followed by 26 characters, as shown in webhooks and by "${{ command: 'deliveries list' }}"`,
   );
 }
 

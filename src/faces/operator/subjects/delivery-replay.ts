@@ -248,7 +248,7 @@ function refuseForgotten(from: UnixMs, now: UnixMs, retentionDays: number): void
   if (from >= kept) return;
   throw new FieldError(
     'from',
-    say`is more than ${retentionDays} days ago (QUITTANCE_DELIVERY_RETENTION_DAYS), and the deliveries of that time have been deleted: begin at ${toIso(unixMs(Math.ceil(kept / 1000) * 1000))}, or use ${{ field: 'status' }} dead or ${{ field: 'status' }} missing if that is what you want`,
+    say`is more than ${retentionDays} days ago (QUITTANCE_DELIVERY_RETENTION_DAYS), and the deliveries of that time have been deleted: begin at ${toIso(unixMs(Math.ceil(kept / 1000) * 1000))}, or use ${{ field: 'status' }} dead or ${{ field: 'status' }} missing to send only events that were given up or never sent`,
   );
 }
 

@@ -22,7 +22,7 @@ export function readTail({ type: types, limit, after }: Asked) {
     throw new FieldError('type', `${clip(unknown)} is not an event type: choose from ${EVENT_TYPES.join(', ')}`);
   }
   if (after !== undefined && decodeId('evt', after) === null) {
-    throw new FieldError('after', `${clip(after)} is not an event id: an id is "evt_" and 26 characters`);
+    throw new FieldError('after', `${clip(after)} is not an event id: an id is "evt_" followed by 26 characters`);
   }
   return { types: types ?? null, limit: readLengthLimit(limit, { least: 0, most: 1000 }), after };
 }

@@ -157,7 +157,7 @@ const PROJECT = { projectId: projectId() };
 const filters = {
   status: option('<status>', 'PENDING, CONFIRMING, EXPIRED or PAID'),
   amount: option('<usdt>', 'only invoices with exactly this requested or payable amount'),
-  from: option('<date>', 'created on or after this day (2026-09-01, UTC) or time with its zone'),
+  from: option('<date>', 'created on or after this day (2026-09-01, UTC) or time (with its zone)'),
   to: option('<date>', 'created by the end of this day, or before this time'),
 };
 /** Only the console uses this. */
@@ -195,7 +195,7 @@ function readAmount(field: string, text: string): MicroUsdt {
 function readInvoiceId(field: string, text: string): string {
   const id = decodeId('inv', text);
   if (id !== null) return id;
-  throw new FieldError(field, `is ${clip(text)}: an invoice id is "inv_" and 26 characters`);
+  throw new FieldError(field, `is ${clip(text)}: an invoice id is "inv_" followed by 26 characters`);
 }
 
 /** Lists a project's invoices that match, newest first. Searches at most 10,000 for a page. */
@@ -406,7 +406,7 @@ export const createInvoiceByHand = localOperation({
       const reason =
         why === 'not-set-up'
           ? `no ${project.network} watcher has ever run. Set ${variable}, and start a watcher`
-          : say`no ${project.network} node has returned a block yet. Check ${variable}: ${{ command: 'doctor' }} says what is wrong`;
+          : say`no ${project.network} node has returned a block yet. Check ${variable}: ${{ command: 'doctor' }} shows the cause`;
       throw new AppError('CONFLICT', say`no invoice was created, because Quittance would not see a payment: ${reason}`);
     }
     const deadlineClock = typeof clock === 'function' ? await clock() : clock;

@@ -314,7 +314,7 @@ function findJob(jobs: Jobs, jobId: string): Job {
   if (job !== null) return job;
   throw new AppError(
     'NOT_FOUND',
-    `there is no job ${clip(jobId)} here: only the process that ran a job remembers it, until it stops or newer jobs replace it`,
+    `there is no job ${clip(jobId)} here: a job is kept only in the process that ran it, until the process stops or newer jobs replace the job`,
   );
 }
 

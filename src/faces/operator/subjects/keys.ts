@@ -253,7 +253,7 @@ export const createKey = operation({
     next: joinTexts(
       [
         ...(warning === undefined ? [] : [say`warning: ${warning}`]),
-        'copy the secret key now, because it is not shown again: your server sends it in the header X-Api-Key',
+        'copy the secret key now, because it is not shown again: your server sends it in the X-Api-Key header',
       ],
       '\n',
     ),
@@ -278,7 +278,7 @@ function readKeyId(keyId: string): string {
   const shown = keyId.startsWith('qt_') ? 'this' : clip(keyId);
   throw new AppError(
     'INVALID_ARGUMENT',
-    say`${shown} is not a key id: an id is "key_" and 26 characters, as shown by "${{ command: 'key list' }}"`,
+    say`${shown} is not a key id: an id is "key_" followed by 26 characters, as shown by "${{ command: 'key list' }}"`,
   );
 }
 

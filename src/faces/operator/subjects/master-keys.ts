@@ -93,7 +93,7 @@ export const showMasterKeys = operation({
 
 const NO_KEY = {
   external: 'QUITTANCE_MASTER_KEY is not set; generate a key with "openssl rand -base64 32"',
-  embedded: 'no key yet: Quittance creates it when it encrypts the first secret',
+  embedded: 'no key yet: Quittance creates a key when it encrypts the first secret',
 };
 
 /** Lists the master keys for an open key ring. */

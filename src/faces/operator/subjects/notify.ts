@@ -282,7 +282,7 @@ function readHttpUrl(text: string, isOwnNetwork: boolean): URL {
   if (url === null)
     throw new FieldError('url', 'is not an http:// or https:// URL (not shown, because it may be secret)');
   if (url.href.length > MAX_URL_LENGTH)
-    throw new FieldError('url', `has ${url.href.length} characters: at most ${MAX_URL_LENGTH}`);
+    throw new FieldError('url', `has ${url.href.length} characters: use at most ${MAX_URL_LENGTH}`);
   const check = checkTarget(url, isOwnNetwork ? 'own' : 'public');
   if (check.kind === 'ok') return url;
   const isAllowedThere = !isOwnNetwork && checkTarget(url, 'own').kind === 'ok';
@@ -334,7 +334,8 @@ function readMail({ url: text = '', from = '', to = [], isOwnNetwork }: GivenTar
     family === 0 ? null : checkAddresses(host, [{ address: host, family }], isOwnNetwork ? 'own' : 'public');
   if (check?.kind === 'refused')
     throw new FieldError('url', isOwnNetwork ? `: ${check.reason}` : say`: ${check.reason}; ${HOW_TO_ALLOW}`);
-  if (to.length > MAX_RECIPIENTS) throw new FieldError('to', `has ${to.length} addresses: at most ${MAX_RECIPIENTS}`);
+  if (to.length > MAX_RECIPIENTS)
+    throw new FieldError('to', `has ${to.length} addresses: use at most ${MAX_RECIPIENTS}`);
   const target: MailTarget = {
     ...{
       kind: 'email',
@@ -421,7 +422,7 @@ function readChannelId(channelId: string): string {
   if (uuid !== null) return uuid;
   throw new AppError(
     'INVALID_ARGUMENT',
-    say`${clip(channelId)} is not a channel id: an id is "chn_" and 26 characters, as shown by "${{ command: 'notify list' }}"`,
+    say`${clip(channelId)} is not a channel id: an id is "chn_" followed by 26 characters, as shown by "${{ command: 'notify list' }}"`,
   );
 }
 

@@ -242,7 +242,7 @@ const printLink = (invited: InvitedView) => ({
 export const invitePerson = localOperation({
   action: 'invitePerson',
   command: 'user invite',
-  does: 'create an invitation link to set up sign-in; it works once, within 15 minutes',
+  does: 'create an invitation link to set up sign-in (single use, expires after 15 minutes)',
   by: BY,
   input: Type.Object({
     login: argument('<login>', 'an e-mail address or a short name'),

@@ -109,7 +109,7 @@ export const showReport = operation({
   input: Type.Object({
     projectId: projectId(),
     from: Day('First day (2026-11-01, UTC); default: the first of the month of `to`'),
-    to: Day('Last day, included; default: today. At most 366 days'),
+    to: Day('Last day, inclusive; default: today. At most 366 days'),
   }),
   read: ({ projectId, ...given }, now) => ({
     ...{ projectId, period: readReportPeriod(given, now), patienceMs: PATIENCE_MS },

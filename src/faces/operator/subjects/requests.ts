@@ -139,14 +139,14 @@ function readRequestId(given: string): string {
   if (requestId !== null) return requestId;
   throw new AppError(
     'INVALID_ARGUMENT',
-    `${clip(given)} is not a request id: an id is "req_" and 26 characters, as in the header X-Request-Id`,
+    `${clip(given)} is not a request id: an id is "req_" followed by 26 characters, as in the header X-Request-Id`,
   );
 }
 
 function readKeyId(given: string): string {
   const keyId = decodeId('key', given);
   if (keyId !== null) return keyId;
-  const shape = say`a key id is "key_" and 26 characters, as shown by "${{ command: 'key list' }}"`;
+  const shape = say`a key id is "key_" followed by 26 characters, as shown by "${{ command: 'key list' }}"`;
   throw new FieldError('key', say`is ${clip(given)}: ${shape}`);
 }
 

@@ -231,7 +231,7 @@ function readSessionId(sessionId: string): string {
   if (uuid !== null) return uuid;
   throw new AppError(
     'INVALID_ARGUMENT',
-    say`${clip(sessionId)} is not a session id: an id is "ses_" and 26 characters, as shown by "${{ command: 'session list' }}"`,
+    say`${clip(sessionId)} is not a session id: an id is "ses_" followed by 26 characters, as shown by "${{ command: 'session list' }}"`,
   );
 }
 

@@ -469,7 +469,7 @@ const conflict = (reason: Text) => new AppError('CONFLICT', say`nothing was reso
 
 function refusedRefund({ id, from, amountMicro, blockNumber }: TransferRecord, txId: string, why: NoRefund): AppError {
   const args = [encodeId('trf', id)];
-  const elsewhere = say`if the money was sent from another wallet, or to another address, record the refund as a note instead: "${{ command: 'transfers resolve', args, input: { resolution: 'refunded', note: nameRefund(txId) } }}"`;
+  const elsewhere = say`if the money was sent from a different wallet or to a different address, record the refund as a note instead: "${{ command: 'transfers resolve', args, input: { resolution: 'refunded', note: nameRefund(txId) } }}"`;
   switch (why.kind) {
     case 'none-left':
       return conflict(

@@ -410,10 +410,12 @@ const exportTransfersOperation = localOperation({
   isExport: true,
   input: Type.Object({
     ...{ projectId: projectId(), format: exportFormat() },
-    direction: line('<direction>', 'in, out (sent from your addresses), or both: in, then out', { default: 'in' }),
+    direction: line('<direction>', 'in, out (sent from your addresses), or both (incoming transfers first)', {
+      default: 'in',
+    }),
     kind: line('<kind>', 'kind of incoming transfers: unmatched, duplicate, matched or all', { default: 'all' }),
-    from: line('<date>', 'from this day or moment on (2026-09-01, UTC; a time needs its zone)'),
-    to: line('<date>', 'end of the period: a day (included) or a time (excluded)'),
+    from: line('<date>', 'from this day (2026-09-01, UTC) or time (with its zone)'),
+    to: line('<date>', 'end of the period: a day (inclusive) or a time (exclusive)'),
     output: exportFile(),
   }),
   read: ({ projectId, direction = 'in', kind = 'all', from, to }) => ({

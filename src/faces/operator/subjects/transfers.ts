@@ -156,7 +156,7 @@ export function readTransferId(text: string): string {
 }
 
 export function noTransferId(text: string): Text {
-  return say`${clip(text)} is not a transfer id: an id is "trf_" and 26 characters, as shown by "${{ command: 'transfers list' }}"`;
+  return say`${clip(text)} is not a transfer id: an id is "trf_" followed by 26 characters, as shown by "${{ command: 'transfers list' }}"`;
 }
 
 type DeskFilter = {
@@ -358,7 +358,7 @@ export const showTransfers = operation({
   input: Type.Object({
     reference: argument(
       '<transfer>',
-      'trf_…, or a transaction id or its Tronscan link, for all its transfers to you',
+      'trf_…; or a transaction (id or Tronscan link), for all its transfers to you',
       'trf_…, or a transaction id',
     ),
   }),

@@ -104,7 +104,7 @@ export const rotateSecret = operation({
       },
     ),
     isKeyLost: flag(
-      'use another master key, because the master key that encrypted the previous secret is permanently lost',
+      'use a different master key, because the master key that encrypted the previous secret is permanently lost',
     ),
   }),
   read: ({ endpointId, overlap = '24h', secret, isKeyLost = false }) => {
@@ -545,8 +545,8 @@ const countUnplanned = answerOf(
 
 /**
  * Returns the position of the project's first event at or after a time, or the next event's position if there is none. Positions have no
- * gaps and follow the time, so a binary search finds it. Concurrent transactions are in the order of their commits, so the result is
- * accurate to their duration.
+ * gaps and increase with time, so a binary search finds the right one. Concurrent transactions are in the order of their commits, so the
+ * result is accurate to their duration.
  */
 export const findPositionAt = answerOf(
   'delivery-desk-position',

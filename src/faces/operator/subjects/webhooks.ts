@@ -113,7 +113,7 @@ export function readEndpointId(endpointId: string): string {
   if (uuid !== null) return uuid;
   throw new AppError(
     'INVALID_ARGUMENT',
-    say`${clip(endpointId)} is not an endpoint id: an id is "whe_" and 26 characters, as shown by "${{ command: 'webhook list' }}"`,
+    say`${clip(endpointId)} is not an endpoint id: an id is "whe_" followed by 26 characters, as shown by "${{ command: 'webhook list' }}"`,
   );
 }
 
@@ -143,7 +143,7 @@ export function readEventTypes(field: string, texts: readonly string[]): EventTy
     unknown === undefined
       ? 'is empty'
       : unknown === 'all'
-        ? 'combines all with other types'
+        ? 'combines "all" with other types'
         : `has ${clip(unknown)}, which is not an event type`;
   throw new FieldError(field, `${problem}: use all, or choose from ${EVENT_TYPES.join(', ')}`);
 }
@@ -178,7 +178,8 @@ export function readWebhookUrl(
   const refuse = (reason: string) => new FieldError(field, `${reason}; nothing was changed`);
   const url = /^https?:\/\/[^/\\\s]/i.test(text) ? parseUrl(text) : null;
   if (url === null) throw refuse(`is not an http:// or https:// URL: use a URL such as ${example}`);
-  if (url.href.length > MAX_URL_LENGTH) throw refuse(`has ${url.href.length} characters: at most ${MAX_URL_LENGTH}`);
+  if (url.href.length > MAX_URL_LENGTH)
+    throw refuse(`has ${url.href.length} characters: use at most ${MAX_URL_LENGTH}`);
   if (url.hash !== '') {
     const shown = JSON.stringify(url.origin);
     throw refuse(`(${shown}) has a fragment, which is never sent: remove the "#" and everything after it`);
@@ -198,7 +199,7 @@ const HOW_TO_ALLOW = 'set QUITTANCE_WEBHOOK_LOCAL_TARGETS=allow to let test proj
 
 const URL_WIRE = 'https:// and a public address';
 const URL_HELP =
-  'where webhooks are sent: https:// and a public address; test projects also this machine, where it is allowed';
+  'where webhooks are sent: an https:// URL with a public address; test projects can also use this machine, if that is allowed';
 const settings = {
   url: line('<url>', URL_HELP, { wire: URL_WIRE }),
   description: line('<text>', 'description, up to 200 characters', { wire: 'One line of at most 200 characters' }),

@@ -366,7 +366,7 @@ function fromMoney({ open: { count, amountMicro, oldestAt } }: Facts): ConcernVi
   return [
     {
       ...{ rank: 2, about: 'money', code: 'unmatched', subject: '', text, since: oldestAt && toIso(oldestAt) },
-      next: say`decide about each transfer: "${{ command: 'transfers list' }}"`,
+      next: say`decide on each transfer: "${{ command: 'transfers list' }}"`,
     },
   ];
 }

@@ -271,7 +271,7 @@ const CONNECTIONS: readonly KnownConnection[] = [
   {
     ...{ code: 'target-refused', kinds: ['target_refused', 'invalid_url'], isProven: true },
     problem: 'Quittance does not send webhooks to this target',
-    fix: 'register a URL with https:// and a public address. Projects on test networks can also use addresses of this machine if QUITTANCE_WEBHOOK_LOCAL_TARGETS=allow is set',
+    fix: 'register an https:// URL with a public address. Projects on test networks can also use addresses of this machine if QUITTANCE_WEBHOOK_LOCAL_TARGETS=allow is set',
   },
   {
     ...{ code: 'invalid-answer', kinds: ['invalid_answer'] },
@@ -341,7 +341,7 @@ function clockDiagnosis(
   return proven(
     'clock',
     `the receiver's clock is ${seconds} s ${offset > 0 ? 'ahead of' : 'behind'} this machine's clock; receivers reject differences of more than 300 s`,
-    'synchronize both machines with NTP ("timedatectl" shows the status), and correct the wrong clock',
+    'synchronise both machines with NTP ("timedatectl" shows the status), and correct the wrong clock',
   );
 }
 
@@ -437,7 +437,8 @@ function otherDiagnosis({ secrets }: DiagnosedAttempt, { code, secretChecks }: D
   if (secretChecks !== null && secrets === null) {
     return {
       ...{ code: 'signature', certainty: 'likely' },
-      problem: 'the receiver saw the correct body, but computed another signature: it probably has another secret',
+      problem:
+        'the receiver saw the correct body but computed a different signature: it probably uses a different secret',
       fix: "the secrets cannot be decrypted here for a comparison: set QUITTANCE_MASTER_KEY to the service's key, and try again",
     };
   }
