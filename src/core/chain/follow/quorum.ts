@@ -75,7 +75,7 @@ export type Quorum = {
 /** All times are monotonic. */
 export function createQuorum(deps: FollowDeps, window: ChainWindow): Quorum {
   let nextMs = 0;
-  /** Time at which differing operators are asked again. */
+  /** When operators that disagree are asked again. */
   let disputeNextMs = 0;
   /** The time when many blocks started waiting for further operators, or `null` if only a few are waiting. */
   let openSinceMs: number | null = null;

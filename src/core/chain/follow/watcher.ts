@@ -124,7 +124,8 @@ function createLook(deps: WatcherDeps, held: HeldLease) {
     onFailure: async (error: unknown, lease: Lease): Promise<void> => {
       const code = codeOf(error);
       metrics.watcherFailures.inc({ network, code });
-      // By its own clock alone, a process may only wait, because a late renewal can still succeed.
+      // Only the database can say that the lease is lost. If just this process's clock says so, the process waits, because a late renewal can
+      // still succeed.
       if (code === 'LEASE_LOST') held.lose(lease);
       if (!held.isHeld()) return;
       const reason = reasonOf(error);

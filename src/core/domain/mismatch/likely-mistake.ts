@@ -16,7 +16,7 @@ export type LikelyMistake =
 
 export type MistakenAmount = { payableMicro: MicroUsdt; requestedMicro: MicroUsdt; arrivedMicro: MicroUsdt };
 
-/** An invoice and a sender for cases where only the amounts matter. The payer has chosen the invoice, so that invoice was meant. */
+/** An invoice and a sender for cases where only the amounts matter. The payer has chosen the invoice, so it's the one that was meant. */
 const AT = unixMs(1);
 const NAMED = {
   id: '',

@@ -94,7 +94,7 @@ export function partKey(name: PartName, page: LinkPage, look: PageLook): Key {
   return PARTS[name].key(page, look);
 }
 
-/** `question` is what the payer entered into a form of the page. */
+/** `question` is what the payer entered in a form on the page. */
 export function renderPart(name: PartName, page: LinkPage, look: PageLook, question: Question | null = null): Html {
   return partKey(name, page, look) === null ? NOTHING : PARTS[name].render(page, look, question);
 }
